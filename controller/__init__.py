@@ -1,0 +1,1 @@
+"""The table controller: judges throws, spins and deals from readings, and publishes their outcomes."""

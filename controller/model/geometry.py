@@ -1,0 +1,48 @@
+"""The table's geometry, as a log's header and a table's configuration give it.
+
+Dice tables: x from the left end wall (0) to the right one (`length_mm`), y from the stickperson's rail (0)
+to the boxperson's (`width_mm`). Wheels: bowl angles in degrees, counter-clockwise positive seen from above.
+"""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from controller.model.readings import Surface
+
+Positive = Annotated[float, Meta(gt=0)]
+Point = tuple[float, float]
+
+
+class Zone(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A polygon (corner points in millimetres) on which a die rests, whatever the camera calls it."""
+
+    kind: Surface
+    polygon: Annotated[tuple[Point, ...], Meta(min_length=3)]
+    name: str = ""
+
+
+class DiceTable(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A dice table's inside: wall to wall, and the edge of its dice."""
+
+    length_mm: Positive
+    width_mm: Positive
+    die_mm: Positive
+    zones: tuple[Zone, ...] = ()
+
+
+class Wheel(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A wheel: its pockets clockwise from the rotor's mark, and where its sensors look.
+
+    `beams_deg` are the track beams' bowl angles by beam number, `rotor_index_deg` is where the mark is when
+    `rotor_index` fires, `pocket_reader_deg` where the pocket reader looks, `drop_rev_per_s` the nominal ball
+    speed at which it leaves the track.
+    """
+
+    pockets: str
+    pockets_clockwise: Annotated[tuple[str, ...], Meta(min_length=2)]
+    beams_deg: Annotated[tuple[float, ...], Meta(min_length=1)]
+    pocket_reader_deg: float
+    rotor_index_deg: float
+    drop_rev_per_s: Positive

@@ -1,0 +1,228 @@
+"""Readings: one flat record for each thing that a sensor saw or a person did.
+
+`t` is integer microseconds on the table's monotonic clock, lengths are millimetres, angles degrees
+(counter-clockwise positive seen from above). x runs from the left end wall to the right one, y from the
+stickperson's rail to the boxperson's. On the wire `kind` names the type.
+"""
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+Microseconds = Annotated[int, Meta(ge=0, le=2**62)]
+Die = Literal[1, 2]
+Face = Literal[1, 2, 3, 4, 5, 6]
+Wall = Literal["left", "right", "front", "back"]
+Turning = Literal["cw", "ccw"]
+Surface = Literal[
+    "felt",
+    "cards",
+    "chips",
+    "bank",
+    "rail",
+    "cup",
+    "die",
+    "slot",
+    "tray",
+    "shoe",
+    "discard",
+    "object",
+    "unknown",
+]
+
+
+class Reading(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """What every reading carries: its time, its device and, in a recording, when it arrived."""
+
+    t: Microseconds
+    dev: str
+    arrived: Microseconds | None = None
+
+
+class DieReleased(Reading, frozen=True, kw_only=True, tag_field="kind", tag="die_released"):
+    """A die leaves the shooter's hand."""
+
+    die: Die
+    x: float
+    y: float
+
+
+class DieAt(Reading, frozen=True, kw_only=True, tag_field="kind", tag="die_at"):
+    """A point of a die's track: the die's centre in one camera frame."""
+
+    die: Die
+    x: float
+    y: float
+
+
+class DieRest(Reading, frozen=True, kw_only=True, tag_field="kind", tag="die_rest"):
+    """A die at rest: the face up (None when no one face is), and what it lies on.
+
+    `resting_sides` are the faces that rest on chips or another object; empty when the die is flat.
+    """
+
+    die: Die
+    x: float
+    y: float
+    up: Face | None = None
+    confidence: Annotated[float, Meta(ge=0, le=1)]
+    tilt_deg: float = 0.0
+    on: Surface = "unknown"
+    resting_sides: tuple[Face, ...] = ()
+
+
+class DieOffTable(Reading, frozen=True, kw_only=True, tag_field="kind", tag="die_off_table"):
+    """A die left the table."""
+
+    die: Die
+
+
+class DieLost(Reading, frozen=True, kw_only=True, tag_field="kind", tag="die_lost"):
+    """The camera lost a die: hidden, or gone."""
+
+    die: Die
+
+
+class DieContact(Reading, frozen=True, kw_only=True, tag_field="kind", tag="die_contact"):
+    """A die touched something, in flight or at rest."""
+
+    die: Die
+    with_: str = msgspec.field(name="with")
+
+
+class WallImpact(Reading, frozen=True, kw_only=True, tag_field="kind", tag="wall_impact"):
+    """A knock on a wall: where along it (y on the end walls, x on the others), and how hard in ADC counts."""
+
+    wall: Wall
+    pos_mm: float
+    peak: float
+
+
+class BallBeam(Reading, frozen=True, kw_only=True, tag_field="kind", tag="ball_beam"):
+    """The ball cut the track beam of this number."""
+
+    beam: Annotated[int, Meta(ge=0)]
+
+
+class BallDrop(Reading, frozen=True, kw_only=True, tag_field="kind", tag="ball_drop"):
+    """The ball left the track."""
+
+
+class BallOut(Reading, frozen=True, kw_only=True, tag_field="kind", tag="ball_out"):
+    """The ball was seen outside the wheel."""
+
+
+class RotorIndex(Reading, frozen=True, kw_only=True, tag_field="kind", tag="rotor_index"):
+    """The rotor's mark passed the index sensor, turning this way."""
+
+    direction: Turning
+
+
+class PocketBall(Reading, frozen=True, kw_only=True, tag_field="kind", tag="pocket_ball"):
+    """The pocket reader saw the ball in a pocket that passed under it."""
+
+
+class ForeignObject(Reading, frozen=True, kw_only=True, tag_field="kind", tag="foreign_object"):
+    """Something that is not the ball: in the track, on the rotor, on the felt."""
+
+    where: str
+
+
+class WheelStatus(Reading, frozen=True, kw_only=True, tag_field="kind", tag="wheel_status"):
+    """A smart wheel reader's own word."""
+
+    state: int
+    spin: int | None = None
+    number: str | int | None = None
+    flags: int = 0
+    rotor_rpm_x10: int | None = None
+    direction: Turning | None = None
+
+
+class Card(Reading, frozen=True, kw_only=True, tag_field="kind", tag="card"):
+    """A card left the shoe; rank or suit None when it could not be read."""
+
+    rank: str | int | None = None
+    suit: Literal["c", "d", "h", "s"] | None = None
+    to: str | int | None = None
+
+
+class DeviceUp(Reading, frozen=True, kw_only=True, tag_field="kind", tag="device_up"):
+    """A device came up, or came back."""
+
+    reason: str = ""
+    code: str | int = ""
+
+
+class DeviceDown(Reading, frozen=True, kw_only=True, tag_field="kind", tag="device_down"):
+    """A device is gone: unplugged, silent, or not what it should be."""
+
+    reason: str = ""
+    code: str | int = ""
+
+
+class DeviceFault(Reading, frozen=True, kw_only=True, tag_field="kind", tag="device_fault"):
+    """A device is there but not well."""
+
+    reason: str = ""
+    code: str | int = ""
+
+
+class Switch(Reading, frozen=True, kw_only=True, tag_field="kind", tag="switch"):
+    """A door, key, tamper or lid switch changed."""
+
+    name: str
+    open: bool
+
+
+class Input(Reading, frozen=True, kw_only=True, tag_field="kind", tag="input"):
+    """What a person did at a console: `by` is the role, `who` the person where known.
+
+    The arguments are taken as they come; the game machines refuse those that make no sense.
+    """
+
+    name: str
+    by: str
+    who: str | None = None
+    dice: tuple[int, ...] | None = None
+    seat: str | int | None = None
+    seats: tuple[str | int, ...] | None = None
+    number: str | int | None = None
+    card: str | None = None
+    count: int | None = None
+    reason: str | None = None
+    what: str | None = None
+    on: bool | None = None
+
+
+AnyReading = (
+    DieReleased
+    | DieAt
+    | DieRest
+    | DieOffTable
+    | DieLost
+    | DieContact
+    | WallImpact
+    | BallBeam
+    | BallDrop
+    | BallOut
+    | RotorIndex
+    | PocketBall
+    | ForeignObject
+    | WheelStatus
+    | Card
+    | DeviceUp
+    | DeviceDown
+    | DeviceFault
+    | Switch
+    | Input
+)
+"""Any reading, told apart by `kind`."""
+
+
+def kind_of(reading: Reading) -> str:
+    """Give the word that names this reading's type on the wire."""
+    tag = type(reading).__struct_config__.tag
+    assert isinstance(tag, str)
+    return tag
