@@ -1,0 +1,104 @@
+"""Rule sets: the settings of the documents that the judges and the game machines obey.
+
+Plain frozen dataclasses, so that the core needs no configuration library; `controller.settings` fills them
+from `config/rulesets/*.yaml`, where each value has its rule's id or its reason beside it. The defaults are
+those of the contract.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+Calls = Literal["automatic", "confirm"]
+"""Who calls: the controller where the readings are certain, or a person who confirms its proposal."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SensorErrors:
+    """What the dice sensors of a table can be trusted to, one standard deviation where not said otherwise."""
+
+    track_noise_mm: float = 2.0
+    """Error of one track point, each way."""
+    impact_position_mm: float = 25.0
+    """Error of an impact's position along its wall."""
+    impact_delay_ms: tuple[float, float] = (0.5, 2.0)
+    """Least and greatest time from the hit to the impact's own time."""
+    ringing_ms: float = 12.0
+    """A second impact of the same sensor within this time may be the first one's ringing."""
+    frame_ms: float = 11.1
+    """Time between camera frames."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThrowRules:
+    """When a throw of two dice counts."""
+
+    wall: Literal["end", "far", "any"]
+    """Which wall the dice must hit: an end wall, the one farthest from the shooter, or any."""
+    far_wall_required: bool = False
+    """With `wall: end`: ask for the far end (!34-11); a near end is then no hit, else a notice."""
+    missed_wall: Literal["no_roll", "warn"] = "no_roll"
+    """What a die that misses the wall means: a No Roll at once, or a warning first (CV1-SHOOT-4)."""
+    warnings: int = 0
+    """With `missed_wall: warn`: how many warnings a shooter has before a throw without any hit is void."""
+    objects: Literal["ignore", "cards_only"] = "ignore"
+    """Contact with things on the table: no cause (C34-INV-3), or only cards may be touched (H-LEGAL-3)."""
+    simultaneous_ms: float = 150.0
+    """Releases farther apart than this did not leave the hand together."""
+    stagger_notice_ms: float = 50.0
+    """From here on releases that are apart are noted."""
+    settle_timeout_s: float = 8.0
+    """From a throw's first release to its decision, at the latest."""
+    call_hold_ms: float = 250.0
+    """How long an automatic call is held, so that a spoken No Roll still counts."""
+    min_confidence: float = 0.6
+    """Below this the camera's face is not believed."""
+    causes: Mapping[str, str] = field(default_factory=dict)
+    """The rule id behind each cause of a No Roll or a review, by the cause's code."""
+    sensors: SensorErrors = field(default_factory=SensorErrors)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrapsRules:
+    """What a craps table does with its shooters."""
+
+    passes_dice_on: Literal["seven_out", "any_loser"] = "seven_out"
+    """What costs the shooter the dice (!34-15)."""
+    run_out: bool = True
+    """Whether an old shooter may throw without a line bet to decide Come bets (C34-CONT-2b)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpinRules:
+    """When a spin of the ball counts."""
+
+    min_revolutions: float = 4.0
+    """Full revolutions in the track (R-SPIN-2)."""
+    revolutions: Literal["counted", "trusted_wheel"] = "counted"
+    """Counted by the table's own beams, or taken on a smart wheel's word."""
+    no_more_bets_lead_s: float = 3.0
+    """How long before the predicted drop No More Bets is called (R-SPIN-3)."""
+    late_close: Literal["valid", "review", "void"] = "review"
+    """What a spin is whose bets were still open at the drop."""
+    pocket_reads: int = 3
+    """Agreeing pocket reads on as many different rotor turns."""
+    turns_without_read: int = 5
+    """Rotor turns after the drop without a pocket read before the ball counts as out."""
+    call_hold_ms: float = 250.0
+    """How long an automatic call is held."""
+    causes: Mapping[str, str] = field(default_factory=dict)
+    """The rule id behind each cause of a No Spin or a review, by the cause's code."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleSet:
+    """One document's rules under one name: the word after `--rules`, in logs, tables and outcomes."""
+
+    name: str
+    title: str
+    game: Literal["craps", "roulette", "high_roller", "three_card"]
+    throw: ThrowRules | None = None
+    craps: CrapsRules | None = None
+    spin: SpinRules | None = None
+    max_lateness_ms: float = 120.0
+    """How late a reading may arrive and still count."""
