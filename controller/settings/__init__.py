@@ -1,0 +1,1 @@
+"""Configuration: YAML in, typed tables and rule sets out, all mistakes at once."""

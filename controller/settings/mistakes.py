@@ -1,0 +1,66 @@
+"""What can be wrong in a configuration file, and how it is told."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+
+KeyPath = tuple[str | int, ...]
+"""Where a value is inside a document: keys, and positions in lists."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mistake:
+    """One mistake: where it is, what was found, what was expected and what to do next.
+
+    `line` and `column` count from 1; a `line` of 0 means the file as a whole. `key` is the dotted path.
+    """
+
+    file: str
+    line: int = 0
+    column: int = 0
+    key: str = ""
+    found: str
+    expected: str
+    hint: str = ""
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}:{self.column}" if self.line else self.file
+        subject = f"{place}: {self.key}" if self.key else place
+        advice = f"; {self.hint}" if self.hint else ""
+        return f"{subject}: found {self.found}, expected {self.expected}{advice}"
+
+
+class SettingsError(Exception):
+    """Configuration that cannot be used; its text names every mistake, one a line."""
+
+    def __init__(self, mistakes: Iterable[Mistake]) -> None:
+        self.mistakes = tuple(
+            sorted(mistakes, key=lambda mistake: (mistake.file, mistake.line, mistake.column))
+        )
+        super().__init__("\n".join(str(mistake) for mistake in self.mistakes))
+
+
+def shown_path(path: Path) -> str:
+    """Give a path as a person at this prompt would write it: relative where the file is below."""
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
+
+
+def dotted(path: KeyPath) -> str:
+    """Give a key path as text: `dice_table.zones[0].kind`."""
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
+    return text.removeprefix(".")
+
+
+def did_you_mean(found: object, known: Iterable[str]) -> str:
+    """Give the nearest known word as a hint, or nothing where none is near."""
+    near = get_close_matches(str(found), list(known), n=1)
+    return f"did you mean '{near[0]}'?" if near else ""
+
+
+def one_of(words: Iterable[object]) -> str:
+    """List alternatives: `one of 'end', 'far' or 'any'`."""
+    quoted = [f"'{word}'" if isinstance(word, str) else str(word) for word in words]
+    if len(quoted) < 2:
+        return "".join(quoted) or "nothing"
+    return f"one of {', '.join(quoted[:-1])} or {quoted[-1]}"

@@ -1,0 +1,234 @@
+"""YAML, restricted to what a technician expects it to mean.
+
+Only `true` and `false` are booleans, only plain decimals are numbers; `on`, `no`, `017`, `0x1f`, `1_000`,
+`12:30` and dates stay the words they look like. Duplicate keys, anchors, aliases and tags are mistakes.
+"""
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+from yaml.error import MarkedYAMLError
+from yaml.reader import ReaderError
+
+from controller.settings.mistakes import KeyPath, Mistake, SettingsError, dotted, shown_path
+
+Value = None | bool | int | float | str | list["Value"] | dict[str, "Value"]
+"""What a document holds."""
+
+_DEEPEST = 24  # levels; far beyond any table, far below what exhausts the interpreter
+_WHOLE = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
+_FRACTION = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
+_WORDS: Mapping[str, bool | None] = {"true": True, "false": False, "null": None, "~": None, "": None}
+_WHOLE_FILE = (0, 0)
+_YAML_LOOKS = (
+    "'key: value' or '- item' lines",
+    "look at this line and the one above: indent with spaces, close quotes and brackets",
+)
+_PLAIN_ONLY = "write the value out where it is needed"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where something stands; line and column count from 1."""
+
+    file: str
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A YAML document as read: its value, the place of every key, and the mistakes of its writing."""
+
+    value: Value
+    places: Mapping[KeyPath, Place]
+    mistakes: tuple[Mistake, ...] = ()
+
+    def place(self, path: KeyPath) -> Place:
+        """Give the place of a key, or of the nearest section around it that is written down."""
+        while path and path not in self.places:
+            path = path[:-1]
+        return self.places[path]
+
+    def mistake(self, path: KeyPath, found: str, expected: str, hint: str = "") -> Mistake:
+        """Make a mistake that stands at this key's place."""
+        place = self.place(path)
+        return Mistake(
+            file=place.file,
+            line=place.line,
+            column=place.column,
+            key=dotted(path),
+            found=found,
+            expected=expected,
+            hint=hint,
+        )
+
+
+def parse_document(path: Path) -> Document:
+    """Read a YAML file.
+
+    Raises SettingsError where the file cannot be read at all, is not UTF-8, is empty or is not YAML; smaller
+    mistakes are kept in the document, to be told together with those of its content.
+    """
+    file = shown_path(path)
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        found = f"no readable file ({(error.strerror or type(error).__name__).lower()})"
+        raise _unusable(file, _WHOLE_FILE, found, "a YAML file", "check its name and permissions") from error
+    except UnicodeDecodeError as error:
+        found = f"bytes that are not UTF-8 text (byte {error.start})"
+        raise _unusable(file, _WHOLE_FILE, found, "UTF-8 text", "save the file as UTF-8") from error
+    return parse_text(text, file)
+
+
+def parse_text(text: str, file: str) -> Document:
+    """Read YAML text that came from `file`; raises SettingsError as `parse_document` does."""
+    try:
+        return _Composer(file).compose(yaml.parse(text, Loader=yaml.SafeLoader))
+    except MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        at = (mark.line + 1, mark.column + 1) if mark else _WHOLE_FILE
+        raise _unusable(file, at, f"text that is not YAML ({error.problem})", *_YAML_LOOKS) from error
+    except ReaderError as error:
+        before = text[: error.position]
+        at = (before.count("\n") + 1, len(before) - before.rfind("\n"))
+        found = f"a character that YAML does not allow (U+{ord(text[error.position]):04X})"
+        raise _unusable(file, at, found, "printable text", "delete it") from error
+    except (ValueError, OverflowError) as error:
+        # PyYAML lets chr() fail on an escape beyond Unicode, and gives no mark.
+        found = r"an escape such as \UFFFFFFFF that names no character"
+        raise _unusable(file, _WHOLE_FILE, found, "characters of Unicode", "correct or delete it") from error
+
+
+def _unusable(file: str, at: tuple[int, int], found: str, expected: str, hint: str) -> SettingsError:
+    line, column = at
+    return SettingsError(
+        [Mistake(file=file, line=line, column=column, found=found, expected=expected, hint=hint)]
+    )
+
+
+class _Composer:
+    """Builds a document from the parser's events and remembers where everything stood."""
+
+    def __init__(self, file: str) -> None:
+        self._file = file
+        self._places: dict[KeyPath, Place] = {}
+        self._mistakes: list[Mistake] = []
+        self._events: Iterator[yaml.Event] = iter(())
+
+    def compose(self, events: Iterator[yaml.Event]) -> Document:
+        self._events = events
+        next(events)  # stream start
+        if isinstance(next(events), yaml.StreamEndEvent):
+            raise _unusable(self._file, _WHOLE_FILE, "an empty file", "'key: value' lines", "fill it in")
+        root = next(events)
+        self._places[()] = self._place(root)
+        value = self._value(root, ())
+        next(events)  # document end
+        following = next(events)
+        if isinstance(following, yaml.DocumentStartEvent):
+            self._wrong(following, (), "a second document ('---')", "one document a file", "split the file")
+        return Document(value, self._places, tuple(self._mistakes))
+
+    def _value(self, event: yaml.Event, path: KeyPath) -> Value:
+        if len(path) > _DEEPEST:
+            place = self._place(event)
+            found = f"more than {_DEEPEST} levels inside each other"
+            at = (place.line, place.column)
+            raise _unusable(self._file, at, found, "a shallow document", "take out brackets")
+        if isinstance(event, yaml.AliasEvent):
+            self._wrong(event, path, f"the alias '*{event.anchor}'", "a plain value", _PLAIN_ONLY)
+            return None
+        if isinstance(event, yaml.NodeEvent) and event.anchor is not None:
+            self._wrong(event, path, f"the anchor '&{event.anchor}'", "a plain value", _PLAIN_ONLY)
+        if isinstance(event, (yaml.ScalarEvent, yaml.CollectionStartEvent)) and event.tag is not None:
+            self._wrong(
+                event,
+                path,
+                f"the tag '{event.tag}'",
+                "a plain value",
+                "delete the tag; quote a word that looks like a number",
+            )
+        if isinstance(event, yaml.MappingStartEvent):
+            return self._mapping(path)
+        if isinstance(event, yaml.SequenceStartEvent):
+            return self._sequence(path)
+        assert isinstance(event, yaml.ScalarEvent)
+        return self._scalar(event, path)
+
+    def _mapping(self, path: KeyPath) -> dict[str, Value]:
+        section: dict[str, Value] = {}
+        while not isinstance(event := next(self._events), yaml.MappingEndEvent):
+            key, inner = self._key(event, path)
+            value = self._value(next(self._events), inner)
+            section.setdefault(key, value)
+        return section
+
+    def _key(self, event: yaml.Event, path: KeyPath) -> tuple[str, KeyPath]:
+        plain = isinstance(event, yaml.ScalarEvent) and bool(event.value)
+        key = event.value if isinstance(event, yaml.ScalarEvent) else ""
+        inner = (*path, key)
+        if not plain:
+            self._wrong(event, path, "a key that is not a word", "a word before the colon", "name the key")
+            self._value(event, inner)
+        elif inner in self._places:
+            first = self._places[inner].line
+            self._wrong(
+                event, inner, f"the key a second time (first in line {first})", "each key once", "delete one"
+            )
+        else:
+            self._places[inner] = self._place(event)
+            self._value(event, inner)
+        return key, inner
+
+    def _sequence(self, path: KeyPath) -> list[Value]:
+        items: list[Value] = []
+        while not isinstance(event := next(self._events), yaml.SequenceEndEvent):
+            inner = (*path, len(items))
+            self._places[inner] = self._place(event)
+            items.append(self._value(event, inner))
+        return items
+
+    def _scalar(self, event: yaml.ScalarEvent, path: KeyPath) -> Value:
+        text: str = event.value
+        if any("\ud800" <= character <= "\udfff" for character in text):
+            self._wrong(
+                event, path, "half a surrogate pair", "whole characters", "write the character itself"
+            )
+            return ""
+        return text if event.style else _plain(text)
+
+    def _place(self, event: yaml.Event) -> Place:
+        mark = event.start_mark
+        assert mark is not None  # the parser marks every event
+        return Place(self._file, mark.line + 1, mark.column + 1)
+
+    def _wrong(self, event: yaml.Event, path: KeyPath, found: str, expected: str, hint: str) -> None:
+        place = self._place(event)
+        self._mistakes.append(
+            Mistake(
+                file=self._file,
+                line=place.line,
+                column=place.column,
+                key=dotted(path),
+                found=found,
+                expected=expected,
+                hint=hint,
+            )
+        )
+
+
+def _plain(text: str) -> Value:
+    """Read an unquoted scalar: a number, true, false or null where it plainly is one, else a word."""
+    if text in _WORDS:
+        return _WORDS[text]
+    if _WHOLE.fullmatch(text):
+        return int(text)
+    if _FRACTION.fullmatch(text) and re.search(r"[.eE]", text) and math.isfinite(float(text)):
+        return float(text)
+    return text
