@@ -1,0 +1,82 @@
+"""What every game of the settlement engine is, and the lines it answers with."""
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple, Protocol
+
+import msgspec
+
+from controller.settlement.wire import Request
+
+Status = Literal["win", "lose", "push", "void", "removed", "rejected", "pending"]
+
+
+class Line(msgspec.Struct, frozen=True):
+    """One line out."""
+
+
+class Decided(Line, frozen=True):
+    """A bet's resolution. Amounts are cents.
+
+    `payout` is the winnings without the stake, `returned` all money handed back to the player.
+    """
+
+    id: str
+    wager: str
+    status: Status
+    stake: int
+    payout: int
+    returned: int
+    reason: str
+
+
+class Refused(Line, frozen=True, kw_only=True):
+    """A request that can't be granted and changed nothing: the rule that forbids it, and what would do."""
+
+    id: str
+    do: str
+    status: Literal["refused"] = "refused"
+    rule: str
+    reason: str
+
+
+class Reduced(Line, frozen=True, kw_only=True):
+    """A granted reduction and the cents handed back."""
+
+    id: str
+    do: str = "reduce"
+    status: Literal["reduced"] = "reduced"
+    returned: int
+
+
+class Refusal(NamedTuple):
+    """Why a request can't be granted: a rule's id, and a sentence that says what would be accepted."""
+
+    rule: str
+    reason: str
+
+    def refuse(self, id: str, do: str) -> Refused:  # noqa: A002 - the contract's own word
+        """Answer a request about a bet, or about the table, that stands already."""
+        return Refused(id=id, do=do, rule=self.rule, reason=self.reason)
+
+    def reject(self, id: str, wager: str, stake: int) -> Decided:  # noqa: A002 - the contract's own word
+        """Answer a bet that was never accepted."""
+        return Decided(id, wager, "rejected", stake, 0, 0, f"{self.rule}: {self.reason}")
+
+
+def pending(id: str, wager: str, stake: int) -> Decided:  # noqa: A002 - the contract's own word
+    """Tell of a bet that nothing decided before the end."""
+    return Decided(id, wager, "pending", stake, 0, 0, "not decided when the requests ended")
+
+
+class Game(Protocol):
+    """A game with its wager book. Deterministic: the same requests give the same lines."""
+
+    @property
+    def vocabulary(self) -> Sequence[type[Request]]:
+        """The requests this game understands."""
+
+    def apply(self, request: Request) -> list[Line]:
+        """Do what a request of the vocabulary says and answer it; raises nothing for any such request."""
+
+    def finish(self) -> list[Line]:
+        """Tell of the bets that are left, in the order they were made."""

@@ -1,0 +1,66 @@
+"""Join a game to JSON Lines: the settle command without its arguments.
+
+The one module of this package that reads configuration; the games know none of it.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import BinaryIO, TextIO
+
+import msgspec
+
+from controller.settings.mistakes import SettingsError
+from controller.settings.paytables import load_paytable
+from controller.settings.rulesets import load_ruleset
+from controller.settlement.game import Game
+from controller.settlement.wire import Decoder, Malformed
+
+SETTLED = 0
+BAD_INPUT = 2
+
+
+def game_for(ruleset: str) -> Game:
+    """Open a rule set's game with its shipped pay table and an empty wager book.
+
+    Raises SettingsError for an unknown rule set or a pay table with mistakes.
+    """
+    rules = load_ruleset(ruleset)
+    # Only the game that is asked for is imported: a craps table never loads a poker hand.
+    if rules.game == "craps":
+        from controller.settlement.craps.game import Craps  # noqa: PLC0415 - see above
+        from controller.settlement.craps.paytable import CrapsPayTable  # noqa: PLC0415 - see above
+
+        return Craps(load_paytable(rules.name, CrapsPayTable))
+    raise NotImplementedError(rules.game)
+
+
+def settle(lines: Iterable[bytes], game: Game) -> Iterator[bytes]:
+    """Answer request lines with result lines, each as soon as it is known, and end with the bets left.
+
+    Blank lines are skipped. Raises Malformed at the first line that is no request of the game; what was
+    answered before stands.
+    """
+    decoder = Decoder(game.vocabulary)
+    encoder = msgspec.json.Encoder()
+    for number, raw in enumerate(lines, start=1):
+        if raw.isspace():
+            continue
+        if answers := game.apply(decoder.decode(raw, number)):
+            yield encoder.encode_lines(answers)
+    if left := game.finish():
+        yield encoder.encode_lines(left)
+
+
+def settle_stream(source: BinaryIO, out: BinaryIO, err: TextIO, ruleset: str, name: str = "-") -> int:
+    """Settle a stream by a rule set's name; `name` is the source's, for messages. Give the exit status."""
+    try:
+        game = game_for(ruleset)
+        for answer in settle(source, game):
+            out.write(answer)
+            out.flush()
+    except SettingsError as error:
+        err.write(f"{error}\n")
+        return BAD_INPUT
+    except Malformed as error:
+        err.write(f"{name}: {error}; correct the line and settle the file again from its start\n")
+        return BAD_INPUT
+    return SETTLED
