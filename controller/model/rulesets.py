@@ -7,25 +7,75 @@ those of the contract.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated, Literal, get_args
+
+from annotated_types import Ge, Gt, Le, MinLen
+
+Positive = Annotated[float, Gt(0)]
+NotNegative = Annotated[float, Ge(0)]
+Share = Annotated[float, Ge(0), Le(1)]
+Count = Annotated[int, Ge(1)]
+Word = Annotated[str, MinLen(1)]
 
 Calls = Literal["automatic", "confirm"]
 """Who calls: the controller where the readings are certain, or a person who confirms its proposal."""
+
+ThrowCause = Literal[
+    "not_simultaneous",
+    "no_wall_hit",
+    "off_table",
+    "stacked",
+    "on_bank",
+    "in_cup",
+    "on_rail",
+    "cocked",
+    "foreign_contact",
+    "one_die_thrown",
+    "called",
+    "cheating",
+    "disputed",
+    "low_confidence",
+    "conflict",
+    "missing_reading",
+    "wall_unclear",
+    "power_lost",
+    "unruled",
+]
+"""Why a throw is a No Roll or goes to review; a rule set names the rule behind each."""
+
+SpinCause = Literal[
+    "same_direction",
+    "too_few_revolutions",
+    "foreign_object",
+    "ball_out",
+    "rotor_reversed",
+    "called",
+    "late_close",
+    "missing_reading",
+    "conflict",
+    "revolutions_unclear",
+    "power_lost",
+    "unruled",
+]
+"""Why a spin is a No Spin or goes to review; a rule set names the rule behind each."""
+
+THROW_CAUSES: tuple[str, ...] = get_args(ThrowCause)
+SPIN_CAUSES: tuple[str, ...] = get_args(SpinCause)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SensorErrors:
     """What the dice sensors of a table can be trusted to, one standard deviation where not said otherwise."""
 
-    track_noise_mm: float = 2.0
+    track_noise_mm: Positive = 2.0
     """Error of one track point, each way."""
-    impact_position_mm: float = 25.0
+    impact_position_mm: Positive = 25.0
     """Error of an impact's position along its wall."""
-    impact_delay_ms: tuple[float, float] = (0.5, 2.0)
+    impact_delay_ms: tuple[NotNegative, NotNegative] = (0.5, 2.0)
     """Least and greatest time from the hit to the impact's own time."""
-    ringing_ms: float = 12.0
+    ringing_ms: NotNegative = 12.0
     """A second impact of the same sensor within this time may be the first one's ringing."""
-    frame_ms: float = 11.1
+    frame_ms: Positive = 11.1
     """Time between camera frames."""
 
 
@@ -39,21 +89,21 @@ class ThrowRules:
     """With `wall: end`: ask for the far end (!34-11); a near end is then no hit, else a notice."""
     missed_wall: Literal["no_roll", "warn"] = "no_roll"
     """What a die that misses the wall means: a No Roll at once, or a warning first (CV1-SHOOT-4)."""
-    warnings: int = 0
+    warnings: Annotated[int, Ge(0)] = 0
     """With `missed_wall: warn`: how many warnings a shooter has before a throw without any hit is void."""
     objects: Literal["ignore", "cards_only"] = "ignore"
     """Contact with things on the table: no cause (C34-INV-3), or only cards may be touched (H-LEGAL-3)."""
-    simultaneous_ms: float = 150.0
+    simultaneous_ms: Positive = 150.0
     """Releases farther apart than this did not leave the hand together."""
-    stagger_notice_ms: float = 50.0
+    stagger_notice_ms: NotNegative = 50.0
     """From here on releases that are apart are noted."""
-    settle_timeout_s: float = 8.0
+    settle_timeout_s: Positive = 8.0
     """From a throw's first release to its decision, at the latest."""
-    call_hold_ms: float = 250.0
+    call_hold_ms: NotNegative = 250.0
     """How long an automatic call is held, so that a spoken No Roll still counts."""
-    min_confidence: float = 0.6
+    min_confidence: Share = 0.6
     """Below this the camera's face is not believed."""
-    causes: Mapping[str, str] = field(default_factory=dict)
+    causes: Mapping[str, Word] = field(default_factory=dict)
     """The rule id behind each cause of a No Roll or a review, by the cause's code."""
     sensors: SensorErrors = field(default_factory=SensorErrors)
 
@@ -72,21 +122,21 @@ class CrapsRules:
 class SpinRules:
     """When a spin of the ball counts."""
 
-    min_revolutions: float = 4.0
+    min_revolutions: Positive = 4.0
     """Full revolutions in the track (R-SPIN-2)."""
     revolutions: Literal["counted", "trusted_wheel"] = "counted"
     """Counted by the table's own beams, or taken on a smart wheel's word."""
-    no_more_bets_lead_s: float = 3.0
+    no_more_bets_lead_s: NotNegative = 3.0
     """How long before the predicted drop No More Bets is called (R-SPIN-3)."""
     late_close: Literal["valid", "review", "void"] = "review"
     """What a spin is whose bets were still open at the drop."""
-    pocket_reads: int = 3
+    pocket_reads: Count = 3
     """Agreeing pocket reads on as many different rotor turns."""
-    turns_without_read: int = 5
+    turns_without_read: Count = 5
     """Rotor turns after the drop without a pocket read before the ball counts as out."""
-    call_hold_ms: float = 250.0
+    call_hold_ms: NotNegative = 250.0
     """How long an automatic call is held."""
-    causes: Mapping[str, str] = field(default_factory=dict)
+    causes: Mapping[str, Word] = field(default_factory=dict)
     """The rule id behind each cause of a No Spin or a review, by the cause's code."""
 
 
@@ -94,11 +144,11 @@ class SpinRules:
 class RuleSet:
     """One document's rules under one name: the word after `--rules`, in logs, tables and outcomes."""
 
-    name: str
-    title: str
+    name: Word
+    title: Word
     game: Literal["craps", "roulette", "high_roller", "three_card"]
     throw: ThrowRules | None = None
     craps: CrapsRules | None = None
     spin: SpinRules | None = None
-    max_lateness_ms: float = 120.0
+    max_lateness_ms: NotNegative = 120.0
     """How late a reading may arrive and still count."""

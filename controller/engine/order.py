@@ -1,0 +1,131 @@
+"""Readings put into the order of their own time, a watermark behind the last arrival.
+
+Readings of different devices arrive late and out of order. One is handed on once nothing earlier can still
+arrive, so that the order of arrival changes nothing; one that comes later than that is late and not used.
+"""
+
+from collections.abc import Iterator
+from heapq import heappop, heappush
+
+import msgspec
+
+from controller.model.readings import (
+    AnyReading,
+    BallBeam,
+    BallDrop,
+    BallOut,
+    Card,
+    DeviceDown,
+    DeviceFault,
+    DeviceUp,
+    DieAt,
+    DieContact,
+    DieLost,
+    DieOffTable,
+    DieReleased,
+    DieRest,
+    ForeignObject,
+    Input,
+    PocketBall,
+    RotorIndex,
+    Switch,
+    WallImpact,
+    WheelStatus,
+)
+
+AHEAD_US = 1_000_000
+"""A reading that claims to be seen this long after it arrived comes from a clock that is wrong."""
+
+_SAME_TIME = (
+    DeviceUp,
+    DeviceDown,
+    DeviceFault,
+    Switch,
+    RotorIndex,
+    DieReleased,
+    DieAt,
+    DieContact,
+    WallImpact,
+    BallBeam,
+    ForeignObject,
+    BallDrop,
+    PocketBall,
+    BallOut,
+    WheelStatus,
+    Card,
+    DieLost,
+    DieOffTable,
+    DieRest,
+    Input,
+)
+"""Of readings with one time: causes before what they decide, and people's inputs last."""
+
+_RANK: dict[type[AnyReading], int] = {kind: rank for rank, kind in enumerate(_SAME_TIME)}
+_RANKS = 32
+_encode = msgspec.json.Encoder().encode
+
+
+class Order:
+    """The readings that have arrived and wait for the watermark."""
+
+    def __init__(self, max_lateness_ms: float) -> None:
+        """Wait this long for a late reading."""
+        self._lateness_us = round(max_lateness_ms * 1000)
+        self._waiting: list[tuple[int, int, AnyReading]] = []
+        self._arrivals = 0
+        self._now = 0
+        self.watermark = 0
+        """Microseconds; nothing earlier will be accepted any more."""
+
+    def put(self, reading: AnyReading) -> int:
+        """Take a reading as it arrives; give how many microseconds too late it is (0: in time)."""
+        t = reading.t
+        now = t
+        if reading.arrived is not None:
+            if t > reading.arrived + AHEAD_US:
+                return t - reading.arrived
+            if reading.arrived > t:
+                now = reading.arrived
+        if now > self._now:
+            self._now = now
+            if now - self._lateness_us > self.watermark:
+                self.watermark = now - self._lateness_us
+        if t < self.watermark:
+            return self.watermark - t
+        self._arrivals += 1
+        heappush(self._waiting, (t * _RANKS + _RANK[type(reading)], self._arrivals, reading))
+        return 0
+
+    def ready(self) -> Iterator[AnyReading]:
+        """Give every reading before the watermark, in order."""
+        waiting = self._waiting
+        limit = self.watermark * _RANKS
+        while waiting and waiting[0][0] < limit:
+            yield from self._next()
+
+    def rest(self) -> Iterator[AnyReading]:
+        """Give every reading that still waits, in order; the watermark then stands behind the last."""
+        while self._waiting:
+            yield from self._next()
+        self.watermark = max(self.watermark, self._now)
+
+    @property
+    def now(self) -> int:
+        """The latest time heard of."""
+        return self._now
+
+    def _next(self) -> Iterator[AnyReading]:
+        waiting = self._waiting
+        key, _, reading = heappop(waiting)
+        if not waiting or waiting[0][0] != key:
+            yield reading
+            return
+        together = [reading]
+        while waiting and waiting[0][0] == key:
+            together.append(heappop(waiting)[2])
+        together.sort(key=_content)
+        yield from together
+
+
+def _content(reading: AnyReading) -> bytes:
+    return _encode(msgspec.structs.replace(reading, arrived=None))

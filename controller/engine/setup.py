@@ -1,0 +1,55 @@
+"""What a session starts from: the table, its rules, and the state it goes on from."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from controller.model.geometry import DiceTable, Wheel
+from controller.model.outcomes import Seat
+from controller.model.rulesets import Calls, RuleSet
+
+Count = Annotated[int, Meta(ge=0)]
+
+
+class First(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The numbers that come next, where they do not begin at 1."""
+
+    seq: Annotated[int, Meta(ge=1)] = 1
+    roll: Annotated[int, Meta(ge=1)] = 1
+    spin: Annotated[int, Meta(ge=1)] = 1
+    round: Annotated[int, Meta(ge=1)] = 1
+
+
+class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A session's state between attempts, as a recording's header carries it."""
+
+    table: Literal["open", "closed"] = "open"
+    lock: Literal["unlocked", "locked"] = "unlocked"
+    calls: Calls = "automatic"
+    point: Literal[4, 5, 6, 8, 9, 10] | None = None
+    shooter: Seat | None = None
+    warnings: Count = 0
+    invalid_rolls: Count = 0
+    run_out: bool = False
+    down: tuple[str, ...] = ()
+    learned: dict[str, float] = {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setup:
+    """Everything a session needs to know before its first reading."""
+
+    table: str
+    ruleset: RuleSet
+    session: str = "replay"
+    first: First = field(default_factory=First)
+    state: State = field(default_factory=State)
+    dice_table: DiceTable | None = None
+    wheel: Wheel | None = None
+    sources: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Which reading kinds each device sends (`wall_impact:left` for a wall's), where configuration tells."""
+    locking_switches: frozenset[str] = frozenset({"door", "tamper"})
+    """Switches whose opening locks the table."""

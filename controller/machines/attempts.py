@@ -1,0 +1,345 @@
+"""One attempt after another through its life-cycle, whatever the game: judged, called or void, ruled on, settled."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+from controller.machines.desk import Desk
+from controller.machines.flat import FlatMachine, Refused
+from controller.machines.lifecycle import Words, life_cycle
+from controller.model.effects import Judged, Proposed
+from controller.model.outcomes import Data, Grade, Outcome
+from controller.model.readings import Input, Reading
+from controller.model.rulesets import Calls
+from controller.model.verdicts import Notice, Reason, Ruling, SpinVerdict, ThrowVerdict
+
+Value = TypeVar("Value")
+V = TypeVar("V", bound=ThrowVerdict | SpinVerdict)
+
+SPOKEN_CAUSES = frozenset({"called", "cheating", "disputed"})
+"""What a person can give as the cause when declaring an attempt void; anything else is `called`, in their words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result(Generic[Value]):
+    """What an attempt came to: its value where it counts, its reasons where it does not, and who says so."""
+
+    number: int
+    value: Value | None
+    grade: Grade
+    reasons: tuple[Reason, ...] = ()
+    notices: tuple[Notice, ...] = ()
+    warning: bool = False
+    by: str | None = None
+    who: str | None = None
+
+
+class Game(Protocol[Value, V]):
+    """What a game does with its attempts."""
+
+    def snapshot(self) -> object:
+        """Give the game's state, to come back to when the result is corrected."""
+
+    def restore(self, snapshot: object) -> None:
+        """Go back to that state."""
+
+    def value_of(self, verdict: V) -> Value | None:
+        """Give what the judge saw."""
+
+    def value_entered(self, entered: Input) -> Value:
+        """Give what a person entered; raises Refused when it makes no sense."""
+
+    def judge(self, t: int, called: Reason | None) -> V:
+        """Judge the attempt on what was seen up to t."""
+
+    def readings(self) -> tuple[Reading, ...]:
+        """Give every reading of the attempt."""
+
+    def began(self, t: int) -> None:
+        """An attempt begins."""
+
+    def call(self, result: Result[Value]) -> Data:
+        """Apply a result that counts, and give what to publish."""
+
+    def no_result(self, result: Result[Value]) -> Data:
+        """Apply a result that does not count, and give what to publish."""
+
+    def review(self, result: Result[Value]) -> Data:
+        """Give what to publish for a review."""
+
+    def correct(self, result: Result[Value], corrects: str, ruling: str) -> Data:
+        """Apply a result in place of the one just undone, and give what to publish."""
+
+    def follow_up(self, t: int) -> None:
+        """Publish what follows from a result: betting opens, the dice pass."""
+
+
+class Attempts(Generic[Value, V]):
+    """The attempts of one game."""
+
+    def __init__(
+        self,
+        words: Words,
+        game: Game[Value, V],
+        desk: Desk,
+        *,
+        calls: Calls,
+        call_hold_ms: float,
+        causes: Mapping[str, str],
+        last: int = 0,
+    ) -> None:
+        """Begin after attempt number `last`; `causes` are the rule ids by cause."""
+        self.words = words
+        self.number = last
+        self.machine = FlatMachine(life_cycle(words))
+        self.calls = calls
+        self.ending = False
+        self._game = game
+        self._desk = desk
+        self._hold_us = round(call_hold_ms * 1000)
+        self._causes = causes
+        self._verdict: V | None = None
+        self._decided_at = 0
+        self._before: object = None
+        self._standing = ""
+        self._standing_value: Value | None = None
+        self._cleared_in_hold = False
+
+    @property
+    def state(self) -> str:
+        """Where the present attempt is."""
+        return self.machine.state
+
+    @property
+    def under_way(self) -> bool:
+        """Whether an attempt is going on and not decided."""
+        return self.state == self.words.under_way
+
+    @property
+    def open(self) -> bool:
+        """Whether an attempt still waits for its call or for a ruling."""
+        return self.state in (self.words.under_way, "held", "proposed", "review")
+
+    def begin(self, t: int) -> None:
+        """Begin the next attempt; a review or proposal that nobody ruled on lapses."""
+        if self.state in ("proposed", "review"):
+            seen = f"nobody ruled on it before the next {self.words.begin}"
+            self._fire(self.words.void)
+            self._void(t, (self._reason("unruled", seen),), by="nobody", follow_up=False)
+        self._fire(self.words.begin)
+        self.number += 1
+        self._verdict = None
+        self._cleared_in_hold = False
+        self._standing_value = None
+        self._before = self._game.snapshot()
+        self._game.began(t)
+
+    def judged(self, t: int, verdict: V) -> None:
+        """Take the judge's word, decided by a reading or timer at t."""
+        if self.ending:
+            return
+        self._verdict = verdict
+        self._decided_at = t
+        if verdict.ruling is Ruling.REVIEW:
+            self._fire("judged_review")
+            self._review(t, verdict.reasons)
+        elif self.calls == "confirm":
+            self._fire("judged_proposal")
+            self._desk.effects.append(Proposed(t=t, attempt=self.number, verdict=verdict))
+        elif verdict.ruling is Ruling.VOID:
+            self._fire("judged_void")
+            self._desk.stop_timer("hold")
+            self._void(t, verdict.reasons, by="sensors", notices=verdict.notices)
+        else:
+            self._fire("judged_valid")
+            self._desk.set_timer("hold", t + self._hold_us)
+
+    def moved(self) -> None:
+        """Take back a decision during the hold: what was at rest moves again."""
+        self._fire("moved")
+        self._desk.stop_timer("hold")
+
+    def hold_over(self) -> None:
+        """End the hold: the call is made."""
+        verdict = self._verdict
+        assert verdict is not None
+        self._fire("hold_over")
+        self._call(self._decided_at, self._game.value_of(verdict), "sensors")
+        self._end_hold()
+
+    def enter(self, entered: Input) -> bool:
+        """Take a person's input if it concerns an attempt; False when it is none of ours.
+
+        Raises:
+            Refused: it makes no sense now.
+        """
+        if entered.name in (self.words.void, "void"):
+            self._declare_void(entered)
+        elif entered.name == self.words.set_result:
+            self._set_result(entered)
+        elif entered.name == "accept":
+            self._accept(entered)
+        elif entered.name == self.words.clear:
+            self._clear(entered.t)
+        elif entered.name == self.words.settle:
+            self._fire(self.words.settle)
+        else:
+            return False
+        return True
+
+    def lose_power(self, t: int) -> None:
+        """The recording ends here: what was in flight goes to review."""
+        if not self.machine.allows("power_lost"):
+            return
+        self._fire("power_lost")
+        self._desk.stop_timer("hold")
+        self._review(t, (self._reason("power_lost", "power was lost before the call"),))
+
+    def _declare_void(self, entered: Input) -> None:
+        if self._standing_is_void():
+            raise Refused("already_void")
+        reason = self._spoken_reason(entered)
+        if self.open:
+            reasons = self._game.judge(entered.t, reason).reasons
+            if reason not in reasons:
+                reasons = (*reasons, reason)
+            self._fire(self.words.void)
+            self._void(entered.t, reasons, by=entered.by, who=entered.who)
+            self._end_hold()
+        else:
+            self._fire(self.words.void)
+            self._correct(entered, None, (reason,))
+
+    def _set_result(self, entered: Input) -> None:
+        if not self.machine.allows(self.words.set_result):
+            self._fire(self.words.set_result)
+        value = self._game.value_entered(entered)
+        if self.open:
+            self._fire(self.words.set_result)
+            self._call(entered.t, value, "person", entered)
+            self._end_hold()
+        elif value == self._standing_value:
+            raise Refused("no_change")
+        else:
+            self._fire(self.words.set_result)
+            self._correct(entered, value, ())
+
+    def _accept(self, entered: Input) -> None:
+        verdict = self._verdict
+        if not self.machine.allows("accept") or verdict is None:
+            raise Refused("nothing_to_accept")
+        if self.state == "proposed" and verdict.ruling is Ruling.VOID:
+            self._fire(f"accept_{self.words.void}")
+            self._void(entered.t, verdict.reasons, by=entered.by, who=entered.who, notices=verdict.notices)
+            return
+        value = self._game.value_of(verdict)
+        if value is None:
+            raise Refused("nothing_to_accept")
+        grade: Grade = "person" if self.state == "review" else "sensors"
+        self._fire("accept")
+        self._call(entered.t, value, grade, entered)
+        self._end_hold()
+
+    def _clear(self, t: int) -> None:
+        if self.under_way:
+            self.judged(t, self._game.judge(t, None))
+        if not self.under_way:
+            self._cleared_in_hold = self.state == "held"
+            self._fire(self.words.clear)
+
+    def _end_hold(self) -> None:
+        self._desk.stop_timer("hold")
+        if self._cleared_in_hold:
+            self._cleared_in_hold = False
+            self._fire(self.words.clear)
+
+    def _standing_is_void(self) -> bool:
+        closed = self.state in (self.words.void, self.words.cleared)
+        return closed and self._standing_value is None
+
+    def _spoken_reason(self, entered: Input) -> Reason:
+        words = entered.reason or ""
+        code = words if words in SPOKEN_CAUSES else "called"
+        said = f": {words}" if words and words != code else ""
+        return self._reason(code, f"declared by the {entered.by}{said}")
+
+    def _reason(self, code: str, seen: str) -> Reason:
+        return Reason(code=code, rule=self._causes.get(code, ""), seen=seen)
+
+    def _call(self, t: int, value: Value | None, grade: Grade, entered: Input | None = None) -> None:
+        assert value is not None
+        verdict = self._verdict
+        stands = verdict is not None and verdict.ruling is not Ruling.VOID
+        result = Result(
+            number=self.number,
+            value=value,
+            grade=grade,
+            notices=verdict.notices if verdict is not None and stands else (),
+            warning=stands and isinstance(verdict, ThrowVerdict) and verdict.warning,
+            by=entered.by if entered else None,
+            who=entered.who if entered else None,
+        )
+        self._publish("called", t, self._game.call(result), value)
+        self._game.follow_up(t)
+
+    def _void(
+        self,
+        t: int,
+        reasons: tuple[Reason, ...],
+        *,
+        by: str,
+        who: str | None = None,
+        notices: tuple[Notice, ...] = (),
+        follow_up: bool = True,
+    ) -> None:
+        result: Result[Value] = Result(
+            number=self.number,
+            value=None,
+            grade="sensors" if by == "sensors" else "person",
+            reasons=reasons,
+            notices=notices,
+            by=by,
+            who=who,
+        )
+        self._publish(self.words.void, t, self._game.no_result(result), None)
+        if follow_up:
+            self._game.follow_up(t)
+
+    def _review(self, t: int, reasons: tuple[Reason, ...]) -> None:
+        verdict = self._verdict
+        result = Result(
+            number=self.number,
+            value=self._game.value_of(verdict) if verdict is not None else None,
+            grade="sensors",
+            reasons=reasons,
+            notices=verdict.notices if verdict is not None else (),
+        )
+        self._publish("review", t, self._game.review(result), None)
+
+    def _correct(self, entered: Input, value: Value | None, reasons: tuple[Reason, ...]) -> None:
+        self._game.restore(self._before)
+        result = Result(
+            number=self.number,
+            value=value,
+            grade="person",
+            reasons=reasons,
+            by=entered.by,
+            who=entered.who,
+        )
+        data = self._game.correct(result, self._standing, entered.name)
+        self._publish("corrected", entered.t, data, value)
+        self._game.follow_up(entered.t)
+
+    def _publish(self, what: str, t: int, data: Data, value: Value | None) -> Outcome:
+        outcome = self._desk.publish(f"{self.words.attempt}.{what}", t, data)
+        self._standing = outcome.id
+        self._standing_value = value
+        if self._verdict is not None and what != "corrected":
+            judged = Judged(outcome=outcome, verdict=self._verdict, readings=self._game.readings())
+            self._desk.effects.append(judged)
+        return outcome
+
+    def _fire(self, trigger: str) -> None:
+        self.machine.fire(trigger)
+
+

@@ -1,0 +1,363 @@
+"""The craps machine: come-out, point and run-out, the shooter and the puck."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from controller.machines.attempts import Result
+from controller.machines.desk import Desk
+from controller.machines.flat import Arrow, FlatMachine, MachineTable, Refused
+from controller.machines.health import Health
+from controller.machines.throws import Dice, Throws
+from controller.model.geometry import DiceTable
+from controller.model.outcomes import (
+    Bets,
+    CrapsCall,
+    Data,
+    Phase,
+    RollCalled,
+    RollCorrected,
+    RollNoRoll,
+    RollReview,
+    Seat,
+    ShooterChanged,
+)
+from controller.model.readings import Input, Reading
+from controller.model.rulesets import Calls, CrapsRules, ThrowRules
+from controller.model.verdicts import Notice
+
+NATURALS = (7, 11)
+CRAPS = (2, 3, 12)
+
+CRAPS_TABLE = MachineTable(
+    name="craps",
+    initial="come_out",
+    states={
+        "come_out": "no point is on; the next roll is a come-out roll",
+        "point": "a point is on and must repeat before a 7",
+        "run_out": "an old shooter throws without a line bet to decide Come bets; no point is set",
+    },
+    triggers={
+        "natural": "7 or 11 on a come-out roll",
+        "craps": "2, 3 or 12 on a come-out roll",
+        "point_set": "4, 5, 6, 8, 9 or 10 on a come-out roll",
+        "point_made": "the point repeats",
+        "seven_out": "7 with a point on",
+        "no_decision": "any other total",
+        "run_out": "the boxperson starts a run-out",
+        "run_out_over": "a 7, a new shooter or the boxperson ends it",
+    },
+    arrows=(
+        Arrow("natural", ("come_out",), "come_out"),
+        Arrow("natural", ("run_out",), "run_out"),
+        Arrow("craps", ("come_out",), "come_out"),
+        Arrow("craps", ("run_out",), "run_out"),
+        Arrow("point_set", ("come_out",), "point"),
+        Arrow("point_made", ("point",), "come_out"),
+        Arrow("seven_out", ("point",), "come_out"),
+        Arrow("no_decision", ("point",), "point"),
+        Arrow("no_decision", ("run_out",), "run_out"),
+        Arrow("run_out", ("come_out",), "run_out"),
+        Arrow("run_out_over", ("run_out",), "come_out"),
+    ),
+    refusals={
+        ("point", "natural"): "impossible_call",
+        ("point", "craps"): "impossible_call",
+        ("point", "point_set"): "impossible_call",
+        ("run_out", "point_set"): "impossible_call",
+        ("come_out", "point_made"): "impossible_call",
+        ("run_out", "point_made"): "impossible_call",
+        ("come_out", "seven_out"): "impossible_call",
+        ("run_out", "seven_out"): "impossible_call",
+        ("come_out", "no_decision"): "impossible_call",
+        ("point", "run_out"): "run_out_needs_come_out",
+        ("run_out", "run_out"): "no_change",
+        ("come_out", "run_out_over"): "no_change",
+        ("point", "run_out_over"): "no_change",
+    },
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrapsState:
+    """What a craps game remembers between rolls."""
+
+    phase: str = "come_out"
+    point: int | None = None
+    shooter: Seat | None = None
+    warnings: int = 0
+    invalid_rolls: int = 0
+
+
+class Craps:
+    """One craps game on its throws."""
+
+    def __init__(
+        self,
+        throw_rules: ThrowRules,
+        rules: CrapsRules,
+        table: DiceTable,
+        desk: Desk,
+        health: Health,
+        *,
+        calls: Calls,
+        state: CrapsState | None = None,
+        last_roll: int = 0,
+        betting_round: int = 1,
+    ) -> None:
+        """Begin in `state`, after roll number `last_roll`, with bets open for `betting_round`."""
+        self._rules = rules
+        self._causes: Mapping[str, str] = throw_rules.causes
+        self._desk = desk
+        self._state = state or CrapsState()
+        self._told_shooter = self._state.shooter
+        self._pass_cause: str | None = None
+        self._machine = FlatMachine(CRAPS_TABLE, self._state.phase)
+        self._bets_open = True
+        self._round = betting_round
+        self.throws = Throws(self, throw_rules, table, desk, health, calls=calls, last=last_roll)
+
+    # --- what the session asks ---------------------------------------------------------------------------------
+
+    @property
+    def state(self) -> CrapsState:
+        """The game's state between rolls."""
+        return self._state
+
+    @property
+    def betting_round(self) -> int:
+        """The number of the present round of bets."""
+        return self._round
+
+    @property
+    def open_attempt(self) -> bool:
+        """Whether a throw still waits for its call or for a ruling."""
+        return self.throws.attempts.open
+
+    def see(self, reading: Reading) -> None:
+        """Take a reading, in time order."""
+        self.throws.see(reading)
+
+    def timer(self, name: str, t: int) -> None:
+        """Take a timer that is due at t."""
+        self.throws.timer(name, t)
+
+    def enter(self, entered: Input) -> bool:
+        """Take a person's input; False when this game has no such input. Raises Refused."""
+        if entered.name == "new_shooter":
+            self._new_shooter(entered)
+        elif entered.name == "pass_dice":
+            self._between_throws()
+            self._pass_dice("pass_dice")
+            self._tell_shooter(entered.t, entered)
+        elif entered.name == "run_out":
+            self._run_out(entered)
+        else:
+            return self.throws.attempts.enter(entered)
+        return True
+
+    def reset(self) -> None:
+        """Begin anew: the table opens (C34-DEF-2)."""
+        self.restore(CrapsState())
+        self._told_shooter = None
+        self._bets_open = True
+
+    def cut_short(self, t: int) -> None:
+        """The recording ends here."""
+        self.throws.attempts.lose_power(t)
+
+    def stop_judging(self) -> None:
+        """Judge no more: only what was told stands."""
+        self.throws.attempts.ending = True
+
+    # --- what the throws ask -----------------------------------------------------------------------------------
+
+    @property
+    def warnings(self) -> int:
+        """How many warnings the present shooter has had."""
+        return self._state.warnings
+
+    def snapshot(self) -> object:
+        """Give the state to come back to."""
+        return self._state
+
+    def restore(self, snapshot: object) -> None:
+        """Go back to that state."""
+        assert isinstance(snapshot, CrapsState)
+        self._state = snapshot
+        self._machine.restore(snapshot.phase)
+        self._pass_cause = "corrected"
+
+    def began(self, t: int) -> None:
+        """Close the bets: the dice left the hand (C34-MK-1a)."""
+        if self._bets_open:
+            self._bets_open = False
+            self._desk.publish("bets.closed", t, Bets(round=self._round, cause="dice_released"))
+
+    def call(self, result: Result[Dice]) -> Data:
+        """Apply a roll that counts."""
+        assert result.value is not None
+        before, call = self._apply(result.value, result.warning)
+        return RollCalled(
+            roll=result.number,
+            dice=result.value,
+            total=sum(result.value),
+            phase=_phase(before),
+            point=before.point,
+            call=call,
+            point_after=self._state.point,
+            shooter=before.shooter,
+            grade=result.grade,
+            notices=result.notices,
+            by=result.by,
+            who=result.who,
+        )
+
+    def no_result(self, result: Result[Dice]) -> Data:
+        """Count a No Roll; the same shooter throws again."""
+        count = self._state.invalid_rolls + 1
+        self._state = replace(self._state, invalid_rolls=count)
+        notices = result.notices
+        if count > 1:
+            seen = f"{count} invalid rolls by this shooter"
+            rule = self._causes.get("repeated_invalid")
+            notices = (*notices, Notice(code="repeated_invalid", seen=seen, rule=rule))
+        return RollNoRoll(
+            roll=result.number,
+            reasons=result.reasons,
+            by=result.by or "sensors",
+            who=result.who,
+            notices=notices,
+        )
+
+    def review(self, result: Result[Dice]) -> Data:
+        """Say what a person must rule on."""
+        return RollReview(
+            roll=result.number, reasons=result.reasons, dice=result.value, notices=result.notices
+        )
+
+    def correct(self, result: Result[Dice], corrects: str, ruling: str) -> Data:
+        """Apply a roll in place of the one just undone."""
+        told = RollCorrected(
+            roll=result.number,
+            corrects=corrects,
+            ruling=ruling,
+            by=result.by or "",
+            who=result.who,
+            reasons=result.reasons,
+        )
+        if result.value is None:
+            self._state = replace(self._state, invalid_rolls=self._state.invalid_rolls + 1)
+            return told
+        before, call = self._apply(result.value, result.warning)
+        return RollCorrected(
+            roll=told.roll,
+            corrects=corrects,
+            ruling=ruling,
+            by=told.by,
+            who=told.who,
+            dice=result.value,
+            total=sum(result.value),
+            phase=_phase(before),
+            point=before.point,
+            call=call,
+            point_after=self._state.point,
+            shooter=before.shooter,
+        )
+
+    def follow_up(self, t: int) -> None:
+        """Publish that the dice pass, and that betting opens again."""
+        self._tell_shooter(t)
+        self._show_puck(t)
+        if not self._bets_open:
+            self._bets_open = True
+            self._round += 1
+            self._desk.publish("bets.opened", t, Bets(round=self._round, cause="result"))
+
+    # --- the game itself ---------------------------------------------------------------------------------------
+
+    def _apply(self, dice: Dice, warning: bool) -> tuple[CrapsState, CrapsCall]:
+        before = self._state
+        total = sum(dice)
+        call = call_for(before.phase, before.point, total)
+        self._machine.fire(call)
+        if before.phase == "run_out" and total == 7:
+            self._machine.fire("run_out_over")
+        point = {"point_set": total, "no_decision": before.point}.get(call)
+        self._state = replace(
+            before,
+            phase=self._machine.state,
+            point=point if self._machine.state == "point" else None,
+            warnings=before.warnings + warning,
+            invalid_rolls=0,
+        )
+        if call == "seven_out" or (self._rules.passes_dice_on == "any_loser" and call == "craps"):
+            self._pass_dice(call)
+        return before, call
+
+    def _pass_dice(self, cause: str) -> None:
+        self._state = replace(self._state, shooter=None, warnings=0, invalid_rolls=0)
+        self._pass_cause = cause
+        self._told_shooter = _ANOTHER
+
+    def _new_shooter(self, entered: Input) -> None:
+        if entered.seat is None:
+            raise Refused("bad_argument", "new_shooter needs the shooter's seat; enter it again")
+        self._between_throws()
+        if entered.seat == self._state.shooter:
+            raise Refused("no_change")
+        if self._state.phase == "run_out":
+            self._machine.fire("run_out_over")
+        self._state = replace(
+            self._state, phase=self._machine.state, shooter=entered.seat, warnings=0, invalid_rolls=0
+        )
+        self._pass_cause = "new_shooter"
+        self._tell_shooter(entered.t, entered)
+        self._show_puck(entered.t)
+
+    def _run_out(self, entered: Input) -> None:
+        if not self._rules.run_out:
+            raise Refused("not_offered")
+        self._between_throws()
+        self._machine.fire("run_out_over" if entered.on is False else "run_out")
+        self._state = replace(self._state, phase=self._machine.state)
+        self._show_puck(entered.t)
+
+    def _between_throws(self) -> None:
+        if self.open_attempt:
+            raise Refused("under_way")
+
+    def _tell_shooter(self, t: int, entered: Input | None = None) -> None:
+        if self._told_shooter == self._state.shooter:
+            return
+        self._told_shooter = self._state.shooter
+        data = ShooterChanged(
+            shooter=self._state.shooter,
+            cause=self._pass_cause or "new_shooter",
+            by=entered.by if entered else None,
+            who=entered.who if entered else None,
+        )
+        self._desk.publish("shooter.changed", t, data)
+
+    def _show_puck(self, t: int) -> None:
+        shows = {"come_out": "off", "run_out": "off_dont_pass"}.get(self._state.phase)
+        self._desk.light(t, "puck", shows or f"on_{self._state.point}")
+
+
+_ANOTHER = "another shooter"
+
+
+def call_for(phase: str, point: int | None, total: int) -> CrapsCall:
+    """Give the call of a total in this phase (C34-PASS-2..5, CV1-RND-2..7; in a run-out no point is set, !34-16)."""
+    if phase == "point":
+        if total == point:
+            return "point_made"
+        return "seven_out" if total == 7 else "no_decision"
+    if total in NATURALS:
+        return "natural"
+    if total in CRAPS:
+        return "craps"
+    return "no_decision" if phase == "run_out" else "point_set"
+
+
+def _phase(state: CrapsState) -> Phase:
+    return "point" if state.phase == "point" else "come_out"

@@ -1,0 +1,46 @@
+"""The desk where the machines lay down what they want done: effects to hand out and timers to set."""
+
+from typing import Literal
+
+from controller.machines.refusals import REFUSALS
+from controller.model.effects import Effect, Lamp
+from controller.model.outcomes import Data, Happening, Outcome
+from controller.model.readings import Input
+
+
+class Desk:
+    """Numbers outcomes, collects effects and keeps the timers' due times (microseconds of the data's time)."""
+
+    def __init__(self, table: str, session: str, next_seq: int = 1) -> None:
+        self.table = table
+        self.session = session
+        self.next_seq = next_seq
+        self.effects: list[Effect] = []
+        self.timers: dict[str, int] = {}
+
+    def publish(self, kind: str, t: int, data: Data) -> Outcome:
+        """Publish one outcome; its number and id follow on from the last."""
+        seq = self.next_seq
+        self.next_seq = seq + 1
+        outcome = Outcome(type=kind, t=t, id=f"{self.table}/{self.session}/{seq}", seq=seq, data=data)
+        self.effects.append(outcome)
+        return outcome
+
+    def refuse(self, entered: Input, code: str, says: str | None = None) -> None:
+        """Publish that this input was refused, and why."""
+        happening = Happening(
+            cause=code, what=entered.name, by=entered.by, who=entered.who, says=says or REFUSALS[code]
+        )
+        self.publish("input.refused", entered.t, happening)
+
+    def light(self, t: int, name: Literal["puck", "no_more_bets"], shows: str) -> None:
+        """Set a lamp or marker."""
+        self.effects.append(Lamp(t=t, name=name, shows=shows))
+
+    def set_timer(self, name: str, due_us: int) -> None:
+        """Set this timer, or set it anew; it fires once."""
+        self.timers[name] = due_us
+
+    def stop_timer(self, name: str) -> None:
+        """Stop this timer if it runs."""
+        self.timers.pop(name, None)

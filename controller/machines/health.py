@@ -1,0 +1,63 @@
+"""What is known of the devices: which are down, and what each is known to send."""
+
+from collections.abc import Iterable, Mapping
+
+from controller.machines.desk import Desk
+from controller.model.outcomes import Happening
+from controller.model.readings import DeviceDown, DeviceFault, DeviceUp, Reading, WallImpact, kind_of
+
+DeviceReading = DeviceUp | DeviceDown | DeviceFault
+
+
+class Health:
+    """The devices as their own readings tell it; publishes each change once."""
+
+    def __init__(self, desk: Desk, sources: Mapping[str, Iterable[str]] | None = None) -> None:
+        """Start with what the configuration says that each device sends (`wall_impact:left` for a wall's)."""
+        self.down: dict[str, DeviceDown] = {}
+        self.sources: dict[str, frozenset[str]] = {d: frozenset(k) for d, k in (sources or {}).items()}
+        self._known: set[tuple[str, type[Reading], str]] = set()
+        self._desk = desk
+        self._told: dict[str, DeviceReading] = {}
+        self._untold: dict[str, DeviceReading] = {}
+
+    def sent(self, reading: Reading) -> None:
+        """Remember that this device sends this kind of reading."""
+        wall = f":{reading.wall}" if isinstance(reading, WallImpact) else ""
+        key = (reading.dev, type(reading), wall)
+        if key not in self._known:
+            self._known.add(key)
+            kinds = self.sources.get(reading.dev, frozenset())
+            self.sources[reading.dev] = kinds | {kind_of(reading) + wall}
+
+    def see(self, reading: DeviceReading, *, tell: bool) -> None:
+        """Take a device's word on itself; with `tell` off (test mode) it is published later, if it still holds."""
+        if isinstance(reading, DeviceDown):
+            self.down[reading.dev] = reading
+        elif isinstance(reading, DeviceUp):
+            self.down.pop(reading.dev, None)
+        if tell:
+            self._tell(reading)
+        else:
+            self._untold[reading.dev] = reading
+
+    def tell_untold(self, t: int) -> None:
+        """Publish what changed while nothing was told and holds still, as of t."""
+        for reading in self._untold.values():
+            self._tell(reading, t)
+        self._untold.clear()
+
+    def _tell(self, reading: DeviceReading, t: int | None = None) -> None:
+        before = self._told.get(reading.dev)
+        same = (
+            type(before) is type(reading) and before.reason == reading.reason and before.code == reading.code
+            if before is not None
+            else False
+        )
+        if same:
+            return
+        self._told[reading.dev] = reading
+        data = Happening(
+            cause=str(reading.code) or kind_of(reading), what=reading.dev, says=reading.reason or None
+        )
+        self._desk.publish(kind_of(reading).replace("_", "."), reading.t if t is None else t, data)

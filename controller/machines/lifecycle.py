@@ -1,0 +1,154 @@
+"""The life-cycle of one attempt, the same for a throw, a spin and a deal but for the dealers' words.
+
+Under way until it is decided; then its call is held for a moment (automatic), proposed to a person (confirm)
+or under review; called or void; open to a person's ruling until it is settled.
+"""
+
+from dataclasses import dataclass
+
+from controller.machines.flat import Arrow, MachineTable
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What the dealers call the parts of one kind of attempt."""
+
+    attempt: str
+    """The attempt itself, as outcomes name it: `roll`."""
+    begin: str
+    """What begins it: `release`."""
+    under_way: str
+    """It is going on: `in_flight`."""
+    void: str
+    """It does not count, as state and as what a person calls: `no_roll`."""
+    set_result: str
+    """A person enters the result: `set_dice`."""
+    clear: str
+    """What was thrown or spun is taken away: `dice_collected`."""
+    cleared: str
+    """It has been taken away: `collected`."""
+    settle: str
+    """The last wager it decided is paid: `settled`."""
+
+
+THROW = Words(
+    attempt="roll",
+    begin="release",
+    under_way="in_flight",
+    void="no_roll",
+    set_result="set_dice",
+    clear="dice_collected",
+    cleared="collected",
+    settle="settled",
+)
+SPIN = Words(
+    attempt="spin",
+    begin="launch",
+    under_way="in_spin",
+    void="no_spin",
+    set_result="set_number",
+    clear="ball_at_rest",
+    cleared="cleared",
+    settle="settled",
+)
+
+
+def life_cycle(words: Words) -> MachineTable:
+    """Draw up the life-cycle's table in these words."""
+    under_way, no_result, cleared = words.under_way, words.void, words.cleared
+    open_states = (under_way, "held", "proposed", "review")
+    return MachineTable(
+        name=words.attempt,
+        initial="waiting",
+        states={
+            "waiting": "nothing is under way and nothing can be ruled on",
+            under_way: f"the {words.attempt} is going on and is not decided",
+            "held": "decided and about to be called, so that a person can still stop it",
+            "proposed": "decided; a person must confirm the proposal",
+            "review": "not decidable by the readings; a person must rule",
+            "called": "called; open to a ruling until it is settled",
+            no_result: "does not count; open to a ruling until it is settled",
+            cleared: f"called or void and cleared away; the last {words.attempt} is open to a ruling",
+            "settled": "settled; nothing changes it",
+        },
+        triggers={
+            words.begin: f"a {words.attempt} begins",
+            "judged_valid": "the judge finds it valid; the call is held",
+            "judged_proposal": "the judge's word waits for a person",
+            "judged_void": "the judge finds a certain cause against it",
+            "judged_review": "the judge can't tell",
+            "moved": "what was at rest moves again during the hold",
+            "hold_over": "the hold ends",
+            words.void: "a person declares that it does not count",
+            words.set_result: "a person enters the result",
+            "accept": "a person accepts the result proposed",
+            f"accept_{no_result}": f"a person accepts the proposed {no_result}",
+            words.clear: "what was thrown is taken away",
+            words.settle: "all that it decided is paid",
+            "power_lost": "the recording ends in the middle of it",
+        },
+        arrows=(
+            Arrow(
+                words.begin,
+                ("waiting", *open_states, "called", no_result, cleared, "settled"),
+                under_way,
+            ),
+            Arrow("judged_valid", (under_way, "held"), "held"),
+            Arrow("judged_proposal", (under_way,), "proposed"),
+            Arrow("judged_void", (under_way, "held"), no_result),
+            Arrow("judged_review", (under_way, "held"), "review"),
+            Arrow("moved", ("held",), under_way),
+            Arrow("hold_over", ("held",), "called"),
+            Arrow(words.void, (*open_states, "called"), no_result),
+            Arrow(words.void, (cleared,), cleared),
+            Arrow(words.set_result, ("held", "proposed", "review", "called", no_result), "called"),
+            Arrow(words.set_result, (cleared,), cleared),
+            Arrow("accept", ("held", "proposed", "review"), "called"),
+            Arrow(f"accept_{no_result}", ("proposed",), no_result),
+            Arrow(words.clear, ("called", no_result), cleared),
+            Arrow(words.clear, ("settled",), "waiting"),
+            Arrow(words.clear, ("held",), "held"),
+            Arrow(words.clear, ("proposed",), "proposed"),
+            Arrow(words.clear, ("review",), "review"),
+            Arrow(words.settle, ("called", no_result), "settled"),
+            Arrow(words.settle, (cleared,), "waiting"),
+            Arrow("power_lost", (under_way, "held", "proposed"), "review"),
+        ),
+        refusals=_refusals(words),
+    )
+
+
+def _refusals(words: Words) -> dict[tuple[str, str], str]:
+    under_way, no_result, cleared = words.under_way, words.void, words.cleared
+    decided = ("called", no_result, cleared, "settled")
+    judge_only_under_way = ("waiting", "proposed", "review", *decided)
+    refusals = {
+        (state, trigger): "not_now"
+        for trigger in ("judged_valid", "judged_void", "judged_review")
+        for state in judge_only_under_way
+    }
+    refusals |= {(state, "judged_proposal"): "not_now" for state in ("held", *judge_only_under_way)}
+    not_held = ("waiting", under_way, "proposed", "review", *decided)
+    refusals |= {(state, trigger): "not_held" for trigger in ("moved", "hold_over") for state in not_held}
+    refusals |= {("waiting", trigger): "no_attempt" for trigger in (words.void, words.set_result)}
+    refusals |= {("settled", trigger): "already_settled" for trigger in (words.void, words.set_result)}
+    refusals |= {
+        (no_result, words.void): "already_void",
+        (under_way, words.set_result): "result_not_in",
+        (under_way, words.clear): "under_way",
+        ("waiting", words.clear): "nothing_to_clear",
+        (cleared, words.clear): "already_cleared",
+        ("waiting", words.settle): "nothing_to_settle",
+        (under_way, words.settle): "not_called_yet",
+        ("held", words.settle): "not_called_yet",
+        ("proposed", words.settle): "not_called_yet",
+        ("review", words.settle): "not_ruled_yet",
+        ("settled", words.settle): "already_settled",
+    }
+    refusals |= {(state, "accept"): "nothing_to_accept" for state in ("waiting", under_way, *decided)}
+    refusals |= {
+        (state, f"accept_{no_result}"): "nothing_to_accept"
+        for state in ("waiting", under_way, "held", "review", *decided)
+    }
+    refusals |= {(state, "power_lost"): "no_attempt" for state in ("waiting", "review", *decided)}
+    return refusals

@@ -1,0 +1,105 @@
+"""The table itself: closed or open, locked or not, in test mode or playing, and what must be inspected."""
+
+from controller.machines.desk import Desk
+from controller.machines.flat import Arrow, FlatMachine, MachineTable, Refused
+from controller.model.outcomes import Happening
+from controller.model.readings import Input, Switch
+
+DOOR_TABLE = MachineTable(
+    name="table",
+    initial="open",
+    states={"closed": "no game is played", "open": "a game is played"},
+    triggers={"open_table": "the table opens", "close_table": "the table closes"},
+    arrows=(Arrow("open_table", ("closed",), "open"), Arrow("close_table", ("open",), "closed")),
+    refusals={("open", "open_table"): "already_open", ("closed", "close_table"): "already_closed"},
+)
+LOCK_TABLE = MachineTable(
+    name="lock",
+    initial="unlocked",
+    states={"unlocked": "play may go on", "locked": "no new attempt counts until a person unlocks"},
+    triggers={"lock": "a person, a switch or a fault locks the table", "unlock": "a person unlocks it"},
+    arrows=(Arrow("lock", ("unlocked",), "locked"), Arrow("unlock", ("locked",), "unlocked")),
+    refusals={("locked", "lock"): "already_locked", ("unlocked", "unlock"): "not_locked"},
+)
+TEST_TABLE = MachineTable(
+    name="test_mode",
+    initial="playing",
+    states={"playing": "readings count", "testing": "readings leave no trace in state, ids and meters"},
+    triggers={"test_mode_on": "a technician starts testing", "test_mode_off": "testing is over"},
+    arrows=(
+        Arrow("test_mode_on", ("playing",), "testing"),
+        Arrow("test_mode_off", ("testing",), "playing"),
+    ),
+    refusals={("testing", "test_mode_on"): "already_testing", ("playing", "test_mode_off"): "not_testing"},
+)
+
+
+class TableMode:
+    """The table's own three machines side by side."""
+
+    def __init__(self, desk: Desk, *, door: str = "open", lock: str = "unlocked") -> None:
+        """Start open and unlocked unless told otherwise."""
+        self._desk = desk
+        self._door = FlatMachine(DOOR_TABLE, door)
+        self._lock = FlatMachine(LOCK_TABLE, lock)
+        self._test = FlatMachine(TEST_TABLE)
+
+    @property
+    def door(self) -> str:
+        """`open` or `closed`."""
+        return self._door.state
+
+    @property
+    def lock(self) -> str:
+        """`unlocked` or `locked`."""
+        return self._lock.state
+
+    @property
+    def testing(self) -> bool:
+        """Whether test mode is on."""
+        return self._test.state == "testing"
+
+    @property
+    def why_not_playing(self) -> str | None:
+        """Why no new attempt counts now, as a refusal's code; None when it does."""
+        if self._door.state == "closed":
+            return "table_closed"
+        return "table_locked" if self._lock.state == "locked" else None
+
+    def open(self, entered: Input) -> None:
+        """Open the table. Raises Refused."""
+        if self.lock == "locked":
+            raise Refused("table_locked")
+        self._door.fire("open_table")
+        self._happen("table.opened", "open_table", entered)
+
+    def close(self, entered: Input) -> None:
+        """Close the table. Raises Refused."""
+        self._door.fire("close_table")
+        self._happen("table.closed", "close_table", entered)
+
+    def lock_up(self, entered: Input) -> None:
+        """Lock the table by a person's word. Raises Refused."""
+        self._lock.fire("lock")
+        self._happen("table.locked", entered.reason or "lock", entered)
+
+    def unlock(self, entered: Input) -> None:
+        """Unlock the table. Raises Refused."""
+        self._lock.fire("unlock")
+        self._happen("table.unlocked", entered.reason or "unlock", entered)
+
+    def lock_by_switch(self, switch: Switch) -> None:
+        """Lock the table because a switch opened; a locked one stays locked."""
+        if self.lock == "unlocked":
+            self._lock.fire("lock")
+            says = f"{switch.name} switch opened on {switch.dev}; close it, inspect the table, then unlock"
+            self._desk.publish(
+                "table.locked", switch.t, Happening(cause=f"{switch.name}_open", what=switch.dev, says=says)
+            )
+
+    def set_test_mode(self, on: bool) -> None:
+        """Switch test mode. Raises Refused."""
+        self._test.fire("test_mode_on" if on else "test_mode_off")
+
+    def _happen(self, kind: str, cause: str, entered: Input) -> None:
+        self._desk.publish(kind, entered.t, Happening(cause=cause, by=entered.by, who=entered.who))

@@ -1,0 +1,251 @@
+"""Throws of two dice: when one begins, when it is decided, and its way through the life-cycle.
+
+Shared by every game that throws dice. *What* a throw is worth is the judge's (`controller.rules.dice`); *when*
+to ask is decided here.
+"""
+
+from typing import Protocol
+
+from controller.machines.attempts import Attempts, Result
+from controller.machines.desk import Desk
+from controller.machines.flat import Refused
+from controller.machines.health import Health
+from controller.machines.lifecycle import THROW
+from controller.model.geometry import DiceTable
+from controller.model.outcomes import Data
+from controller.model.readings import (
+    DieAt,
+    DieContact,
+    DieLost,
+    DieOffTable,
+    DieReleased,
+    DieRest,
+    Input,
+    Reading,
+    WallImpact,
+)
+from controller.model.rulesets import Calls, ThrowRules
+from controller.model.verdicts import Reason, ThrowVerdict
+from controller.rules.dice.judge import judge_throw
+
+Dice = tuple[int, int]
+
+AT_REST_WITHIN_MM = 10.0
+"""A die has not left its resting place while its track stays this near: five times the track's noise."""
+THROWN_MM_PER_S = 1000.0
+"""A track this fast is thrown; the stick moves dice more slowly. Throws are 2 to 6 m/s."""
+THROWN_POINTS = 4
+"""So many points in a row must be that fast before a throw without a release is believed."""
+
+
+class DiceGame(Protocol):
+    """What a dice game does with its throws."""
+
+    @property
+    def warnings(self) -> int:
+        """How many warnings the present shooter has had."""
+
+    def snapshot(self) -> object:
+        """Give the game's state, to come back to when the result is corrected."""
+
+    def restore(self, snapshot: object) -> None:
+        """Go back to that state."""
+
+    def began(self, t: int) -> None:
+        """A throw begins."""
+
+    def call(self, result: Result[Dice]) -> Data:
+        """Apply a roll that counts, and give what to publish."""
+
+    def no_result(self, result: Result[Dice]) -> Data:
+        """Apply a No Roll, and give what to publish."""
+
+    def review(self, result: Result[Dice]) -> Data:
+        """Give what to publish for a review."""
+
+    def correct(self, result: Result[Dice], corrects: str, ruling: str) -> Data:
+        """Apply a result in place of the one just undone, and give what to publish."""
+
+    def follow_up(self, t: int) -> None:
+        """Publish what follows from a result."""
+
+
+class Throws:
+    """The throws of one table, from the first release to the ruling."""
+
+    def __init__(
+        self,
+        game: DiceGame,
+        rules: ThrowRules,
+        table: DiceTable,
+        desk: Desk,
+        health: Health,
+        *,
+        calls: Calls,
+        last: int = 0,
+    ) -> None:
+        """Begin after throw number `last`."""
+        self._game = game
+        self._rules = rules
+        self._table = table
+        self._desk = desk
+        self._health = health
+        self._readings: list[Reading] = []
+        self._down: dict[int, DieRest | DieOffTable] = {}
+        self._moving: dict[int, list[DieAt]] = {1: [], 2: []}
+        self.attempts: Attempts[Dice, ThrowVerdict] = Attempts(
+            THROW, self, desk, calls=calls, call_hold_ms=rules.call_hold_ms, causes=rules.causes, last=last
+        )
+
+    # --- readings and timers ---------------------------------------------------------------------------------
+
+    def see(self, reading: Reading) -> None:
+        """Take a reading, in time order."""
+        attempts = self.attempts
+        if attempts.under_way:
+            self._readings.append(reading)
+            if type(reading) is not DieAt or reading.die in self._down:
+                self._watch(reading)
+        elif attempts.state == "held":
+            self._watch_held(reading)
+        elif isinstance(reading, DieReleased):
+            self._begin([reading])
+        elif isinstance(reading, DieAt) and attempts.state in ("waiting", THROW.cleared):
+            self._look_for_throw(reading)
+
+    def timer(self, name: str, t: int) -> None:
+        """Take a timer of ours that is due at t."""
+        if name == "hold":
+            self.attempts.hold_over()
+        elif name == "settle" and self.attempts.under_way:
+            self._decide(t)
+
+    def _begin(self, first: list[Reading]) -> None:
+        t = first[0].t
+        self._readings = [*self._health.down.values(), *first]
+        self._down.clear()
+        for points in self._moving.values():
+            points.clear()
+        self.attempts.begin(t)
+        self._desk.set_timer("settle", t + round(self._rules.settle_timeout_s * 1_000_000))
+
+    def _look_for_throw(self, point: DieAt) -> None:
+        points = self._moving[point.die]
+        if points and not _fast(points[-1], point):
+            points.clear()
+        points.append(point)
+        if len(points) >= THROWN_POINTS:
+            both: list[Reading] = [*self._moving[1], *self._moving[2]]
+            self._begin(sorted(both, key=lambda r: r.t))
+
+    def _watch(self, reading: Reading) -> None:
+        down = self._down
+        match reading:
+            case DieRest() | DieOffTable():
+                down[reading.die] = reading
+                if len(down) == 2:
+                    self._decide(reading.t)
+            case DieReleased():
+                down.pop(reading.die, None)
+            case DieAt() if _left(down[reading.die], reading):
+                del down[reading.die]
+
+    def _watch_held(self, reading: Reading) -> None:
+        match reading:
+            case DieReleased():
+                moved = True
+            case DieAt() if reading.die in self._down:
+                moved = _left(self._down[reading.die], reading)
+            case DieRest() | DieOffTable():
+                self._readings.append(reading)
+                self._down[reading.die] = reading
+                self._decide(reading.t)
+                return
+            case DieContact() | DieLost() | WallImpact():
+                self._readings.append(reading)
+                return
+            case _:
+                return
+        if moved:
+            self._readings.append(reading)
+            del self._down[reading.die]
+            self.attempts.moved()
+
+    def _decide(self, t: int) -> None:
+        self._desk.stop_timer("settle")
+        self.attempts.judged(t, self.judge(t, None))
+
+    # --- what the life-cycle asks of its game ------------------------------------------------------------------
+
+    def snapshot(self) -> object:
+        """Give the game's state."""
+        return self._game.snapshot()
+
+    def restore(self, snapshot: object) -> None:
+        """Put the game's state back."""
+        self._game.restore(snapshot)
+
+    def value_of(self, verdict: ThrowVerdict) -> Dice | None:
+        """Give the faces seen."""
+        return verdict.dice
+
+    def value_entered(self, entered: Input) -> Dice:
+        """Give the faces a person entered; raises Refused when they are not two faces."""
+        dice = entered.dice
+        if dice is None or len(dice) != 2 or not all(1 <= face <= 6 for face in dice):
+            found = "nothing" if dice is None else list(dice)
+            raise Refused("bad_argument", f"set_dice needs two faces from 1 to 6, found {found}; enter them again")
+        return (dice[0], dice[1])
+
+    def judge(self, t: int, called: Reason | None) -> ThrowVerdict:
+        """Judge the present throw on what was seen up to t."""
+        return judge_throw(
+            self._readings,
+            self._table,
+            self._rules,
+            decided_at_us=t,
+            warnings=self._game.warnings,
+            sources=self._health.sources,
+            called=called,
+        )
+
+    def readings(self) -> tuple[Reading, ...]:
+        """Give every reading of the present throw."""
+        return tuple(self._readings)
+
+    def began(self, t: int) -> None:
+        """Tell the game that a throw begins."""
+        self._game.began(t)
+
+    def call(self, result: Result[Dice]) -> Data:
+        """Let the game apply a roll that counts."""
+        return self._game.call(result)
+
+    def no_result(self, result: Result[Dice]) -> Data:
+        """Let the game apply a No Roll."""
+        self._desk.stop_timer("settle")
+        return self._game.no_result(result)
+
+    def review(self, result: Result[Dice]) -> Data:
+        """Let the game say what a review tells."""
+        return self._game.review(result)
+
+    def correct(self, result: Result[Dice], corrects: str, ruling: str) -> Data:
+        """Let the game apply a correction."""
+        return self._game.correct(result, corrects, ruling)
+
+    def follow_up(self, t: int) -> None:
+        """Let the game publish what follows."""
+        self._game.follow_up(t)
+
+
+def _fast(before: DieAt, now: DieAt) -> bool:
+    elapsed_s = (now.t - before.t) / 1_000_000
+    distance_mm = ((now.x - before.x) ** 2 + (now.y - before.y) ** 2) ** 0.5
+    return 0 < elapsed_s < 0.1 and distance_mm > THROWN_MM_PER_S * elapsed_s
+
+
+def _left(place: DieRest | DieOffTable, point: DieAt) -> bool:
+    if isinstance(place, DieOffTable):
+        return False
+    return abs(point.x - place.x) > AT_REST_WITHIN_MM or abs(point.y - place.y) > AT_REST_WITHIN_MM
