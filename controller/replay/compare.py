@@ -1,0 +1,100 @@
+"""Compare the outcomes of a replay with those that it must give."""
+
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import BinaryIO
+
+import msgspec
+
+from controller.replay.errors import LogError
+from controller.replay.files import open_input
+from controller.replay.source import Source
+
+Json = dict[str, object]
+_ADVICE = "`tablectl replay LOG --json` writes such a file"
+_EXPECTED = 'an expected outcome such as {"type": "roll.called", "data": {"dice": [3, 4]}}'
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The first difference: which outcome (from 1, among the types compared), where in it, and what."""
+
+    outcome: int
+    key: str
+    found: str
+    expected: str
+
+    def __str__(self) -> str:
+        return f"outcome {self.outcome}, {self.key}: found {self.found}, expected {self.expected}"
+
+
+def read_expected(path: str) -> list[Json]:
+    """Read expected outcomes, one JSON object a line; raises LogError that names the line at fault."""
+    with open_input(path, "a file of expected outcomes") as stream:
+        text = _text(path, stream)
+    return [_expected(path, n, line) for n, line in enumerate(text.splitlines(), 1) if line.strip()]
+
+
+def compare(outcomes: Sequence[Json], expected: Sequence[Json]) -> Difference | None:
+    """Find the first difference, None where the outcomes match.
+
+    They match when the outcomes of the types that `expected` holds come in its order and carry each key that
+    it gives: of objects only the keys given, however deep, of lists as many elements.
+    """
+    types = {outcome["type"] for outcome in expected}
+    compared = [outcome for outcome in outcomes if outcome["type"] in types]
+    for number, (found, wanted) in enumerate(zip_longest(compared, expected), 1):
+        if found is None:
+            return Difference(number, "outcome", "none, the log is over", _words(wanted))
+        if wanted is None:
+            return Difference(number, "outcome", _words(found), "none of its type any more")
+        for key, found_value, wanted_value in _differences("", found, wanted):
+            return Difference(number, f"key `{key}`", found_value, wanted_value)
+    return None
+
+
+def _differences(at: str, found: object, wanted: object) -> Iterator[tuple[str, str, str]]:
+    if isinstance(wanted, dict) and isinstance(found, dict):
+        for name, value in wanted.items():
+            key = f"{at}.{name}" if at else name
+            if name in found:
+                yield from _differences(key, found[name], value)
+            else:
+                yield key, "no such key", _words(value)
+    elif isinstance(wanted, list) and isinstance(found, list) and len(wanted) == len(found):
+        for index, value in enumerate(wanted):
+            yield from _differences(f"{at}[{index}]", found[index], value)
+    elif not _equal(found, wanted):
+        yield at, _words(found), _words(wanted)
+
+
+def _equal(found: object, wanted: object) -> bool:
+    """Tell equal JSON values; to Python `true` would equal 1."""
+    return isinstance(found, bool) == isinstance(wanted, bool) and found == wanted
+
+
+def _text(path: str, stream: BinaryIO) -> bytes:
+    source = Source(stream)
+    try:
+        text = b"".join(source)
+    except (zlib.error, OSError) as error:
+        raise LogError(path, f"unreadable data ({error})", _EXPECTED, _ADVICE) from error
+    if source.cut:
+        raise LogError(path, "a file that was cut off", _EXPECTED, _ADVICE)
+    return text
+
+
+def _expected(path: str, number: int, line: bytes) -> Json:
+    try:
+        outcome = msgspec.json.decode(line, type=Json)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise LogError(path, f"no JSON object ({error})", _EXPECTED, _ADVICE, number) from error
+    if not isinstance(outcome.get("type"), str):
+        raise LogError(path, "an object without `type`", _EXPECTED, _ADVICE, number)
+    return outcome
+
+
+def _words(value: object) -> str:
+    return msgspec.json.encode(value).decode()
