@@ -1,0 +1,124 @@
+"""Rule sets: `config/rulesets/*.yaml`, checked for sense as a whole."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from controller.model.rulesets import SPIN_CAUSES, THROW_CAUSES, RuleSet, SpinRules, ThrowRules
+from controller.settings.document import validate
+from controller.settings.mistakes import KeyPath, SettingsError, did_you_mean
+from controller.settings.places import config_file
+from controller.settings.yaml_text import Document, parse_document
+
+SECTIONS = ("throw", "craps", "spin")
+"""The sections of a rule set, of which each game has its own."""
+
+SECTIONS_OF_GAME = {
+    "craps": ("throw", "craps"),
+    "roulette": ("spin",),
+    "high_roller": ("throw",),
+    "three_card": (),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Contradiction:
+    """Values that are each allowed, but not together; `at` are the keys that one could change."""
+
+    at: tuple[KeyPath, ...]
+    found: str
+    expected: str
+    hint: str = ""
+
+
+def load_ruleset(name: str, directory: Path | None = None) -> RuleSet:
+    """Load a rule set by its name or its file's path; raises SettingsError with every mistake in it."""
+    return read_ruleset(config_file("rulesets", name, directory))
+
+
+def read_ruleset(path: Path) -> RuleSet:
+    """Read a rule set's file; raises SettingsError with every mistake in it."""
+    document = parse_document(path)
+    rules = checked_ruleset(document)
+    if rules.name != path.stem:
+        # Logs and outcomes carry the name, and must lead back to this file.
+        hint = "rename the one or the other"
+        raise SettingsError(
+            [document.mistake(("name",), f"'{rules.name}'", f"'{path.stem}', as the file", hint)]
+        )
+    return rules
+
+
+def checked_ruleset(document: Document, changed_in: str = "") -> RuleSet:
+    """Give a document its type and check that its values fit together.
+
+    A contradiction is told at the key that stands in the file `changed_in`, where there is one.
+    """
+    rules = validate(document, RuleSet)
+    mistakes = []
+    for wrong in _contradictions(rules):
+        places = [path for path in wrong.at if document.place(path).file == changed_in]
+        mistakes.append(document.mistake((*places, *wrong.at)[0], wrong.found, wrong.expected, wrong.hint))
+    if mistakes:
+        raise SettingsError(mistakes)
+    return rules
+
+
+def _contradictions(rules: RuleSet) -> Iterator[_Contradiction]:
+    wanted = SECTIONS_OF_GAME[rules.game]
+    there = {"throw": rules.throw, "craps": rules.craps, "spin": rules.spin}
+    for section in SECTIONS:
+        if section in wanted and there[section] is None:
+            hint = f"add it, or correct the game ({rules.game})"
+            yield _Contradiction(((section,),), "nothing", f"a section '{section}'", hint)
+        elif section not in wanted and there[section] is not None:
+            expected = f"no such section in a rule set of {rules.game}"
+            yield _Contradiction(((section,),), f"a section '{section}'", expected, "delete it")
+    if rules.throw:
+        yield from _throw_contradictions(rules.throw)
+        yield from _cause_contradictions("throw", rules.throw, THROW_CAUSES)
+    if rules.spin:
+        yield from _cause_contradictions("spin", rules.spin, SPIN_CAUSES)
+
+
+def _throw_contradictions(throw: ThrowRules) -> Iterator[_Contradiction]:
+    missed, warnings = ("throw", "missed_wall"), ("throw", "warnings")
+    if throw.missed_wall == "warn" and throw.warnings == 0:
+        hint = "or set missed_wall to no_roll"
+        yield _Contradiction((warnings, missed), "0", "1 or more warnings with missed_wall: warn", hint)
+    if throw.missed_wall == "no_roll" and throw.warnings:
+        hint = "or set missed_wall to warn"
+        yield _Contradiction((warnings, missed), str(throw.warnings), "0 with missed_wall: no_roll", hint)
+    if throw.far_wall_required and throw.wall != "end":
+        at = (("throw", "far_wall_required"), ("throw", "wall"))
+        yield _Contradiction(at, "true", f"false with wall: {throw.wall}", "it only narrows wall: end")
+    stagger, together = ("throw", "stagger_notice_ms"), ("throw", "simultaneous_ms")
+    if throw.stagger_notice_ms >= throw.simultaneous_ms:
+        expected = f"less than simultaneous_ms ({throw.simultaneous_ms:g})"
+        yield _Contradiction((stagger, together), f"{throw.stagger_notice_ms:g}", expected)
+    hold, timeout = ("throw", "call_hold_ms"), ("throw", "settle_timeout_s")
+    if throw.call_hold_ms >= throw.settle_timeout_s * 1000:
+        expected = f"less than settle_timeout_s ({throw.settle_timeout_s:g} s)"
+        yield _Contradiction((hold, timeout), f"{throw.call_hold_ms:g}", expected)
+    least, most = throw.sensors.impact_delay_ms
+    if least > most:
+        found, expected = f"{least:g} before {most:g}", "the least time first, then the greatest"
+        yield _Contradiction((("throw", "sensors", "impact_delay_ms"),), found, expected)
+
+
+def _cause_contradictions(
+    section: str, rules: ThrowRules | SpinRules, causes: tuple[str, ...]
+) -> Iterator[_Contradiction]:
+    known = rules.causes
+    for cause in causes:
+        if cause not in known:
+            hint = f"add the key '{cause}'"
+            yield _Contradiction(
+                ((section, "causes", cause),), "nothing", "the id of the rule behind it", hint
+            )
+    for cause in known:
+        if cause not in causes:
+            hint = did_you_mean(cause, [word for word in causes if word not in known]) or "delete it"
+            yield _Contradiction(
+                ((section, "causes", cause),), "an unknown cause", "one of the contract's", hint
+            )
