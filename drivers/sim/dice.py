@@ -1,0 +1,186 @@
+"""Simulated evenings at a dice table: throws of every kind, with the truth of each."""
+
+from collections.abc import Callable, Mapping
+from random import Random
+from typing import Literal
+
+import msgspec
+
+from controller.model.geometry import DiceTable, Zone
+from controller.model.readings import AnyReading, Input
+from drivers.sim import doubtful_throws, plain_throws, resting_throws, ruled_throws
+from drivers.sim.plain_throws import RedrawError
+from drivers.sim.scenes import Feed, Header, Scene, Truth, Verdict, in_order_of_arrival
+from drivers.sim.senses import Senses
+from drivers.sim.thrower import Script, Thrower
+
+Kind = Callable[[Thrower], Script]
+Rules = Literal["craps-12-034", "craps-v1"]
+
+TABLE = DiceTable(
+    length_mm=3600,
+    width_mm=1100,
+    die_mm=19.0,
+    zones=(
+        Zone(name="bank", kind="bank", polygon=((1560, 910), (2040, 910), (2040, 1100), (1560, 1100))),
+        Zone(name="cup", kind="cup", polygon=((1710, 0), (1890, 0), (1890, 135), (1710, 135))),
+    ),
+)
+
+_PLAIN = (
+    "valid",
+    "bumped",
+    "near_wall",
+    "one_short",
+    "both_short",
+    "bump_and_short",
+    "double_hit",
+    "stop_at_wall",
+    "rail_only",
+    "staggered",
+    "slightly_staggered",
+    "one_die",
+    "crossing",
+    "on_chips_flat",
+    "chips_contact",
+    "cocked_two_sides",
+    "cocked_one_side",
+)
+_RESTING = (
+    "off_table",
+    "off_table_over_wall",
+    "off_and_short",
+    "both_off",
+    "stacked",
+    "on_bank",
+    "in_cup",
+    "on_rail",
+    "late_and_on_rail",
+)
+_DOUBTFUL = (
+    "merged",
+    "occluded_at_wall",
+    "occluded_short",
+    "occluded_midway",
+    "touch_within_error",
+    "soft_hit",
+    "phantom_impact",
+    "deaf_wall",
+    "half_deaf_wall",
+    "wall_down",
+    "wall_down_one_short",
+    "other_wall_down",
+    "camera_down",
+    "die_lost",
+    "swapped_crossing",
+    "swapped_double_hit",
+    "swapped_short",
+)
+_RULED = (
+    "box_no_roll_in_flight",
+    "box_no_roll_in_hold",
+    "box_no_roll_late",
+    "box_sets_other_dice",
+    "box_too_late",
+    "unsure_face",
+    "no_face",
+    "unruled",
+    "camera_down_ruled",
+    "die_lost_ruled",
+)
+KINDS: Mapping[str, Kind] = {
+    name: getattr(module, name)
+    for module, names in (
+        (plain_throws, _PLAIN),
+        (resting_throws, _RESTING),
+        (doubtful_throws, _DOUBTFUL),
+        (ruled_throws, _RULED),
+    )
+    for name in names
+}
+"""Every kind of throw by name."""
+
+Mix = Mapping[str, float]
+USUAL: Mix = {name: 30.0 if name == "valid" else 1.0 for name in KINDS}
+"""Half the throws plainly valid, the other half of every kind."""
+PLAIN: Mix = {"valid": 20.0, **dict.fromkeys((*_PLAIN[1:], *_RESTING), 1.0)}
+"""Only throws that the sensors alone judge, with one right answer each."""
+
+
+def throw(
+    kind: str, rng: Random, start_us: int, *, table: DiceTable = TABLE, rules: Rules = "craps-12-034"
+) -> tuple[Scene, Feed]:
+    """Build one throw of a kind that begins at `start_us`; raises KeyError for an unknown kind."""
+    rightward = rng.random() < 0.5
+    for _ in range(400):
+        try:
+            script = KINDS[kind](Thrower(rng, table, start_us, rightward=rightward))
+        except RedrawError:
+            continue
+        break
+    else:
+        raise RuntimeError(
+            f"no throw of kind {kind} came about in 400 tries: its figures do not fit the table"
+        )
+    senses = Senses(rng, table, rightward=rightward, rails_heard=rng.random() < 0.3)
+    seen = senses.sense(script)
+    if script.collected_us is None:
+        script.collected_us = script.rest_us + rng.randint(1_600_000, 2_400_000)
+        collected = Input(t=script.collected_us, dev="console", name="dice_collected", by="stickperson")
+        seen = in_order_of_arrival([*seen, (script.collected_us + rng.randint(200, 3000), collected)])
+    assert script.truth is not None
+    truth = _under(rules, script, script.truth)
+    return Scene(kind=kind, start_us=start_us, end_us=script.collected_us, truth=truth), seen
+
+
+def evening(
+    seed: int, mix: Mix = USUAL, n: int = 20, *, table: DiceTable = TABLE, rules: Rules = "craps-12-034"
+) -> tuple[Header, Feed, list[Scene]]:
+    """Play `n` throws of the kinds of a mix (kind: weight); the same seed gives the same evening."""
+    rng = Random(seed)  # noqa: S311 - a reproducible simulation, not a secret
+    scenes: list[Scene] = []
+    feed: Feed = []
+    now = rng.randint(1_000_000, 3_000_000)
+    for kind in rng.choices(list(mix), list(mix.values()), k=n):
+        scene, seen = throw(kind, rng, now, table=table, rules=rules)
+        scenes.append(scene)
+        feed.extend(seen)
+        now = scene.end_us + rng.randint(1_500_000, 4_000_000)
+        feed.extend(_between(rng, scene, now))
+    header = Header(table=f"sim-dice-{seed}", ruleset=rules, dice_table=table)
+    return header, in_order_of_arrival(feed), scenes
+
+
+def _between(rng: Random, scene: Scene, next_us: int) -> Feed:
+    """Have people do what they do between throws, some of it needlessly."""
+    said: list[AnyReading] = []
+    after = rng.randint(scene.end_us + 50_000, next_us - 800_000)
+    chance = rng.random()
+    if chance < 0.1 and scene.truth.ruled is None and scene.truth.allowed == ("valid",):
+        said.append(Input(t=scene.end_us - 150_000, dev="console", name="settled", by="dealer"))
+    elif chance < 0.15:
+        said.append(
+            Input(t=after, dev="console", name="new_shooter", by="stickperson", seat=rng.randint(1, 8))
+        )
+    elif chance < 0.18:
+        said.append(Input(t=after, dev="console", name="draw_button", by="dealer", seat=3, card="Qh"))
+    return [(reading.t + rng.randint(200, 3000), reading) for reading in said]
+
+
+def _under(rules: Rules, script: Script, truth: Truth) -> Truth:
+    """Restate a truth under Craps Version 1, where a missed wall is a warning at first (CV1-SHOOT-4)."""
+    if rules == "craps-12-034":
+        return truth
+    hits = sum(path.struck("far") for path in script.paths)
+    reasons = tuple(code for code in truth.reasons if code != "no_wall_hit")
+    if truth.verdict == "void" and reasons:
+        return msgspec.structs.replace(truth, reasons=reasons, may_add=("no_wall_hit",))
+    doubtful = "review" in truth.allowed
+    if truth.verdict == "void" and hits:
+        allowed: tuple[Verdict, ...] = ("valid", "review") if doubtful else ("valid",)
+        return Truth(verdict="valid", allowed=allowed, dice=script.dice, any_order=script.swap_us is not None)
+    if truth.verdict in ("void", "valid") and not hits:
+        return Truth(verdict="valid", allowed=("valid", "void"), reasons=("no_wall_hit",), dice=script.dice)
+    if truth.verdict == "review" and truth.ruled is None:
+        return msgspec.structs.replace(truth, allowed=("valid", "review"), dice=script.dice)
+    return truth

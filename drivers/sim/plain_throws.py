@@ -1,0 +1,331 @@
+"""Throws that the sensors can judge alone: valid ones, and each cause of a No Roll."""
+
+import math
+
+from controller.model.readings import DieContact, Face, Surface
+from drivers.sim.paths import Path, Point, nearest_approach
+from drivers.sim.scenes import Truth, Verdict
+from drivers.sim.senses import CAMERA
+from drivers.sim.thrower import Reach, Rest, Script, Thrower
+
+ADJACENT: dict[Face, tuple[Face, ...]] = {
+    1: (2, 3, 4, 5),
+    2: (1, 3, 4, 6),
+    3: (1, 2, 5, 6),
+    4: (1, 2, 5, 6),
+    5: (1, 3, 4, 6),
+    6: (2, 3, 4, 5),
+}
+
+
+class RedrawError(Exception):
+    """A drawn throw is not what its kind promises; draw again."""
+
+
+def opposite(face: Face) -> Face:
+    """Give the face on the other side of a die."""
+    faces: tuple[Face, ...] = (6, 5, 4, 3, 2, 1)
+    return faces[face - 1]
+
+
+def valid_truth(script: Script, *notices: str) -> Truth:
+    """Nothing else than this call is right."""
+    return Truth(verdict="valid", allowed=("valid",), dice=script.dice, notices=notices)
+
+
+def void_truth(*reasons: str, may_review: bool = False, may_add: tuple[str, ...] = ()) -> Truth:
+    """A No Roll for these causes."""
+    allowed: tuple[Verdict, ...] = ("void", "review") if may_review else ("void",)
+    return Truth(verdict="void", allowed=allowed, reasons=reasons, may_add=may_add)
+
+
+def full_path(arm: Thrower, hand_y: float, after_us: int, reach: Reach) -> Path:
+    """Let a die fly to the far wall and come back."""
+    path = arm.release(hand_y, after_us)
+    arm.strike_far(path, reach)
+    arm.rebound(path, reach.arrive)
+    return path
+
+
+def short_path(arm: Thrower, hand_y: float, after_us: int, reach: Reach, short_mm: float) -> Path:
+    """Let a die roll out `short_mm` before it would touch the far wall."""
+    path = arm.release(hand_y, after_us)
+    arm.stop_short(path, (arm.far_u - short_mm, reach.y_mm), reach.launch)
+    return path
+
+
+def good_throw(arm: Thrower, offsets: tuple[int, int] | None = None) -> Script:
+    """Throw both dice to the far wall; they come to rest apart, on plain felt."""
+    hands, reaches, after = arm.hands(), arm.reaches(), offsets or arm.offsets()
+    paths = [full_path(arm, hands[i], after[i], reaches[i]) for i in (0, 1)]
+    script = Script(paths, [arm.flat(), arm.flat()])
+    check_rests(arm, script)
+    return script
+
+
+def check_rests(arm: Thrower, script: Script, *, free: tuple[int, ...] = (0, 1)) -> None:
+    """Insist that the dice rest apart and that those named rest clear of every zone and rail."""
+    places = [path.here for path in script.paths]
+    if len(places) == 2 and math.dist(*places) < 2.5 * arm.table.die_mm:
+        raise RedrawError
+    for index in free:
+        u, y = places[index]
+        if not 12 <= y <= arm.table.width_mm - 12 or u > arm.far_u - 25:
+            raise RedrawError
+        margin = 2 * arm.table.die_mm
+        for zone in arm.table.zones:
+            xs, ys = [p[0] for p in zone.polygon], [p[1] for p in zone.polygon]
+            for x in (u, arm.table.length_mm - u):
+                if min(xs) - margin <= x <= max(xs) + margin and min(ys) - margin <= y <= max(ys) + margin:
+                    raise RedrawError
+
+
+def zone_middle(arm: Thrower, kind: Surface) -> Point:
+    """Choose a (u, y) well inside a zone of the table."""
+    zone = next(zone for zone in arm.table.zones if zone.kind == kind)
+    xs, ys = [p[0] for p in zone.polygon], [p[1] for p in zone.polygon]
+    x = min(xs) + (max(xs) - min(xs)) * arm.rng.uniform(0.25, 0.75)
+    y = min(ys) + (max(ys) - min(ys)) * arm.rng.uniform(0.3, 0.7)
+    return (x if arm.rightward else arm.table.length_mm - x, y)
+
+
+def valid(arm: Thrower) -> Script:
+    """Both dice strike the far wall and lie flat."""
+    script = good_throw(arm)
+    script.truth = valid_truth(script)
+    return script
+
+
+def bumped(arm: Thrower) -> Script:
+    """Both dice strike, then knock into each other on their way back."""
+    hands, reaches, after = arm.hands(), arm.reaches(), arm.offsets()
+    paths = [arm.release(hands[i], after[i]) for i in (0, 1)]
+    for path, reach in zip(paths, reaches, strict=True):
+        arm.strike_far(path, reach)
+    meet_u = arm.far_u - arm.rng.uniform(120, 320)
+    meet_y = (reaches[0].y_mm + reaches[1].y_mm) / 2
+    when = max(path.end_us for path in paths) + arm.rng.randint(150_000, 450_000)
+    for path, side in zip(paths, (-1, 1), strict=True):
+        upward = 1 if path.here[1] > meet_y else -1
+        goal = (meet_u, meet_y + upward * arm.table.die_mm / 2)
+        mean = math.dist(path.here, goal) / ((when - path.end_us) / 1000)
+        if not 0.25 <= mean <= 1.6:
+            raise RedrawError
+        path.go(goal, mean * 1.25, mean * 0.75)
+        arm.settle(path, 0.45 * mean + 0.1, math.pi + side * 0.2 + upward * 1.1)
+    script = Script(paths, [arm.flat(), arm.flat()])
+    check_rests(arm, script)
+    script.extra.append(DieContact(t=when, dev=CAMERA, die=1, with_="die"))
+    script.truth = valid_truth(script)
+    return script
+
+
+def near_wall(arm: Thrower) -> Script:
+    """Thrown at the end where the shooter stands: an end wall, but the near one."""
+    arm.stand_u = arm.rng.uniform(900, 1500)
+    hands, reaches, after = arm.hands(), arm.reaches(), arm.offsets()
+    paths = [arm.release(hands[i], after[i]) for i in (0, 1)]
+    for path, reach in zip(paths, reaches, strict=True):
+        arm.fly(path, (arm.half, reach.y_mm), reach.launch, reach.arrive)
+        path.strike("near", reach.arrive)
+        arm.settle(path, max(0.55, 0.3 * reach.arrive), arm.rng.gauss(0, 0.3), 2.5)
+    script = Script(paths, [arm.flat(), arm.flat()])
+    check_rests(arm, script)
+    script.truth = valid_truth(script)
+    return script
+
+
+def one_short(arm: Thrower) -> Script:
+    """One die strikes, the other rolls out before the wall."""
+    script = _one_short(arm, arm.short_by(25, 1500))
+    script.truth = void_truth("no_wall_hit")
+    return script
+
+
+def _one_short(arm: Thrower, short_mm: float) -> Script:
+    hands, reaches, after = arm.hands(), arm.reaches(), arm.offsets()
+    lazy = arm.rng.randint(0, 1)
+    paths = [
+        short_path(arm, hands[i], after[i], reaches[i], short_mm)
+        if i == lazy
+        else full_path(arm, hands[i], after[i], reaches[i])
+        for i in (0, 1)
+    ]
+    script = Script(paths, [arm.flat(), arm.flat()])
+    check_rests(arm, script, free=(1 - lazy,) if short_mm < 30 else (0, 1))
+    return script
+
+
+def both_short(arm: Thrower) -> Script:
+    """Neither die reaches the wall."""
+    hands, reaches, after = arm.hands(), arm.reaches(), arm.offsets()
+    paths = [short_path(arm, hands[i], after[i], reaches[i], arm.short_by(60, 1500)) for i in (0, 1)]
+    script = Script(paths, [arm.flat(), arm.flat()])
+    check_rests(arm, script)
+    script.truth = void_truth("no_wall_hit")
+    return script
+
+
+def bump_and_short(arm: Thrower) -> Script:
+    """One die strikes; the other is turned back in mid-table just when a knock on the rail is heard."""
+    hands, reaches, after = arm.hands(), arm.reaches(), arm.offsets()
+    lazy = arm.rng.randint(0, 1)
+    paths = [arm.release(hands[i], after[i]) for i in (0, 1)]
+    apex = (arm.far_u - arm.short_by(75, 1100), reaches[lazy].y_mm)
+    turn = arm.rng.uniform(0.5, 2.2)
+    arm.fly(paths[lazy], apex, reaches[lazy].launch, turn)
+    knock = (paths[lazy].end_us + arm.rng.randint(-3000, 3000), "far", apex[1] + arm.rng.uniform(-30, 30))
+    arm.settle(paths[lazy], turn * arm.rng.uniform(0.3, 0.6), math.pi + arm.rng.gauss(0, 0.3))
+    arm.strike_far(paths[1 - lazy], reaches[1 - lazy])
+    arm.rebound(paths[1 - lazy], reaches[1 - lazy].arrive)
+    script = Script(paths, [arm.flat(), arm.flat()], knocks=[(knock[0], "far", knock[2])])
+    check_rests(arm, script)
+    script.truth = void_truth("no_wall_hit")
+    return script
+
+
+def double_hit(arm: Thrower) -> Script:
+    """One die strikes the wall twice, the other not at all."""
+    script = twice_and_short(arm)
+    script.truth = void_truth("no_wall_hit")
+    return script
+
+
+def twice_and_short(arm: Thrower) -> Script:
+    """Build the paths of a die that strikes twice and of one that stays short."""
+    hands, reaches, after = arm.hands(), arm.reaches(), arm.offsets()
+    eager = arm.rng.randint(0, 1)
+    paths = [arm.release(hands[i], after[i]) for i in (0, 1)]
+    arm.strike_far(paths[eager], reaches[eager])
+    back = reaches[eager].arrive * arm.rng.uniform(0.15, 0.4)
+    paths[eager].go(
+        (arm.far_u - arm.rng.uniform(100, 350), arm.inside(reaches[eager].y_mm + arm.rng.gauss(0, 60))),
+        back,
+        0.2,
+    )
+    again = arm.rng.uniform(0.6, 1.6)
+    paths[eager].go((arm.far_u, arm.inside(paths[eager].here[1] + arm.rng.gauss(0, 50))), 0.3, again)
+    paths[eager].strike("far", again)
+    arm.settle(paths[eager], 0.5, math.pi + arm.rng.gauss(0, 0.3))
+    arm.stop_short(
+        paths[1 - eager],
+        (arm.far_u - arm.short_by(60, 900), reaches[1 - eager].y_mm),
+        reaches[1 - eager].launch,
+    )
+    script = Script(paths, [arm.flat(), arm.flat()])
+    check_rests(arm, script)
+    return script
+
+
+def stop_at_wall(arm: Thrower) -> Script:
+    """One die strikes, the other stops a finger short of the wall."""
+    script = _one_short(arm, arm.rng.uniform(10, 24))
+    script.truth = void_truth("no_wall_hit")
+    return script
+
+
+def rail_only(arm: Thrower) -> Script:
+    """One die strikes the end, the other only a side rail."""
+    hands, reaches, after = arm.hands(), arm.reaches(), arm.offsets()
+    stray = arm.rng.randint(0, 1)
+    paths = [arm.release(hands[i], after[i]) for i in (0, 1)]
+    rail = arm.rng.choice((arm.half, arm.table.width_mm - arm.half))
+    meet = (arm.far_u - arm.rng.uniform(500, 1100), rail)
+    arm.fly(paths[stray], meet, reaches[stray].launch, reaches[stray].arrive)
+    paths[stray].strike("front" if rail == arm.half else "back", reaches[stray].arrive)
+    goal = (arm.far_u - arm.rng.uniform(80, 350), arm.rng.uniform(200, arm.table.width_mm - 200))
+    arm.roll_to(paths[stray], goal, 0.6 * reaches[stray].arrive)
+    arm.strike_far(paths[1 - stray], reaches[1 - stray])
+    arm.rebound(paths[1 - stray], reaches[1 - stray].arrive)
+    script = Script(paths, [arm.flat(), arm.flat()])
+    check_rests(arm, script)
+    script.truth = void_truth("no_wall_hit")
+    return script
+
+
+def staggered(arm: Thrower) -> Script:
+    """The second die leaves the hand clearly after the first."""
+    late = arm.rng.randint(152_000, 900_000)
+    script = good_throw(arm, (0, late) if arm.rng.random() < 0.5 else (late, 0))
+    script.truth = void_truth("not_simultaneous")
+    return script
+
+
+def slightly_staggered(arm: Thrower) -> Script:
+    """The second die leaves the hand a little late: valid, and noted."""
+    late = arm.rng.randint(52_000, 148_000)
+    script = good_throw(arm, (0, late) if arm.rng.random() < 0.5 else (late, 0))
+    script.truth = valid_truth(script, "staggered")
+    return script
+
+
+def one_die(arm: Thrower) -> Script:
+    """Only one die is thrown."""
+    reach = arm.reaches()[0]
+    script = Script([full_path(arm, arm.hands()[0], 0, reach)], [arm.flat()])
+    check_rests(arm, script, free=(0,))
+    script.collected_us = script.first_us + arm.rng.randint(9_200_000, 11_000_000)
+    script.truth = void_truth("one_die_thrown")
+    return script
+
+
+def crossing(arm: Thrower) -> Script:
+    """Both dice strike and their ways cross closely; the camera keeps them apart."""
+    for _ in range(60):
+        script = good_throw(arm)
+        _, gap = nearest_approach(*script.paths)
+        if gap < 30:
+            script.truth = valid_truth(script)
+            return script
+    raise RedrawError
+
+
+def on_chips_flat(arm: Thrower) -> Script:
+    """A die lies flat on loose chips: no cause (C34-INV-3)."""
+    script = good_throw(arm)
+    script.rests[arm.rng.randint(0, 1)].on = "chips"
+    script.truth = valid_truth(script)
+    return script
+
+
+def chips_contact(arm: Thrower) -> Script:
+    """A die knocks into a player's chips on its way: no cause (C34-INV-3)."""
+    script = good_throw(arm)
+    index = arm.rng.randint(0, 1)
+    path = script.paths[index]
+    t = arm.rng.randint(path.release_us + 200_000, path.end_us)
+    script.extra.append(DieContact(t=t, dev=CAMERA, die=1 if index == 0 else 2, with_="chips"))
+    script.truth = valid_truth(script)
+    return script
+
+
+def cocked(arm: Thrower, sides: tuple[Face, ...], face: Face, up: Face | None) -> Rest:
+    """Lean on chips with these sides."""
+    return Rest(
+        face,
+        up,
+        round(arm.rng.uniform(0.88, 0.99), 3),
+        round(arm.rng.uniform(12, 44), 1),
+        "chips",
+        sides,
+    )
+
+
+def cocked_two_sides(arm: Thrower) -> Script:
+    """A die leans on chips with two sides (C34-PT-2)."""
+    script = good_throw(arm)
+    side = arm.face()
+    sides = (side, arm.rng.choice(ADJACENT[side]))
+    script.rests[arm.rng.randint(0, 1)] = cocked(arm, sides, opposite(side), None)
+    script.truth = void_truth("cocked")
+    return script
+
+
+def cocked_one_side(arm: Thrower) -> Script:
+    """A die leans on chips with one side: the opposite face counts (C34-PT-1i)."""
+    script = good_throw(arm)
+    side = arm.face()
+    up = opposite(side) if arm.rng.random() < 0.5 else None
+    script.rests[arm.rng.randint(0, 1)] = cocked(arm, (side,), opposite(side), up)
+    script.truth = valid_truth(script)
+    return script

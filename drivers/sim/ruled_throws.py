@@ -1,0 +1,125 @@
+"""Throws on which a person has a word: before the call, after it, or because the sensors cannot say."""
+
+from typing import Literal
+
+from controller.model.readings import Input
+from drivers.sim.doubtful_throws import camera_down, die_lost
+from drivers.sim.plain_throws import good_throw, void_truth
+from drivers.sim.scenes import Truth
+from drivers.sim.thrower import Script, Thrower
+
+
+def say(
+    script: Script, t_us: int, name: str, dice: tuple[int, int] | None = None, by: str = "boxperson"
+) -> None:
+    """Have a person at the console say something."""
+    script.extra.append(Input(t=t_us, dev="console", name=name, by=by, dice=dice))
+
+
+def known_rest(arm: Thrower, script: Script) -> int:
+    """Fix when the camera reports each die at rest; give the later time."""
+    for path, rest in zip(script.paths, script.rests, strict=True):
+        rest.at_us = path.end_us + arm.rng.randint(35_000, 95_000)
+    return script.rest_us
+
+
+def box_no_roll_in_flight(arm: Thrower) -> Script:
+    """The boxperson calls No Roll while the dice move."""
+    script = good_throw(arm)
+    say(script, arm.rng.randint(script.first_us + 150_000, script.rest_us - 50_000), "no_roll")
+    script.truth = void_truth("called")
+    return script
+
+
+def box_no_roll_in_hold(arm: Thrower) -> Script:
+    """The boxperson calls No Roll just after the dice lie: the held call is dropped."""
+    script = good_throw(arm)
+    say(script, known_rest(arm, script) + arm.rng.randint(5_000, 235_000), "no_roll")
+    script.truth = void_truth("called")
+    return script
+
+
+def box_no_roll_late(arm: Thrower) -> Script:
+    """The boxperson calls No Roll after the call: a correction."""
+    script = good_throw(arm)
+    say(script, known_rest(arm, script) + arm.rng.randint(600_000, 1_500_000), "no_roll")
+    script.truth = _valid_then(script, "corrected")
+    return script
+
+
+def box_sets_other_dice(arm: Thrower) -> Script:
+    """After the call the boxperson rules that a face was read wrong: a correction (C34-PT-3)."""
+    script = good_throw(arm)
+    other = (arm.face(), arm.face())
+    while sorted(other) == sorted(script.dice):
+        other = (arm.face(), arm.face())
+    say(script, known_rest(arm, script) + arm.rng.randint(600_000, 1_500_000), "set_dice", other)
+    script.truth = _valid_then(script, "corrected", other)
+    return script
+
+
+def box_too_late(arm: Thrower) -> Script:
+    """A No Roll after the bets are settled changes nothing."""
+    script = good_throw(arm)
+    rest = known_rest(arm, script)
+    say(script, rest + 700_000, "settled", by="dealer")
+    say(script, rest + 1_100_000, "no_roll")
+    script.truth = _valid_then(script, "stands")
+    return script
+
+
+def unsure_face(arm: Thrower) -> Script:
+    """The camera is not sure of a face; the boxperson sets the dice."""
+    return _unread(arm, round(arm.rng.uniform(0.2, 0.58), 3), face_seen=True, ruled=True)
+
+
+def no_face(arm: Thrower) -> Script:
+    """The camera sees a die lie but reads no face; the boxperson sets the dice."""
+    return _unread(arm, round(arm.rng.uniform(0.7, 0.95), 3), face_seen=False, ruled=True)
+
+
+def unruled(arm: Thrower) -> Script:
+    """The camera is not sure of a face, and nobody rules before the next throw."""
+    return _unread(arm, round(arm.rng.uniform(0.2, 0.58), 3), face_seen=True, ruled=False)
+
+
+def _unread(arm: Thrower, confidence: float, *, face_seen: bool, ruled: bool) -> Script:
+    script = good_throw(arm)
+    rest = script.rests[arm.rng.randint(0, 1)]
+    rest.confidence = confidence
+    rest.up = (arm.face() if arm.rng.random() < 0.5 else rest.face) if face_seen else None
+    reported = known_rest(arm, script)
+    if ruled:
+        say(script, reported + arm.rng.randint(1_200_000, 2_500_000), "set_dice", script.dice)
+        script.collected_us = reported + 3_300_000
+        script.truth = Truth(verdict="review", allowed=("review",), ruled="called", ruled_dice=script.dice)
+    else:
+        script.truth = Truth(verdict="review", allowed=("review",), ruled="unruled")
+    return script
+
+
+def camera_down_ruled(arm: Thrower) -> Script:
+    """The camera goes down in flight; the boxperson, who saw it all, sets the dice."""
+    return _ruled_later(arm, camera_down(arm))
+
+
+def die_lost_ruled(arm: Thrower) -> Script:
+    """The camera loses a die; the boxperson calls No Roll or sets the dice."""
+    return _ruled_later(arm, die_lost(arm))
+
+
+def _ruled_later(arm: Thrower, script: Script) -> Script:
+    t = script.first_us + arm.rng.randint(8_600_000, 10_000_000)
+    if arm.rng.random() < 0.3:
+        say(script, t, "no_roll")
+        script.truth = Truth(verdict="review", allowed=("review",), ruled="void")
+    else:
+        say(script, t, "set_dice", script.dice)
+        script.truth = Truth(verdict="review", allowed=("review",), ruled="called", ruled_dice=script.dice)
+    return script
+
+
+def _valid_then(
+    script: Script, ruled: Literal["corrected", "stands"], dice: tuple[int, int] | None = None
+) -> Truth:
+    return Truth(verdict="valid", allowed=("valid",), dice=script.dice, ruled=ruled, ruled_dice=dice)

@@ -1,0 +1,78 @@
+"""What a simulated evening is made of: scenes with their truth, readings with their arrival."""
+
+import gzip
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from controller.model.geometry import DiceTable, Wheel
+from controller.model.readings import AnyReading
+
+Verdict = Literal["valid", "void", "review"]
+Feed = list[tuple[int, AnyReading]]
+"""Readings with their arrival in table time (us), in order of arrival."""
+
+
+class Truth(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What happened on the table, and what may be said about it.
+
+    `verdict` is what happened; `allowed` are the first words that are right, a review beside it where the
+    sensors leave room for doubt. `reasons` are the codes that a void must give (`may_add` the further ones
+    that it may). `ruled` is what a person's ruling after the first word makes of the attempt.
+    """
+
+    verdict: Verdict
+    allowed: tuple[Verdict, ...]
+    reasons: tuple[str, ...] = ()
+    may_add: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()
+    dice: tuple[int, int] | None = None
+    any_order: bool = False
+    """The dice cannot be told apart: either order of the faces is right."""
+    number: str | None = None
+    revolutions: float | None = None
+    drop_us: int | None = None
+    ruled: Literal["called", "void", "corrected", "unruled", "stands"] | None = None
+    ruled_dice: tuple[int, int] | None = None
+    ruled_number: str | None = None
+
+
+class Scene(msgspec.Struct, frozen=True, kw_only=True):
+    """One attempt of an evening: the n-th scene is the n-th roll or spin."""
+
+    kind: str
+    start_us: int
+    end_us: int
+    truth: Truth
+
+
+class Header(msgspec.Struct, frozen=True, kw_only=True):
+    """The first line of a log of table readings."""
+
+    log: Literal["table-readings"] = "table-readings"
+    version: int = 1
+    table: str
+    ruleset: str
+    epoch: str = "2026-01-01T20:00:00Z"
+    dice_table: DiceTable | msgspec.UnsetType = msgspec.UNSET
+    wheel: Wheel | msgspec.UnsetType = msgspec.UNSET
+
+
+def in_order_of_arrival(feed: Iterable[tuple[int, AnyReading]]) -> Feed:
+    """Sort readings by arrival; those that arrive together keep their order."""
+    return sorted(feed, key=lambda item: item[0])
+
+
+def write_log(path: Path, header: Header, feed: Feed, *, arrived: bool = False) -> None:
+    """Write a log of table readings, gzipped where the name ends in `.gz`.
+
+    With `arrived` each line carries its arrival; without, only the order of the lines tells it.
+    """
+    encode = msgspec.json.Encoder().encode
+    lines = [encode(header)]
+    for arrived_us, reading in feed:
+        lines.append(encode(msgspec.structs.replace(reading, arrived=arrived_us if arrived else None)))
+    data = b"\n".join(lines) + b"\n"
+    path.write_bytes(gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)

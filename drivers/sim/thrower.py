@@ -1,0 +1,189 @@
+"""A shooter's arm and a table's felt: paths of dice that a throw can take."""
+
+import math
+from dataclasses import dataclass, field
+from random import Random
+
+from controller.model.geometry import DiceTable
+from controller.model.readings import AnyReading, Face, Surface
+from drivers.sim.paths import Path, Point, Side
+from drivers.sim.scenes import Truth
+
+
+@dataclass(slots=True)
+class Rest:
+    """How a die lies in the end; `seen` False where no camera tells of it."""
+
+    face: Face
+    up: Face | None
+    confidence: float
+    tilt_deg: float
+    on: Surface = "felt"
+    sides: tuple[Face, ...] = ()
+    seen: bool = True
+    off_table: bool = False
+    at_us: int | None = None
+
+
+@dataclass(slots=True)
+class Script:
+    """One throw before the sensors: the dice's paths, what the sensors miss or add, and the people."""
+
+    paths: list[Path]
+    rests: list[Rest]
+    hidden: list[tuple[int, int, int]] = field(default_factory=list)
+    """Die index, from, to: the camera has no points of it."""
+    blind: tuple[int, int] | None = None
+    """From, to: the camera gives nothing at all."""
+    deaf_from_us: int | None = None
+    """From here on the far wall's sensor gives nothing."""
+    unheard: set[tuple[int, int]] = field(default_factory=set)
+    """Die index and touch index: impacts that make no reading."""
+    knocks: list[tuple[int, Side, float]] = field(default_factory=list)
+    swap_us: int | None = None
+    """From here on the camera takes each die for the other."""
+    extra: list[AnyReading] = field(default_factory=list)
+    collected_us: int | None = None
+    truth: Truth | None = None
+
+    @property
+    def first_us(self) -> int:
+        """When the first die leaves the hand."""
+        return min(path.release_us for path in self.paths)
+
+    @property
+    def rest_us(self) -> int:
+        """When the last die is reported at rest, or would be."""
+        return max(rest.at_us or path.end_us for path, rest in zip(self.paths, self.rests, strict=True))
+
+    @property
+    def dice(self) -> tuple[int, int]:
+        """The faces by the camera's numbering of the dice."""
+        faces = [rest.face for rest in self.rests] + [1]
+        return (faces[1], faces[0]) if self.swap_us is not None else (faces[0], faces[1])
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """A die's throw toward a wall: where it must arrive, how fast it leaves the hand and strikes."""
+
+    y_mm: float
+    launch: float
+    arrive: float
+
+
+class Thrower:
+    """Builds paths on one table, thrown from the u = 0 end at `start_us`, with the caller's randomness."""
+
+    def __init__(self, rng: Random, table: DiceTable, start_us: int, *, rightward: bool) -> None:
+        self.rng = rng
+        self.rightward = rightward
+        self.table = table
+        self.start_us = start_us
+        self.half = table.die_mm / 2
+        self.far_u = table.length_mm - self.half
+        self.stand_u = rng.uniform(320.0, 620.0)
+
+    def release(self, y_mm: float, after_us: int) -> Path:
+        """Let a die go."""
+        return Path(self.start_us + after_us, (self.stand_u + self.rng.uniform(-25, 25), y_mm))
+
+    def hands(self) -> tuple[float, float]:
+        """Choose where the two dice leave the hand across the table (mm)."""
+        middle = self.rng.uniform(0.36, 0.64) * self.table.width_mm
+        gap = self.rng.uniform(45.0, 0.4 * self.table.width_mm)
+        low, high = middle - gap / 2, middle + gap / 2
+        return (low, high) if self.rng.random() < 0.6 else (high, low)
+
+    def reaches(self) -> tuple[Reach, Reach]:
+        """Choose two strikes on the far wall by one arm; the dice's ways may cross."""
+        launch = self.rng.uniform(2.5, 6.2)
+        width = self.table.width_mm
+
+        def reach() -> Reach:
+            own = launch * self.rng.uniform(0.9, 1.1)
+            return Reach(self.rng.uniform(60, width - 60), own, max(1.3, own * self.rng.uniform(0.55, 0.95)))
+
+        first, second = reach(), reach()
+        while abs(first.y_mm - second.y_mm) < 70:
+            second = reach()
+        return first, second
+
+    def offsets(self) -> tuple[int, int]:
+        """Choose the two releases, at most 45 ms apart (us)."""
+        pair = (0, self.rng.randint(0, 45_000))
+        return pair if self.rng.random() < 0.5 else (pair[1], pair[0])
+
+    def fly(self, path: Path, to: Point, launch: float, arrive: float) -> None:
+        """Fly and bounce along the felt to a point."""
+        bounces = self.rng.randint(1, 3)
+        shares = sorted(self.rng.uniform(0.35, 0.93) for _ in range(bounces))
+        start, speed = path.here, launch
+        for number, share in enumerate(shares, 1):
+            landing = (
+                start[0] + share * (to[0] - start[0]),
+                self.inside(start[1] + share * (to[1] - start[1]) + self.rng.gauss(0, 7)),
+            )
+            path.go(landing, speed, speed * 0.985)
+            speed = launch * (arrive / launch) ** (number / bounces)
+        path.go(to, speed, max(arrive * 0.985, 0.05))
+
+    def strike_far(self, path: Path, reach: Reach) -> None:
+        """Fly to the far wall and strike it."""
+        self.fly(path, (self.far_u, reach.y_mm), reach.launch, reach.arrive)
+        path.strike("far", reach.arrive)
+
+    def rebound(self, path: Path, struck_at: float) -> None:
+        """Come back from the far wall and settle somewhere before it."""
+        speed = max(0.55, struck_at * self.rng.uniform(0.12, 0.42))
+        angle = math.radians(self.rng.gauss(0, 17))
+        self.settle(path, speed, math.pi + max(-0.7, min(0.7, angle)))
+
+    def settle(self, path: Path, speed: float, heading: float, slow: float | None = None) -> None:
+        """Roll out along a heading (radians, 0 toward the far end), off a rail where one is met."""
+        way = 1000 * speed**2 / (2 * (slow or self.rng.uniform(0.9, 3.2)))
+        start = path.here
+        goal = (start[0] + way * math.cos(heading), start[1] + way * math.sin(heading))
+        rail = self.half if goal[1] < self.half else self.table.width_mm - self.half
+        if self.half <= goal[1] <= self.table.width_mm - self.half:
+            path.go(goal, speed, 0)
+            return
+        share = (rail - start[1]) / (goal[1] - start[1])
+        at_rail = speed * math.sqrt(max(0.0, 1 - share))
+        path.go((start[0] + share * (goal[0] - start[0]), rail), speed, at_rail)
+        path.strike("front" if rail == self.half else "back", at_rail)
+        rest = 0.35 * (1 - share)
+        path.go(
+            (path.here[0] + rest * (goal[0] - start[0]), self.inside(rail - rest * (goal[1] - start[1]))),
+            0.6 * at_rail,
+            0,
+        )
+
+    def stop_short(self, path: Path, at: Point, launch: float) -> None:
+        """Fly, land, and roll out at a point."""
+        share = self.rng.uniform(0.4, 0.75)
+        start = path.here
+        landing = (start[0] + share * (at[0] - start[0]), start[1] + share * (at[1] - start[1]))
+        path.go(landing, launch, launch * 0.97)
+        path.go(at, launch * self.rng.uniform(0.65, 0.9), 0)
+
+    def roll_to(self, path: Path, at: Point, speed: float) -> None:
+        """Roll out exactly at a point."""
+        path.go(at, speed, 0)
+
+    def inside(self, y_mm: float) -> float:
+        """Keep a y clear of the rails by an edge."""
+        return min(self.table.width_mm - 2 * self.half - 1, max(2 * self.half + 1, y_mm))
+
+    def flat(self) -> Rest:
+        """Lie flat on the felt with some face up, clearly seen."""
+        face = self.face()
+        return Rest(face, face, round(self.rng.uniform(0.9, 0.999), 3), round(abs(self.rng.gauss(0, 0.7)), 1))
+
+    def face(self) -> Face:
+        """Give a fair face."""
+        return self.rng.choice((1, 2, 3, 4, 5, 6))
+
+    def short_by(self, least_mm: float, most_mm: float) -> float:
+        """Choose how far before contact a die stops or turns: small distances as often as large ones."""
+        return math.exp(self.rng.uniform(math.log(least_mm), math.log(most_mm)))
