@@ -27,6 +27,7 @@ from controller.model.readings import (
     ForeignObject,
     Input,
     PocketBall,
+    Reading,
     RotorIndex,
     Switch,
     WallImpact,
@@ -36,7 +37,7 @@ from controller.model.readings import (
 AHEAD_US = 1_000_000
 """A reading that claims to be seen this long after it arrived comes from a clock that is wrong."""
 
-_SAME_TIME = (
+_SAME_TIME: tuple[type[Reading], ...] = (
     DeviceUp,
     DeviceDown,
     DeviceFault,
@@ -60,7 +61,7 @@ _SAME_TIME = (
 )
 """Of readings with one time: causes before what they decide, and people's inputs last."""
 
-_RANK: dict[type[AnyReading], int] = {kind: rank for rank, kind in enumerate(_SAME_TIME)}
+_RANK: dict[type[Reading], int] = {kind: rank for rank, kind in enumerate(_SAME_TIME)}
 _RANKS = 32
 _encode = msgspec.json.Encoder().encode
 
@@ -88,13 +89,17 @@ class Order:
                 now = reading.arrived
         if now > self._now:
             self._now = now
-            if now - self._lateness_us > self.watermark:
-                self.watermark = now - self._lateness_us
+            self.watermark = max(self.watermark, now - self._lateness_us)
         if t < self.watermark:
             return self.watermark - t
         self._arrivals += 1
         heappush(self._waiting, (t * _RANKS + _RANK[type(reading)], self._arrivals, reading))
         return 0
+
+    def advance(self, now_us: int) -> None:
+        """Let time run on without a reading."""
+        self._now = max(self._now, now_us)
+        self.watermark = max(self.watermark, self._now - self._lateness_us)
 
     def ready(self) -> Iterator[AnyReading]:
         """Give every reading before the watermark, in order."""

@@ -28,7 +28,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     table: Literal["open", "closed"] = "open"
     lock: Literal["unlocked", "locked"] = "unlocked"
-    calls: Calls = "automatic"
+    calls: Calls | None = None
     point: Literal[4, 5, 6, 8, 9, 10] | None = None
     shooter: Seat | None = None
     warnings: Count = 0
@@ -47,6 +47,8 @@ class Setup:
     session: str = "replay"
     first: First = field(default_factory=First)
     state: State = field(default_factory=State)
+    calls: Calls = "automatic"
+    """Who calls, unless the state says otherwise."""
     dice_table: DiceTable | None = None
     wheel: Wheel | None = None
     sources: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

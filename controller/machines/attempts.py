@@ -1,4 +1,4 @@
-"""One attempt after another through its life-cycle, whatever the game: judged, called or void, ruled on, settled."""
+"""One attempt after another through its life-cycle, whatever the game."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ Value = TypeVar("Value")
 V = TypeVar("V", bound=ThrowVerdict | SpinVerdict)
 
 SPOKEN_CAUSES = frozenset({"called", "cheating", "disputed"})
-"""What a person can give as the cause when declaring an attempt void; anything else is `called`, in their words."""
+"""The causes a person can give when declaring an attempt void; any other words go with `called`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -341,5 +341,3 @@ class Attempts(Generic[Value, V]):
 
     def _fire(self, trigger: str) -> None:
         self.machine.fire(trigger)
-
-

@@ -21,7 +21,7 @@ from controller.model.outcomes import (
     Seat,
     ShooterChanged,
 )
-from controller.model.readings import Input, Reading
+from controller.model.readings import DieReleased, Input, Reading
 from controller.model.rulesets import Calls, CrapsRules, ThrowRules
 from controller.model.verdicts import Notice
 
@@ -110,23 +110,28 @@ class Craps:
         self._desk = desk
         self._state = state or CrapsState()
         self._told_shooter = self._state.shooter
-        self._pass_cause: str | None = None
+        self._shooter_cause: str | None = None
         self._machine = FlatMachine(CRAPS_TABLE, self._state.phase)
         self._bets_open = True
         self._round = betting_round
         self.throws = Throws(self, throw_rules, table, desk, health, calls=calls, last=last_roll)
 
-    # --- what the session asks ---------------------------------------------------------------------------------
+    # --- what the session asks ---
 
-    @property
-    def state(self) -> CrapsState:
-        """The game's state between rolls."""
-        return self._state
+    def remembers(self) -> dict[str, int | str | bool | None]:
+        """Give what the game remembers between throws, in the words of a recording's state."""
+        state = self._state
+        return {
+            "point": state.point,
+            "shooter": state.shooter,
+            "warnings": state.warnings,
+            "invalid_rolls": state.invalid_rolls,
+            "run_out": state.phase == "run_out",
+        }
 
-    @property
-    def betting_round(self) -> int:
-        """The number of the present round of bets."""
-        return self._round
+    def next_numbers(self) -> dict[str, int]:
+        """Give the numbers of the next roll and of the present round of bets."""
+        return {"roll": self.throws.attempts.number + 1, "round": self._round}
 
     @property
     def open_attempt(self) -> bool:
@@ -140,6 +145,10 @@ class Craps:
     def timer(self, name: str, t: int) -> None:
         """Take a timer that is due at t."""
         self.throws.timer(name, t)
+
+    def begins_attempt(self, reading: Reading) -> bool:
+        """Tell whether this reading would begin a throw."""
+        return isinstance(reading, DieReleased) and not self.throws.attempts.under_way
 
     def enter(self, entered: Input) -> bool:
         """Take a person's input; False when this game has no such input. Raises Refused."""
@@ -169,7 +178,7 @@ class Craps:
         """Judge no more: only what was told stands."""
         self.throws.attempts.ending = True
 
-    # --- what the throws ask -----------------------------------------------------------------------------------
+    # --- what the throws ask ---
 
     @property
     def warnings(self) -> int:
@@ -185,13 +194,16 @@ class Craps:
         assert isinstance(snapshot, CrapsState)
         self._state = snapshot
         self._machine.restore(snapshot.phase)
-        self._pass_cause = "corrected"
+        self._shooter_cause = "corrected"
 
     def began(self, t: int) -> None:
         """Close the bets: the dice left the hand (C34-MK-1a)."""
         if self._bets_open:
             self._bets_open = False
-            self._desk.publish("bets.closed", t, Bets(round=self._round, cause="dice_released"))
+            notices = self._desk.inspections.notices()
+            self._desk.publish(
+                "bets.closed", t, Bets(round=self._round, cause="dice_released", notices=notices)
+            )
 
     def call(self, result: Result[Dice]) -> Data:
         """Apply a roll that counts."""
@@ -214,6 +226,7 @@ class Craps:
 
     def no_result(self, result: Result[Dice]) -> Data:
         """Count a No Roll; the same shooter throws again."""
+        self._desk.inspections.ask_after(result.reasons)
         count = self._state.invalid_rolls + 1
         self._state = replace(self._state, invalid_rolls=count)
         notices = result.notices
@@ -273,7 +286,7 @@ class Craps:
             self._round += 1
             self._desk.publish("bets.opened", t, Bets(round=self._round, cause="result"))
 
-    # --- the game itself ---------------------------------------------------------------------------------------
+    # --- the game itself ---
 
     def _apply(self, dice: Dice, warning: bool) -> tuple[CrapsState, CrapsCall]:
         before = self._state
@@ -296,7 +309,7 @@ class Craps:
 
     def _pass_dice(self, cause: str) -> None:
         self._state = replace(self._state, shooter=None, warnings=0, invalid_rolls=0)
-        self._pass_cause = cause
+        self._shooter_cause = cause
         self._told_shooter = _ANOTHER
 
     def _new_shooter(self, entered: Input) -> None:
@@ -310,7 +323,7 @@ class Craps:
         self._state = replace(
             self._state, phase=self._machine.state, shooter=entered.seat, warnings=0, invalid_rolls=0
         )
-        self._pass_cause = "new_shooter"
+        self._shooter_cause = "new_shooter"
         self._tell_shooter(entered.t, entered)
         self._show_puck(entered.t)
 
@@ -332,7 +345,7 @@ class Craps:
         self._told_shooter = self._state.shooter
         data = ShooterChanged(
             shooter=self._state.shooter,
-            cause=self._pass_cause or "new_shooter",
+            cause=self._shooter_cause or "new_shooter",
             by=entered.by if entered else None,
             who=entered.who if entered else None,
         )
@@ -347,7 +360,7 @@ _ANOTHER = "another shooter"
 
 
 def call_for(phase: str, point: int | None, total: int) -> CrapsCall:
-    """Give the call of a total in this phase (C34-PASS-2..5, CV1-RND-2..7; in a run-out no point is set, !34-16)."""
+    """Give the call of a total (C34-PASS-2..5, CV1-RND-2..7); in a run-out no point is set (!34-16)."""
     if phase == "point":
         if total == point:
             return "point_made"

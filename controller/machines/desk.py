@@ -2,6 +2,7 @@
 
 from typing import Literal
 
+from controller.machines.inspections import Inspections
 from controller.machines.refusals import REFUSALS
 from controller.model.effects import Effect, Lamp
 from controller.model.outcomes import Data, Happening, Outcome
@@ -9,12 +10,13 @@ from controller.model.readings import Input
 
 
 class Desk:
-    """Numbers outcomes, collects effects and keeps the timers' due times (microseconds of the data's time)."""
+    """Numbers outcomes, collects effects and keeps the timers' due times (the data's microseconds)."""
 
     def __init__(self, table: str, session: str, next_seq: int = 1) -> None:
         self.table = table
         self.session = session
         self.next_seq = next_seq
+        self.inspections = Inspections()
         self.effects: list[Effect] = []
         self.timers: dict[str, int] = {}
 

@@ -1,4 +1,4 @@
-"""`transitions`, wrapped once: a table of data in which every cell of (state, trigger) is an arrow or a refusal.
+"""`transitions`, wrapped once: tables of data whose every cell of (state, trigger) is an arrow or a refusal.
 
 The library's traps are closed here: no automatic transitions, no queue (a queued refusal reports success), no
 guards (a refused guard is silent) and no trigger from within a trigger.

@@ -31,7 +31,7 @@ class Health:
             self.sources[reading.dev] = kinds | {kind_of(reading) + wall}
 
     def see(self, reading: DeviceReading, *, tell: bool) -> None:
-        """Take a device's word on itself; with `tell` off (test mode) it is published later, if it still holds."""
+        """Take a device's word; with `tell` off (test mode) it is published later, if it still holds."""
         if isinstance(reading, DeviceDown):
             self.down[reading.dev] = reading
         elif isinstance(reading, DeviceUp):

@@ -8,7 +8,7 @@ REFUSALS: dict[str, str] = {
     "already_cleared": "this attempt was cleared away already; nothing to do",
     "already_locked": "the table is locked already; unlock it when the cause is mended",
     "already_open": "the table is open already; nothing to do",
-    "already_settled": "this attempt is settled, and nothing changes a settled outcome; handle it as a dispute",
+    "already_settled": "nothing changes an outcome that is settled; handle it as a dispute",
     "already_testing": "test mode is on already; switch it off when done",
     "already_void": "this attempt is void already; nothing to do, or set the result if it should count",
     "attempt_open": "an attempt is not decided yet; wait for the call or rule on it first",

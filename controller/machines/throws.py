@@ -1,7 +1,7 @@
 """Throws of two dice: when one begins, when it is decided, and its way through the life-cycle.
 
-Shared by every game that throws dice. *What* a throw is worth is the judge's (`controller.rules.dice`); *when*
-to ask is decided here.
+Shared by every game that throws dice. What a throw is worth is the judge's matter (`controller.rules.dice`);
+when to ask it is decided here.
 """
 
 from typing import Protocol
@@ -97,7 +97,7 @@ class Throws:
             THROW, self, desk, calls=calls, call_hold_ms=rules.call_hold_ms, causes=rules.causes, last=last
         )
 
-    # --- readings and timers ---------------------------------------------------------------------------------
+    # --- readings and timers ---
 
     def see(self, reading: Reading) -> None:
         """Take a reading, in time order."""
@@ -175,7 +175,7 @@ class Throws:
         self._desk.stop_timer("settle")
         self.attempts.judged(t, self.judge(t, None))
 
-    # --- what the life-cycle asks of its game ------------------------------------------------------------------
+    # --- what the life-cycle asks of its game ---
 
     def snapshot(self) -> object:
         """Give the game's state."""
@@ -194,7 +194,9 @@ class Throws:
         dice = entered.dice
         if dice is None or len(dice) != 2 or not all(1 <= face <= 6 for face in dice):
             found = "nothing" if dice is None else list(dice)
-            raise Refused("bad_argument", f"set_dice needs two faces from 1 to 6, found {found}; enter them again")
+            raise Refused(
+                "bad_argument", f"set_dice needs two faces from 1 to 6, found {found}; enter them again"
+            )
         return (dice[0], dice[1])
 
     def judge(self, t: int, called: Reason | None) -> ThrowVerdict:

@@ -1,8 +1,8 @@
 """Outcomes: past facts that the table publishes, and what each type tells.
 
 An outcome is `type`, `t`, `id`, `seq`, `data`. `t` is the time of the reading, input or timer that decided
-it. `seq` is gap-free per table and `id` is table/session/seq, so that a consumer can drop a repeat and notice a
-hole. `roll`, `spin` and `deal` number the attempts from 1; a review, the ruling on it and the call share one.
+it. `seq` is gap-free per table and `id` is table/session/seq, so that a consumer can drop a repeat and notice
+a hole. `roll`, `spin` and `deal` number the attempts from 1; a review, its ruling and the call share one.
 """
 
 from typing import Literal

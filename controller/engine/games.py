@@ -1,0 +1,83 @@
+"""The game a table plays, built from its rule set."""
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from controller.engine.setup import Setup
+from controller.machines.craps import Craps, CrapsState
+from controller.machines.desk import Desk
+from controller.machines.health import Health
+from controller.model.readings import AnyReading, Input
+
+
+class SetupError(Exception):
+    """The setup lacks what its game needs; the message says what and where to give it."""
+
+
+class TableGame(Protocol):
+    """What the session asks of a game."""
+
+    @property
+    def open_attempt(self) -> bool:
+        """Whether an attempt still waits for its call or for a ruling."""
+
+    def see(self, reading: AnyReading) -> None:
+        """Take a reading, in time order."""
+
+    def begins_attempt(self, reading: AnyReading) -> bool:
+        """Tell whether this reading would begin an attempt."""
+
+    def enter(self, entered: Input) -> bool:
+        """Take a person's input; False when this game has no such input. Raises Refused."""
+
+    def timer(self, name: str, t: int) -> None:
+        """Take a timer that is due at t."""
+
+    def reset(self) -> None:
+        """Begin anew: the table opens."""
+
+    def remembers(self) -> Mapping[str, object]:
+        """Give what the game remembers between attempts, in the words of State."""
+
+    def next_numbers(self) -> Mapping[str, int]:
+        """Give the game's next numbers, in the words of First."""
+
+    def stop_judging(self) -> None:
+        """Judge no more: the recording is cut off here."""
+
+    def cut_short(self, t: int) -> None:
+        """Put what is in flight under review: the recording ends at t."""
+
+
+def game_for(setup: Setup, desk: Desk, health: Health) -> TableGame:
+    """Build the game of the setup's rule set.
+
+    Raises:
+        SetupError: the rule set is not of a game that is played here, or the geometry is missing.
+    """
+    rules, state = setup.ruleset, setup.state
+    calls = state.calls or setup.calls
+    if rules.game == "craps":
+        if setup.dice_table is None or rules.throw is None or rules.craps is None:
+            raise SetupError(
+                f"rule set {rules.name} plays craps: give the dice_table's measures in the header"
+            )
+        phase = "run_out" if state.run_out else "point" if state.point else "come_out"
+        return Craps(
+            rules.throw,
+            rules.craps,
+            setup.dice_table,
+            desk,
+            health,
+            calls=calls,
+            state=CrapsState(
+                phase=phase,
+                point=state.point,
+                shooter=state.shooter,
+                warnings=state.warnings,
+                invalid_rolls=state.invalid_rolls,
+            ),
+            last_roll=setup.first.roll - 1,
+            betting_round=setup.first.round,
+        )
+    raise SetupError(f"rule set {rules.name} plays {rules.game}, which this version can't play at a table")

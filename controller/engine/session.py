@@ -1,0 +1,202 @@
+"""A session: one table's readings, timers, people and game, from the first reading to the last outcome."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from controller.engine.games import SetupError, game_for
+from controller.engine.order import Order
+from controller.engine.setup import First, Setup, State
+from controller.machines.desk import Desk
+from controller.machines.flat import Refused
+from controller.machines.health import Health
+from controller.machines.table import TableMode
+from controller.model.effects import Effect, Late
+from controller.model.outcomes import Happening
+from controller.model.readings import (
+    AnyReading,
+    DeviceDown,
+    DeviceFault,
+    DeviceUp,
+    Input,
+    Switch,
+)
+
+__all__ = ["Session", "SetupError"]
+
+PLAYERS = frozenset({"player", "shooter", "guest"})
+"""Roles that may not rule, lock or open a table; everybody else at a console is staff."""
+PLAYERS_MAY = frozenset({"pass_dice", "play", "fold", "decline", "buy", "leave"})
+TURNED_AWAY_US = 8_000_000
+"""One refusal for this long, however many readings a throw at a locked table sends."""
+
+_NOTHING: tuple[Effect, ...] = ()
+
+
+class Session:
+    """Feed it readings in order of arrival; it hands out effects in the order they happen.
+
+    One thread, no clock, no I/O: the same readings give the same effects, live and in replay.
+    """
+
+    def __init__(self, setup: Setup) -> None:
+        """Start from the setup.
+
+        Raises:
+            SetupError: the setup lacks what its game needs.
+        """
+        state = setup.state
+        self._setup = setup
+        self._desk = Desk(setup.table, setup.session, setup.first.seq)
+        self._health = Health(self._desk, setup.sources)
+        for name in state.down:
+            self._health.down[name] = DeviceDown(t=0, dev=name, reason="down since before this recording")
+        self._mode = TableMode(self._desk, door=state.table, lock=state.lock)
+        self._order = Order(setup.ruleset.max_lateness_ms)
+        self._game = game_for(setup, self._desk, self._health)
+        self._turned_away_until = 0
+        self.late = 0
+        """How many readings came too late to count."""
+
+    def feed(self, reading: AnyReading) -> Sequence[Effect]:
+        """Take one reading as it arrives; give the effects that can be told now, usually none."""
+        behind_us = self._order.put(reading)
+        if behind_us:
+            self.late += 1
+            self._desk.effects.append(Late(reading=reading, behind_us=behind_us))
+        timers = self._desk.timers
+        for ready in self._order.ready():
+            if timers:
+                self._fire_timers(ready.t)
+            self._take(ready)
+        if timers:
+            self._fire_timers(self._order.watermark)
+        return self._handed_out()
+
+    def advance(self, now_us: int) -> Sequence[Effect]:
+        """Let time run on to now without a reading (a live table's ticks)."""
+        self._order.advance(now_us)
+        for ready in self._order.ready():
+            self._fire_timers(ready.t)
+            self._take(ready)
+        self._fire_timers(self._order.watermark)
+        return self._handed_out()
+
+    def finish(self, *, cut: bool = False) -> Sequence[Effect]:
+        """End the recording: run on until no timer is pending, or (cut) stop at its last reading.
+
+        What is in flight when a recording was cut off goes to review with `power_lost`, since what came after
+        its last reading is not known.
+        """
+        if cut:
+            self._game.stop_judging()
+            for ready in self._order.rest():
+                self._take(ready)
+            self._game.cut_short(self._order.now)
+            return self._handed_out()
+        for ready in self._order.rest():
+            self._fire_timers(ready.t)
+            self._take(ready)
+        while self._desk.timers:
+            self._fire_timers(max(self._desk.timers.values()) + 1)
+        return self._handed_out()
+
+    def state(self) -> State:
+        """Give the state between attempts, as a recording's header carries it."""
+        table = State(
+            table="open" if self._mode.door == "open" else "closed",
+            lock="locked" if self._mode.lock == "locked" else "unlocked",
+            calls=self._setup.state.calls or self._setup.calls,
+            down=tuple(sorted(self._health.down)),
+        )
+        return msgspec.structs.replace(table, **self._game.remembers())
+
+    def first(self) -> First:
+        """Give the numbers that come next."""
+        return msgspec.structs.replace(First(seq=self._desk.next_seq), **self._game.next_numbers())
+
+    def _handed_out(self) -> Sequence[Effect]:
+        effects = self._desk.effects
+        if not effects:
+            return _NOTHING
+        self._desk.effects = []
+        return effects
+
+    def _fire_timers(self, before_us: int) -> None:
+        timers = self._desk.timers
+        while timers:
+            due_us, name = min((due, name) for name, due in timers.items())
+            if due_us >= before_us:
+                return
+            del timers[name]
+            self._game.timer(name, due_us)
+
+    def _take(self, reading: AnyReading) -> None:
+        if isinstance(reading, Input):
+            self._enter(reading)
+            return
+        if self._mode.testing:
+            if isinstance(reading, DeviceUp | DeviceDown | DeviceFault):
+                self._health.see(reading, tell=False)
+            return
+        if isinstance(reading, DeviceUp | DeviceDown | DeviceFault):
+            self._health.see(reading, tell=True)
+        elif isinstance(reading, Switch):
+            if reading.open and reading.name in self._setup.locking_switches:
+                self._mode.lock_by_switch(reading)
+            return
+        else:
+            self._health.sent(reading)
+        if self._mode.why_not_playing and self._game.begins_attempt(reading):
+            self._turn_away(reading)
+            return
+        self._game.see(reading)
+
+    def _turn_away(self, reading: AnyReading) -> None:
+        if reading.t < self._turned_away_until:
+            return
+        self._turned_away_until = reading.t + TURNED_AWAY_US
+        cause = self._mode.why_not_playing or ""
+        says = "an attempt was made while the table does not play; it does not count"
+        self._desk.publish("input.refused", reading.t, Happening(cause=cause, what=reading.dev, says=says))
+
+    def _enter(self, entered: Input) -> None:
+        if self._mode.testing and entered.name != "test_mode":
+            return
+        try:
+            self._obey(entered)
+        except Refused as refused:
+            self._desk.refuse(entered, refused.code, refused.says)
+
+    def _obey(self, entered: Input) -> None:
+        if entered.by in PLAYERS and entered.name not in PLAYERS_MAY:
+            raise Refused("not_staff")
+        match entered.name:
+            case "open_table":
+                self._mode.open(entered)
+                self._game.reset()
+            case "close_table":
+                if self._game.open_attempt:
+                    raise Refused("attempt_open")
+                self._mode.close(entered)
+            case "lock":
+                self._mode.lock_up(entered)
+            case "unlock":
+                self._mode.unlock(entered)
+            case "test_mode":
+                self._set_test_mode(entered)
+            case "inspected":
+                self._desk.inspections.done(entered)
+            case _:
+                if self._mode.door == "closed":
+                    raise Refused("table_closed")
+                if not self._game.enter(entered):
+                    raise Refused("unknown_input", f"this table has no input {entered.name!r}")
+
+    def _set_test_mode(self, entered: Input) -> None:
+        on = entered.on is not False
+        if on and self._game.open_attempt:
+            raise Refused("attempt_open")
+        self._mode.set_test_mode(on)
+        if not on:
+            self._health.tell_untold(entered.t)

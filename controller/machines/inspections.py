@@ -1,0 +1,40 @@
+"""What must be inspected before play should go on: a ball that flew out, dice that a person doubts."""
+
+from collections.abc import Iterable
+
+from controller.machines.flat import Refused
+from controller.model.readings import Input
+from controller.model.verdicts import Notice, Reason
+
+CAUSES = {"cheating": "dice", "ball_out": "ball", "foreign_object": "wheel"}
+"""What a void for this cause leaves to inspect before play goes on."""
+
+
+class Inspections:
+    """The things that await an inspection; each is noted until a person says that it was inspected."""
+
+    def __init__(self) -> None:
+        """Start with nothing to inspect."""
+        self._waiting: list[str] = []
+
+    def ask_after(self, reasons: Iterable[Reason]) -> None:
+        """Ask for what these causes of a void leave to inspect."""
+        for reason in reasons:
+            what = CAUSES.get(reason.code)
+            if what is not None and what not in self._waiting:
+                self._waiting.append(what)
+
+    def notices(self) -> tuple[Notice, ...]:
+        """Give a notice for each inspection that play did not wait for."""
+        return tuple(
+            Notice(code="not_inspected", seen=f"the {what} was not inspected") for what in self._waiting
+        )
+
+    def done(self, entered: Input) -> None:
+        """Take a person's word that it was inspected. Raises Refused when nothing such waits."""
+        if entered.what not in self._waiting:
+            waits = ", ".join(self._waiting) or "nothing"
+            raise Refused(
+                "nothing_to_inspect", f"no inspection of {entered.what!r} is waiting; waiting: {waits}"
+            )
+        self._waiting.remove(entered.what)
