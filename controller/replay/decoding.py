@@ -17,7 +17,7 @@ KINDS: dict[str, type[Reading]] = {
     str(reading.__struct_config__.tag): reading for reading in get_args(AnyReading)
 }
 
-decode_reading: Callable[[bytes], Reading] = msgspec.json.Decoder(AnyReading).decode
+decode_reading: Callable[[bytes], AnyReading] = msgspec.json.Decoder(AnyReading).decode
 """Decode one line; raises one of UNDECODABLE for whatever is not exactly a reading."""
 
 _decode_object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
@@ -39,7 +39,7 @@ class LineError(Exception):
 class Salvaged(typing.NamedTuple):
     """A line read with what it holds too much left out: no reading at all where its kind is unknown."""
 
-    reading: Reading | None
+    reading: AnyReading | None
     unknown: tuple[str, ...]
 
 

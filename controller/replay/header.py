@@ -4,10 +4,17 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
+from controller.engine.setup import First, State
 from controller.model.geometry import DiceTable, Wheel
 from controller.replay.decoding import UNDECODABLE, LineError, error_of, fields_of, shown
 
 WORD = "table-readings"
+_PARTS: dict[str, type[msgspec.Struct]] = {
+    "dice_table": DiceTable,
+    "wheel": Wheel,
+    "first": First,
+    "state": State,
+}
 
 
 class Header(
@@ -26,8 +33,8 @@ class Header(
     dice_table: DiceTable | None = None
     wheel: Wheel | None = None
     session: str | int | None = None
-    first: dict[str, int] | None = None
-    state: dict[str, object] | None = None
+    first: First | None = None
+    state: State | None = None
 
 
 class ReadHeader(NamedTuple):
@@ -61,7 +68,7 @@ def header_line(header: Header) -> bytes:
 
 def _unknown(fields: dict[str, msgspec.Raw]) -> list[str]:
     names = [name for name in fields if name not in {"log", *Header.__struct_encode_fields__}]
-    for part, struct in (("dice_table", DiceTable), ("wheel", Wheel)):
+    for part, struct in _PARTS.items():
         inner = msgspec.json.decode(fields.get(part, b"null"), type=dict[str, msgspec.Raw] | None) or {}
         names += [f"{part}.{name}" for name in inner if name not in struct.__struct_encode_fields__]
     return names

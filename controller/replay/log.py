@@ -8,7 +8,7 @@ from typing import BinaryIO
 
 import msgspec
 
-from controller.model.readings import Reading
+from controller.model.readings import AnyReading
 from controller.replay.decoding import UNDECODABLE, LineError, decode_reading, salvage
 from controller.replay.errors import BadLineError, LogError
 from controller.replay.files import name_of, open_input
@@ -37,11 +37,11 @@ class Log:
         self._pending: list[bytes] = []
         self.header = self._header()
 
-    def __iter__(self) -> Iterator[Reading]:
+    def __iter__(self) -> Iterator[AnyReading]:
         for batch in self.batches():
             yield from batch
 
-    def batches(self) -> Iterator[list[Reading]]:
+    def batches(self) -> Iterator[list[AnyReading]]:
         """Iterate over the readings, a list for each block of the file."""
         yield self._decoded(self._pending)
         for lines in self._blocks:
@@ -68,7 +68,7 @@ class Log:
         self.unknown.update(unknown)
         return header
 
-    def _decoded(self, lines: list[bytes]) -> list[Reading]:
+    def _decoded(self, lines: list[bytes]) -> list[AnyReading]:
         try:
             batch = [decode_reading(line) for line in lines]
         except UNDECODABLE:
@@ -76,7 +76,7 @@ class Log:
         self.lines += len(lines)
         return batch
 
-    def _carefully(self, line: bytes) -> Reading | None:
+    def _carefully(self, line: bytes) -> AnyReading | None:
         self.lines += 1
         try:
             return decode_reading(line)

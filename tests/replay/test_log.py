@@ -118,8 +118,7 @@ BAD_LINES = {
         "7 as `up` of a `die_rest` reading, expected one of 1, 2, 3, 4, 5, 6",
     ),
     "a side that is no face": (
-        '{"t": 1, "dev": "x", "kind": "die_rest", "die": 1, "x": 1, "y": 1, "confidence": 1,'
-        + ' "resting_sides": [9]}',
+        '{"t":1, "dev":"x", "kind":"die_rest", "die":1, "x":1, "y":1, "confidence":1, "resting_sides":[9]}',
         "[9] as `resting_sides` of a `die_rest` reading, expected one of 1, 2, 3, 4, 5, 6 at resting_sides[",
     ),
     "more than sure": (

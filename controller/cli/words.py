@@ -1,0 +1,212 @@
+"""Outcomes and verdicts in words, a line each, for people at a terminal."""
+
+from collections.abc import Iterable, Iterator
+from functools import singledispatch
+from itertools import groupby
+
+import msgspec
+
+from controller.model.effects import Effect, Judged, Lamp, Late, Proposed
+from controller.model.outcomes import (
+    Bets,
+    Data,
+    Happening,
+    Outcome,
+    RollCalled,
+    RollCorrected,
+    RollNoRoll,
+    RollReview,
+    ShooterChanged,
+    SpinCalled,
+    SpinCorrected,
+    SpinNoSpin,
+    SpinReview,
+)
+from controller.model.readings import Reading, kind_of
+from controller.model.verdicts import Notice, Reason
+
+_INDENT = " " * 13
+_LISTED = 3
+"""So many readings of one kind in a row are listed one by one; more are given as a span."""
+
+
+def lines_of(effect: Effect, *, explain: bool) -> Iterator[str]:
+    """Give an effect's lines: outcomes and proposals always, what is behind them when explaining."""
+    match effect:
+        case Outcome():
+            yield f"{clock(effect.t):>11}  {effect.type:<16} {describe(effect.data)}"
+        case Proposed():
+            yield f"{clock(effect.t):>11}  {'proposed':<16} #{effect.attempt} {effect.verdict.sentence}"
+        case Judged() if explain:
+            yield from _explained(effect)
+        case Lamp() if explain:
+            yield f"{clock(effect.t):>11}  {'lamp':<16} {effect.name} shows {effect.shows}"
+        case Late() if explain:
+            late = f"{effect.behind_us / 1000:.1f} ms too late, not used: {reading_line(effect.reading)}"
+            yield f"{clock(effect.reading.t):>11}  {'late':<16} {late}"
+        case _:
+            pass
+
+
+def clock(t_us: int) -> str:
+    """Write a table time as hours, minutes, seconds and milliseconds."""
+    seconds, ms = divmod(t_us // 1000, 1000)
+    return f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}.{ms:03}"
+
+
+def reading_line(reading: Reading) -> str:
+    """Write one reading: its time in seconds, its device, its kind and its fields."""
+    fields = {
+        name: value
+        for name, value in msgspec.to_builtins(reading).items()
+        if name not in {"kind", "t", "dev"}
+    }
+    values = "".join(f" {name}={value}" for name, value in fields.items())
+    return f"{reading.t / 1e6:.6f} s {reading.dev} {kind_of(reading)}{values}"
+
+
+@singledispatch
+def describe(data: Data) -> str:
+    """Say what an outcome tells in a few words."""
+    return msgspec.json.encode(data).decode()
+
+
+@describe.register
+def _(data: RollCalled) -> str:
+    phase = "come-out" if data.point is None else f"point {data.point}"
+    return (
+        f"#{data.roll} {_dice(data.dice)}, {phase}: {_plain(data.call)}"
+        + _shooter_now(data)
+        + _source(data.grade, data.by, data.who)
+        + _noted(data.notices)
+    )
+
+
+@describe.register
+def _(data: RollNoRoll) -> str:
+    return f"#{data.roll} {_causes(data.reasons)}{_by(data.by, data.who)}{_noted(data.notices)}"
+
+
+@describe.register
+def _(data: RollReview) -> str:
+    seen = f", seen {_dice(data.dice)}" if data.dice else ""
+    return f"#{data.roll} {_causes(data.reasons)}{seen}{_noted(data.notices)}"
+
+
+@describe.register
+def _(data: RollCorrected) -> str:
+    call = f"{_dice(data.dice)}, {_plain(data.call or '')}" if data.dice else _causes(data.reasons)
+    return f"#{data.roll} {call}, {_plain(data.ruling)}{_by(data.by, data.who)}, corrects {data.corrects}"
+
+
+@describe.register
+def _(data: SpinCalled) -> str:
+    turns = "" if data.revolutions is None else f", {data.revolutions:.1f} revolutions"
+    source = _source(data.grade, data.by, data.who)
+    return f"#{data.spin} {data.number} {data.colour}{turns}{source}{_noted(data.notices)}"
+
+
+@describe.register
+def _(data: SpinNoSpin) -> str:
+    return f"#{data.spin} {_causes(data.reasons)}{_by(data.by, data.who)}{_noted(data.notices)}"
+
+
+@describe.register
+def _(data: SpinReview) -> str:
+    seen = f", seen {data.number}" if data.number is not None else ""
+    return f"#{data.spin} {_causes(data.reasons)}{seen}{_noted(data.notices)}"
+
+
+@describe.register
+def _(data: SpinCorrected) -> str:
+    call = f"{data.number} {data.colour}" if data.number is not None else _causes(data.reasons)
+    return f"#{data.spin} {call}, {_plain(data.ruling)}{_by(data.by, data.who)}, corrects {data.corrects}"
+
+
+@describe.register
+def _(data: Bets) -> str:
+    return f"round {data.round}, {_plain(data.cause)}{_noted(data.notices)}"
+
+
+@describe.register
+def _(data: ShooterChanged) -> str:
+    seat = "whoever accepts the dice" if data.shooter is None else f"seat {data.shooter}"
+    return f"{seat}, {_plain(data.cause)}{_by(data.by, data.who)}"
+
+
+@describe.register
+def _(data: Happening) -> str:
+    what = f"{data.what}: " if data.what else ""
+    says = f" ({data.says})" if data.says else ""
+    return f"{what}{_plain(data.cause)}{_by(data.by, data.who)}{says}"
+
+
+def _explained(judged: Judged) -> Iterator[str]:
+    verdict = judged.verdict
+    yield f"{_INDENT}{verdict.sentence}"
+    for reason in verdict.reasons:
+        yield f"{_INDENT}cause  {_finding(reason)}"
+    for notice in verdict.notices:
+        yield f"{_INDENT}notice {_finding(notice)}"
+    for row in _readings(verdict.evidence):
+        yield f"{_INDENT}from   {row}"
+    if judged.readings:
+        times = [reading.t for reading in judged.readings]
+        span = f"{min(times) / 1e6:.6f} to {max(times) / 1e6:.6f} s"
+        yield f"{_INDENT}of {len(judged.readings)} readings of this attempt, {span}"
+
+
+def _finding(finding: Reason | Notice) -> str:
+    die = f" die {finding.die}" if finding.die is not None else ""
+    rule = f" [{finding.rule}]" if finding.rule else ""
+    return f"{finding.code}{die}{rule}: {finding.seen}"
+
+
+def _readings(readings: Iterable[Reading]) -> Iterator[str]:
+    for (dev, kind, die), group in groupby(readings, _sort):
+        row = list(group)
+        if len(row) <= _LISTED:
+            yield from map(reading_line, row)
+        else:
+            whose = f" die={die}" if die else ""
+            span = f"{row[0].t / 1e6:.6f} to {row[-1].t / 1e6:.6f} s"
+            yield f"{span} {dev} {kind}{whose}, {len(row)} readings"
+
+
+def _sort(reading: Reading) -> tuple[str, str, int]:
+    return reading.dev, kind_of(reading), getattr(reading, "die", 0)
+
+
+def _dice(dice: tuple[int, int]) -> str:
+    return f"{dice[0]}-{dice[1]} = {sum(dice)}"
+
+
+def _causes(reasons: Iterable[Reason]) -> str:
+    return ", ".join(
+        _plain(reason.code) + (f" (die {reason.die})" if reason.die is not None else "") for reason in reasons
+    )
+
+
+def _shooter_now(data: RollCalled) -> str:
+    return "" if data.shooter is None else f", shooter at seat {data.shooter}"
+
+
+def _source(grade: str, by: str | None, who: str | None) -> str:
+    if by is not None:
+        return _by(by, who)
+    return "" if grade == "sensors" else f", on the {grade}'s word"
+
+
+def _by(by: str | None, who: str | None) -> str:
+    if by is None or by == "sensors":
+        return ""
+    return f", by {by}" if who is None else f", by {by} {who}"
+
+
+def _noted(notices: Iterable[Notice]) -> str:
+    codes = ", ".join(_plain(notice.code) for notice in notices)
+    return f" [{codes}]" if codes else ""
+
+
+def _plain(word: str) -> str:
+    return word.replace("_", " ")

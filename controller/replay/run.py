@@ -1,0 +1,59 @@
+"""Replay: a log's readings through the same engine that a live table runs, in the data's own time."""
+
+from collections.abc import Callable, Iterator
+
+import msgspec
+
+from controller.engine.session import Session
+from controller.engine.setup import First, Setup, State
+from controller.model.effects import Effect
+from controller.model.rulesets import Calls, RuleSet
+from controller.replay.errors import LogError
+from controller.replay.header import Header
+from controller.replay.log import Log
+
+DEFAULT_SESSION = "replay"
+"""The session's word in outcomes' ids where the log names none."""
+
+_GEOMETRY = {"craps": "dice_table", "high_roller": "dice_table", "roulette": "wheel"}
+
+
+def setup_of(header: Header, ruleset: RuleSet, name: str, calls: Calls | None = None) -> Setup:
+    """Make a session's start from a log's header.
+
+    `name` is the log's, for messages; `calls` replaces the header's word on who calls. Raises LogError where
+    the header lacks the geometry that the rule set's game needs, or gives two.
+    """
+    needed = _GEOMETRY.get(ruleset.game)
+    given = [part for part in ("dice_table", "wheel") if getattr(header, part) is not None]
+    if needed is not None and given != [needed]:
+        found = f"a header with {' and '.join(given) or 'no geometry'}"
+        expected = f"`{needed}` alone for the rule set {ruleset.name}"
+        raise LogError(
+            name, found, expected, "mend the header, or name another rule set with --rules", line=1
+        )
+    state = header.state or State()
+    return Setup(
+        table=header.table,
+        ruleset=ruleset,
+        session=DEFAULT_SESSION if header.session is None else str(header.session),
+        first=header.first or First(),
+        state=state if calls is None else msgspec.structs.replace(state, calls=calls),
+        dice_table=header.dice_table,
+        wheel=header.wheel,
+    )
+
+
+def replay(log: Log, setup: Setup, progress: Callable[[int], None] | None = None) -> Iterator[Effect]:
+    """Run a log through a session and give every effect in order, those of its end included.
+
+    `progress` hears now and then how many lines were read. Raises LogError at a bad line.
+    """
+    session = Session(setup)
+    for batch in log.batches():
+        for reading in batch:
+            if effects := session.feed(reading):
+                yield from effects
+        if progress is not None:
+            progress(log.lines)
+    yield from session.finish(cut=log.truncated)
