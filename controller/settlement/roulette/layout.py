@@ -1,0 +1,205 @@
+"""The roulette layout: which numbers lie beside each other, and so which wagers there are.
+
+Numbers 1 to 36 lie in twelve rows of three; 0 and 00 lie above the first row, 0 over 1 and 2, 00 over 2 and 3
+(R-BET-2, R-BET-3a). Nothing here is a list to mistype: every combination follows from where the boxes lie.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+Wheel = Literal["double_zero", "single_zero"]
+Numbers = frozenset[str]
+
+RED = frozenset(str(n) for n in (1, 3, 5, 7, 9, 12, 14, 16, 18, 19, 21, 23, 25, 27, 30, 32, 34, 36))
+"""The red numbers of every roulette wheel (!R-5)."""
+
+_ROWS = 12
+_ALL = tuple(str(n) for n in range(1, 37))
+_FIRST_FIVE = frozenset({"0", "00", "1", "2", "3"})
+_ZERO_SPLITS = (("0", "1"), ("0", "2"), ("00", "2"), ("00", "3"))
+_TRIOS = (("0", "1", "2"), ("0", "2", "00"), ("00", "2", "3"))
+
+RULES: Mapping[str, str] = {
+    "straight": "R-BET-1",
+    "split": "R-BET-2",
+    "three": "R-BET-3",
+    "four": "R-BET-4",
+    "five": "R-BET-5",
+    "six": "R-BET-6",
+    "column": "R-BET-7",
+    "dozen": "R-BET-8",
+    "red": "R-BET-9",
+    "black": "R-BET-10",
+    "odd": "R-BET-11",
+    "even": "R-BET-12",
+    "low": "R-BET-13",
+    "high": "R-BET-14",
+}
+"""The rule that defines each wager."""
+
+HOW_MANY: Mapping[str, int] = {"straight": 1, "split": 2, "three": 3, "four": 4, "five": 5, "six": 6}
+"""The wagers on numbers that the player names, and how many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A place on the layout: the wager that it means and the numbers that win it."""
+
+    wager: str
+    covers: Numbers
+
+
+class NoSuchSpot(Exception):
+    """The layout has no such place; `rule` says which rule leaves it out, the text what would be accepted."""
+
+    def __init__(self, rule: str, reason: str) -> None:
+        super().__init__(reason)
+        self.rule = rule
+        self.reason = reason
+
+
+class Layout:
+    """The layout for one kind of wheel.
+
+    `zero_splits` says whether 0-1, 0-2, 00-2 and 00-3 may be split where the boxes touch (!R-13).
+    """
+
+    def __init__(self, wheel: Wheel = "double_zero", *, zero_splits: bool = True) -> None:
+        self.wheel = wheel
+        zeros = ("0", "00") if wheel == "double_zero" else ("0",)
+        self.pockets: tuple[str, ...] = (*zeros, *_ALL)
+        self._pockets = frozenset(self.pockets)
+        inside = _inside(zero_splits=zero_splits)
+        self._inside: dict[str, dict[Numbers, Spot]] = {
+            wager: {covers: Spot(wager, covers) for covers in places if covers <= self._pockets}
+            for wager, places in inside.items()
+        }
+        self._outside = {name: Spot(name, covers) for name, covers in _outside().items()}
+        self._parts = {
+            wager: tuple(Spot(wager, covers) for covers in parts)
+            for wager, parts in (("column", _columns()), ("dozen", _dozens()))
+        }
+
+    def spots(self, wager: str) -> tuple[Spot, ...]:
+        """Give every place for this wager."""
+        if wager in self._inside:
+            return tuple(self._inside[wager].values())
+        return self._parts[wager] if wager in self._parts else (self._outside[wager],)
+
+    def find(self, wager: str, numbers: tuple[str, ...], which: int | None) -> Spot:
+        """Give the place that a bet names.
+
+        `numbers` in any order for a wager on numbers, `which` (1 to 3) for a column or dozen.
+        Raises NoSuchSpot.
+        """
+        rule = RULES.get(wager)
+        if rule is None:
+            raise NoSuchSpot("R-BET-1", f"no wager {wager!r} on this layout; there are {', '.join(RULES)}")
+        if wager in self._inside:
+            return self._on_numbers(wager, rule, numbers, which)
+        if numbers:
+            raise NoSuchSpot(rule, f"{wager} takes no numbers, found {_listed(numbers)}")
+        if wager in self._parts:
+            if which not in (1, 2, 3):
+                raise NoSuchSpot(rule, f"{wager} takes `which` 1, 2 or 3, found {which}")
+            return self._parts[wager][which - 1]
+        if which is not None:
+            raise NoSuchSpot(rule, f"{wager} takes no `which`, found {which}")
+        return self._outside[wager]
+
+    def _on_numbers(self, wager: str, rule: str, numbers: tuple[str, ...], which: int | None) -> Spot:
+        if which is not None:
+            raise NoSuchSpot(rule, f"{wager} takes `numbers`, not `which`, found {which}")
+        covers = frozenset(numbers)
+        spot = self._inside[wager].get(covers)
+        if spot is not None and len(numbers) == len(covers):
+            return spot
+        strangers = sorted(covers - self._pockets)
+        if strangers:
+            raise NoSuchSpot(rule, f"this wheel has no number {_listed(strangers)}; it has {self._range()}")
+        if not self._inside[wager]:
+            raise NoSuchSpot(rule, f"{wager} is not offered on a {self.wheel.replace('_', '-')} wheel")
+        count = HOW_MANY[wager]
+        if len(numbers) != count or len(covers) != count:
+            raise NoSuchSpot(
+                rule, f"{wager} takes {count} different numbers, found {_listed(numbers) or 'none'}"
+            )
+        raise NoSuchSpot(
+            rule, f"{_listed(numbers)} is no {wager} of this layout; {self._nearest(wager, numbers)}"
+        )
+
+    def _nearest(self, wager: str, numbers: tuple[str, ...]) -> str:
+        """Name the places of this wager that share most with what was asked for."""
+        places = self._inside[wager]
+        most = max(len(covers.intersection(numbers)) for covers in places)
+        near = [covers for covers in places if len(covers.intersection(numbers)) == most]
+        return "accepted would be " + ", ".join("-".join(in_order(covers)) for covers in near[:4])
+
+    def _range(self) -> str:
+        return "0, 00 and 1 to 36" if self.wheel == "double_zero" else "0 and 1 to 36"
+
+
+def colour(number: str) -> Literal["red", "black", "green"]:
+    """Give the colour of a pocket; the zeros are green."""
+    if number in ("0", "00"):
+        return "green"
+    return "red" if number in RED else "black"
+
+
+def in_order(numbers: Numbers | tuple[str, ...]) -> list[str]:
+    """Sort numbers as the layout has them: 0, 00, 1 to 36."""
+    return sorted(numbers, key=lambda number: (int(number), len(number)))
+
+
+def _listed(numbers: tuple[str, ...] | list[str]) -> str:
+    return ", ".join(repr(number) for number in numbers)
+
+
+def _box(row: int, column: int) -> str:
+    return str(3 * row + column + 1)
+
+
+def _block(row: int, rows: int, column: int, columns: int) -> Numbers:
+    return frozenset(_box(r, c) for r in range(row, row + rows) for c in range(column, column + columns))
+
+
+def _blocks(rows: int, columns: int) -> list[Numbers]:
+    """Give every block of this size on the twelve rows of three."""
+    return [
+        _block(row, rows, column, columns)
+        for row in range(_ROWS - rows + 1)
+        for column in range(3 - columns + 1)
+    ]
+
+
+def _inside(*, zero_splits: bool) -> dict[str, list[Numbers]]:
+    splits = [("0", "00"), *(_ZERO_SPLITS if zero_splits else ())]
+    return {
+        "straight": [frozenset({number}) for number in ("0", "00", *_ALL)],
+        "split": [*map(frozenset, splits), *_blocks(1, 2), *_blocks(2, 1)],
+        "three": [*map(frozenset, _TRIOS), *_blocks(1, 3)],
+        "four": _blocks(2, 2),
+        "five": [_FIRST_FIVE],
+        "six": _blocks(2, 3),
+    }
+
+
+def _columns() -> list[Numbers]:
+    return _blocks(_ROWS, 1)
+
+
+def _dozens() -> list[Numbers]:
+    return [_block(row, 4, 0, 3) for row in (0, 4, 8)]
+
+
+def _outside() -> dict[str, Numbers]:
+    """Give the even-money wagers; 0 and 00 belong to none of them (!R-6)."""
+    return {
+        "red": RED,
+        "black": frozenset(_ALL) - RED,
+        "odd": frozenset(_ALL[0::2]),
+        "even": frozenset(_ALL[1::2]),
+        "low": frozenset(_ALL[:18]),
+        "high": frozenset(_ALL[18:]),
+    }
