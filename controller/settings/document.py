@@ -78,7 +78,7 @@ def _unknown_key(document: Document, shape: Shape, path: KeyPath) -> Mistake:
     known = tuple(key for section in shapes_at(shape, path[:-1]) for key in keys_of(section))
     taken = _inside(_value_at(document.value, path[:-1]))
     free = [key for key in known if key not in taken]
-    hint = did_you_mean(path[-1], free) or "delete it or correct its name"
+    hint = did_you_mean(path[-1], free) or did_you_mean(path[-1], known) or "delete it or correct its name"
     return document.mistake(path, "an unknown key", one_of(known), hint)
 
 

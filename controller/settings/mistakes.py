@@ -35,9 +35,8 @@ class SettingsError(Exception):
     """Configuration that cannot be used; its text names every mistake, one a line."""
 
     def __init__(self, mistakes: Iterable[Mistake]) -> None:
-        self.mistakes = tuple(
-            sorted(mistakes, key=lambda mistake: (mistake.file, mistake.line, mistake.column))
-        )
+        each_once = dict.fromkeys(mistakes)
+        self.mistakes = tuple(sorted(each_once, key=lambda wrong: (wrong.file, wrong.line, wrong.column)))
         super().__init__("\n".join(str(mistake) for mistake in self.mistakes))
 
 

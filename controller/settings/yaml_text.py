@@ -6,7 +6,7 @@ Only `true` and `false` are booleans, only plain decimals are numbers; `on`, `no
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -66,6 +66,26 @@ class Document:
             expected=expected,
             hint=hint,
         )
+
+    def only(self, sections: Iterable[str]) -> tuple[str, ...]:
+        """Give those of these top-level keys that have a value here."""
+        there = self.value if isinstance(self.value, dict) else {}
+        return tuple(section for section in sections if there.get(section) is not None)
+
+    def overlaid(self, other: "Document", sections: Iterable[str]) -> "Document":
+        """Give this document with the other's values over its own in these top-level keys."""
+        assert isinstance(self.value, dict)
+        assert isinstance(other.value, dict)
+        keys = tuple(sections)
+        changes = {key: other.value[key] for key in keys}
+        moved = {path: place for path, place in other.places.items() if path and path[0] in keys}
+        return Document(_overlaid(self.value, changes), {**self.places, **moved}, self.mistakes)
+
+
+def _overlaid(below: Value, above: Value) -> Value:
+    if not isinstance(below, dict) or not isinstance(above, dict):
+        return above
+    return below | {key: _overlaid(below.get(key), value) for key, value in above.items()}
 
 
 def parse_document(path: Path) -> Document:

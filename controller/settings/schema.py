@@ -1,0 +1,85 @@
+"""JSON Schemas of the configuration files, for editors: `python -m controller.settings.schema [--check]`."""
+
+import argparse
+import ast
+import inspect
+import json
+import sys
+import textwrap
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from pathlib import Path
+
+from pydantic import TypeAdapter
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import core_schema
+
+from controller.model.rulesets import RuleSet
+from controller.settings.places import config_home
+from controller.settings.rulesets import SECTIONS
+from controller.settings.table_file import TableFile
+
+
+def schemas() -> Mapping[str, str]:
+    """Give the text of each schema file by its name."""
+    rules = TypeAdapter(RuleSet).json_schema(schema_generator=_ForEditors)
+    table = TypeAdapter(TableFile).json_schema(schema_generator=_ForEditors)
+    files = {"ruleset.schema.json": rules, "table.schema.json": _with_thresholds(table, rules)}
+    return {name: json.dumps(schema, indent=2) + "\n" for name, schema in files.items()}
+
+
+def stale(folder: Path) -> list[Path]:
+    """List the schema files that are not what the types say now."""
+    files = ((folder / name, text) for name, text in schemas().items())
+    return [file for file, text in files if not file.is_file() or file.read_text(encoding="utf-8") != text]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Write the schema files, or with `--check` give 1 when one is stale."""
+    parser = argparse.ArgumentParser(prog="python -m controller.settings.schema", description=__doc__)
+    parser.add_argument("--check", action="store_true", help="only say whether a file is stale")
+    check = parser.parse_args(arguments).check
+    folder = config_home() / "schema"
+    changed = stale(folder)
+    for file in changed:
+        if check:
+            message = f"{file}: stale; run python -m controller.settings.schema and commit it\n"
+            sys.stderr.write(message)
+        else:
+            file.parent.mkdir(exist_ok=True)
+            file.write_text(schemas()[file.name], encoding="utf-8")
+    return 1 if check and changed else 0
+
+
+class _ForEditors(GenerateJsonSchema):
+    """Adds what an editor shows and underlines: each key's docstring, and that other keys are mistakes."""
+
+    def dataclass_schema(self, schema: core_schema.DataclassSchema) -> JsonSchemaValue:
+        made = super().dataclass_schema(schema)
+        made["additionalProperties"] = False
+        for key, text in _attribute_docstrings(schema["cls"]):
+            made["properties"][key]["description"] = text
+        return made
+
+
+def _attribute_docstrings(cls: type) -> Iterator[tuple[str, str]]:
+    (definition,) = ast.parse(textwrap.dedent(inspect.getsource(cls))).body
+    assert isinstance(definition, ast.ClassDef)
+    for attribute, following in pairwise(definition.body):
+        if not isinstance(attribute, ast.AnnAssign) or not isinstance(attribute.target, ast.Name):
+            continue
+        if isinstance(following, ast.Expr) and isinstance(following.value, ast.Constant):
+            yield attribute.target.id, " ".join(str(following.value.value).split())
+
+
+def _with_thresholds(table: JsonSchemaValue, rules: JsonSchemaValue) -> JsonSchemaValue:
+    """Let a table's file change any threshold of a rule set, and ask it for none."""
+    for section in SECTIONS:
+        note = table["properties"][section]["description"]
+        table["properties"][section] = {**rules["properties"][section], "description": note}
+    partial = {name: {**shape, "required": []} for name, shape in rules["$defs"].items()}
+    return {**table, "$defs": {**table["$defs"], **partial}}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,117 @@
+"""What must fit together in a table's file, beyond the type of each value."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from controller.model.pockets import STANDARD_POCKETS
+from controller.model.rulesets import RuleSet
+from controller.settings.mistakes import Mistake
+from controller.settings.table_file import DiceTableSection, TableFile, WheelSection
+from controller.settings.yaml_text import Document
+
+_GEOMETRY_OF_GAME = {
+    "craps": "dice_table",
+    "high_roller": "dice_table",
+    "roulette": "wheel",
+    "three_card": "",
+}
+
+
+def table_mistakes(document: Document, written: TableFile, rules: RuleSet) -> Iterator[Mistake]:
+    """Find every contradiction inside a table's file and with its rule set."""
+    if "/" in written.table:
+        expected = "a name without '/', which parts the ids of outcomes"
+        yield document.mistake(("table",), f"'{written.table}'", expected)
+    yield from _geometry(document, written, rules)
+    if written.dice_table:
+        yield from _dice_table(document, written.dice_table)
+    if written.wheel:
+        yield from _wheel(document, written.wheel)
+    yield from _devices(document, written)
+    if written.devices:
+        yield from _blind_spots(document, written, rules)
+
+
+def _geometry(document: Document, written: TableFile, rules: RuleSet) -> Iterator[Mistake]:
+    wanted = _GEOMETRY_OF_GAME[rules.game]
+    for section, there in (("dice_table", written.dice_table), ("wheel", written.wheel)):
+        if section == wanted and there is None:
+            hint = f"'{rules.name}' is a rule set of {rules.game}"
+            yield document.mistake((section,), "nothing", f"a section '{section}'", hint)
+        elif section != wanted and there is not None:
+            expected = f"no such section with '{rules.name}', a rule set of {rules.game}"
+            yield document.mistake((section,), f"a section '{section}'", expected, "delete it")
+
+
+def _dice_table(document: Document, table: DiceTableSection) -> Iterator[Mistake]:
+    if table.die_mm >= min(table.length_mm, table.width_mm):
+        expected = "less than the table's own size"
+        yield document.mistake(("dice_table", "die_mm"), f"{table.die_mm:g}", expected)
+    for number, zone in enumerate(table.zones):
+        for corner, (x, y) in enumerate(zone.polygon):
+            if not (0 <= x <= table.length_mm and 0 <= y <= table.width_mm):
+                at = ("dice_table", "zones", number, "polygon", corner)
+                expected = f"a corner inside the table (x to {table.length_mm:g}, y to {table.width_mm:g} mm)"
+                yield document.mistake(at, f"[{x:g}, {y:g}]", expected)
+
+
+def _wheel(document: Document, wheel: WheelSection) -> Iterator[Mistake]:
+    standard = STANDARD_POCKETS[wheel.pockets]
+    order = wheel.pockets_clockwise
+    if order is not None and Counter(order) != Counter(standard):
+        missing = sorted(set(standard) - set(order), key=int)
+        found = f"{len(order)} pockets" + (f" without {', '.join(missing)}" if missing else "")
+        expected = f"each of the {len(standard)} pockets of the {wheel.pockets} wheel once"
+        yield document.mistake(("wheel", "pockets_clockwise"), found, expected, "or leave the key out")
+    for number, beam in enumerate(wheel.beams_deg):
+        if any((beam - other) % 360 == 0 for other in wheel.beams_deg[:number]):
+            at = ("wheel", "beams_deg", number)
+            yield document.mistake(at, f"{beam:g} a second time", "each beam at an angle of its own")
+
+
+def _devices(document: Document, written: TableFile) -> Iterator[Mistake]:
+    for name, device in written.devices.items():
+        at = ("devices", name)
+        if not device.reads:
+            yield document.mistake((*at, "reads"), "an empty list", "the kinds of reading it sends")
+        if "wall_impact" in device.reads and device.wall is None:
+            expected = "the wall it listens to"
+            yield document.mistake((*at, "wall"), "nothing", expected, "add wall: left, right, front or back")
+        if "wall_impact" not in device.reads and device.wall is not None:
+            expected = "no wall: it does not read wall_impact"
+            yield document.mistake(
+                (*at, "wall"), f"'{device.wall}'", expected, "delete it, or add wall_impact"
+            )
+
+
+def _blind_spots(document: Document, written: TableFile, rules: RuleSet) -> Iterator[Mistake]:
+    """Find what the rules need and no device reads: such a table could only ever ask a person."""
+    read = {kind for device in written.devices.values() for kind in device.reads}
+    hint = "add the device that reads it"
+    for kind in _needed_kinds(rules):
+        if kind not in read:
+            yield document.mistake(
+                ("devices",), f"no device that reads {kind}", f"one, for {rules.name}", hint
+            )
+    heard = {device.wall for device in written.devices.values()}
+    for wall in _needed_walls(rules):
+        if wall not in heard:
+            yield document.mistake(
+                ("devices",), f"no device at the {wall} wall", f"one, for {rules.name}", hint
+            )
+
+
+def _needed_kinds(rules: RuleSet) -> tuple[str, ...]:
+    if rules.throw:
+        return ("die_released", "die_at", "die_rest")
+    if rules.spin and rules.spin.revolutions == "trusted_wheel":
+        return ("wheel_status",)
+    if rules.spin:
+        return ("ball_beam", "ball_drop", "rotor_index", "pocket_ball")
+    return ("card",)
+
+
+def _needed_walls(rules: RuleSet) -> tuple[str, ...]:
+    if not rules.throw:
+        return ()
+    return ("left", "right", "front", "back") if rules.throw.wall == "any" else ("left", "right")

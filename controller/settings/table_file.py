@@ -1,0 +1,77 @@
+"""The shape of a table's file."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+from annotated_types import MinLen
+
+from controller.model.readings import Surface
+from controller.model.rulesets import Calls, NotNegative, Positive, Word
+from controller.model.tables import Device, OnOpen
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ZoneSection:
+    """A polygon on which a die rests, whatever the camera calls it."""
+
+    kind: Surface
+    polygon: Annotated[tuple[tuple[float, float], ...], MinLen(3)]
+    """Corner points [x, y] in millimetres."""
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiceTableSection:
+    """A dice table's inside: wall to wall, and the edge of its dice."""
+
+    length_mm: Positive
+    """From the left end wall (x = 0) to the right one."""
+    width_mm: Positive
+    """From the stickperson's rail (y = 0) to the boxperson's."""
+    die_mm: Positive
+    """The edge of a die."""
+    zones: tuple[ZoneSection, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WheelSection:
+    """A wheel; bowl angles in degrees, counter-clockwise positive seen from above."""
+
+    pockets: Literal["american", "european"]
+    pockets_clockwise: tuple[str, ...] | None = None
+    """The pockets clockwise from the rotor's mark on, in quotes; left out, the standard order from 0 on."""
+    beams_deg: Annotated[tuple[float, ...], MinLen(1)]
+    """The track beams' bowl angles, by beam number."""
+    pocket_reader_deg: float
+    """Where the pocket reader looks."""
+    rotor_index_deg: float
+    """Where the rotor's mark is when the index sensor fires."""
+    drop_rev_per_s: Positive
+    """The nominal ball speed at which it leaves the track."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableFile:
+    """A table's file as it is written."""
+
+    table: Word
+    """The table's name, in logs and outcomes."""
+    ruleset: Word
+    """A rule set's name, or its file's path, seen from this file."""
+    calls: Calls = "automatic"
+    """Who calls: the controller where the readings are certain, or a person who confirms its proposal."""
+    dice_table: DiceTableSection | None = None
+    wheel: WheelSection | None = None
+    max_lateness_ms: NotNegative | None = None
+    """Replaces the rule set's."""
+    throw: Mapping[str, object] | None = None
+    """Thresholds that replace the rule set's; only those that differ."""
+    craps: Mapping[str, object] | None = None
+    """Thresholds that replace the rule set's; only those that differ."""
+    spin: Mapping[str, object] | None = None
+    """Thresholds that replace the rule set's; only those that differ."""
+    devices: Mapping[str, Device] = field(default_factory=dict)
+    """What each device is there for, by its name."""
+    switches: Mapping[str, OnOpen] = field(default_factory=dict)
+    """What a switch does when it opens; `door` and `tamper` lock the table unless said otherwise."""

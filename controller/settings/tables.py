@@ -1,0 +1,103 @@
+"""Tables: `config/tables/*.yaml`, one file that describes one table."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from controller.model.geometry import DiceTable, Wheel, Zone
+from controller.model.pockets import STANDARD_POCKETS
+from controller.model.rulesets import RuleSet
+from controller.model.tables import OnOpen, TableSettings
+from controller.settings.document import validate
+from controller.settings.mistakes import Mistake, SettingsError
+from controller.settings.places import config_file, is_path
+from controller.settings.rulesets import SECTIONS, SECTIONS_OF_GAME, checked_ruleset
+from controller.settings.table_checks import table_mistakes
+from controller.settings.table_file import DiceTableSection, TableFile, WheelSection
+from controller.settings.yaml_text import Document, parse_document
+
+_LOCKING_SWITCHES: Mapping[str, OnOpen] = {"door": "lock", "tamper": "lock"}
+
+
+def load_table(name: str, directory: Path | None = None) -> TableSettings:
+    """Load a table by its name or its file's path, with its rule set and its own thresholds in it.
+
+    Raises SettingsError with every mistake in the table's file and, where the two don't fit, in its rule set.
+    """
+    path = config_file("tables", name, directory)
+    document = parse_document(path)
+    mistakes: list[Mistake] = []
+    written: TableFile | None = None
+    rules: RuleSet | None = None
+    try:
+        written = validate(document, TableFile)
+    except SettingsError as error:
+        mistakes += error.mistakes
+    try:
+        rules = _rules_for(document, path, directory)
+    except SettingsError as error:
+        mistakes += error.mistakes
+    if written and rules:
+        mistakes += table_mistakes(document, written, rules)
+    if not written or not rules or mistakes:
+        raise SettingsError(mistakes)
+    return _settings(written, rules)
+
+
+def _rules_for(table: Document, path: Path, directory: Path | None) -> RuleSet | None:
+    """Give the table's rule set with the table's changes, or None where the table does not name one."""
+    name = table.value.get("ruleset") if isinstance(table.value, dict) else None
+    if not isinstance(name, str) or not name:
+        return None
+    try:
+        file = path.parent / name if is_path(name) else config_file("rulesets", name, directory)
+        base = parse_document(file)
+    except SettingsError as error:
+        told = error.mistakes[0]
+        raise SettingsError([table.mistake(("ruleset",), told.found, told.expected, told.hint)]) from error
+    rules = checked_ruleset(base)
+    _refuse_foreign_sections(table, rules)
+    changed = table.only((*SECTIONS, "max_lateness_ms"))
+    if not changed:
+        return rules
+    return checked_ruleset(base.overlaid(table, changed), changed_in=table.place(()).file)
+
+
+def _refuse_foreign_sections(table: Document, rules: RuleSet) -> None:
+    foreign = [section for section in table.only(SECTIONS) if section not in SECTIONS_OF_GAME[rules.game]]
+    expected = f"thresholds of {rules.game} ({rules.name})"
+    hint = "delete it, or correct the ruleset"
+    if foreign:
+        raise SettingsError(
+            table.mistake((section,), f"a section '{section}'", expected, hint) for section in foreign
+        )
+
+
+def _settings(written: TableFile, rules: RuleSet) -> TableSettings:
+    return TableSettings(
+        table=written.table,
+        rules=rules,
+        calls=written.calls,
+        dice_table=_dice_table(written.dice_table) if written.dice_table else None,
+        wheel=_wheel(written.wheel) if written.wheel else None,
+        devices=written.devices,
+        switches={**_LOCKING_SWITCHES, **written.switches},
+    )
+
+
+def _dice_table(section: DiceTableSection) -> DiceTable:
+    zones = tuple(Zone(kind=zone.kind, polygon=zone.polygon, name=zone.name) for zone in section.zones)
+    return DiceTable(
+        length_mm=section.length_mm, width_mm=section.width_mm, die_mm=section.die_mm, zones=zones
+    )
+
+
+def _wheel(section: WheelSection) -> Wheel:
+    order = section.pockets_clockwise or STANDARD_POCKETS[section.pockets]
+    return Wheel(
+        pockets=section.pockets,
+        pockets_clockwise=order,
+        beams_deg=section.beams_deg,
+        pocket_reader_deg=section.pocket_reader_deg,
+        rotor_index_deg=section.rotor_index_deg,
+        drop_rev_per_s=section.drop_rev_per_s,
+    )

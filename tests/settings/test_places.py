@@ -1,0 +1,59 @@
+"""Configuration is found by name, in one place, or by a path."""
+
+from pathlib import Path
+
+import pytest
+
+from controller.settings.mistakes import SettingsError
+from controller.settings.places import config_file, config_home
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "rulesets").mkdir()
+    (tmp_path / "rulesets" / "house.yaml").write_text("name: house\n")
+    monkeypatch.delenv("TABLE_CONFIG", raising=False)
+    return tmp_path
+
+
+def test_the_shipped_configuration_needs_no_naming(home: Path) -> None:
+    assert home != config_home()
+    assert config_file("rulesets", "craps-12-034").is_file()
+
+
+def test_the_environment_names_another(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TABLE_CONFIG", str(home))
+    assert config_file("rulesets", "house") == home / "rulesets" / "house.yaml"
+
+
+def test_a_directory_asked_for_outranks_the_environment(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TABLE_CONFIG", "/nowhere")
+    assert config_home(home) == home
+
+
+def test_a_directory_that_is_not_there_is_a_mistake(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TABLE_CONFIG", str(home / "none"))
+    with pytest.raises(SettingsError, match="no directory \\(named by TABLE_CONFIG\\)"):
+        config_home()
+
+
+def test_an_unknown_name_lists_what_there_is(home: Path) -> None:
+    with pytest.raises(SettingsError) as caught:
+        config_file("rulesets", "hose", home)
+    (mistake,) = caught.value.mistakes
+    assert (mistake.found, mistake.expected, mistake.hint) == (
+        "no 'hose'",
+        "'house'",
+        "did you mean 'house'?",
+    )
+
+
+@pytest.mark.parametrize("name", ["./mine.yaml", "mine.yaml", "tables/mine.yaml"])
+def test_a_path_is_taken_as_it_is(home: Path, name: str) -> None:
+    assert config_file("tables", name, home) == Path(name)
+
+
+@pytest.mark.parametrize("name", ["", "..", "."])
+def test_a_name_cannot_climb_out_of_its_folder(home: Path, name: str) -> None:
+    with pytest.raises(SettingsError):
+        config_file("rulesets", name, home)
