@@ -103,6 +103,8 @@ def parse_document(path: Path) -> Document:
     except UnicodeDecodeError as error:
         found = f"bytes that are not UTF-8 text (byte {error.start})"
         raise _unusable(file, _WHOLE_FILE, found, "UTF-8 text", "save the file as UTF-8") from error
+    except ValueError as error:
+        raise _unusable(repr(file), _WHOLE_FILE, "no file's name", "a path", "correct the name") from error
     return parse_text(text, file)
 
 

@@ -225,6 +225,8 @@ def test_a_file_that_is_no_section(tmp_path: Path, text: str | bytes, line: int,
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="no readable file"):
         read_document(tmp_path / "none.yaml", Rules)
+    with pytest.raises(SettingsError, match="no file's name"):
+        read_document(tmp_path / "\0.yaml", Rules)
 
 
 def test_a_byte_order_mark_is_no_mistake(tmp_path: Path) -> None:

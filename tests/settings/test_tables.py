@@ -1,18 +1,21 @@
 """One file describes a table: its geometry, its devices, and where it differs from its rule set."""
 
+import contextlib
 from dataclasses import fields
 from pathlib import Path
 from typing import get_args
 
 import msgspec
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from controller.model.geometry import DiceTable, Wheel, Zone
 from controller.model.pockets import STANDARD_POCKETS
 from controller.model.readings import AnyReading
 from controller.model.tables import Device, DeviceReading, TableSettings
 from controller.settings.mistakes import Mistake, SettingsError
-from controller.settings.places import config_names
+from controller.settings.places import config_file, config_names
 from controller.settings.rulesets import load_ruleset
 from controller.settings.table_file import DiceTableSection, WheelSection, ZoneSection
 from controller.settings.tables import load_table
@@ -209,6 +212,24 @@ def test_a_trusted_wheel_needs_only_its_own_word(tmp_path: Path) -> None:
     assert "no device that reads ball_beam" in [mistake.found for mistake in mistakes(tmp_path, text)]
     trusted = table(tmp_path, text + "spin: {revolutions: trusted_wheel}\n")
     assert trusted.devices == {"ss2": Device(reads=("wheel_status",))}
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(
+    line=st.integers(0, 60),
+    indent=st.integers(0, 6),
+    words=st.text(alphabet="abc019:-[]{},.'\"#&*!|>?%@ \n\t\0é", max_size=12)
+    | st.sampled_from(["ruleset: 'a/\\0'", "throw: 3", "throw: []", "ruleset: {}", "wheel:", "devices: 1"]),
+)
+def test_no_slip_of_the_hand_raises_anything_else(
+    tmp_path_factory: pytest.TempPathFactory, line: int, indent: int, words: str
+) -> None:
+    lines = config_file("tables", "craps").read_text().splitlines()
+    lines[line : line + 1] = [" " * indent + words]
+    path = tmp_path_factory.getbasetemp() / "slip.yaml"
+    path.write_text("\n".join(lines))
+    with contextlib.suppress(SettingsError):
+        assert isinstance(load_table(str(path)), TableSettings)
 
 
 def test_a_switch_may_be_told_otherwise(tmp_path: Path) -> None:
