@@ -1,0 +1,1 @@
+"""The virtual players keep their promises, and the table agrees with them."""
