@@ -7,7 +7,7 @@ import msgspec
 from controller.engine.games import SetupError, game_for
 from controller.engine.order import Order
 from controller.engine.setup import First, Setup, State
-from controller.machines.desk import Desk
+from controller.machines.desk import NEVER_US, Desk
 from controller.machines.flat import Refused
 from controller.machines.health import Health
 from controller.machines.table import TableMode
@@ -64,22 +64,13 @@ class Session:
         if behind_us:
             self.late += 1
             self._desk.effects.append(Late(reading=reading, behind_us=behind_us))
-        timers = self._desk.timers
-        for ready in self._order.ready():
-            if timers:
-                self._fire_timers(ready.t)
-            self._take(ready)
-        if timers:
-            self._fire_timers(self._order.watermark)
+        self._run()
         return self._handed_out()
 
     def advance(self, now_us: int) -> Sequence[Effect]:
         """Let time run on to now without a reading (a live table's ticks)."""
         self._order.advance(now_us)
-        for ready in self._order.ready():
-            self._fire_timers(ready.t)
-            self._take(ready)
-        self._fire_timers(self._order.watermark)
+        self._run()
         return self._handed_out()
 
     def finish(self, *, cut: bool = False) -> Sequence[Effect]:
@@ -97,8 +88,7 @@ class Session:
         for ready in self._order.rest():
             self._fire_timers(ready.t)
             self._take(ready)
-        while self._desk.timers:
-            self._fire_timers(max(self._desk.timers.values()) + 1)
+        self._fire_timers(NEVER_US)
         return self._handed_out()
 
     def state(self) -> State:
@@ -122,13 +112,17 @@ class Session:
         self._desk.effects = []
         return effects
 
+    def _run(self) -> None:
+        desk = self._desk
+        for ready in self._order.ready():
+            if desk.next_due_us < ready.t:
+                self._fire_timers(ready.t)
+            self._take(ready)
+        if desk.next_due_us < self._order.watermark:
+            self._fire_timers(self._order.watermark)
+
     def _fire_timers(self, before_us: int) -> None:
-        timers = self._desk.timers
-        while timers:
-            due_us, name = min((due, name) for name, due in timers.items())
-            if due_us >= before_us:
-                return
-            del timers[name]
+        for name, due_us in self._desk.due_before(before_us):
             self._game.timer(name, due_us)
 
     def _take(self, reading: AnyReading) -> None:

@@ -1,5 +1,6 @@
 """The desk where the machines lay down what they want done: effects to hand out and timers to set."""
 
+from collections.abc import Iterator
 from typing import Literal
 
 from controller.machines.inspections import Inspections
@@ -7,6 +8,9 @@ from controller.machines.refusals import REFUSALS
 from controller.model.effects import Effect, Lamp
 from controller.model.outcomes import Data, Happening, Outcome
 from controller.model.readings import Input
+
+NEVER_US = 2**63
+"""Later than any reading."""
 
 
 class Desk:
@@ -18,7 +22,9 @@ class Desk:
         self.next_seq = next_seq
         self.inspections = Inspections()
         self.effects: list[Effect] = []
-        self.timers: dict[str, int] = {}
+        self.next_due_us = NEVER_US
+        """When the next timer is due."""
+        self._timers: dict[str, int] = {}
 
     def publish(self, kind: str, t: int, data: Data) -> Outcome:
         """Publish one outcome; its number and id follow on from the last."""
@@ -41,8 +47,21 @@ class Desk:
 
     def set_timer(self, name: str, due_us: int) -> None:
         """Set this timer, or set it anew; it fires once."""
-        self.timers[name] = due_us
+        self._timers[name] = due_us
+        self._find_next()
 
     def stop_timer(self, name: str) -> None:
         """Stop this timer if it runs."""
-        self.timers.pop(name, None)
+        if self._timers.pop(name, None) is not None:
+            self._find_next()
+
+    def due_before(self, t: int) -> Iterator[tuple[str, int]]:
+        """Give each timer due before t, the earliest first, while there are any; each stops as it is given."""
+        while self.next_due_us < t:
+            due_us = self.next_due_us
+            name = min(name for name, due in self._timers.items() if due == due_us)
+            self.stop_timer(name)
+            yield name, due_us
+
+    def _find_next(self) -> None:
+        self.next_due_us = min(self._timers.values(), default=NEVER_US)

@@ -1,0 +1,69 @@
+"""Play readings through a session and keep what it tells."""
+
+from collections.abc import Iterable
+from typing import TypeVar
+
+from controller.engine.session import Session
+from controller.engine.setup import First, Setup, State
+from controller.model.effects import Effect
+from controller.model.outcomes import Data, Outcome
+from controller.model.readings import AnyReading
+from controller.settings.rulesets import load_ruleset
+from tests.scenes import TABLE
+
+D = TypeVar("D", bound=Data)
+
+
+class Played:
+    """A session and everything it has told so far."""
+
+    def __init__(
+        self, rules: str = "craps-12-034", state: State | None = None, first: First | None = None
+    ) -> None:
+        self.session = Session(
+            Setup(
+                table="table-7",
+                session="s1",
+                ruleset=load_ruleset(rules),
+                dice_table=TABLE,
+                state=state or State(),
+                first=first or First(),
+            )
+        )
+        self.effects: list[Effect] = []
+
+    def feed(self, *scenes: AnyReading | Iterable[AnyReading]) -> "Played":
+        """Feed readings, or whole scenes of them, in order of arrival."""
+        for scene in scenes:
+            for reading in [scene] if isinstance(scene, AnyReading) else scene:
+                self.effects += self.session.feed(reading)
+        return self
+
+    def finish(self, *, cut: bool = False) -> "Played":
+        """End the recording."""
+        self.effects += self.session.finish(cut=cut)
+        return self
+
+    @property
+    def outcomes(self) -> list[Outcome]:
+        """Every outcome so far."""
+        return [effect for effect in self.effects if isinstance(effect, Outcome)]
+
+    def told(self, *types: str) -> list[str]:
+        """Give the outcomes' types, of all or of those that begin so."""
+        return [o.type for o in self.outcomes if not types or o.type.startswith(types)]
+
+    def data(self, kind: type[D]) -> list[D]:
+        """Give the data of each outcome of this kind."""
+        return [o.data for o in self.outcomes if isinstance(o.data, kind)]
+
+    def refusals(self) -> list[str]:
+        """Give the cause of each refusal."""
+        return [getattr(o.data, "cause", "") for o in self.outcomes if o.type == "input.refused"]
+
+
+def play(
+    *scenes: AnyReading | Iterable[AnyReading], rules: str = "craps-12-034", state: State | None = None
+) -> Played:
+    """Play these to the end."""
+    return Played(rules, state).feed(*scenes).finish()

@@ -1,0 +1,225 @@
+"""People's inputs: calls held and confirmed, reviews, rulings before and after the call, refusals."""
+
+import pytest
+
+from controller.engine.setup import State
+from controller.model.effects import Proposed
+from controller.model.outcomes import (
+    Happening,
+    RollCalled,
+    RollCorrected,
+    RollNoRoll,
+    RollReview,
+    ShooterChanged,
+)
+from controller.model.verdicts import Ruling
+from tests.engine.play import Played, play
+from tests.scenes import SECOND_US, in_order, rest_of, says, throw
+
+START = SECOND_US
+THROW = throw(START, (3, 3))
+REST = rest_of(THROW)
+MS = 1000
+
+
+def test_a_call_is_held_so_that_a_no_roll_spoken_with_the_dice_still_counts() -> None:
+    played = play(THROW, says(REST + 200 * MS, "no_roll"))
+    assert played.told("roll") == ["roll.no_roll"]
+    assert [(r.code, r.rule) for r in played.data(RollNoRoll)[0].reasons] == [("called", "C34-INV-2vi")]
+    assert played.data(RollNoRoll)[0].by == "boxperson"
+
+
+def test_at_the_end_of_the_hold_the_spoken_no_roll_still_wins_and_after_it_corrects() -> None:
+    assert play(THROW, says(REST + 250 * MS, "no_roll")).told("roll") == ["roll.no_roll"]
+    assert play(THROW, says(REST + 251 * MS, "no_roll")).told("roll") == ["roll.called", "roll.corrected"]
+
+
+def test_the_call_carries_the_time_of_the_reading_that_decided_it() -> None:
+    called = next(o for o in play(THROW).outcomes if o.type == "roll.called")
+    assert called.t == REST
+
+
+def test_C34_INV_2vi_a_no_roll_called_in_flight_ends_the_throw_at_once() -> None:
+    played = play(in_order([*THROW, says(START + 100 * MS, "no_roll", who="Ada")]))
+    assert played.told("roll") == ["roll.no_roll"]
+    void = played.data(RollNoRoll)[0]
+    assert ([r.code for r in void.reasons], void.by, void.who) == (["called"], "boxperson", "Ada")
+
+
+@pytest.mark.parametrize(
+    ("reason", "code", "rule"),
+    [
+        ("cheating", "cheating", "C34-INV-2v"),
+        ("disputed", "disputed", "C34-PT-3"),
+        ("a hat", "called", "C34-INV-2vi"),
+    ],
+)
+def test_C34_INV_2v_a_person_declares_a_throw_void_for_their_reason(
+    reason: str, code: str, rule: str
+) -> None:
+    played = play(THROW, says(REST + 100 * MS, "void", "supervisor", reason=reason))
+    assert [(r.code, r.rule) for r in played.data(RollNoRoll)[0].reasons] == [(code, rule)]
+
+
+def test_C34_PT_3_the_boxperson_decides_the_face_of_a_throw_under_review() -> None:
+    unsure = throw(START, (3, 3), confidence=0.4)
+    played = play(unsure, says(REST + SECOND_US, "set_dice", dice=[5, 2]))
+    assert played.told("roll") == ["roll.review", "roll.called"]
+    called = played.data(RollCalled)[0]
+    assert (called.dice, called.grade, called.by, called.roll) == ((5, 2), "person", "boxperson", 1)
+
+
+def test_a_review_that_nobody_ruled_on_is_closed_as_a_no_roll_by_the_next_release() -> None:
+    played = play(throw(START, confidence=0.4), throw(9 * SECOND_US))
+    assert played.told("roll") == ["roll.review", "roll.no_roll", "roll.called"]
+    void = played.data(RollNoRoll)[0]
+    assert ([r.code for r in void.reasons], void.roll, void.by) == (["unruled"], 1, "nobody")
+    assert played.data(RollCalled)[0].roll == 2
+
+
+def test_a_review_that_saw_both_faces_can_be_accepted_by_a_person() -> None:
+    played = play(throw(START, (2, 2), confidence=0.4), says(REST + SECOND_US, "accept"))
+    review = played.data(RollReview)[0]
+    if review.dice is None:
+        assert played.refusals() == ["nothing_to_accept"]
+    else:
+        assert played.data(RollCalled)[0].grade == "person"
+
+
+def test_a_ruling_after_the_call_corrects_it_and_the_round_goes_on_from_there() -> None:
+    played = play(
+        THROW,
+        says(REST + SECOND_US, "set_dice", "boxperson", dice=[4, 4], who="Ada"),
+        throw(9 * SECOND_US, (4, 4)),
+    )
+    corrected = played.data(RollCorrected)[0]
+    called = next(o for o in played.outcomes if o.type == "roll.called")
+    assert corrected.corrects == called.id
+    assert (corrected.ruling, corrected.by, corrected.who) == ("set_dice", "boxperson", "Ada")
+    assert (corrected.dice, corrected.total, corrected.call, corrected.point_after) == (
+        (4, 4),
+        8,
+        "point_set",
+        8,
+    )
+    assert played.data(RollCalled)[1].call == "point_made"
+
+
+def test_a_seven_out_corrected_to_no_roll_gives_the_dice_and_the_point_back() -> None:
+    seven = throw(START, (3, 4))
+    played = Played(state=State(point=6, shooter="3"))
+    played.feed(seven, says(rest_of(seven) + SECOND_US, "no_roll"), throw(9 * SECOND_US, (2, 4))).finish()
+    assert played.told("roll") == ["roll.called", "roll.corrected", "roll.called"]
+    assert [(s.shooter, s.cause) for s in played.data(ShooterChanged)] == [
+        (None, "seven_out"),
+        ("3", "corrected"),
+    ]
+    last = played.data(RollCalled)[1]
+    assert (last.point, last.call, last.shooter) == (6, "point_made", "3")
+
+
+def test_a_no_roll_overruled_becomes_a_roll() -> None:
+    short = throw(START, (3, 3), short_mm=(300, 0))
+    played = play(short, says(rest_of(short) + SECOND_US, "set_dice", dice=[3, 3]))
+    assert played.told("roll") == ["roll.no_roll", "roll.corrected"]
+    assert played.data(RollCorrected)[0].point_after == 6
+
+
+def test_a_second_correction_corrects_the_first() -> None:
+    played = play(
+        THROW, says(REST + SECOND_US, "no_roll"), says(REST + 2 * SECOND_US, "set_dice", dice=[3, 3])
+    )
+    first, second = (o for o in played.outcomes if o.type == "roll.corrected")
+    assert played.data(RollCorrected)[1].corrects == first.id
+    assert second.seq > first.seq
+
+
+def test_C34_PT_5_after_settled_nothing_changes_an_outcome() -> None:
+    settled = says(REST + SECOND_US, "settled", "dealer")
+    played = play(
+        THROW,
+        settled,
+        says(REST + 2 * SECOND_US, "no_roll"),
+        says(REST + 3 * SECOND_US, "set_dice", dice=[1, 1]),
+    )
+    assert played.told("roll") == ["roll.called"]
+    assert played.refusals() == ["already_settled", "already_settled"]
+
+
+def test_a_ruling_still_counts_after_the_dice_are_collected_until_settled() -> None:
+    collected = says(REST + SECOND_US, "dice_collected", "stickperson")
+    assert play(THROW, collected, says(REST + 2 * SECOND_US, "no_roll")).told("roll") == [
+        "roll.called",
+        "roll.corrected",
+    ]
+    late = (says(REST + 2 * SECOND_US, "settled"), says(REST + 3 * SECOND_US, "no_roll"))
+    assert play(THROW, collected, *late).refusals() == ["no_attempt"]
+
+
+@pytest.mark.parametrize("dice", [None, [3], [0, 3], [3, 7], [1, 2, 3]])
+def test_faces_that_make_no_sense_are_refused_and_change_nothing(dice: list[int] | None) -> None:
+    played = play(throw(START, confidence=0.4), says(REST + SECOND_US, "set_dice", dice=dice))
+    assert played.told("roll") == ["roll.review"]
+    assert played.refusals() == ["bad_argument"]
+
+
+def test_with_calls_confirm_the_boxperson_accepts_the_proposal() -> None:
+    played = Played(state=State(calls="confirm")).feed(THROW, says(REST + 3 * SECOND_US, "accept")).finish()
+    assert [p.verdict.ruling for p in played.effects if isinstance(p, Proposed)] == [Ruling.VALID]
+    called = played.data(RollCalled)[0]
+    assert (called.grade, called.by) == ("sensors", "boxperson")
+    assert next(o for o in played.outcomes if o.type == "roll.called").t == REST + 3 * SECOND_US
+
+
+def test_with_calls_confirm_nothing_is_called_until_somebody_confirms() -> None:
+    assert Played(state=State(calls="confirm")).feed(THROW).finish().told("roll") == []
+
+
+def test_with_calls_confirm_a_proposed_no_roll_is_accepted_or_overruled() -> None:
+    short = throw(START, (3, 3), short_mm=(300, 0))
+    then = rest_of(short) + SECOND_US
+    accepted = Played(state=State(calls="confirm")).feed(short, says(then, "accept")).finish()
+    assert accepted.data(RollNoRoll)[0].by == "boxperson"
+    assert [r.code for r in accepted.data(RollNoRoll)[0].reasons] == ["no_wall_hit"]
+    overruled = Played(state=State(calls="confirm")).feed(short, says(then, "set_dice", dice=[3, 3])).finish()
+    assert overruled.data(RollCalled)[0].grade == "person"
+
+
+def test_with_calls_confirm_a_proposal_nobody_confirms_lapses_at_the_next_release() -> None:
+    played = Played(state=State(calls="confirm")).feed(THROW, throw(9 * SECOND_US)).finish()
+    assert [r.code for r in played.data(RollNoRoll)[0].reasons] == ["unruled"]
+
+
+def test_a_player_may_not_rule() -> None:
+    assert play(THROW, says(REST + 100 * MS, "no_roll", "player")).refusals() == ["not_staff"]
+
+
+@pytest.mark.parametrize(
+    ("name", "cause"),
+    [
+        ("no_roll", "no_attempt"),
+        ("set_dice", "no_attempt"),
+        ("accept", "nothing_to_accept"),
+        ("dice_collected", "nothing_to_clear"),
+        ("settled", "nothing_to_settle"),
+        ("open_table", "already_open"),
+        ("unlock", "not_locked"),
+        ("new_shooter", "bad_argument"),
+        ("inspected", "nothing_to_inspect"),
+        ("no_spin", "unknown_input"),
+        ("jump", "unknown_input"),
+    ],
+)
+def test_an_input_that_makes_no_sense_now_is_refused_with_its_reason(name: str, cause: str) -> None:
+    played = play(says(SECOND_US, name))
+    assert played.refusals() == [cause]
+    refused = played.data(Happening)[0]
+    assert (refused.what, refused.by) == (name, "boxperson")
+    assert refused.says
+
+
+def test_dice_collected_before_both_are_seen_at_rest_ends_the_throw_under_review() -> None:
+    collected = says(START + 300 * MS, "dice_collected", "stickperson")
+    played = play([r for r in THROW if r.t < START + 300 * MS], collected)
+    assert played.told("roll") == ["roll.review"]
+    assert {r.code for r in played.data(RollReview)[0].reasons} == {"missing_reading"}

@@ -1,0 +1,95 @@
+"""The wrapper round `transitions`: each cell an arrow or a named refusal, none of the library's traps."""
+
+import pytest
+
+from controller.machines.diagrams import TABLES
+from controller.machines.flat import Arrow, FlatMachine, MachineTable, Refused
+from controller.machines.refusals import REFUSALS
+
+LIGHT = MachineTable(
+    name="light",
+    initial="off",
+    states={"off": "dark", "on": "lit"},
+    triggers={"press": "pressed", "break": "broken"},
+    arrows=(Arrow("press", ("off",), "on"), Arrow("press", ("on",), "off")),
+    refusals={("off", "break"): "no_change", ("on", "break"): "not_now"},
+)
+CELLS = [
+    pytest.param(table, state, trigger, id=f"{table.name}-{state}-{trigger}")
+    for table in TABLES
+    for state in table.states
+    for trigger in table.triggers
+]
+
+
+@pytest.mark.parametrize(("table", "state", "trigger"), CELLS)
+def test_every_cell_is_an_arrow_that_moves_or_a_refusal_that_changes_nothing(
+    table: MachineTable, state: str, trigger: str
+) -> None:
+    machine = FlatMachine(table, state)
+    to = table.cells.get((state, trigger))
+    if to is not None:
+        assert machine.allows(trigger)
+        machine.fire(trigger)
+        assert machine.state == to
+    else:
+        assert not machine.allows(trigger)
+        with pytest.raises(Refused) as refused:
+            machine.fire(trigger)
+        assert refused.value.code in REFUSALS
+        assert machine.state == state
+
+
+def test_every_state_can_be_reached_and_left() -> None:
+    for table in TABLES:
+        reached = {table.initial} | set(table.cells.values())
+        assert reached == set(table.states), table.name
+        left = {source for (source, _), to in table.cells.items() if to != source}
+        assert left == set(table.states), table.name
+
+
+def test_every_refusal_in_the_catalogue_says_what_to_do() -> None:
+    assert all(len(says.split()) > 3 for says in REFUSALS.values())
+
+
+def test_a_watcher_hears_each_move_once() -> None:
+    heard: list[tuple[str, str, str]] = []
+    machine = FlatMachine(LIGHT, watch=lambda *move: heard.append(move))
+    machine.fire("press")
+    machine.fire("press")
+    assert heard == [("press", "off", "on"), ("press", "on", "off")]
+
+
+def test_a_trigger_from_within_a_trigger_is_a_defect() -> None:
+    machine = FlatMachine(LIGHT, watch=lambda *_: machine.fire("press"))
+    with pytest.raises(RuntimeError, match="from within"):
+        machine.fire("press")
+
+
+def test_no_automatic_transition_by_passes_the_table() -> None:
+    machine = FlatMachine(LIGHT)
+    assert set(machine._machine.events) == set(LIGHT.triggers) - {"break"}
+    assert not [name for name in dir(machine._model) if name.startswith("to_")]
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        ({"refusals": {("off", "break"): "not_now"}}, "break in on must be an arrow or a refusal"),
+        ({"refusals": {**LIGHT.refusals, ("on", "press"): "not_now"}}, "press in on must be"),
+        ({"refusals": {**LIGHT.refusals, ("dim", "press"): "not_now"}}, "nothing is named dim"),
+        ({"arrows": (*LIGHT.arrows, Arrow("press", ("on",), "on"))}, "two arrows for press from on"),
+        ({"arrows": (*LIGHT.arrows, Arrow("press", ("off",), "dim"))}, "nothing is named dim"),
+    ],
+)
+def test_a_table_with_a_hole_cannot_be_made(change: dict[str, object], fault: str) -> None:
+    parts: dict[str, object] = {
+        "name": LIGHT.name,
+        "initial": LIGHT.initial,
+        "states": LIGHT.states,
+        "triggers": LIGHT.triggers,
+        "arrows": LIGHT.arrows,
+        "refusals": LIGHT.refusals,
+    }
+    with pytest.raises(ValueError, match=fault):
+        MachineTable(**(parts | change))  # type: ignore[arg-type]  # parts are mixed on purpose
