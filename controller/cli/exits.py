@@ -13,5 +13,11 @@ BROKEN_PIPE = 141
 
 
 def say(text: object) -> None:
-    """Write one line for people to standard error."""
-    print(f"tablectl: {text}", file=sys.stderr)
+    """Write for people to standard error."""
+    for line in str(text).split("\n"):
+        print(f"tablectl: {printable(line)}", file=sys.stderr)
+
+
+def printable(text: str) -> str:
+    """Escape what could move a terminal's cursor: names in a log are its writer's to choose."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

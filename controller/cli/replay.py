@@ -2,7 +2,6 @@
 
 import argparse
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import msgspec
@@ -12,7 +11,7 @@ from controller.cli.words import lines_of
 from controller.engine.games import SetupError
 from controller.model.effects import Late
 from controller.model.outcomes import Outcome
-from controller.replay.compare import Json, compare, read_expected
+from controller.replay.compare import Json, as_json, compare, read_expected
 from controller.replay.errors import LogError
 from controller.replay.log import Log, open_log
 from controller.replay.run import replay, setup_of
@@ -22,6 +21,7 @@ from controller.settings.rulesets import load_ruleset
 
 _NAMED = 10
 """Of the unknown kinds and fields so many are named, the most frequent ones."""
+_CLEAR_LINE = "\r\x1b[K"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -47,8 +47,9 @@ def run(arguments: argparse.Namespace) -> int:
     except (LogError, SettingsError, SetupError) as error:
         say(error)
         return BAD_INPUT
-    sys.stdout.write("".join(line + "\n" for line in told.lines))
-    sys.stdout.flush()
+    # Bytes, so that the same log gives the same output under any locale.
+    sys.stdout.buffer.write("".join(line + "\n" for line in told.lines).encode())
+    sys.stdout.buffer.flush()
     _report(log, told.late)
     return OK if expected is None else _check(told.outcomes, expected, arguments.check)
 
@@ -65,16 +66,18 @@ class _Told:
 def _replay(log: Log, arguments: argparse.Namespace) -> _Told:
     setup = setup_of(log.header, load_ruleset(_ruleset(log, arguments.rules)), log.name, arguments.calls)
     told = _Told()
-    for effect in replay(log, setup, _progress()):
+    watched = sys.stderr.isatty()
+    for effect in replay(log, setup, _progress if watched else None):
         told.late += isinstance(effect, Late)
         if not arguments.json:
             told.lines += lines_of(effect, explain=arguments.explain)
         if isinstance(effect, Outcome):
-            text = msgspec.json.encode(effect)
             if arguments.json:
-                told.lines.append(text.decode())
+                told.lines.append(msgspec.json.encode(effect).decode())
             if arguments.check:
-                told.outcomes.append(msgspec.json.decode(text))
+                told.outcomes.append(as_json(effect))
+    if watched:
+        print(_CLEAR_LINE, end="", file=sys.stderr, flush=True)
     return told
 
 
@@ -89,18 +92,15 @@ def _ruleset(log: Log, override: str | None) -> str:
     return name
 
 
-def _progress() -> Callable[[int], None] | None:
-    """Show how far a long log is read, where somebody can see it."""
-    if not sys.stderr.isatty():
-        return None
-    return lambda lines: print(f"\r{lines:,} lines\r", end="", file=sys.stderr, flush=True)
+def _progress(lines: int) -> None:
+    print(f"\r{lines:,} lines read", end="", file=sys.stderr, flush=True)
 
 
 def _report(log: Log, late: int) -> None:
     if log.truncated:
         say(f"{log.name}: truncated, the log is cut off after line {log.lines}; replayed up to the cut")
     if log.unknown:
-        named = ", ".join(f"{name} ({count} times)" for name, count in log.unknown.most_common(_NAMED))
+        named = ", ".join(f"{name} x{count}" for name, count in log.unknown.most_common(_NAMED))
         more = f" and {len(log.unknown) - _NAMED} more" if len(log.unknown) > _NAMED else ""
         say(f"{log.name}: ignored {sum(log.unknown.values())} unknown: {named}{more}")
     if log.skipped:

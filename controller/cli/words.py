@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Iterator
 from functools import singledispatch
-from itertools import groupby
 
 import msgspec
 
+from controller.cli.exits import printable
 from controller.model.effects import Effect, Judged, Lamp, Late, Proposed
 from controller.model.outcomes import (
     Bets,
@@ -27,11 +27,15 @@ from controller.model.verdicts import Notice, Reason
 
 _INDENT = " " * 13
 _LISTED = 3
-"""So many readings of one kind in a row are listed one by one; more are given as a span."""
+"""So many readings of one kind are listed one by one; more are given as a span."""
 
 
 def lines_of(effect: Effect, *, explain: bool) -> Iterator[str]:
     """Give an effect's lines: outcomes and proposals always, what is behind them when explaining."""
+    return map(printable, _lines_of(effect, explain=explain))
+
+
+def _lines_of(effect: Effect, *, explain: bool) -> Iterator[str]:
     match effect:
         case Outcome():
             yield f"{clock(effect.t):>11}  {effect.type:<16} {describe(effect.data)}"
@@ -163,18 +167,16 @@ def _finding(finding: Reason | Notice) -> str:
 
 
 def _readings(readings: Iterable[Reading]) -> Iterator[str]:
-    for (dev, kind, die), group in groupby(readings, _sort):
-        row = list(group)
+    rows: dict[tuple[str, str, int], list[Reading]] = {}
+    for reading in readings:
+        rows.setdefault((reading.dev, kind_of(reading), getattr(reading, "die", 0)), []).append(reading)
+    for (dev, kind, die), row in rows.items():
         if len(row) <= _LISTED:
             yield from map(reading_line, row)
         else:
             whose = f" die={die}" if die else ""
             span = f"{row[0].t / 1e6:.6f} to {row[-1].t / 1e6:.6f} s"
             yield f"{span} {dev} {kind}{whose}, {len(row)} readings"
-
-
-def _sort(reading: Reading) -> tuple[str, str, int]:
-    return reading.dev, kind_of(reading), getattr(reading, "die", 0)
 
 
 def _dice(dice: tuple[int, int]) -> str:

@@ -8,6 +8,7 @@ from typing import BinaryIO
 
 import msgspec
 
+from controller.model.outcomes import Outcome
 from controller.replay.errors import LogError
 from controller.replay.files import open_input
 from controller.replay.source import Source
@@ -28,6 +29,12 @@ class Difference:
 
     def __str__(self) -> str:
         return f"outcome {self.outcome}, {self.key}: found {self.found}, expected {self.expected}"
+
+
+def as_json(outcome: Outcome) -> Json:
+    """Give an outcome as the JSON object that `--json` prints."""
+    value: Json = msgspec.json.decode(msgspec.json.encode(outcome))
+    return value
 
 
 def read_expected(path: str) -> list[Json]:

@@ -120,16 +120,20 @@ def _expected(complaint: str, path: str, name: str, struct: type[msgspec.Struct]
     if match is not None:
         expected = match["expected"]
     else:
-        choices = _choices(_hint(struct, name))
+        choices = _choices(_hint(struct, path))
         expected = "one of " + ", ".join(str(choice) for choice in choices) if choices else complaint.lower()
     return expected if path == name else f"{expected} at {path}"
 
 
-def _hint(struct: type[msgspec.Struct], name: str) -> object:
-    for field in msgspec.structs.fields(struct):
-        if field.encode_name == name:
-            return field.type
-    return None
+def _hint(struct: type[msgspec.Struct], path: str) -> object:
+    """Find the annotation at a dotted path; positions in lists keep that of the list."""
+    hint: object = struct
+    for name in re.findall(r"[^.\[\]]+", path):
+        for owner in (hint, *get_args(hint)):
+            if isinstance(owner, type) and issubclass(owner, msgspec.Struct):
+                fields = msgspec.structs.fields(owner)
+                hint = next((field.type for field in fields if field.encode_name == name), None)
+    return hint
 
 
 def _choices(hint: object) -> tuple[object, ...]:

@@ -1,0 +1,73 @@
+"""Measure a whole replay against `json.loads` of the same lines: the goal is at most 3 times its time.
+
+`python -m tests.benchmarks.replay [--attempts N]` prints a row for dice and one for a wheel, each the least
+of several runs taken in turn with the floor, and exits with 1 where the goal is missed.
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from controller.replay.log import open_log
+from controller.replay.run import replay, setup_of
+from controller.settings.rulesets import load_ruleset
+from drivers.sim import dice, wheel
+from drivers.sim.scenes import write_log
+
+GOAL = 3.0
+RUNS = 5
+
+
+def measure(path: Path) -> tuple[int, float, float]:
+    """Give a log's number of readings, and the least seconds of `json.loads` and of its replay."""
+    lines = path.read_bytes().splitlines()[1:]
+    with open_log(str(path)) as log:
+        ruleset = load_ruleset(log.header.ruleset)
+
+    def floor() -> None:
+        for line in lines:
+            json.loads(line)
+
+    def whole() -> None:
+        with open_log(str(path)) as log:
+            for _ in replay(log, setup_of(log.header, ruleset, log.name)):
+                pass
+
+    times = [(_seconds(floor), _seconds(whole)) for _ in range(RUNS)]
+    return len(lines), min(time for time, _ in times), min(time for _, time in times)
+
+
+def _seconds(work: Callable[[], None]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def main() -> int:
+    """Generate the logs, measure them and print the rows."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--attempts", type=int, default=60, help="throws and spins in each log")
+    attempts = parser.parse_args().attempts
+    worst = 0.0
+    with tempfile.TemporaryDirectory() as folder:
+        for name, simulate in (("dice", dice.evening), ("wheel", wheel.evening)):
+            header, feed, _ = simulate(1, n=attempts)
+            path = Path(folder) / f"{name}.jsonl"
+            write_log(path, header, feed)
+            readings, floor, whole = measure(path)
+            ratio = whole / floor
+            worst = max(worst, ratio)
+            sys.stdout.write(
+                f"{name:<6} {readings:>7,} readings  json.loads {floor / readings * 1e6:5.2f} us each"
+                f"  replay {whole / readings * 1e6:5.2f} us each  ratio {ratio:4.2f} (goal {GOAL:g})"
+                f"  {readings / whole:9,.0f} readings/s\n"
+            )
+    return 0 if worst <= GOAL else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,228 @@
+"""`tablectl replay`: what it prints, what it reports, what it refuses, and with which exit code."""
+
+import gzip
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from controller.cli.main import main
+
+Fields = dict[str, object]
+
+HEADER: Fields = {
+    "log": "table-readings",
+    "version": 1,
+    "table": "t1",
+    "ruleset": "craps-12-034",
+    "epoch": "2026-01-01T20:00:00Z",
+    "dice_table": {"length_mm": 3600, "width_mm": 1100, "die_mm": 19.0},
+}
+WHEEL: Fields = {
+    "pockets": "european",
+    "pockets_clockwise": ["0", "32", "15"],
+    "beams_deg": [0, 90, 200],
+    "pocket_reader_deg": 45,
+    "rotor_index_deg": 0,
+    "drop_rev_per_s": 0.5,
+}
+LOCK: Fields = {
+    "t": 1_000_000,
+    "dev": "console",
+    "kind": "input",
+    "name": "lock",
+    "by": "supervisor",
+    "who": "Ann",
+}
+UNLOCK: Fields = {**LOCK, "t": 3_723_004_000, "name": "unlock"}
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """A night in which a supervisor locks the table and unlocks it again."""
+    return write(tmp_path / "night.jsonl", HEADER, LOCK, UNLOCK)
+
+
+def write(path: Path, *lines: Fields | str) -> Path:
+    texts = (line if isinstance(line, str) else json.dumps(line) for line in lines)
+    path.write_text("".join(text + "\n" for text in texts))
+    return path
+
+
+class TestPrinting:
+    def test_one_aligned_line_an_outcome(self, log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["replay", str(log)]) == 0
+        told = capsys.readouterr()
+        assert told.out.splitlines() == [
+            "0:00:01.000  table.locked     lock: person, by supervisor Ann",
+            "1:02:03.004  table.unlocked   unlock: person, by supervisor Ann",
+        ]
+        assert told.err == ""
+
+    def test_json_is_one_object_an_outcome_with_its_keys_in_order(
+        self, log: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert main(["replay", str(log), "--json"]) == 0
+        outcomes = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+        assert [list(outcome) for outcome in outcomes] == [["type", "t", "id", "seq", "data"]] * 2
+        assert [(o["type"], o["t"], o["id"], o["seq"]) for o in outcomes] == [
+            ("table.locked", 1_000_000, "t1/replay/1", 1),
+            ("table.unlocked", 3_723_004_000, "t1/replay/2", 2),
+        ]
+
+    def test_standard_input_packed_or_not_gives_the_same(self, log: Path) -> None:
+        command = [sys.executable, "-m", "controller.cli.main", "replay", "-", "--json"]
+        data = log.read_bytes()
+        plain, packed = (
+            subprocess.run(command, input=given, capture_output=True, check=True)
+            for given in (data, gzip.compress(data))
+        )
+        assert plain.stdout == packed.stdout
+        assert plain.stdout.count(b"\n") == 2
+
+    def test_numbers_and_session_follow_on_from_the_header(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        header = {**HEADER, "session": "s7", "first": {"seq": 41, "roll": 9}, "state": {"lock": "locked"}}
+        assert main(["replay", str(write(tmp_path / "a.jsonl", header, UNLOCK)), "--json"]) == 0
+        outcome = json.loads(capsys.readouterr().out)
+        assert (outcome["type"], outcome["id"], outcome["seq"]) == ("table.unlocked", "t1/s7/41", 41)
+
+
+class TestReporting:
+    def test_a_log_that_was_cut_off_is_replayed_up_to_the_cut(
+        self, log: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        log.write_bytes(log.read_bytes()[:-20])
+        assert main(["replay", str(log)]) == 0
+        told = capsys.readouterr()
+        assert (told.out.count("\n"), "truncated, the log is cut off after line 2" in told.err) == (1, True)
+
+    def test_unknown_kinds_and_fields_are_counted(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        zap: Fields = {"t": 1, "dev": "x", "kind": "zap"}
+        path = write(tmp_path / "a.jsonl", HEADER, zap, zap, {**LOCK, "mood": 1})
+        assert main(["replay", str(path)]) == 0
+        told = capsys.readouterr()
+        assert "ignored 3 unknown: kind `zap` x2, field `mood` of `input` x1" in told.err
+        assert "table.locked" in told.out
+
+    def test_lenient_skips_and_counts_bad_lines(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        path = write(tmp_path / "a.jsonl", HEADER, "oops", LOCK, "[]")
+        assert main(["replay", str(path), "--lenient"]) == 0
+        told = capsys.readouterr()
+        assert f"skipped 2 bad lines, the first: {path}, line 2: found oops" in told.err
+        assert "table.locked" in told.out
+
+    def test_readings_that_came_too_late_are_counted(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        early: Fields = {"t": 5, "dev": "cam", "kind": "die_lost", "die": 1}
+        path = write(tmp_path / "a.jsonl", HEADER, LOCK, early)
+        assert main(["replay", str(path), "--explain"]) == 0
+        told = capsys.readouterr()
+        assert "1 readings came too late to count" in told.err
+        assert "ms too late, not used: 0.000005 s cam die_lost die=1" in told.out
+
+    def test_progress_is_shown_to_a_person_and_wiped_away(
+        self, log: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+        assert main(["replay", str(log)]) == 0
+        assert capsys.readouterr().err.endswith("\r3 lines read\r\x1b[K")
+
+    def test_names_in_a_log_cannot_move_the_cursor(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        path = write(tmp_path / "a.jsonl", HEADER, {**LOCK, "who": "\x1b[2J\r"}, {**LOCK, "kind": "\x1b[2J"})
+        assert main(["replay", str(path)]) == 0
+        told = capsys.readouterr()
+        assert ("\x1b" in told.out + told.err, "\\x1b[2J\\r" in told.out) == (False, True)
+
+
+class TestRefusing:
+    def refused(self, argv: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+        assert main(["replay", *argv]) == 2
+        told = capsys.readouterr()
+        assert told.out == ""
+        assert told.err.startswith("tablectl: ")
+        assert told.err.count("\n") == 1
+        return told.err
+
+    def test_a_bad_line_and_nothing_is_half_done(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        path = write(tmp_path / "a.jsonl", HEADER, LOCK, UNLOCK, {**LOCK, "t": "noon"})
+        assert 'a.jsonl, line 4: found "noon" as `t` of a `input` reading, expected `int`' in self.refused(
+            [str(path)], capsys
+        )
+
+    def test_a_missing_log(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert "expected a recorded sensor log; check the name" in self.refused(
+            [str(tmp_path / "no")], capsys
+        )
+
+    def test_an_unknown_rule_set_and_lists_those_there_are(
+        self, log: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        told = self.refused([str(log), "--rules", "craps-v2"], capsys)
+        assert "found no 'craps-v2', expected one of 'craps-12-034', 'craps-v1'" in told
+        assert "did you mean 'craps-v1'?" in told
+
+    @pytest.mark.parametrize(
+        ("header", "says"),
+        [
+            (
+                {**HEADER, "ruleset": ""},
+                "line 1: found a header without `ruleset`, expected a rule set's name",
+            ),
+            ({**HEADER, "ruleset": "./x.yaml"}, "line 1: found `ruleset` './x.yaml' in the header"),
+            ({**HEADER, "ruleset": "bingo"}, "found no 'bingo', expected one of"),
+            ({**HEADER, "ruleset": "roulette"}, "found a header with dice_table, expected `wheel` alone"),
+            (
+                {**HEADER, "wheel": WHEEL},
+                "found a header with dice_table and wheel, expected `dice_table` alone",
+            ),
+            ({**HEADER, "dice_table": None}, "found a header with no geometry, expected `dice_table` alone"),
+            ({**HEADER, "version": 2}, "found 2 as `version` of the header, expected 1"),
+            (
+                {**HEADER, "state": {"point": 7}},
+                "as `state` of the header, expected one of 4, 5, 6, 8, 9, 10",
+            ),
+        ],
+    )
+    def test_a_header_that_gives_no_table_to_judge(
+        self, header: Fields, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert says in self.refused([str(write(tmp_path / "a.jsonl", header, LOCK))], capsys)
+
+    def test_a_bad_file_of_expected_outcomes(self, log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        bad = write(log.parent / "e.jsonl", "oops")
+        assert "e.jsonl, line 1: found no JSON object" in self.refused(
+            [str(log), "--check", str(bad)], capsys
+        )
+
+
+class TestChecking:
+    def test_its_own_outcomes_match(self, log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        main(["replay", str(log), "--json"])
+        expected = write(log.parent / "e.jsonl", *capsys.readouterr().out.splitlines())
+        assert main(["replay", str(log), "--check", str(expected)]) == 0
+        told = capsys.readouterr()
+        assert "all 2 expected outcomes match" in told.err
+        assert told.out.count("\n") == 2
+
+    def test_a_difference_is_exit_1_and_named(self, log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        expected = write(log.parent / "e.jsonl", {"type": "table.locked", "data": {"who": "Bob"}})
+        assert main(["replay", str(log), "--check", str(expected), "--json"]) == 1
+        assert 'e.jsonl: outcome 1, key `data.who`: found "Ann", expected "Bob"' in capsys.readouterr().err
+
+
+def test_another_rule_set_can_be_tried_on_a_log(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["replay", str(log), "--rules", "craps-v1"]) == 0
+    assert capsys.readouterr().out.count("\n") == 2
