@@ -51,7 +51,7 @@ class Remove(Request, frozen=True, kw_only=True, tag="remove"):
     id: str
 
 
-class Malformed(Exception):  # noqa: N818 - it says what the line is
+class Malformed(Exception):
     """A line that is no request: its number (from 1), what was found, what was expected."""
 
     def __init__(self, line: int, found: str, expected: str) -> None:

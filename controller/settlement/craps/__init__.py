@@ -1,0 +1,1 @@
+"""Craps: one wager book for both documents; what differs between them is in their pay tables."""

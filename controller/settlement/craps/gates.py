@@ -1,0 +1,198 @@
+"""Who may bet, raise, lower or call what, and when. Every gate answers with the rule that closes it."""
+
+from controller.settlement.craps.book import Bet, Book
+from controller.settlement.craps.decisions import Decisions, Endings
+from controller.settlement.craps.dice import Dice
+from controller.settlement.craps.limits import Limits
+from controller.settlement.craps.paytable import FLAT_OF, LAID, CrapsPayTable, by_name, rules_of
+from controller.settlement.craps.requests import Bet as BetRequest
+from controller.settlement.game import BOOK_AMOUNT, BOOK_ID, Refusal
+
+_WITH_NUMBER = ("place", "place_lose", "hard", "horn_high")
+_DONT = ("dont_pass", "dont_come")
+
+
+class Gates:
+    """The gates of one pay table, for one book and one pair of dice."""
+
+    def __init__(self, table: CrapsPayTable, decisions: Decisions, book: Book, dice: Dice) -> None:
+        self._table = table
+        self._settings = table.settings
+        self._line = by_name(table.line)
+        self._rules = rules_of(table)
+        self._decisions = decisions
+        self._limits = Limits(table, book)
+        self._book = book
+        self._dice = dice
+
+    def bet(self, request: BetRequest) -> Bet | Refusal:
+        """Give a bet as it will stand in the book, or say why it is not taken."""
+        for gate in (self._unknown, self._late, self._misplaced, self._untimely, self._unsupported):
+            if refusal := gate(request):
+                return refusal
+        number = self._book.bets[request.base].number if request.base else request.number
+        endings = self._endings(request, number)
+        if endings is None:
+            return Refusal(self._rules[request.wager], _choice(self._table, request))
+        bet = Bet(
+            id=request.id,
+            player=request.player,
+            wager=request.wager,
+            stake_cents=request.amount,
+            endings=endings,
+            number=number,
+            base=request.base,
+            called_on=None if request.working is None else request.working == "on",
+            off_on_come_out=request.wager in self._settings.off_on_come_out.value,
+            stays_up=request.wager in self._settings.stays_up.value,
+            rides=request.ride,
+        )
+        return self._size(bet, bet.stake_cents) or self.call(bet, on=bet.called_on is not False) or bet
+
+    def increase(self, bet: Bet, cents: int) -> Refusal | None:
+        """Refuse to raise a bet to `cents`, or give None."""
+        if cents <= bet.stake_cents:
+            return Refusal(
+                BOOK_AMOUNT, f"it stands at {bet.stake_cents} cents; increase takes a larger stake"
+            )
+        if line := self._line.get(bet.wager):
+            if bet.number is not None:
+                return Refusal(line.raised, f"{bet.wager} can't be raised once it has its number")
+            if bet.lowered and self._settings.dont_lowered_stays_low.value and bet.wager in _DONT:
+                return Refusal(line.raised, f"{bet.wager} was reduced and may not go back up")
+        if bet.wager == "sharp_shooter" and self._dice.rolls:
+            return Refusal(self._rules[bet.wager], "it is taken before a new shooter's first roll only")
+        return self._size(bet, cents)
+
+    def lower(self, bet: Bet, cents: int = 0) -> Refusal | None:
+        """Refuse to reduce a bet to `cents`, or to take it down whole, or give None."""
+        if refusal := self._locked(bet):
+            return refusal
+        if cents >= bet.stake_cents:
+            return Refusal(BOOK_AMOUNT, f"it stands at {bet.stake_cents} cents; reduce takes a smaller stake")
+        return self._limits.size(bet.wager, cents) if cents else None
+
+    def call(self, bet: Bet, *, on: bool) -> Refusal | None:
+        """Refuse to call a bet on or off, or give None."""
+        policy = self._settings.may_be_off
+        if on or bet.wager in policy.value:
+            return None
+        line = self._line.get(bet.wager)
+        rule = line.off if line else policy.rule
+        return Refusal(rule, f"{bet.wager} always works; it can't be called off")
+
+    def no_action(self, bet: Bet) -> Refusal | None:
+        """Refuse to hand a bet back by No Action, or give None."""
+        policy = self._settings.no_action
+        if policy.value and bet.wager == "dont_come":
+            return None
+        return Refusal(policy.rule, f"No Action is for a Don't Come, not for {bet.wager}; use remove")
+
+    def run_out(self, *, on: bool) -> Refusal | None:
+        """Refuse to begin throws without a line bet, or give None."""
+        policy = self._settings.run_out
+        if not on:
+            return None
+        if not policy.value:
+            return Refusal(policy.rule, "the shooter must have a line bet; there is no run-out")
+        if self._dice.point is not None or self._book.any_of("pass", "dont_pass"):
+            return Refusal(policy.rule, "a run-out needs a come-out roll without any Pass or Don't Pass bet")
+        if not self._book.any_of("come", "dont_come"):
+            return Refusal("!34-17", "a run-out needs Come or Don't Come bets that wait for a decision")
+        return None
+
+    def _unknown(self, request: BetRequest) -> Refusal | None:
+        if not self._book.takes(request.id):
+            return Refusal(BOOK_ID, f"the id {request.id!r} was taken before; every bet needs its own")
+        if request.wager not in self._rules:
+            rule = self._table.not_offered.get(request.wager, self._table.offered_by)
+            return Refusal(rule, f"{request.wager!r} is not offered; offered are {', '.join(self._rules)}")
+        return None
+
+    def _late(self, request: BetRequest) -> Refusal | None:
+        policy = self._settings.late_if_confirmed
+        if not request.late or (policy.value and request.confirmed):
+            return None
+        if policy.value:
+            return Refusal(policy.rule, "a late bet stands only when dealer and boxperson confirmed it")
+        return Refusal(policy.rule, "bets are taken before the dice are thrown; bet on the next roll")
+
+    def _misplaced(self, request: BetRequest) -> Refusal | None:
+        wager = request.wager
+        wanted = {
+            "number": (request.number is not None, wager in _WITH_NUMBER),
+            "base": (request.base is not None, wager in FLAT_OF),
+            "dice": (request.dice is not None, wager == "hop"),
+        }
+        for name, (given, needed) in wanted.items():
+            if given != needed:
+                need = "needs" if needed else "takes no"
+                return Refusal(self._rules[wager], f"{wager} {need} `{name}`")
+        if request.ride and not (wager == "field" and self._settings.field_may_ride.value):
+            return Refusal(self._settings.field_may_ride.rule, f"{wager} can't ride; bet it again")
+        return None
+
+    def _untimely(self, request: BetRequest) -> Refusal | None:
+        wager, point = request.wager, self._dice.point
+        if wager in ("pass", "dont_pass"):
+            if point is not None:
+                return Refusal(
+                    self._line[wager].made, f"{wager} is taken on the come-out; the point is {point}"
+                )
+            if self._dice.run_out:
+                return Refusal(self._settings.run_out.rule, f"{wager} is taken once the run-out has ended")
+        if wager in ("come", "dont_come"):
+            if point is None and self._settings.come_needs_point.value:
+                return Refusal(self._line[wager].made, f"{wager} is taken while a point is on")
+            if self._settings.one_come_per_roll.value and self._book.made_this_roll(request.player, wager):
+                return Refusal(self._line[wager].made, f"one {wager} a player and roll; bet on the next roll")
+        if wager == "sharp_shooter" and self._dice.rolls:
+            return Refusal(self._rules[wager], "it is taken before a new shooter's first roll only")
+        return None
+
+    def _unsupported(self, request: BetRequest) -> Refusal | None:
+        if request.base is None:
+            return None
+        flat, rule = FLAT_OF[request.wager], self._rules[request.wager]
+        base = self._book.bets.get(request.base)
+        if base is None or base.wager != flat or base.player != request.player:
+            return Refusal(rule, f"{request.wager} go behind a {flat} of the same player that is up")
+        if base.number is None:
+            return Refusal(rule, f"{request.wager} are taken once the {flat} has its number")
+        policy = self._settings.no_lay_on
+        if request.wager in LAID and base.number in policy.value:
+            return Refusal(policy.rule, f"no odds are laid on {base.number} here")
+        return None
+
+    def _endings(self, request: BetRequest, number: int | None) -> Endings | None:
+        if request.wager == "sharp_shooter":
+            return ()
+        if request.dice is not None:
+            return self._decisions.hop(request.dice)
+        return self._decisions.row(request.wager, number)
+
+    def _size(self, bet: Bet, cents: int) -> Refusal | None:
+        return self._limits.size(bet.wager, cents) or self._limits.odds(bet, cents)
+
+    def _locked(self, bet: Bet) -> Refusal | None:
+        settings = self._settings
+        if bet.wager in ("pass", "come") and (bet.number or settings.line_locked.value == "once_made"):
+            return Refusal(self._line[bet.wager].lowered, f"{bet.wager} stands until it is decided")
+        keeps = settings.shooter_keeps_dont_pass
+        if keeps.value and bet.wager == "dont_pass" and bet.player == self._dice.shooter:
+            return Refusal(
+                keeps.rule, "the shooter may not lower a Don't Pass; it stands until it is decided"
+            )
+        return None
+
+
+def _choice(table: CrapsPayTable, request: BetRequest) -> str:
+    if request.wager == "hop":
+        return "hop takes two faces from 1 to 6"
+    numbers = {
+        "place": table.place.pays,
+        "hard": table.hard.pays,
+        "place_lose": table.place_lose.pays if table.place_lose else {},
+        "horn_high": table.combined["horn_high"].high if request.wager == "horn_high" else {},
+    }[request.wager]
+    return f"{request.wager} takes one of {', '.join(map(str, numbers))}, not {request.number}"

@@ -1,0 +1,335 @@
+"""A craps pay table: what is offered, what it pays, and every policy the document leaves open.
+
+Filled from `config/paytables/craps-*.yaml`. Each figure has its rule's id beside it, each setting its reason.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Annotated, Literal, TypeVar
+
+from annotated_types import Ge
+
+from controller.settlement.money import Ratio
+
+BOX_NUMBERS = (4, 5, 6, 8, 9, 10)
+FLAT = ("pass", "dont_pass", "come", "dont_come")
+LineWager = Literal["pass", "dont_pass", "come", "dont_come"]
+OddsWager = Literal["pass_odds", "dont_pass_odds", "come_odds", "dont_come_odds"]
+OneRollWager = Literal["field", "any7", "any_craps", "craps2", "craps3", "craps12", "yo", "hi_lo"]
+CombinedWager = Literal["c_and_e", "horn", "horn_high", "whirl"]
+Wager = Literal[
+    LineWager, OddsWager, OneRollWager, CombinedWager, "place", "place_lose", "hard", "big6", "big8", "hop",
+    "sharp_shooter",
+]  # fmt: skip
+_Name = TypeVar("_Name", bound=str)
+_Row = TypeVar("_Row")
+Positive = Annotated[int, Ge(1)]
+
+FLAT_OF: Mapping[str, LineWager] = {
+    "pass_odds": "pass",
+    "dont_pass_odds": "dont_pass",
+    "come_odds": "come",
+    "dont_come_odds": "dont_come",
+}
+"""The flat bet that each kind of odds supports."""
+LAID = ("dont_pass_odds", "dont_come_odds")
+"""Odds that are laid: they win on a 7."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pay:
+    """What one row of the pay table pays, and the rule that says so."""
+
+    pays: tuple[Positive, Positive]
+    rule: str
+
+    @property
+    def ratio(self) -> Ratio:
+        """Give the row's ratio as it is printed."""
+        return Ratio(*self.pays)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LineBet:
+    """Pass, Don't Pass, Come or Don't Come: the rule behind each thing that can happen to it."""
+
+    made: str
+    """When it may be made."""
+    pay: Pay
+    natural: str
+    """7 or 11 on its first roll."""
+    craps: str
+    """2, 3 or 12 on its first roll."""
+    number_first: str
+    seven_first: str
+    bar_12: str = ""
+    """12 on the first roll of a Don't bet: neither won nor lost."""
+    lowered: str
+    """When it may be reduced or removed."""
+    raised: str
+    """When it may be increased."""
+    off: str
+    """Why it is never off."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Odds:
+    """Odds behind one kind of flat bet, by the number they ride on."""
+
+    rule: str
+    limit: str
+    pays: Mapping[int, Pay]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Numbered:
+    """A wager on one number against the 7, by number; `results` where each number has a rule of its own."""
+
+    rule: str
+    pays: Mapping[int, Pay]
+    results: Mapping[int, str] = field(default_factory=dict)
+
+    def result(self, number: int) -> str:
+        """Give the rule by which a number wins or loses."""
+        return self.results.get(number, self.rule)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OneRoll:
+    """A one-roll wager: the totals it wins on. Every other total loses."""
+
+    rule: str
+    pays: Mapping[int, Pay]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Combined:
+    """Several one-roll wagers in one bet, `parts` units each; `high` adds a unit on one of them."""
+
+    rule: str
+    units: str
+    pay: str
+    parts: Mapping[OneRollWager, Positive]
+    high: Mapping[int, OneRollWager] = field(default_factory=dict)
+
+    def shares(self, high: int | None = None) -> dict[OneRollWager, int]:
+        """Give the units on each part, with the extra unit of a Horn High on its number."""
+        shares = dict(self.parts)
+        if high is not None:
+            shares[self.high[high]] += 1
+        return shares
+
+    @property
+    def unit_count(self) -> int:
+        """Give the units that one bet is made of."""
+        return sum(self.parts.values()) + (1 if self.high else 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hop:
+    """One exact pair of faces on the next roll."""
+
+    rule: str
+    easy: Pay
+    pair: Pay
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharpShooter:
+    """Pays by the points one shooter makes; the largest number of points stands for itself and more."""
+
+    rule: str
+    """When it may be made."""
+    result: str
+    """How it is decided."""
+    pays: Mapping[int, Pay]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Switch:
+    """A policy that is on or off."""
+
+    value: bool
+    rule: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limit:
+    """A figure, or none."""
+
+    value: Positive | None
+    rule: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """A figure that must be there."""
+
+    value: Positive
+    rule: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wagers:
+    """The wagers that a policy holds for."""
+
+    value: tuple[Wager, ...]
+    rule: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Numbers:
+    """The box numbers that a policy holds for."""
+
+    value: tuple[Literal[4, 5, 6, 8, 9, 10], ...]
+    rule: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LineLock:
+    """From when Pass and Come can't come down."""
+
+    value: Literal["with_point", "once_made"]
+    rule: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandEnd:
+    """What ends the count of a shooter's points."""
+
+    value: Literal["seven_out", "crapping_out"]
+    rule: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopPaid:
+    """When the top row of the Sharp Shooter is paid."""
+
+    value: Literal["hand_over", "at_once"]
+    rule: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToOrFor:
+    """Whether a row includes the stake."""
+
+    value: Literal["to_one", "for_one"]
+    rule: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrapsSettings:
+    """The policies of a craps table, each with the rule or contradiction that it answers."""
+
+    minimum_cents: Limit
+    maximum_cents: Limit
+    unit_cents: Figure
+    """What combined bets are counted in."""
+    pay_unit_cents: Figure
+    """What winnings are rounded down to."""
+    max_win_cents: Limit
+    """The most one decision of one bet may win."""
+    odds_multiple: Limit
+    """Odds may be at most this many times the flat bet: taken by stake, laid by what they win."""
+    no_lay_on: Numbers
+    minimum_per_unit: Wagers
+    """Combined bets whose every unit must be worth the table minimum."""
+    come_needs_point: Switch
+    one_come_per_roll: Switch
+    line_locked: LineLock
+    no_action: Switch
+    """Whether a Don't Come may be handed back by the call of No Action."""
+    dont_lowered_stays_low: Switch
+    shooter_keeps_dont_pass: Switch
+    late_if_confirmed: Switch
+    field_may_ride: Switch
+    run_out: Switch
+    may_be_off: Wagers
+    off_on_come_out: Wagers
+    stays_up: Wagers
+    sharp_shooter_ends: HandEnd
+    sharp_shooter_top: TopPaid
+    sharp_shooter_pays: ToOrFor
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrapsPayTable:
+    """One document's wagers; a wager that is left out is not offered (CV1-LIM-3)."""
+
+    name: str
+    title: str
+    line: Mapping[LineWager, LineBet]
+    odds: Mapping[OddsWager, Odds]
+    place: Numbered
+    place_lose: Numbered | None = None
+    hard: Numbered
+    big: Numbered | None = None
+    one_roll: Mapping[OneRollWager, OneRoll]
+    combined: Mapping[CombinedWager, Combined]
+    hop: Hop | None = None
+    sharp_shooter: SharpShooter | None = None
+    offered_by: str
+    """The rule by which a wager that is not here is refused, where `not_offered` names none."""
+    not_offered: Mapping[str, str] = field(default_factory=dict)
+    """The rule behind a wager that the document does not allow."""
+    printed_edges: Mapping[str, str] = field(default_factory=dict)
+    """House edges in per cent as the document prints them, by the row's name in an edge report."""
+    settings: CrapsSettings
+
+    def __post_init__(self) -> None:
+        """Refuse a table that could not be settled; raises ValueError."""
+        for name, combined in self.combined.items():
+            if missing := [part for part in combined.shares() if part not in self.one_roll]:
+                raise ValueError(f"{name} is made of {', '.join(missing)}, which must be under one_roll too")
+            highs: tuple[int | None, ...] = tuple(combined.high) or (None,)
+            for high in highs:
+                for total in range(2, 13):
+                    if not (net := self.net(combined, total, high)) >= 0 and net != -1:
+                        raise ValueError(f"{name} would lose {-net} of its stake on {total}, not all of it")
+
+    def net(self, combined: Combined, total: int, high: int | None = None) -> Fraction:
+        """Give what a combined bet wins on a total, as a fraction of its whole stake; -1 when it loses.
+
+        Each part is a separate wager (C34-PAY-22, C34-PAY-23): what the winning one pays, less the others.
+        """
+        shares = combined.shares(high)
+        won = Fraction()
+        for part, units in shares.items():
+            pay = self.one_roll[part].pays.get(total)
+            won += units * (pay.ratio.exact if pay else -1)
+        return won / sum(shares.values())
+
+
+def by_name(rows: Mapping[_Name, _Row]) -> dict[str, _Row]:
+    """Give rows for look-up by a name that may not be among them."""
+    return {str(name): row for name, row in rows.items()}
+
+
+def rules_of(table: CrapsPayTable) -> dict[str, str]:
+    """Give every wager on offer with the rule that defines it, in the order of the document."""
+    rules: dict[str, str] = {}
+    rules.update({wager: line.made for wager, line in table.line.items()})
+    rules.update({wager: odds.rule for wager, odds in table.odds.items()})
+    rules["place"] = table.place.rule
+    if table.place_lose:
+        rules["place_lose"] = table.place_lose.rule
+    rules["hard"] = table.hard.rule
+    if table.big:
+        rules.update({f"big{number}": table.big.result(number) for number in table.big.pays})
+    rules.update({wager: bet.rule for wager, bet in table.one_roll.items()})
+    rules.update({wager: combined.rule for wager, combined in table.combined.items()})
+    if table.hop:
+        rules["hop"] = table.hop.rule
+    if table.sharp_shooter:
+        rules["sharp_shooter"] = table.sharp_shooter.rule
+    return rules
