@@ -1,0 +1,78 @@
+# What a person at this checkout may want: run it, test it, measure it.
+#
+#   make run     an evening at a virtual table
+#   make test    every check that CI makes
+#   make bench   the benchmarks in full        make soak   the long runs
+#   make lock    pin the newest releases       make clean  back to a fresh checkout
+#   make schema diagrams    draw again what is made from the types
+#
+# PYTHON=python3.12 chooses the interpreter of a new .venv (3.11 to 3.13).
+
+.DEFAULT_GOAL := run
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-print-directory
+
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check --no-input
+CODE := controller drivers tests
+BENCHMARKS = $(wildcard tests/benchmarks/*.py)
+
+FITS := import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info)
+CANDIDATES := $(or $(PYTHON),python3.13 python3.12 python3.11 python3)
+
+.PHONY: run test bench soak lock schema diagrams clean
+
+run: .venv/.run
+	@$(BIN)/tablectl demo
+
+test: .venv/.dev
+	@$(BIN)/ruff check $(CODE)
+	@$(BIN)/ruff format --check --quiet $(CODE)
+	@$(BIN)/mypy --no-error-summary
+	@$(BIN)/lint-imports --no-logo --no-verbose >.venv/imports.txt || { cat .venv/imports.txt; exit 1; }
+	@$(BIN)/python -m controller.settings.schema --check
+	@$(BIN)/python -m pytest --quiet -n 2 -m "not slow"
+
+bench: .venv/.dev
+	@set -e; for benchmark in $(BENCHMARKS); do $(BIN)/python "$$benchmark"; done
+
+soak: .venv/.dev
+	@$(BIN)/python -m pytest --quiet -m slow
+
+schema: .venv/.dev
+	@$(BIN)/python -m controller.settings.schema
+
+diagrams: .venv/.dev
+	@$(BIN)/python -c "from controller.machines.diagrams import manual; print(manual(), end='')" >docs/machines.md
+
+# The dev lock is held to the releases of the run-time lock, so that what is tested is what runs.
+LOCK := $(BIN)/pip-compile --quiet --upgrade --generate-hashes --allow-unsafe --strip-extras --no-header \
+	--annotation-style=line --no-emit-index-url --no-emit-trusted-host --no-emit-find-links
+
+lock: .venv/.dev
+	@$(LOCK) --extra build --output-file requirements.lock pyproject.toml
+	@$(LOCK) --extra dev --extra build --constraint requirements.lock \
+		--output-file requirements-dev.lock pyproject.toml
+
+clean:
+	@rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis build dist
+
+# pip comes last into a new environment: where it is, the environment is whole.
+$(BIN)/pip:
+	@rm -rf .venv
+	@for python in $(CANDIDATES); do \
+		if "$$python" -c '$(FITS)' >/dev/null 2>&1; then exec "$$python" -m venv .venv; fi; \
+	done; \
+	echo "make: found no usable Python among: $(CANDIDATES)" >&2; \
+	echo "make: expected 3.11 or newer with its venv module (Debian: apt install python3 python3-venv)," >&2; \
+	echo "make: or name one: make PYTHON=/path/to/python3.12" >&2; \
+	exit 1
+
+.venv/.run: requirements.lock pyproject.toml | $(BIN)/pip
+	@$(PIP) install --require-hashes --requirement requirements.lock
+	@$(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $@
+
+.venv/.dev: requirements-dev.lock .venv/.run
+	@$(PIP) install --require-hashes --requirement requirements-dev.lock
+	@touch $@
