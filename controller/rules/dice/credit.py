@@ -1,0 +1,50 @@
+"""Which knock is whose: each impact explained by one die's hit, and doubt where one is left over."""
+
+from dataclasses import replace
+
+from controller.rules.dice.encounter import Encounter, Hit
+from controller.rules.dice.heard import PLACE_ERRORS
+from controller.rules.dice.paths import Path
+from controller.rules.dice.scene import Scene
+
+WALLS = {"end": ("left", "right"), "far": ("left", "right"), "any": ("left", "right", "front", "back")}
+
+
+def credit(scene: Scene, paths: tuple[Path, Path]) -> None:
+    """Settle what one die's encounters leave open by what the other die's explain."""
+    for path, other in (paths, paths[::-1]):
+        path.encounters = [_settled(scene, encounter, path, other) for encounter in path.encounters]
+
+
+def _settled(scene: Scene, encounter: Encounter, path: Path, other: Path) -> Encounter:
+    number = path.die.number
+    if encounter.hit is Hit.YES and encounter.leans and encounter.impact in _own_impacts(other):
+        seen = (
+            f"die {number} was hidden at the {encounter.wall} wall, and the impact then is die {3 - number}'s"
+        )
+        return replace(encounter, hit=Hit.UNCLEAR, code="missing_reading", seen=seen)
+    if encounter.hit is Hit.NO and encounter.doubts:
+        taken = _explained(scene, other) | _explained(scene, path)
+        left = [i for i in encounter.doubts if i not in taken]
+        if left:
+            heard = scene.impacts[left[0]]
+            seen = f"{encounter.seen}, yet an impact was heard there at {heard.pos_mm:.0f} mm"
+            return replace(encounter, hit=Hit.UNCLEAR, code="wall_unclear", seen=seen)
+    return encounter
+
+
+def _own_impacts(path: Path) -> set[int]:
+    return {e.impact for e in path.encounters if e.hit is Hit.YES and not e.leans and e.impact is not None}
+
+
+def _explained(scene: Scene, path: Path) -> set[int]:
+    """Give the impacts that a die's certain hits explain: their own, and what rang after them."""
+    spare = 2.0 * PLACE_ERRORS * scene.errors.impact_position_mm
+    taken: set[int] = set()
+    for own in _own_impacts(path):
+        first = scene.impacts[own]
+        for i, impact in enumerate(scene.impacts):
+            rings = 0.0 <= (impact.t - first.t) / 1000.0 <= scene.errors.ringing_ms
+            if impact.wall == first.wall and rings and abs(impact.pos_mm - first.pos_mm) <= spare:
+                taken.add(i)
+    return taken

@@ -1,0 +1,81 @@
+"""The throw judge: every rule runs, every cause is listed, and what is not certain goes to a person."""
+
+from collections.abc import Mapping, Sequence
+
+from controller.model.geometry import DiceTable
+from controller.model.readings import Reading
+from controller.model.rulesets import ThrowRules
+from controller.model.verdicts import Reason, Ruling, ThrowVerdict
+from controller.rules.dice.contact import judge_contacts
+from controller.rules.dice.findings import Findings
+from controller.rules.dice.hits import WallWord, judge_hits
+from controller.rules.dice.release import judge_release
+from controller.rules.dice.resting import judge_rests
+from controller.rules.dice.scene import Scene, sort_out
+from controller.rules.dice.wording import no_roll_line, review_line, roll_line
+
+NO_SOURCES: Mapping[str, frozenset[str]] = {}
+
+
+def judge_throw(
+    readings: Sequence[Reading],
+    table: DiceTable,
+    rules: ThrowRules,
+    *,
+    decided_at_us: int,
+    warnings: int = 0,
+    sources: Mapping[str, frozenset[str]] = NO_SOURCES,
+    called: Reason | None = None,
+) -> ThrowVerdict:
+    """Judge one throw from its readings up to the moment of decision.
+
+    `warnings` counts those the shooter had before. `sources` tells for each device which kinds it is known to
+    send (`wall_impact:left` for a wall sensor); devices also show themselves by the readings in hand. With
+    `called`, a person's call, the verdict is a No Roll for that cause and for those already proven beside it:
+    while a die still moves nothing is said of walls, and only a die at rest of how it lies.
+    """
+    scene = sort_out(readings, table, rules.sensors, sources, decided_at_us)
+    found = Findings(rules.causes)
+    timed_out = decided_at_us - scene.start_us >= rules.settle_timeout_s * 1_000_000
+    judge_release(scene, rules, found, over=called is None or timed_out)
+    judge_contacts(scene, rules, found)
+    faces = judge_rests(scene, rules, found)
+    at_rest = all(die.ended or not die.seen for die in scene.dice)
+    word = WallWord()
+    if called is None or (at_rest and all(die.seen for die in scene.dice)):
+        word = judge_hits(scene, rules, found, warnings=warnings)
+    _judge_absurd(scene, found)
+    if called is not None:
+        found.void.insert(0, called)
+    return _verdict(found, faces, word)
+
+
+def _judge_absurd(scene: Scene, found: Findings) -> None:
+    if scene.absurd:
+        dev = scene.absurd[0].dev
+        found.ask("conflict", f"{dev} reported a die at a place far from the table")
+
+
+def _verdict(found: Findings, faces: tuple[int, int] | None, word: WallWord) -> ThrowVerdict:
+    """Rule: a certain cause of a No Roll outranks a review, and a roll is called only without either."""
+    if found.void:
+        ruling, reasons, sentence = Ruling.VOID, found.void, no_roll_line(found.void)
+    elif found.review or faces is None:
+        ruling, reasons, sentence = Ruling.REVIEW, found.review, review_line(found.review)
+    else:
+        ruling, reasons, sentence = Ruling.VALID, [], roll_line(faces, word.hit, warning=word.warning)
+    return ThrowVerdict(
+        ruling=ruling,
+        sentence=sentence,
+        dice=faces,
+        reasons=tuple(reasons),
+        notices=tuple(found.notices),
+        warning=word.warning and ruling is Ruling.VALID,
+        evidence=_in_order(found.evidence),
+    )
+
+
+def _in_order(evidence: Sequence[Reading]) -> tuple[Reading, ...]:
+    """Put each reading once, in time order."""
+    once = {id(reading): reading for reading in evidence}
+    return tuple(sorted(once.values(), key=lambda reading: reading.t))

@@ -1,0 +1,225 @@
+"""Where and how the dice lie, and which face is up (C34-INV-1 and 2, C34-PT-1 and 2, H-LEGAL-2 and 3)."""
+
+from collections.abc import Sequence
+from math import sqrt
+
+from controller.model.geometry import Point, Zone
+from controller.model.readings import DieRest
+from controller.model.rulesets import ThrowRules
+from controller.rules.dice.findings import Findings
+from controller.rules.dice.scene import DieSeen, Scene
+
+FLAT_DEG = 15.0
+"""A die tilted more than this is not flat (anchors of the field: below 12 degrees a camera can't tell)."""
+CRAPS_SURFACES = {"bank": "on_bank", "cup": "in_cup", "rail": "on_rail"}
+"""Where a die at rest makes a No Roll at craps; all other things it may lie on (C34-INV-3)."""
+CARD_SURFACES = frozenset({"felt", "cards"})
+"""What a die may lie on where only cards may be touched (H-LEGAL-3)."""
+
+
+def judge_rests(scene: Scene, rules: ThrowRules, found: Findings) -> tuple[int, int] | None:
+    """Judge both dice at rest; give the faces up where both are certain."""
+    faces = []
+    for die in scene.dice:
+        if die.gone:
+            _judge_gone(die, found)
+        elif die.offs:
+            found.ask(
+                "conflict", f"die {die.number} left the table and was then seen at rest on it", die=die.number
+            )
+        elif die.rest is not None:
+            found.evidence.append(die.rest)
+            _judge_stillness(scene, die, found)
+            _judge_place(scene, die, rules, found)
+            face = _face(die.rest, die.number, rules, found)
+            if face is not None:
+                faces.append(face)
+        elif die.seen:
+            _judge_unrested(scene, die, found)
+    _judge_pair(scene, found)
+    return (faces[0], faces[1]) if len(faces) == 2 else None
+
+
+def _judge_gone(die: DieSeen, found: Findings) -> None:
+    """Judge a die that left the table (C34-INV-1a, H-LEGAL-2)."""
+    found.evidence.append(die.offs[-1])
+    found.no_roll("off_table", f"die {die.number} left the table", die=die.number)
+
+
+def _judge_unrested(scene: Scene, die: DieSeen, found: Findings) -> None:
+    blind = sorted(dev for dev in scene.cameras() if scene.went_down(dev))
+    why = f": {blind[0]} was down" if blind else ": the camera lost it" if die.losts else ""
+    found.ask("missing_reading", f"die {die.number} was not seen at rest{why}", die=die.number)
+
+
+def _judge_stillness(scene: Scene, die: DieSeen, found: Findings) -> None:
+    """Ask where a die that did not move since shows another face."""
+    last = die.rests[-1]
+    near = 4.0 * scene.errors.track_noise_mm
+    for earlier in die.rests[:-1]:
+        still = abs(earlier.x - last.x) <= near and abs(earlier.y - last.y) <= near
+        if still and (earlier.up, set(earlier.resting_sides)) != (last.up, set(last.resting_sides)):
+            found.ask(
+                "conflict",
+                f"die {die.number} has not moved but shows {_name(last.up)} after {_name(earlier.up)}",
+                die=die.number,
+            )
+            return
+
+
+def _name(face: int | None) -> str:
+    return "no face" if face is None else str(face)
+
+
+def _judge_place(scene: Scene, die: DieSeen, rules: ThrowRules, found: Findings) -> None:
+    rest = die.rest
+    assert rest is not None
+    surface, sure = _surface(scene, rest)
+    if not sure:
+        found.ask(
+            "conflict",
+            f"die {die.number} lies at the edge of the {surface} and is said to lie on {rest.on}",
+            die=die.number,
+        )
+        return
+    if rules.objects == "cards_only":
+        _judge_card_table(surface, die.number, found)
+    else:
+        _judge_craps_table(scene, rest, surface, die.number, found)
+
+
+def _judge_craps_table(scene: Scene, rest: DieRest, surface: str, die: int, found: Findings) -> None:
+    """Judge what a craps die lies on (C34-INV-2iii, C34-INV-2iv, C34-INV-3)."""
+    code = CRAPS_SURFACES.get(surface)
+    if code is not None:
+        where = "in the cup" if surface == "cup" else f"on the {surface}"
+        found.no_roll(code, f"die {die} came to rest {where}", die=die)
+    elif not _inside(scene, rest):
+        found.ask("conflict", f"die {die} lies outside the walls and is said to lie on {rest.on}", die=die)
+
+
+def _judge_card_table(surface: str, die: int, found: Findings) -> None:
+    """Judge what a High Roller die lies on (H-LEGAL-2, H-LEGAL-3, !H-14)."""
+    if surface in CARD_SURFACES or surface == "die":
+        return
+    if surface == "chips":
+        found.ask("conflict", f"die {die} lies on loose chips", die=die, rule=LOOSE_CHIPS_RULE)
+    elif surface == "unknown":
+        found.ask("missing_reading", f"the camera can't tell what die {die} lies on", die=die)
+    else:
+        found.no_roll("foreign_contact", f"die {die} came to rest on the {surface}", die=die)
+
+
+LOOSE_CHIPS_RULE = "H-LEGAL-3"
+"""Read literally chips are foreign objects; the dealer rules (!H-14)."""
+
+
+def _inside(scene: Scene, rest: DieRest) -> bool:
+    near = 2.0 * scene.errors.track_noise_mm
+    return -near <= rest.x <= scene.table.length_mm + near and -near <= rest.y <= scene.table.width_mm + near
+
+
+def _surface(scene: Scene, rest: DieRest) -> tuple[str, bool]:
+    """Tell what a die lies on by the table's zones, else by the camera, and whether that is certain."""
+    near = 2.0 * scene.errors.track_noise_mm
+    for zone in scene.table.zones:
+        if zone.kind == rest.on or zone.kind in CARD_SURFACES:
+            continue
+        inside = _within(zone, rest.x, rest.y)
+        at_edge = _edge_distance(zone.polygon, rest.x, rest.y) <= near
+        if inside or (at_edge and rest.on == "unknown"):
+            return zone.kind, not at_edge
+    own = [zone for zone in scene.table.zones if zone.kind == rest.on]
+    return rest.on, not own or any(_reaches(zone, rest, 2.0 * scene.table.die_mm) for zone in own)
+
+
+def _reaches(zone: Zone, rest: DieRest, reach_mm: float) -> bool:
+    return _within(zone, rest.x, rest.y) or _edge_distance(zone.polygon, rest.x, rest.y) <= reach_mm
+
+
+def _within(zone: Zone, x: float, y: float) -> bool:
+    inside = False
+    x0, y0 = zone.polygon[-1]
+    for x1, y1 in zone.polygon:
+        if (y0 > y) != (y1 > y) and x < x0 + (y - y0) / (y1 - y0) * (x1 - x0):
+            inside = not inside
+        x0, y0 = x1, y1
+    return inside
+
+
+def _edge_distance(polygon: Sequence[Point], x: float, y: float) -> float:
+    least = float("inf")
+    x0, y0 = polygon[-1]
+    for x1, y1 in polygon:
+        dx, dy = x1 - x0, y1 - y0
+        length = dx * dx + dy * dy
+        along = 0.0 if length == 0.0 else min(max(((x - x0) * dx + (y - y0) * dy) / length, 0.0), 1.0)
+        ex, ey = x - x0 - along * dx, y - y0 - along * dy
+        least = min(least, ex * ex + ey * ey)
+        x0, y0 = x1, y1
+    return sqrt(least)
+
+
+def _face(rest: DieRest, die: int, rules: ThrowRules, found: Findings) -> int | None:
+    """Read which face is up: one face, believed, and not contradicted by how the die lies (C34-PT-1)."""
+    sides = set(rest.resting_sides)
+    if rest.confidence < rules.min_confidence:
+        believed = f"confidence {rest.confidence:.2f}, below {rules.min_confidence:.2f}"
+        found.ask("low_confidence", f"the face of die {die} was read with {believed}", die=die)
+        return None
+    if len(sides) > 1:
+        names = " and ".join(str(side) for side in sorted(sides))
+        found.no_roll("cocked", f"die {die} rests on its sides {names}", die=die)
+        return None
+    if sides:
+        return _opposite(rest, sides.pop(), die, found)
+    if rest.up is None:
+        found.ask("low_confidence", f"no face of die {die} was read", die=die)
+        return None
+    if abs(rest.tilt_deg) > FLAT_DEG:
+        found.ask(
+            "conflict", f"die {die} is tilted by {rest.tilt_deg:.0f} degrees but said to rest flat", die=die
+        )
+        return None
+    return rest.up
+
+
+def _opposite(rest: DieRest, side: int, die: int, found: Findings) -> int | None:
+    """Read a cocked die with one side on chips: the opposite face is up (C34-PT-1i)."""
+    face = 7 - side
+    if rest.up is not None and rest.up != face:
+        found.ask(
+            "conflict", f"die {die} rests on its {side}, so {face} is up, but {rest.up} was read", die=die
+        )
+        return None
+    return face
+
+
+def _judge_pair(scene: Scene, found: Findings) -> None:
+    """Judge two dice that lie on or in each other (C34-INV-1b, !H-15)."""
+    one, two = scene.dice
+    if one.offs or two.offs:
+        return
+    rests = [die.rest for die in scene.dice]
+    apart = _apart(rests[0], rests[1])
+    for die, rest in zip(scene.dice, rests, strict=True):
+        if rest is None or rest.on != "die":
+            continue
+        if apart is None or apart <= 1.5 * scene.table.die_mm:
+            found.no_roll("stacked", f"die {die.number} came to rest on die {3 - die.number}", die=die.number)
+            return
+        found.ask(
+            "conflict",
+            f"die {die.number} is said to lie on die {3 - die.number}, which lies {apart:.0f} mm away",
+            die=die.number,
+        )
+        return
+    if apart is not None and apart < 0.7 * scene.table.die_mm:
+        found.ask("conflict", f"both dice were seen at rest in one place, {apart:.0f} mm apart")
+
+
+def _apart(one: DieRest | None, two: DieRest | None) -> float | None:
+    if one is None or two is None:
+        return None
+    dx, dy = one.x - two.x, one.y - two.y
+    return sqrt(dx * dx + dy * dy)

@@ -1,0 +1,214 @@
+"""One throw's readings, sorted out by die, wall and device."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from controller.model.geometry import DiceTable
+from controller.model.readings import (
+    DeviceDown,
+    DeviceFault,
+    DeviceUp,
+    DieAt,
+    DieContact,
+    DieLost,
+    DieOffTable,
+    DieReleased,
+    DieRest,
+    Reading,
+    WallImpact,
+)
+from controller.model.rulesets import SensorErrors
+
+HIDDEN_FRAMES = 2.5
+"""A track without a point for longer than this many frames was hidden; a single lost frame is not."""
+SENSIBLE_TABLES = 3.0
+"""A die reported farther from the table than this many of its lengths was not seen: the camera erred."""
+
+
+@dataclass(slots=True)
+class DieSeen:
+    """What was seen of one die."""
+
+    number: int
+    releases: list[DieReleased] = field(default_factory=list)
+    track: list[DieAt] = field(default_factory=list)
+    rests: list[DieRest] = field(default_factory=list)
+    offs: list[DieOffTable] = field(default_factory=list)
+    losts: list[DieLost] = field(default_factory=list)
+    contacts: list[DieContact] = field(default_factory=list)
+
+    @property
+    def seen(self) -> bool:
+        """Tell whether the throw has any reading of this die."""
+        return bool(self.releases or self.track or self.rests or self.offs or self.losts or self.contacts)
+
+    @property
+    def gone(self) -> bool:
+        """Tell whether the die left the table and was not seen at rest since."""
+        return bool(self.offs) and not (self.rests and self.rests[-1].t > self.offs[-1].t)
+
+    @property
+    def rest(self) -> DieRest | None:
+        """Give the die's last rest, unless its track went on elsewhere after it."""
+        if not self.rests:
+            return None
+        rest = self.rests[-1]
+        for point in reversed(self.track):
+            if point.t <= rest.t:
+                break
+            if abs(point.x - rest.x) + abs(point.y - rest.y) > MOVED_MM:
+                return None
+        return rest
+
+    @property
+    def ended(self) -> bool:
+        """Tell whether nothing more can happen to this die."""
+        return self.gone or self.rest is not None
+
+
+MOVED_MM = 15.0
+"""A die seen farther than this from where it rested has moved since: most of an edge."""
+
+
+@dataclass(slots=True)
+class Scene:
+    """A throw's readings, by what they tell of."""
+
+    table: DiceTable
+    errors: SensorErrors
+    sources: Mapping[str, frozenset[str]]
+    start_us: int
+    dice: tuple[DieSeen, DieSeen] = field(default_factory=lambda: (DieSeen(1), DieSeen(2)))
+    impacts: list[WallImpact] = field(default_factory=list)
+    devices: list[DeviceDown | DeviceUp | DeviceFault] = field(default_factory=list)
+    absurd: list[Reading] = field(default_factory=list)
+    last_seen: dict[str, int] = field(default_factory=dict)
+    """When each device sent its last reading about dice or walls."""
+
+    @property
+    def hidden_ms(self) -> float:
+        """Give the time without a track point after which a die counts as hidden."""
+        return HIDDEN_FRAMES * self.errors.frame_ms
+
+    def ms(self, t_us: int) -> float:
+        """Give a time in milliseconds from the throw's start."""
+        return (t_us - self.start_us) / 1000.0
+
+    def cameras(self) -> frozenset[str]:
+        """Name the devices that see dice: those that did in this throw and those known to."""
+        known = {dev for dev, kinds in self.sources.items() if "die_at" in kinds or "die_rest" in kinds}
+        return frozenset(known | {reading.dev for die in self.dice for reading in sightings(die)})
+
+    def down(self, dev: str, t_us: int, *, faults: bool = False) -> bool:
+        """Tell whether a device was down (or, with `faults`, unwell) at this time."""
+        down = False
+        since = 0
+        for event in self.devices:
+            if event.t > t_us:
+                break
+            if event.dev == dev:
+                down = type(event) is DeviceDown or (faults and type(event) is DeviceFault)
+                since = event.t
+        return down and not since < self.last_seen.get(dev, -1) <= t_us
+
+    def went_down(self, dev: str) -> bool:
+        """Tell whether a device was down at any time of the throw."""
+        return any(type(event) is DeviceDown and event.dev == dev for event in self.devices)
+
+    def hears(self, wall: str, t_us: int) -> bool:
+        """Tell whether a sensor known to be well listened at this wall at this time."""
+        kind = f"wall_impact:{wall}"
+        ears = {dev for dev, kinds in self.sources.items() if kind in kinds}
+        ears.update(impact.dev for impact in self.impacts if impact.wall == wall)
+        return any(not self.down(dev, t_us, faults=True) for dev in ears)
+
+
+def sightings(die: DieSeen) -> Iterator[Reading]:
+    """Give every reading of a die but its track points beyond the first."""
+    yield from die.releases
+    yield from die.track[:1]
+    yield from die.rests
+    yield from die.offs
+    yield from die.losts
+    yield from die.contacts
+
+
+def sort_out(
+    readings: Sequence[Reading],
+    table: DiceTable,
+    errors: SensorErrors,
+    sources: Mapping[str, frozenset[str]],
+    decided_at_us: int,
+) -> Scene:
+    """Sort a throw's readings up to the moment of decision by what they tell of, each kind in time order."""
+    scene = Scene(table, errors, sources, _start(readings))
+    one, two = scene.dice
+    tracks = (one.track, two.track)
+    least_x, most_x = -SENSIBLE_TABLES * table.length_mm, (1 + SENSIBLE_TABLES) * table.length_mm
+    last_seen = scene.last_seen
+    previous = -1
+    ordered = True
+    for reading in readings:
+        t = reading.t
+        if t > decided_at_us:
+            continue
+        if t < previous:
+            ordered = False
+        previous = t
+        kind = type(reading)
+        if kind is DieAt:
+            assert isinstance(reading, DieAt)
+            if least_x < reading.x < most_x and least_x < reading.y < most_x:
+                tracks[reading.die - 1].append(reading)
+            else:
+                scene.absurd.append(reading)
+            last_seen[reading.dev] = t
+        else:
+            _sort_in(scene, reading, least_x, most_x)
+    if not ordered:
+        _put_in_order(scene)
+    return scene
+
+
+def _start(readings: Sequence[Reading]) -> int:
+    return next((r.t for r in readings if type(r) in (DieReleased, DieAt)), readings[0].t if readings else 0)
+
+
+def _sort_in(scene: Scene, reading: Reading, least: float, most: float) -> None:
+    if isinstance(reading, (DeviceDown, DeviceUp, DeviceFault)):
+        scene.devices.append(reading)
+        return
+    if isinstance(reading, WallImpact):
+        scene.impacts.append(reading)
+    elif isinstance(reading, DieReleased):
+        scene.dice[reading.die - 1].releases.append(reading)
+    elif isinstance(reading, DieRest):
+        if least < reading.x < most and least < reading.y < most:
+            scene.dice[reading.die - 1].rests.append(reading)
+        else:
+            scene.absurd.append(reading)
+    elif isinstance(reading, DieOffTable):
+        scene.dice[reading.die - 1].offs.append(reading)
+    elif isinstance(reading, DieLost):
+        scene.dice[reading.die - 1].losts.append(reading)
+    elif isinstance(reading, DieContact):
+        scene.dice[reading.die - 1].contacts.append(reading)
+    else:
+        return
+    scene.last_seen[reading.dev] = max(reading.t, scene.last_seen.get(reading.dev, 0))
+
+
+def _time(reading: Reading) -> int:
+    return reading.t
+
+
+def _put_in_order(scene: Scene) -> None:
+    scene.impacts.sort(key=_time)
+    scene.devices.sort(key=_time)
+    for die in scene.dice:
+        die.releases.sort(key=_time)
+        die.track.sort(key=_time)
+        die.rests.sort(key=_time)
+        die.offs.sort(key=_time)
+        die.losts.sort(key=_time)
+        die.contacts.sort(key=_time)
