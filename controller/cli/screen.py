@@ -1,0 +1,60 @@
+"""A terminal's abilities: colour where there is a terminal, dice and symbols where it can show them."""
+
+import os
+from collections.abc import Mapping
+from typing import Literal, TextIO
+
+Style = Literal["plain", "bold", "dim", "red", "green", "yellow"]
+
+_CODES: Mapping[Style, str] = {
+    "plain": "0",
+    "bold": "1",
+    "dim": "2",
+    "red": "1;31",
+    "green": "1;32",
+    "yellow": "33",
+}
+_PIPS = "⚀⚁⚂⚃⚄⚅"
+_IN_ASCII = str.maketrans({"—": "-", "…": "...", "°": " deg"})
+
+
+class Screen:
+    """Writes lines for people to a stream."""
+
+    def __init__(self, stream: TextIO, environment: Mapping[str, str] = os.environ) -> None:
+        """Find out what the stream can show; NO_COLOR and TERM=dumb switch colour off."""
+        self._stream = stream
+        self.terminal = stream.isatty()
+        self.colour = self.terminal and not environment.get("NO_COLOR") and environment.get("TERM") != "dumb"
+        self.unicode = _speaks_utf8(environment) and "utf" in (stream.encoding or "").lower()
+
+    def line(self, text: str = "") -> None:
+        """Write one line, at once."""
+        clear = "\r\x1b[K" if self.colour else ""
+        print(clear + self._shown(text), file=self._stream, flush=True)
+
+    def draft(self, text: str) -> None:
+        """Show text that the next line replaces; only a colour terminal can."""
+        if self.colour:
+            print("\r\x1b[K" + self._shown(text), end="", file=self._stream, flush=True)
+
+    def styled(self, text: str, style: Style) -> str:
+        """Give the text in a style where there is colour."""
+        if not self.colour or style == "plain":
+            return text
+        return f"\x1b[{_CODES[style]}m{text}\x1b[0m"
+
+    def die(self, face: int) -> str:
+        """Draw a die."""
+        return _PIPS[face - 1] if self.unicode else f"[{face}]"
+
+    def _shown(self, text: str) -> str:
+        if self.unicode:
+            return text
+        return text.translate(_IN_ASCII).encode("ascii", "replace").decode()
+
+
+def _speaks_utf8(environment: Mapping[str, str]) -> bool:
+    """Tell whether the locale is a UTF-8 one; Python itself writes UTF-8 even in the C locale."""
+    locale = environment.get("LC_ALL") or environment.get("LC_CTYPE") or environment.get("LANG") or "C"
+    return "utf" in locale.lower()
