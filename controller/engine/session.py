@@ -141,9 +141,12 @@ class Session:
             return
         else:
             self._health.sent(reading)
-        if self._mode.why_not_playing and self._game.begins_attempt(reading):
-            self._turn_away(reading)
-            return
+        if self._mode.why_not_playing is not None:
+            if self._game.begins_attempt(reading):
+                self._turn_away(reading)
+                return
+            if not self._game.open_attempt:
+                return
         self._game.see(reading)
 
     def _turn_away(self, reading: AnyReading) -> None:

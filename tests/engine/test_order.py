@@ -1,0 +1,84 @@
+"""The order of readings: their own time counts, not their arrival; what comes too late is not used."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from controller.engine.order import Order
+from controller.model.effects import Late
+from controller.model.outcomes import RollCalled
+from controller.model.readings import AnyReading, DieRest, WallImpact
+from tests.engine.play import Played, play
+from tests.scenes import SECOND_US, rest_of, says, throw
+
+MS = 1000
+EVENING = [
+    *throw(1 * SECOND_US, (3, 3)),
+    *throw(9 * SECOND_US, (2, 4), short_mm=(0, 300)),
+    *throw(17 * SECOND_US, (2, 4), apart_us=300_000),
+    *throw(25 * SECOND_US, (2, 4), confidence=0.3),
+    says(29 * SECOND_US, "set_dice", dice=[2, 4]),
+    *throw(33 * SECOND_US, (2, 5)),
+]
+
+
+def knock(t: int, arrived: int | None = None) -> WallImpact:
+    return WallImpact(t=t, dev="w", wall="left", pos_mm=1.0, peak=1.0, arrived=arrived)
+
+
+def test_readings_are_handed_on_in_time_order_once_nothing_earlier_can_come() -> None:
+    order = Order(max_lateness_ms=120)
+    assert [order.put(knock(t)) for t in (300_000, 260_000, 290_000)] == [0, 0, 0]
+    assert list(order.ready()) == []
+    order.put(knock(420_000))
+    assert [r.t for r in order.ready()] == [260_000, 290_000]
+    assert [r.t for r in order.rest()] == [300_000, 420_000]
+
+
+def test_a_reading_just_within_the_watermark_counts_and_one_beyond_is_late() -> None:
+    order = Order(max_lateness_ms=120)
+    order.put(knock(500_000))
+    assert order.put(knock(380_000)) == 0
+    assert order.put(knock(379_999)) == 1
+
+
+def test_the_time_of_arrival_moves_the_watermark_where_it_is_recorded() -> None:
+    order = Order(max_lateness_ms=120)
+    order.put(knock(100_000, arrived=400_000))
+    assert order.watermark == 280_000
+    assert order.put(knock(279_000, arrived=401_000)) == 2000
+
+
+def test_a_reading_that_claims_to_be_seen_long_after_it_arrived_is_set_aside() -> None:
+    order = Order(max_lateness_ms=120)
+    assert order.put(knock(90_000_000, arrived=1_000_000)) == 89_000_000
+    assert order.put(knock(1_000_500, arrived=1_001_000)) == 0
+
+
+@given(st.permutations([1, 2, 3, 4]))
+@settings(derandomize=True)
+def test_readings_of_one_time_come_in_an_order_that_arrival_does_not_change(places: list[int]) -> None:
+    order = Order(max_lateness_ms=0)
+    for place in places:
+        order.put(WallImpact(t=5, dev=f"w{place}", wall="left", pos_mm=1.0, peak=1.0))
+    assert [r.dev for r in order.rest()] == ["w1", "w2", "w3", "w4"]
+
+
+def test_a_late_reading_is_told_and_never_changes_what_was_told() -> None:
+    readings = throw(SECOND_US, (3, 3))
+    late = DieRest(t=rest_of(readings), dev="cam", die=1, x=1.0, y=1.0, up=6, confidence=1.0, on="felt")
+    played = play(readings, says(rest_of(readings) + 2 * SECOND_US, "settled"), late)
+    assert [e.behind_us for e in played.effects if isinstance(e, Late)] == [2 * SECOND_US - 120 * MS]
+    assert played.session.late == 1
+    assert [c.dice for c in played.data(RollCalled)] == [(3, 3)]
+
+
+@given(st.lists(st.integers(0, 119), min_size=len(EVENING), max_size=len(EVENING)))
+@settings(derandomize=True, max_examples=25, deadline=None)
+def test_arrivals_in_any_order_within_the_watermark_change_no_outcome(delays_ms: list[int]) -> None:
+    arrivals: list[AnyReading] = [
+        reading
+        for _, reading in sorted(
+            zip(delays_ms, EVENING, strict=True), key=lambda late: late[1].t + late[0] * MS
+        )
+    ]
+    assert Played().feed(arrivals).finish().outcomes == play(EVENING).outcomes

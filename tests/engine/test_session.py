@@ -1,0 +1,192 @@
+"""A session as a whole: the table's mode, devices, test mode, cut-off recordings, state, absurd readings."""
+
+import random
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from controller.engine.session import Session, SetupError
+from controller.engine.setup import First, Setup, State
+from controller.model.outcomes import Bets, Happening, RollCalled, RollReview
+from controller.model.readings import AnyReading, DeviceDown, DeviceUp, DieAt, Switch
+from controller.settings.rulesets import load_ruleset
+from tests.engine.play import Played, play
+from tests.scenes import SECOND_US, in_order, rest_of, says, throw
+
+MS = 1000
+THROW = throw(SECOND_US, (3, 3))
+REST = rest_of(THROW)
+
+
+def test_a_throw_at_a_locked_table_does_not_count_and_is_said_once() -> None:
+    played = play(
+        says(0, "lock", "supervisor", reason="camera moved"),
+        THROW,
+        says(9 * SECOND_US, "unlock"),
+        throw(10 * SECOND_US),
+    )
+    assert played.told("table", "roll", "input") == [
+        "table.locked",
+        "input.refused",
+        "table.unlocked",
+        "roll.called",
+    ]
+    assert played.refusals() == ["table_locked"]
+    assert played.data(Happening)[0].cause == "camera moved"
+    assert played.data(RollCalled)[0].roll == 1
+
+
+def test_a_closed_table_takes_no_game_input_and_no_throw() -> None:
+    played = play(
+        says(0, "close_table"), says(1, "new_shooter", seat=1), THROW, says(9 * SECOND_US, "open_table")
+    )
+    assert played.told("table") == ["table.closed", "table.opened"]
+    assert played.refusals() == ["table_closed", "table_closed"]
+
+
+def test_a_table_does_not_close_over_an_open_throw() -> None:
+    played = play(in_order([*THROW, says(SECOND_US + 500 * MS, "close_table")]))
+    assert played.refusals() == ["attempt_open"]
+    assert played.told("roll") == ["roll.called"]
+
+
+def test_a_lock_in_flight_lets_the_throw_be_decided_and_stops_the_next() -> None:
+    played = play(in_order([*THROW, says(SECOND_US + 500 * MS, "lock")]), throw(9 * SECOND_US))
+    assert played.told("roll", "table") == ["table.locked", "roll.called"]
+
+
+@pytest.mark.parametrize("name", ["door", "tamper"])
+def test_an_opened_door_or_tamper_switch_locks_the_table(name: str) -> None:
+    opened = Switch(t=1, dev="cabinet", name=name, open=True)
+    played = play(opened, Switch(t=2, dev="cabinet", name=name, open=False))
+    assert played.told() == ["table.locked"]
+    assert played.data(Happening)[0].cause == f"{name}_open"
+
+
+def test_devices_are_told_once_when_they_go_and_once_when_they_come_back() -> None:
+    gone = DeviceDown(t=1, dev="wall-left", reason="unplugged")
+    played = play(gone, msgspec.structs.replace(gone, t=2), DeviceUp(t=3, dev="wall-left"))
+    assert played.told() == ["device.down", "device.up"]
+    assert (played.data(Happening)[0].what, played.data(Happening)[0].says) == ("wall-left", "unplugged")
+
+
+def test_a_camera_lost_in_flight_is_a_review_and_never_a_void() -> None:
+    seen = [r for r in THROW if r.t < SECOND_US + 400 * MS]
+    played = play(seen, DeviceDown(t=SECOND_US + 400 * MS, dev="cam", reason="unplugged"))
+    assert played.told("roll") == ["roll.review"]
+    review = next(o for o in played.outcomes if o.type == "roll.review")
+    assert review.t == 9 * SECOND_US, "decided when the dice had 8 s to settle"
+    assert {r.code for r in played.data(RollReview)[0].reasons} == {"missing_reading"}
+
+
+def test_test_mode_leaves_no_trace_in_state_ids_and_outcomes() -> None:
+    tested = [
+        says(10 * SECOND_US, "test_mode", "technician", on=True),
+        *throw(11 * SECOND_US, (6, 6)),
+        says(20 * SECOND_US, "no_roll"),
+        DeviceDown(t=21 * SECOND_US, dev="cam", reason="unplugged"),
+        DeviceUp(t=22 * SECOND_US, dev="cam"),
+        says(29 * SECOND_US, "test_mode", "technician", on=False),
+    ]
+    before, after = throw(SECOND_US, (3, 3)), throw(30 * SECOND_US, (2, 4))
+    up = DeviceUp(t=0, dev="cam")
+    assert play(up, before, tested, after).outcomes == play(up, before, after).outcomes
+
+
+def test_a_device_that_is_still_gone_after_test_mode_is_told_then() -> None:
+    played = play(
+        says(1, "test_mode", on=True),
+        DeviceDown(t=2, dev="cam", reason="unplugged"),
+        says(3, "test_mode", on=False),
+    )
+    assert [(o.type, o.t) for o in played.outcomes] == [("device.down", 3)]
+
+
+def test_a_whole_recording_runs_on_until_no_timer_is_pending() -> None:
+    assert play(THROW).told("roll") == ["roll.called"]
+    released_only = [r for r in THROW if r.t == SECOND_US]
+    assert play(released_only).told("roll") == ["roll.review"]
+
+
+@pytest.mark.parametrize("after_ms", [50, 400, 900])
+def test_a_cut_off_recording_puts_the_throw_in_flight_under_review(after_ms: int) -> None:
+    cut_at = SECOND_US + after_ms * MS
+    played = Played().feed([r for r in THROW if r.t <= cut_at]).finish(cut=True)
+    review = next(o for o in played.outcomes if o.type == "roll.review")
+    assert [(r.code, r.rule) for r in played.data(RollReview)[0].reasons] == [("power_lost", "C34-INV-2vi")]
+    assert review.t == max(r.t for r in THROW if r.t <= cut_at)
+
+
+def test_a_call_that_was_still_held_when_the_recording_ends_was_never_told() -> None:
+    assert Played().feed(THROW).finish(cut=True).told("roll") == ["roll.review"]
+
+
+def test_what_a_cut_off_recording_told_is_what_the_whole_one_told_first() -> None:
+    evening = [*THROW, *throw(9 * SECOND_US, (2, 4), short_mm=(0, 300)), *throw(17 * SECOND_US, (2, 4))]
+    whole = play(evening).outcomes
+    chance = random.Random(5)
+    for _ in range(40):
+        cut = chance.randrange(len(evening))
+        told = Played().feed(evening[:cut]).finish(cut=True).outcomes
+        ended = [o for o in told if [r.code for r in getattr(o.data, "reasons", ())] == ["power_lost"]]
+        kept = told[: len(told) - len(ended)]
+        assert kept == whole[: len(kept)]
+        assert len(ended) <= 1
+
+
+def test_a_session_goes_on_from_a_recorded_state_and_its_numbers() -> None:
+    first = Played().feed(says(0, "new_shooter", seat="4"), THROW)
+    first.feed(says(REST + SECOND_US, "dice_collected"), says(REST + 3 * SECOND_US, "settled"))
+    state, numbers = first.session.state(), first.session.first()
+    assert (state.point, state.shooter, numbers.roll, numbers.round) == (6, "4", 2, 2)
+    again = Played(state=state, first=numbers).feed(throw(20 * SECOND_US, (2, 4))).finish()
+    called = again.data(RollCalled)[0]
+    assert (called.roll, called.point, called.call, called.shooter) == (2, 6, "point_made", "4")
+    assert again.data(Bets)[0].round == 2
+    assert again.outcomes[0].seq == numbers.seq
+
+
+def test_a_table_without_its_measures_cannot_play() -> None:
+    with pytest.raises(SetupError, match="dice_table"):
+        Session(Setup(table="t", ruleset=load_ruleset("craps-12-034"), first=First()))
+
+
+def test_dice_that_fly_without_a_release_are_never_overlooked() -> None:
+    tracks = [r for r in THROW if r.t > SECOND_US]
+    assert play(tracks).told("roll") == ["roll.review"]
+
+
+def test_dice_moved_with_the_stick_are_no_throw() -> None:
+    pushed = [
+        DieAt(t=9 * SECOND_US + 11_111 * i, dev="cam", die=1, x=1000 + 5.0 * i, y=500.0) for i in range(100)
+    ]
+    collected = says(REST + SECOND_US, "dice_collected")
+    assert play(THROW, collected, pushed).told("roll") == ["roll.called"]
+
+
+INPUTS = [
+    "no_roll", "set_dice", "dice_collected", "new_shooter", "pass_dice", "run_out", "accept", "void",
+    "settled", "lock", "unlock", "open_table", "close_table", "test_mode", "inspected", "paid", "",
+]  # fmt: skip
+ABSURD = st.builds(
+    lambda t, name, by, dice, seat, on: says(t, name, by, dice=dice, seat=seat, on=on),
+    st.integers(0, 30 * SECOND_US),
+    st.sampled_from(INPUTS),
+    st.sampled_from(["boxperson", "player", ""]),
+    st.none() | st.lists(st.integers(-1, 7), max_size=3).map(tuple),
+    st.none() | st.integers(0, 9),
+    st.none() | st.booleans(),
+)
+PIECES = st.sampled_from([*THROW, *throw(9 * SECOND_US, (1, 1), short_mm=(0, 100)), *throw(17 * SECOND_US)])
+
+
+@given(st.lists(ABSURD | PIECES, max_size=60), st.booleans(), st.sampled_from(["automatic", "confirm"]))
+@settings(derandomize=True, max_examples=60, deadline=None)
+def test_no_sequence_of_readings_and_inputs_raises_or_leaves_a_gap(
+    readings: list[AnyReading], cut: bool, calls: str
+) -> None:
+    state = State(calls="confirm" if calls == "confirm" else "automatic")
+    played = Played(state=state).feed(readings).finish(cut=cut)
+    assert [o.seq for o in played.outcomes] == list(range(1, len(played.outcomes) + 1))
