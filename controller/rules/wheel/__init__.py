@@ -1,0 +1,23 @@
+"""The spin judge: whether a spin of the ball counts, what number it made, and when No More Bets is due.
+
+`SpinWatch` follows a spin while it runs, `judge_spin` rules on it, `Learned` is what a table learns of its
+wheel. All of it is a function of the readings: no clock, no I/O.
+"""
+
+from controller.rules.wheel.judge import judge_and_learn, judge_spin
+from controller.rules.wheel.learned import Learned
+from controller.rules.wheel.pockets import PocketRead
+from controller.rules.wheel.rotor import INDEX_PASSES_KEPT
+from controller.rules.wheel.trace import DROP_SENSOR_DELAY_US, Sources
+from controller.rules.wheel.watch import SpinWatch
+
+__all__ = [
+    "DROP_SENSOR_DELAY_US",
+    "INDEX_PASSES_KEPT",
+    "Learned",
+    "PocketRead",
+    "Sources",
+    "SpinWatch",
+    "judge_and_learn",
+    "judge_spin",
+]

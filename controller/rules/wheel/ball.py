@@ -1,0 +1,275 @@
+"""The ball's run around the track: which pulses are its own, which way it ran, and how far.
+
+One smooth curve goes through all of them. It is fitted backwards from the end of the run, where the ball has
+the wheel's drop speed, so each pulse belongs to one lap or to none, and a pulse that was missed, doubled or
+made by something else changes nothing.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import atan2, cos, pi, sin
+from typing import TypeVar
+
+from controller.model.geometry import Wheel
+from controller.model.readings import BallBeam, Turning
+from controller.rules.wheel.curve import Curve, Expected, improve
+from controller.rules.wheel.laps import DOUBLED_US, Lap
+from controller.rules.wheel.learned import Learned
+
+_T = TypeVar("_T")
+
+_JITTER_S = 0.001
+_LAP_ERROR = 0.003
+_LIKELY_FRICTION, _LIKELY_DRAG = 0.045, 0.022
+_FRICTION_SPREAD, _DRAG_SPREAD = 0.02, 0.015
+_UNKNOWN_END_SPREAD = 0.25
+_FITTED_PULSES = 45
+_FITTED_LAPS = 24
+_WIDE_GATE_TURNS = 0.12
+_GATE_S, _GATE_TURNS = 0.025, 0.006
+_LEAST_COHERENCE = 0.5
+_LEAST_PULSES = 3
+_MOST_STRANGERS = 0.25
+_MOST_MISSED = 0.45
+_MOST_SCATTER_S = 0.010
+_CLEARLY_WORSE = 3.0
+_CLEARLY_OFF_S = 0.004
+_FIT_ERROR_TURNS = 0.03
+
+
+@dataclass(frozen=True, slots=True)
+class BallRun:
+    """A ball that was followed.
+
+    `direction` is None where the beams that heard it stand so that both directions fit. `turns` are those
+    from the first pulse of `followed` to leaving the track at `end_us` (its last pulse where no drop was
+    seen); `turns_from` and `turns_to` the interval that the ball's unseen start and the fit's error leave.
+    `strangers` are pulses that were not the ball's, `missed` passes of working beams that made none.
+    """
+
+    direction: Turning | None
+    curve: Curve
+    end_us: int
+    followed: tuple[BallBeam, ...]
+    turns: float
+    turns_from: float
+    turns_to: float
+    strangers: int
+    missed: int
+    scatter_s: float
+
+
+def follow_ball(
+    pulses: Sequence[BallBeam], laps: Sequence[Lap], wheel: Wheel, learned: Learned, left_us: int | None
+) -> BallRun | None:
+    """Fit the run that explains the pulses; None where no smoothly slowing ball does.
+
+    `left_us` is when the drop sensor says that the ball left the track, None while it has not.
+    """
+    cuts = _undoubled(pulses, left_us)
+    if len(cuts) < _LEAST_PULSES:
+        return None
+    end_us = cuts[-1].t if left_us is None else left_us
+    expected = _expected(wheel, learned, laps, end_us, seen_drop=left_us is not None)
+    start = _fit_laps(laps, expected, end_us)
+    runs = [
+        run
+        for direction in ("ccw", "cw")
+        if (run := _Fit(cuts, wheel, expected, end_us, direction).run(start)) is not None
+    ]
+    if len(runs) == 2:
+        return _clearer(*runs)
+    return runs[0] if runs else None
+
+
+def _undoubled(pulses: Sequence[BallBeam], left_us: int | None) -> list[BallBeam]:
+    last: dict[int, int] = {}
+    cuts: list[BallBeam] = []
+    for pulse in pulses:
+        if left_us is not None and pulse.t > left_us + DOUBLED_US:
+            break
+        if pulse.t - last.get(pulse.beam, -DOUBLED_US) >= DOUBLED_US:
+            cuts.append(pulse)
+            last[pulse.beam] = pulse.t
+    return cuts
+
+
+def _expected(
+    wheel: Wheel, learned: Learned, laps: Sequence[Lap], end_us: int, *, seen_drop: bool
+) -> Expected:
+    speed, spread = learned.drop_speed(wheel.drop_rev_per_s)
+    if not seen_drop and laps:
+        last = laps[-1]
+        rate = learned.deceleration() if last.deceleration is None else last.deceleration
+        speed = 1e6 / last.length_us - rate * (end_us - last.end_us + last.length_us / 2) / 1e6
+        spread = _UNKNOWN_END_SPREAD * max(speed, wheel.drop_rev_per_s)
+    friction = learned.deceleration() - _LIKELY_DRAG * wheel.drop_rev_per_s**2
+    return Expected(
+        Curve(max(speed, 0.1), friction if friction > 0.01 else _LIKELY_FRICTION, _LIKELY_DRAG),
+        Curve(spread, _FRICTION_SPREAD, _DRAG_SPREAD),
+    )
+
+
+def _fit_laps(laps: Sequence[Lap], expected: Expected, end_us: int) -> Curve:
+    chosen = _spaced([lap for lap in laps if lap.end_us <= end_us], _FITTED_LAPS)
+    seconds = [(end_us - lap.end_us + lap.length_us / 2) / 1e6 for lap in chosen]
+    speeds = [1e6 / lap.length_us for lap in chosen]
+
+    def residuals(curve: Curve) -> list[float]:
+        fitted = curve.speeds_before(seconds)
+        return [(f / v - 1.0) / _LAP_ERROR for f, v in zip(fitted, speeds, strict=True)]
+
+    return improve(expected.curve, expected, residuals, 4)
+
+
+class _Fit:
+    """One direction's try at the pulses."""
+
+    def __init__(
+        self, cuts: Sequence[BallBeam], wheel: Wheel, expected: Expected, end_us: int, direction: Turning
+    ) -> None:
+        sense = 1.0 if direction == "ccw" else -1.0
+        angles = [sense * deg / 360.0 for deg in wheel.beams_deg]
+        self._beams = angles
+        self._cuts = [cut for cut in cuts if cut.beam < len(angles)]
+        self._places = [angles[cut.beam] for cut in self._cuts]
+        self._seconds = [(end_us - cut.t) / 1e6 for cut in self._cuts]
+        self._expected = expected
+        self._end_us = end_us
+        self._direction = direction
+        self._end_place = 0.0
+
+    def run(self, curve: Curve) -> BallRun | None:
+        if not self._lock_on(curve):
+            return None
+        for gate in (_WIDE_GATE_TURNS, _WIDE_GATE_TURNS, None):
+            mine = self._own(curve, gate)
+            if len(mine) < _LEAST_PULSES:
+                return None
+            curve = self._refit(curve, _spaced(mine, _FITTED_PULSES))
+        return self._judged(curve, self._own(curve, None))
+
+    def _lock_on(self, curve: Curve) -> bool:
+        phases = [
+            2 * pi * (place + turns)
+            for place, turns in zip(self._places, curve.turns_before(self._seconds), strict=True)
+        ]
+        east, north = sum(map(cos, phases)), sum(map(sin, phases))
+        self._end_place = atan2(north, east) / (2 * pi)
+        return bool(phases) and (east * east + north * north) ** 0.5 >= _LEAST_COHERENCE * len(phases)
+
+    def _own(self, curve: Curve, gate: float | None) -> list[tuple[int, float, float]]:
+        """Give the ball's own pulses: index, turns before the end by its beam, speed."""
+        turns = curve.turns_before(self._seconds)
+        speeds = curve.speeds_before(self._seconds)
+        mine = []
+        for i, (place, ran, speed) in enumerate(zip(self._places, turns, speeds, strict=True)):
+            off = place + ran - self._end_place
+            off -= round(off)
+            if abs(off) <= (_GATE_S * speed + _GATE_TURNS if gate is None else gate):
+                mine.append((i, ran - off, speed))
+        return mine
+
+    def _refit(self, curve: Curve, mine: Sequence[tuple[int, float, float]]) -> Curve:
+        seconds = [self._seconds[i] for i, _, _ in mine]
+        wanted = [turns for _, turns, _ in mine]
+        weights = [1.0 / (_JITTER_S * speed + 1e-4) for _, _, speed in mine]
+        whole = sum(w * w for w in weights)
+        shift = 0.0
+
+        def residuals(tried: Curve) -> list[float]:
+            nonlocal shift
+            offs = [ran - turns for ran, turns in zip(tried.turns_before(seconds), wanted, strict=True)]
+            shift = sum(w * w * off for w, off in zip(weights, offs, strict=True)) / whole
+            return [w * (off - shift) for w, off in zip(weights, offs, strict=True)]
+
+        fitted = improve(curve, self._expected, residuals, 2)
+        residuals(fitted)
+        self._end_place += shift
+        return fitted
+
+    def _judged(self, curve: Curve, mine: Sequence[tuple[int, float, float]]) -> BallRun | None:
+        if len(mine) < _LEAST_PULSES:
+            return None
+        fitted = curve.turns_before([self._seconds[i] for i, _, _ in mine])
+        offs = [(ran - turns) / speed for ran, (_, turns, speed) in zip(fitted, mine, strict=True)]
+        scatter = (sum(off * off for off in offs) / len(offs)) ** 0.5
+        followed = tuple(self._cuts[i] for i, _, _ in mine)
+        strangers = len(self._cuts) - len(mine)
+        passes = self._passes(mine)
+        heard = [beam for beam, (_, own) in enumerate(passes) if own]
+        missed = sum(passes[beam][0] - passes[beam][1] for beam in heard)
+        if (
+            strangers > _MOST_STRANGERS * len(self._cuts)
+            or missed > _MOST_MISSED * (missed + len(mine))
+            or scatter > _MOST_SCATTER_S
+        ):
+            return None
+        first_turns = mine[0][1]
+        gaps = self._gaps_back(mine)
+        certain = mine[1][1] if first_turns - mine[1][1] > gaps[1] + _FIT_ERROR_TURNS else first_turns
+        return BallRun(
+            direction=self._direction,
+            curve=curve,
+            end_us=self._end_us,
+            followed=followed,
+            turns=first_turns,
+            turns_from=certain - _FIT_ERROR_TURNS,
+            turns_to=first_turns + gaps[1] + _FIT_ERROR_TURNS,
+            strangers=strangers,
+            missed=missed,
+            scatter_s=scatter,
+        )
+
+    def _passes(self, mine: Sequence[tuple[int, float, float]]) -> list[tuple[int, int]]:
+        """Give for each beam how often the ball passed it in the followed run, and how often it was heard."""
+        first, last = mine[0][1] + 0.01, mine[-1][1] - 0.01
+        heard = [0] * len(self._beams)
+        for i, _, _ in mine:
+            heard[self._cuts[i].beam] += 1
+        passed = [
+            int((first - self._before_end(beam)) // 1) - int((last - self._before_end(beam)) // 1)
+            for beam in range(len(self._beams))
+        ]
+        return list(zip(passed, heard, strict=True))
+
+    def _before_end(self, beam: int) -> float:
+        return (self._end_place - self._beams[beam]) % 1.0
+
+    def _gaps_back(self, mine: Sequence[tuple[int, float, float]]) -> list[float]:
+        """Give how far back from the first pulse the ball passed one working beam, and one more.
+
+        It may have been launched before the nearer one only if that missed it; two in a row do not both miss.
+        A beam works when it was heard in one of the first two laps.
+        """
+        first_turns = mine[0][1]
+        working = {self._cuts[i].beam for i, turns, _ in mine if first_turns - turns < 2.0}
+        here = self._beams[self._cuts[mine[0][0]].beam]
+        gaps = sorted(((here - self._beams[beam] - 1e-6) % 1.0) + 1e-6 for beam in working)
+        return [gaps[0], gaps[1] if len(gaps) > 1 else gaps[0] + 1.0]
+
+
+def _clearer(one: BallRun, other: BallRun) -> BallRun:
+    """Both directions fit: take the clearly better one, or leave the direction open."""
+    better, worse = sorted((one, other), key=lambda run: (-len(run.followed), run.scatter_s))
+    if worse.scatter_s > max(_CLEARLY_WORSE * better.scatter_s, _CLEARLY_OFF_S):
+        return better
+    return BallRun(
+        direction=None,
+        curve=better.curve,
+        end_us=better.end_us,
+        followed=better.followed,
+        turns=better.turns,
+        turns_from=min(one.turns_from, other.turns_from),
+        turns_to=max(one.turns_to, other.turns_to),
+        strangers=better.strangers,
+        missed=better.missed,
+        scatter_s=better.scatter_s,
+    )
+
+
+def _spaced(items: Sequence[_T], most: int) -> list[_T]:
+    """Pick at most so many, evenly spread."""
+    if len(items) <= most:
+        return list(items)
+    return [items[i * (len(items) - 1) // (most - 1)] for i in range(most)]

@@ -1,0 +1,285 @@
+"""The causes of a No Spin and of a review: one rule, one function, one id."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+from controller.model.geometry import Wheel
+from controller.model.readings import ForeignObject
+from controller.model.rulesets import SpinRules
+from controller.model.verdicts import Notice, Reason
+from controller.rules.wheel.ball import BallRun
+from controller.rules.wheel.learned import Learned
+from controller.rules.wheel.trace import SpinTrace
+
+RULES = {
+    "same_direction": "R-SPIN-1",
+    "too_few_revolutions": "R-SPIN-2",
+    "foreign_object": "R-IRR-3",
+    "ball_out": "!R-8",
+    "rotor_reversed": "!R-8",
+    "missing_reading": "R-SPIN-4",
+    "conflict": "R-SPIN-4",
+    "revolutions_unclear": "R-SPIN-2",
+}
+"""The rule behind each cause where the rule set names none."""
+_OUTSIDE_THE_WHEEL = frozenset({"felt", "layout", "table"})
+_DROP_SPEED_TOLERANCE = 0.25
+
+
+@dataclass(frozen=True)
+class Case:
+    """One spin before its judge: what was seen, and what the ball's pulses prove."""
+
+    trace: SpinTrace
+    ball: BallRun | None
+    wheel: Wheel
+    rules: SpinRules
+    learned: Learned
+    decided_at_us: int
+
+    def rule(self, code: str) -> str:
+        """Give the id of the rule behind a cause."""
+        return self.rules.causes.get(code, RULES[code])
+
+    def reason(self, code: str, seen: str) -> Reason:
+        """Make a reason of what was seen."""
+        return Reason(code=code, rule=self.rule(code), seen=seen)
+
+    def turns_seen(self) -> str:
+        """Say how far the ball ran, as in "3.6 turns of 4 (3.5 to 3.7)"."""
+        assert self.ball is not None
+        ball = self.ball
+        return (
+            f"{ball.turns:.1f} turns of {self.rules.min_revolutions:g}"
+            f" ({ball.turns_from:.1f} to {ball.turns_to:.1f})"
+        )
+
+    @cached_property
+    def rested_us(self) -> int | None:
+        """Since when the ball has lain in its pocket at the latest; None while that is not certain."""
+        pockets = self.trace.pockets
+        return pockets.agreeing[0].reading.t if pockets.stands is not None else None
+
+    @cached_property
+    def drop_fits(self) -> bool:
+        """Tell whether the ball had about the wheel's drop speed when the drop was sensed."""
+        if self.ball is None or self.trace.drop is None:
+            return False
+        expected, _ = self.learned.drop_speed(self.wheel.drop_rev_per_s)
+        return abs(self.ball.curve.speed / expected - 1.0) <= _DROP_SPEED_TOLERANCE
+
+    @cached_property
+    def index_silent(self) -> bool:
+        """Tell whether index passes are missing now: more than two that were due did not come."""
+        return self.trace.rotor.turns_at(self.decided_at_us) is None
+
+    @cached_property
+    def silent_turns_passed(self) -> bool:
+        """Tell whether the turns without a pocket read after a sensed drop are over."""
+        drop = self.trace.drop
+        if drop is None or self.index_silent:
+            return False
+        over_us = self.trace.rotor.after_turns_us(drop.t, self.rules.turns_without_read)
+        return not self.trace.pockets.reads and self.decided_at_us >= over_us
+
+
+def same_direction(case: Case) -> Reason | None:
+    """R-SPIN-1, R-IRR-1: the ball must run against the rotor."""
+    ball, rotor = case.ball, case.trace.rotor_direction
+    if ball is None or rotor is None or ball.direction != rotor:
+        return None
+    return case.reason("same_direction", f"the ball and the rotor both ran {rotor}")
+
+
+def too_few_revolutions(case: Case) -> Reason | None:
+    """R-SPIN-2, R-IRR-2: certainly fewer turns in the track than the rules ask for."""
+    ball = case.ball
+    if ball is None or not case.drop_fits or case.trace.down or ball.turns_to >= case.rules.min_revolutions:
+        return None
+    return case.reason("too_few_revolutions", case.turns_seen())
+
+
+def foreign_object(case: Case) -> Reason | None:
+    """R-IRR-3: something else in the wheel before the ball rested."""
+    for reading in case.trace.foreign:
+        if _in_wheel(reading) and (case.rested_us is None or reading.t < case.rested_us):
+            return case.reason("foreign_object", f"a foreign object in the wheel ({reading.where})")
+    return None
+
+
+def ball_out(case: Case) -> Reason | None:
+    """!R-8: the ball was seen outside the wheel, or is in none of its pockets."""
+    for reading in case.trace.out:
+        if case.rested_us is None or reading.t < case.rested_us:
+            return case.reason("ball_out", "the ball was seen outside the wheel")
+    if not case.silent_turns_passed or case.trace.down or not case.learned.pocket_reader_works:
+        return None
+    turns = case.rules.turns_without_read
+    return case.reason(
+        "ball_out", f"the ball left the track and {turns} rotor turns passed without a pocket read"
+    )
+
+
+def rotor_reversed(case: Case) -> Reason | None:
+    """!R-8: the rotor turned the other way, or stopped, before the number was read."""
+    trace = case.trace
+    if trace.reversed_by is not None and (
+        case.rested_us is None or trace.reversed_by.t <= case.decided_at_us
+    ):
+        return case.reason(
+            "rotor_reversed", f"the rotor turned over to {trace.reversed_by.direction} within the spin"
+        )
+    if (
+        trace.pockets.stands is None
+        and trace.marks
+        and trace.rotor.stopped_by(case.decided_at_us)
+        and not trace.down
+    ):
+        return case.reason("rotor_reversed", "the rotor came to a stop before a number was read")
+    return None
+
+
+def device_lost(case: Case) -> Reason | None:
+    """A device that was down in the spin may have missed what mattered."""
+    down = sorted(case.trace.down)
+    if not down:
+        return None
+    return case.reason("missing_reading", f"{', '.join(down)} went down or was down in the spin")
+
+
+def rotor_unknown(case: Case) -> Reason | None:
+    """R-SPIN-1 needs the rotor's direction."""
+    if case.trace.rotor_direction is not None:
+        return None
+    return case.reason("missing_reading", "no index pass in the spin told which way the rotor turned")
+
+
+def ball_direction_unknown(case: Case) -> Reason | None:
+    """R-SPIN-1 needs the ball's direction."""
+    ball = case.ball
+    if ball is None or ball.direction is not None:
+        return None
+    beams = ", ".join(map(str, sorted({pulse.beam for pulse in ball.followed})))
+    return case.reason("missing_reading", f"beams {beams} alone can't tell which way the ball ran")
+
+
+def revolutions_unclear(case: Case) -> Reason | None:
+    """R-SPIN-2 needs a run that is certainly long enough."""
+    ball, least = case.ball, case.rules.min_revolutions
+    if ball is None:
+        pulses = len(case.trace.pulses)
+        return case.reason("revolutions_unclear", f"{pulses} beam pulses make no run of a slowing ball")
+    if ball.turns_from >= least or too_few_revolutions(case) is not None:
+        return None
+    return case.reason("revolutions_unclear", case.turns_seen())
+
+
+def drop_contradicts(case: Case) -> Reason | None:
+    """The drop sensor and the ball's speed must agree."""
+    if case.ball is None or case.trace.drop is None or case.drop_fits:
+        return None
+    return case.reason(
+        "conflict", f"the drop sensor fired at a ball speed of {case.ball.curve.speed:.2f} rev/s"
+    )
+
+
+def pocket_missing(case: Case) -> Reason | None:
+    """R-SPIN-4 needs agreeing reads on as many different rotor turns."""
+    pockets, needed = case.trace.pockets, case.rules.pocket_reads
+    if pockets.stands is not None:
+        return None
+    placed = [read for read in pockets.reads if read.number is not None]
+    numbers = list(dict.fromkeys(read.number for read in placed))
+    if len(placed) >= needed:
+        return case.reason(
+            "conflict",
+            f"{len(placed)} pocket reads never agreed {needed} turns running: {', '.join(map(str, numbers))}",
+        )
+    if len(placed) < len(pockets.reads):
+        return case.reason(
+            "missing_reading",
+            f"{len(pockets.reads) - len(placed)} pocket reads without an index pass to place them",
+        )
+    return case.reason("missing_reading", f"{len(placed)} of {needed} pocket reads")
+
+
+def pocket_contradicted(case: Case) -> Reason | None:
+    """A read of another pocket after the number stood."""
+    stands, against = case.trace.pockets.stands, case.trace.pockets.against
+    if stands is None or against is None:
+        return None
+    return case.reason("conflict", f"the ball was read in {stands.number} and then in {against.number}")
+
+
+def second_ball(case: Case) -> Reason | None:
+    """A pocket can't hold the ball while it still runs in the track."""
+    read = case.trace.reads_while_running.stands
+    if read is None:
+        return None
+    return case.reason(
+        "conflict", f"pocket {read.number} was read as holding a ball while the ball still ran"
+    )
+
+
+def out_after_rest(case: Case) -> Reason | None:
+    """A ball that rests in a pocket is not outside the wheel."""
+    if case.rested_us is None or not any(reading.t >= case.rested_us for reading in case.trace.out):
+        return None
+    return case.reason("conflict", "a ball was seen outside the wheel after the ball had rested in a pocket")
+
+
+def index_contradicts(case: Case) -> Reason | None:
+    """The last index pass told another direction than those before it."""
+    odd = case.trace.odd_mark
+    if odd is None or case.trace.rotor_direction is None:
+        return None
+    return case.reason("conflict", f"the last index pass said {odd.direction}, those before it the opposite")
+
+
+OF_NO_SPIN: tuple[Callable[[Case], Reason | None], ...] = (
+    same_direction,
+    too_few_revolutions,
+    foreign_object,
+    ball_out,
+    rotor_reversed,
+)
+OF_REVIEW: tuple[Callable[[Case], Reason | None], ...] = (
+    device_lost,
+    rotor_unknown,
+    ball_direction_unknown,
+    revolutions_unclear,
+    drop_contradicts,
+    pocket_missing,
+    pocket_contradicted,
+    second_ball,
+    out_after_rest,
+    index_contradicts,
+)
+
+
+def notices(case: Case) -> list[Notice]:
+    """Give what is worth saying and changes nothing."""
+    said: list[Notice] = []
+    ball, trace = case.ball, case.trace
+    if ball is not None and len(ball.followed) >= 2 * len(case.wheel.beams_deg):
+        heard = {pulse.beam for pulse in trace.pulses}
+        silent = [str(beam) for beam in range(len(case.wheel.beams_deg)) if beam not in heard]
+        if silent:
+            said.append(Notice(code="beam_silent", seen=f"track beam {', '.join(silent)} was not cut once"))
+    if trace.drop is None and trace.pockets.stands is not None:
+        said.append(Notice(code="drop_silent", seen="the drop sensor did not fire"))
+    for reading in trace.foreign:
+        if not _in_wheel(reading):
+            said.append(
+                Notice(code="foreign_object", seen=f"something on the {reading.where}, outside the wheel")
+            )
+        elif case.rested_us is not None and reading.t >= case.rested_us:
+            said.append(
+                Notice(code="foreign_object", seen="something in the wheel after the ball had rested")
+            )
+    return said
+
+
+def _in_wheel(reading: ForeignObject) -> bool:
+    return reading.where not in _OUTSIDE_THE_WHEEL

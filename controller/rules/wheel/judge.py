@@ -1,0 +1,119 @@
+"""Whether a spin counts: every rule is asked, and every cause that holds is listed with what was seen.
+
+A certain cause of a No Spin outranks a cause of review; a cause that rests on something *not* seen is certain
+only where everything that should have seen it was there.
+"""
+
+from collections.abc import Sequence
+
+from controller.model.geometry import Wheel
+from controller.model.readings import Reading, kind_of
+from controller.model.rulesets import SpinRules
+from controller.model.verdicts import Reason, Ruling, SpinVerdict
+from controller.rules.wheel import causes
+from controller.rules.wheel.ball import follow_ball
+from controller.rules.wheel.causes import Case
+from controller.rules.wheel.learned import Learned
+from controller.rules.wheel.trace import WHEEL_KINDS, Sources, SpinTrace
+
+_LEARN_FROM_PULSES = 6
+
+
+def judge_spin(
+    readings: Sequence[Reading],
+    wheel: Wheel,
+    rules: SpinRules,
+    *,
+    decided_at_us: int,
+    learned: Learned,
+    called: Reason | None = None,
+    sources: Sources | None = None,
+) -> SpinVerdict:
+    """Rule on one spin by its readings up to `decided_at_us`.
+
+    `readings` come in time order: the devices' `device_down` that still stand and the last
+    `INDEX_PASSES_KEPT` index passes from before the spin, then everything from its first `ball_beam` on.
+    `called` is a person's No Spin, listed with what was certain by then. `sources` tells which reading kinds
+    each device sends; a device that it does not name is taken to matter. Readings of other kinds, later than
+    the decision, or absurd are no error: they prove nothing.
+    """
+    return judge_and_learn(
+        readings, wheel, rules, decided_at_us=decided_at_us, learned=learned, called=called, sources=sources
+    )[0]
+
+
+def judge_and_learn(
+    readings: Sequence[Reading],
+    wheel: Wheel,
+    rules: SpinRules,
+    *,
+    decided_at_us: int,
+    learned: Learned,
+    called: Reason | None = None,
+    sources: Sources | None = None,
+) -> tuple[SpinVerdict, Learned]:
+    """Rule on a spin as `judge_spin` does, and give what is known of the wheel after it."""
+    seen = [reading for reading in sorted(readings, key=_time) if reading.t <= decided_at_us]
+    trace = SpinTrace(wheel, rules, learned, sources)
+    for reading in seen:
+        trace.see(reading)
+    ball = follow_ball(trace.pulses, trace.clock.laps, wheel, learned, trace.left_track_us)
+    case = Case(trace, ball, wheel, rules, learned, decided_at_us)
+    verdict = _rule_on(case, called, tuple(r for r in seen if kind_of(r) in _EVIDENCE))
+    return verdict, _learn(case)
+
+
+_EVIDENCE = WHEEL_KINDS | {"device_down", "device_up", "device_fault"}
+
+
+def _time(reading: Reading) -> int:
+    return reading.t
+
+
+def _rule_on(case: Case, called: Reason | None, evidence: tuple[Reading, ...]) -> SpinVerdict:
+    voids = [reason for rule in causes.OF_NO_SPIN if (reason := rule(case)) is not None]
+    if called is not None:
+        voids.insert(0, called)
+    reviews = [reason for rule in causes.OF_REVIEW if (reason := rule(case)) is not None]
+    stands = case.trace.pockets.stands
+    number = None if stands is None else stands.number
+    if voids:
+        ruling, reasons = Ruling.VOID, voids
+    elif reviews:
+        ruling, reasons = Ruling.REVIEW, reviews
+    else:
+        ruling, reasons = Ruling.VALID, []
+    ball = case.ball
+    return SpinVerdict(
+        ruling=ruling,
+        sentence=_sentence(case, ruling, number, reasons),
+        number=number,
+        revolutions=None if ball is None else round(ball.turns, 3),
+        revolutions_from=None if ball is None else round(ball.turns_from, 3),
+        revolutions_to=None if ball is None else round(ball.turns_to, 3),
+        reasons=tuple(reasons),
+        notices=tuple(causes.notices(case)),
+        evidence=evidence,
+    )
+
+
+def _sentence(case: Case, ruling: Ruling, number: str | None, reasons: Sequence[Reason]) -> str:
+    if ruling is not Ruling.VALID:
+        head = "No Spin" if ruling is Ruling.VOID else "Review"
+        return f"{head}: " + "; ".join(f"{reason.seen} ({reason.rule})" for reason in reasons)
+    assert case.ball is not None
+    reads = case.trace.pockets.agreeing
+    return (
+        f"{number}: the ball ran {case.ball.direction} against the {case.trace.rotor_direction} rotor "
+        f"({case.rule('same_direction')}) for {case.turns_seen()} ({case.rule('too_few_revolutions')}), "
+        f"and {len(reads)} reads on as many turns agree ({case.rule('conflict')})"
+    )
+
+
+def _learn(case: Case) -> Learned:
+    learned, trace, ball = case.learned, case.trace, case.ball
+    if ball is not None and case.drop_fits and len(ball.followed) >= _LEARN_FROM_PULSES and not trace.foreign:
+        learned = learned.after_drop(ball.curve.speed, ball.curve.deceleration())
+    if trace.pockets.reads:
+        return learned.after_reads(seen=True)
+    return learned.after_reads(seen=False) if case.silent_turns_passed else learned

@@ -1,0 +1,72 @@
+"""What a table learns of its wheel from spin to spin. It is part of the recorded state."""
+
+from collections.abc import Mapping
+from typing import Self
+
+import msgspec
+
+NOMINAL_SPREAD = 0.06
+"""One standard deviation between a wheel's nominal drop speed and one spin's, as a share of it."""
+SPIN_SPREAD = 0.03
+"""One standard deviation of a spin's drop speed around its wheel's mean, as a share of it."""
+NOMINAL_DECELERATION = 0.05
+"""rev/s2 near the drop: a rim ball loses 0.05 to 0.13 rev/s each second, least at its slowest."""
+_MEMORY_SPINS = 40.0
+"""A wheel drifts with temperature and wear: what lies farther back counts for less."""
+
+
+class Learned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What earlier spins taught of a wheel: figures only, so that they go through JSON unchanged.
+
+    `spins` is the weight of what was learned, `drop_rev_per_s` the ball's mean speed at leaving the track
+    (None before the first spin), `deceleration_rev_per_s2` what it loses a second at that speed,
+    `pocket_reader_works` 1 when the last ball that should have been read was.
+    """
+
+    spins: float = 0.0
+    drop_rev_per_s: float | None = None
+    deceleration_rev_per_s2: float | None = None
+    pocket_reader_works: float = 0.0
+
+    def drop_speed(self, nominal_rev_per_s: float) -> tuple[float, float]:
+        """Give the expected drop speed and its standard deviation, both in rev/s."""
+        if self.drop_rev_per_s is None:
+            return nominal_rev_per_s, NOMINAL_SPREAD * nominal_rev_per_s
+        prior = (SPIN_SPREAD / NOMINAL_SPREAD) ** 2
+        mean = (prior * nominal_rev_per_s + self.spins * self.drop_rev_per_s) / (prior + self.spins)
+        return mean, SPIN_SPREAD * mean * (1.0 + 1.0 / (prior + self.spins)) ** 0.5
+
+    def deceleration(self) -> float:
+        """Give the expected loss of speed near the drop, in rev/s2."""
+        return self.deceleration_rev_per_s2 or NOMINAL_DECELERATION
+
+    def after_drop(self, speed_rev_per_s: float, deceleration_rev_per_s2: float) -> Self:
+        """Learn from one ball that was followed to its drop."""
+        weight = 1.0 / (min(self.spins, _MEMORY_SPINS) + 1.0)
+        return msgspec.structs.replace(
+            self,
+            spins=min(self.spins, _MEMORY_SPINS) + 1.0,
+            drop_rev_per_s=_towards(self.drop_rev_per_s, speed_rev_per_s, weight),
+            deceleration_rev_per_s2=_towards(self.deceleration_rev_per_s2, deceleration_rev_per_s2, weight),
+        )
+
+    def after_reads(self, *, seen: bool) -> Self:
+        """Note whether the pocket reader saw the ball that had dropped.
+
+        A reader that saw nothing is no longer known to work: one lost ball is likely, two in a row are a
+        dead reader.
+        """
+        return msgspec.structs.replace(self, pocket_reader_works=1.0 if seen else 0.0)
+
+    def figures(self) -> dict[str, float]:
+        """Give what was learned as the numbers of a recording's `state`."""
+        return {name: value for name in self.__struct_fields__ if (value := getattr(self, name)) is not None}
+
+    @classmethod
+    def from_figures(cls, figures: Mapping[str, float]) -> Self:
+        """Take up what `figures` gave; raises `msgspec.ValidationError` on anything else."""
+        return msgspec.convert(dict(figures), cls)
+
+
+def _towards(mean: float | None, value: float, weight: float) -> float:
+    return value if mean is None else mean + weight * (value - mean)

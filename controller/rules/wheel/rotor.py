@@ -1,0 +1,152 @@
+"""Where the rotor's mark is, from its passes at the index sensor.
+
+Between two touches of a hand the rotor loses speed evenly, so the number of turns is a quadratic in time:
+fitted over the last passes it places the mark within a tenth of a pocket, also a turn or two after the last
+pass. A missed pass leaves a gap of two turns, a doubled or stray one fits nothing and counts for nothing.
+"""
+
+from collections.abc import Sequence
+
+from controller.model.readings import RotorIndex, Turning
+
+INDEX_PASSES_KEPT = 8
+"""How many index passes from before a spin are worth keeping: what the fit uses, and two to spare."""
+SLOWEST_TURN_US = 8_000_000
+"""A turn at 0.125 rev/s; wheels in play run at 0.15 to 0.5 rev/s."""
+_FITTED_PASSES = 6
+_FARTHEST_TURNS = 2.5
+_PASSES_TO_PLACE = 3
+_OFF_PHASE_TURNS = 0.06
+_FASTEST_TURN_US = 400_000
+
+
+class Rotor:
+    """Follows one wheel's rotor as its index passes come, in time order."""
+
+    def __init__(self) -> None:
+        """Start with nothing known."""
+        self.direction: Turning | None = None
+        self.run = 0
+        """Counts up when a hand has touched the rotor: turns of different runs are different turns."""
+        self._times: list[int] = []
+        self._turns: list[int] = []
+        self._stray: RotorIndex | None = None
+        self._curve: tuple[float, float, float] | None = None
+
+    @property
+    def times_us(self) -> Sequence[int]:
+        """The last passes of this run."""
+        return self._times
+
+    def see(self, mark: RotorIndex) -> bool:
+        """Take one pass; tell whether it came in time with the passes before it, turning the same way."""
+        if not self._times:
+            self._begin([mark])
+            return False
+        since = mark.t - self._times[-1]
+        if since < _FASTEST_TURN_US and since < 0.25 * self._period_us():
+            return False
+        turn = self._turn_of(mark.t)
+        if turn is not None and mark.direction == self.direction:
+            self._stray = None
+            self._append(mark, turn)
+            return True
+        if self._stray is None:
+            self._stray = mark
+        else:
+            self._begin([self._stray, mark] if self._stray.direction == mark.direction else [mark])
+        return False
+
+    def on_time(self, t_us: int) -> bool:
+        """Tell whether a pass at this time is one that an undisturbed rotor would make."""
+        return self._turn_of(t_us) is not None
+
+    def turns_at(self, t_us: int) -> float | None:
+        """Give how many turns the mark has made since this run's first pass.
+
+        None while fewer than three passes are known, or too long after the last one to be sure.
+        """
+        if len(self._times) < _PASSES_TO_PLACE:
+            return None
+        turns = self._extrapolate(t_us)
+        return turns if -_FARTHEST_TURNS <= turns - self._turns[-1] <= _FARTHEST_TURNS else None
+
+    def after_turns_us(self, since_us: int, turns: float) -> int:
+        """Give the time by which the rotor makes so many turns, as far as its passes tell."""
+        period = self._period_us()
+        if len(self._times) < _PASSES_TO_PLACE:
+            return since_us + round(turns * period)
+        wanted = self._extrapolate(since_us) + turns
+        at = float(since_us)
+        for _ in range(int(turns) + 4):
+            short = wanted - self._extrapolate(round(at))
+            if abs(short) < 0.01:
+                break
+            at += short * period
+        return min(round(at), since_us + round(turns * SLOWEST_TURN_US))
+
+    def stopped_by(self, t_us: int) -> bool:
+        """Tell whether the rotor, losing speed as its passes showed, has come to a stop by then."""
+        if len(self._times) < _PASSES_TO_PLACE:
+            return False
+        if self._curve is None:
+            self._curve = self._fit()
+        _, speed, bend = self._curve
+        return bend < 0 and (t_us - self._times[-1]) / 1e6 >= speed / (-2 * bend)
+
+    def _turn_of(self, t_us: int) -> int | None:
+        if len(self._times) == 1:
+            return 1 if _FASTEST_TURN_US <= t_us - self._times[0] <= SLOWEST_TURN_US else None
+        turns = self._extrapolate(t_us)
+        whole = round(turns)
+        ahead = whole - self._turns[-1]
+        if ahead < 1 or abs(turns - whole) > _OFF_PHASE_TURNS * min(ahead, 3):
+            return None
+        return whole
+
+    def _period_us(self) -> float:
+        if len(self._times) < 2:
+            return SLOWEST_TURN_US
+        return (self._times[-1] - self._times[-2]) / (self._turns[-1] - self._turns[-2])
+
+    def _extrapolate(self, t_us: int) -> float:
+        if self._curve is None:
+            self._curve = self._fit()
+        at = (t_us - self._times[-1]) / 1e6
+        constant, speed, bend = self._curve
+        if bend < 0 and at > speed / (-2 * bend):
+            at = speed / (-2 * bend)
+        return self._turns[-1] + constant + at * (speed + at * bend)
+
+    def _fit(self) -> tuple[float, float, float]:
+        """Least squares over the last passes: turns = constant + speed x + bend x^2, x in s from the last."""
+        last_t, last_turn = self._times[-1], self._turns[-1]
+        xs = [(t - last_t) / 1e6 for t in self._times]
+        ys = [float(turn - last_turn) for turn in self._turns]
+        if len(xs) == 2:
+            return 0.0, ys[0] / xs[0], 0.0
+        n = float(len(xs))
+        s1, s2 = sum(xs), sum(x * x for x in xs)
+        s3, s4 = sum(x**3 for x in xs), sum(x**4 for x in xs)
+        y0, y1 = sum(ys), sum(x * y for x, y in zip(xs, ys, strict=True))
+        y2 = sum(x * x * y for x, y in zip(xs, ys, strict=True))
+        m1, m2, m3 = s2 - s1 * s1 / n, s3 - s1 * s2 / n, s4 - s2 * s2 / n
+        b1, b2 = y1 - s1 * y0 / n, y2 - s2 * y0 / n
+        determinant = m1 * m3 - m2 * m2
+        speed = (b1 * m3 - b2 * m2) / determinant
+        bend = (m1 * b2 - m2 * b1) / determinant
+        return (y0 - speed * s1 - bend * s2) / n, speed, bend
+
+    def _append(self, mark: RotorIndex, turn: int) -> None:
+        self._times.append(mark.t)
+        self._turns.append(turn)
+        if len(self._times) > _FITTED_PASSES:
+            del self._times[0], self._turns[0]
+        self._curve = None
+
+    def _begin(self, marks: list[RotorIndex]) -> None:
+        self.run += 1
+        self.direction = marks[0].direction
+        self._times, self._turns, self._stray, self._curve = [], [], None, None
+        for turn, mark in enumerate(marks):
+            self._append(mark, turn)

@@ -1,0 +1,187 @@
+"""One spin as its readings tell it, kept up to date reading by reading."""
+
+from collections.abc import Mapping
+
+from controller.model.geometry import Wheel
+from controller.model.readings import (
+    BallBeam,
+    BallDrop,
+    BallOut,
+    DeviceDown,
+    DeviceUp,
+    ForeignObject,
+    PocketBall,
+    Reading,
+    RotorIndex,
+    Turning,
+)
+from controller.model.rulesets import SpinRules
+from controller.rules.wheel.laps import LapClock
+from controller.rules.wheel.learned import Learned
+from controller.rules.wheel.pockets import PocketCount, place_read
+from controller.rules.wheel.rotor import Rotor
+
+DROP_SENSOR_DELAY_US = 120_000
+"""The drop sensor sits below the track and fires this long after the ball left it (the maker's figure)."""
+WHEEL_KINDS = frozenset(
+    {"ball_beam", "ball_drop", "ball_out", "rotor_index", "pocket_ball", "foreign_object"}
+)
+_LATE_FOR_A_DROP_US = 500_000
+_SLOWEST_LAP_US = 3_000_000
+_READS_WHILE_RUNNING = 2
+_CLEAR_VOTES = 4
+_VOTE_TURNS = 0.06
+
+Sources = Mapping[str, tuple[str, ...]]
+"""Which reading kinds each device sends, where the configuration tells."""
+
+
+class SpinTrace:
+    """What one spin's readings, in time order, say so far."""
+
+    def __init__(
+        self, wheel: Wheel, rules: SpinRules, learned: Learned, sources: Sources | None = None
+    ) -> None:
+        """Start before the spin: index passes and devices that are down may come before its first pulse."""
+        self.wheel = wheel
+        self.clock = LapClock(learned, wheel.drop_rev_per_s)
+        self.rotor = Rotor()
+        self.pockets = PocketCount(rules.pocket_reads)
+        self.reads_while_running = PocketCount(_READS_WHILE_RUNNING)
+        self.pulses: list[BallBeam] = []
+        self.drop: BallDrop | None = None
+        self.foreign: list[ForeignObject] = []
+        self.out: list[BallOut] = []
+        self.down: dict[str, DeviceDown] = {}
+        """Devices of the wheel that were down at some time of the spin."""
+        self.marks = 0
+        """Index passes of the rotor's present run within the spin."""
+        self.odd_mark: RotorIndex | None = None
+        """The last index pass, when it told another direction than the passes before it."""
+        self.reversed_by: RotorIndex | None = None
+        self._sources = sources or {}
+        self._laps_after_drop = 0
+        self._votes = {"ccw": 0, "cw": 0}
+        self._last_step: tuple[int, int] | None = None
+
+    @property
+    def begun(self) -> bool:
+        """Tell whether the ball has cut a beam."""
+        return bool(self.pulses)
+
+    @property
+    def left_track_us(self) -> int | None:
+        """When the ball left the track by the drop sensor; None while it has not said so."""
+        return None if self.drop is None else self.drop.t - DROP_SENSOR_DELAY_US
+
+    @property
+    def rotor_direction(self) -> Turning | None:
+        """Which way the rotor turned in this spin; None before an index pass in it told."""
+        return self.rotor.direction if self.marks else None
+
+    @property
+    def ball_direction(self) -> Turning | None:
+        """Which way the ball runs by the order of its pulses so far; None while they do not clearly tell."""
+        ccw, cw = self._votes["ccw"], self._votes["cw"]
+        if ccw >= _CLEAR_VOTES and ccw > 4 * cw:
+            return "ccw"
+        return "cw" if cw >= _CLEAR_VOTES and cw > 4 * ccw else None
+
+    def dropped_us(self) -> int:
+        """When the drop was sensed, or by when it is overdue."""
+        if self.drop is not None:
+            return self.drop.t
+        last = self.pulses[-1].t if self.pulses else 0
+        predicted = self.clock.predicted_drop_us()
+        if predicted is None:
+            return last + _SLOWEST_LAP_US
+        return max(last, predicted) + _LATE_FOR_A_DROP_US
+
+    def see(self, reading: Reading) -> None:
+        """Take the next reading, in time order."""
+        kind = type(reading)
+        if kind is BallBeam:
+            assert isinstance(reading, BallBeam)
+            self._see_pulse(reading)
+        elif kind is RotorIndex:
+            assert isinstance(reading, RotorIndex)
+            self._see_mark(reading)
+        elif kind is PocketBall:
+            assert isinstance(reading, PocketBall)
+            self._see_read(reading)
+        else:
+            self._see_other(reading)
+
+    def _see_pulse(self, pulse: BallBeam) -> None:
+        if pulse.beam >= len(self.wheel.beams_deg):
+            return
+        self.pulses.append(pulse)
+        lap = self.clock.see(pulse.t, pulse.beam)
+        if lap is None:
+            return
+        if self.drop is not None:
+            self._laps_after_drop += 1
+            if self._laps_after_drop >= 2:
+                self._withdraw_drop()
+        if self._last_step is not None:
+            self._vote(pulse, lap.length_us)
+        self._last_step = (pulse.t, pulse.beam)
+
+    def _vote(self, pulse: BallBeam, lap_us: int) -> None:
+        """Let the time between two beams say which way round the ball went from one to the other."""
+        assert self._last_step is not None
+        since_us, beam = self._last_step
+        beams = self.wheel.beams_deg
+        ccw = ((beams[pulse.beam] - beams[beam]) / 360.0) % 1.0
+        ran = (pulse.t - since_us) / lap_us
+        off_ccw, off_cw = abs(ran - ccw), abs(ran - (1.0 - ccw))
+        if abs(off_ccw - off_cw) > _VOTE_TURNS:
+            self._votes["ccw" if off_ccw < off_cw else "cw"] += 1
+
+    def _withdraw_drop(self) -> None:
+        self.drop = None
+        self._laps_after_drop = 0
+        self.pockets = PocketCount(self.pockets.needed)
+
+    def _see_mark(self, mark: RotorIndex) -> None:
+        run, direction, marks = self.rotor.run, self.rotor.direction, self.marks
+        in_time = self.rotor.see(mark)
+        if not self.begun:
+            return
+        if self.rotor.run != run:
+            self.marks = sum(passed >= self.pulses[0].t for passed in self.rotor.times_us)
+            if marks and direction != self.rotor.direction:
+                self.reversed_by = self.reversed_by or mark
+            self.odd_mark = None
+        elif in_time:
+            self.marks += 1
+            self.odd_mark = None
+        elif direction != mark.direction:
+            self.odd_mark = mark
+
+    def _see_read(self, reading: PocketBall) -> None:
+        if not self.begun:
+            return
+        count = self.pockets if reading.t >= self.dropped_us() else self.reads_while_running
+        count.see(place_read(reading, self.rotor, self.wheel))
+
+    def _see_other(self, reading: Reading) -> None:
+        if isinstance(reading, DeviceDown):
+            if self._serves_wheel(reading.dev):
+                self.down[reading.dev] = reading
+        elif isinstance(reading, DeviceUp):
+            if not self.begun:
+                self.down.pop(reading.dev, None)
+        elif not self.begun:
+            return
+        elif isinstance(reading, BallDrop):
+            if self.drop is None:
+                self.drop = reading
+        elif isinstance(reading, ForeignObject):
+            self.foreign.append(reading)
+        elif isinstance(reading, BallOut):
+            self.out.append(reading)
+
+    def _serves_wheel(self, device: str) -> bool:
+        kinds = self._sources.get(device)
+        return kinds is None or any(kind.partition(":")[0] in WHEEL_KINDS for kind in kinds)
