@@ -56,8 +56,8 @@ class TestPrinting:
         assert main(["replay", str(log)]) == 0
         told = capsys.readouterr()
         assert told.out.splitlines() == [
-            "0:00:01.000  table.locked     lock: person, by supervisor Ann",
-            "1:02:03.004  table.unlocked   unlock: person, by supervisor Ann",
+            "0:00:01.000  table.locked     lock, by supervisor Ann",
+            "1:02:03.004  table.unlocked   unlock, by supervisor Ann",
         ]
         assert told.err == ""
 

@@ -1,0 +1,85 @@
+"""Replaying: a cut-off log gives what the whole gave until then and a review of what was in flight."""
+
+import io
+from pathlib import Path
+
+import pytest
+
+from controller.model.outcomes import Outcome, RollReview
+from controller.replay.errors import LogError
+from controller.replay.header import Header
+from controller.replay.log import Log
+from controller.replay.run import replay, setup_of
+from controller.settings.rulesets import load_ruleset
+from drivers.sim.dice import TABLE, evening
+from drivers.sim.scenes import write_log
+
+RULES = load_ruleset("craps-12-034")
+
+
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """Three valid throws."""
+    path: Path = tmp_path_factory.mktemp("logs") / "evening.jsonl"
+    header, feed, _ = evening(3, {"valid": 1.0}, n=3)
+    write_log(path, header, feed)
+    return path.read_bytes()
+
+
+def outcomes_of(data: bytes) -> list[Outcome]:
+    log = Log(io.BytesIO(data), "evening.jsonl")
+    effects = replay(log, setup_of(log.header, RULES, log.name))
+    return [effect for effect in effects if isinstance(effect, Outcome)]
+
+
+def test_a_replay_gives_the_same_each_time(recording: bytes) -> None:
+    assert outcomes_of(recording) == outcomes_of(recording)
+    assert [o.type for o in outcomes_of(recording)].count("roll.called") == 3
+
+
+def test_a_cut_in_mid_line_changes_nothing_that_was_told_before_it(recording: bytes) -> None:
+    whole = outcomes_of(recording)
+    start = recording.index(b"\n") + 20
+    reviewed = 0
+    for at in range(start, len(recording), len(recording) // 61):
+        if recording[:at].endswith((b"}", b"\n")):
+            continue  # a whole line: nothing tells such a cut from the end of a log
+        told = outcomes_of(recording[:at])
+        if told and isinstance(told[-1].data, RollReview):
+            review = told.pop()
+            assert isinstance(review.data, RollReview)
+            assert [reason.code for reason in review.data.reasons] == ["power_lost"]
+            reviewed += 1
+        assert told == whole[: len(told)]
+    assert 20 < reviewed < 61
+
+
+def test_progress_hears_how_many_lines_were_read(recording: bytes) -> None:
+    heard: list[int] = []
+    log = Log(io.BytesIO(recording), "evening.jsonl")
+    for _ in replay(log, setup_of(log.header, RULES, log.name), heard.append):
+        pass
+    assert heard == sorted(heard)
+    assert heard[-1] == recording.count(b"\n")
+
+
+class TestASetup:
+    HEADER = Header(version=1, table="t1", ruleset=RULES.name, dice_table=TABLE)
+
+    def test_starts_open_with_automatic_calls_where_the_header_says_nothing(self) -> None:
+        setup = setup_of(self.HEADER, RULES, "a.jsonl")
+        assert (setup.session, setup.first.seq, setup.state.table, setup.state.lock) == (
+            "replay",
+            1,
+            "open",
+            "unlocked",
+        )
+        assert setup.state.calls in (None, "automatic")
+        assert setup.calls == "automatic"
+
+    def test_lets_the_caller_say_who_calls(self) -> None:
+        assert setup_of(self.HEADER, RULES, "a.jsonl", "confirm").state.calls == "confirm"
+
+    def test_needs_the_geometry_of_its_game(self) -> None:
+        with pytest.raises(LogError, match="line 1: found a header with dice_table, expected `wheel` alone"):
+            setup_of(self.HEADER, load_ruleset("roulette"), "a.jsonl")
