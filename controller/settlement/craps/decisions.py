@@ -20,9 +20,9 @@ from controller.settlement.craps.paytable import (
     OddsWager,
     OneRoll,
     OneRollWager,
-    Pay,
 )
 from controller.settlement.money import Ratio
+from controller.settlement.paytable import Pays
 
 
 class Ending(NamedTuple):
@@ -52,7 +52,7 @@ class Decisions:
     """All rows of endings of one pay table."""
 
     def __init__(self, table: CrapsPayTable) -> None:
-        self._rows = dict(
+        self.rows: Mapping[tuple[str, int | None], Endings] = dict(
             chain(
                 _line_rows(table.line),
                 _odds_rows(table.odds),
@@ -68,7 +68,7 @@ class Decisions:
 
         A line bet without a number is on its first roll.
         """
-        return self._rows.get((wager, number))
+        return self.rows.get((wager, number))
 
     def hop(self, faces: Sequence[int]) -> Endings | None:
         """Give the row of a Hop on a pair of faces in any order; None where two dice never show them."""
@@ -124,17 +124,17 @@ def _race(number: int, on_number: Ending, on_seven: Ending) -> Endings:
     return _by_total({number: on_number, 7: on_seven}.get)
 
 
-def _for_number(number: int, pay: Pay, lost: str) -> Endings:
+def _for_number(number: int, pay: Pays, lost: str) -> Endings:
     won = _wins(pay.rule, f"{number} before a 7", pay.ratio)
     return _race(number, on_number=won, on_seven=_loses(lost, f"7 before {number}"))
 
 
-def _against_number(number: int, pay: Pay, lost: str) -> Endings:
+def _against_number(number: int, pay: Pays, lost: str) -> Endings:
     won = _wins(pay.rule, f"7 before {number}", pay.ratio)
     return _race(number, on_number=_loses(lost, f"{number} before a 7"), on_seven=won)
 
 
-def _hard(number: int, pay: Pay, lost: str) -> Endings:
+def _hard(number: int, pay: Pays, lost: str) -> Endings:
     pair = (number // 2, number // 2)
     won = _wins(pay.rule, f"{number} the hard way", pay.ratio)
     the_other_way = _race(

@@ -6,11 +6,9 @@ Filled from `config/paytables/craps-*.yaml`. Each figure has its rule's id besid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Annotated, Literal, TypeVar
+from typing import Literal, TypeVar
 
-from annotated_types import Ge
-
-from controller.settlement.money import Ratio
+from controller.settlement.paytable import AtLeastOne, Figure, Pays, Switch
 
 BOX_NUMBERS = (4, 5, 6, 8, 9, 10)
 FLAT = ("pass", "dont_pass", "come", "dont_come")
@@ -24,7 +22,6 @@ Wager = Literal[
 ]  # fmt: skip
 _Name = TypeVar("_Name", bound=str)
 _Row = TypeVar("_Row")
-Positive = Annotated[int, Ge(1)]
 
 FLAT_OF: Mapping[str, LineWager] = {
     "pass_odds": "pass",
@@ -38,25 +35,12 @@ LAID = ("dont_pass_odds", "dont_come_odds")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pay:
-    """What one row of the pay table pays, and the rule that says so."""
-
-    pays: tuple[Positive, Positive]
-    rule: str
-
-    @property
-    def ratio(self) -> Ratio:
-        """Give the row's ratio as it is printed."""
-        return Ratio(*self.pays)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class LineBet:
     """Pass, Don't Pass, Come or Don't Come: the rule behind each thing that can happen to it."""
 
     made: str
     """When it may be made."""
-    pay: Pay
+    pay: Pays
     natural: str
     """7 or 11 on its first roll."""
     craps: str
@@ -79,7 +63,7 @@ class Odds:
 
     rule: str
     limit: str
-    pays: Mapping[int, Pay]
+    pays: Mapping[int, Pays]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +71,7 @@ class Numbered:
     """A wager on one number against the 7, by number; `results` where each number has a rule of its own."""
 
     rule: str
-    pays: Mapping[int, Pay]
+    pays: Mapping[int, Pays]
     results: Mapping[int, str] = field(default_factory=dict)
 
     def result(self, number: int) -> str:
@@ -100,7 +84,7 @@ class OneRoll:
     """A one-roll wager: the totals it wins on. Every other total loses."""
 
     rule: str
-    pays: Mapping[int, Pay]
+    pays: Mapping[int, Pays]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +94,7 @@ class Combined:
     rule: str
     units: str
     pay: str
-    parts: Mapping[OneRollWager, Positive]
+    parts: Mapping[OneRollWager, AtLeastOne]
     high: Mapping[int, OneRollWager] = field(default_factory=dict)
 
     def shares(self, high: int | None = None) -> dict[OneRollWager, int]:
@@ -131,8 +115,8 @@ class Hop:
     """One exact pair of faces on the next roll."""
 
     rule: str
-    easy: Pay
-    pair: Pay
+    easy: Pays
+    pair: Pays
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,32 +127,16 @@ class SharpShooter:
     """When it may be made."""
     result: str
     """How it is decided."""
-    pays: Mapping[int, Pay]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Switch:
-    """A policy that is on or off."""
-
-    value: bool
-    rule: str
-    reason: str
+    pays: Mapping[int, Pays]
+    printed_chances: Mapping[int, str] = field(default_factory=dict)
+    """The document's chance of each number of points; one below the first row stands for itself and less."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limit:
     """A figure, or none."""
 
-    value: Positive | None
-    rule: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Figure:
-    """A figure that must be there."""
-
-    value: Positive
+    value: AtLeastOne | None
     rule: str
     reason: str
 

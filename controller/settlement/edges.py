@@ -1,0 +1,125 @@
+"""Exact house edges of a pay table beside what its document prints, and what an owner should know of it."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from controller.settings.paytables import load_paytable
+from controller.settings.rulesets import load_ruleset
+from controller.settlement.money import Ratio, payout
+
+
+def decimal(value: Fraction, places: int) -> str:
+    """Write a fraction with so many decimal places, halves away from zero."""
+    scaled = abs(value) * 10**places + Fraction(1, 2)
+    digits = str(scaled.numerator // scaled.denominator).rjust(places + 1, "0")
+    sign = "-" if value < 0 and digits.strip("0") else ""
+    return f"{sign}{digits[:-places]}.{digits[-places:]}" if places else sign + digits
+
+
+def as_printed(value: Fraction, printed: str) -> bool:
+    """Say whether a document's figure is the value, to as many digits as it has."""
+    return decimal(value, len(printed.partition(".")[2])) == printed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edge:
+    """One wager's house edge as a fraction of the stake; negative where the player is ahead.
+
+    `edge` is per bet made, pushes counted; `decided` per bet that wins or loses, where pushes can happen.
+    `printed` is the document's figure in per cent, None where it has none.
+    """
+
+    wager: str
+    edge: Fraction
+    decided: Fraction | None = None
+    printed: str | None = None
+
+    @property
+    def per_cent(self) -> str:
+        """Give the edge in per cent with four decimal places."""
+        return decimal(self.edge * 100, 4)
+
+    @property
+    def agrees(self) -> bool | None:
+        """Say whether the document is right; None where it prints nothing."""
+        return None if self.printed is None else as_printed(self.edge * 100, self.printed)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chance:
+    """One event's chance as the document prints it (`printed`, with its own digits) and exactly."""
+
+    event: str
+    chance: Fraction
+    printed: str | None = None
+    in_per_cent: bool = False
+
+    @property
+    def agrees(self) -> bool | None:
+        """Say whether the document is right; None where it prints nothing."""
+        shown = self.chance * 100 if self.in_per_cent else self.chance
+        return None if self.printed is None else as_printed(shown, self.printed)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """Something about a pay table that its owner should know. `rule` is the figure's source."""
+
+    code: str
+    wager: str
+    rule: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """All that can be said of a pay table by arithmetic alone."""
+
+    ruleset: str
+    title: str
+    edges: tuple[Edge, ...]
+    chances: tuple[Chance, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def agrees(self) -> bool:
+        """Say whether everything that the document prints is right."""
+        rows: tuple[Edge | Chance, ...] = (*self.edges, *self.chances)
+        return all(row.agrees is not False for row in rows)
+
+
+def uneven(wager: str, ratio: Ratio, rule: str, chip_cents: int, pay_unit_cents: int) -> Finding | None:
+    """Find a ratio that a single chip is not paid exactly at, and the step of stakes that is."""
+    part = payout(chip_cents, ratio, pay_unit_cents)
+    if not part.breakage:
+        return None
+    chips = next(
+        n
+        for n in range(2, ratio.to * pay_unit_cents + 1)
+        if not _breaks(n * chip_cents, ratio, pay_unit_cents)
+    )
+    return Finding(
+        code="uneven_pay",
+        wager=wager,
+        rule=rule,
+        text=f"{ratio} on {chip_cents} cents pays {part.paid_cents}, the house keeps {part.breakage_cents}; "
+        f"exact in steps of {chips * chip_cents} cents",
+    )
+
+
+def _breaks(stake_cents: int, ratio: Ratio, pay_unit_cents: int) -> bool:
+    return payout(stake_cents, ratio, pay_unit_cents).breakage != 0
+
+
+def check(ruleset: str) -> Report:
+    """Work out the report of a rule set's shipped pay table.
+
+    Raises SettingsError for an unknown rule set or a pay table with mistakes.
+    """
+    rules = load_ruleset(ruleset)
+    if rules.game == "craps":
+        from controller.settlement.craps.edges import report  # noqa: PLC0415 - one game's code at a time
+        from controller.settlement.craps.paytable import CrapsPayTable  # noqa: PLC0415 - see above
+
+        return report(load_paytable(rules.name, CrapsPayTable))
+    raise NotImplementedError(rules.game)
