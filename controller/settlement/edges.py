@@ -1,10 +1,11 @@
-"""Exact house edges of a pay table beside what its document prints, and what an owner should know of it."""
+"""Exact house edges of a pay table beside what its document prints, and what an owner should know of it.
+
+Each game's own `edges` module makes the report of its pay table; `run.check` that of a shipped one.
+"""
 
 from dataclasses import dataclass
 from fractions import Fraction
 
-from controller.settings.paytables import load_paytable
-from controller.settings.rulesets import load_ruleset
 from controller.settlement.money import Ratio, payout
 
 
@@ -109,17 +110,3 @@ def uneven(wager: str, ratio: Ratio, rule: str, chip_cents: int, pay_unit_cents:
 
 def _breaks(stake_cents: int, ratio: Ratio, pay_unit_cents: int) -> bool:
     return payout(stake_cents, ratio, pay_unit_cents).breakage != 0
-
-
-def check(ruleset: str) -> Report:
-    """Work out the report of a rule set's shipped pay table.
-
-    Raises SettingsError for an unknown rule set or a pay table with mistakes.
-    """
-    rules = load_ruleset(ruleset)
-    if rules.game == "craps":
-        from controller.settlement.craps.edges import report  # noqa: PLC0415 - one game's code at a time
-        from controller.settlement.craps.paytable import CrapsPayTable  # noqa: PLC0415 - see above
-
-        return report(load_paytable(rules.name, CrapsPayTable))
-    raise NotImplementedError(rules.game)

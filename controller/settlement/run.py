@@ -1,7 +1,10 @@
 """Join a game to JSON Lines: the settle command without its arguments.
 
-The one module of this package that reads configuration; the games know none of it.
+The one module of this package that reads configuration; the games know none of it. Only the game that is
+asked for is imported: a craps table never loads a poker hand.
 """
+
+# ruff: noqa: PLC0415 - the imports inside functions are the lazy ones named above
 
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO, TextIO
@@ -11,6 +14,7 @@ import msgspec
 from controller.settings.mistakes import SettingsError
 from controller.settings.paytables import load_paytable
 from controller.settings.rulesets import load_ruleset
+from controller.settlement.edges import Report
 from controller.settlement.game import Game
 from controller.settlement.wire import Decoder, Malformed
 
@@ -19,18 +23,33 @@ BAD_INPUT = 2
 
 
 def game_for(ruleset: str) -> Game:
-    """Open a rule set's game with its shipped pay table and an empty wager book.
+    """Open a rule set's game with its pay table and an empty wager book.
 
     Raises SettingsError for an unknown rule set or a pay table with mistakes.
     """
     rules = load_ruleset(ruleset)
     # Only the game that is asked for is imported: a craps table never loads a poker hand.
-    if rules.game == "craps":
-        from controller.settlement.craps.game import Craps  # noqa: PLC0415 - see above
-        from controller.settlement.craps.paytable import CrapsPayTable  # noqa: PLC0415 - see above
+    match rules.game:
+        case "craps":
+            from controller.settlement.craps.game import Craps  # noqa: PLC0415 - see above
+            from controller.settlement.craps.paytable import CrapsPayTable  # noqa: PLC0415 - see above
 
-        return Craps(load_paytable(rules.name, CrapsPayTable))
-    raise NotImplementedError(rules.game)
+            return Craps(load_paytable(rules.name, CrapsPayTable))
+        case "roulette":
+            from controller.settlement.roulette.game import Roulette  # noqa: PLC0415 - see above
+            from controller.settlement.roulette.paytable import RoulettePayTable  # noqa: PLC0415 - see above
+
+            return Roulette(load_paytable(rules.name, RoulettePayTable))
+        case "three_card":
+            from controller.settlement.three_card.game import ThreeCard  # noqa: PLC0415 - see above
+            from controller.settlement.three_card.paytable import ThreeCardPayTable  # noqa: PLC0415 - see above
+
+            return ThreeCard(load_paytable(rules.name, ThreeCardPayTable))
+        case "high_roller":
+            from controller.settlement.high_roller.game import HighRoller  # noqa: PLC0415 - see above
+            from controller.settlement.high_roller.paytable import HighRollerPayTable  # noqa: PLC0415 - see above
+
+            return HighRoller(load_paytable(rules.name, HighRollerPayTable))
 
 
 def settle(lines: Iterable[bytes], game: Game) -> Iterator[bytes]:
