@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
-from controller.settlement.game import Decided, Line, Reduced, Refusal, Refused, pending
+from controller.settlement.game import BOOK_AMOUNT, BOOK_ID, Decided, Line, Reduced, Refusal, Refused, pending
 from controller.settlement.money import BreakageLedger, Ratio, payout
 from controller.settlement.roulette.layout import RULES, Layout, NoSuchSpot, Spot, colour
 from controller.settlement.roulette.paytable import RoulettePayTable
@@ -13,9 +14,9 @@ from controller.settlement.wire import Increase, Reduce, Remove, Request
 _LATE = Refusal("R-IRR-4", "No More Bets was called; bet again when this spin is decided")
 _FROZEN = Refusal("R-IRR-4", "No More Bets was called and the layout is frozen until this spin is decided")
 _UNKNOWN = Refusal(
-    "R-PLACE-4", "no bet of this id is on the layout; name one that was accepted and is not decided"
+    BOOK_ID, "no bet of this id is on the layout; name one that was accepted and is not decided"
 )
-_TWICE = Refusal("R-PLACE-4", "a bet of this id was accepted before; give each bet an id of its own")
+_TWICE = Refusal(BOOK_ID, "a bet of this id was accepted before; give each bet an id of its own")
 
 
 @dataclass(slots=True)
@@ -38,19 +39,24 @@ class Roulette:
         self._layout = Layout(self._wheel, zero_splits=settings.zero_splits.value)
         self._odds: dict[str, Ratio] = {wager: pays.ratio for wager, pays in table.pays.items()}
         self._paid_by: dict[str, str] = {
-            wager: f"{table.name} pays {pays.ratio} ({pays.rule})" for wager, pays in table.pays.items()
+            wager: f"{pays.rule}: {table.name} pays {pays.ratio}" for wager, pays in table.pays.items()
         }
         self._layout_chips: dict[str, _Chips] = {}
         self._on_spot: dict[tuple[str, Spot], int] = {}
         self._ids: set[str] = set()
         self._closed = False
-        self.breakage = BreakageLedger()
+        self._breakage = BreakageLedger()
 
     @property
     def vocabulary(self) -> Sequence[type[Request]]:
         """The requests this game understands."""
         spin = Spin if self._wheel == "double_zero" else SingleZeroSpin
         return (Bet, Increase, Reduce, Remove, Close, spin, NoSpin)
+
+    @property
+    def breakage_cents(self) -> Fraction:
+        """What rounding down has left with the house so far, exactly."""
+        return self._breakage.total_cents
 
     def apply(self, request: Request) -> list[Line]:
         """Do what a request says and answer it."""
@@ -66,6 +72,8 @@ class Roulette:
             case NoSpin():
                 # The bets stand for the next spin, or are taken back before it (!R-7).
                 self._closed = False
+            case _:
+                raise TypeError(f"{type(request).__name__} is no request of a roulette table")
         return []
 
     def finish(self) -> list[Line]:
@@ -74,7 +82,7 @@ class Roulette:
 
     def _bet(self, bet: Bet) -> list[Line]:
         if bet.id in self._ids:
-            return [_TWICE.refuse(bet.id, "bet")]
+            return [_TWICE.reject(bet.id, bet.wager, bet.amount)]
         refusal = _LATE if self._closed else None
         try:
             spot = self._layout.find(bet.wager, bet.numbers, bet.which)
@@ -108,15 +116,18 @@ class Roulette:
         stake = chips.cents
         self._move(chips, -stake)
         del self._layout_chips[id_]
-        return Decided(id_, chips.spot.wager, "removed", stake, 0, stake, "taken back before No More Bets")
+        return Decided(
+            id_, chips.spot.wager, "removed", stake, 0, stake, "R-PLACE-4: taken back before No More Bets"
+        )
 
     def _reduce(self, request: Reduce, chips: _Chips) -> Reduced | Refused:
-        limits = self._limits
-        if not limits.least_cents <= request.to < chips.cents:
-            accepted = (
-                f"reduce to {limits.least_cents} cents or more, but less than its {chips.cents}, or remove it"
+        if request.to >= chips.cents:
+            return Refusal(BOOK_AMOUNT, f"reduce to less than its {chips.cents} cents").refuse(
+                request.id, "reduce"
             )
-            return Refusal(limits.rule, accepted).refuse(request.id, "reduce")
+        if request.to < self._limits.least_cents:
+            accepted = f"reduce to {self._limits.least_cents} cents or more, or remove it"
+            return Refusal(self._limits.rule, accepted).refuse(request.id, "reduce")
         handed_back = chips.cents - request.to
         self._move(chips, -handed_back)
         return Reduced(id=request.id, returned=handed_back)
@@ -125,7 +136,7 @@ class Roulette:
         more = request.to - chips.cents
         if more <= 0:
             accepted = f"increase to more than the {chips.cents} cents it has"
-            return Refusal(self._limits.rule, accepted).refuse(request.id, "increase")
+            return Refusal(BOOK_AMOUNT, accepted).refuse(request.id, "increase")
         refusal = self._over_limit(chips.player, chips.spot, request.to, more)
         if refusal:
             return refusal.refuse(request.id, "increase")
@@ -160,7 +171,7 @@ class Roulette:
             if number in chips.spot.covers:
                 winners.append(self._win(id_, chips, result))
             else:
-                losers.append(Decided(id_, wager, "lose", chips.cents, 0, 0, f"{result} ({RULES[wager]})"))
+                losers.append(Decided(id_, wager, "lose", chips.cents, 0, 0, f"{RULES[wager]}: {result}"))
         self._layout_chips.clear()
         self._on_spot.clear()
         self._closed = False
@@ -169,6 +180,6 @@ class Roulette:
     def _win(self, id_: str, chips: _Chips, result: str) -> Decided:
         wager, stake = chips.spot.wager, chips.cents
         won = payout(stake, self._odds[wager], self._pay_unit_cents)
-        self.breakage.keep(won)
-        reason = f"{result} ({RULES[wager]}); {self._paid_by[wager]}"
+        self._breakage.keep(won)
+        reason = f"{RULES[wager]}: {result}; {self._paid_by[wager]}"
         return Decided(id_, wager, "win", stake, won.paid_cents, stake + won.paid_cents, reason)

@@ -61,6 +61,11 @@ class Strength(NamedTuple):
         """Whether it is ace, king and queen in one suit (!T-5)."""
         return self.kind is Kind.STRAIGHT_FLUSH and self.ranks[0] == _ACE
 
+    def __str__(self) -> str:
+        ranks = "-".join(RANKS[rank - 2] for rank in self.ranks)
+        kind = "high" if self.kind is Kind.HIGH_CARD else self.kind.name.lower().replace("_", " ")
+        return f"{ranks} {kind}"
+
 
 def strength(hand: Sequence[Card]) -> Strength:
     """Rank three cards."""
@@ -136,7 +141,7 @@ def side_row(cards: Iterable[Card]) -> SideRow | None:
 
 
 def suited_row(ranks: Iterable[int]) -> SideRow:
-    """Give the row of five or six cards of one suit, with which nothing comes in pairs that would pay more."""
+    """Give the row of five or six cards of one suit: they leave no room for a hand of pairs above a flush."""
     held = set(ranks)
     if held == {9, 10, 11, 12, 13, _ACE}:
         return SideRow.MAJOR_ROYAL
