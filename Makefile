@@ -13,7 +13,7 @@
 MAKEFLAGS += --no-print-directory
 
 BIN := .venv/bin
-PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check --no-input
+PIP := $(BIN)/python -m pip -qq --disable-pip-version-check --no-input
 CODE := controller drivers tests
 BENCHMARKS = $(wildcard tests/benchmarks/*.py)
 
@@ -29,7 +29,7 @@ test: .venv/.dev
 	@$(BIN)/ruff check $(CODE)
 	@$(BIN)/ruff format --check --quiet $(CODE)
 	@$(BIN)/mypy --no-error-summary
-	@$(BIN)/lint-imports --no-logo --no-verbose >.venv/imports.txt || { cat .venv/imports.txt; exit 1; }
+	@$(BIN)/lint-imports --no-logo >.venv/imports.txt || { cat .venv/imports.txt; exit 1; }
 	@$(BIN)/python -m controller.settings.schema --check
 	@$(BIN)/python -m pytest --quiet -n 2 -m "not slow"
 
