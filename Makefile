@@ -15,7 +15,7 @@ MAKEFLAGS += --no-print-directory
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check --no-input
 CODE := controller drivers tests
-BENCHMARKS = $(wildcard tests/benchmarks/*.py)
+BENCHMARKS := $(filter-out __init__,$(basename $(notdir $(wildcard tests/benchmarks/*.py))))
 
 FITS := import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info)
 CANDIDATES := $(or $(PYTHON),python3.13 python3.12 python3.11 python3)
@@ -34,7 +34,7 @@ test: .venv/.dev
 	@$(BIN)/python -m pytest --quiet -n 2 -m "not slow"
 
 bench: .venv/.dev
-	@set -e; for benchmark in $(BENCHMARKS); do $(BIN)/python "$$benchmark"; done
+	@set -e; for name in $(BENCHMARKS); do $(BIN)/python -m "tests.benchmarks.$$name"; done
 
 soak: .venv/.dev
 	@$(BIN)/python -m pytest --quiet -m slow
