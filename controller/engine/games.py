@@ -7,7 +7,9 @@ from controller.engine.setup import Setup
 from controller.machines.craps import Craps, CrapsState
 from controller.machines.desk import Desk
 from controller.machines.health import Health
+from controller.machines.roulette import Roulette
 from controller.model.readings import AnyReading, Input
+from controller.rules.wheel import Learned
 
 
 class SetupError(Exception):
@@ -55,29 +57,50 @@ def game_for(setup: Setup, desk: Desk, health: Health) -> TableGame:
     Raises:
         SetupError: the rule set is not of a game that is played here, or the geometry is missing.
     """
-    rules, state = setup.ruleset, setup.state
-    calls = state.calls or setup.calls
-    if rules.game == "craps":
-        if setup.dice_table is None or rules.throw is None or rules.craps is None:
-            raise SetupError(
-                f"rule set {rules.name} plays craps: give the dice_table's measures in the header"
-            )
-        phase = "run_out" if state.run_out else "point" if state.point else "come_out"
-        return Craps(
-            rules.throw,
-            rules.craps,
-            setup.dice_table,
-            desk,
-            health,
-            calls=calls,
-            state=CrapsState(
-                phase=phase,
-                point=state.point,
-                shooter=state.shooter,
-                warnings=state.warnings,
-                invalid_rolls=state.invalid_rolls,
-            ),
-            last_roll=setup.first.roll - 1,
-            betting_round=setup.first.round,
-        )
+    rules = setup.ruleset
+    match rules.game:
+        case "craps":
+            return _craps(setup, desk, health)
+        case "roulette":
+            return _roulette(setup, desk, health)
     raise SetupError(f"rule set {rules.name} plays {rules.game}, which this version can't play at a table")
+
+
+def _craps(setup: Setup, desk: Desk, health: Health) -> Craps:
+    rules, state = setup.ruleset, setup.state
+    if setup.dice_table is None or rules.throw is None or rules.craps is None:
+        raise SetupError(f"rule set {rules.name} plays craps: give the dice_table's measures in the header")
+    phase = "run_out" if state.run_out else "point" if state.point else "come_out"
+    return Craps(
+        rules.throw,
+        rules.craps,
+        setup.dice_table,
+        desk,
+        health,
+        calls=state.calls or setup.calls,
+        state=CrapsState(
+            phase=phase,
+            point=state.point,
+            shooter=state.shooter,
+            warnings=state.warnings,
+            invalid_rolls=state.invalid_rolls,
+        ),
+        last_roll=setup.first.roll - 1,
+        betting_round=setup.first.round,
+    )
+
+
+def _roulette(setup: Setup, desk: Desk, health: Health) -> Roulette:
+    rules, state = setup.ruleset, setup.state
+    if setup.wheel is None or rules.spin is None:
+        raise SetupError(f"rule set {rules.name} plays roulette: give the wheel's geometry in the header")
+    return Roulette(
+        rules.spin,
+        setup.wheel,
+        desk,
+        health,
+        calls=state.calls or setup.calls,
+        learned=Learned.from_figures(state.learned),
+        last_spin=setup.first.spin - 1,
+        betting_round=setup.first.round,
+    )

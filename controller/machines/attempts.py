@@ -180,7 +180,7 @@ class Attempts(Generic[Value, V]):
         elif entered.name == "accept":
             self._accept(entered)
         elif entered.name == self.words.clear:
-            self._clear(entered.t)
+            self._clear(entered.name, entered.t)
         elif entered.name == self.words.settle:
             self._fire(self.words.settle)
         else:
@@ -240,16 +240,16 @@ class Attempts(Generic[Value, V]):
         self._call(entered.t, value, grade, entered)
         self._end_hold()
 
-    def _clear(self, t: int) -> None:
+    def _clear(self, clear: str, t: int) -> None:
         if self.under_way:
             self.judged(t, self._game.judge(t, None))
         if not self.under_way:
             self._cleared_in_hold = self.state == "held"
-            self._fire(self.words.clear)
+            self._fire(clear)
 
     def _end_hold(self) -> None:
         self._desk.stop_timer("hold")
-        if self._cleared_in_hold:
+        if self._cleared_in_hold and self.words.clear:
             self._cleared_in_hold = False
             self._fire(self.words.clear)
 

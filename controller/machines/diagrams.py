@@ -4,9 +4,18 @@ from controller.machines.craps import CRAPS_TABLE
 from controller.machines.flat import MachineTable
 from controller.machines.lifecycle import SPIN, THROW, life_cycle
 from controller.machines.refusals import REFUSALS
+from controller.machines.roulette import ROULETTE_TABLE
 from controller.machines.table import DOOR_TABLE, LOCK_TABLE, TEST_TABLE
 
-TABLES = (DOOR_TABLE, LOCK_TABLE, TEST_TABLE, life_cycle(THROW), CRAPS_TABLE, life_cycle(SPIN))
+TABLES = (
+    DOOR_TABLE,
+    LOCK_TABLE,
+    TEST_TABLE,
+    life_cycle(THROW),
+    CRAPS_TABLE,
+    life_cycle(SPIN),
+    ROULETTE_TABLE,
+)
 """Every machine there is, in the order of the manual."""
 
 
@@ -15,8 +24,9 @@ def manual() -> str:
     parts = [
         "# The machines",
         "",
-        "Drawn by `make diagrams` from the tables that run. Flat machines stand side by side: the table's own",
-        "three, the life-cycle of an attempt, and the game. A cell names the next state, or in italics the refusal.",
+        "Drawn by `make diagrams` from the tables that run. Flat machines stand side by side: the table's",
+        "own three, the life-cycle of an attempt, and the game. A cell names the next state, or in italics",
+        "the refusal.",
         "",
     ]
     for table in TABLES:
@@ -34,7 +44,11 @@ def _chapter(table: MachineTable) -> list[str]:
         lines.append(f"    {source} --> {to}: {', '.join(triggers)}")
     lines += ["```", "", "| state | meaning |", "|---|---|"]
     lines += [f"| `{state}` | {meaning} |" for state, meaning in table.states.items()]
-    lines += ["", f"| trigger | meaning | {' | '.join(table.states)} |", "|---" * (2 + len(table.states)) + "|"]
+    lines += [
+        "",
+        f"| trigger | meaning | {' | '.join(table.states)} |",
+        "|---" * (2 + len(table.states)) + "|",
+    ]
     for trigger, meaning in table.triggers.items():
         cells = [_cell(table, state, trigger) for state in table.states]
         lines.append(f"| `{trigger}` | {meaning} | {' | '.join(cells)} |")

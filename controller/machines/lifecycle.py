@@ -23,12 +23,12 @@ class Words:
     """It does not count, as state and as what a person calls: `no_roll`."""
     set_result: str
     """A person enters the result: `set_dice`."""
-    clear: str
-    """What was thrown or spun is taken away: `dice_collected`."""
-    cleared: str
-    """It has been taken away: `collected`."""
-    settle: str
-    """The last wager it decided is paid: `settled`."""
+    clear: str | None = None
+    """What was thrown is taken away, where that ends it: `dice_collected`."""
+    cleared: str = "collected"
+    """It has been taken away."""
+    settle: str = "settled"
+    """The last wager it decided is paid."""
 
 
 THROW = Words(
@@ -38,8 +38,6 @@ THROW = Words(
     void="no_roll",
     set_result="set_dice",
     clear="dice_collected",
-    cleared="collected",
-    settle="settled",
 )
 SPIN = Words(
     attempt="spin",
@@ -47,15 +45,12 @@ SPIN = Words(
     under_way="in_spin",
     void="no_spin",
     set_result="set_number",
-    clear="ball_at_rest",
-    cleared="cleared",
-    settle="settled",
 )
 
 
 def life_cycle(words: Words) -> MachineTable:
     """Draw up the life-cycle's table in these words."""
-    under_way, no_result, cleared = words.under_way, words.void, words.cleared
+    under_way, no_result = words.under_way, words.void
     open_states = (under_way, "held", "proposed", "review")
     return MachineTable(
         name=words.attempt,
@@ -68,8 +63,10 @@ def life_cycle(words: Words) -> MachineTable:
             "review": "not decidable by the readings; a person must rule",
             "called": "called; open to a ruling until it is settled",
             no_result: "does not count; open to a ruling until it is settled",
-            cleared: f"called or void and cleared away; the last {words.attempt} is open to a ruling",
             "settled": "settled; nothing changes it",
+            **_if_cleared(
+                words, {words.cleared: f"taken away; the last {words.attempt} is open to a ruling"}
+            ),
         },
         triggers={
             words.begin: f"a {words.attempt} begins",
@@ -79,48 +76,54 @@ def life_cycle(words: Words) -> MachineTable:
             "judged_review": "the judge can't tell",
             "moved": "what was at rest moves again during the hold",
             "hold_over": "the hold ends",
-            words.void: "a person declares that it does not count",
+            no_result: "a person declares that it does not count",
             words.set_result: "a person enters the result",
             "accept": "a person accepts the result proposed",
             f"accept_{no_result}": f"a person accepts the proposed {no_result}",
-            words.clear: "what was thrown is taken away",
             words.settle: "all that it decided is paid",
             "power_lost": "the recording ends in the middle of it",
+            **_if_cleared(words, {words.clear or "": "what was thrown is taken away"}),
         },
         arrows=(
-            Arrow(
-                words.begin,
-                ("waiting", *open_states, "called", no_result, cleared, "settled"),
-                under_way,
-            ),
+            Arrow(words.begin, ("waiting", *open_states, "called", no_result, "settled"), under_way),
             Arrow("judged_valid", (under_way, "held"), "held"),
             Arrow("judged_proposal", (under_way,), "proposed"),
             Arrow("judged_void", (under_way, "held"), no_result),
             Arrow("judged_review", (under_way, "held"), "review"),
             Arrow("moved", ("held",), under_way),
             Arrow("hold_over", ("held",), "called"),
-            Arrow(words.void, (*open_states, "called"), no_result),
-            Arrow(words.void, (cleared,), cleared),
+            Arrow(no_result, (*open_states, "called"), no_result),
             Arrow(words.set_result, ("held", "proposed", "review", "called", no_result), "called"),
-            Arrow(words.set_result, (cleared,), cleared),
             Arrow("accept", ("held", "proposed", "review"), "called"),
             Arrow(f"accept_{no_result}", ("proposed",), no_result),
-            Arrow(words.clear, ("called", no_result), cleared),
-            Arrow(words.clear, ("settled",), "waiting"),
-            Arrow(words.clear, ("held",), "held"),
-            Arrow(words.clear, ("proposed",), "proposed"),
-            Arrow(words.clear, ("review",), "review"),
             Arrow(words.settle, ("called", no_result), "settled"),
-            Arrow(words.settle, (cleared,), "waiting"),
             Arrow("power_lost", (under_way, "held", "proposed"), "review"),
+            *(_clearing(words, words.clear) if words.clear else ()),
         ),
         refusals=_refusals(words),
     )
 
 
+def _if_cleared(words: Words, entries: dict[str, str]) -> dict[str, str]:
+    return entries if words.clear else {}
+
+
+def _clearing(words: Words, clear: str) -> tuple[Arrow, ...]:
+    cleared = (words.cleared,)
+    return (
+        Arrow(clear, ("called", words.void), words.cleared),
+        Arrow(clear, ("settled",), "waiting"),
+        *(Arrow(clear, (state,), state) for state in ("held", "proposed", "review")),
+        Arrow(words.begin, cleared, words.under_way),
+        Arrow(words.void, cleared, words.cleared),
+        Arrow(words.set_result, cleared, words.cleared),
+        Arrow(words.settle, cleared, "waiting"),
+    )
+
+
 def _refusals(words: Words) -> dict[tuple[str, str], str]:
-    under_way, no_result, cleared = words.under_way, words.void, words.cleared
-    decided = ("called", no_result, cleared, "settled")
+    under_way, no_result = words.under_way, words.void
+    decided = ("called", no_result, "settled", *((words.cleared,) if words.clear else ()))
     judge_only_under_way = ("waiting", "proposed", "review", *decided)
     refusals = {
         (state, trigger): "not_now"
@@ -130,14 +133,11 @@ def _refusals(words: Words) -> dict[tuple[str, str], str]:
     refusals |= {(state, "judged_proposal"): "not_now" for state in ("held", *judge_only_under_way)}
     not_held = ("waiting", under_way, "proposed", "review", *decided)
     refusals |= {(state, trigger): "not_held" for trigger in ("moved", "hold_over") for state in not_held}
-    refusals |= {("waiting", trigger): "no_attempt" for trigger in (words.void, words.set_result)}
-    refusals |= {("settled", trigger): "already_settled" for trigger in (words.void, words.set_result)}
+    refusals |= {("waiting", trigger): "no_attempt" for trigger in (no_result, words.set_result)}
+    refusals |= {("settled", trigger): "already_settled" for trigger in (no_result, words.set_result)}
     refusals |= {
-        (no_result, words.void): "already_void",
+        (no_result, no_result): "already_void",
         (under_way, words.set_result): "result_not_in",
-        (under_way, words.clear): "under_way",
-        ("waiting", words.clear): "nothing_to_clear",
-        (cleared, words.clear): "already_cleared",
         ("waiting", words.settle): "nothing_to_settle",
         (under_way, words.settle): "not_called_yet",
         ("held", words.settle): "not_called_yet",
@@ -151,4 +151,10 @@ def _refusals(words: Words) -> dict[tuple[str, str], str]:
         for state in ("waiting", under_way, "held", "review", *decided)
     }
     refusals |= {(state, "power_lost"): "no_attempt" for state in ("waiting", "review", *decided)}
+    if words.clear:
+        refusals |= {
+            (under_way, words.clear): "under_way",
+            ("waiting", words.clear): "nothing_to_clear",
+            (words.cleared, words.clear): "already_cleared",
+        }
     return refusals

@@ -122,11 +122,11 @@ class Throws:
 
     def _begin(self, first: list[Reading]) -> None:
         t = first[0].t
+        self.attempts.begin(t)
         self._readings = [*self._health.down.values(), *first]
         self._down.clear()
         for points in self._moving.values():
             points.clear()
-        self.attempts.begin(t)
         self._desk.set_timer("settle", t + round(self._rules.settle_timeout_s * 1_000_000))
 
     def _look_for_throw(self, point: DieAt) -> None:

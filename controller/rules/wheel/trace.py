@@ -1,6 +1,6 @@
 """One spin as its readings tell it, kept up to date reading by reading."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from controller.model.geometry import Wheel
 from controller.model.readings import (
@@ -32,7 +32,7 @@ _READS_WHILE_RUNNING = 2
 _CLEAR_VOTES = 4
 _VOTE_TURNS = 0.06
 
-Sources = Mapping[str, tuple[str, ...]]
+Sources = Mapping[str, Collection[str]]
 """Which reading kinds each device sends, where the configuration tells."""
 
 
@@ -44,6 +44,8 @@ class SpinTrace:
     ) -> None:
         """Start before the spin: index passes and devices that are down may come before its first pulse."""
         self.wheel = wheel
+        self.rules = rules
+        self.learned = learned
         self.clock = LapClock(learned, wheel.drop_rev_per_s)
         self.rotor = Rotor()
         self.pockets = PocketCount(rules.pocket_reads)
@@ -86,6 +88,11 @@ class SpinTrace:
         if ccw >= _CLEAR_VOTES and ccw > 4 * cw:
             return "ccw"
         return "cw" if cw >= _CLEAR_VOTES and cw > 4 * ccw else None
+
+    def directions_left(self) -> tuple[Turning, ...]:
+        """Give the directions that the order of the ball's pulses leaves open."""
+        direction = self.ball_direction
+        return ("ccw", "cw") if direction is None else (direction,)
 
     def dropped_us(self) -> int:
         """When the drop was sensed, or by when it is overdue."""

@@ -1,0 +1,62 @@
+"""A ball that still runs after its spin was declared void: its pulses are not the next spin's."""
+
+from collections.abc import Iterable
+
+from controller.model.readings import BallBeam, BallDrop, Reading
+
+QUIET_US = 6_000_000
+"""No ball in a track leaves its beams alone for so long: one dead beam of two at the slowest is under 5 s."""
+FASTER = 0.75
+"""A ball in the track only slows down; a lap in so much less time than the one before is a new launch."""
+FASTER_LAPS = 2
+"""So many such pulses in a row: one may be a spurious pulse. A missed one only makes a lap seem slow."""
+DOUBLE_US = 150_000
+"""Two pulses of one beam this close are one ball seen twice; no ball laps so fast."""
+
+
+class RunningOut:
+    """Follows a void spin's ball until it has dropped, fell silent, or was launched anew."""
+
+    def __init__(self, readings: Iterable[Reading]) -> None:
+        """Take up from the void spin's own readings."""
+        self.over = False
+        """Whether the old ball is done with."""
+        self._last_us = 0
+        self._seen_us: dict[int, int] = {}
+        self._laps_us: dict[int, tuple[int, int]] = {}
+        self._faster: list[BallBeam] = []
+        for reading in readings:
+            if isinstance(reading, BallBeam):
+                self._lap(reading)
+
+    def see(self, reading: Reading) -> list[BallBeam]:
+        """Take a reading; give the pulses that turn out to be a new launch's, usually none."""
+        if isinstance(reading, BallDrop):
+            self.over = True
+        if not isinstance(reading, BallBeam):
+            return []
+        if reading.t - self._last_us > QUIET_US:
+            self.over = True
+            return [reading]
+        if self._lap(reading):
+            self._faster.append(reading)
+            if len(self._faster) >= FASTER_LAPS:
+                self.over = True
+                return self._faster
+        else:
+            self._faster.clear()
+        return []
+
+    def _lap(self, pulse: BallBeam) -> bool:
+        before_us = self._seen_us.get(pulse.beam)
+        self._last_us = pulse.t
+        if before_us is None:
+            self._seen_us[pulse.beam] = pulse.t
+            return False
+        lap_us = pulse.t - before_us
+        if lap_us < DOUBLE_US:
+            return False
+        self._seen_us[pulse.beam] = pulse.t
+        last_two = self._laps_us.get(pulse.beam)
+        self._laps_us[pulse.beam] = (last_two[1] if last_two else lap_us, lap_us)
+        return last_two is not None and lap_us < FASTER * min(last_two)

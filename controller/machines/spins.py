@@ -1,0 +1,319 @@
+"""Spins of the ball: when one begins, when it is decided, and its way through the life-cycle.
+
+What a spin is worth is the judge's matter (`controller.rules.wheel`); when to ask it is decided here.
+"""
+
+from collections import deque
+from typing import Protocol
+
+from controller.machines.attempts import Attempts, Result
+from controller.machines.desk import Desk
+from controller.machines.flat import Refused
+from controller.machines.health import Health
+from controller.machines.lifecycle import SPIN
+from controller.machines.running_out import RunningOut
+from controller.model.geometry import Wheel
+from controller.model.outcomes import Data
+from controller.model.readings import (
+    BallBeam,
+    BallDrop,
+    BallOut,
+    ForeignObject,
+    Input,
+    PocketBall,
+    Reading,
+    RotorIndex,
+)
+from controller.model.rulesets import Calls, SpinRules
+from controller.model.verdicts import Notice, Reason, Ruling, SpinVerdict
+from controller.rules.wheel import INDEX_PASSES_KEPT, Learned, SpinWatch
+
+NO_BALL_US = 6_000_000
+"""A pulse without a lap closed for this long was a hand or a cloth, not a ball."""
+
+
+class WheelGame(Protocol):
+    """What a wheel game does with its spins."""
+
+    @property
+    def bets_open(self) -> bool:
+        """Whether bets can still be placed."""
+
+    def snapshot(self) -> object:
+        """Give the game's state, to come back to when the result is corrected."""
+
+    def restore(self, snapshot: object) -> None:
+        """Go back to that state."""
+
+    def began(self, t: int) -> None:
+        """A spin begins."""
+
+    def no_more_bets(self, t: int) -> None:
+        """The ball is about to drop: close the bets."""
+
+    def dropped(self, t: int) -> None:
+        """The ball left the track."""
+
+    def call(self, result: Result[str]) -> Data:
+        """Apply a spin that counts, and give what to publish."""
+
+    def no_result(self, result: Result[str]) -> Data:
+        """Apply a No Spin, and give what to publish."""
+
+    def review(self, result: Result[str]) -> Data:
+        """Give what to publish for a review."""
+
+    def correct(self, result: Result[str], corrects: str, ruling: str) -> Data:
+        """Apply a result in place of the one just undone, and give what to publish."""
+
+    def follow_up(self, t: int) -> None:
+        """Publish what follows from a result."""
+
+
+class Spins:
+    """The spins of one wheel, from the launch to the ruling."""
+
+    def __init__(
+        self,
+        game: WheelGame,
+        rules: SpinRules,
+        wheel: Wheel,
+        desk: Desk,
+        health: Health,
+        *,
+        calls: Calls,
+        learned: Learned,
+        last: int = 0,
+    ) -> None:
+        """Begin after spin number `last`, knowing what was learned of the wheel."""
+        self.learned = learned
+        self._game = game
+        self._rules = rules
+        self._wheel = wheel
+        self._desk = desk
+        self._health = health
+        self._index_passes: deque[Reading] = deque(maxlen=INDEX_PASSES_KEPT)
+        self._watch: SpinWatch | None = None
+        self._candidate: SpinWatch | None = None
+        self._verdict: SpinVerdict | None = None
+        self._first_pulse_us = 0
+        self._last_pulse_us = 0
+        self._dropped = False
+        self._late_close = False
+        self._running_out: RunningOut | None = None
+        self.attempts: Attempts[str, SpinVerdict] = Attempts(
+            SPIN, self, desk, calls=calls, call_hold_ms=rules.call_hold_ms, causes=rules.causes, last=last
+        )
+
+    # --- readings and timers ---
+
+    def see(self, reading: Reading) -> None:
+        """Take a reading, in time order."""
+        attempts = self.attempts
+        if attempts.under_way:
+            self._follow(reading)
+        elif attempts.state == "held":
+            self._follow_held(reading)
+        else:
+            self._look_for_launch(reading)
+        if isinstance(reading, RotorIndex):
+            self._index_passes.append(reading)
+
+    def timer(self, name: str, t: int) -> None:
+        """Take a timer of ours that is due at t."""
+        if name == "hold":
+            self.attempts.hold_over()
+        elif name == "no_more_bets" and self.attempts.under_way:
+            self._game.no_more_bets(t)
+        elif name == "give_up" and self.attempts.under_way:
+            self._decide(t)
+
+    def would_launch(self, reading: Reading) -> bool:
+        """Tell whether this reading could begin a spin."""
+        ours = self.attempts.under_way or self._running_out is not None
+        return isinstance(reading, BallBeam) and not ours
+
+    def launch_seen(self) -> None:
+        """Begin the spin whose first pulses were seen: a person speaks of it before its first lap is run."""
+        if self._candidate is not None and not self.attempts.open:
+            self._begin(self._candidate)
+
+    @property
+    def revolutions(self) -> float | None:
+        """What the present spin's ball provably ran in the track."""
+        return self._verdict.revolutions if self._verdict is not None else None
+
+    def _look_for_launch(self, reading: Reading) -> None:
+        if self._running_out is not None:
+            self._let_run_out(self._running_out, reading)
+            return
+        watch = self._candidate
+        if isinstance(reading, BallBeam):
+            if watch is None or reading.t - self._last_pulse_us > NO_BALL_US:
+                watch = self._new_watch(reading.t)
+            self._last_pulse_us = reading.t
+        if watch is None:
+            return
+        watch.see(reading)
+        if watch.ball_runs or isinstance(reading, BallDrop):
+            self._begin(watch)
+            self._after(watch, reading)
+
+    def _let_run_out(self, running_out: RunningOut, reading: Reading) -> None:
+        relaunched = running_out.see(reading)
+        if running_out.over:
+            self._running_out = None
+        for pulse in relaunched:
+            self._look_for_launch(pulse)
+
+    def _new_watch(self, t: int) -> SpinWatch:
+        watch = SpinWatch(self._wheel, self._rules, self.learned, self._health.sources)
+        for standing in (*self._health.down.values(), *self._index_passes):
+            watch.see(standing)
+        self._candidate = watch
+        self._first_pulse_us = t
+        return watch
+
+    def _begin(self, watch: SpinWatch) -> None:
+        self.attempts.begin(self._first_pulse_us)
+        self._candidate = None
+        self._watch = watch
+        self._verdict = None
+        self._dropped = False
+        self._late_close = False
+
+    def _follow(self, reading: Reading) -> None:
+        watch = self._watch
+        assert watch is not None
+        watch.see(reading)
+        self._after(watch, reading)
+
+    def _after(self, watch: SpinWatch, reading: Reading) -> None:
+        if isinstance(reading, BallDrop) or (watch.left_track_us is not None and not self._dropped):
+            self._drop(reading.t)
+        if watch.decided_by is not None:
+            self._decide(watch.decided_by.t)
+            return
+        if isinstance(reading, BallBeam) and self._game.bets_open:
+            due_us = watch.no_more_bets_at_us()
+            if due_us is not None:
+                self._desk.set_timer("no_more_bets", max(due_us, reading.t))
+        give_up_us = watch.give_up_at_us()
+        if give_up_us is not None:
+            self._desk.set_timer("give_up", max(give_up_us, reading.t))
+
+    def _follow_held(self, reading: Reading) -> None:
+        watch = self._watch
+        assert watch is not None
+        watch.see(reading)
+        if isinstance(reading, PocketBall | BallOut | ForeignObject):
+            self._decide(reading.t)
+
+    def _drop(self, t: int) -> None:
+        if not self._dropped:
+            self._dropped = True
+            self._late_close = self._game.bets_open
+            self._desk.stop_timer("no_more_bets")
+            self._game.dropped(t)
+
+    def _decide(self, t: int) -> None:
+        self._stop_timers()
+        watch = self._watch
+        assert watch is not None
+        verdict, learned = watch.verdict(t)
+        if not self.attempts.ending:
+            self.learned = learned
+            if verdict.ruling is not Ruling.VOID:
+                self._drop(t)
+        self._verdict = self._after_late_close(verdict)
+        self.attempts.judged(t, self._verdict)
+
+    def _after_late_close(self, verdict: SpinVerdict) -> SpinVerdict:
+        """Apply the policy for a spin whose bets were still open at the drop."""
+        policy = self._rules.late_close
+        if not self._late_close or verdict.ruling is not Ruling.VALID or policy == "valid":
+            return verdict
+        seen = "bets were still open when the ball dropped"
+        reason = Reason(code="late_close", rule=self._rules.causes.get("late_close", ""), seen=seen)
+        ruling = Ruling.VOID if policy == "void" else Ruling.REVIEW
+        head = "No Spin" if policy == "void" else "Review"
+        return SpinVerdict(
+            ruling=ruling,
+            sentence=f"{head}: {seen} ({reason.rule})",
+            number=verdict.number,
+            revolutions=verdict.revolutions,
+            revolutions_from=verdict.revolutions_from,
+            revolutions_to=verdict.revolutions_to,
+            reasons=(reason,),
+            notices=verdict.notices,
+            evidence=verdict.evidence,
+        )
+
+    def _stop_timers(self) -> None:
+        for name in ("no_more_bets", "give_up"):
+            self._desk.stop_timer(name)
+
+    # --- what the life-cycle asks of its game ---
+
+    def snapshot(self) -> object:
+        """Give the game's state."""
+        return self._game.snapshot()
+
+    def restore(self, snapshot: object) -> None:
+        """Put the game's state back."""
+        self._game.restore(snapshot)
+
+    def value_of(self, verdict: SpinVerdict) -> str | None:
+        """Give the number seen."""
+        return verdict.number
+
+    def value_entered(self, entered: Input) -> str:
+        """Give the number a person entered; raises Refused when the wheel has no such pocket."""
+        number = str(entered.number)
+        if number not in self._wheel.pockets_clockwise:
+            raise Refused(
+                "bad_argument", f"set_number: this wheel has no pocket {number!r}; enter one it has"
+            )
+        return number
+
+    def judge(self, t: int, called: Reason | None) -> SpinVerdict:
+        """Judge the present spin on what was seen up to t."""
+        assert self._watch is not None
+        return self._watch.verdict(t, called)[0]
+
+    def readings(self) -> tuple[Reading, ...]:
+        """Give every reading of the present spin."""
+        return tuple(self._watch.readings) if self._watch is not None else ()
+
+    def began(self, t: int) -> None:
+        """Tell the game that a spin begins."""
+        self._game.began(t)
+
+    def call(self, result: Result[str]) -> Data:
+        """Let the game apply a spin that counts."""
+        return self._game.call(result)
+
+    def no_result(self, result: Result[str]) -> Data:
+        """Let the game apply a No Spin; a ball that still runs is not the next spin's."""
+        self._stop_timers()
+        if self._watch is not None and not self._dropped and result.by != "nobody":
+            self._running_out = RunningOut(self._watch.readings)
+        return self._game.no_result(result)
+
+    def review(self, result: Result[str]) -> Data:
+        """Let the game say what a review tells."""
+        self._stop_timers()
+        return self._game.review(result)
+
+    def correct(self, result: Result[str], corrects: str, ruling: str) -> Data:
+        """Let the game apply a correction."""
+        return self._game.correct(result, corrects, ruling)
+
+    def follow_up(self, t: int) -> None:
+        """Let the game publish what follows."""
+        self._game.follow_up(t)
+
+
+def late_close_notice() -> Notice:
+    """Give the notice that bets were still open at the drop."""
+    return Notice(code="late_close", seen="bets were still open when the ball dropped", rule="R-SPIN-3")
