@@ -18,14 +18,27 @@ from controller.model.rulesets import RuleSet
 from controller.settings.places import config_home
 from controller.settings.rulesets import SECTIONS
 from controller.settings.table_file import TableFile
+from controller.settlement.craps.paytable import CrapsPayTable
+from controller.settlement.high_roller.paytable import HighRollerPayTable
+from controller.settlement.roulette.paytable import RoulettePayTable
+from controller.settlement.three_card.paytable import ThreeCardPayTable
+
+_PAY_TABLES: Mapping[str, type] = {
+    "craps": CrapsPayTable,
+    "roulette": RoulettePayTable,
+    "three-card": ThreeCardPayTable,
+    "high-roller": HighRollerPayTable,
+}
 
 
 def schemas() -> Mapping[str, str]:
     """Give the text of each schema file by its name."""
     rules = TypeAdapter(RuleSet).json_schema(schema_generator=_ForEditors)
     table = TypeAdapter(TableFile).json_schema(schema_generator=_ForEditors)
-    files = {"ruleset.schema.json": rules, "table.schema.json": _with_thresholds(table, rules)}
-    return {name: json.dumps(schema, indent=2) + "\n" for name, schema in files.items()}
+    files = {"ruleset": rules, "table": _with_thresholds(table, rules)}
+    for game, shape in _PAY_TABLES.items():
+        files[f"{game}-paytable"] = TypeAdapter(shape).json_schema(schema_generator=_ForEditors)
+    return {f"{name}.schema.json": json.dumps(schema, indent=2) + "\n" for name, schema in files.items()}
 
 
 def stale(folder: Path) -> list[Path]:
@@ -60,6 +73,10 @@ class _ForEditors(GenerateJsonSchema):
         for key, text in _attribute_docstrings(schema["cls"]):
             made["properties"][key]["description"] = text
         return made
+
+    def field_title_should_be_set(self, schema: object) -> bool:  # noqa: ARG002 - the key says it all
+        """Leave out titles that only spell the key again."""
+        return False
 
 
 def _attribute_docstrings(cls: type) -> Iterator[tuple[str, str]]:

@@ -23,7 +23,7 @@ def test_a_stale_schema_fails_the_check_and_is_written_again(
     assert main(["--check"]) == 0
 
 
-@pytest.mark.parametrize("folder", ["rulesets", "tables"])
+@pytest.mark.parametrize("folder", ["rulesets", "tables", "paytables"])
 def test_every_file_names_the_schema_that_it_has(folder: str) -> None:
     for file in (config_home() / folder).glob("*.yaml"):
         first = file.read_text(encoding="utf-8").splitlines()[0]
