@@ -189,8 +189,8 @@ class _Show:
                 seat = "the next shooter" if data.shooter is None else f"seat {data.shooter}"
                 self._aside(f"the dice go to {seat}")
             case Happening():
-                says = data.says or data.cause.replace("_", " ")
-                self._aside(f"{outcome.type} {data.what or ''}: {says}")
+                says = data.says or data.cause
+                self._aside(f"{_plain(outcome.type)}, {_plain(data.what or 'the table')}: {_plain(says)}")
             case _:
                 pass
 
@@ -203,7 +203,7 @@ class _Show:
 
     def _void(self, word: str, attempt: int, reasons: Sequence[Reason]) -> None:
         self._roll_dice(attempt) if word == "No Roll" else self._wait()
-        causes = ", ".join(dict.fromkeys(reason.code.replace("_", " ") for reason in reasons))
+        causes = ", ".join(dict.fromkeys(_plain(reason.code) for reason in reasons))
         self._call(attempt, "", self._screen.styled(f"{word}: {causes}", "red"), "")
         self._reasons(reasons)
 
@@ -257,6 +257,10 @@ def _outcomes(header: Header, feed: Feed) -> Iterator[Outcome]:
     for effect in session.finish():
         if isinstance(effect, Outcome):
             yield effect
+
+
+def _plain(word: str) -> str:
+    return word.replace("_", " ").replace(".", " ") if " " not in word else word
 
 
 def _count(text: str) -> int:

@@ -71,6 +71,7 @@ _DOUBTFUL = (
     "wall_down_one_short",
     "other_wall_down",
     "camera_down",
+    "camera_down_between_hits",
     "die_lost",
     "swapped_crossing",
     "swapped_double_hit",

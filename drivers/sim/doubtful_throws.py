@@ -10,7 +10,6 @@ from drivers.sim.plain_throws import (
     full_path,
     good_throw,
     short_path,
-    twice_and_short,
     valid_truth,
 )
 from drivers.sim.scenes import Truth
@@ -202,16 +201,29 @@ def _far_sensor_out(arm: Thrower, script: Script, down_us: int) -> None:
 
 
 def camera_down(arm: Thrower) -> Script:
-    """The camera goes down in flight; it may be back to see the dice lie."""
+    """The camera goes down before any hit; it may be back to see the dice lie."""
     script = good_throw(arm)
-    last_hit = max(path.touches[0].t_us for path in script.paths)
-    down = arm.rng.randint(script.first_us + 60_000, last_hit - 20_000)
-    up = down + arm.rng.randint(2_500_000, 4_500_000)
-    script.blind = (down, up)
-    script.extra.extend((DeviceDown(t=down, dev=CAMERA, reason="unplugged"), DeviceUp(t=up, dev=CAMERA)))
+    first_hit = min(path.touches[0].t_us for path in script.paths)
+    return _camera_out(arm, script, arm.rng.randint(script.first_us + 60_000, first_hit - 15_000))
+
+
+def camera_down_between_hits(arm: Thrower) -> Script:
+    """The camera goes down when one die has struck and the other not yet."""
+    script = good_throw(arm)
+    first_hit, last_hit = sorted(path.touches[0].t_us for path in script.paths)
+    if last_hit - first_hit < 90_000:
+        raise RedrawError
+    return _camera_out(arm, script, arm.rng.randint(first_hit + 45_000, last_hit - 15_000))
+
+
+def _camera_out(arm: Thrower, script: Script, down_us: int) -> Script:
+    up_us = down_us + arm.rng.randint(2_500_000, 4_500_000)
+    script.blind = (down_us, up_us)
+    script.extra.append(DeviceDown(t=down_us, dev=CAMERA, reason="unplugged"))
+    script.extra.append(DeviceUp(t=up_us, dev=CAMERA))
     back_in_time = arm.rng.random() < 0.5
     for rest in script.rests:
-        rest.seen, rest.at_us = back_in_time, up + 150_000
+        rest.seen, rest.at_us = back_in_time, up_us + 150_000
     script.collected_us = script.first_us + arm.rng.randint(10_500_000, 12_000_000)
     script.truth = review_only()
     return script
@@ -243,29 +255,42 @@ def swapped_crossing(arm: Thrower) -> Script:
 
 
 def swapped_double_hit(arm: Thrower) -> Script:
-    """One die strikes twice, is taken for the short one in between, and so both seem to have struck."""
-    for _ in range(80):
-        script = twice_and_short(arm)
-        eager = 0 if len(script.paths[0].touches) > 1 else 1
-        first, second = script.paths[eager].touches[:2]
-        lazy = script.paths[1 - eager]
-        meet_us = next(leg.end_us for leg in script.paths[eager].legs if leg.end_us > first.t_us)
-        if first.side != "far" or second.side != "far":
-            continue
-        way = script.paths[eager].at(meet_us)
-        run_ms = (meet_us - lazy.release_us) / 1000
-        u, y = way[0] - arm.rng.uniform(2, 14), arm.inside(way[1] + arm.rng.uniform(-22, 22))
-        mean = math.dist(lazy.hand, (u, y)) / run_ms
-        if not 1.2 < mean < 5:
-            continue
-        lazy.legs.clear()
-        lazy.go((u, y), mean * 1.3, mean * 0.7)
-        arm.settle(lazy, arm.rng.uniform(0.4, 0.9), math.pi + arm.rng.gauss(0, 0.5))
-        script.swap_us = meet_us
-        check_rests(arm, script)
-        script.truth = no_hit_or_review()
-        return script
-    raise RedrawError
+    """The short die knocks the other back to the wall and is taken for it: both seem to have struck."""
+    hands, reaches, after = arm.hands(), arm.reaches(), arm.offsets()
+    eager, lazy = arm.release(hands[0], after[0]), arm.release(hands[1], after[1])
+    arm.strike_far(eager, reaches[0])
+    away = arm.rng.uniform(110, 350)
+    out = reaches[0].arrive * arm.rng.uniform(0.15, 0.4)
+    meet = (arm.far_u - away, arm.inside(reaches[0].y_mm + arm.rng.gauss(0, 40)))
+    eager.go(meet, out, 0.3 * out)
+    behind = (meet[0] - arm.table.die_mm, arm.inside(meet[1] + arm.rng.uniform(-8, 8)))
+    mean = math.dist(lazy.hand, behind) / ((eager.end_us - lazy.release_us) / 1000)
+    lazy.go(behind, mean * 1.2, mean * 0.8)
+    pushed, goes_on = _knock(0.8 * mean, -0.3 * out, arm.rng.uniform(0.15, 0.5))
+    roll_mm = min(away - 40, 1000 * goes_on**2 / 4)
+    if mean > 5 or goes_on < 0.1 or pushed < 0.5:
+        raise RedrawError
+    meet_us = eager.end_us
+    eager.go((arm.far_u, arm.inside(meet[1] + arm.rng.gauss(0, 20))), pushed, 0.8 * pushed)
+    eager.strike("far", 0.8 * pushed)
+    arm.settle(eager, 0.55, math.pi + arm.rng.gauss(0, 0.3), 2.5)
+    lazy.go((behind[0] + roll_mm, behind[1]), goes_on, 0)
+    paths = [eager, lazy]
+    if arm.rng.random() < 0.5:
+        paths.reverse()
+    script = Script(paths, [arm.flat(), arm.flat()], swap_us=meet_us)
+    if math.dist(eager.here, lazy.here) < 21:
+        raise RedrawError
+    script.truth = no_hit_or_review()
+    return script
+
+
+def _knock(striking: float, struck: float, bounce: float) -> tuple[float, float]:
+    """Give the speeds of two like dice after a knock, the struck one's first; momentum is kept."""
+    return (
+        ((1 + bounce) * striking + (1 - bounce) * struck) / 2,
+        ((1 - bounce) * striking + (1 + bounce) * struck) / 2,
+    )
 
 
 def swapped_short(arm: Thrower) -> Script:

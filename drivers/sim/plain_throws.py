@@ -187,6 +187,8 @@ def bump_and_short(arm: Thrower) -> Script:
 def double_hit(arm: Thrower) -> Script:
     """One die strikes the wall twice, the other not at all."""
     script = twice_and_short(arm)
+    if nearest_approach(*script.paths)[1] < 80:
+        raise RedrawError
     script.truth = void_truth("no_wall_hit")
     return script
 
@@ -219,7 +221,7 @@ def twice_and_short(arm: Thrower) -> Script:
 
 def stop_at_wall(arm: Thrower) -> Script:
     """One die strikes, the other stops a finger short of the wall."""
-    script = _one_short(arm, arm.rng.uniform(10, 24))
+    script = _one_short(arm, arm.rng.uniform(11, 24))
     script.truth = void_truth("no_wall_hit")
     return script
 
@@ -255,7 +257,7 @@ def slightly_staggered(arm: Thrower) -> Script:
     """The second die leaves the hand a little late: valid, and noted."""
     late = arm.rng.randint(52_000, 148_000)
     script = good_throw(arm, (0, late) if arm.rng.random() < 0.5 else (late, 0))
-    script.truth = valid_truth(script, "staggered")
+    script.truth = valid_truth(script, "staggered_release")
     return script
 
 

@@ -1,0 +1,27 @@
+"""Play a simulated evening through a session."""
+
+import msgspec
+
+from controller.engine.session import Session
+from controller.engine.setup import Setup
+from controller.model.outcomes import Outcome
+from controller.settings.rulesets import load_ruleset
+from drivers.sim.scenes import Feed, Header
+
+
+def outcomes_of(header: Header, feed: Feed, *, arrivals: bool, cut: bool = False) -> list[Outcome]:
+    """Give every outcome of an evening; `arrivals` tells the session when each reading came."""
+    session = Session(
+        Setup(
+            table=header.table,
+            ruleset=load_ruleset(header.ruleset),
+            dice_table=header.dice_table or None,
+            wheel=header.wheel or None,
+        )
+    )
+    told: list[Outcome] = []
+    for arrived_us, reading in feed:
+        known = msgspec.structs.replace(reading, arrived=arrived_us) if arrivals else reading
+        told += [effect for effect in session.feed(known) if isinstance(effect, Outcome)]
+    told += [effect for effect in session.finish(cut=cut) if isinstance(effect, Outcome)]
+    return told
