@@ -98,6 +98,7 @@ class Spins:
         self._verdict: SpinVerdict | None = None
         self._first_pulse_us = 0
         self._last_pulse_us = 0
+        self._ask_for_drop_us = 0
         self._dropped = False
         self._late_close = False
         self._running_out: RunningOut | None = None
@@ -124,8 +125,13 @@ class Spins:
         if name == "hold":
             self.attempts.hold_over()
         elif name == "no_more_bets" and self.attempts.under_way:
-            self._game.no_more_bets(t)
-        elif name == "give_up" and self.attempts.under_way:
+            if not self._put_off(name, self._no_more_bets_at_us(), t):
+                self._game.no_more_bets(t)
+        elif (
+            name == "give_up"
+            and self.attempts.under_way
+            and not self._put_off(name, self._give_up_at_us(), t)
+        ):
             self._decide(t)
 
     def would_launch(self, reading: Reading) -> bool:
@@ -179,8 +185,10 @@ class Spins:
         self._candidate = None
         self._watch = watch
         self._verdict = None
+        self._ask_for_drop_us = 0
         self._dropped = False
         self._late_close = False
+        self._set_give_up(self._last_pulse_us)
 
     def _follow(self, reading: Reading) -> None:
         watch = self._watch
@@ -194,13 +202,37 @@ class Spins:
         if watch.decided_by is not None:
             self._decide(watch.decided_by.t)
             return
-        if isinstance(reading, BallBeam) and self._game.bets_open:
-            due_us = watch.no_more_bets_at_us()
-            if due_us is not None:
-                self._desk.set_timer("no_more_bets", max(due_us, reading.t))
-        give_up_us = watch.give_up_at_us()
+        if isinstance(reading, BallBeam):
+            if self._game.bets_open and reading.t >= self._ask_for_drop_us:
+                self._expect_drop(reading.t)
+        elif isinstance(reading, BallDrop | PocketBall):
+            self._set_give_up(reading.t)
+
+    def _expect_drop(self, t: int) -> None:
+        due_us = self._no_more_bets_at_us()
+        if due_us is None:
+            return
+        self._desk.set_timer("no_more_bets", max(due_us, t))
+        self._ask_for_drop_us = t + (due_us - t) // 4
+        self._set_give_up(t)
+
+    def _set_give_up(self, t: int) -> None:
+        give_up_us = self._give_up_at_us()
         if give_up_us is not None:
-            self._desk.set_timer("give_up", max(give_up_us, reading.t))
+            self._desk.set_timer("give_up", max(give_up_us, t))
+
+    def _no_more_bets_at_us(self) -> int | None:
+        return self._watch.no_more_bets_at_us() if self._watch is not None else None
+
+    def _give_up_at_us(self) -> int | None:
+        return self._watch.give_up_at_us() if self._watch is not None else None
+
+    def _put_off(self, name: str, due_us: int | None, t: int) -> bool:
+        """Set the timer anew where what was seen since it was set puts it off."""
+        if due_us is None or due_us <= t:
+            return False
+        self._desk.set_timer(name, due_us)
+        return True
 
     def _follow_held(self, reading: Reading) -> None:
         watch = self._watch
