@@ -2,7 +2,7 @@
 #
 #   make run     an evening at a virtual table
 #   make test    every check that CI makes
-#   make bench   the benchmarks in full        make soak   the long runs
+#   make bench   the benchmarks in full        make soak   the long runs (SECONDS=600)
 #   make lock    pin the newest releases       make clean  back to a fresh checkout
 #   make schema diagrams    draw again what is made from the types
 #
@@ -16,6 +16,8 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check --no-input
 CODE := controller drivers tests
 BENCHMARKS := $(filter-out __init__,$(basename $(notdir $(wildcard tests/benchmarks/*.py))))
+
+SECONDS := 600
 
 FITS := import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info)
 CANDIDATES := $(or $(PYTHON),python3.13 python3.12 python3.11 python3)
@@ -37,7 +39,8 @@ bench: .venv/.dev
 	@set -e; for name in $(BENCHMARKS); do $(BIN)/python -m "tests.benchmarks.$$name"; done
 
 soak: .venv/.dev
-	@$(BIN)/python -m pytest --quiet -m slow
+	@$(BIN)/python -m tests.sim.soak --seconds $(SECONDS)
+	@$(BIN)/python -m pytest --quiet -m slow || [ $$? -eq 5 ]  # 5: there is no slow test
 
 schema: .venv/.dev
 	@$(BIN)/python -m controller.settings.schema
@@ -71,6 +74,7 @@ $(BIN)/pip:
 .venv/.run: requirements.lock pyproject.toml | $(BIN)/pip
 	@$(PIP) install --require-hashes --requirement requirements.lock
 	@$(PIP) install --no-deps --no-build-isolation --editable .
+	@told=$$($(BIN)/python -m pip check) || { echo "$$told: run make lock" >&2; exit 1; }
 	@touch $@
 
 .venv/.dev: requirements-dev.lock .venv/.run
