@@ -28,28 +28,56 @@ def game_for(ruleset: str) -> Game:
     Raises SettingsError for an unknown rule set or a pay table with mistakes.
     """
     rules = load_ruleset(ruleset)
-    # Only the game that is asked for is imported: a craps table never loads a poker hand.
     match rules.game:
         case "craps":
-            from controller.settlement.craps.game import Craps  # noqa: PLC0415 - see above
-            from controller.settlement.craps.paytable import CrapsPayTable  # noqa: PLC0415 - see above
+            from controller.settlement.craps.game import Craps
+            from controller.settlement.craps.paytable import CrapsPayTable
 
             return Craps(load_paytable(rules.name, CrapsPayTable))
         case "roulette":
-            from controller.settlement.roulette.game import Roulette  # noqa: PLC0415 - see above
-            from controller.settlement.roulette.paytable import RoulettePayTable  # noqa: PLC0415 - see above
+            from controller.settlement.roulette.game import Roulette
+            from controller.settlement.roulette.paytable import RoulettePayTable
 
             return Roulette(load_paytable(rules.name, RoulettePayTable))
         case "three_card":
-            from controller.settlement.three_card.game import ThreeCard  # noqa: PLC0415 - see above
-            from controller.settlement.three_card.paytable import ThreeCardPayTable  # noqa: PLC0415 - see above
+            from controller.settlement.three_card.game import ThreeCard
+            from controller.settlement.three_card.paytable import ThreeCardPayTable
 
             return ThreeCard(load_paytable(rules.name, ThreeCardPayTable))
         case "high_roller":
-            from controller.settlement.high_roller.game import HighRoller  # noqa: PLC0415 - see above
-            from controller.settlement.high_roller.paytable import HighRollerPayTable  # noqa: PLC0415 - see above
+            from controller.settlement.high_roller.game import HighRoller
+            from controller.settlement.high_roller.paytable import HighRollerPayTable
 
             return HighRoller(load_paytable(rules.name, HighRollerPayTable))
+
+
+def check(ruleset: str) -> Report:
+    """Work out the exact edges of a rule set's pay table and what its owner should know of it.
+
+    Raises SettingsError for an unknown rule set or a pay table with mistakes.
+    """
+    rules = load_ruleset(ruleset)
+    match rules.game:
+        case "craps":
+            from controller.settlement.craps.edges import report as craps_report
+            from controller.settlement.craps.paytable import CrapsPayTable
+
+            return craps_report(load_paytable(rules.name, CrapsPayTable))
+        case "roulette":
+            from controller.settlement.roulette.edges import report as roulette_report
+            from controller.settlement.roulette.paytable import RoulettePayTable
+
+            return roulette_report(load_paytable(rules.name, RoulettePayTable))
+        case "three_card":
+            from controller.settlement.three_card.edges import report as three_card_report
+            from controller.settlement.three_card.paytable import ThreeCardPayTable
+
+            return three_card_report(load_paytable(rules.name, ThreeCardPayTable))
+        case "high_roller":
+            from controller.settlement.high_roller.edges import report as high_roller_report
+            from controller.settlement.high_roller.paytable import HighRollerPayTable
+
+            return high_roller_report(load_paytable(rules.name, HighRollerPayTable))
 
 
 def settle(lines: Iterable[bytes], game: Game) -> Iterator[bytes]:

@@ -84,4 +84,5 @@ class HighRollerPayTable:
 
     name: str
     title: str
+    printed_rake_per_cent: str
     settings: HighRollerSettings

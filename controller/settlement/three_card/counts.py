@@ -8,7 +8,6 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cache
 from itertools import combinations, combinations_with_replacement
 from math import comb, prod
@@ -17,11 +16,9 @@ from controller.settlement.three_card.hands import (
     RANKS,
     SUITS,
     Card,
-    Row,
     SideRow,
     Strength,
     deck,
-    row,
     strength,
     suited_row,
     unsuited_row,
@@ -43,10 +40,6 @@ class Showdown:
     higher: int
     equal: int
     lower: int
-
-    def play(self) -> Fraction:
-        """Give what Ante and Play together are worth, in Antes, when the hand is played without its bonus."""
-        return Fraction(self.unqualified + 2 * self.lower - 2 * self.higher, DEALERS)
 
 
 @cache
@@ -91,11 +84,6 @@ class _Dealers:
         for size, sign in ((0, 1), (1, -1), (2, 1)):
             count += sign * sum(bisect_left(self._holding[held], place) for held in combinations(hand, size))
         return count - (self._own[hand] < place)
-
-
-def three_card_rows() -> Counter[Row | None]:
-    """Count the 22,100 hands by the row of the pay tables that they earn."""
-    return Counter(row(strength(hand)) for hand in combinations(deck(), 3))
 
 
 @cache

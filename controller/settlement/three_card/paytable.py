@@ -1,13 +1,24 @@
 """What a Three Card Poker pay table file holds."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
-from controller.settlement.paytable import Figure, Limits, Pays, Switch
+from controller.settlement.paytable import AtLeastOne, Figure, Limits, Pays, Switch
 from controller.settlement.three_card.hands import Row, SideRow
 
 LimitedWager = Literal["ante", "pair_plus", "side"]
+
+
+Listed = Literal["nothing", "high_card", "pair", "flush", "straight", "three_of_a_kind", "straight_flush"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrintedChance:
+    """A row of the document's list of hands (T-PROB-1): how many there are, and their part in per cent."""
+
+    combinations: AtLeastOne
+    per_cent: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,4 +62,5 @@ class ThreeCardPayTable:
     pair_plus: Mapping[Row, Pays]
     ante_bonus: Mapping[Row, Pays]
     side: Mapping[SideRow, Pays]
+    printed_chances: Mapping[Listed, PrintedChance] = field(default_factory=dict)
     settings: ThreeCardSettings
