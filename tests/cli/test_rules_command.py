@@ -1,12 +1,15 @@
-"""`tablectl rules show`: every setting and pay table row, readable or as JSON."""
+"""`tablectl rules`: every setting and pay table row, and the exact edges, readable or as JSON."""
 
 import json
+from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
 from controller.cli.main import main
 from controller.cli.tables import rows_of
+from controller.settlement.edges import Chance, Edge, Finding, Report
 
 
 def test_show_prints_settings_and_pay_table_with_their_rules(capsys: pytest.CaptureFixture[str]) -> None:
@@ -53,3 +56,50 @@ def test_rows_give_each_value_once_with_its_rule_and_reason() -> None:
         ("unit", "1  [!X-8]  Whole cents."),
         ("rows", "low: 2, high: 3"),
     ]
+
+
+def test_check_prints_exact_edges_beside_the_printed_ones_and_its_findings(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["rules", "check", "craps-v1"]) == 1
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert "pass 1.4141 % 7/495, as printed (1.41)" in lines
+    assert "dont_pass 1.3636 % 3/220, 1.4026 % of bets decided, as printed (1.36)" in lines
+    assert "2 or less points 4191362/4492125, as printed (0.933047)" in lines
+    assert any(line.startswith("place 6 7:6 on 100 cents pays 116") for line in lines)
+
+
+def test_check_as_json_gives_exact_fractions(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["rules", "check", "craps-v1", "--json"]) == 1
+    report = json.loads(capsys.readouterr().out)
+    passed = next(edge for edge in report["edges"] if edge["wager"] == "pass")
+    assert (passed["edge"], passed["printed"], passed["agrees"]) == ("7/495", "1.41", True)
+    assert (report["ruleset"], report["agrees"], report["findings"] != []) == ("craps-v1", True, True)
+
+
+def report(**changes: object) -> Report:
+    nothing_to_say = Report(
+        ruleset="r", title="R", edges=(Edge(wager="yo", edge=Fraction(1, 9), printed="11.11"),)
+    )
+    return replace(nothing_to_say, **changes)  # type: ignore[arg-type]  # each test names its own field
+
+
+@pytest.mark.parametrize(
+    ("checked", "code", "says"),
+    [
+        (report(), 0, "yo 11.1111 % 1/9, as printed (11.11)"),
+        (report(edges=(Edge(wager="yo", edge=Fraction(1, 9), printed="9.09"),)), 1, "1/9, but printed 9.09"),
+        (
+            report(chances=(Chance(event="e", chance=Fraction(1, 3), printed="0.3"),)),
+            0,
+            "e 1/3, as printed (0.3)",
+        ),
+        (report(findings=(Finding(code="c", wager="yo", rule="C34-1", text="odd"),)), 1, "yo odd [C34-1]"),
+    ],
+)
+def test_check_is_exit_1_where_a_document_is_wrong_or_something_was_found(
+    checked: Report, code: int, says: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("controller.cli.rules.check", lambda _: checked)
+    assert main(["rules", "check", "r"]) == code
+    assert says in " ".join(capsys.readouterr().out.split())
