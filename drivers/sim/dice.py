@@ -8,7 +8,7 @@ import msgspec
 
 from controller.model.geometry import DiceTable, Zone
 from controller.model.readings import AnyReading, Input
-from drivers.sim import doubtful_throws, plain_throws, resting_throws, ruled_throws
+from drivers.sim import doubtful_throws, plain_throws, resting_throws, restless_throws, ruled_throws
 from drivers.sim.plain_throws import RedrawError
 from drivers.sim.scenes import Feed, Header, Scene, Truth, Verdict, in_order_of_arrival
 from drivers.sim.senses import Senses
@@ -77,6 +77,7 @@ _DOUBTFUL = (
     "swapped_double_hit",
     "swapped_short",
 )
+_RESTLESS = ("knocked_at_rest", "rest_repeated", "raked", "second_look")
 _RULED = (
     "box_no_roll_in_flight",
     "box_no_roll_in_hold",
@@ -96,10 +97,14 @@ KINDS: Mapping[str, Kind] = {
         (resting_throws, _RESTING),
         (doubtful_throws, _DOUBTFUL),
         (ruled_throws, _RULED),
+        (restless_throws, _RESTLESS),
     )
     for name in names
 }
 """Every kind of throw by name."""
+
+FORGOTTEN = 0.08
+"""How often the stickperson does not enter that the dice are collected."""
 
 Mix = Mapping[str, float]
 USUAL: Mix = {name: 30.0 if name == "valid" else 1.0 for name in KINDS}
@@ -145,11 +150,17 @@ def evening(
     for kind in rng.choices(list(mix), list(mix.values()), k=n):
         scene, seen = throw(kind, rng, now, table=table, rules=rules)
         scenes.append(scene)
+        if rng.random() < FORGOTTEN:
+            seen = [(arrived, r) for arrived, r in seen if not _is_collecting(r)]
         feed.extend(seen)
         now = scene.end_us + rng.randint(1_500_000, 4_000_000)
         feed.extend(_between(rng, scene, now))
     header = Header(table=f"sim-dice-{seed}", ruleset=rules, dice_table=table)
     return header, in_order_of_arrival(feed), scenes
+
+
+def _is_collecting(reading: AnyReading) -> bool:
+    return isinstance(reading, Input) and reading.name == "dice_collected"
 
 
 def _between(rng: Random, scene: Scene, next_us: int) -> Feed:

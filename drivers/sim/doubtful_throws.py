@@ -236,7 +236,7 @@ def die_lost(arm: Thrower) -> Script:
     lost = arm.rng.randint(script.paths[die].release_us + 100_000, script.paths[die].end_us - 20_000)
     script.hidden.append((die, lost, script.paths[die].end_us + 1))
     script.rests[die].seen = False
-    script.extra.append(DieLost(t=lost, dev=CAMERA, die=1 if die == 0 else 2))
+    script.seen.append(DieLost(t=lost, dev=CAMERA, die=1 if die == 0 else 2))
     script.collected_us = script.first_us + arm.rng.randint(10_500_000, 12_000_000)
     script.truth = review_only()
     return script

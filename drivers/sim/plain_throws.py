@@ -115,7 +115,7 @@ def bumped(arm: Thrower) -> Script:
         arm.settle(path, 0.45 * mean + 0.1, math.pi + side * 0.2 + upward * 1.1)
     script = Script(paths, [arm.flat(), arm.flat()])
     check_rests(arm, script)
-    script.extra.append(DieContact(t=when, dev=CAMERA, die=1, with_="die"))
+    script.seen.append(DieContact(t=when, dev=CAMERA, die=1, with_="die"))
     script.truth = valid_truth(script)
     return script
 
@@ -296,7 +296,7 @@ def chips_contact(arm: Thrower) -> Script:
     index = arm.rng.randint(0, 1)
     path = script.paths[index]
     t = arm.rng.randint(path.release_us + 200_000, path.end_us)
-    script.extra.append(DieContact(t=t, dev=CAMERA, die=1 if index == 0 else 2, with_="chips"))
+    script.seen.append(DieContact(t=t, dev=CAMERA, die=1 if index == 0 else 2, with_="chips"))
     script.truth = valid_truth(script)
     return script
 

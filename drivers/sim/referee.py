@@ -153,12 +153,13 @@ def _after_call(truth: Truth, corrected: list[Outcome]) -> Iterable[tuple[str, s
 def _late_closes(scenes: Sequence[Scene], told: list[Outcome], first: int) -> list[Disagreement]:
     """Find honest spins before whose drop nobody had called No More Bets."""
     found: list[Disagreement] = []
-    closes = [o for o in told if o.type == "bets.closed" and isinstance(o.data, Bets)]
+    bets = [o for o in told if isinstance(o.data, Bets)]
     for number, scene in enumerate(scenes, first):
         drop = scene.truth.drop_us
         if drop is None or scene.truth.allowed != ("valid",):
             continue
-        if not any(scene.start_us <= close.t < drop for close in closes):
+        before = [o.type for o in bets if o.t < drop]
+        if not before or before[-1] != "bets.closed":
             found.append(Disagreement(number, scene, "late_close", "bets were open when the ball dropped"))
     return found
 

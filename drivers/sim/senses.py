@@ -16,10 +16,9 @@ from controller.model.readings import (
 )
 from drivers.sim.paths import Path, Point, Side
 from drivers.sim.scenes import Feed, in_order_of_arrival
-from drivers.sim.thrower import Script
+from drivers.sim.thrower import TRACK_NOISE_MM, Script
 
 FRAME_US = 1_000_000 / 90
-TRACK_NOISE_MM = 2.0
 IMPACT_ERROR_MM = 25.0
 CAMERA = "cam"
 
@@ -55,7 +54,7 @@ class Senses:
         return in_order_of_arrival([*self._lagged(seen), *heard, *told])
 
     def _camera(self, script: Script) -> list[AnyReading]:
-        readings: list[AnyReading] = []
+        readings = list(script.seen)
         grid = script.first_us + self.rng.randint(0, round(FRAME_US) - 1)
         for index, path in enumerate(script.paths):
             x, y = self._noisy(path.hand)
@@ -89,7 +88,7 @@ class Senses:
         die = self._name(t, index, script.swap_us)
         if rest.off_table:
             return [DieOffTable(t=t, dev=CAMERA, die=die)]
-        x, y = self._noisy(path.here)
+        x, y = self._noisy(script.lies.get(index, path.here))
         return [
             DieRest(
                 t=t,

@@ -61,8 +61,11 @@ class Spinner:
         self.wheel = wheel
         self.start_s = start_us / 1e6
 
-    def spin(self, turns: float) -> Spin:
-        """Spin the rotor, launch the ball against it to run these turns, and let it settle."""
+    def spin(self, turns: float, longer_turns: float = 0.0) -> Spin:
+        """Spin the rotor, launch the ball against it to run these turns, and let it settle.
+
+        The ball lies for four to six turns of the rotor, and for `longer_turns` more.
+        """
         rng = self.rng
         way = rng.choice((1, -1))
         ball = BallRun(
@@ -77,7 +80,7 @@ class Spinner:
         )
         settle_s = ball.drop_s + rng.uniform(0.8, 3.4)
         speed = rng.uniform(0.24, 0.52)
-        lift_s = settle_s + rng.uniform(4.2, 6.6) / (speed * 0.8)
+        lift_s = settle_s + (longer_turns + rng.uniform(4.6, 6.6)) / (speed * 0.75)
         rotor = RotorRun(
             begin_s=self.start_s,
             end_s=lift_s + rng.uniform(0.5, 2.0),

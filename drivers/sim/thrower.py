@@ -9,6 +9,9 @@ from controller.model.readings import AnyReading, Face, Surface
 from drivers.sim.paths import Path, Point, Side
 from drivers.sim.scenes import Truth
 
+TRACK_NOISE_MM = 2.0
+"""Error of a die's centre in one frame, each way."""
+
 
 @dataclass(slots=True)
 class Rest:
@@ -42,8 +45,13 @@ class Script:
     knocks: list[tuple[int, Side, float]] = field(default_factory=list)
     swap_us: int | None = None
     """From here on the camera takes each die for the other."""
+    seen: list[AnyReading] = field(default_factory=list)
+    """What the camera tells besides tracks and rests."""
     extra: list[AnyReading] = field(default_factory=list)
+    """What people and devices tell."""
     collected_us: int | None = None
+    lies: dict[int, Point] = field(default_factory=dict)
+    """Where a die (its index) lies in the end, if it was moved after its path ended."""
     truth: Truth | None = None
 
     @property
@@ -183,6 +191,14 @@ class Thrower:
     def face(self) -> Face:
         """Give a fair face."""
         return self.rng.choice((1, 2, 3, 4, 5, 6))
+
+    def seen_at(self, point: Point) -> Point:
+        """Give where the camera sees a (u, y), in the table's own (x, y) and with its error."""
+        x = point[0] if self.rightward else self.table.length_mm - point[0]
+        return (
+            round(x + self.rng.gauss(0, TRACK_NOISE_MM), 1),
+            round(point[1] + self.rng.gauss(0, TRACK_NOISE_MM), 1),
+        )
 
     def short_by(self, least_mm: float, most_mm: float) -> float:
         """Choose how far before contact a die stops or turns: small distances as often as large ones."""

@@ -167,7 +167,7 @@ def rotor_reversed(hand: Spinner) -> Spin:
 
 def hop(hand: Spinner) -> Spin:
     """The ball lies in one pocket for a turn or two and then hops into another."""
-    spin = hand.spin(hand.good_turns())
+    spin = hand.spin(hand.good_turns(), longer_turns=2.5)
     count = len(hand.wheel.pockets_clockwise)
     spin.rests.append(((spin.pocket + hand.rng.randint(2, count - 2)) % count, hand.rng.randint(1, 2)))
     return _call(hand, spin)
