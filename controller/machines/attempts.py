@@ -138,6 +138,7 @@ class Attempts(Generic[Value, V]):
         """Take the judge's word, decided by a reading or timer at t."""
         if self.ending:
             return
+        self._desk.stop_timer("hold")
         self._verdict = verdict
         self._decided_at = t
         if verdict.ruling is Ruling.REVIEW:
@@ -148,7 +149,6 @@ class Attempts(Generic[Value, V]):
             self._desk.effects.append(Proposed(t=t, attempt=self.number, verdict=verdict))
         elif verdict.ruling is Ruling.VOID:
             self._fire("judged_void")
-            self._desk.stop_timer("hold")
             self._void(t, verdict.reasons, by="sensors", notices=verdict.notices)
         else:
             self._fire("judged_valid")

@@ -6,10 +6,12 @@ from controller.model.readings import BallBeam, BallDrop, Reading
 
 QUIET_US = 6_000_000
 """No ball in a track leaves its beams alone for so long: one dead beam of two at the slowest is under 5 s."""
-FASTER = 0.75
-"""A ball in the track only slows down; a lap in so much less time than the one before is a new launch."""
+QUIET_LAPS = 2.5
+"""Nor for so many of its laps, unless every beam missed it twice running."""
+FASTER = 0.92
+"""A ball in the track only slows down; a lap in so much less time than the ones before is a new launch."""
 FASTER_LAPS = 2
-"""So many such pulses in a row: one may be a spurious pulse. A missed one only makes a lap seem slow."""
+"""So many such pulses in a row, of different beams: one alone may be spurious."""
 DOUBLE_US = 150_000
 """Two pulses of one beam this close are one ball seen twice; no ball laps so fast."""
 
@@ -35,10 +37,11 @@ class RunningOut:
             self.over = True
         if not isinstance(reading, BallBeam):
             return []
-        if reading.t - self._last_us > QUIET_US:
+        if reading.t - self._last_us > self._quiet_us():
             self.over = True
             return [reading]
         if self._lap(reading):
+            self._faster = [pulse for pulse in self._faster if pulse.beam != reading.beam]
             self._faster.append(reading)
             if len(self._faster) >= FASTER_LAPS:
                 self.over = True
@@ -46,6 +49,10 @@ class RunningOut:
         else:
             self._faster.clear()
         return []
+
+    def _quiet_us(self) -> float:
+        laps = [last for _, last in self._laps_us.values()]
+        return min(QUIET_US, QUIET_LAPS * max(laps)) if laps else QUIET_US
 
     def _lap(self, pulse: BallBeam) -> bool:
         before_us = self._seen_us.get(pulse.beam)

@@ -6,8 +6,10 @@ from typing import TypeVar
 from controller.engine.session import Session
 from controller.engine.setup import First, Setup, State
 from controller.model.effects import Effect
+from controller.model.geometry import Wheel
 from controller.model.outcomes import Data, Outcome
 from controller.model.readings import AnyReading
+from controller.model.rulesets import RuleSet
 from controller.settings.rulesets import load_ruleset
 from tests.scenes import TABLE
 
@@ -18,14 +20,21 @@ class Played:
     """A session and everything it has told so far."""
 
     def __init__(
-        self, rules: str = "craps-12-034", state: State | None = None, first: First | None = None
+        self,
+        rules: str = "craps-12-034",
+        state: State | None = None,
+        first: First | None = None,
+        *,
+        wheel: Wheel | None = None,
+        ruleset: RuleSet | None = None,
     ) -> None:
         self.session = Session(
             Setup(
                 table="table-7",
                 session="s1",
-                ruleset=load_ruleset(rules),
+                ruleset=ruleset or load_ruleset(rules),
                 dice_table=TABLE,
+                wheel=wheel,
                 state=state or State(),
                 first=first or First(),
             )
