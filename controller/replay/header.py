@@ -61,11 +61,6 @@ def read_header(line: bytes) -> ReadHeader:
     return ReadHeader(header, tuple(f"key `{name}` of the header" for name in _unknown(fields)))
 
 
-def header_line(header: Header) -> bytes:
-    """Give the header as a log's first line, without its end."""
-    return msgspec.json.encode(header)
-
-
 def _unknown(fields: dict[str, msgspec.Raw]) -> list[str]:
     names = [name for name in fields if name not in {"log", *Header.__struct_encode_fields__}]
     for part, struct in _PARTS.items():
