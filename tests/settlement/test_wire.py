@@ -1,0 +1,136 @@
+"""The settle contract on the wire: what is a request, and how the rest is refused."""
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from controller.settlement.craps.requests import VOCABULARY
+from controller.settlement.run import game_for, settle, settle_stream
+from controller.settlement.wire import Decoder, Malformed, Request
+
+BET = {"do": "bet", "id": "b1", "player": "p1", "wager": "pass", "amount": 500}
+MALFORMED = {
+    "no JSON": b"bet 500 on pass",
+    "cut off": b'{"do":"bet","id":"b1"',
+    "two objects": b'{"do":"no_roll"} {"do":"no_roll"}',
+    "no object": b"[1, 2]",
+    "no UTF-8": b'{"do":"remove","id":"\xff"}',
+    "a NUL": b"\0\0\0\0",
+    "deeply nested": b"[" * 100_000,
+    "no do": b'{"id":"b1"}',
+    "an unknown do": b'{"do":"deal"}',
+    "another game's do": b'{"do":"spin","number":"17"}',
+    "a field of no meaning": json.dumps({**BET, "workng": "on"}).encode(),
+    "a missing field": b'{"do":"bet","id":"b1","player":"p1","wager":"pass"}',
+    "no amount": json.dumps({**BET, "amount": 0}).encode(),
+    "a negative amount": json.dumps({**BET, "amount": -500}).encode(),
+    "a fraction of a cent": json.dumps({**BET, "amount": 500.5}).encode(),
+    "a float": json.dumps({**BET, "amount": 500.0}).encode(),
+    "true for an amount": json.dumps({**BET, "amount": True}).encode(),
+    "words for an amount": json.dumps({**BET, "amount": "500"}).encode(),
+    "more money than there is": json.dumps({**BET, "amount": 10**15 + 1}).encode(),
+    "a number for an id": json.dumps({**BET, "id": 1}).encode(),
+    "on for true": b'{"do":"working","id":"b1","on":"on"}',
+    "true for on": json.dumps({**BET, "working": True}).encode(),
+    "a die of seven": b'{"do":"roll","dice":[3,7]}',
+    "one die": b'{"do":"roll","dice":[3]}',
+    "three dice": b'{"do":"roll","dice":[3,3,3]}',
+}
+
+
+@pytest.mark.parametrize("raw", MALFORMED.values(), ids=MALFORMED)
+def test_a_malformed_line_ends_the_run_and_is_named(raw: bytes) -> None:
+    out, err = io.BytesIO(), io.StringIO()
+    lines = b"".join((json.dumps(BET).encode(), b'\n{"do":"roll","dice":[5,6]}\n\n', raw, b"\n"))
+    assert settle_stream(io.BytesIO(lines), out, err, "craps-v1", "evening.jsonl") == 2
+    assert out.getvalue() == (
+        b'{"id":"b1","wager":"pass","status":"win","stake":500,"payout":500,"returned":1000,'
+        b'"reason":"CV1-PASS-2: 11 on its first roll pays 1:1"}\n'
+    )
+    assert err.getvalue().startswith("evening.jsonl: line 4: found ")
+    assert ", expected " in err.getvalue()
+
+
+def test_a_whole_run_ends_with_the_bets_that_are_left() -> None:
+    out, err = io.BytesIO(), io.StringIO()
+    assert settle_stream(io.BytesIO(json.dumps(BET).encode()), out, err, "craps-12-034") == 0
+    assert [json.loads(line) for line in out.getvalue().splitlines()] == [
+        {
+            "id": "b1",
+            "wager": "pass",
+            "status": "pending",
+            "stake": 500,
+            "payout": 0,
+            "returned": 0,
+            "reason": "not decided when the requests ended",
+        }
+    ]
+    assert err.getvalue() == ""
+
+
+def test_no_requests_give_no_lines() -> None:
+    assert list(settle([b"\n", b"  \r\n"], game_for("craps-v1"))) == []
+
+
+def test_an_unknown_rule_set_is_refused_with_those_there_are() -> None:
+    out, err = io.BytesIO(), io.StringIO()
+    assert settle_stream(io.BytesIO(), out, err, "craps-v2") == 2
+    assert out.getvalue() == b""
+    assert "craps-v1" in err.getvalue()
+
+
+def test_a_pay_table_with_a_mistake_is_refused_with_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = Path(__file__).parents[2] / "config"
+    for folder, name in (("rulesets", "craps-v1"), ("paytables", "craps-v1")):
+        text = (config / folder / f"{name}.yaml").read_text(encoding="utf-8")
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / f"{name}.yaml").write_text(text.replace("pays: [9, 5]", "pays: [9, 0]"), "utf-8")
+    (tmp_path / "tables").mkdir()
+    monkeypatch.setenv("TABLE_CONFIG", str(tmp_path))
+    err = io.StringIO()
+    assert settle_stream(io.BytesIO(), io.BytesIO(), err, "craps-v1") == 2
+    assert "place.pays.4.pays" in err.getvalue()
+    assert "place.pays.10.pays" in err.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("request_line", "told"),
+    [
+        ({**BET, "wager": "insurance"}, "rejected"),
+        ({"do": "remove", "id": "b9"}, "refused"),
+        ({"do": "working", "id": "b9", "on": True}, "refused"),
+        ({"do": "increase", "id": "b9", "to": 1}, "refused"),
+        ({"do": "reduce", "id": "b9", "to": 1}, "refused"),
+        ({"do": "no_action", "id": "b9"}, "refused"),
+    ],
+)
+def test_an_unknown_wager_or_id_is_no_malformed_line(request_line: dict[str, object], told: str) -> None:
+    (line,) = b"".join(settle([json.dumps(request_line).encode()], game_for("craps-v1"))).splitlines()
+    assert json.loads(line)["status"] == told
+
+
+WORDS = st.sampled_from(["bet", "roll", "remove", "b1", "pass"])
+KEYS = st.sampled_from(["do", "id", "amount", "dice", "on", "to"])
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | WORDS
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: st.dictionaries(KEYS, inner, max_size=4) | st.lists(inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@settings(derandomize=True, max_examples=300)
+@given(raw=st.binary(max_size=60) | VALUES.map(lambda value: json.dumps(value).encode()))
+def test_whatever_a_line_holds_it_is_a_request_or_malformed(raw: bytes) -> None:
+    decoder = Decoder(VOCABULARY)
+    try:
+        assert isinstance(decoder.decode(raw, 7), Request)
+    except Malformed:
+        with pytest.raises(Malformed, match=r"line 7: found .*, expected "):
+            decoder.decode(raw, 7)
