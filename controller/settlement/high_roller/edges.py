@@ -51,6 +51,6 @@ def _small_games(table: HighRollerPayTable) -> Iterator[Finding]:
             code="small_games",
             wager="card",
             rule="!H-7",
-            text=f"with {take} cents for the Bonus Pot a game needs {cards} cards to give its winner more than "
-            f"the {price} cents of one; with 2 cards the prize is {split(2 * price, take, settings).prize}",
+            text=f"with {take} cents for the Bonus Pot a game needs {cards} cards to give the winner more "
+            f"than one for {price} cents; with 2 cards the prize is {split(2 * price, take, settings).prize}",
         )

@@ -129,8 +129,8 @@ def _how_to_play(best: BestPlay) -> Finding:
         code="best_play",
         wager=ANTE_AND_PLAY,
         rule="T-ANTE-2",
-        text=f"the edge holds for playing {best.weakest} or better; it is {decimal(of_all * 100, 4)} per cent "
-        "of all money bet",
+        text=f"the edge holds for playing {best.weakest} or better; it is {decimal(of_all * 100, 4)} per "
+        "cent of all money bet",
     )
 
 

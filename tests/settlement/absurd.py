@@ -1,0 +1,37 @@
+"""Absurd requests: whatever is sent, a game answers or the line is malformed, and each bet ends once."""
+
+import json
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from controller.settlement.game import Decided, Game, Line
+from controller.settlement.wire import Decoder, Malformed
+
+Json = Mapping[str, object]
+
+
+def outlives(game: Game, requests: Iterable[Json]) -> list[Line]:
+    """Send all requests, skip what is malformed, and give all answers; each must fit on the wire."""
+    decoder = Decoder(game.vocabulary)
+    told: list[Line] = []
+    for number, request in enumerate(requests, start=1):
+        try:
+            understood = decoder.decode(json.dumps(request).encode(), number)
+        except Malformed:
+            continue
+        told += game.apply(understood)
+    told += game.finish()
+    msgspec.json.Encoder().encode_lines(told)
+    return told
+
+
+def ends(told: Iterable[Line]) -> list[str]:
+    """Give the ids of the bets that an end was told of, in order; a rejected bet never began."""
+    return [line.id for line in told if isinstance(line, Decided) and line.status != "rejected"]
+
+
+def keep(request: Json, fields: Mapping[str, tuple[str, ...]]) -> Json:
+    """Keep the fields that a request may have, so that most requests are understood."""
+    allowed = ("do", *fields.get(str(request["do"]), ()))
+    return {key: value for key, value in request.items() if key in allowed}
