@@ -23,8 +23,9 @@ _LAP_ERROR = 0.003
 _LIKELY_FRICTION, _LIKELY_DRAG = 0.045, 0.022
 _FRICTION_SPREAD, _DRAG_SPREAD = 0.02, 0.015
 _UNKNOWN_END_SPREAD = 0.25
-_FITTED_PULSES = 45
-_FITTED_LAPS = 24
+_FITTED_PULSES = 24
+_FITTED_LAPS = 12
+_ROUNDS = 3
 _WIDE_GATE_TURNS = 0.12
 _GATE_S, _GATE_TURNS = 0.025, 0.006
 _LEAST_COHERENCE = 0.5
@@ -34,6 +35,7 @@ _MOST_MISSED = 0.45
 _MOST_SCATTER_S = 0.010
 _CLEARLY_WORSE = 3.0
 _CLEARLY_OFF_S = 0.004
+_CLEARLY_MORE_STRANGERS = 5
 _FIT_ERROR_TURNS = 0.03
 
 
@@ -60,26 +62,35 @@ class BallRun:
 
 
 def follow_ball(
-    pulses: Sequence[BallBeam], laps: Sequence[Lap], wheel: Wheel, learned: Learned, left_us: int | None
+    pulses: Sequence[BallBeam],
+    laps: Sequence[Lap],
+    wheel: Wheel,
+    learned: Learned,
+    left_us: int | None,
+    *,
+    directions: Sequence[Turning] = ("ccw", "cw"),
 ) -> BallRun | None:
     """Fit the run that explains the pulses; None where no smoothly slowing ball does.
 
-    `left_us` is when the drop sensor says that the ball left the track, None while it has not.
+    `left_us` is when the drop sensor says that the ball left the track, None while it has not. `directions`
+    are those to try: the order of the pulses may have excluded one.
     """
     cuts = _undoubled(pulses, left_us)
     if len(cuts) < _LEAST_PULSES:
         return None
     end_us = cuts[-1].t if left_us is None else left_us
     expected = _expected(wheel, learned, laps, end_us, seen_drop=left_us is not None)
-    start = _fit_laps(laps, expected, end_us)
-    runs = [
-        run
-        for direction in ("ccw", "cw")
-        if (run := _Fit(cuts, wheel, expected, end_us, direction).run(start)) is not None
-    ]
-    if len(runs) == 2:
-        return _clearer(*runs)
-    return runs[0] if runs else None
+    for start in (_fit_laps(laps, expected, end_us), expected.curve):
+        runs = [
+            run
+            for direction in directions
+            if (run := _Fit(cuts, wheel, expected, end_us, direction).run(start)) is not None
+        ]
+        if len(runs) == 2:
+            return _clearer(*runs)
+        if runs:
+            return runs[0]
+    return None
 
 
 def _undoubled(pulses: Sequence[BallBeam], left_us: int | None) -> list[BallBeam]:
@@ -119,7 +130,7 @@ def _fit_laps(laps: Sequence[Lap], expected: Expected, end_us: int) -> Curve:
         fitted = curve.speeds_before(seconds)
         return [(f / v - 1.0) / _LAP_ERROR for f, v in zip(fitted, speeds, strict=True)]
 
-    return improve(expected.curve, expected, residuals, 4)
+    return improve(expected.curve, expected, residuals, _ROUNDS)
 
 
 class _Fit:
@@ -142,11 +153,11 @@ class _Fit:
     def run(self, curve: Curve) -> BallRun | None:
         if not self._lock_on(curve):
             return None
-        for gate in (_WIDE_GATE_TURNS, _WIDE_GATE_TURNS, None):
+        for gate, rounds in ((_WIDE_GATE_TURNS, 1), (None, 1)):
             mine = self._own(curve, gate)
             if len(mine) < _LEAST_PULSES:
                 return None
-            curve = self._refit(curve, _spaced(mine, _FITTED_PULSES))
+            curve = self._refit(curve, _spaced(mine, _FITTED_PULSES), rounds)
         return self._judged(curve, self._own(curve, None))
 
     def _lock_on(self, curve: Curve) -> bool:
@@ -170,7 +181,7 @@ class _Fit:
                 mine.append((i, ran - off, speed))
         return mine
 
-    def _refit(self, curve: Curve, mine: Sequence[tuple[int, float, float]]) -> Curve:
+    def _refit(self, curve: Curve, mine: Sequence[tuple[int, float, float]], rounds: int) -> Curve:
         seconds = [self._seconds[i] for i, _, _ in mine]
         wanted = [turns for _, turns, _ in mine]
         weights = [1.0 / (_JITTER_S * speed + 1e-4) for _, _, speed in mine]
@@ -183,7 +194,7 @@ class _Fit:
             shift = sum(w * w * off for w, off in zip(weights, offs, strict=True)) / whole
             return [w * (off - shift) for w, off in zip(weights, offs, strict=True)]
 
-        fitted = improve(curve, self._expected, residuals, 2)
+        fitted = improve(curve, self._expected, residuals, rounds)
         residuals(fitted)
         self._end_place += shift
         return fitted
@@ -206,8 +217,9 @@ class _Fit:
         ):
             return None
         first_turns = mine[0][1]
-        gaps = self._gaps_back(mine)
-        certain = mine[1][1] if first_turns - mine[1][1] > gaps[1] + _FIT_ERROR_TURNS else first_turns
+        unseen = self._working_gaps(mine, -1.0)[2 if missed else 1]
+        alone = first_turns - mine[1][1] > self._working_gaps(mine, 1.0)[1] + _FIT_ERROR_TURNS
+        certain = mine[1][1] if alone else first_turns
         return BallRun(
             direction=self._direction,
             curve=curve,
@@ -215,7 +227,7 @@ class _Fit:
             followed=followed,
             turns=first_turns,
             turns_from=certain - _FIT_ERROR_TURNS,
-            turns_to=first_turns + gaps[1] + _FIT_ERROR_TURNS,
+            turns_to=first_turns + unseen + _FIT_ERROR_TURNS,
             strangers=strangers,
             missed=missed,
             scatter_s=scatter,
@@ -236,23 +248,25 @@ class _Fit:
     def _before_end(self, beam: int) -> float:
         return (self._end_place - self._beams[beam]) % 1.0
 
-    def _gaps_back(self, mine: Sequence[tuple[int, float, float]]) -> list[float]:
-        """Give how far back from the first pulse the ball passed one working beam, and one more.
+    def _working_gaps(self, mine: Sequence[tuple[int, float, float]], ahead: float) -> list[float]:
+        """Give how far from its first pulse the ball passed the next working beams (-1: the ones before).
 
-        It may have been launched before the nearer one only if that missed it; two in a row do not both miss.
-        A beam works when it was heard in one of the first two laps.
+        It was launched after the nearest one before, unless that missed it; that two in a row missed it is
+        likely only where beams are seen to miss. A beam works when it was heard in one of the first two laps.
         """
         first_turns = mine[0][1]
         working = {self._cuts[i].beam for i, turns, _ in mine if first_turns - turns < 2.0}
         here = self._beams[self._cuts[mine[0][0]].beam]
-        gaps = sorted(((here - self._beams[beam] - 1e-6) % 1.0) + 1e-6 for beam in working)
-        return [gaps[0], gaps[1] if len(gaps) > 1 else gaps[0] + 1.0]
+        gaps = sorted((ahead * (self._beams[beam] - here) - 1e-6) % 1.0 + 1e-6 for beam in working)
+        return [*gaps, *(gap + 1.0 for gap in gaps), gaps[0] + 2.0]
 
 
 def _clearer(one: BallRun, other: BallRun) -> BallRun:
     """Both directions fit: take the clearly better one, or leave the direction open."""
     better, worse = sorted((one, other), key=lambda run: (-len(run.followed), run.scatter_s))
     if worse.scatter_s > max(_CLEARLY_WORSE * better.scatter_s, _CLEARLY_OFF_S):
+        return better
+    if worse.strangers - better.strangers >= _CLEARLY_MORE_STRANGERS:
         return better
     return BallRun(
         direction=None,

@@ -33,10 +33,22 @@ class Case:
 
     trace: SpinTrace
     ball: BallRun | None
-    wheel: Wheel
-    rules: SpinRules
-    learned: Learned
     decided_at_us: int
+
+    @property
+    def wheel(self) -> Wheel:
+        """The wheel."""
+        return self.trace.wheel
+
+    @property
+    def rules(self) -> SpinRules:
+        """The rule set's settings."""
+        return self.trace.rules
+
+    @property
+    def learned(self) -> Learned:
+        """What was known of the wheel before this spin."""
+        return self.trace.learned
 
     def rule(self, code: str) -> str:
         """Give the id of the rule behind a cause."""

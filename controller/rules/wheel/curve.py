@@ -30,14 +30,18 @@ class Curve:
         rate = sqrt(self.friction * self.drag)
         start = atan(sqrt(self.drag / self.friction) * self.speed)
         whole, inverse = log(cos(start)), 1.0 / self.drag
-        return [(whole - log(cos(min(start + rate * s, _STEEPEST)))) * inverse for s in seconds]
+        longest = (_STEEPEST - start) / rate
+        if seconds and max(seconds) > longest:
+            seconds = [min(s, longest) for s in seconds]
+        return [(whole - log(cos(start + rate * s))) * inverse for s in seconds]
 
     def speeds_before(self, seconds: Sequence[float]) -> list[float]:
         """Give, for each time before the end, the speed then."""
         ratio = sqrt(self.drag / self.friction)
         rate = sqrt(self.friction * self.drag)
         start = atan(ratio * self.speed)
-        return [tan(min(start + rate * s, _STEEPEST)) / ratio for s in seconds]
+        longest = (_STEEPEST - start) / rate
+        return [tan(start + rate * min(s, longest)) / ratio for s in seconds]
 
     def deceleration(self) -> float:
         """Give the speed lost a second at the end."""

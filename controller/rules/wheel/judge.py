@@ -7,14 +7,25 @@ only where everything that should have seen it was there.
 from collections.abc import Sequence
 
 from controller.model.geometry import Wheel
-from controller.model.readings import Reading, kind_of
+from controller.model.readings import (
+    BallBeam,
+    BallDrop,
+    BallOut,
+    DeviceDown,
+    DeviceFault,
+    DeviceUp,
+    ForeignObject,
+    PocketBall,
+    Reading,
+    RotorIndex,
+)
 from controller.model.rulesets import SpinRules
 from controller.model.verdicts import Reason, Ruling, SpinVerdict
 from controller.rules.wheel import causes
 from controller.rules.wheel.ball import follow_ball
 from controller.rules.wheel.causes import Case
 from controller.rules.wheel.learned import Learned
-from controller.rules.wheel.trace import WHEEL_KINDS, Sources, SpinTrace
+from controller.rules.wheel.trace import Sources, SpinTrace
 
 _LEARN_FROM_PULSES = 6
 
@@ -57,13 +68,37 @@ def judge_and_learn(
     trace = SpinTrace(wheel, rules, learned, sources)
     for reading in seen:
         trace.see(reading)
-    ball = follow_ball(trace.pulses, trace.clock.laps, wheel, learned, trace.left_track_us)
-    case = Case(trace, ball, wheel, rules, learned, decided_at_us)
-    verdict = _rule_on(case, called, tuple(r for r in seen if kind_of(r) in _EVIDENCE))
+    return judge_trace(trace, seen, decided_at_us, called)
+
+
+def judge_trace(
+    trace: SpinTrace, seen: Sequence[Reading], decided_at_us: int, called: Reason | None
+) -> tuple[SpinVerdict, Learned]:
+    """Rule on what was traced already: `seen` are the trace's readings, none later than the decision."""
+    ball = follow_ball(
+        trace.pulses,
+        trace.clock.laps,
+        trace.wheel,
+        trace.learned,
+        trace.left_track_us,
+        directions=trace.directions_left(),
+    )
+    case = Case(trace, ball, decided_at_us)
+    verdict = _rule_on(case, called, tuple(r for r in seen if isinstance(r, _EVIDENCE)))
     return verdict, _learn(case)
 
 
-_EVIDENCE = WHEEL_KINDS | {"device_down", "device_up", "device_fault"}
+_EVIDENCE = (
+    BallBeam,
+    BallDrop,
+    BallOut,
+    DeviceDown,
+    DeviceFault,
+    DeviceUp,
+    ForeignObject,
+    PocketBall,
+    RotorIndex,
+)
 
 
 def _time(reading: Reading) -> int:

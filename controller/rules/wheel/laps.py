@@ -11,8 +11,13 @@ DOUBLED_US = 30_000
 _FASTEST_LAP_US = 200_000
 """5 rev/s: twice what a dealer's hand reaches (launches run at 1.3 to 2.6 rev/s)."""
 _SLOWEST_LAP_US = 5_000_000
-_STEP_TOLERANCE = 0.08
+_STEP_TOLERANCE, _STEP_DRIFT, _MOST_TOLERANCE = 0.08, 0.02, 0.2
 _LOST_AFTER = 6
+_SEVERAL_TOLERANCE = 0.15
+_LEAST_LAPS = 2
+_LEAST_APART = 0.2
+_FIRST_WEIGHT, _NEXT_WEIGHT = 0.8, 0.4
+_LEAST_DECELERATION = 0.005
 _DRAG = 0.022
 """rev/s2 lost for each (rev/s)2 of speed to the air; only shapes the last seconds before the drop."""
 
@@ -34,27 +39,36 @@ class LapClock:
     """Times the ball's laps as its pulses come, in time order.
 
     A pulse that closes a lap of about the expected length is *in step*. Before the first such lap any two
-    cuts of one beam make a candidate when no other beam was cut twice between them; after `_LOST_AFTER`
-    pulses out of step it starts again.
+    cuts of one beam make a candidate when no other beam was cut twice between them. After several pulses out
+    of step it starts again, and so it does with a lap that turns out to be a half or a third of those before:
+    these were several laps, between which pulses had been missed.
     """
 
     def __init__(self, learned: Learned, nominal_drop_rev_per_s: float) -> None:
         """Start with what is known of the wheel; speeds in rev/s."""
         self.drop_rev_per_s = learned.drop_speed(nominal_drop_rev_per_s)[0]
         self.laps: list[Lap] = []
+        self.looking_since_us: int | None = None
+        """Since when the clock looks for a first lap: the first cut, or where it started again."""
         self._learned_deceleration = learned.deceleration()
         self._deceleration: float | None = None
+        self._measured = False
+        self._compared = 0
         self._cuts: dict[int, list[int]] = {}
-        self._lengths: dict[int, tuple[int, int]] = {}
         self._out_of_step = 0
 
     @property
     def deceleration(self) -> float:
         """Speed lost a second over the last laps, in rev/s2; what is usual while they can't tell."""
-        return self._learned_deceleration if self._deceleration is None else self._deceleration
+        if self._deceleration is not None:
+            return self._deceleration
+        speed = 1e6 / self.laps[-1].length_us if self.laps else self.drop_rev_per_s
+        return self._learned_deceleration + _DRAG * (speed * speed - self.drop_rev_per_s**2)
 
     def see(self, t_us: int, beam: int) -> Lap | None:
         """Take one cut; give the lap it closed when it is in step."""
+        if self.looking_since_us is None:
+            self.looking_since_us = t_us
         cuts = self._cuts.get(beam)
         if cuts is None:
             self._cuts[beam] = [t_us]
@@ -68,7 +82,7 @@ class LapClock:
         if started is None:
             self._out_of_step += 1
             if self._out_of_step > _LOST_AFTER:
-                self._start_again()
+                self._start_again(t_us)
             return None
         self._out_of_step = 0
         return self._close(t_us, beam, t_us - started)
@@ -90,8 +104,8 @@ class LapClock:
         return 1e6 / last.length_us - self.deceleration * (t_us - last.end_us + last.length_us / 2) / 1e6
 
     def predicted_drop_us(self) -> int | None:
-        """Give when the ball should leave the track; None while no lap is known."""
-        if not self.laps:
+        """Give when the ball should leave the track; None before its second lap."""
+        if len(self.laps) < _LEAST_LAPS:
             return None
         end_us = self.laps[-1].end_us
         speed = self.speed_at(end_us)
@@ -116,12 +130,16 @@ class LapClock:
             if not _FASTEST_LAP_US <= length <= _SLOWEST_LAP_US:
                 return None
             return cuts[-1] if self._nobody_cut_twice_since(cuts[-1], beam) else None
-        tolerance = _STEP_TOLERANCE * expected
+        unseen_s = (t_us - self.laps[-1].end_us) / 1e6
+        tolerance = min(_STEP_TOLERANCE + _STEP_DRIFT * unseen_s, _MOST_TOLERANCE) * expected
         for cut in reversed(cuts):
             off = t_us - cut - expected
             if off > tolerance:
                 return None
             if off >= -tolerance:
+                if _is_several(expected, t_us - cuts[-1]):
+                    self._start_again(t_us)
+                    return cuts[-1]
                 return cut
         return None
 
@@ -131,19 +149,42 @@ class LapClock:
         )
 
     def _close(self, t_us: int, beam: int, length_us: int) -> Lap:
-        before = self._lengths.get(beam)
-        rate: float | None = None
-        if before is not None and abs(before[0] - (t_us - length_us)) < DOUBLED_US:
-            rate = (1e6 / before[1] - 1e6 / length_us) / ((before[1] + length_us) / 2e6)
-            known = self._deceleration
-            self._deceleration = max(rate if known is None else known + 0.4 * (rate - known), 0.005)
+        rate = self._measure(t_us, length_us)
+        if rate is not None:
+            weight = _NEXT_WEIGHT if self._measured else _FIRST_WEIGHT
+            known = self.deceleration
+            self._deceleration = max(known + weight * (rate - known), _LEAST_DECELERATION)
+            self._measured = True
         lap = Lap(beam, t_us, length_us, rate)
-        self._lengths[beam] = (t_us, length_us)
         self.laps.append(lap)
         return lap
 
-    def _start_again(self) -> None:
+    def _measure(self, t_us: int, length_us: int) -> float | None:
+        """Compare this lap with the one that ended about a lap before it, by any beam, for the speed lost."""
+        laps = self.laps
+        if not laps:
+            return None
+        earliest = t_us - 1.15 * length_us
+        while self._compared < len(laps) and laps[self._compared].end_us < earliest:
+            self._compared += 1
+        if self._compared == len(laps):
+            return None
+        before = laps[self._compared]
+        apart_us = t_us - length_us / 2 - (before.end_us - before.length_us / 2)
+        if apart_us < _LEAST_APART * length_us:
+            return None
+        return (1e6 / before.length_us - 1e6 / length_us) / (apart_us / 1e6)
+
+    def _start_again(self, t_us: int) -> None:
+        self.looking_since_us = t_us
         self.laps.clear()
-        self._lengths.clear()
         self._deceleration = None
+        self._measured = False
+        self._compared = 0
         self._out_of_step = 0
+
+
+def _is_several(expected_us: float, length_us: int) -> bool:
+    """Tell whether so long is two or three laps of this length."""
+    laps = expected_us / length_us
+    return any(abs(laps - several) < _SEVERAL_TOLERANCE * several for several in (2, 3))

@@ -6,6 +6,7 @@ pass. A missed pass leaves a gap of two turns, a doubled or stray one fits nothi
 """
 
 from collections.abc import Sequence
+from math import sqrt
 
 from controller.model.readings import RotorIndex, Turning
 
@@ -15,7 +16,9 @@ SLOWEST_TURN_US = 8_000_000
 """A turn at 0.125 rev/s; wheels in play run at 0.15 to 0.5 rev/s."""
 _FITTED_PASSES = 6
 _FARTHEST_TURNS = 2.5
-_PASSES_TO_PLACE = 3
+_PASSES_TO_PLACE = 4
+_WORST_FIT_TURNS = 0.02
+_MOST_TURNS_A_PASS = 1.6
 _OFF_PHASE_TURNS = 0.06
 _FASTEST_TURN_US = 400_000
 
@@ -31,6 +34,7 @@ class Rotor:
         self._times: list[int] = []
         self._turns: list[int] = []
         self._stray: RotorIndex | None = None
+        self._crowded = 0
         self._curve: tuple[float, float, float] | None = None
 
     @property
@@ -48,8 +52,7 @@ class Rotor:
             return False
         turn = self._turn_of(mark.t)
         if turn is not None and mark.direction == self.direction:
-            self._stray = None
-            self._append(mark, turn)
+            self._take(mark, turn)
             return True
         if self._stray is None:
             self._stray = mark
@@ -64,9 +67,9 @@ class Rotor:
     def turns_at(self, t_us: int) -> float | None:
         """Give how many turns the mark has made since this run's first pass.
 
-        None while fewer than three passes are known, or too long after the last one to be sure.
+        None while the passes do not place the mark for certain: too few, too far back, or at odds.
         """
-        if len(self._times) < _PASSES_TO_PLACE:
+        if not self._sure():
             return None
         turns = self._extrapolate(t_us)
         return turns if -_FARTHEST_TURNS <= turns - self._turns[-1] <= _FARTHEST_TURNS else None
@@ -76,22 +79,47 @@ class Rotor:
         period = self._period_us()
         if len(self._times) < _PASSES_TO_PLACE:
             return since_us + round(turns * period)
-        wanted = self._extrapolate(since_us) + turns
-        at = float(since_us)
-        for _ in range(int(turns) + 4):
-            short = wanted - self._extrapolate(round(at))
-            if abs(short) < 0.01:
-                break
-            at += short * period
-        return min(round(at), since_us + round(turns * SLOWEST_TURN_US))
+        since = (since_us - self._times[-1]) / 1e6
+        _, speed, bend = self._fitted()
+        then = speed + 2.0 * bend * since
+        under_root = then * then + 4.0 * bend * turns
+        if under_root <= 0.0 or then <= 0.0:
+            return since_us + round(turns * SLOWEST_TURN_US)
+        seconds = 2.0 * turns / (then + sqrt(under_root))
+        return since_us + min(round(seconds * 1e6), round(turns * SLOWEST_TURN_US))
+
+    def _take(self, mark: RotorIndex, turn: int) -> None:
+        """Add a pass that came in time, unless the turns were counted at half or twice their pace."""
+        self._crowded = self._crowded + 1 if self._stray is not None else 0
+        if self._stray is not None and self._crowded > 1:
+            self._begin([self._stray, mark])
+            return
+        self._stray = None
+        self._append(mark, turn)
+        passes = len(self._times)
+        if passes >= _PASSES_TO_PLACE and self._sparse():
+            last = self._times[-2]
+            self._begin([RotorIndex(t=last, dev=mark.dev, direction=mark.direction), mark])
+
+    def _sparse(self) -> bool:
+        return self._turns[-1] - self._turns[0] > _MOST_TURNS_A_PASS * (len(self._times) - 1)
+
+    def _sure(self) -> bool:
+        if len(self._times) < _PASSES_TO_PLACE or self._crowded or self._sparse():
+            return False
+        constant, speed, bend = self._fitted()
+        last_t, last_turn = self._times[-1], self._turns[-1]
+        for t, turn in zip(self._times, self._turns, strict=True):
+            at = (t - last_t) / 1e6
+            if abs(constant + at * (speed + at * bend) - (turn - last_turn)) > _WORST_FIT_TURNS:
+                return False
+        return True
 
     def stopped_by(self, t_us: int) -> bool:
         """Tell whether the rotor, losing speed as its passes showed, has come to a stop by then."""
         if len(self._times) < _PASSES_TO_PLACE:
             return False
-        if self._curve is None:
-            self._curve = self._fit()
-        _, speed, bend = self._curve
+        _, speed, bend = self._fitted()
         return bend < 0 and (t_us - self._times[-1]) / 1e6 >= speed / (-2 * bend)
 
     def _turn_of(self, t_us: int) -> int | None:
@@ -110,13 +138,16 @@ class Rotor:
         return (self._times[-1] - self._times[-2]) / (self._turns[-1] - self._turns[-2])
 
     def _extrapolate(self, t_us: int) -> float:
-        if self._curve is None:
-            self._curve = self._fit()
         at = (t_us - self._times[-1]) / 1e6
-        constant, speed, bend = self._curve
+        constant, speed, bend = self._fitted()
         if bend < 0 and at > speed / (-2 * bend):
             at = speed / (-2 * bend)
         return self._turns[-1] + constant + at * (speed + at * bend)
+
+    def _fitted(self) -> tuple[float, float, float]:
+        if self._curve is None:
+            self._curve = self._fit()
+        return self._curve
 
     def _fit(self) -> tuple[float, float, float]:
         """Least squares over the last passes: turns = constant + speed x + bend x^2, x in s from the last."""
@@ -147,6 +178,6 @@ class Rotor:
     def _begin(self, marks: list[RotorIndex]) -> None:
         self.run += 1
         self.direction = marks[0].direction
-        self._times, self._turns, self._stray, self._curve = [], [], None, None
+        self._times, self._turns, self._stray, self._crowded, self._curve = [], [], None, 0, None
         for turn, mark in enumerate(marks):
             self._append(mark, turn)

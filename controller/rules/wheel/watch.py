@@ -14,13 +14,15 @@ from controller.model.readings import (
 )
 from controller.model.rulesets import SpinRules
 from controller.model.verdicts import Reason, Ruling, SpinVerdict
-from controller.rules.wheel.judge import judge_and_learn
+from controller.rules.wheel.judge import judge_and_learn, judge_trace
 from controller.rules.wheel.learned import Learned
 from controller.rules.wheel.pockets import PocketRead
 from controller.rules.wheel.trace import Sources, SpinTrace
 
 _TURNS_TO_AGREE = 4
 _SURE_MARKS = 2
+_PULSES_OF_A_BALL = 3
+_LONGEST_FIRST_LAP_US = 2_500_000
 
 
 class SpinWatch:
@@ -98,7 +100,7 @@ class SpinWatch:
         return self._trace.clock.speed_at(pulses[-1].t) if pulses else None
 
     def predicted_drop_us(self) -> int | None:
-        """Give when the ball should leave the track; None before its first lap.
+        """Give when the ball should leave the track; None before its second lap.
 
         Within 0.6 s (one standard deviation) 3 s ahead with only the wheel's nominal drop speed, within 0.3 s
         once spins were learned from. May lie in the past for a ball launched too slowly.
@@ -108,11 +110,16 @@ class SpinWatch:
     def no_more_bets_at_us(self) -> int | None:
         """Give when No More Bets is due (R-SPIN-3): the rule set's lead before the predicted drop.
 
-        A time that is past is due at once. None before the ball's first lap, and where the ball has dropped.
+        A time that is past is due at once. A ball whose pulses make no lap within 2.5 s is slow, or ill seen:
+        then it is due. None for fewer than three pulses (a hand), and where the ball has dropped.
         """
-        predicted = self.predicted_drop_us()
-        if predicted is None or self._trace.drop is not None:
+        trace = self._trace
+        if len(trace.pulses) < _PULSES_OF_A_BALL or trace.drop is not None:
             return None
+        predicted = self.predicted_drop_us()
+        if predicted is None:
+            since_us = trace.clock.looking_since_us
+            return None if trace.clock.laps or since_us is None else since_us + _LONGEST_FIRST_LAP_US
         return predicted - round(self._rules.no_more_bets_lead_s * 1e6)
 
     def pocket(self) -> PocketRead | None:
@@ -138,6 +145,8 @@ class SpinWatch:
 
     def verdict(self, decided_at_us: int, called: Reason | None = None) -> tuple[SpinVerdict, Learned]:
         """Judge what was seen up to that time, and give what is known of the wheel after it."""
+        if self._readings and self._readings[-1].t <= decided_at_us:
+            return judge_trace(self._trace, self._readings, decided_at_us, called)
         return judge_and_learn(
             self._readings,
             self._wheel,
