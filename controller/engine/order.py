@@ -37,6 +37,9 @@ from controller.model.readings import (
 AHEAD_US = 1_000_000
 """A reading that claims to be seen this long after it arrived comes from a clock that is wrong."""
 
+LEAP_US = 600_000_000
+"""Where arrivals are not recorded, a leap this far ahead is believed once a second reading confirms it."""
+
 _SAME_TIME: tuple[type[Reading], ...] = (
     DeviceUp,
     DeviceDown,
@@ -75,26 +78,53 @@ class Order:
         self._waiting: list[tuple[int, int, AnyReading]] = []
         self._arrivals = 0
         self._now = 0
+        self._leapt: AnyReading | None = None
+        self.set_aside: list[tuple[AnyReading, int]] = []
+        """Readings that turned out to be far ahead of everything after them, and by how much."""
         self.watermark = 0
         """Microseconds; nothing earlier will be accepted any more."""
 
     def put(self, reading: AnyReading) -> int:
-        """Take a reading as it arrives; give how many microseconds too late it is (0: in time)."""
+        """Take a reading as it arrives; give how far its time is off the mark (0: it counts).
+
+        That is how many microseconds too late it is, or how far ahead of its own arrival.
+        """
         t = reading.t
         now = t
         if reading.arrived is not None:
             if t > reading.arrived + AHEAD_US:
                 return t - reading.arrived
-            if reading.arrived > t:
-                now = reading.arrived
+            now = max(t, reading.arrived)
+        elif self._leapt is not None or t > self._now + LEAP_US:
+            return self._put_leap(reading)
+        return self._put(reading, now)
+
+    def _put(self, reading: AnyReading, now: int) -> int:
         if now > self._now:
             self._now = now
             self.watermark = max(self.watermark, now - self._lateness_us)
+        t = reading.t
         if t < self.watermark:
             return self.watermark - t
         self._arrivals += 1
         heappush(self._waiting, (t * _RANKS + _RANK[type(reading)], self._arrivals, reading))
         return 0
+
+    def _put_leap(self, reading: AnyReading) -> int:
+        """Believe a leap in time when a second reading confirms it, or else set the first aside."""
+        leapt = self._leapt
+        if leapt is None:
+            if self._arrivals == 0:
+                return self._put(reading, reading.t)
+            self._leapt = reading
+            return 0
+        self._leapt = None
+        if reading.t > self._now + LEAP_US:
+            first, second = sorted((leapt, reading), key=lambda r: r.t)
+            self._put(first, first.t)
+            return self._put(second, second.t)
+        self.set_aside.append((leapt, leapt.t - self._now))
+        return self._put(reading, reading.t)
 
     def advance(self, now_us: int) -> None:
         """Let time run on without a reading."""
@@ -110,6 +140,9 @@ class Order:
 
     def rest(self) -> Iterator[AnyReading]:
         """Give every reading that still waits, in order; the watermark then stands behind the last."""
+        if self._leapt is not None:
+            leapt, self._leapt = self._leapt, None
+            self._put(leapt, leapt.t)
         while self._waiting:
             yield from self._next()
         self.watermark = max(self.watermark, self._now)

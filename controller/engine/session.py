@@ -62,8 +62,9 @@ class Session:
         """Take one reading as it arrives; give the effects that can be told now, usually none."""
         behind_us = self._order.put(reading)
         if behind_us:
-            self.late += 1
-            self._desk.effects.append(Late(reading=reading, behind_us=behind_us))
+            self._set_aside(reading, behind_us)
+        while self._order.set_aside:
+            self._set_aside(*self._order.set_aside.pop())
         self._run()
         return self._handed_out()
 
@@ -104,6 +105,10 @@ class Session:
     def first(self) -> First:
         """Give the numbers that come next."""
         return msgspec.structs.replace(First(seq=self._desk.next_seq), **self._game.next_numbers())
+
+    def _set_aside(self, reading: AnyReading, behind_us: int) -> None:
+        self.late += 1
+        self._desk.effects.append(Late(reading=reading, behind_us=behind_us))
 
     def _handed_out(self) -> Sequence[Effect]:
         effects = self._desk.effects

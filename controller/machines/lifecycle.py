@@ -93,7 +93,7 @@ def life_cycle(words: Words) -> MachineTable:
             Arrow("moved", ("held",), under_way),
             Arrow("hold_over", ("held",), "called"),
             Arrow(no_result, (*open_states, "called"), no_result),
-            Arrow(words.set_result, ("held", "proposed", "review", "called", no_result), "called"),
+            Arrow(words.set_result, (*open_states, "called", no_result), "called"),
             Arrow("accept", ("held", "proposed", "review"), "called"),
             Arrow(f"accept_{no_result}", ("proposed",), no_result),
             Arrow(words.settle, ("called", no_result), "settled"),
@@ -137,7 +137,6 @@ def _refusals(words: Words) -> dict[tuple[str, str], str]:
     refusals |= {("settled", trigger): "already_settled" for trigger in (no_result, words.set_result)}
     refusals |= {
         (no_result, no_result): "already_void",
-        (under_way, words.set_result): "result_not_in",
         ("waiting", words.settle): "nothing_to_settle",
         (under_way, words.settle): "not_called_yet",
         ("held", words.settle): "not_called_yet",

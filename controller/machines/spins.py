@@ -300,7 +300,9 @@ class Spins:
         return verdict.number
 
     def value_entered(self, entered: Input) -> str:
-        """Give the number a person entered; raises Refused when the wheel has no such pocket."""
+        """Give the number a person entered; raises Refused while the ball runs or for no pocket."""
+        if self.attempts.under_way and not self._dropped:
+            raise Refused("result_not_in")
         number = str(entered.number)
         if number not in self._wheel.pockets_clockwise:
             raise Refused(

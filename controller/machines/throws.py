@@ -37,6 +37,9 @@ THROWN_MM_PER_S = 1000.0
 THROWN_POINTS = 4
 """So many points in a row must be that fast before a throw without a release is believed."""
 
+FLYING_UNTIL_US = 300_000
+"""Dice whose tracks gave no point for so long do not fly: a person may say how they lie."""
+
 
 class DiceGame(Protocol):
     """What a dice game does with its throws."""
@@ -190,7 +193,9 @@ class Throws:
         return verdict.dice
 
     def value_entered(self, entered: Input) -> Dice:
-        """Give the faces a person entered; raises Refused when they are not two faces."""
+        """Give the faces a person entered; raises Refused for dice that fly or faces that are none."""
+        if self.attempts.under_way and self._flying_at(entered.t):
+            raise Refused("result_not_in")
         dice = entered.dice
         if dice is None or len(dice) != 2 or not all(1 <= face <= 6 for face in dice):
             found = "nothing" if dice is None else list(dice)
@@ -198,6 +203,10 @@ class Throws:
                 "bad_argument", f"set_dice needs two faces from 1 to 6, found {found}; enter them again"
             )
         return (dice[0], dice[1])
+
+    def _flying_at(self, t: int) -> bool:
+        since = t - FLYING_UNTIL_US
+        return any(r.t > since for r in self._readings if isinstance(r, DieReleased | DieAt))
 
     def judge(self, t: int, called: Reason | None) -> ThrowVerdict:
         """Judge the present throw on what was seen up to t."""

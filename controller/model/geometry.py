@@ -9,10 +9,11 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from controller.model.readings import Surface
+from controller.model.readings import Millimetres, Surface
 
-Positive = Annotated[float, Meta(gt=0)]
-Point = tuple[float, float]
+Positive = Annotated[float, Meta(gt=0, le=1e6)]
+Degrees = Annotated[float, Meta(ge=-360, le=360)]
+Point = tuple[Millimetres, Millimetres]
 
 
 class Zone(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -41,8 +42,8 @@ class Wheel(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """
 
     pockets: str
-    pockets_clockwise: Annotated[tuple[str, ...], Meta(min_length=2)]
-    beams_deg: Annotated[tuple[float, ...], Meta(min_length=1)]
-    pocket_reader_deg: float
-    rotor_index_deg: float
-    drop_rev_per_s: Positive
+    pockets_clockwise: Annotated[tuple[str, ...], Meta(min_length=2, max_length=256)]
+    beams_deg: Annotated[tuple[Degrees, ...], Meta(min_length=1, max_length=256)]
+    pocket_reader_deg: Degrees
+    rotor_index_deg: Degrees
+    drop_rev_per_s: Annotated[float, Meta(ge=0.05, le=10)]

@@ -10,7 +10,10 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-Microseconds = Annotated[int, Meta(ge=0, le=2**62)]
+Microseconds = Annotated[int, Meta(ge=0, le=2**53)]
+"""285 years: what every JSON reader keeps exactly."""
+Millimetres = Annotated[float, Meta(ge=-1e6, le=1e6)]
+"""A kilometre either way: farther is no table."""
 Die = Literal[1, 2]
 Face = Literal[1, 2, 3, 4, 5, 6]
 Wall = Literal["left", "right", "front", "back"]
@@ -44,16 +47,16 @@ class DieReleased(Reading, frozen=True, kw_only=True, tag_field="kind", tag="die
     """A die leaves the shooter's hand."""
 
     die: Die
-    x: float
-    y: float
+    x: Millimetres
+    y: Millimetres
 
 
 class DieAt(Reading, frozen=True, kw_only=True, tag_field="kind", tag="die_at"):
     """A point of a die's track: the die's centre in one camera frame."""
 
     die: Die
-    x: float
-    y: float
+    x: Millimetres
+    y: Millimetres
 
 
 class DieRest(Reading, frozen=True, kw_only=True, tag_field="kind", tag="die_rest"):
@@ -63,11 +66,11 @@ class DieRest(Reading, frozen=True, kw_only=True, tag_field="kind", tag="die_res
     """
 
     die: Die
-    x: float
-    y: float
+    x: Millimetres
+    y: Millimetres
     up: Face | None = None
     confidence: Annotated[float, Meta(ge=0, le=1)]
-    tilt_deg: float = 0.0
+    tilt_deg: Annotated[float, Meta(ge=-360, le=360)] = 0.0
     on: Surface = "unknown"
     resting_sides: tuple[Face, ...] = ()
 
@@ -95,14 +98,14 @@ class WallImpact(Reading, frozen=True, kw_only=True, tag_field="kind", tag="wall
     """A knock on a wall: where along it (y on the end walls, x on the others), and how hard in ADC counts."""
 
     wall: Wall
-    pos_mm: float
-    peak: float
+    pos_mm: Millimetres
+    peak: Annotated[float, Meta(ge=0, le=1e9)]
 
 
 class BallBeam(Reading, frozen=True, kw_only=True, tag_field="kind", tag="ball_beam"):
     """The ball cut the track beam of this number."""
 
-    beam: Annotated[int, Meta(ge=0)]
+    beam: Annotated[int, Meta(ge=0, le=255)]
 
 
 class BallDrop(Reading, frozen=True, kw_only=True, tag_field="kind", tag="ball_drop"):

@@ -54,6 +54,21 @@ def test_a_reading_that_claims_to_be_seen_long_after_it_arrived_is_set_aside() -
     assert order.put(knock(1_000_500, arrived=1_001_000)) == 0
 
 
+def test_one_reading_far_ahead_of_all_others_does_not_make_the_others_late() -> None:
+    order = Order(max_lateness_ms=120)
+    day = 86_400_000_000
+    assert [order.put(knock(t)) for t in (1_000_000, day, 1_050_000, 1_060_000)] == [0, 0, 0, 0]
+    assert [(r.t, ahead) for r, ahead in order.set_aside] == [(day, day - 1_000_000)]
+    assert [r.t for r in order.rest()] == [1_000_000, 1_050_000, 1_060_000]
+
+
+def test_a_table_that_stood_idle_for_hours_goes_on_when_a_second_reading_confirms_the_time() -> None:
+    order = Order(max_lateness_ms=120)
+    day = 86_400_000_000
+    assert [order.put(knock(t)) for t in (1_000_000, day, day + 5)] == [0, 0, 0]
+    assert [r.t for r in order.rest()] == [1_000_000, day, day + 5]
+
+
 @given(st.permutations([1, 2, 3, 4]))
 @settings(derandomize=True)
 def test_readings_of_one_time_come_in_an_order_that_arrival_does_not_change(places: list[int]) -> None:

@@ -199,6 +199,14 @@ def test_the_dealer_rules_on_a_spin_under_review_and_corrects_one_that_was_calle
     assert [(c.number, c.colour) for c in corrected.data(SpinCorrected)] == [("1", "red")]
 
 
+def test_a_number_entered_while_the_ball_runs_is_refused_and_after_the_drop_it_is_a_ruling() -> None:
+    early = play(SPIN, says(at(4), "set_number", "dealer", number="8"))
+    assert early.refusals() == ["result_not_in"]
+    assert [c.number for c in early.data(SpinCalled)] == [SPIN.number]
+    late = play(SPIN, says(SPIN.left_us + SECOND_US, "set_number", "dealer", number="8"))
+    assert [(c.number, c.grade) for c in late.data(SpinCalled)] == [("8", "person")]
+
+
 def test_a_number_the_wheel_does_not_have_is_refused() -> None:
     unread = [r for r in SPIN.readings if not isinstance(r, PocketBall)]
     assert play(unread, says(80 * SECOND_US, "set_number", number="37")).refusals() == ["bad_argument"]

@@ -218,6 +218,20 @@ def test_an_input_that_makes_no_sense_now_is_refused_with_its_reason(name: str, 
     assert refused.says
 
 
+def test_faces_entered_while_the_dice_fly_are_refused() -> None:
+    early = says(START + 400 * MS, "set_dice", dice=[1, 1])
+    played = play(in_order([*THROW, early]))
+    assert played.refusals() == ["result_not_in"]
+    assert played.data(RollCalled)[0].dice == (3, 3)
+
+
+def test_faces_entered_for_dice_that_the_camera_lost_are_a_ruling_at_once() -> None:
+    lost = [r for r in THROW if r.t < REST - 200 * MS]
+    ruled = says(REST + SECOND_US, "set_dice", dice=[5, 1])
+    called = play(lost, ruled).data(RollCalled)[0]
+    assert (called.dice, called.grade) == ((5, 1), "person")
+
+
 def test_dice_collected_before_both_are_seen_at_rest_ends_the_throw_under_review() -> None:
     collected = says(START + 300 * MS, "dice_collected", "stickperson")
     played = play([r for r in THROW if r.t < START + 300 * MS], collected)

@@ -114,7 +114,7 @@ class TestReadingExpectedOutcomes:
             (b'{"type": 7}\n', "e, line 1: found an object without `type`"),
             (b'{"type": "\xff"}\n', r"e, line 1: found no JSON object \('utf-8' codec"),
             (b"\x1f\x8b oops", "e: found unreadable data"),
-            (gzip.compress(b'{"type": "a"}\n')[:-9], "e: found a file that was cut off"),
+            (gzip.compress(b'{"type": "a"}\n', mtime=0)[:-9], "e: found a file that was cut off"),
         ],
     )
     def test_a_bad_line_is_named(self, tmp_path: Path, text: bytes, says: str) -> None:

@@ -85,8 +85,8 @@ def test_the_header_begins_with_what_tells_the_format() -> None:
 
 
 EVERY_KIND: list[AnyReading] = [
-    DieReleased(t=0, dev="cam", die=1, x=-1.5, y=1e9),
-    DieAt(t=2**62, dev="cam", die=2, x=0.1, y=0.2, arrived=2**62),
+    DieReleased(t=0, dev="cam", die=1, x=-1.5, y=1e6),
+    DieAt(t=2**53, dev="cam", die=2, x=0.1, y=0.2, arrived=2**53),
     DieRest(
         t=5, dev="cam", die=1, x=1, y=2, up=6, confidence=0.5, tilt_deg=3, on="chips", resting_sides=(1, 2)
     ),
