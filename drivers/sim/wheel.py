@@ -74,10 +74,17 @@ def valid(hand: Spinner) -> Spin:
 
 
 def glitchy(hand: Spinner) -> Spin:
-    """Beams fire twice now and then, and something cuts one of them once."""
+    """Beams fire twice now and then."""
     spin = hand.spin(hand.good_turns())
-    spin.doubled, spin.strays = hand.rng.uniform(0.03, 0.12), hand.rng.randint(0, 1)
+    spin.doubled = hand.rng.uniform(0.03, 0.12)
     return _call(hand, spin)
+
+
+def stray_pulse(hand: Spinner) -> Spin:
+    """A beam fires once while the ball is elsewhere."""
+    spin = hand.spin(hand.good_turns())
+    spin.strays = 1
+    return _call(hand, spin, may_review=True)
 
 
 def missed_pulses(hand: Spinner) -> Spin:
@@ -170,6 +177,8 @@ def hop(hand: Spinner) -> Spin:
     spin = hand.spin(hand.good_turns(), longer_turns=2.5)
     count = len(hand.wheel.pockets_clockwise)
     spin.rests.append(((spin.pocket + hand.rng.randint(2, count - 2)) % count, hand.rng.randint(1, 2)))
+    # A bounce that happened to look like one turn more in that pocket would make three of two.
+    spin.bounces_s = ()
     return _call(hand, spin)
 
 
@@ -247,6 +256,7 @@ def wheel_down(hand: Spinner) -> Spin:
 _ALL: tuple[Callable[[Spinner], Spin], ...] = (
     valid,
     glitchy,
+    stray_pulse,
     missed_pulses,
     dying_beam,
     short_spin,
