@@ -15,8 +15,14 @@ Pair = tuple[Hit, Hit]
 Place = tuple[float, float, float, float]
 """x, y, and the speeds along x and y."""
 
-ALIKE_M_PER_S = 0.5
-"""Speeds that differ by less than this are alike: nothing else tells dice that meet apart."""
+PLACE_SD_MM = 6.0
+"""How well four points tell where a die was headed when it was next seen."""
+SPEED_SD_M_PER_S = 0.2
+"""How well they tell its speed."""
+SIDEWAYS_M_PER_S = 0.75
+"""How far a die may get off its line for each millisecond that it is hidden."""
+AS_LIKELY = 16.0
+"""By this many squared standard deviations an exchange may fit worse than none and still be possible."""
 TOGETHER_MS = 25.0
 """Two hits within this time are two dice's: no die turns at a wall twice in two frames."""
 
@@ -69,11 +75,14 @@ def may_be_exchanged(scene: Scene, paths: tuple[Path, Path], since: float, until
     reach = 2.0 * scene.table.die_mm + 4.0 * scene.errors.track_noise_mm
     for t, hidden in _instants(scene, paths, since, until):
         here, there = _place_before(one, t), _place_before(two, t)
-        apart_x, apart_y = here[0] - there[0], here[1] - there[1]
-        near = reach + hidden * 0.5 * max(one.fastest, two.fastest)
-        if apart_x * apart_x + apart_y * apart_y > near * near:
+        here_after, there_after = _place_after(one, t), _place_after(two, t)
+        near = reach + SIDEWAYS_M_PER_S * hidden
+        if min(_apart(here, there), _apart(here_after, there_after)) > near * near:
             continue
-        if _as_well_exchanged(here, there, _place_after(one, t), _place_after(two, t)):
+        place_sd = PLACE_SD_MM + SIDEWAYS_M_PER_S * hidden
+        kept = _change(here, here_after, place_sd) + _change(there, there_after, place_sd)
+        exchanged = _change(here, there_after, place_sd) + _change(there, here_after, place_sd)
+        if exchanged <= kept + AS_LIKELY:
             return True
     return False
 
@@ -116,13 +125,13 @@ def _headed(path: Path, i: int, j: int, anchor: int, t: float) -> Place:
     return path.xs[anchor] + vx * ahead, path.ys[anchor] + vy * ahead, vx, vy
 
 
-def _as_well_exchanged(one: Place, two: Place, one_after: Place, two_after: Place) -> bool:
-    """Tell whether the motion fits an exchange of the dice about as well as none."""
-    kept = _change(one, one_after) + _change(two, two_after)
-    exchanged = _change(one, two_after) + _change(two, one_after)
-    return exchanged <= kept + 2.0 * ALIKE_M_PER_S * ALIKE_M_PER_S
+def _change(before: Place, after: Place, place_sd: float) -> float:
+    """Give how much one motion must have changed to become another, in squared standard deviations."""
+    x, y = (after[0] - before[0]) / place_sd, (after[1] - before[1]) / place_sd
+    vx, vy = (after[2] - before[2]) / SPEED_SD_M_PER_S, (after[3] - before[3]) / SPEED_SD_M_PER_S
+    return x * x + y * y + vx * vx + vy * vy
 
 
-def _change(before: Place, after: Place) -> float:
-    dx, dy = after[2] - before[2], after[3] - before[3]
-    return dx * dx + dy * dy
+def _apart(one: Place, two: Place) -> float:
+    x, y = one[0] - two[0], one[1] - two[1]
+    return x * x + y * y

@@ -14,7 +14,7 @@ SURE = 4.0
 """Standard deviations beyond which a turn short of the wall is certain."""
 SURE_AT_REST = 3.0
 """The same for a die that rests: it neither came back nor was heard, which a hit would have shown."""
-TAIL = 25
+TAIL = 60
 """Points before a rest that its place is fitted from, besides the rest itself."""
 
 
@@ -49,7 +49,7 @@ def rest_near(way: Approach, span: Span) -> Encounter | None:
 
 
 def _last_motion(moving: Sequence[Sample], noise: float) -> Curve | None:
-    for points in (TAIL, TAIL // 2, 6):
+    for points in (TAIL, 25, 12, 6):
         tail = curve(moving[-points:][::-1], noise, slowing=False)
         if tail is not None and tail.misfit <= tail.points + 3.5 * sqrt(2.0 * tail.points):
             return tail

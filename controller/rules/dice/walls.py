@@ -85,7 +85,7 @@ def _look(way: Approach, span: Span) -> list[Encounter]:
         seen = f"die {number} was seen {beyond:.0f} mm beyond the {way.wall} wall"
         return [unclear(way, span, seen, "conflict")]
     end = len(way.samples) - 1
-    if way.path.rests and span.last == end and m >= end - TAIL:
+    if way.path.rests and m >= end - TAIL:
         rested = rest_near(way, span)
         if rested is not None:
             return [rested]
