@@ -8,6 +8,7 @@ made by something else changes nothing.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import atan2, cos, pi, sin
+from operator import mul
 from typing import TypeVar
 
 from controller.model.geometry import Wheel
@@ -17,6 +18,8 @@ from controller.rules.wheel.laps import DOUBLED_US, Lap
 from controller.rules.wheel.learned import Learned
 
 _T = TypeVar("_T")
+_Own = tuple[int, float, float, float]
+"""A pulse of the ball's: its index, turns before the end by its beam, speed, and turns off the curve."""
 
 _JITTER_S = 0.001
 _LAP_ERROR = 0.003
@@ -149,16 +152,18 @@ class _Fit:
         self._end_us = end_us
         self._direction = direction
         self._end_place = 0.0
+        self._speeds: list[float] = []
 
     def run(self, curve: Curve) -> BallRun | None:
         if not self._lock_on(curve):
             return None
-        for gate, rounds in ((_WIDE_GATE_TURNS, 1), (None, 1)):
-            mine = self._own(curve, gate)
+        self._speeds = curve.speeds_before(self._seconds)
+        for wide in (True, False):
+            mine = self._own(curve, wide=wide)
             if len(mine) < _LEAST_PULSES:
                 return None
-            curve = self._refit(curve, _spaced(mine, _FITTED_PULSES), rounds)
-        return self._judged(curve, self._own(curve, None))
+            curve = self._refit(curve, _spaced(mine, _FITTED_PULSES))
+        return self._judged(curve, self._own(curve, wide=False))
 
     def _lock_on(self, curve: Curve) -> bool:
         phases = [
@@ -169,43 +174,43 @@ class _Fit:
         self._end_place = atan2(north, east) / (2 * pi)
         return bool(phases) and (east * east + north * north) ** 0.5 >= _LEAST_COHERENCE * len(phases)
 
-    def _own(self, curve: Curve, gate: float | None) -> list[tuple[int, float, float]]:
-        """Give the ball's own pulses: index, turns before the end by its beam, speed."""
-        turns = curve.turns_before(self._seconds)
-        speeds = curve.speeds_before(self._seconds)
+    def _own(self, curve: Curve, *, wide: bool) -> list[_Own]:
+        """Give the pulses that lie near enough to the curve to be the ball's."""
+        end = self._end_place
         mine = []
-        for i, (place, ran, speed) in enumerate(zip(self._places, turns, speeds, strict=True)):
-            off = place + ran - self._end_place
+        for i, ran in enumerate(curve.turns_before(self._seconds)):
+            off = self._places[i] + ran - end
             off -= round(off)
-            if abs(off) <= (_GATE_S * speed + _GATE_TURNS if gate is None else gate):
-                mine.append((i, ran - off, speed))
+            if -_WIDE_GATE_TURNS <= off <= _WIDE_GATE_TURNS:
+                speed = self._speeds[i]
+                if wide or abs(off) <= _GATE_S * speed + _GATE_TURNS:
+                    mine.append((i, ran - off, speed, off))
         return mine
 
-    def _refit(self, curve: Curve, mine: Sequence[tuple[int, float, float]], rounds: int) -> Curve:
-        seconds = [self._seconds[i] for i, _, _ in mine]
-        wanted = [turns for _, turns, _ in mine]
-        weights = [1.0 / (_JITTER_S * speed + 1e-4) for _, _, speed in mine]
-        whole = sum(w * w for w in weights)
+    def _refit(self, curve: Curve, mine: Sequence[_Own]) -> Curve:
+        seconds = [self._seconds[i] for i, _, _, _ in mine]
+        wanted = [turns for _, turns, _, _ in mine]
+        weights = [1.0 / (_JITTER_S * speed + 1e-4) for _, _, speed, _ in mine]
+        squares = [w * w for w in weights]
+        whole = sum(squares)
         shift = 0.0
 
         def residuals(tried: Curve) -> list[float]:
             nonlocal shift
             offs = [ran - turns for ran, turns in zip(tried.turns_before(seconds), wanted, strict=True)]
-            shift = sum(w * w * off for w, off in zip(weights, offs, strict=True)) / whole
+            shift = sum(map(mul, squares, offs)) / whole
             return [w * (off - shift) for w, off in zip(weights, offs, strict=True)]
 
-        fitted = improve(curve, self._expected, residuals, rounds)
+        fitted = improve(curve, self._expected, residuals, 1)
         residuals(fitted)
         self._end_place += shift
         return fitted
 
-    def _judged(self, curve: Curve, mine: Sequence[tuple[int, float, float]]) -> BallRun | None:
+    def _judged(self, curve: Curve, mine: Sequence[_Own]) -> BallRun | None:
         if len(mine) < _LEAST_PULSES:
             return None
-        fitted = curve.turns_before([self._seconds[i] for i, _, _ in mine])
-        offs = [(ran - turns) / speed for ran, (_, turns, speed) in zip(fitted, mine, strict=True)]
-        scatter = (sum(off * off for off in offs) / len(offs)) ** 0.5
-        followed = tuple(self._cuts[i] for i, _, _ in mine)
+        scatter = (sum([(off / speed) ** 2 for _, _, speed, off in mine]) / len(mine)) ** 0.5
+        followed = tuple(self._cuts[i] for i, _, _, _ in mine)
         strangers = len(self._cuts) - len(mine)
         passes = self._passes(mine)
         heard = [beam for beam, (_, own) in enumerate(passes) if own]
@@ -233,11 +238,11 @@ class _Fit:
             scatter_s=scatter,
         )
 
-    def _passes(self, mine: Sequence[tuple[int, float, float]]) -> list[tuple[int, int]]:
+    def _passes(self, mine: Sequence[_Own]) -> list[tuple[int, int]]:
         """Give for each beam how often the ball passed it in the followed run, and how often it was heard."""
         first, last = mine[0][1] + 0.01, mine[-1][1] - 0.01
         heard = [0] * len(self._beams)
-        for i, _, _ in mine:
+        for i, _, _, _ in mine:
             heard[self._cuts[i].beam] += 1
         passed = [
             int((first - self._before_end(beam)) // 1) - int((last - self._before_end(beam)) // 1)
@@ -248,14 +253,14 @@ class _Fit:
     def _before_end(self, beam: int) -> float:
         return (self._end_place - self._beams[beam]) % 1.0
 
-    def _working_gaps(self, mine: Sequence[tuple[int, float, float]], ahead: float) -> list[float]:
+    def _working_gaps(self, mine: Sequence[_Own], ahead: float) -> list[float]:
         """Give how far from its first pulse the ball passed the next working beams (-1: the ones before).
 
         It was launched after the nearest one before, unless that missed it; that two in a row missed it is
         likely only where beams are seen to miss. A beam works when it was heard in one of the first two laps.
         """
         first_turns = mine[0][1]
-        working = {self._cuts[i].beam for i, turns, _ in mine if first_turns - turns < 2.0}
+        working = {self._cuts[i].beam for i, turns, _, _ in mine if first_turns - turns < 2.0}
         here = self._beams[self._cuts[mine[0][0]].beam]
         gaps = sorted((ahead * (self._beams[beam] - here) - 1e-6) % 1.0 + 1e-6 for beam in working)
         return [*gaps, *(gap + 1.0 for gap in gaps), gaps[0] + 2.0]

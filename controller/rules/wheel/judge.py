@@ -84,20 +84,22 @@ def judge_trace(
         directions=trace.directions_left(),
     )
     case = Case(trace, ball, decided_at_us)
-    verdict = _rule_on(case, called, tuple(r for r in seen if isinstance(r, _EVIDENCE)))
+    verdict = _rule_on(case, called, tuple([r for r in seen if type(r) in _EVIDENCE]))
     return verdict, _learn(case)
 
 
-_EVIDENCE = (
-    BallBeam,
-    BallDrop,
-    BallOut,
-    DeviceDown,
-    DeviceFault,
-    DeviceUp,
-    ForeignObject,
-    PocketBall,
-    RotorIndex,
+_EVIDENCE = frozenset(
+    {
+        BallBeam,
+        BallDrop,
+        BallOut,
+        DeviceDown,
+        DeviceFault,
+        DeviceUp,
+        ForeignObject,
+        PocketBall,
+        RotorIndex,
+    }
 )
 
 

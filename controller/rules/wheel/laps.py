@@ -54,6 +54,7 @@ class LapClock:
         self._deceleration: float | None = None
         self._measured = False
         self._compared = 0
+        self._predicted_us: int | None = None
         self._cuts: dict[int, list[int]] = {}
         self._out_of_step = 0
 
@@ -98,19 +99,18 @@ class LapClock:
 
     def speed_at(self, t_us: int) -> float | None:
         """Give the ball's speed now in rev/s, carried on from its last lap; None while no lap is known."""
-        if not self.laps:
-            return None
-        last = self.laps[-1]
-        return 1e6 / last.length_us - self.deceleration * (t_us - last.end_us + last.length_us / 2) / 1e6
+        return self._speed_at(t_us) if self.laps else None
 
     def predicted_drop_us(self) -> int | None:
         """Give when the ball should leave the track; None before its second lap."""
-        if len(self.laps) < _LEAST_LAPS:
-            return None
-        end_us = self.laps[-1].end_us
-        speed = self.speed_at(end_us)
-        assert speed is not None
-        return end_us + round(1e6 * self._seconds_to_drop(speed))
+        if self._predicted_us is None and len(self.laps) >= _LEAST_LAPS:
+            end_us = self.laps[-1].end_us
+            self._predicted_us = end_us + round(1e6 * self._seconds_to_drop(self._speed_at(end_us)))
+        return self._predicted_us
+
+    def _speed_at(self, t_us: int) -> float:
+        last = self.laps[-1]
+        return 1e6 / last.length_us - self.deceleration * (t_us - last.end_us + last.length_us / 2) / 1e6
 
     def _seconds_to_drop(self, speed: float) -> float:
         slowest = self.drop_rev_per_s
@@ -157,6 +157,7 @@ class LapClock:
             self._measured = True
         lap = Lap(beam, t_us, length_us, rate)
         self.laps.append(lap)
+        self._predicted_us = None
         return lap
 
     def _measure(self, t_us: int, length_us: int) -> float | None:
@@ -181,6 +182,7 @@ class LapClock:
         self._deceleration = None
         self._measured = False
         self._compared = 0
+        self._predicted_us = None
         self._out_of_step = 0
 
 

@@ -29,7 +29,7 @@ WHEEL_KINDS = frozenset(
 _LATE_FOR_A_DROP_US = 500_000
 _SLOWEST_LAP_US = 3_000_000
 _READS_WHILE_RUNNING = 2
-_CLEAR_VOTES = 4
+_CLEAR_VOTES, _CLEAR_RATIO = 4, 4
 _VOTE_TURNS = 0.06
 
 Sources = Mapping[str, Collection[str]]
@@ -63,7 +63,9 @@ class SpinTrace:
         self.reversed_by: RotorIndex | None = None
         self._sources = sources or {}
         self._laps_after_drop = 0
-        self._votes = {"ccw": 0, "cw": 0}
+        self.ball_direction: Turning | None = None
+        """Which way the ball runs by the order of its pulses so far; None while they do not clearly tell."""
+        self._ccw = self._cw = 0
         self._last_step: tuple[int, int] | None = None
 
     @property
@@ -80,14 +82,6 @@ class SpinTrace:
     def rotor_direction(self) -> Turning | None:
         """Which way the rotor turned in this spin; None before an index pass in it told."""
         return self.rotor.direction if self.marks else None
-
-    @property
-    def ball_direction(self) -> Turning | None:
-        """Which way the ball runs by the order of its pulses so far; None while they do not clearly tell."""
-        ccw, cw = self._votes["ccw"], self._votes["cw"]
-        if ccw >= _CLEAR_VOTES and ccw > 4 * cw:
-            return "ccw"
-        return "cw" if cw >= _CLEAR_VOTES and cw > 4 * ccw else None
 
     def directions_left(self) -> tuple[Turning, ...]:
         """Give the directions that the order of the ball's pulses leaves open."""
@@ -143,7 +137,9 @@ class SpinTrace:
         ran = (pulse.t - since_us) / lap_us
         off_ccw, off_cw = abs(ran - ccw), abs(ran - (1.0 - ccw))
         if abs(off_ccw - off_cw) > _VOTE_TURNS:
-            self._votes["ccw" if off_ccw < off_cw else "cw"] += 1
+            self._ccw += off_ccw < off_cw
+            self._cw += off_cw < off_ccw
+            self.ball_direction = _clear(self._ccw, self._cw)
 
     def _withdraw_drop(self) -> None:
         self.drop = None
@@ -192,3 +188,9 @@ class SpinTrace:
     def _serves_wheel(self, device: str) -> bool:
         kinds = self._sources.get(device)
         return kinds is None or any(kind.partition(":")[0] in WHEEL_KINDS for kind in kinds)
+
+
+def _clear(ccw: int, cw: int) -> Turning | None:
+    if ccw >= _CLEAR_VOTES and ccw > _CLEAR_RATIO * cw:
+        return "ccw"
+    return "cw" if cw >= _CLEAR_VOTES and cw > _CLEAR_RATIO * ccw else None

@@ -17,6 +17,7 @@ from controller.model.verdicts import Reason, Ruling, SpinVerdict
 from controller.rules.wheel.judge import judge_and_learn, judge_trace
 from controller.rules.wheel.learned import Learned
 from controller.rules.wheel.pockets import PocketRead
+from controller.rules.wheel.rotor import SLOWEST_TURN_US
 from controller.rules.wheel.trace import Sources, SpinTrace
 
 _TURNS_TO_AGREE = 4
@@ -130,8 +131,8 @@ class SpinWatch:
         """Give when the spin is decided if no pocket stands by then; None before its first pulse.
 
         `turns_without_read` rotor turns after the drop or the last pocket read, whichever is later, and at
-        most the turns in which a resting ball would have been read often enough. A drop that was not sensed
-        is taken to be half a second after it was due.
+        most the turns in which a resting ball would have been read often enough. Before a drop was sensed it
+        is the time by which even the slowest rotor makes them after an overdue one.
         """
         trace = self._trace
         if not trace.begun:
@@ -139,6 +140,8 @@ class SpinWatch:
         since = trace.dropped_us()
         silence = self._rules.turns_without_read
         reads = trace.pockets.reads
+        if trace.drop is None and not reads:
+            return since + silence * SLOWEST_TURN_US
         last = max(since, reads[-1].reading.t) if reads else since
         hopping = trace.rotor.after_turns_us(since, silence + self._rules.pocket_reads + _TURNS_TO_AGREE)
         return min(trace.rotor.after_turns_us(last, silence), hopping)
@@ -163,7 +166,7 @@ class SpinWatch:
             if trace.reversed_by is reading:
                 return True
             direction = trace.ball_direction
-            if direction is None or direction != trace.rotor_direction or trace.marks < _SURE_MARKS:
+            if direction is None or direction != trace.rotor.direction or trace.marks < _SURE_MARKS:
                 return False
             return self._is_time_to_ask()
         if isinstance(reading, BallDrop):
