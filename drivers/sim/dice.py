@@ -78,6 +78,8 @@ _DOUBTFUL = (
     "swapped_short",
 )
 _RESTLESS = ("knocked_at_rest", "rest_repeated", "raked", "second_look")
+_LENIENT = frozenset(("camera_down_ruled", "die_lost_ruled"))
+"""Kinds with two right first words under Craps Version 1, where a throw may stand whatever it touched."""
 _RULED = (
     "box_no_roll_in_flight",
     "box_no_roll_in_hold",
@@ -147,7 +149,8 @@ def evening(
     scenes: list[Scene] = []
     feed: Feed = []
     now = rng.randint(1_000_000, 3_000_000)
-    for kind in rng.choices(list(mix), list(mix.values()), k=n):
+    weights = {kind: weight for kind, weight in mix.items() if rules != "craps-v1" or kind not in _LENIENT}
+    for kind in rng.choices(list(weights), list(weights.values()), k=n):
         scene, seen = throw(kind, rng, now, table=table, rules=rules)
         scenes.append(scene)
         if rng.random() < FORGOTTEN:
