@@ -35,7 +35,7 @@ class Reduce(Request, frozen=True, kw_only=True, tag="reduce"):
     """Take a bet down to a smaller stake, given in cents."""
 
     id: str
-    to: Cents
+    to: Annotated[int, Meta(ge=0, le=MOST_CENTS)]
 
 
 class Increase(Request, frozen=True, kw_only=True, tag="increase"):

@@ -97,9 +97,9 @@ class Craps:
             case Increase():
                 return self._gates.increase(bet, request.to)
             case Reduce():
-                return self._gates.lower(bet, request.to)
+                return self._gates.reduce(bet, request.to)
             case Remove():
-                return self._gates.lower(bet)
+                return self._gates.remove(bet)
             case NoAction():
                 return self._gates.no_action(bet)
 

@@ -64,13 +64,27 @@ class Gates:
             return Refusal(self._rules[bet.wager], "it is taken before a new shooter's first roll only")
         return self._size(bet, cents)
 
-    def lower(self, bet: Bet, cents: int = 0) -> Refusal | None:
-        """Refuse to reduce a bet to `cents`, or to take it down whole, or give None."""
-        if refusal := self._locked(bet):
+    def reduce(self, bet: Bet, cents: int) -> Refusal | None:
+        """Refuse to reduce a bet to `cents`, or give None."""
+        if refusal := self.remove(bet):
             return refusal
         if cents >= bet.stake_cents:
             return Refusal(BOOK_AMOUNT, f"it stands at {bet.stake_cents} cents; reduce takes a smaller stake")
-        return self._limits.size(bet.wager, cents) if cents else None
+        if not cents:
+            return Refusal(BOOK_AMOUNT, "reduce leaves something up; use remove to take it down whole")
+        return self._limits.size(bet.wager, cents)
+
+    def remove(self, bet: Bet) -> Refusal | None:
+        """Refuse to take a bet down, or give None."""
+        settings = self._settings
+        if bet.wager in ("pass", "come") and (bet.number or settings.line_locked.value == "once_made"):
+            return Refusal(self._line[bet.wager].lowered, f"{bet.wager} stands until it is decided")
+        keeps = settings.shooter_keeps_dont_pass
+        if keeps.value and bet.wager == "dont_pass" and bet.player == self._dice.shooter:
+            return Refusal(
+                keeps.rule, "the shooter may not lower a Don't Pass; it stands until it is decided"
+            )
+        return None
 
     def call(self, bet: Bet, *, on: bool) -> Refusal | None:
         """Refuse to call a bet on or off, or give None."""
@@ -173,17 +187,6 @@ class Gates:
 
     def _size(self, bet: Bet, cents: int) -> Refusal | None:
         return self._limits.size(bet.wager, cents) or self._limits.odds(bet, cents)
-
-    def _locked(self, bet: Bet) -> Refusal | None:
-        settings = self._settings
-        if bet.wager in ("pass", "come") and (bet.number or settings.line_locked.value == "once_made"):
-            return Refusal(self._line[bet.wager].lowered, f"{bet.wager} stands until it is decided")
-        keeps = settings.shooter_keeps_dont_pass
-        if keeps.value and bet.wager == "dont_pass" and bet.player == self._dice.shooter:
-            return Refusal(
-                keeps.rule, "the shooter may not lower a Don't Pass; it stands until it is decided"
-            )
-        return None
 
 
 def _choice(table: CrapsPayTable, request: BetRequest) -> str:

@@ -107,6 +107,17 @@ MAKING_AND_REMOVING = [
     ("C34-MK-5a", "2-2; b hard 6 100; 3-1; 3-4", "b pending"),
     ("C34-MK-5a", "2-2; b hard 6 100 on; 3-1; 3-4", "b lose"),
     ("C34-MK-5a", "2-2; b place 9 100; off b; 3-4", "b pending"),
+    (
+        "BOOK-AMOUNT",
+        "b yo 5; reduce b 5; reduce b 0; increase b 5",
+        "b refused BOOK-AMOUNT; b refused BOOK-AMOUNT; b refused BOOK-AMOUNT; b pending",
+    ),
+    (
+        "BOOK-ID",
+        "b yo 5; b yo 5; 5-6; b yo 5; remove b",
+        "b rejected BOOK-ID; b win 75 80; b rejected BOOK-ID; b refused BOOK-ID",
+    ),
+    ("BOOK-ID", "b come 5; b yo 5", "b rejected C34-COME-1; b pending"),
     ("C34-MK-5b", "b pass 5 off", "b rejected C34-MK-5b"),
     ("C34-MK-5b", "b yo 5; off b; 5-6", "b refused C34-MK-5b; b win 75 80"),
     (

@@ -35,8 +35,8 @@ LIMITS = [
     ),
     (
         "!V1-21",
-        "a horn 396; b horn 400; c horn 402; 1-1",
-        "a rejected !V1-21; c rejected !V1-21; b win 2700 3100",
+        "a horn 402; b horn 100; 1-1",
+        "a rejected !V1-21; b win 675 775",
     ),
 ]
 

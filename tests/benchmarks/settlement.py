@@ -1,0 +1,107 @@
+"""Measure craps settlement: wager decisions a second, beside a floor and beside crapssim.
+
+`python -m tests.benchmarks.settlement [--rolls N]`. Every roll meets eight fresh bets; lines go in and out as
+JSON, as `tablectl settle` has them. The floor is `json.loads` of every line in and `json.dumps` of every line
+out, in the same run. crapssim settles the same bets and rolls without any JSON. Exits with 1 where the goal
+of 50,000 decisions a second is missed.
+"""
+
+import argparse
+import json
+import random
+import sys
+import time
+from collections.abc import Callable, Iterator
+
+from crapssim.bet import AnyCraps, Big6, CAndE, DontPass, Field, Horn, PassLine, Yo
+from crapssim.bet import Bet as TheirBet
+from crapssim.strategy.tools import NullStrategy
+from crapssim.table import Table, TableUpdate
+
+from controller.settlement.run import game_for, settle
+
+GOAL = 50_000
+RUNS = 5
+STAKE_CENTS, STAKE_DOLLARS = 600, 6.0
+KINDS: dict[str, Callable[[float], TheirBet]] = {
+    "pass": PassLine,
+    "dont_pass": DontPass,
+    "field": Field,
+    "yo": Yo,
+    "any_craps": AnyCraps,
+    "c_and_e": CAndE,
+    "horn": Horn,
+    "big6": Big6,
+}
+Dice = tuple[int, int]
+
+
+def rolls_of(count: int) -> list[Dice]:
+    """Give the same rolls on every run."""
+    chance = random.Random(1)
+    return [(chance.randint(1, 6), chance.randint(1, 6)) for _ in range(count)]
+
+
+def lines_of(rolls: list[Dice]) -> list[bytes]:
+    """Give the requests: one bet of each kind, then the roll."""
+    return [json.dumps(request).encode() for request in _requests(rolls)]
+
+
+def _requests(rolls: list[Dice]) -> Iterator[dict[str, object]]:
+    for number, dice in enumerate(rolls):
+        for wager in KINDS:
+            yield {
+                "do": "bet", "id": f"{number}{wager}", "player": "p1", "wager": wager, "amount": STAKE_CENTS
+            }  # fmt: skip
+        yield {"do": "roll", "dice": dice}
+
+
+def play_theirs(rolls: list[Dice]) -> None:
+    """Let crapssim settle the same bets, one player for each so that it does not add them up."""
+    table = Table()
+    for dice in rolls:
+        for kind in KINDS.values():
+            player = table.add_player(bankroll=STAKE_DOLLARS, strategy=NullStrategy())
+            player.add_bet(kind(STAKE_DOLLARS))
+        TableUpdate().run(table, dice)
+        table.players = [player for player in table.players if player.bets]
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """Give the least time of several runs."""
+    times = []
+    for _ in range(RUNS):
+        start = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def main() -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rolls", type=int, default=2000)
+    rolls = rolls_of(parser.parse_args().rolls)
+    lines = lines_of(rolls)
+    told = [json.loads(line) for line in b"".join(settle(lines, game_for("craps-v1"))).splitlines()]
+    decisions = sum(line["status"] not in ("rejected", "pending") for line in told)
+
+    def floor() -> None:
+        for line in lines:
+            json.loads(line)
+        for answer in told:
+            json.dumps(answer)
+
+    games = iter([game_for("craps-v1") for _ in range(RUNS)])
+    ours = seconds(lambda: sum(map(len, settle(lines, next(games)))))
+    bare, theirs = seconds(floor), seconds(lambda: play_theirs(rolls))
+    sys.stdout.write(
+        f"settlement  {decisions:,} decisions, {len(lines):,} lines in: {decisions / ours:,.0f} decisions/s "
+        f"(goal {GOAL:,}), {ours / bare:.2f} x the JSON alone; "
+        f"crapssim {decisions / theirs:,.0f} decisions/s without JSON, {theirs / ours:.2f} x our time\n"
+    )
+    return 0 if decisions / ours >= GOAL else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
