@@ -67,6 +67,12 @@ class Case:
             f" ({ball.turns_from:.1f} to {ball.turns_to:.1f})"
         )
 
+    @property
+    def began_us(self) -> int:
+        """When the ball ran for certain: its first pulse."""
+        pulses = self.trace.pulses if self.ball is None else self.ball.followed
+        return pulses[0].t if pulses else self.decided_at_us
+
     @cached_property
     def rested_us(self) -> int | None:
         """Since when the ball has lain in its pocket at the latest; None while that is not certain."""
@@ -136,12 +142,9 @@ def ball_out(case: Case) -> Reason | None:
 def rotor_reversed(case: Case) -> Reason | None:
     """!R-8: the rotor turned the other way, or stopped, before the number was read."""
     trace = case.trace
-    if trace.reversed_by is not None and (
-        case.rested_us is None or trace.reversed_by.t <= case.decided_at_us
-    ):
-        return case.reason(
-            "rotor_reversed", f"the rotor turned over to {trace.reversed_by.direction} within the spin"
-        )
+    for last_us, mark in trace.reversals:
+        if last_us >= case.began_us:
+            return case.reason("rotor_reversed", f"the rotor turned over to {mark.direction} within the spin")
     if (
         trace.pockets.stands is None
         and trace.marks

@@ -48,7 +48,9 @@ class Rotor:
             self._begin([mark])
             return False
         since = mark.t - self._times[-1]
-        if since < _FASTEST_TURN_US and since < 0.25 * self._period_us():
+        if self._stray is not None and mark.t - self._stray.t < _FASTEST_TURN_US:
+            return False
+        if since < _FASTEST_TURN_US and since < 0.25 * self.period_us():
             return False
         turn = self._turn_of(mark.t)
         if turn is not None and mark.direction == self.direction:
@@ -76,7 +78,7 @@ class Rotor:
 
     def after_turns_us(self, since_us: int, turns: float) -> int:
         """Give the time by which the rotor makes so many turns, as far as its passes tell."""
-        period = self._period_us()
+        period = self.period_us()
         if len(self._times) < _PASSES_TO_PLACE:
             return since_us + round(turns * period)
         since = (since_us - self._times[-1]) / 1e6
@@ -132,7 +134,8 @@ class Rotor:
             return None
         return whole
 
-    def _period_us(self) -> float:
+    def period_us(self) -> float:
+        """Give the length of the last turn; the slowest turn's while none is known."""
         if len(self._times) < 2:
             return SLOWEST_TURN_US
         return (self._times[-1] - self._times[-2]) / (self._turns[-1] - self._turns[-2])

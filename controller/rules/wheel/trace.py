@@ -28,6 +28,7 @@ WHEEL_KINDS = frozenset(
 )
 _LATE_FOR_A_DROP_US = 500_000
 _SLOWEST_LAP_US = 3_000_000
+_PULSES_OF_A_BALL = 4
 _READS_WHILE_RUNNING = 2
 _CLEAR_VOTES, _CLEAR_RATIO = 4, 4
 _VOTE_TURNS = 0.06
@@ -60,7 +61,8 @@ class SpinTrace:
         """Index passes of the rotor's present run within the spin."""
         self.odd_mark: RotorIndex | None = None
         """The last index pass, when it told another direction than the passes before it."""
-        self.reversed_by: RotorIndex | None = None
+        self.reversals: list[tuple[int, RotorIndex]] = []
+        """Changes of the rotor's direction: the time of its last pass before, and the pass that told it."""
         self._sources = sources or {}
         self._laps_after_drop = 0
         self.ball_direction: Turning | None = None
@@ -72,6 +74,13 @@ class SpinTrace:
     def begun(self) -> bool:
         """Tell whether the ball has cut a beam."""
         return bool(self.pulses)
+
+    @property
+    def is_spin(self) -> bool:
+        """Tell a ball from a hand that cuts a beam: it closes a lap, drops, or is read in a pocket."""
+        return (
+            bool(self.clock.laps or self.drop or self.pockets.reads) or len(self.pulses) >= _PULSES_OF_A_BALL
+        )
 
     @property
     def left_track_us(self) -> int | None:
@@ -147,14 +156,15 @@ class SpinTrace:
         self.pockets = PocketCount(self.pockets.needed)
 
     def _see_mark(self, mark: RotorIndex) -> None:
-        run, direction, marks = self.rotor.run, self.rotor.direction, self.marks
+        run, direction = self.rotor.run, self.rotor.direction
+        last_us = self.rotor.times_us[-1] if self.rotor.times_us else 0
         in_time = self.rotor.see(mark)
         if not self.begun:
             return
         if self.rotor.run != run:
             self.marks = sum(passed >= self.pulses[0].t for passed in self.rotor.times_us)
-            if marks and direction != self.rotor.direction:
-                self.reversed_by = self.reversed_by or mark
+            if direction not in (None, self.rotor.direction):
+                self.reversals.append((last_us, mark))
             self.odd_mark = None
         elif in_time:
             self.marks += 1

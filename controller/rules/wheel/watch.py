@@ -22,6 +22,7 @@ from controller.rules.wheel.trace import Sources, SpinTrace
 
 _TURNS_TO_AGREE = 4
 _SURE_MARKS = 2
+_SLOWER = 1.3
 _PULSES_OF_A_BALL = 3
 _LONGEST_FIRST_LAP_US = 2_500_000
 
@@ -35,8 +36,10 @@ class SpinWatch:
 
     - set the No More Bets timer to `no_more_bets_at_us()`, anew at each `ball_beam` while bets are open;
     - set the give-up timer to `give_up_at_us()`, anew at each reading;
-    - when `decided_by` is set, or the give-up timer fires, take `verdict()`: the spin is decided. After an
-      early No Spin (`no_spin_by`) the ball may still run: keep its readings out of the next spin.
+    - when `decided_by` is set, or the give-up timer fires, take `verdict()`: the spin is decided (or, where
+      `is_spin` is false, there was none). A number is held for the call's hold first, and readings go on
+      being seen until then. After an early No Spin (`no_spin_by`) the ball may still run: keep its readings
+      out of the next spin.
     """
 
     def __init__(
@@ -69,8 +72,13 @@ class SpinWatch:
         return self._trace.rotor_direction
 
     @property
+    def is_spin(self) -> bool:
+        """Tell a ball from a hand that cut a beam. What is no spin when it is given up is no attempt."""
+        return self._trace.is_spin
+
+    @property
     def ball_runs(self) -> bool:
-        """Tell whether the pulses were a ball's: it closed a lap, and has not dropped. A hand makes none."""
+        """Tell whether a ball is in the track: it has closed a lap, and no drop was sensed."""
         return bool(self._trace.clock.laps) and self._trace.drop is None
 
     @property
@@ -132,7 +140,7 @@ class SpinWatch:
 
         `turns_without_read` rotor turns after the drop or the last pocket read, whichever is later, and at
         most the turns in which a resting ball would have been read often enough. Before a drop was sensed it
-        is the time by which even the slowest rotor makes them after an overdue one.
+        is the time by which a slowing rotor makes them after an overdue one.
         """
         trace = self._trace
         if not trace.begun:
@@ -141,7 +149,7 @@ class SpinWatch:
         silence = self._rules.turns_without_read
         reads = trace.pockets.reads
         if trace.drop is None and not reads:
-            return since + silence * SLOWEST_TURN_US
+            return since + round(silence * min(_SLOWER * trace.rotor.period_us(), SLOWEST_TURN_US))
         last = max(since, reads[-1].reading.t) if reads else since
         hopping = trace.rotor.after_turns_us(since, silence + self._rules.pocket_reads + _TURNS_TO_AGREE)
         return min(trace.rotor.after_turns_us(last, silence), hopping)
@@ -163,7 +171,7 @@ class SpinWatch:
     def _suspicious(self, reading: Reading) -> bool:
         trace = self._trace
         if isinstance(reading, BallBeam | RotorIndex):
-            if trace.reversed_by is reading:
+            if trace.reversals and trace.reversals[-1][1] is reading:
                 return True
             direction = trace.ball_direction
             if direction is None or direction != trace.rotor.direction or trace.marks < _SURE_MARKS:
