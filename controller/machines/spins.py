@@ -10,8 +10,9 @@ from controller.machines.attempts import Attempts, Result
 from controller.machines.desk import Desk
 from controller.machines.flat import Refused
 from controller.machines.health import Health
+from controller.machines.launches import Launches
 from controller.machines.lifecycle import SPIN
-from controller.machines.running_out import RunningOut
+from controller.machines.running_out import QUIET_US
 from controller.model.geometry import Wheel
 from controller.model.outcomes import Data
 from controller.model.readings import (
@@ -28,8 +29,8 @@ from controller.model.rulesets import Calls, SpinRules
 from controller.model.verdicts import Notice, Reason, Ruling, SpinVerdict
 from controller.rules.wheel import INDEX_PASSES_KEPT, Learned, SpinWatch
 
-NO_BALL_US = 6_000_000
-"""A pulse without a lap closed for this long was a hand or a cloth, not a ball."""
+BOUNCES_US = 2_000_000
+"""So long after the drop a ball that bounces may still cut a beam; later it is the next ball."""
 
 
 class WheelGame(Protocol):
@@ -94,14 +95,12 @@ class Spins:
         self._health = health
         self._index_passes: deque[Reading] = deque(maxlen=INDEX_PASSES_KEPT)
         self._watch: SpinWatch | None = None
-        self._candidate: SpinWatch | None = None
+        self._launches = Launches(self._new_watch)
         self._verdict: SpinVerdict | None = None
-        self._first_pulse_us = 0
         self._last_pulse_us = 0
         self._ask_for_drop_us = 0
-        self._dropped = False
+        self._dropped_us: int | None = None
         self._late_close = False
-        self._running_out: RunningOut | None = None
         self.attempts: Attempts[str, SpinVerdict] = Attempts(
             SPIN, self, desk, calls=calls, call_hold_ms=rules.call_hold_ms, causes=rules.causes, last=last
         )
@@ -116,7 +115,9 @@ class Spins:
         elif attempts.state == "held":
             self._follow_held(reading)
         else:
-            self._look_for_launch(reading)
+            launched = self._launches.see(reading)
+            if launched is not None:
+                self._begin(launched, reading)
         if isinstance(reading, RotorIndex):
             self._index_passes.append(reading)
 
@@ -136,73 +137,70 @@ class Spins:
 
     def would_launch(self, reading: Reading) -> bool:
         """Tell whether this reading could begin a spin."""
-        ours = self.attempts.under_way or self._running_out is not None
+        ours = self.attempts.under_way or self._launches.old_ball_runs
         return isinstance(reading, BallBeam) and not ours
 
     def launch_seen(self) -> None:
         """Begin the spin whose first pulses were seen: a person speaks of it before its first lap is run."""
-        if self._candidate is not None and not self.attempts.open:
-            self._begin(self._candidate)
+        if self._launches.pending and not self.attempts.open:
+            watch = self._launches.take()
+            assert watch is not None
+            self._begin(watch, watch.readings[-1])
 
     @property
     def revolutions(self) -> float | None:
         """What the present spin's ball provably ran in the track."""
         return self._verdict.revolutions if self._verdict is not None else None
 
-    def _look_for_launch(self, reading: Reading) -> None:
-        if self._running_out is not None:
-            self._let_run_out(self._running_out, reading)
-            return
-        watch = self._candidate
-        if isinstance(reading, BallBeam):
-            if watch is None or reading.t - self._last_pulse_us > NO_BALL_US:
-                watch = self._new_watch(reading.t)
-            self._last_pulse_us = reading.t
-        if watch is None:
-            return
-        watch.see(reading)
-        if watch.ball_runs or isinstance(reading, BallDrop):
-            self._begin(watch)
-            self._after(watch, reading)
-
-    def _let_run_out(self, running_out: RunningOut, reading: Reading) -> None:
-        relaunched = running_out.see(reading)
-        if running_out.over:
-            self._running_out = None
-        for pulse in relaunched:
-            self._look_for_launch(pulse)
-
-    def _new_watch(self, t: int) -> SpinWatch:
+    def _new_watch(self) -> SpinWatch:
         watch = SpinWatch(self._wheel, self._rules, self.learned, self._health.sources)
         for standing in (*self._health.down.values(), *self._index_passes):
             watch.see(standing)
-        self._candidate = watch
-        self._first_pulse_us = t
         return watch
 
-    def _begin(self, watch: SpinWatch) -> None:
-        self.attempts.begin(self._first_pulse_us)
-        self._candidate = None
+    def _begin(self, watch: SpinWatch, latest: Reading) -> None:
+        self.attempts.begin(self._launches.first_pulse_us)
         self._watch = watch
         self._verdict = None
+        self._last_pulse_us = latest.t
         self._ask_for_drop_us = 0
-        self._dropped = False
+        self._dropped_us = None
         self._late_close = False
-        self._set_give_up(self._last_pulse_us)
+        self._set_give_up(latest.t)
+        self._after(watch, latest)
 
     def _follow(self, reading: Reading) -> None:
         watch = self._watch
         assert watch is not None
-        watch.see(reading)
-        self._after(watch, reading)
+        next_ball = isinstance(reading, BallBeam) and self._off_the_track(reading.t)
+        if next_ball or self._launches.pending:
+            launched = self._launches.see(reading)
+            if launched is not None:
+                self._decide_before_launch()
+                self._begin(launched, reading)
+                return
+        if not next_ball:
+            watch.see(reading)
+            self._after(watch, reading)
+
+    def _off_the_track(self, t: int) -> bool:
+        dropped = self._dropped_us is not None and t - self._dropped_us > BOUNCES_US
+        return dropped or t - self._last_pulse_us > QUIET_US
+
+    def _decide_before_launch(self) -> None:
+        """Decide a spin that was still open when the next ball was sent off."""
+        self._decide(self._launches.first_pulse_us)
+        if self.attempts.state == "held":
+            self.attempts.hold_over()
 
     def _after(self, watch: SpinWatch, reading: Reading) -> None:
-        if isinstance(reading, BallDrop) or (watch.left_track_us is not None and not self._dropped):
+        if isinstance(reading, BallDrop):
             self._drop(reading.t)
         if watch.decided_by is not None:
             self._decide(watch.decided_by.t)
             return
         if isinstance(reading, BallBeam):
+            self._last_pulse_us = reading.t
             if self._game.bets_open and reading.t >= self._ask_for_drop_us:
                 self._expect_drop(reading.t)
         elif isinstance(reading, BallDrop | PocketBall):
@@ -242,8 +240,8 @@ class Spins:
             self._decide(reading.t)
 
     def _drop(self, t: int) -> None:
-        if not self._dropped:
-            self._dropped = True
+        if self._dropped_us is None:
+            self._dropped_us = t
             self._late_close = self._game.bets_open
             self._desk.stop_timer("no_more_bets")
             self._game.dropped(t)
@@ -301,7 +299,7 @@ class Spins:
 
     def value_entered(self, entered: Input) -> str:
         """Give the number a person entered; raises Refused while the ball runs or for no pocket."""
-        if self.attempts.under_way and not self._dropped:
+        if self.attempts.under_way and self._dropped_us is None:
             raise Refused("result_not_in")
         number = str(entered.number)
         if number not in self._wheel.pockets_clockwise:
@@ -330,8 +328,8 @@ class Spins:
     def no_result(self, result: Result[str]) -> Data:
         """Let the game apply a No Spin; a ball that still runs is not the next spin's."""
         self._stop_timers()
-        if self._watch is not None and not self._dropped and result.by != "nobody":
-            self._running_out = RunningOut(self._watch.readings)
+        if self._watch is not None and self._dropped_us is None and result.by != "nobody":
+            self._launches.let_run_out(self._watch.readings)
         return self._game.no_result(result)
 
     def review(self, result: Result[str]) -> Data:

@@ -322,6 +322,14 @@ def test_an_input_that_makes_no_sense_now_is_refused(name: str, cause: str) -> N
     assert all(isinstance(o.data, Happening) for o in played.outcomes)
 
 
+def test_a_spin_that_nothing_decided_is_reviewed_at_the_next_launch_and_does_not_swallow_it() -> None:
+    blind = [r for r in SPIN.readings if not isinstance(r, RotorIndex)]
+    soon = spin(Scene(wheel=WHEEL, pocket=20, bounces=0, seed=2, begins_us=SPIN.end_us + 3 * SECOND_US))
+    played = play(blind, [r for r in soon.readings if r.t > SPIN.end_us + SECOND_US])
+    assert played.told("spin") == ["spin.review", "spin.no_spin", "spin.called"]
+    assert [(c.spin, c.number) for c in played.data(SpinCalled)] == [(2, soon.number)]
+
+
 def test_a_spin_whose_drop_was_not_sensed_is_still_decided() -> None:
     played = play([r for r in SPIN.readings if not isinstance(r, BallDrop | Input)])
     assert played.told("spin")[0] in ("spin.called", "spin.review")
