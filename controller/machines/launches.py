@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 
 from controller.machines.running_out import RunningOut
-from controller.model.readings import BallBeam, BallDrop, Reading
+from controller.model.readings import BallBeam, BallDrop, DeviceDown, Reading
 from controller.rules.wheel import SpinWatch
 
 NO_BALL_US = 6_000_000
@@ -19,6 +19,7 @@ class Launches:
         self._candidate: SpinWatch | None = None
         self._running_out: RunningOut | None = None
         self._last_pulse_us = 0
+        self._pulse_dev = ""
         self.first_pulse_us = 0
         """When the launch that was seen last began."""
 
@@ -60,8 +61,15 @@ class Launches:
                 self._candidate = self._new_watch()
                 self.first_pulse_us = reading.t
             self._last_pulse_us = reading.t
+            self._pulse_dev = reading.dev
         candidate = self._candidate
         if candidate is None:
             return None
         candidate.see(reading)
-        return self.take() if candidate.ball_runs or isinstance(reading, BallDrop) else None
+        return self.take() if candidate.ball_runs or self._tells(reading) else None
+
+    def _tells(self, reading: Reading) -> bool:
+        """Tell whether this proves a ball, or leaves nobody who could: the beams are lost after a pulse."""
+        if isinstance(reading, DeviceDown):
+            return reading.dev == self._pulse_dev and reading.t - self._last_pulse_us <= NO_BALL_US
+        return isinstance(reading, BallDrop)

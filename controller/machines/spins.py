@@ -32,6 +32,9 @@ from controller.rules.wheel import INDEX_PASSES_KEPT, Learned, SpinWatch
 BOUNCES_US = 2_000_000
 """So long after the drop a ball that bounces may still cut a beam; later it is the next ball."""
 
+RUNS_UNTIL_US = 3_000_000
+"""A ball without a pulse for so long is not seen to run: a person may say where it lies."""
+
 
 class WheelGame(Protocol):
     """What a wheel game does with its spins."""
@@ -183,9 +186,9 @@ class Spins:
             watch.see(reading)
             self._after(watch, reading)
 
-    def _off_the_track(self, t: int) -> bool:
-        dropped = self._dropped_us is not None and t - self._dropped_us > BOUNCES_US
-        return dropped or t - self._last_pulse_us > QUIET_US
+    def _off_the_track(self, t: int, bounces_us: int = BOUNCES_US, quiet_us: int = QUIET_US) -> bool:
+        dropped = self._dropped_us is not None and t - self._dropped_us > bounces_us
+        return dropped or t - self._last_pulse_us > quiet_us
 
     def _decide_before_launch(self) -> None:
         """Decide a spin that was still open when the next ball was sent off."""
@@ -299,7 +302,9 @@ class Spins:
 
     def value_entered(self, entered: Input) -> str:
         """Give the number a person entered; raises Refused while the ball runs or for no pocket."""
-        if self.attempts.under_way and self._dropped_us is None:
+        if self.attempts.under_way and not self._off_the_track(
+            entered.t, bounces_us=0, quiet_us=RUNS_UNTIL_US
+        ):
             raise Refused("result_not_in")
         number = str(entered.number)
         if number not in self._wheel.pockets_clockwise:

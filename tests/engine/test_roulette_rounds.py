@@ -207,6 +207,15 @@ def test_a_number_entered_while_the_ball_runs_is_refused_and_after_the_drop_it_i
     assert [(c.number, c.grade) for c in late.data(SpinCalled)] == [("8", "person")]
 
 
+def test_a_wheel_lost_right_after_the_launch_leaves_a_spin_for_a_person_to_rule_on() -> None:
+    first = SPIN.of(BallBeam)[0]
+    lost = DeviceDown(t=first.t + 200 * MS, dev="wheel", reason="unplugged")
+    ruled = says(first.t + 30 * SECOND_US, "set_number", "dealer", number="8")
+    played = play([first], lost, ruled)
+    assert played.told("spin")[-1] == "spin.called"
+    assert [(c.spin, c.number, c.grade) for c in played.data(SpinCalled)] == [(1, "8", "person")]
+
+
 def test_a_number_the_wheel_does_not_have_is_refused() -> None:
     unread = [r for r in SPIN.readings if not isinstance(r, PocketBall)]
     assert play(unread, says(80 * SECOND_US, "set_number", number="37")).refusals() == ["bad_argument"]
