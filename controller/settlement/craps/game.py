@@ -152,7 +152,7 @@ class Craps:
 
     def _ride(self, bet: Bet, paid: int, reason: str) -> Decided:
         stake, most = bet.stake_cents, self._settings.maximum_cents.value
-        riding = stake + paid if most is None else min(stake + paid, max(stake, most))
+        riding = stake + paid if most is None else min(stake + paid, most)
         bet.stake_cents = riding
         return Decided(bet.id, bet.wager, "win", stake, paid, stake + paid - riding, f"{reason}; it rides")
 

@@ -107,6 +107,8 @@ MAKING_AND_REMOVING = [
     ("C34-MK-5a", "2-2; b hard 6 100; 3-1; 3-4", "b pending"),
     ("C34-MK-5a", "2-2; b hard 6 100 on; 3-1; 3-4", "b lose"),
     ("C34-MK-5a", "2-2; b place 9 100; off b; 3-4", "b pending"),
+    ("C34-MK-4", "b dont_pass 500; increase b 600; 1-1", "b win 600 1200"),
+    ("C34-CONT-4", "2-2; c come 5; 4-5; 3-1; run out on; shooter p2; b pass 5; 3-3; 3-4", "c lose; b lose"),
     (
         "BOOK-AMOUNT",
         "b yo 5; reduce b 5; reduce b 0; increase b 5",
