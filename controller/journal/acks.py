@@ -1,0 +1,58 @@
+"""Match the settlement engine's acknowledgements with the outcomes in the outbox."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import apsw
+
+from controller.journal.chain import Draft, Row, Wall
+from controller.journal.contents import ACK_REFUSED, CLOSED, Ack, AckRefused, outcome_of
+from controller.journal.drafting import event_draft
+from controller.journal.faults import JournalFault
+from controller.journal.store import fetch_one, rows_where
+
+
+class Answer(NamedTuple):
+    """What an acknowledgement comes to: a row to write, and the outbox place to close or the fault."""
+
+    drafts: list[Draft]
+    closes: int | None = None
+    fault: JournalFault | None = None
+
+
+class Acks:
+    """Reads through the writer's connection, in its thread."""
+
+    def __init__(self, connection: apsw.Connection, path: Path) -> None:
+        self._connection = connection
+        self._path = path
+
+    def match(self, ack: Ack, wall: Wall, closing: Sequence[int]) -> Answer:
+        """Find the outcome: an acknowledgement that comes again is no news, one that fits none is a fault."""
+        row = self._outcome(ack.id)
+        if row is None:
+            return self._refused(ack, wall, "journal_ack_unknown", "no outcome of this id", "a told outcome")
+        if row.link.hex() != ack.chain:
+            expected = f"chain hash {row.link.hex()}"
+            return self._refused(ack, wall, "journal_ack_differs", f"chain hash {ack.chain}", expected)
+        if row.n in closing or not self._waits(row.n):
+            return Answer([])
+        return Answer([event_draft(CLOSED, ack, wall)], closes=row.n)
+
+    def _outcome(self, told_id: str) -> Row | None:
+        number = told_id.rpartition("/")[2]
+        if not (number.isascii() and number.isdigit() and len(number) < 19):
+            return None
+        row = next(rows_where(self._connection, self._path, "WHERE seq = ?", (int(number),)), None)
+        if row is None or (row.body is not None and outcome_of(row.body).id != told_id):
+            return None
+        return row
+
+    def _waits(self, n: int) -> bool:
+        return fetch_one(self._connection, self._path, "SELECT n FROM outbox WHERE n = ?", (n,)) is not None
+
+    def _refused(self, ack: Ack, wall: Wall, code: str, found: str, expected: str) -> Answer:
+        refused = AckRefused(id=ack.id, chain=ack.chain, by=ack.by, code=code)
+        fault = JournalFault(code, f"acknowledgement of {ack.id} by {ack.by}", found, expected)
+        return Answer([event_draft(ACK_REFUSED, refused, wall)], fault=fault)

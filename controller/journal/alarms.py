@@ -1,0 +1,34 @@
+"""Which faults hold now, told once each."""
+
+from collections.abc import Callable
+
+from controller.journal.faults import JournalFault
+
+Alarm = Callable[[JournalFault | None], None]
+"""Hears each fault as it begins, and None when all is well again. It must return at once."""
+
+
+class Alarms:
+    """The faults of the writer's several duties."""
+
+    def __init__(self, alarm: Alarm) -> None:
+        """Tell this listener."""
+        self._alarm = alarm
+        self._holding: dict[str, JournalFault] = {}
+
+    @property
+    def present(self) -> JournalFault | None:
+        """A fault that holds now, the first that began."""
+        return next(iter(tuple(self._holding.values())), None)
+
+    def began(self, duty: str, fault: JournalFault) -> None:
+        """This duty fails."""
+        before = self._holding.get(duty)
+        self._holding[duty] = fault
+        if before is None or before.code != fault.code:
+            self._alarm(fault)
+
+    def over(self, duty: str) -> None:
+        """This duty succeeded."""
+        if self._holding.pop(duty, None) is not None and not self._holding:
+            self._alarm(None)

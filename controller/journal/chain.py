@@ -1,0 +1,96 @@
+"""Rows and the chain that holds them together.
+
+A row's digest covers what it tells, its evidence has a digest of its own, and the link covers both, the row's
+place and the link before. So evidence and old bodies can be dropped while the chain still verifies, and a
+signature of one link vouches for every row up to it.
+"""
+
+from collections.abc import Sequence
+from hashlib import sha256
+from typing import NamedTuple
+
+import msgspec
+
+from controller.journal.keys import Key
+
+_pack = msgspec.msgpack.Encoder().encode
+
+
+class Wall(NamedTuple):
+    """Wall time as a label: microseconds since 1970 (UTC), and whether the clock was synchronized."""
+
+    us: int
+    synced: bool
+
+
+class Draft(msgspec.Struct, frozen=True, kw_only=True):
+    """What a row will tell, before it has its place in the chain.
+
+    `name` is an outcome's type or an event's name, `seq` an outcome's number, `body` the canonical bytes,
+    `after` what the session stood at afterwards, `evidence` the packed readings behind it.
+    """
+
+    name: str
+    wall: Wall
+    body: bytes
+    seq: int | None = None
+    after: bytes | None = None
+    evidence: bytes | None = None
+    signed: bool = False
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """A row in its place; body, after and evidence may have been dropped since."""
+
+    n: int
+    name: str
+    seq: int | None
+    wall: Wall
+    body: bytes | None
+    after: bytes | None
+    digest: bytes
+    evidence_digest: bytes | None
+    link: bytes
+    signature: bytes | None
+    evidence: bytes | None = None
+
+
+def genesis(table: str, public_key: bytes, created: Wall) -> bytes:
+    """Give the link that a journal's first row follows: no two journals share it."""
+    return sha256(_pack(("table-journal", 1, table, public_key, created.us))).digest()
+
+
+def digest_of(body: bytes | None, after: bytes | None) -> bytes:
+    """Give the digest of what a row tells."""
+    return sha256(_pack((body, after))).digest()
+
+
+def link_of(before: bytes, row: Row) -> bytes:
+    """Give the link that this row must have after the link before."""
+    wall = row.wall
+    place = (before, row.n, row.name, row.seq, wall.us, wall.synced, row.digest, row.evidence_digest)
+    return sha256(_pack(place)).digest()
+
+
+def seal(drafts: Sequence[Draft], last_n: int, last_link: bytes, key: Key) -> list[Row]:
+    """Give these drafts their places after row `last_n`, and sign outcomes and checkpoints."""
+    rows: list[Row] = []
+    link = last_link
+    for n, draft in enumerate(drafts, last_n + 1):
+        unlinked = Row(
+            n=n,
+            name=draft.name,
+            seq=draft.seq,
+            wall=draft.wall,
+            body=draft.body,
+            after=draft.after,
+            digest=digest_of(draft.body, draft.after),
+            evidence_digest=None if draft.evidence is None else sha256(draft.evidence).digest(),
+            link=b"",
+            signature=None,
+            evidence=draft.evidence,
+        )
+        link = link_of(link, unlinked)
+        signature = key.sign(link) if draft.signed else None
+        rows.append(msgspec.structs.replace(unlinked, link=link, signature=signature))
+    return rows

@@ -1,0 +1,155 @@
+"""What rows hold: outcomes as they are published, events that are no outcomes, and what stood afterwards."""
+
+from typing import Literal
+
+import msgspec
+
+from controller.engine.setup import First, Setup, State
+from controller.model.outcomes import OUTCOME_TYPES, Outcome
+
+SESSION_STARTED = "session.started"
+ATTEMPT_BEGUN = "attempt.begun"
+CHECKPOINT = "journal.checkpoint"
+ACCEPTED = "journal.accepted"
+PRUNED = "journal.pruned"
+HEALED = "journal.healed"
+CLOSED = "outbox.closed"
+ACK_REFUSED = "outbox.refused"
+LATE = "readings.late"
+LAMP = "lamp.shows"
+PROPOSED = "attempt.proposed"
+CLOCK = "clock.noted"
+CONTROL = "control.used"
+
+LANDMARKS = frozenset({SESSION_STARTED, CHECKPOINT, ACCEPTED, PRUNED})
+"""Events that are signed as outcomes are."""
+
+Word = Literal["roll", "spin"]
+"""What an attempt is called in outcomes and in the session's numbers."""
+WORDS: tuple[Word, ...] = ("roll", "spin")
+
+
+class Identity(msgspec.Struct, frozen=True, kw_only=True):
+    """Who plays from here on: written as the first row of every session.
+
+    `setup` is all that a replay needs; `config` the SHA-256 of the table's configuration, `boot` the
+    machine's boot id. `setup.session` is the session's number as outcomes' ids carry it.
+    """
+
+    session: int
+    software: str
+    config: str
+    boot: str
+    setup: Setup
+
+
+class Recording(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Where the raw readings behind a row are: the recording's name, its span, and the hash of its file."""
+
+    name: str
+    from_us: int
+    to_us: int
+    sha256: str | None = None
+
+
+class After(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What stood once a row was told: the session's state and next numbers."""
+
+    state: State
+    first: First
+    recording: Recording | None = None
+
+
+class Begun(msgspec.Struct, frozen=True, kw_only=True):
+    """An attempt began: `number` is its number, `t` the table's time in microseconds."""
+
+    attempt: Word
+    number: int
+    t: int
+
+
+class Standing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How far the last attempt of a kind has come."""
+
+    number: int
+    t: int = 0
+    review: bool = False
+    ended: bool = False
+
+
+class Ack(msgspec.Struct, frozen=True, kw_only=True):
+    """The settlement engine's word that it has an outcome: its id and its row's link in hex."""
+
+    id: str
+    chain: str
+    by: str
+
+
+class AckRefused(msgspec.Struct, frozen=True, kw_only=True):
+    """An acknowledgement that fits no outcome of this journal."""
+
+    id: str
+    chain: str
+    by: str
+    code: str
+
+
+class Pruned(msgspec.Struct, frozen=True, kw_only=True):
+    """From here on evidence below one row and outcomes' bodies below another may be gone."""
+
+    evidence_below: int
+    bodies_below: int
+    by: str
+    who: str | None
+
+
+class Accepted(msgspec.Struct, frozen=True, kw_only=True):
+    """A named person let the table go on with a journal that is not what the head file remembers.
+
+    `seq` and `session` are the last ones that may have been used; later ones can't meet them again.
+    """
+
+    code: str
+    seq: int
+    session: int
+    by: str
+    who: str
+    reason: str
+
+
+class Healed(msgspec.Struct, frozen=True, kw_only=True):
+    """Writing works again after this fault; `rows` waited for it."""
+
+    code: str
+    found: str
+    since: int
+    rows: int
+
+
+def canonical(outcome: Outcome) -> bytes:
+    """Give an outcome's canonical bytes: exactly what is published, signed and hashed."""
+    return _encode(outcome)
+
+
+def encode(value: object) -> bytes:
+    """Give an event's bytes."""
+    return _encode(value)
+
+
+class _Envelope(msgspec.Struct, frozen=True, kw_only=True):
+    type: str
+    t: int
+    id: str
+    seq: int
+    data: msgspec.Raw
+
+
+def outcome_of(body: bytes) -> Outcome:
+    """Read an outcome's canonical bytes."""
+    envelope = _decode_envelope(body)
+    data = msgspec.json.decode(envelope.data, type=OUTCOME_TYPES[envelope.type])
+    return Outcome(type=envelope.type, t=envelope.t, id=envelope.id, seq=envelope.seq, data=data)
+
+
+_encode = msgspec.json.Encoder().encode
+_decode_envelope = msgspec.json.Decoder(_Envelope).decode

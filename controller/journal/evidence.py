@@ -1,0 +1,105 @@
+"""Evidence: the readings and the verdict behind an outcome, packed so that it can be judged again alone."""
+
+import zlib
+from collections.abc import Mapping
+
+import msgspec
+
+from controller.model.effects import Judged, Verdict
+from controller.model.readings import (
+    AnyReading,
+    DeviceDown,
+    DeviceFault,
+    DeviceUp,
+    Input,
+    Reading,
+    Switch,
+    WallImpact,
+    kind_of,
+)
+from controller.model.verdicts import SpinVerdict, ThrowVerdict
+
+Sources = Mapping[str, frozenset[str]]
+"""Which reading kinds each device is known to send."""
+
+LEVEL = 6
+
+
+class Evidence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What the judge had before it and what it said.
+
+    `decided_at_us` is when it was asked, `warnings` what the shooter had had by then. `rests_on` are the
+    places among `readings` of those that the verdict rests on.
+    """
+
+    decided_at_us: int
+    warnings: int = 0
+    throw: ThrowVerdict | None = None
+    spin: SpinVerdict | None = None
+    rests_on: tuple[int, ...] = ()
+    sources: dict[str, tuple[str, ...]] = {}
+    readings: tuple[AnyReading, ...] = ()
+
+    @property
+    def verdict(self) -> Verdict:
+        """Give the verdict as it was, with the readings it rests on."""
+        bare = self.throw or self.spin
+        assert bare is not None
+        return msgspec.structs.replace(bare, evidence=tuple(self.readings[place] for place in self.rests_on))
+
+    @property
+    def known_sources(self) -> Sources:
+        """Give the sources as the judge takes them."""
+        return {dev: frozenset(kinds) for dev, kinds in self.sources.items()}
+
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(Evidence).decode
+
+
+def evidence_of(judged: Judged, *, decided_at_us: int, warnings: int, sources: Sources) -> Evidence:
+    """Make the evidence of a verdict just given."""
+    readings = [_any(reading) for reading in judged.readings]
+    places = {id(reading): place for place, reading in enumerate(readings)}
+    rests_on: list[int] = []
+    for reading in judged.verdict.evidence:
+        if id(reading) not in places:
+            places[id(reading)] = len(readings)
+            readings.append(_any(reading))
+        rests_on.append(places[id(reading)])
+    bare = msgspec.structs.replace(judged.verdict, evidence=())
+    return Evidence(
+        decided_at_us=decided_at_us,
+        warnings=warnings,
+        throw=bare if isinstance(bare, ThrowVerdict) else None,
+        spin=bare if isinstance(bare, SpinVerdict) else None,
+        rests_on=tuple(rests_on),
+        sources={dev: tuple(sorted(kinds)) for dev, kinds in sorted(sources.items())},
+        readings=tuple(readings),
+    )
+
+
+def pack(evidence: Evidence) -> bytes:
+    """Compress evidence; the same evidence gives the same bytes on one machine."""
+    return zlib.compress(_encode(evidence), LEVEL)
+
+
+def unpack(packed: bytes) -> Evidence:
+    """Read packed evidence whose digest has been checked."""
+    return _decode(zlib.decompress(packed))
+
+
+def learned(sources: Sources, readings: tuple[Reading, ...]) -> Sources:
+    """Add what devices showed themselves to send (`wall_impact:left` for a wall's)."""
+    known = {dev: set(kinds) for dev, kinds in sources.items()}
+    for reading in readings:
+        if isinstance(reading, DeviceUp | DeviceDown | DeviceFault | Switch | Input):
+            continue
+        wall = f":{reading.wall}" if isinstance(reading, WallImpact) else ""
+        known.setdefault(reading.dev, set()).add(kind_of(reading) + wall)
+    return {dev: frozenset(kinds) for dev, kinds in known.items()}
+
+
+def _any(reading: Reading) -> AnyReading:
+    assert isinstance(reading, AnyReading)
+    return reading

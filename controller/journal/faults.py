@@ -1,0 +1,192 @@
+"""What can be wrong with a journal: a stable code, its likely cause, what to do next and when it clears."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+
+class FaultKind(NamedTuple):
+    """One entry of the catalogue of journal faults."""
+
+    cause: str
+    """What most likely brought it about."""
+    next_step: str
+    """What to do now."""
+    clears: str
+    """When it is over."""
+
+
+_REOPEN = "when the journal is opened again and verifies"
+_ITSELF = "by itself, as soon as a write succeeds"
+_KEEP = "keep the files as they are and copy them away"
+
+FAULTS: Mapping[str, FaultKind] = {
+    "journal_in_use": FaultKind(
+        "another controller runs on this journal",
+        "stop that process, or use its control socket",
+        "when that process ends",
+    ),
+    "journal_sqlite_too_old": FaultKind(
+        "a SQLite with the WAL-reset fault, which loses commits",
+        "install the apsw named in the lock file",
+        _REOPEN,
+    ),
+    "journal_pragma_refused": FaultKind(
+        "a file system that can't hold a WAL journal, such as a network share",
+        "put the journal on a local ext4 partition",
+        _REOPEN,
+    ),
+    "journal_key_missing": FaultKind(
+        "the table has no signing key yet, or the service got no credential",
+        "make one with new_key, or check LoadCredential in the unit",
+        _REOPEN,
+    ),
+    "journal_key_exposed": FaultKind(
+        "the key file was copied or edited with an open umask",
+        "chmod 600 it; if others could have read it, make a new key and a new journal",
+        _REOPEN,
+    ),
+    "journal_key_unreadable": FaultKind(
+        "the file is not the Ed25519 private key in PEM form that new_key writes",
+        "put the right file there",
+        _REOPEN,
+    ),
+    "journal_key_differs": FaultKind(
+        "the journal was begun with another key: it is another table's, or the key was replaced",
+        "put the journal's own key back, or begin a new journal beside the old one",
+        _REOPEN,
+    ),
+    "journal_not_one": FaultKind(
+        "another program's file under the journal's name",
+        "name the journal's own file",
+        _REOPEN,
+    ),
+    "journal_newer": FaultKind(
+        "a newer version of the controller wrote this journal",
+        "install that version again",
+        _REOPEN,
+    ),
+    "journal_other_table": FaultKind(
+        "an SD card or a backup of another table",
+        "name this table's own journal",
+        _REOPEN,
+    ),
+    "journal_absent": FaultKind(
+        "the journal's file was deleted, or its partition is not mounted",
+        "mount the partition or copy the journal back; if it is lost, accept an empty one by name",
+        _REOPEN,
+    ),
+    "journal_damaged": FaultKind(
+        "the storage lost or changed pages of the file",
+        f"{_KEEP}, export what verifies, and begin a new journal on a sound disk",
+        _REOPEN,
+    ),
+    "journal_row_missing": FaultKind(
+        "a row was deleted from the file",
+        f"{_KEEP}; call the regulator's contact",
+        _REOPEN,
+    ),
+    "journal_row_changed": FaultKind(
+        "a row was edited in the file",
+        f"{_KEEP}; call the regulator's contact",
+        _REOPEN,
+    ),
+    "journal_row_moved": FaultKind(
+        "rows were put in another order, or one was replaced together with its digest",
+        f"{_KEEP}; call the regulator's contact",
+        _REOPEN,
+    ),
+    "journal_bad_signature": FaultKind(
+        "the chain was computed anew by someone without the table's key",
+        f"{_KEEP}; call the regulator's contact",
+        _REOPEN,
+    ),
+    "journal_outbox_differs": FaultKind(
+        "the list of outcomes not yet acknowledged was edited",
+        f"{_KEEP}; call the regulator's contact",
+        _REOPEN,
+    ),
+    "journal_cut_short": FaultKind(
+        "rows at the end are gone: the WAL file was deleted, the file truncated, or an older copy restored",
+        "copy the newer files back; if they are lost, accept this journal by name",
+        _REOPEN,
+    ),
+    "journal_restored": FaultKind(
+        "an older copy of the journal was put in its place",
+        "copy the newer files back; if they are lost, accept this journal by name",
+        _REOPEN,
+    ),
+    "journal_forked": FaultKind(
+        "an older copy of the journal was written on, here or at another table",
+        "copy the true files back; if they are lost, accept this journal by name",
+        _REOPEN,
+    ),
+    "journal_head_missing": FaultKind(
+        "the head file was deleted, or its partition is not mounted",
+        "mount the partition or copy the file back; if it is lost, accept this journal by name",
+        _REOPEN,
+    ),
+    "journal_head_damaged": FaultKind(
+        "the storage lost both copies in the head file",
+        "copy the file back; if it is lost, accept this journal by name",
+        _REOPEN,
+    ),
+    "journal_disk_full": FaultKind("the data partition is full", "free space on it", _ITSELF),
+    "journal_read_only": FaultKind(
+        "the file system was remounted read-only after an error, or by an overlay",
+        "check the disk, then mount the data partition read-write",
+        _ITSELF,
+    ),
+    "journal_io_error": FaultKind(
+        "the storage fails to write", "check cable, power and wear of the disk; replace it", _ITSELF
+    ),
+    "journal_write_failed": FaultKind(
+        "another program holds or has changed the journal's file", "end that program", _ITSELF
+    ),
+    "journal_overflow": FaultKind(
+        "the disk has stood still or been full for so long that the waiting rows reached their limit",
+        "mend the disk and restart the controller; untold outcomes are gone, none that was told",
+        _REOPEN,
+    ),
+    "journal_stopped": FaultKind(
+        "a defect of the controller in the journal's own thread",
+        "restart the controller and report the message",
+        _REOPEN,
+    ),
+    "journal_closed": FaultKind("the controller is shutting down", "restart it", _REOPEN),
+    "journal_not_flushed": FaultKind(
+        "the disk does not take the last rows", "mend the disk before power is cut", _ITSELF
+    ),
+    "journal_out_of_sequence": FaultKind(
+        "a defect of the controller: an outcome was left out or handed over twice",
+        "restart the controller and report the message",
+        _REOPEN,
+    ),
+    "journal_teller_failed": FaultKind(
+        "a defect of the controller in what hears that rows are durable",
+        "restart the controller and report the message; the rows are safe",
+        "at the next row that is told",
+    ),
+    "journal_ack_unknown": FaultKind(
+        "the settlement engine acknowledged an outcome that this journal does not hold",
+        "check that the engine listens to this table, and that no older journal was restored",
+        "at the next acknowledgement that fits",
+    ),
+    "journal_ack_differs": FaultKind(
+        "the settlement engine got another outcome under this id: a forged message or a restored journal",
+        "compare both by their chain hash before play goes on",
+        "at the next acknowledgement that fits",
+    ),
+}
+"""Every fault of the journal by its code."""
+
+
+class JournalFault(Exception):
+    """A fault with its code: where, what was found, what was expected, what to do next."""
+
+    def __init__(self, code: str, where: object, found: str, expected: str) -> None:
+        self.code = code
+        self.where = str(where)
+        self.found = found
+        self.expected = expected
+        self.kind = FAULTS[code]
+        super().__init__(f"{where}: found {found}, expected {expected}; {self.kind.next_step} [{code}]")

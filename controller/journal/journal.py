@@ -1,0 +1,164 @@
+"""The journal as the daemon uses it: hand over, hear what is durable, close."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from types import TracebackType
+from typing import Self
+
+from controller.engine.setup import First, State
+from controller.journal.alarms import Alarm
+from controller.journal.chain import Draft
+from controller.journal.contents import PRUNED, SESSION_STARTED, Ack, After, Identity, Pruned, Recording, Word
+from controller.journal.drafting import Drafter, event_draft
+from controller.journal.faults import JournalFault
+from controller.journal.keys import Key
+from controller.journal.opening import Acceptance, open_journal
+from controller.journal.reading import Reader
+from controller.journal.recovery import Place, Recovered, recovered_from
+from controller.journal.tickets import Entry, Ticket
+from controller.journal.writer import Limits, Told, WallClock, Writer
+from controller.model.effects import Effect, Late
+from controller.model.outcomes import Outcome
+
+
+class Journal:
+    """A table's journal, open for writing in a thread of its own: `Journal.open` makes one."""
+
+    def __init__(
+        self, place: Place, writer: Writer, recovered: Recovered, wall: WallClock, release: ExitStack
+    ) -> None:
+        self.place = place
+        self.recovered = recovered
+        """Where the session that starts now goes on."""
+        self._writer = writer
+        self._wall = wall
+        self._release = release
+        self._next_seq = recovered.first.seq if recovered.last_n else None
+
+    @classmethod
+    def open(
+        cls,
+        place: Place,
+        key: Key,
+        *,
+        table: str,
+        wall: WallClock,
+        told: Told,
+        alarm: Alarm,
+        limits: Limits | None = None,
+        vfs: str | None = None,
+        accept: Acceptance | None = None,
+    ) -> Self:
+        """Lock, open, verify from the last checkpoint, and start the writer; a new journal is begun.
+
+        `told` hears in the writer's thread of each ticket that is durable, `alarm` of each fault as it begins
+        and of None when all is well again; both must return at once. `vfs` is SQLite's way to the disk. With
+        `accept` a journal that is behind its head file is gone on with, and that is journaled.
+
+        Raises:
+            JournalFault: anything that forbids telling a result from here.
+        """
+        opened = open_journal(place, key, table, now=wall(), vfs=vfs, accept=accept)
+        recovered = recovered_from(opened.memory, opened.last_n, opened.last_link)
+        writer = Writer(
+            opened, place.journal, key, told=told, alarm=alarm, wall=wall, limits=limits or Limits()
+        )
+        return cls(place, writer, recovered, wall, opened.release)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # --- handing over: nothing waits for the disk; JournalFault is raised where a row can't be kept ---
+
+    def start(self, identity: Identity) -> Ticket:
+        """Begin a session: the first thing handed over after opening."""
+        wall = self._wall()
+
+        def draft(drafter: Drafter) -> list[Draft]:
+            drafter.session(identity.setup)
+            return [event_draft(SESSION_STARTED, identity, wall)]
+
+        return self._writer.put(Entry(draft=draft))
+
+    def append(
+        self, effects: Sequence[Effect], state: State, first: First, recording: Recording | None = None
+    ) -> Ticket:
+        """Hand over one reading's effects, with the session's state and next numbers after them."""
+        wall = self._wall()
+        late = tuple(effect for effect in effects if isinstance(effect, Late))
+        if late and len(late) == len(effects):
+            return self._writer.put(Entry(late=late))
+        next_seq = self._in_sequence(effects)
+        kept = tuple(effects)
+        after = After(state=state, first=first, recording=recording)
+        ticket = self._writer.put(Entry(draft=lambda drafter: drafter.effects(kept, after, wall), late=late))
+        self._next_seq = next_seq
+        return ticket
+
+    def begun(self, attempt: Word, number: int, t: int) -> Ticket:
+        """Note that an attempt began where no effect told so: a crash then finds that it was cut off."""
+        wall = self._wall()
+        return self._writer.put(Entry(draft=lambda drafter: drafter.begins(attempt, number, t, wall)))
+
+    def note(self, name: str, data: Mapping[str, object]) -> Ticket:
+        """Hand over an event that is no outcome: a clock's note, who used the console and for what."""
+        wall = self._wall()
+        return self._writer.put(Entry(draft=lambda _: [event_draft(name, data, wall)]))
+
+    def acknowledge(self, told_id: str, chain: str, by: str) -> Ticket:
+        """Close an outcome's place in the outbox on the settlement engine's own word (id and chain hash)."""
+        return self._writer.put(Entry(ack=Ack(id=told_id, chain=chain, by=by)))
+
+    def prune(
+        self, *, evidence_before_us: int, bodies_before_us: int, by: str, who: str | None = None
+    ) -> Ticket:
+        """Drop evidence and outcomes' bodies older than these wall times; the chain stays whole.
+
+        What is not acknowledged yet, and what came since the last checkpoint, stays. The ticket says that the
+        decision is durable; the rows go little by little, when nothing else waits.
+        """
+        wall = self._wall()
+        with Reader(self.place.journal) as reader:
+            limit = reader.prunable_below()
+            pruned = Pruned(
+                evidence_below=min(limit, reader.first_since(evidence_before_us)),
+                bodies_below=min(limit, reader.first_since(bodies_before_us)),
+                by=by,
+                who=who,
+            )
+        return self._writer.put(Entry(draft=lambda _: [event_draft(PRUNED, pruned, wall)], pruned=pruned))
+
+    # --- how it stands ---
+
+    @property
+    def fault(self) -> JournalFault | None:
+        """The fault that holds now; the table stays locked while there is one."""
+        return self._writer.fault
+
+    @property
+    def waiting(self) -> int:
+        """How many entries wait for the disk: a number that does not go down is a stalled disk."""
+        return self._writer.waiting
+
+    def close(self, timeout_s: float = 20.0) -> None:
+        """Write what waits and a last checkpoint; raises JournalFault where the disk does not take it."""
+        try:
+            self._writer.close(timeout_s)
+        finally:
+            self._release.close()
+
+    def _in_sequence(self, effects: Sequence[Effect]) -> int | None:
+        expected = self._next_seq
+        for effect in effects:
+            if isinstance(effect, Outcome):
+                if expected is not None and effect.seq != expected:
+                    found = f"outcome number {effect.seq}"
+                    where = self.place.journal
+                    raise JournalFault("journal_out_of_sequence", where, found, f"number {expected}")
+                expected = effect.seq + 1
+        return expected

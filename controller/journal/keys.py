@@ -1,0 +1,107 @@
+"""The table's signing key: Ed25519, in a file that nobody else can read or in systemd's credentials."""
+
+import os
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+    load_pem_private_key,
+)
+
+from controller.journal.faults import JournalFault
+
+CREDENTIAL = "table-key"
+"""The credential's name in the unit: LoadCredentialEncrypted=table-key:/etc/table/key.cred."""
+MAX_KEY_BYTES = 10_000
+
+_OTHERS = stat.S_IRWXO
+_GROUP_AND_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+_PURPOSE = b"table-journal row\0"
+
+
+class PublicKey:
+    """What checks a journal's signatures; it can be handed to anybody."""
+
+    def __init__(self, raw: bytes) -> None:
+        """Take the 32 bytes of an Ed25519 public key."""
+        self.raw = raw
+        self._key = Ed25519PublicKey.from_public_bytes(raw)
+
+    def signed(self, link: bytes, signature: bytes) -> bool:
+        """Tell whether this signature of a row's link is the key's own."""
+        try:
+            self._key.verify(signature, _PURPOSE + link)
+        except InvalidSignature:
+            return False
+        return True
+
+
+class Key:
+    """The table's private key."""
+
+    def __init__(self, private: Ed25519PrivateKey) -> None:
+        self._private = private
+        self.public = PublicKey(private.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw))
+
+    def sign(self, link: bytes) -> bytes:
+        """Sign a row's link, and with it the row and all before it (64 bytes)."""
+        return self._private.sign(_PURPOSE + link)
+
+
+def new_key(path: Path) -> PublicKey:
+    """Make a key in a new file that only its owner can read; FileExistsError where there is one."""
+    private = Ed25519PrivateKey.generate()
+    pem = private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(pem)
+        file.flush()
+        os.fsync(descriptor)
+    return Key(private).public
+
+
+def load_key(path: Path) -> Key:
+    """Read a key file; raises JournalFault where it is missing, open to others, or no key."""
+    return _load(path, _GROUP_AND_OTHERS, "a file that only its owner can read (mode 0600)")
+
+
+def key_of_service(environ: Mapping[str, str], path: Path) -> Key:
+    """Read the key from `$CREDENTIALS_DIRECTORY` where systemd gives one, else from this file.
+
+    systemd lets the service's user in by an ACL, which shows as a group's right to read; its directory is
+    closed to everybody else.
+    """
+    directory = environ.get("CREDENTIALS_DIRECTORY")
+    if directory is None or not (Path(directory) / CREDENTIAL).exists():
+        return load_key(path)
+    return _load(Path(directory) / CREDENTIAL, _OTHERS, "a credential closed to others")
+
+
+def _load(path: Path, forbidden: int, expected: str) -> Key:
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except OSError as error:
+        found = f"no readable file ({error.strerror})"
+        raise JournalFault("journal_key_missing", path, found, "the table's signing key") from error
+    with os.fdopen(descriptor, "rb") as file:
+        mode = os.fstat(descriptor).st_mode
+        if not stat.S_ISREG(mode):
+            raise JournalFault("journal_key_unreadable", path, "no regular file", "a key file")
+        if mode & forbidden:
+            found = f"mode {stat.S_IMODE(mode):04o}, which lets others at the key"
+            raise JournalFault("journal_key_exposed", path, found, expected)
+        pem = file.read(MAX_KEY_BYTES)
+    try:
+        private = load_pem_private_key(pem, None)
+    except (ValueError, TypeError, UnsupportedAlgorithm) as error:
+        raise JournalFault("journal_key_unreadable", path, "no such key", "an Ed25519 key (PEM)") from error
+    if not isinstance(private, Ed25519PrivateKey):
+        raise JournalFault("journal_key_unreadable", path, "a key of another kind", "an Ed25519 key (PEM)")
+    return Key(private)

@@ -1,0 +1,84 @@
+"""What the journal's rows add up to: where a session that starts now goes on from."""
+
+import msgspec
+
+from controller.engine.setup import First, State
+from controller.journal.chain import Row
+from controller.journal.contents import (
+    ACCEPTED,
+    ATTEMPT_BEGUN,
+    CHECKPOINT,
+    SESSION_STARTED,
+    WORDS,
+    Accepted,
+    After,
+    Begun,
+    Identity,
+    Standing,
+    Word,
+    encode,
+)
+
+
+class Memory(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """The sum of the rows so far; a checkpoint row holds it, so that a start need not read further back."""
+
+    session: int = 0
+    """The last session's number."""
+    session_row: int = 0
+    """The row that holds its identity; 0 before the first."""
+    seq: int = 0
+    """The last outcome's number."""
+    state: State = State()
+    first: First = First()
+    attempts: dict[Word, Standing] = {}
+
+    def take(self, row: Row) -> None:
+        """Add the next row."""
+        if row.seq is not None:
+            self.seq = row.seq
+        body = row.body
+        if body is not None and row.name == SESSION_STARTED:
+            identity = msgspec.json.decode(body, type=Identity)
+            self.session, self.session_row = identity.session, row.n
+            self.state, self.first = identity.setup.state, identity.setup.first
+        elif body is not None and row.name == ATTEMPT_BEGUN:
+            begun = msgspec.json.decode(body, type=Begun)
+            self.attempts = {**self.attempts, begun.attempt: Standing(number=begun.number, t=begun.t)}
+        elif body is not None and row.name == ACCEPTED:
+            accepted = msgspec.json.decode(body, type=Accepted)
+            self.seq = max(self.seq, accepted.seq)
+            self.session = max(self.session, accepted.session)
+        elif row.name != CHECKPOINT:
+            self._end_attempt(row.name)
+        if row.after is not None:
+            after = msgspec.json.decode(row.after, type=After)
+            self.state, self.first = after.state, after.first
+
+    def _end_attempt(self, name: str) -> None:
+        for word in WORDS:
+            standing = self.attempts.get(word)
+            if standing is None or not name.startswith(f"{word}."):
+                continue
+            if name == f"{word}.review":
+                standing = msgspec.structs.replace(standing, review=True)
+            else:
+                standing = msgspec.structs.replace(standing, ended=True)
+            self.attempts = {**self.attempts, word: standing}
+
+
+class Checkpoint(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The body of a checkpoint row: what the rows before it add up to, and whether it is the orderly end."""
+
+    memory: Memory
+    closed: bool = False
+
+
+def checkpoint_body(memory: Memory, *, closed: bool) -> bytes:
+    """Give a checkpoint's bytes."""
+    return encode(Checkpoint(memory=memory, closed=closed))
+
+
+def checkpoint_of(body: bytes) -> Checkpoint:
+    """Read a checkpoint's bytes."""
+    return msgspec.json.decode(body, type=Checkpoint)

@@ -1,0 +1,142 @@
+"""Open a journal for writing: locked, verified from its last checkpoint, and not older than its head says."""
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import apsw
+
+from controller.journal.chain import Row, Wall, seal
+from controller.journal.contents import ACCEPTED, Accepted
+from controller.journal.drafting import event_draft
+from controller.journal.faults import JournalFault
+from controller.journal.head import Head, HeadFile, read_head
+from controller.journal.keys import Key
+from controller.journal.lock import Lock
+from controller.journal.memory import Memory
+from controller.journal.recovery import Place, check_head, walk_from_checkpoint
+from controller.journal.store import Origin, begin, insert, open_writer, origin_of
+from controller.journal.verify import Walk
+
+FORGIVABLE = frozenset(
+    {
+        "journal_absent",
+        "journal_cut_short",
+        "journal_restored",
+        "journal_forked",
+        "journal_head_missing",
+        "journal_head_damaged",
+    }
+)
+"""What a named person may accept: what is there is whole, only later rows are missing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Acceptance:
+    """A person's word to go on with a journal that is behind its head file, and why."""
+
+    by: str
+    who: str
+    reason: str
+
+
+class Opened(NamedTuple):
+    """An open journal: what to write through, where its chain ends, and what undoes the opening."""
+
+    connection: apsw.Connection
+    head: HeadFile
+    memory: Memory
+    last_n: int
+    last_link: bytes
+    release: ExitStack
+    """Lets go of the lock and the head file; the connection is the writer's to close."""
+
+
+def open_journal(
+    place: Place, key: Key, table: str, *, now: Wall, vfs: str | None, accept: Acceptance | None
+) -> Opened:
+    """Open it, or begin it where neither journal nor head exist.
+
+    Raises:
+        JournalFault: anything that forbids telling a result from here, unless it was accepted.
+    """
+    with ExitStack() as stack:
+        lock = Lock(place.journal)
+        stack.callback(lock.release)
+        excused = _Excused(accept)
+        head = _known_head(place, excused)
+        if head is not None and head.n and not place.journal.exists():
+            expected = f"the journal of {table} up to row {head.n}"
+            excused.hear(JournalFault("journal_absent", place.journal, "no file", expected))
+        connection = open_writer(place.journal, vfs)
+        with ExitStack() as unless_opened:
+            unless_opened.callback(connection.close)
+            if origin_of(connection, place.journal) is None:
+                begin(connection, Origin(table, key.public.raw, now))
+            walk = walk_from_checkpoint(connection, place.journal, key.public, table)
+            try:
+                check_head(walk, connection, place, head)
+            except JournalFault as fault:
+                excused.hear(fault)
+            end = _End(walk.n, walk.link)
+            if excused.fault is not None:
+                end = _write_acceptance(connection, key, walk, _accepted(excused, walk.memory, head), now)
+            head_file = HeadFile(place.head, table)
+            stack.callback(head_file.close)
+            if head is None or excused.fault is not None:
+                head_file.begin(head_at(table, end.n, end.link, walk.memory))
+            unless_opened.pop_all()
+        return Opened(connection, head_file, walk.memory, end.n, end.link, stack.pop_all())
+
+
+def head_at(table: str, n: int, link: bytes, memory: Memory) -> Head:
+    """Give the head record of a journal that ends here."""
+    return Head(table=table, n=n, link=link.hex(), seq=memory.seq, session=memory.session)
+
+
+class _End(NamedTuple):
+    n: int
+    link: bytes
+
+
+class _Excused:
+    """The first fault that an acceptance covers; any other goes through."""
+
+    def __init__(self, accept: Acceptance | None) -> None:
+        self.accept = accept
+        self.fault: JournalFault | None = None
+
+    def hear(self, fault: JournalFault) -> None:
+        if self.accept is None or fault.code not in FORGIVABLE:
+            raise fault
+        self.fault = self.fault or fault
+
+
+def _known_head(place: Place, excused: _Excused) -> Head | None:
+    try:
+        return read_head(place.head)
+    except JournalFault as fault:
+        excused.hear(fault)
+        return None
+
+
+def _accepted(excused: _Excused, memory: Memory, head: Head | None) -> Accepted:
+    assert excused.fault is not None
+    assert excused.accept is not None
+    return Accepted(
+        code=excused.fault.code,
+        seq=max(memory.seq, head.seq if head else 0),
+        session=max(memory.session, head.session if head else 0),
+        by=excused.accept.by,
+        who=excused.accept.who,
+        reason=excused.accept.reason,
+    )
+
+
+def _write_acceptance(
+    connection: apsw.Connection, key: Key, walk: Walk, accepted: Accepted, now: Wall
+) -> _End:
+    rows: list[Row] = seal([event_draft(ACCEPTED, accepted, now)], walk.n, walk.link, key)
+    insert(connection, rows, [])
+    walk.memory.take(rows[-1])
+    return _End(rows[-1].n, rows[-1].link)

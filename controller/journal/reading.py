@@ -1,0 +1,156 @@
+"""Read a journal: anybody may, at any time, without being in the writer's way."""
+
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO, Self
+
+import msgspec
+
+from controller.journal.chain import Row
+from controller.journal.contents import CHECKPOINT, SESSION_STARTED, Identity, outcome_of
+from controller.journal.evidence import unpack
+from controller.journal.faults import JournalFault
+from controller.journal.retention import row_before
+from controller.journal.store import LANDMARK, Origin, open_reader, origin_of, rows_where
+from controller.journal.verify import Progress, Verified, verify_all
+
+SLICE = 500
+_encode = msgspec.json.Encoder().encode
+
+
+class Reader:
+    """A journal open for reading alone, for one thread."""
+
+    def __init__(self, path: Path) -> None:
+        """Open it; raises JournalFault where there is none or it can't be read."""
+        self.path = path
+        self._connection = open_reader(path)
+        origin = origin_of(self._connection, path)
+        if origin is None:
+            self._connection.close()
+            raise JournalFault("journal_not_one", path, "a journal that nobody began", "a table's journal")
+        self.origin: Origin = origin
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close it."""
+        self._connection.close()
+
+    def rows(
+        self,
+        from_n: int = 1,
+        to_n: int | None = None,
+        types: Collection[str] = (),
+        *,
+        evidence: bool = False,
+    ) -> Iterator[Row]:
+        """Give rows in order, `to_n` included, of all types or of these; with their evidence where asked.
+
+        Raises:
+            JournalFault: the file is damaged here; what was given before stands.
+        """
+        clause = "WHERE n >= ? AND n <= ? ORDER BY n LIMIT ?"
+        last_n = 2**62 if to_n is None else to_n
+        while True:
+            values = (from_n, last_n, SLICE)
+            rows = list(rows_where(self._connection, self.path, clause, values, proved=evidence))
+            for row in rows:
+                if not types or row.name in types:
+                    yield row
+            if len(rows) < SLICE:
+                return
+            from_n = rows[-1].n + 1
+
+    def outbox(self, limit: int = 100, after_n: int = 0) -> list[Row]:
+        """Give the first outcomes after a row that settlement has not acknowledged, in order."""
+        clause = "JOIN outbox USING (n) WHERE n > ? ORDER BY n LIMIT ?"
+        return list(rows_where(self._connection, self.path, clause, (after_n, limit)))
+
+    def find(self, told_id: str) -> Row:
+        """Give an outcome's row by its id, with its evidence.
+
+        Raises:
+            JournalFault: this journal holds no such outcome.
+        """
+        number = told_id.rpartition("/")[2]
+        if number.isascii() and number.isdigit() and len(number) < 19:
+            values = (int(number),)
+            row = next(rows_where(self._connection, self.path, "WHERE seq = ?", values, proved=True), None)
+            if row is not None and (row.body is None or outcome_of(row.body).id == told_id):
+                return row
+        raise JournalFault("journal_ack_unknown", self.path, f"no outcome {told_id}", "the id of one told")
+
+    def identity_at(self, n: int) -> Identity | None:
+        """Give who played at this row; None before the first session."""
+        clause = f"{LANDMARK} AND n <= ? ORDER BY n DESC LIMIT 1"
+        row = next(rows_where(self._connection, self.path, clause, (SESSION_STARTED, n)), None)
+        return None if row is None or row.body is None else msgspec.json.decode(row.body, type=Identity)
+
+    def first_since(self, wall_us: int) -> int:
+        """Give the number of the first row that is not older than this wall time."""
+        return row_before(self._connection, self.path, wall_us)
+
+    def prunable_below(self) -> int:
+        """Give the row from which on all is needed: the last checkpoint, or the first unacknowledged."""
+        clause = f"{LANDMARK} ORDER BY n DESC LIMIT 1"
+        checkpoint = next(rows_where(self._connection, self.path, clause, (CHECKPOINT,)), None)
+        if checkpoint is None:
+            return 1
+        return min([checkpoint.n, *(row.n for row in self.outbox(1))])
+
+    def verify_all(self, progress: Progress | None = None) -> Verified:
+        """Check every page, row and signature; raises JournalFault at the first fault."""
+        return verify_all(self._connection, self.path, progress)
+
+    def export(
+        self, stream: BinaryIO, from_n: int = 1, to_n: int | None = None, types: Collection[str] = ()
+    ) -> int:
+        """Write rows as JSON Lines, the journal's origin first; give how many.
+
+        Raises:
+            JournalFault: the file is damaged at some row; what was written before stands.
+        """
+        origin = self.origin
+        stream.write(
+            _encode(
+                {
+                    "journal": "table-journal",
+                    "version": 1,
+                    "table": origin.table,
+                    "public_key": origin.public_key.hex(),
+                    "created_us": origin.created.us,
+                    "genesis": origin.link.hex(),
+                }
+            )
+            + b"\n"
+        )
+        count = 0
+        for row in self.rows(from_n, to_n, types, evidence=True):
+            stream.write(_encode(_exported(row)) + b"\n")
+            count += 1
+        return count
+
+
+def _exported(row: Row) -> dict[str, object]:
+    return {
+        "n": row.n,
+        "name": row.name,
+        "seq": row.seq,
+        "wall_us": row.wall.us,
+        "synced": row.wall.synced,
+        "body": None if row.body is None else msgspec.Raw(row.body),
+        "after": None if row.after is None else msgspec.Raw(row.after),
+        "evidence": None if row.evidence is None else unpack(row.evidence),
+        "digest": row.digest.hex(),
+        "evidence_digest": None if row.evidence_digest is None else row.evidence_digest.hex(),
+        "link": row.link.hex(),
+        "signature": None if row.signature is None else row.signature.hex(),
+    }

@@ -1,0 +1,126 @@
+"""Recall one outcome: what was told, what it rested on, who ruled, and whether the judge still agrees."""
+
+from hashlib import sha256
+from typing import NamedTuple
+
+from controller.engine.setup import Setup
+from controller.journal.chain import Row, digest_of
+from controller.journal.contents import Identity, outcome_of
+from controller.journal.evidence import Evidence, unpack
+from controller.journal.faults import JournalFault
+from controller.journal.keys import PublicKey
+from controller.journal.reading import Reader
+from controller.model.effects import Verdict
+from controller.model.outcomes import Outcome, RollCorrected, SpinCorrected
+from controller.rules.dice.judge import judge_throw
+
+CORRECTIONS_WITHIN = 2000
+"""Rows after an outcome among which its corrections are looked for: they come before it is settled."""
+
+
+class Judgement(NamedTuple):
+    """The judge asked again: what it says, and how that differs from what it said then."""
+
+    verdict: Verdict
+    differences: tuple[str, ...]
+
+
+class Recalled(NamedTuple):
+    """One outcome and all that stands behind it."""
+
+    row: Row
+    outcome: Outcome
+    identity: Identity | None
+    evidence: Evidence | None
+    """None where the outcome needs none, or it was pruned (`row.evidence_digest` then is still there)."""
+    judged_again: Judgement | None
+    """None without evidence, or where this version has no judge for it."""
+    ruled_by: str | None
+    """The role, and the person where known, that ruled; None where the sensors did."""
+    corrections: tuple[Outcome, ...]
+    signed: bool
+
+
+def recall(reader: Reader, told_id: str) -> Recalled:
+    """Recall an outcome by its id.
+
+    Raises:
+        JournalFault: there is none of this id, it was pruned, or it is not what its digests say.
+    """
+    row = reader.find(told_id)
+    if row.body is None:
+        found = "its digest alone: its contents were pruned"
+        raise JournalFault(
+            "journal_ack_unknown", f"{reader.path}, row {row.n}", found, "an outcome's contents"
+        )
+    _check(row, reader)
+    outcome = outcome_of(row.body)
+    identity = reader.identity_at(row.n)
+    evidence = None if row.evidence is None else unpack(row.evidence)
+    signature = row.signature
+    return Recalled(
+        row=row,
+        outcome=outcome,
+        identity=identity,
+        evidence=evidence,
+        judged_again=None if evidence is None or identity is None else judge_again(evidence, identity.setup),
+        ruled_by=_ruled_by(outcome),
+        corrections=tuple(_corrections(reader, outcome, row.n)),
+        signed=signature is not None and PublicKey(reader.origin.public_key).signed(row.link, signature),
+    )
+
+
+def judge_again(evidence: Evidence, setup: Setup) -> Judgement | None:
+    """Ask the judge again with nothing but the evidence; None where there is no judge for it."""
+    rules, table = setup.ruleset.throw, setup.dice_table
+    if evidence.throw is None or rules is None or table is None:
+        return None
+    verdict = judge_throw(
+        evidence.readings,
+        table,
+        rules,
+        decided_at_us=evidence.decided_at_us,
+        warnings=evidence.warnings,
+        sources=evidence.known_sources,
+    )
+    return Judgement(verdict, differences(evidence.verdict, verdict))
+
+
+def differences(then: Verdict, now: Verdict) -> tuple[str, ...]:
+    """Say in words where two verdicts differ."""
+    if type(then) is not type(now):
+        return (f"a {type(then).__name__} then, a {type(now).__name__} now",)
+    return tuple(
+        f"{name}: then {getattr(then, name)!r}, now {getattr(now, name)!r}"
+        for name in then.__struct_fields__
+        if getattr(then, name) != getattr(now, name)
+    )
+
+
+def _check(row: Row, reader: Reader) -> None:
+    proved = row.evidence is None or sha256(row.evidence).digest() == row.evidence_digest
+    if digest_of(row.body, row.after) != row.digest or not proved:
+        where = f"{reader.path}, row {row.n}"
+        raise JournalFault("journal_row_changed", where, "other contents", "what its digest says")
+
+
+def _ruled_by(outcome: Outcome) -> str | None:
+    by, who = getattr(outcome.data, "by", None), getattr(outcome.data, "who", None)
+    if by in (None, "sensors"):
+        return None
+    return f"{by} {who}" if who else str(by)
+
+
+def _corrections(reader: Reader, outcome: Outcome, n: int) -> list[Outcome]:
+    if not outcome.type.startswith(("roll.", "spin.")):
+        return []
+    corrections: list[Outcome] = []
+    wanted = {outcome.id}
+    types = (f"{outcome.type[:4]}.corrected",)
+    for row in reader.rows(n + 1, n + CORRECTIONS_WITHIN, types):
+        told = outcome_of(row.body) if row.body is not None else None
+        data = None if told is None else told.data
+        if told is not None and isinstance(data, RollCorrected | SpinCorrected) and data.corrects in wanted:
+            corrections.append(told)
+            wanted.add(told.id)
+    return corrections

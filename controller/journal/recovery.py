@@ -1,0 +1,154 @@
+"""Where a table goes on after a stop of whatever kind, and what it owes for an attempt that was cut off."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import apsw
+import msgspec
+
+from controller.engine.setup import First, State
+from controller.journal.chain import Row
+from controller.journal.contents import CHECKPOINT, WORDS, Standing, Word
+from controller.journal.faults import JournalFault
+from controller.journal.head import Head, read_head
+from controller.journal.keys import PublicKey
+from controller.journal.memory import Memory, checkpoint_of
+from controller.journal.store import open_reader, origin_of, rows_where
+from controller.journal.verify import Walk
+from controller.model.outcomes import Data, Outcome, RollReview, SpinReview
+from controller.model.verdicts import Reason
+
+
+class Place(NamedTuple):
+    """Where a journal is: the database, and the head file that should lie on another medium."""
+
+    journal: Path
+    head: Path
+
+
+class InFlight(NamedTuple):
+    """An attempt that had begun and was not called: `told_review` when its review was told already."""
+
+    attempt: Word
+    number: int
+    begun_t: int
+    told_review: bool
+
+
+class Recovered(NamedTuple):
+    """What a session that starts now goes on from.
+
+    `session` is its number, `state` and `first` what the last one left, as journaled; whether the table then
+    opens locked is the caller's matter. `in_flight` is what was cut off.
+    """
+
+    session: int
+    state: State
+    first: First
+    in_flight: tuple[InFlight, ...]
+    last_n: int
+    last_link: bytes
+
+
+def recover(place: Place, key: PublicKey, table: str) -> Recovered:
+    """Verify from the last checkpoint, without writing anything, and say where a session goes on.
+
+    Raises:
+        JournalFault: the journal is absent, another table's, damaged, changed, or older than its head.
+    """
+    connection = open_reader(place.journal)
+    try:
+        walk = walk_from_checkpoint(connection, place.journal, key, table)
+        check_head(walk, connection, place, read_head(place.head))
+        return recovered_from(walk.memory, walk.n, walk.link)
+    finally:
+        connection.close()
+
+
+def walk_from_checkpoint(connection: apsw.Connection, path: Path, key: PublicKey, table: str) -> Walk:
+    """Verify what came since the last checkpoint, and that the journal is this table's and this key's."""
+    origin = origin_of(connection, path)
+    if origin is not None and origin.table != table:
+        raise JournalFault("journal_other_table", path, f"the journal of {origin.table}", f"that of {table}")
+    if origin is not None and origin.public_key != key.raw:
+        found = f"key {origin.public_key.hex()[:16]} in the journal"
+        raise JournalFault("journal_key_differs", path, found, f"key {key.raw.hex()[:16]}")
+    walk = Walk(connection, path)
+    walk.skip_to_last_checkpoint()
+    walk.run()
+    return walk
+
+
+def check_head(walk: Walk, connection: apsw.Connection, place: Place, head: Head | None) -> None:
+    """Compare the journal's end with what the head file remembers; raises JournalFault."""
+    if head is None:
+        if walk.n:
+            raise JournalFault("journal_head_missing", place.head, "no head", f"one of about row {walk.n}")
+        return
+    if head.n > walk.n:
+        code = "journal_restored" if _closed_in_order(walk.last) else "journal_cut_short"
+        raise JournalFault(code, place.journal, f"row {walk.n} as its last", f"row {head.n} or later")
+    row = next(rows_where(connection, place.journal, "WHERE n = ?", (head.n,)), None)
+    if head.n and (row is None or row.link.hex() != head.link):
+        raise JournalFault(
+            "journal_forked", f"{place.journal}, row {head.n}", "another row", "the one in the head file"
+        )
+
+
+def _closed_in_order(last: Row | None) -> bool:
+    if last is None or last.name != CHECKPOINT or last.body is None:
+        return False
+    return checkpoint_of(last.body).closed
+
+
+def recovered_from(memory: Memory, last_n: int, last_link: bytes) -> Recovered:
+    """Give where a session goes on."""
+    first = memory.first if not memory.seq else msgspec.structs.replace(memory.first, seq=memory.seq + 1)
+    standings = [(word, memory.attempts[word]) for word in WORDS if word in memory.attempts]
+    return Recovered(
+        session=memory.session + 1,
+        state=memory.state,
+        first=first,
+        in_flight=tuple(_in_flight(word, standing) for word, standing in standings if not standing.ended),
+        last_n=last_n,
+        last_link=last_link,
+    )
+
+
+def _in_flight(word: Word, standing: Standing) -> InFlight:
+    return InFlight(word, standing.number, standing.t, standing.review)
+
+
+def power_lost(
+    recovered: Recovered, *, table: str, session: str, t: int, causes: Mapping[str, str]
+) -> tuple[list[Outcome], First]:
+    """Give the reviews that must be published for what was cut off, and the numbers that come after them.
+
+    `t` is the new session's time, `causes` the rule ids by cause. What was under review already is not told
+    again.
+    """
+    told: list[Outcome] = []
+    seq = recovered.first.seq
+    seen = "power was lost before the call"
+    reason = Reason(code="power_lost", rule=causes.get("power_lost", ""), seen=seen)
+    for cut in recovered.in_flight:
+        if cut.told_review:
+            continue
+        told.append(
+            Outcome(
+                type=f"{cut.attempt}.review",
+                t=t,
+                id=f"{table}/{session}/{seq}",
+                seq=seq,
+                data=_review(cut, reason),
+            )
+        )
+        seq += 1
+    return told, msgspec.structs.replace(recovered.first, seq=seq)
+
+
+def _review(cut: InFlight, reason: Reason) -> Data:
+    if cut.attempt == "roll":
+        return RollReview(roll=cut.number, reasons=(reason,), dice=None, notices=())
+    return SpinReview(spin=cut.number, reasons=(reason,), number=None, notices=())

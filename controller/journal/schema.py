@@ -1,0 +1,95 @@
+"""The file's layout, its version, and the way forward from older ones."""
+
+from collections.abc import Callable
+
+import apsw
+
+from controller.journal.faults import JournalFault
+
+APPLICATION_ID = 0x74626C6A
+"""`tblj`, in the file's own header."""
+
+_ROWS = """
+CREATE TABLE journal (
+    one        INTEGER PRIMARY KEY CHECK (one = 1),
+    name       TEXT    NOT NULL,
+    public_key BLOB    NOT NULL,
+    created_us INTEGER NOT NULL,
+    synced     INTEGER NOT NULL
+) STRICT;
+CREATE TABLE rows (
+    n               INTEGER PRIMARY KEY,
+    name            TEXT    NOT NULL,
+    seq             INTEGER,
+    wall_us         INTEGER NOT NULL,
+    synced          INTEGER NOT NULL,
+    body            BLOB,
+    after           BLOB,
+    digest          BLOB    NOT NULL,
+    evidence_digest BLOB,
+    link            BLOB    NOT NULL,
+    signature       BLOB
+) STRICT;
+CREATE UNIQUE INDEX outcomes ON rows (seq) WHERE seq IS NOT NULL;
+CREATE INDEX landmarks ON rows (name) WHERE seq IS NULL AND signature IS NOT NULL;
+CREATE TABLE evidence (
+    n      INTEGER PRIMARY KEY,
+    packed BLOB NOT NULL
+) STRICT;
+CREATE TABLE outbox (n INTEGER PRIMARY KEY) STRICT;
+"""
+_GUARDED = (("DELETE", "rows"), ("UPDATE", "rows"), ("DELETE", "evidence"), ("UPDATE", "evidence"))
+GUARDS = "".join(
+    f"CREATE TRIGGER no_{change.lower()}_of_{table} BEFORE {change} ON {table}"
+    " BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END;"
+    for change, table in _GUARDED
+)
+"""Against accidents with another program, not against its owner: that is what the chain is for."""
+NO_GUARDS = "".join(f"DROP TRIGGER no_{change.lower()}_of_{table};" for change, table in _GUARDED)
+
+Migration = Callable[[apsw.Connection], None]
+
+
+def _first_layout(connection: apsw.Connection) -> None:
+    connection.execute(_ROWS + GUARDS)
+    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+
+
+MIGRATIONS: tuple[Migration, ...] = (_first_layout,)
+"""The step from each version to the next, version 0 being an empty file."""
+
+
+def migrate(connection: apsw.Connection, where: str) -> None:
+    """Bring the file forward, each step in a transaction of its own.
+
+    Raises:
+        JournalFault: it is no journal, or of a newer version.
+    """
+    version = version_of(connection, where)
+    for number in range(version, len(MIGRATIONS)):
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            MIGRATIONS[number](connection)
+            connection.execute(f"PRAGMA user_version = {number + 1}")
+            connection.execute("COMMIT")
+        except BaseException:
+            connection.execute("ROLLBACK")
+            raise
+
+
+def version_of(connection: apsw.Connection, where: str) -> int:
+    """Give the layout's version, 0 for an empty file.
+
+    Raises:
+        JournalFault: it is no journal, or of a newer version.
+    """
+    version = connection.pragma("user_version")
+    application = connection.pragma("application_id")
+    empty = connection.execute("SELECT count(*) FROM sqlite_schema").get == 0
+    assert isinstance(version, int)
+    if not (application == APPLICATION_ID or (empty and version == 0 and application == 0)):
+        raise JournalFault("journal_not_one", where, "a database of another program", "a table's journal")
+    if version > len(MIGRATIONS):
+        found = f"layout version {version}"
+        raise JournalFault("journal_newer", where, found, f"at most version {len(MIGRATIONS)}")
+    return version

@@ -1,0 +1,253 @@
+"""The SQLite file: how it is opened, and the few statements that write and read its rows."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import cast
+from urllib.parse import quote
+
+import apsw
+
+from controller.journal.chain import Row, Wall, genesis
+from controller.journal.faults import JournalFault
+from controller.journal.lock import sync_directory
+from controller.journal.schema import migrate, version_of
+
+OLDEST_SQLITE = (3, 51, 3)
+"""Older ones can lose commits when two connections write or checkpoint a WAL at once."""
+SYNCHRONOUS = "FULL"
+"""Each commit waits for the disk: NORMAL loses the last ones at a power cut."""
+BUSY_MS = 2000
+
+_EXPECTED = {"journal_mode": "wal", "synchronous": 2, "wal_autocheckpoint": 0}
+_WRITER_PRAGMAS = """
+PRAGMA journal_mode = WAL;
+PRAGMA wal_autocheckpoint = 0;
+PRAGMA trusted_schema = OFF;
+PRAGMA cell_size_check = ON;
+"""
+LANDMARK = "WHERE seq IS NULL AND signature IS NOT NULL AND name = ?"
+"""Finds sessions, checkpoints and other signed events by their index."""
+_SELECT = """
+SELECT n, name, seq, wall_us, synced, body, after, digest, evidence_digest, link, signature FROM rows
+"""
+_SELECT_PROVED = """
+SELECT n, name, seq, wall_us, synced, body, after, digest, evidence_digest, link, signature, packed
+FROM rows LEFT JOIN evidence USING (n)
+"""
+_INSERT = """
+INSERT INTO rows (n, name, seq, wall_us, synced, body, after, digest, evidence_digest, link, signature)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+"""
+
+_Columns = tuple[
+    int,
+    str,
+    int | None,
+    int,
+    int,
+    bytes | None,
+    bytes | None,
+    bytes,
+    bytes | None,
+    bytes,
+    bytes | None,
+    bytes | None,
+]
+
+
+class Origin:
+    """Whose journal it is: the table, its public key, and when it was begun."""
+
+    def __init__(self, table: str, public_key: bytes, created: Wall) -> None:
+        self.table = table
+        self.public_key = public_key
+        self.created = created
+        self.link = genesis(table, public_key, created)
+
+
+def open_writer(path: Path, vfs: str | None = None) -> apsw.Connection:
+    """Open the one connection that writes, bring the file forward, and prove what it promises.
+
+    Raises:
+        JournalFault: SQLite is too old, a pragma did not take, or the file is no journal.
+    """
+    check_sqlite()
+    flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
+    try:
+        connection = apsw.Connection(str(path), flags=flags, vfs=vfs)
+    except apsw.Error as error:
+        raise fault_of(error, path) from error
+    try:
+        connection.set_busy_timeout(BUSY_MS)
+        connection.execute(_WRITER_PRAGMAS + f"PRAGMA synchronous = {SYNCHRONOUS}").fetchall()
+        _check_pragmas(connection, path)
+        migrate(connection, str(path))
+    except apsw.Error as error:
+        connection.close()
+        raise fault_of(error, path) from error
+    except JournalFault:
+        connection.close()
+        raise
+    sync_directory(path.parent)
+    return connection
+
+
+def open_reader(path: Path) -> apsw.Connection:
+    """Open a connection that can't write; any thread or process may have one.
+
+    Raises:
+        JournalFault: there is no journal, or it can't be read.
+    """
+    check_sqlite()
+    if not path.exists():
+        raise JournalFault("journal_absent", path, "no file", "a table's journal")
+    try:
+        connection = apsw.Connection(
+            f"file:{quote(str(path))}?mode=ro", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+        )
+        connection.set_busy_timeout(BUSY_MS)
+        connection.execute("PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON").fetchall()
+        version = version_of(connection, str(path))
+    except apsw.Error as error:
+        raise fault_of(error, path) from error
+    if version == 0:
+        connection.close()
+        raise JournalFault("journal_not_one", path, "an empty database", "a table's journal")
+    return connection
+
+
+def check_sqlite() -> None:
+    """Refuse a SQLite that can lose commits; raises JournalFault."""
+    found = apsw.sqlite_lib_version()
+    if tuple(int(part) for part in found.split(".")[:3]) < OLDEST_SQLITE:
+        expected = ".".join(map(str, OLDEST_SQLITE)) + " or newer"
+        raise JournalFault("journal_sqlite_too_old", "apsw", f"SQLite {found}", f"SQLite {expected}")
+
+
+def fault_of(error: apsw.Error, path: Path) -> JournalFault:
+    """Name what SQLite complains of."""
+    code = next(
+        (code for kinds, code in _NAMED if isinstance(error, kinds)),
+        "journal_write_failed",
+    )
+    return JournalFault(code, path, str(error) or type(error).__name__, "a journal on a sound disk")
+
+
+_NAMED: tuple[tuple[type[apsw.Error] | tuple[type[apsw.Error], ...], str], ...] = (
+    (apsw.FullError, "journal_disk_full"),
+    ((apsw.ReadOnlyError, apsw.PermissionsError, apsw.CantOpenError), "journal_read_only"),
+    (apsw.IOError, "journal_io_error"),
+    (apsw.CorruptError, "journal_damaged"),
+    (apsw.NotADBError, "journal_not_one"),
+)
+
+
+def origin_of(connection: apsw.Connection, path: Path) -> Origin | None:
+    """Read whose journal it is; None while nobody has begun it."""
+    found = fetch_one(connection, path, "SELECT name, public_key, created_us, synced FROM journal")
+    if found is None:
+        return None
+    table, public_key, created_us, synced = cast("tuple[str, bytes, int, int]", found)
+    return Origin(table, public_key, Wall(created_us, bool(synced)))
+
+
+def begin(connection: apsw.Connection, origin: Origin) -> None:
+    """Write whose journal it is."""
+    created = origin.created
+    connection.execute(
+        "INSERT INTO journal VALUES (1, ?, ?, ?, ?)",
+        (origin.table, origin.public_key, created.us, int(created.synced)),
+    )
+
+
+def last_row(connection: apsw.Connection, path: Path) -> Row | None:
+    """Read the last row."""
+    return next(rows_where(connection, path, "ORDER BY n DESC LIMIT 1"), None)
+
+
+def rows_where(
+    connection: apsw.Connection,
+    path: Path,
+    clause: str,
+    values: Sequence[int | str] = (),
+    *,
+    proved: bool = False,
+) -> Iterator[Row]:
+    """Read rows, with their evidence where `proved`; raises JournalFault where the file is damaged."""
+    try:
+        for columns in connection.execute(f"{_SELECT_PROVED if proved else _SELECT} {clause}", values):
+            yield _row(cast("_Columns", columns if proved else (*columns, None)))
+    except apsw.Error as error:
+        raise fault_of(error, path) from error
+
+
+def fetch_one(
+    connection: apsw.Connection, path: Path, statement: str, values: Sequence[int | str] = ()
+) -> "tuple[apsw.SQLiteValue, ...] | None":
+    """Read the first line of an answer; raises JournalFault where the file is damaged."""
+    try:
+        return connection.execute(statement, values).fetchone()
+    except apsw.Error as error:
+        raise fault_of(error, path) from error
+
+
+def insert(connection: apsw.Connection, rows: Sequence[Row], closed: Sequence[int]) -> None:
+    """Write rows, their evidence and their places in the outbox, and close others: one commit."""
+    if connection.in_transaction:
+        connection.execute("ROLLBACK")
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        connection.executemany(_INSERT, [_columns(row) for row in rows])
+        for row in rows:
+            if row.evidence is not None:
+                connection.execute("INSERT INTO evidence VALUES (?, ?)", (row.n, row.evidence))
+            if row.seq is not None:
+                connection.execute("INSERT INTO outbox VALUES (?)", (row.n,))
+        for n in closed:
+            connection.execute("DELETE FROM outbox WHERE n = ?", (n,))
+        connection.execute("COMMIT")
+    except apsw.Error:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _columns(row: Row) -> tuple[int | str | bytes | None, ...]:
+    wall = row.wall
+    return (
+        row.n,
+        row.name,
+        row.seq,
+        wall.us,
+        int(wall.synced),
+        row.body,
+        row.after,
+        row.digest,
+        row.evidence_digest,
+        row.link,
+        row.signature,
+    )
+
+
+def _row(columns: _Columns) -> Row:
+    n, name, seq, wall_us, synced, body, after, digest, evidence_digest, link, signature, packed = columns
+    return Row(
+        n=n,
+        name=name,
+        seq=seq,
+        wall=Wall(wall_us, bool(synced)),
+        body=body,
+        after=after,
+        digest=digest,
+        evidence_digest=evidence_digest,
+        link=link,
+        signature=signature,
+        evidence=packed,
+    )
+
+
+def _check_pragmas(connection: apsw.Connection, path: Path) -> None:
+    for name, expected in _EXPECTED.items():
+        found = connection.pragma(name)
+        if found != expected and not (name == "synchronous" and SYNCHRONOUS != "FULL"):
+            raise JournalFault("journal_pragma_refused", path, f"{name} = {found}", f"{name} = {expected}")

@@ -1,0 +1,317 @@
+"""The one thread that writes: it takes entries in order, commits them, and only then has them told."""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from queue import Empty, Full, Queue
+from threading import Event, Lock, Thread
+
+import apsw
+
+from controller.journal.acks import Acks
+from controller.journal.alarms import Alarm, Alarms
+from controller.journal.chain import Draft, Row, Wall, seal
+from controller.journal.contents import CHECKPOINT, HEALED, Healed
+from controller.journal.drafting import Drafter, event_draft, late_draft
+from controller.journal.faults import JournalFault
+from controller.journal.keys import Key
+from controller.journal.memory import checkpoint_body
+from controller.journal.opening import Opened, head_at
+from controller.journal.retention import drop_some
+from controller.journal.store import BUSY_MS, fault_of, insert, last_row
+from controller.journal.tickets import Entry, Ticket
+from controller.model.effects import Late
+
+Told = Callable[[Ticket], None]
+"""Hears, in the writer's thread and in order, that a ticket's rows are durable. It must return at once."""
+WallClock = Callable[[], Wall]
+"""Gives the wall time and its quality: a label for people, never a duration."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How the writer works; the defaults suit a table."""
+
+    waiting: int = 4096
+    """Entries that may wait for the disk; one more is a fault."""
+    together: int = 64
+    """Entries that share one commit at most."""
+    late_together: int = 64
+    """Late readings that wait for a row to go with, at most."""
+    rows_between_checkpoints: int = 256
+    wal_pages: int = 1000
+    """From here on the WAL is written back when nothing waits, from eight times that in any case."""
+    retry_s: float = 0.1
+    """The first pause after a failed write; it doubles up to 50 times this."""
+
+
+class Writer:
+    """Owns the connection that writes, from its start until it is closed."""
+
+    def __init__(
+        self,
+        opened: Opened,
+        path: Path,
+        key: Key,
+        *,
+        told: Told,
+        alarm: Alarm,
+        wall: WallClock,
+        limits: Limits,
+    ) -> None:
+        """Go on after the journal's last row."""
+        self._connection = opened.connection
+        self._path = path
+        self._head = opened.head
+        self._key = key
+        self._n = opened.last_n
+        self._link = opened.last_link
+        self._checkpoint_n = opened.last_n
+        self._memory = opened.memory
+        self._told = told
+        self._wall = wall
+        self._limits = limits
+        self._alarms = Alarms(alarm)
+        self._acks = Acks(opened.connection, path)
+        self._drafter = Drafter(opened.memory.first, opened.memory.state.warnings)
+        self._queue: Queue[Entry] = Queue(limits.waiting)
+        self._late: list[Late] = []
+        self._late_tickets: list[Ticket] = []
+        self._owed: list[Draft] = []
+        self._pruning = False
+        self._wal_pages = 0
+        self._stopped: JournalFault | None = None
+        self._abandon = Event()
+        self._door = Lock()
+        self._thread = Thread(target=self._work, name="journal", daemon=True)
+        self._connection.set_wal_hook(self._count_wal)
+        self._thread.start()
+
+    @property
+    def waiting(self) -> int:
+        """How many entries wait to be taken up."""
+        return self._queue.qsize()
+
+    @property
+    def fault(self) -> JournalFault | None:
+        """The fault that holds now, if any."""
+        return self._stopped or self._alarms.present
+
+    def put(self, entry: Entry) -> Ticket:
+        """Hand over an entry without waiting for the disk.
+
+        Raises:
+            JournalFault: too many wait already, or the journal is closed or has stopped.
+        """
+        with self._door:
+            if self._stopped is not None:
+                raise self._stopped
+            try:
+                self._queue.put_nowait(entry)
+            except Full:
+                found = f"{self._limits.waiting} entries waiting for the disk"
+                fault = JournalFault("journal_overflow", self._path, found, "a disk that keeps up")
+                self._stopped = fault
+                self._alarms.began("overflow", fault)
+                raise fault from None
+        return entry.ticket
+
+    def close(self, timeout_s: float) -> None:
+        """Write what waits and a last checkpoint, then close.
+
+        Raises:
+            JournalFault: the disk took longer; the rows not written are lost with this process.
+        """
+        with self._door:
+            closed = JournalFault("journal_closed", self._path, "a closed journal", "an open one")
+            self._stopped = self._stopped or closed
+        with suppress(Full):
+            self._queue.put(Entry(last=True), timeout=timeout_s)
+        self._thread.join(timeout_s)
+        if self._thread.is_alive():
+            self._abandon.set()
+            found = f"{self.waiting} entries that the disk did not take in {timeout_s:g} s"
+            raise JournalFault("journal_not_flushed", self._path, found, "every row written")
+
+    def _work(self) -> None:
+        try:
+            last = False
+            while not last:
+                entries = self._next_entries()
+                last = entries[-1].last
+                self._write(entries, last=last)
+                self._tidy()
+            self._write_back()
+        except _AbandonedError:
+            pass
+        except Exception as error:  # noqa: BLE001 a thread that died silently would be a table that hangs
+            found = f"{type(error).__name__}: {error}"
+            self._stopped = JournalFault("journal_stopped", self._path, found, "a writer that goes on")
+            self._alarms.began("writer", self._stopped)
+        finally:
+            self._connection.close()
+
+    def _next_entries(self) -> list[Entry]:
+        entries = [self._next()]
+        while len(entries) < self._limits.together and not entries[-1].last:
+            try:
+                entries.append(self._queue.get_nowait())
+            except Empty:
+                break
+        return entries
+
+    def _next(self) -> Entry:
+        while self._pruning:
+            try:
+                return self._queue.get_nowait()
+            except Empty:
+                self._prune_on()
+        return self._queue.get()
+
+    def _write(self, entries: Sequence[Entry], *, last: bool) -> None:
+        drafts: list[Draft] = []
+        spans: list[tuple[Ticket, int, int]] = []
+        closed: list[int] = []
+        for entry in entries:
+            self._keep_late(entry)
+            if entry.can_wait:
+                continue
+            begin = len(drafts)
+            drafts += entry.draft(self._drafter)
+            if entry.ack is not None:
+                drafts += self._match(entry, closed)
+            self._pruning = self._pruning or entry.pruned is not None
+            spans.append((entry.ticket, begin, len(drafts)))
+        if self._late and (drafts or last or len(self._late) >= self._limits.late_together):
+            drafts.append(late_draft(self._late, self._wall()))
+            spans += [(ticket, len(drafts) - 1, len(drafts)) for ticket in self._late_tickets]
+            self._late, self._late_tickets = [], []
+        drafts, self._owed = [*drafts, *self._owed], []
+        rows = self._sealed(drafts, last=last)
+        if rows or closed:
+            self._commit(rows, closed)
+        for ticket, begin, end in spans:
+            ticket.done(rows[begin:end])
+            self._tell(ticket)
+        self._write_head(sync=last or bool(rows and rows[-1].name == CHECKPOINT))
+
+    def _keep_late(self, entry: Entry) -> None:
+        self._late += entry.late
+        if entry.can_wait:
+            self._late_tickets.append(entry.ticket)
+
+    def _match(self, entry: Entry, closed: list[int]) -> list[Draft]:
+        assert entry.ack is not None
+        answer = self._acks.match(entry.ack, self._wall(), closed)
+        if answer.fault is not None:
+            self._alarms.began("ack", answer.fault)
+        elif answer.closes is not None:
+            closed.append(answer.closes)
+            self._alarms.over("ack")
+        return answer.drafts
+
+    def _sealed(self, drafts: Sequence[Draft], *, last: bool) -> list[Row]:
+        rows = self._seal(drafts)
+        due = self._n - self._checkpoint_n >= self._limits.rows_between_checkpoints
+        if due or (last and self._n > 0):
+            body = checkpoint_body(self._memory, closed=last)
+            rows += self._seal([Draft(name=CHECKPOINT, wall=self._wall(), body=body, signed=True)])
+            self._checkpoint_n = self._n
+        return rows
+
+    def _seal(self, drafts: Sequence[Draft]) -> list[Row]:
+        rows = seal(drafts, self._n, self._link, self._key)
+        for row in rows:
+            self._memory.take(row)
+            self._n, self._link = row.n, row.link
+        return rows
+
+    def _commit(self, rows: Sequence[Row], closed: Sequence[int]) -> None:
+        """Commit, and try again for as long as it takes: no row is dropped and none overtakes another."""
+        fault: JournalFault | None = None
+        since = 0
+        tries = 0
+        while True:
+            try:
+                if not (tries and rows and self._is_last(rows[-1])):
+                    insert(self._connection, rows, closed)
+                break
+            except apsw.Error as error:
+                if fault is None:
+                    since = self._wall().us
+                fault = fault_of(error, self._path)
+                self._alarms.began("write", fault)
+            pause_s = min(self._limits.retry_s * 2**tries, 50 * self._limits.retry_s)
+            if self._abandon.wait(pause_s):
+                raise _AbandonedError
+            tries = min(tries + 1, 10)
+        if fault is not None:
+            healed = Healed(code=fault.code, found=fault.found, since=since, rows=len(rows))
+            self._owed.append(event_draft(HEALED, healed, self._wall()))
+            self._alarms.over("write")
+
+    def _is_last(self, row: Row) -> bool:
+        last = last_row(self._connection, self._path)
+        return last is not None and (last.n, last.link) == (row.n, row.link)
+
+    def _tell(self, ticket: Ticket) -> None:
+        try:
+            self._told(ticket)
+        except Exception as error:  # noqa: BLE001 whatever the listener does wrong, the rows that follow must be written
+            found = f"{type(error).__name__}: {error}"
+            self._alarms.began(
+                "teller", JournalFault("journal_teller_failed", self._path, found, "a listener that returns")
+            )
+        else:
+            self._alarms.over("teller")
+
+    def _write_head(self, *, sync: bool) -> None:
+        try:
+            if self._n:
+                self._head.write(head_at(self._head.table, self._n, self._link, self._memory))
+            if sync:
+                self._head.sync()
+        except OSError as error:
+            found = error.strerror or str(error)
+            fault = JournalFault(
+                "journal_io_error", self._head.path, found, "a head file that can be written"
+            )
+            self._alarms.began("head", fault)
+        else:
+            self._alarms.over("head")
+
+    def _tidy(self) -> None:
+        limit = self._limits.wal_pages
+        idle = self._queue.empty()
+        if self._wal_pages >= (limit if idle else 8 * limit):
+            self._write_back()
+
+    def _write_back(self) -> None:
+        """Write the WAL back into the file and empty it; a reader in the way only puts it off."""
+        self._connection.set_busy_timeout(0)
+        try:
+            self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+            self._wal_pages = 0
+            self._alarms.over("write_back")
+        except apsw.BusyError:
+            pass
+        except apsw.Error as error:
+            self._alarms.began("write_back", fault_of(error, self._path))
+        finally:
+            self._connection.set_busy_timeout(BUSY_MS)
+
+    def _prune_on(self) -> None:
+        try:
+            self._pruning = drop_some(self._connection)
+        except apsw.Error as error:
+            self._pruning = False
+            self._alarms.began("prune", fault_of(error, self._path))
+
+    def _count_wal(self, _connection: apsw.Connection, _name: str, pages: int) -> int:
+        self._wal_pages = pages
+        return apsw.SQLITE_OK
+
+
+class _AbandonedError(Exception):
+    """The journal was closed while the disk refused to write."""

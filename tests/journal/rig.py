@@ -1,0 +1,184 @@
+"""A table whose journal is played on: places, a key, an evening of throws, and listeners that remember."""
+
+import functools
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from controller.engine.session import Session
+from controller.engine.setup import First, Setup, State
+from controller.journal.chain import Row, Wall
+from controller.journal.contents import Identity
+from controller.journal.faults import JournalFault
+from controller.journal.journal import Journal
+from controller.journal.keys import Key, load_key, new_key
+from controller.journal.opening import Acceptance
+from controller.journal.recovery import Place
+from controller.journal.tickets import Ticket
+from controller.journal.writer import Limits
+from controller.model.effects import Effect
+from controller.model.outcomes import Outcome
+from controller.model.readings import AnyReading, Face
+from controller.settings.rulesets import load_ruleset
+from tests.scenes import SECOND_US, TABLE, says, throw
+
+NAME = "table-7"
+NIGHT_US = 1_800_000_000_000_000
+"""Wall time of the first row; each further one is a second later."""
+PATIENCE_S = 60.0
+"""How long a test waits for a thread before it calls it hung."""
+LIMITS = Limits(retry_s=0.001)
+
+
+class Hand(NamedTuple):
+    """What one reading made the session hand out."""
+
+    effects: tuple[Effect, ...]
+    state: State
+    first: First
+
+    @property
+    def outcomes(self) -> list[Outcome]:
+        """The published facts among them."""
+        return [effect for effect in self.effects if isinstance(effect, Outcome)]
+
+
+def setup_at(first: First, state: State, session: int = 1, rules: str = "craps-12-034") -> Setup:
+    """Set up a session of the table."""
+    return Setup(
+        table=NAME,
+        ruleset=load_ruleset(rules),
+        session=str(session),
+        first=first,
+        state=state,
+        dice_table=TABLE,
+    )
+
+
+def identity(setup: Setup) -> Identity:
+    """Say who plays."""
+    return Identity(session=int(setup.session), software="1.2.3", config="c0ffee", boot="b1", setup=setup)
+
+
+def hands(session: Session, readings: list[AnyReading]) -> list[Hand]:
+    """Feed readings and keep what each made the session hand out."""
+    kept: list[Hand] = []
+    for reading in readings:
+        effects = session.feed(reading)
+        if effects:
+            kept.append(Hand(tuple(effects), session.state(), session.first()))
+    return kept
+
+
+def throws(count: int, start_us: int = SECOND_US) -> list[AnyReading]:
+    """Throw the dice so often: most count, some fall short, some are called off by the boxperson."""
+    readings: list[AnyReading] = []
+    t = start_us
+    for number in range(count):
+        faces: tuple[Face, Face] = ((4, 4), (6, 2), (3, 2), (5, 5), (3, 4))[number % 5]
+        one = throw(t, faces, short_mm=(0.0, 300.0) if number % 7 == 3 else (0.0, 0.0))
+        readings += one
+        if number % 6 == 5:
+            readings.append(says(one[-1].t + 100_000, "no_roll", who="ann"))
+        t += 5 * SECOND_US
+    return readings
+
+
+@functools.cache
+def evening(count: int, rules: str = "craps-12-034") -> tuple[Hand, ...]:
+    """Play so many throws, and a little on so that the last one is called."""
+    session = Session(setup_at(First(), State(), rules=rules))
+    readings = throws(count)
+    end = says(readings[-1].t + 3 * SECOND_US, "dice_collected")
+    return tuple(hands(session, [*readings, end]))
+
+
+@dataclass
+class Rig:
+    """One table's places, and what its journal told."""
+
+    folder: Path
+    key: Key
+    told: list[Row] = field(default_factory=list)
+    alarms: list[str | None] = field(default_factory=list)
+    seconds: int = 0
+
+    @property
+    def place(self) -> Place:
+        """Where the journal is; its head lies in a folder of its own."""
+        return Place(self.folder / "journal.db", self.folder / "elsewhere" / "head")
+
+    def open(
+        self, limits: Limits = LIMITS, vfs: str | None = None, accept: Acceptance | None = None
+    ) -> Journal:
+        """Open the journal."""
+        return Journal.open(
+            self.place,
+            self.key,
+            table=NAME,
+            wall=self.wall,
+            told=self._hear,
+            alarm=self._be_alarmed,
+            limits=limits,
+            vfs=vfs,
+            accept=accept,
+        )
+
+    def wall(self) -> Wall:
+        """Give the time, a second later each time."""
+        self.seconds += 1
+        return Wall(NIGHT_US + self.seconds * 1_000_000, self.seconds % 2 == 0)
+
+    def played(self, count: int, *, rules: str = "craps-12-034", limits: Limits = LIMITS) -> list[Hand]:
+        """Journal an evening of so many throws from open to close."""
+        evening_hands = list(evening(count, rules))
+        with self.open(limits) as journal:
+            begin(journal, rules=rules)
+            for hand in evening_hands:
+                append(journal, hand)
+        return evening_hands
+
+    def _hear(self, ticket: Ticket) -> None:
+        self.told += ticket.outcomes
+
+    def _be_alarmed(self, fault: JournalFault | None) -> None:
+        self.alarms.append(None if fault is None else fault.code)
+
+
+def rig_in(folder: Path) -> Rig:
+    """Make a new table's key and places in this folder."""
+    (folder / "elsewhere").mkdir()
+    new_key(folder / "key")
+    return Rig(folder, load_key(folder / "key"))
+
+
+def begin(journal: Journal, *, rules: str = "craps-12-034") -> Ticket:
+    """Begin the session that the journal says is next."""
+    recovered = journal.recovered
+    return journal.start(identity(setup_at(recovered.first, recovered.state, recovered.session, rules)))
+
+
+def append(journal: Journal, hand: Hand) -> Ticket:
+    """Hand over what one reading gave."""
+    return journal.append(hand.effects, hand.state, hand.first)
+
+
+def durable(ticket: Ticket) -> Ticket:
+    """Wait for a ticket."""
+    assert ticket.wait(PATIENCE_S), "the journal's thread hangs"
+    return ticket
+
+
+def renumbered(hand: Hand, first_seq: int, session: int) -> Hand:
+    """Give the same hand as of another session, from this outcome number on."""
+    effects: list[Effect] = []
+    seq = first_seq
+    for effect in hand.effects:
+        if isinstance(effect, Outcome):
+            effects.append(msgspec.structs.replace(effect, seq=seq, id=f"{NAME}/{session}/{seq}"))
+            seq += 1
+        elif not hasattr(effect, "outcome"):
+            effects.append(effect)
+    return Hand(tuple(effects), hand.state, msgspec.structs.replace(hand.first, seq=seq))
