@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import NamedTuple, TypeVar
 
-from controller.settlement.edges import Chance, Edge, Finding, Report, decimal
+from controller.settlement.edges import Chance, Edge, Finding, Report
 from controller.settlement.findings import of_breakage, of_edges
 from controller.settlement.paytable import Pays
 from controller.settlement.three_card.counts import DEALERS, HANDS, Showdown, showdowns, side_rows
@@ -14,6 +14,7 @@ from controller.settlement.three_card.paytable import ThreeCardPayTable
 
 K = TypeVar("K", Row, SideRow)
 ANTE_AND_PLAY, PAIR_PLUS, SIDE = "ante and play", "pair_plus", "side"
+OF_ALL_MONEY = "ante and play, of all money bet"
 
 
 class BestPlay(NamedTuple):
@@ -30,10 +31,16 @@ def report(table: ThreeCardPayTable) -> Report:
     best = best_play(table)
     edges = (
         Edge(wager=ANTE_AND_PLAY, edge=-best.worth),
+        Edge(wager=OF_ALL_MONEY, edge=-best.worth / (1 + Fraction(best.played, HANDS))),
         Edge(wager=PAIR_PLUS, edge=-_pair_plus_worth(table.pair_plus)),
         Edge(wager=SIDE, edge=-_mean(side_rows(), table.side)),
     )
-    rules = {ANTE_AND_PLAY: table.flat.rule, PAIR_PLUS: "T-PP-2", SIDE: "T-SIDE-2"}
+    rules = {
+        ANTE_AND_PLAY: table.flat.rule,
+        OF_ALL_MONEY: table.flat.rule,
+        PAIR_PLUS: "T-PP-2",
+        SIDE: "T-SIDE-2",
+    }
     chip_cents = settings.limits_cents["ante"].least_cents
     return Report(
         ruleset=table.name,
@@ -42,7 +49,6 @@ def report(table: ThreeCardPayTable) -> Report:
         chances=(*_printed_chances(table), *_further_chances(best)),
         findings=(
             *_wrong_counts(table),
-            _how_to_play(best),
             *of_edges(edges, rules),
             *of_breakage(_all_pays(table), chip_cents, settings.pay_unit_cents.value),
         ),
@@ -120,17 +126,10 @@ def _wrong_counts(table: ThreeCardPayTable) -> Iterator[Finding]:
 def _further_chances(best: BestPlay) -> Iterator[Chance]:
     qualifies = sum(met.hand.qualifies for met in showdowns())
     yield Chance(event="dealer qualifies", chance=Fraction(qualifies, HANDS), in_per_cent=True)
-    yield Chance(event="fold by best play", chance=Fraction(HANDS - best.played, HANDS), in_per_cent=True)
-
-
-def _how_to_play(best: BestPlay) -> Finding:
-    of_all = -best.worth / (1 + Fraction(best.played, HANDS))
-    return Finding(
-        code="best_play",
-        wager=ANTE_AND_PLAY,
-        rule="T-ANTE-2",
-        text=f"the edge holds for playing {best.weakest} or better; it is {decimal(of_all * 100, 4)} per "
-        "cent of all money bet",
+    yield Chance(
+        event=f"fold by best play, below {best.weakest}",
+        chance=Fraction(HANDS - best.played, HANDS),
+        in_per_cent=True,
     )
 
 

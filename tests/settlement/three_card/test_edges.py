@@ -27,6 +27,7 @@ def edges(table: ThreeCardPayTable) -> dict[str, Fraction]:
 def test_every_edge_is_exact() -> None:
     assert {row.wager: row.edge for row in shipped().edges} == {
         "ante and play": Fraction(3875621, 101792600),
+        "ante and play, of all money bet": Fraction(3875621, 101792600) / (1 + Fraction(149, 221)),
         "pair_plus": Fraction(757, 5525),
         "side": Fraction(508289, 1017926),
     }
@@ -77,8 +78,7 @@ def test_the_best_play_is_queen_six_four_and_it_is_told() -> None:
     assert Fraction(HANDS - best.played, HANDS) == Fraction(72, 221)
     chances = {row.event: row.chance for row in shipped().chances}
     assert chances["dealer qualifies"] == Fraction(769, 1105)
-    (found,) = (found for found in shipped().findings if found.code == "best_play")
-    assert "Q-6-4 high or better; it is 2.2741 per cent of all money bet" in found.text
+    assert chances["fold by best play, below Q-6-4 high"] == Fraction(72, 221)
 
 
 def test_t_9_the_side_bet_is_asked_about() -> None:
