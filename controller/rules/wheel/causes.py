@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from controller.model.geometry import Wheel
-from controller.model.readings import ForeignObject
+from controller.model.readings import ForeignObject, Turning
 from controller.model.rulesets import SpinRules
 from controller.model.verdicts import Notice, Reason
 from controller.rules.wheel.ball import BallRun
 from controller.rules.wheel.learned import Learned
-from controller.rules.wheel.trace import SpinTrace
+from controller.rules.wheel.trace import Reversal, SpinTrace
 
 RULES = {
     "same_direction": "R-SPIN-1",
@@ -74,6 +74,16 @@ class Case:
         return pulses[0].t if pulses else self.decided_at_us
 
     @cached_property
+    def reversal(self) -> Reversal | None:
+        """The first change of the rotor's direction after the launch."""
+        return next((change for change in self.trace.reversals if change.last_us >= self.began_us), None)
+
+    @property
+    def rotor_direction(self) -> Turning | None:
+        """Which way the rotor turned when the ball was launched; None where no index pass told."""
+        return self.trace.rotor_direction if self.reversal is None else self.reversal.before
+
+    @cached_property
     def rested_us(self) -> int | None:
         """Since when the ball has lain in its pocket at the latest; None while that is not certain."""
         pockets = self.trace.pockets
@@ -104,7 +114,7 @@ class Case:
 
 def same_direction(case: Case) -> Reason | None:
     """R-SPIN-1, R-IRR-1: the ball must run against the rotor."""
-    ball, rotor = case.ball, case.trace.rotor_direction
+    ball, rotor = case.ball, case.rotor_direction
     if ball is None or rotor is None or ball.direction != rotor:
         return None
     return case.reason("same_direction", f"the ball and the rotor both ran {rotor}")
@@ -142,9 +152,9 @@ def ball_out(case: Case) -> Reason | None:
 def rotor_reversed(case: Case) -> Reason | None:
     """!R-8: the rotor turned the other way, or stopped, before the number was read."""
     trace = case.trace
-    for last_us, mark in trace.reversals:
-        if last_us >= case.began_us:
-            return case.reason("rotor_reversed", f"the rotor turned over to {mark.direction} within the spin")
+    if case.reversal is not None:
+        turned = case.reversal.told_by.direction
+        return case.reason("rotor_reversed", f"the rotor turned over to {turned} within the spin")
     if (
         trace.pockets.stands is None
         and trace.marks

@@ -11,7 +11,7 @@ from math import atan, cos, log, sqrt, tan
 
 _STEEPEST = 1.5
 _STEPS = (1e-4, 1e-4, 1e-4)
-_LEAST = (0.05, 0.003, 0.001)
+_LEAST = (0.05, 0.003, 0.0001)
 _MOST = (3.0, 0.4, 0.2)
 
 Residuals = Callable[["Curve"], list[float]]

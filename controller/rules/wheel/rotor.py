@@ -20,6 +20,8 @@ _PASSES_TO_PLACE = 4
 _WORST_FIT_TURNS = 0.02
 _MOST_TURNS_A_PASS = 1.6
 _OFF_PHASE_TURNS = 0.06
+_SLOWER_TURN = 1.3
+"""How long a turn may take of the one before, while nothing else tells how fast the rotor slows."""
 _FASTEST_TURN_US = 400_000
 
 
@@ -71,7 +73,7 @@ class Rotor:
 
         None while the passes do not place the mark for certain: too few, too far back, or at odds.
         """
-        if not self._sure():
+        if not self._sure() or self.stopped_by(t_us):
             return None
         turns = self._extrapolate(t_us)
         return turns if -_FARTHEST_TURNS <= turns - self._turns[-1] <= _FARTHEST_TURNS else None
@@ -128,6 +130,8 @@ class Rotor:
         if len(self._times) == 1:
             return 1 if _FASTEST_TURN_US <= t_us - self._times[0] <= SLOWEST_TURN_US else None
         turns = self._extrapolate(t_us)
+        if len(self._times) == 2 and 1.0 <= turns - self._turns[-1] <= _SLOWER_TURN:
+            return self._turns[-1] + 1
         whole = round(turns)
         ahead = whole - self._turns[-1]
         if ahead < 1 or abs(turns - whole) > _OFF_PHASE_TURNS * min(ahead, 3):

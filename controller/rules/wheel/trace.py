@@ -1,6 +1,7 @@
 """One spin as its readings tell it, kept up to date reading by reading."""
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 
 from controller.model.geometry import Wheel
 from controller.model.readings import (
@@ -37,6 +38,15 @@ Sources = Mapping[str, Collection[str]]
 """Which reading kinds each device sends, where the configuration tells."""
 
 
+@dataclass(frozen=True, slots=True)
+class Reversal:
+    """The rotor turned over: when it last passed turning as `before`, and the pass that told."""
+
+    last_us: int
+    before: Turning
+    told_by: RotorIndex
+
+
 class SpinTrace:
     """What one spin's readings, in time order, say so far."""
 
@@ -61,8 +71,7 @@ class SpinTrace:
         """Index passes of the rotor's present run within the spin."""
         self.odd_mark: RotorIndex | None = None
         """The last index pass, when it told another direction than the passes before it."""
-        self.reversals: list[tuple[int, RotorIndex]] = []
-        """Changes of the rotor's direction: the time of its last pass before, and the pass that told it."""
+        self.reversals: list[Reversal] = []
         self._sources = sources or {}
         self._laps_after_drop = 0
         self.ball_direction: Turning | None = None
@@ -163,8 +172,8 @@ class SpinTrace:
             return
         if self.rotor.run != run:
             self.marks = sum(passed >= self.pulses[0].t for passed in self.rotor.times_us)
-            if direction not in (None, self.rotor.direction):
-                self.reversals.append((last_us, mark))
+            if direction is not None and direction != self.rotor.direction:
+                self.reversals.append(Reversal(last_us, direction, mark))
             self.odd_mark = None
         elif in_time:
             self.marks += 1

@@ -171,7 +171,7 @@ class SpinWatch:
     def _suspicious(self, reading: Reading) -> bool:
         trace = self._trace
         if isinstance(reading, BallBeam | RotorIndex):
-            if trace.reversals and trace.reversals[-1][1] is reading:
+            if trace.reversals and trace.reversals[-1].told_by is reading:
                 return True
             direction = trace.ball_direction
             if direction is None or direction != trace.rotor.direction or trace.marks < _SURE_MARKS:

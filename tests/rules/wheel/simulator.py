@@ -1,0 +1,201 @@
+"""A seeded wheel that makes the readings of one spin and knows the truth about it.
+
+Independent of the judge's own curve: the ball is integrated step by step, the rotor loses speed evenly.
+"""
+
+from dataclasses import dataclass, field
+from math import sqrt
+from random import Random
+from typing import Literal
+
+from controller.model.geometry import Wheel
+from controller.model.pockets import STANDARD_POCKETS
+from controller.model.readings import BallBeam, BallDrop, PocketBall, Reading, RotorIndex, Turning
+
+STEP_S = 0.001
+DROP_SENSOR_S = 0.120
+BEFORE_S = 8.0
+OTHER: dict[Turning, Turning] = {"cw": "ccw", "ccw": "cw"}
+
+
+def wheel(
+    *beams_deg: float, reader_deg: float = 0.0, index_deg: float = 200.0, pockets: str = "american"
+) -> Wheel:
+    """Make a wheel; three evenly spaced beams unless told otherwise."""
+    return Wheel(
+        pockets=pockets,
+        pockets_clockwise=STANDARD_POCKETS[pockets],
+        beams_deg=beams_deg or (10.0, 130.0, 250.0),
+        pocket_reader_deg=reader_deg,
+        rotor_index_deg=index_deg,
+        drop_rev_per_s=0.5,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scene:
+    """One spin as it happens. Speeds in rev/s, times in seconds, shares 0 to 1."""
+
+    wheel: Wheel = field(default_factory=wheel)
+    revolutions: float = 15.0
+    ball: Turning = "ccw"
+    rotor: Turning = "cw"
+    drop_speed: float = 0.5
+    friction: float = 0.045
+    drag: float = 0.022
+    drag_power: float = 2.0
+    rotor_speed: float = 0.4
+    rotor_deceleration: float = 0.002
+    pocket: int = 7
+    settle_s: float = 1.5
+    bounces: int = 1
+    turns_read: int = 6
+    jitter_s: float = 0.0002
+    read_jitter_s: float = 0.005
+    missed: float = 0.0
+    doubled: float = 0.0
+    stray_pulses: int = 0
+    dead_beams: frozenset[int] = frozenset()
+    dying_beam: int | None = None
+    missed_index: float = 0.0
+    seed: int = 1
+    begins_us: int = 10_000_000
+
+
+@dataclass(frozen=True)
+class Spin:
+    """What a scene's sensors said, and what was so."""
+
+    scene: Scene
+    readings: list[Reading]
+    launched_us: int
+    left_us: int
+    number: str
+    runs: Literal["against", "with"]
+
+    def of(self, *kinds: type[Reading]) -> list[Reading]:
+        """Give the readings of some kinds."""
+        return [reading for reading in self.readings if isinstance(reading, kinds)]
+
+    def without(self, *kinds: type[Reading]) -> list[Reading]:
+        """Give the readings but those of some kinds."""
+        return [reading for reading in self.readings if not isinstance(reading, kinds)]
+
+    def and_also(self, *more: Reading) -> list[Reading]:
+        """Give the readings with others among them, in time order."""
+        return in_order([*self.readings, *more])
+
+    @property
+    def end_us(self) -> int:
+        """When the last reading came."""
+        return self.readings[-1].t
+
+
+def in_order(readings: list[Reading]) -> list[Reading]:
+    """Sort by time."""
+    return sorted(readings, key=lambda reading: reading.t)
+
+
+def spin(scene: Scene) -> Spin:
+    """Play one scene."""
+    random = Random(scene.seed)
+    launch_deg = random.uniform(0, 360)
+    run_s, crossings = _run(scene, launch_deg)
+    pulses = _faulty(scene, random, crossings, run_s)
+    rotor = _Rotor(scene, random.random())
+    settled_s = run_s + DROP_SENSOR_S + scene.settle_s
+    reads = rotor.passes_of_pocket(scene.pocket, settled_s, scene.turns_read)
+    reads = [at + random.gauss(0, scene.read_jitter_s) for at in reads]
+    reads += [random.uniform(run_s + 0.4, settled_s - 0.05) for _ in range(scene.bounces)]
+    last_s = max([*reads, settled_s]) + 0.5
+    marks = [
+        at + random.gauss(0, scene.jitter_s)
+        for at in rotor.index_passes(-BEFORE_S, last_s)
+        if random.random() >= scene.missed_index
+    ]
+
+    def at(seconds: float) -> int:
+        return scene.begins_us + round(seconds * 1e6)
+
+    readings: list[Reading] = [
+        *(BallBeam(t=at(s), dev="wheel", beam=beam) for s, beam in pulses),
+        *(RotorIndex(t=at(s), dev="wheel", direction=scene.rotor) for s in marks),
+        *(PocketBall(t=at(s), dev="wheel") for s in reads),
+        BallDrop(t=at(run_s + DROP_SENSOR_S), dev="wheel"),
+    ]
+    return Spin(
+        scene,
+        in_order(readings),
+        at(0),
+        at(run_s),
+        scene.wheel.pockets_clockwise[scene.pocket],
+        "with" if scene.ball == scene.rotor else "against",
+    )
+
+
+def _run(scene: Scene, launch_deg: float) -> tuple[float, list[tuple[float, int]]]:
+    """Integrate the ball back from the drop; give the run's length and each beam's passes."""
+    sense = 1.0 if scene.ball == "ccw" else -1.0
+    speed, ran = scene.drop_speed, 0.0
+    places = [0.0]
+    while ran < scene.revolutions:
+        half = speed + STEP_S / 2 * (scene.friction + scene.drag * speed**scene.drag_power)
+        ran += half * STEP_S
+        speed += STEP_S * (scene.friction + scene.drag * half**scene.drag_power)
+        places.append(ran)
+    run_s = (len(places) - 1) * STEP_S
+    begin = [scene.revolutions - place for place in reversed(places)]
+    passes = []
+    for beam, deg in enumerate(scene.wheel.beams_deg):
+        wanted = (sense * (deg - launch_deg) / 360.0) % 1.0
+        for i in range(1, len(begin)):
+            if begin[i - 1] < wanted <= begin[i]:
+                share = (wanted - begin[i - 1]) / (begin[i] - begin[i - 1])
+                passes.append(((i - 1 + share) * STEP_S, beam))
+                wanted += 1.0
+    return run_s, sorted(passes)
+
+
+def _faulty(
+    scene: Scene, random: Random, passes: list[tuple[float, int]], run_s: float
+) -> list[tuple[float, int]]:
+    dies_s = random.uniform(0.1, 0.9) * run_s
+    pulses = []
+    for at, beam in passes:
+        dead = beam in scene.dead_beams or (beam == scene.dying_beam and at > dies_s)
+        if dead or random.random() < scene.missed:
+            continue
+        pulses.append((at + random.gauss(0, scene.jitter_s), beam))
+        if random.random() < scene.doubled:
+            pulses.append((at + random.uniform(0.001, 0.006), beam))
+    beams = len(scene.wheel.beams_deg)
+    strays = [(random.uniform(0, run_s), random.randrange(beams)) for _ in range(scene.stray_pulses)]
+    return pulses + strays
+
+
+class _Rotor:
+    """A rotor that loses speed evenly, from its place at the launch."""
+
+    def __init__(self, scene: Scene, phase: float) -> None:
+        self.scene = scene
+        self.phase = phase
+        self.sense = 1.0 if scene.rotor == "ccw" else -1.0
+
+    def index_passes(self, since_s: float, until_s: float) -> list[float]:
+        return self._passes(0.0, since_s, until_s)
+
+    def passes_of_pocket(self, pocket: int, since_s: float, count: int) -> list[float]:
+        step_deg = 360.0 / len(self.scene.wheel.pockets_clockwise)
+        mark_deg = self.scene.wheel.pocket_reader_deg + pocket * step_deg
+        offset = self.sense * (mark_deg - self.scene.wheel.rotor_index_deg) / 360.0
+        return self._passes(offset % 1.0, since_s, since_s + 60.0)[:count]
+
+    def _passes(self, offset: float, since_s: float, until_s: float) -> list[float]:
+        """Give when the mark has made a whole number of turns and `offset` from the index sensor on."""
+        passes = [self._when(turn + offset - self.phase) for turn in range(-20, 60)]
+        return [at for at in passes if at is not None and since_s <= at <= until_s]
+
+    def _when(self, turns: float) -> float | None:
+        speed, slows = self.scene.rotor_speed, self.scene.rotor_deceleration
+        under = speed * speed - 2.0 * slows * turns
+        return None if under < 0 else 2.0 * turns / (speed + sqrt(under))
