@@ -4,7 +4,6 @@ No document says how to round (!X-8). What the house keeps by rounding down is i
 fraction of a cent and never lost: a ledger sums it.
 """
 
-from collections.abc import Mapping
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -62,7 +61,3 @@ class BreakageLedger:
     def total_cents(self) -> Fraction:
         """Give the whole breakage, exactly."""
         return sum((Fraction(part, over) for over, part in self._over.items()), Fraction())
-
-    def by_denominator(self) -> Mapping[int, int]:
-        """Give the sums as they are kept: numerators by denominator."""
-        return dict(self._over)

@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 from controller.settlement.craps.decisions import CRAPS, ROLLS, Decisions, Ending, Endings
 from controller.settlement.craps.dice import SharpShooterEndings
-from controller.settlement.craps.paytable import BOX_NUMBERS, FLAT, FLAT_OF, LAID, CrapsPayTable
-from controller.settlement.edges import Chance, Edge, Finding, Report, decimal, uneven
+from controller.settlement.craps.paytable import BOX_NUMBERS, FLAT, FLAT_OF, LAID, CrapsPayTable, rules_of
+from controller.settlement.edges import Chance, Edge, Finding, Report, decimal
+from controller.settlement.findings import of_breakage, of_edges
 from controller.settlement.money import Ratio
 from controller.settlement.paytable import Pays
 
@@ -25,9 +26,16 @@ class Worth(NamedTuple):
 
 def report(table: CrapsPayTable) -> Report:
     """Work out every wager's edge and every printed chance, and look for what stands out."""
-    edges = tuple(_edges(table))
+    edges, pays = tuple(_edges(table)), tuple(_single_pays(table))
+    rules = {row.wager: rules_of(table)[row.wager.partition(" ")[0]] for row in edges}
+    rules.update({wager: pay.rule for wager, pay in pays})
+    settings = table.settings
+    chip_cents = settings.minimum_cents.value or DOLLAR_CENTS
     findings = chain(
-        _favours_player(table, edges), _full_lay(table, edges), _untrue_odds(table), _uneven(table)
+        of_edges(edges, rules),
+        _full_lay(table, edges),
+        _untrue_odds(table),
+        of_breakage(pays, chip_cents, settings.pay_unit_cents.value),
     )
     return Report(
         ruleset=table.name,
@@ -119,18 +127,6 @@ def _printed_chances(table: CrapsPayTable) -> Iterator[Chance]:
         yield Chance(event=f"{points}{words.get(points, '')} points", chance=chances[points], printed=printed)
 
 
-def _favours_player(table: CrapsPayTable, edges: Iterable[Edge]) -> Iterator[Finding]:
-    pays = dict(_single_pays(table))
-    for row in edges:
-        if row.edge < 0:
-            yield Finding(
-                code="favours_player",
-                wager=row.wager,
-                rule=pays[row.wager].rule if row.wager in pays else table.offered_by,
-                text=f"the player is ahead by {-row.edge} of the bet ({row.per_cent} per cent)",
-            )
-
-
 def _full_lay(table: CrapsPayTable, edges: Iterable[Edge]) -> Iterator[Finding]:
     """Look for a Don't bet that odds on the favourable numbers alone make worth playing (!34-3)."""
     multiple, edge_of = table.settings.odds_multiple.value, {row.wager: row.edge for row in edges}
@@ -168,14 +164,6 @@ def _untrue_odds(table: CrapsPayTable) -> Iterator[Finding]:
                     text=f"pays {pay.ratio}, true odds are {Ratio(*fair.as_integer_ratio())}: "
                     "rounded on purpose or misprinted",
                 )
-
-
-def _uneven(table: CrapsPayTable) -> Iterator[Finding]:
-    settings = table.settings
-    chip_cents, pay_unit_cents = settings.minimum_cents.value or DOLLAR_CENTS, settings.pay_unit_cents.value
-    for wager, pay in _single_pays(table):
-        if found := uneven(wager, pay.ratio, pay.rule, chip_cents, pay_unit_cents):
-            yield found
 
 
 def _single_pays(table: CrapsPayTable) -> Iterator[tuple[str, Pays]]:

@@ -1,10 +1,13 @@
 """What the documents leave open: each policy, turned away from its default, changes what it says it does."""
 
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import pytest
 
+from controller.settlement.craps.game import Craps
+from controller.settlement.craps.requests import Bet, Roll
 from tests.settlement.craps.scene import C34, CV1, paytable, play
 
 TEN_POINTS = "; ".join(["2-2; 2-2"] * 10)
@@ -102,3 +105,16 @@ def test_a_combined_bet_of_wagers_that_are_not_priced_is_refused() -> None:
 def test_every_policy_is_turned_in_these_tests() -> None:
     turned = {policy for _, policy, *_ in POLICIES}
     assert turned == set(paytable(CV1).settings.__dataclass_fields__)
+
+
+def test_what_rounding_keeps_is_told_to_the_fraction_of_a_cent() -> None:
+    game = Craps(paytable(CV1))
+    for request in (
+        Roll(dice=(2, 2)),
+        Bet(id="a", player="p1", wager="place", number=6, amount=500),
+        Bet(id="b", player="p1", wager="place_lose", number=4, amount=500),
+        Roll(dice=(3, 3)),
+        Roll(dice=(3, 4)),
+    ):
+        game.apply(request)
+    assert game.breakage_cents == Fraction(2, 6) + Fraction(3, 11)
