@@ -47,10 +47,11 @@ def _small_games(table: HighRollerPayTable) -> Iterator[Finding]:
     while split(cards * price, take, settings).prize <= price and cards < settings.cards_per_player.value:
         cards += 1
     if cards > 2:
+        least = split(2 * price, take, settings).prize
         yield Finding(
             code="small_games",
             wager="card",
             rule="!H-7",
             text=f"with {take} cents for the Bonus Pot a game needs {cards} cards to give the winner more "
-            f"than one for {price} cents; with 2 cards the prize is {split(2 * price, take, settings).prize}",
+            f"than the {price} cents of a card; with 2 cards the prize is {least}",
         )
