@@ -3,9 +3,10 @@
 Filled from `config/paytables/craps-*.yaml`. Each figure has its rule's id beside it, each setting its reason.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import product
 from typing import Literal, TypeVar
 
 from controller.settlement.paytable import AtLeastOne, Figure, Pays, Switch
@@ -101,7 +102,7 @@ class Combined:
         """Give the units on each part, with the extra unit of a Horn High on its number."""
         shares = dict(self.parts)
         if high is not None:
-            shares[self.high[high]] += 1
+            shares[self.high[high]] = shares.get(self.high[high], 0) + 1
         return shares
 
     @property
@@ -256,14 +257,35 @@ class CrapsPayTable:
 
     def __post_init__(self) -> None:
         """Refuse a table that could not be settled; raises ValueError."""
+        if missing := [wager for wager in FLAT if wager not in self.line]:
+            raise ValueError(f"{', '.join(missing)} under line too")
+        for name, numbers, possible in self._numbers():
+            if wrong := [number for number in numbers if number not in possible]:
+                raise ValueError(f"{name} on {', '.join(map(str, possible))}, not on {wrong[0]}")
+        least, most = self.settings.minimum_cents.value, self.settings.maximum_cents.value
+        if least and most and least > most:
+            raise ValueError(f"a maximum_cents of at least the minimum_cents ({least})")
         for name, combined in self.combined.items():
-            if missing := [part for part in combined.shares() if part not in self.one_roll]:
-                raise ValueError(f"{name} is made of {', '.join(missing)}, which must be under one_roll too")
-            highs: tuple[int | None, ...] = tuple(combined.high) or (None,)
-            for high in highs:
-                for total in range(2, 13):
-                    if not (net := self.net(combined, total, high)) >= 0 and net != -1:
-                        raise ValueError(f"{name} would lose {-net} of its stake on {total}, not all of it")
+            self._check_parts(name, combined)
+
+    def _numbers(self) -> Iterator[tuple[str, Iterable[int], Sequence[int]]]:
+        yield from ((name, odds.pays, BOX_NUMBERS) for name, odds in self.odds.items())
+        yield "place", self.place.pays, BOX_NUMBERS
+        yield "place_lose", self.place_lose.pays if self.place_lose else (), BOX_NUMBERS
+        yield "hard", self.hard.pays, (4, 6, 8, 10)
+        yield "big", self.big.pays if self.big else (), (6, 8)
+        yield from ((name, bet.pays, range(2, 13)) for name, bet in self.one_roll.items())
+        yield from ((name, bet.high, range(2, 13)) for name, bet in self.combined.items())
+
+    def _check_parts(self, name: str, combined: Combined) -> None:
+        parts = {*combined.parts, *combined.high.values()}
+        if missing := sorted(parts - {*self.one_roll}):
+            raise ValueError(f"{', '.join(missing)} under one_roll too, of which {name} is made")
+        highs: tuple[int | None, ...] = tuple(combined.high) or (None,)
+        for high, total in product(highs, range(2, 13)):
+            net = self.net(combined, total, high)
+            if -1 < net < 0:
+                raise ValueError(f"a {name} that loses all of its stake or none, not {-net} of it on {total}")
 
     def net(self, combined: Combined, total: int, high: int | None = None) -> Fraction:
         """Give what a combined bet wins on a total, as a fraction of its whole stake; -1 when it loses.

@@ -90,16 +90,33 @@ def test_every_policy_gives_its_rule_and_its_reason(name: str) -> None:
 def test_a_combined_bet_that_could_lose_in_part_is_refused() -> None:
     table = paytable(C34)
     seven = replace(table.one_roll["any7"], pays={7: replace(table.one_roll["any7"].pays[7], pays=(3, 1))})
-    with pytest.raises(ValueError, match="whirl would lose 1/5 of its stake on 7, not all of it"):
+    with pytest.raises(ValueError, match="a whirl that loses all of its stake or none, not 1/5 of it on 7"):
         replace(table, one_roll={**table.one_roll, "any7": seven})
 
 
 def test_a_combined_bet_of_wagers_that_are_not_priced_is_refused() -> None:
     table = paytable(C34)
-    with pytest.raises(
-        ValueError, match="c_and_e is made of any_craps, yo, which must be under one_roll too"
-    ):
+    with pytest.raises(ValueError, match="any_craps, yo under one_roll too, of which c_and_e is made"):
         replace(table, one_roll={"field": table.one_roll["field"]})
+
+
+def test_a_pay_table_without_one_of_the_four_line_bets_is_refused() -> None:
+    table = paytable(CV1)
+    with pytest.raises(ValueError, match="dont_pass, come, dont_come under line too"):
+        replace(table, line={"pass": table.line["pass"]})
+
+
+def test_a_number_that_a_wager_can_not_be_on_is_refused() -> None:
+    table = paytable(CV1)
+    with pytest.raises(ValueError, match="hard on 4, 6, 8, 10, not on 5"):
+        replace(table, hard=replace(table.hard, pays={**table.hard.pays, 5: table.hard.pays[4]}))
+
+
+def test_a_maximum_below_the_minimum_is_refused() -> None:
+    table = paytable(CV1)
+    most = replace(table.settings.maximum_cents, value=50)
+    with pytest.raises(ValueError, match=r"a maximum_cents of at least the minimum_cents \(100\)"):
+        replace(table, settings=replace(table.settings, maximum_cents=most))
 
 
 def test_every_policy_is_turned_in_these_tests() -> None:
