@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from controller.model.outcomes import (
     Bets,
+    Data,
     Outcome,
     RollCalled,
     RollCorrected,
@@ -74,6 +75,8 @@ def _faults(truth: Truth, own: list[Outcome], *, last: bool) -> Iterable[tuple[s
         return
     verdict = _FIRST_WORDS[words[0].type]
     told = _in_words(words[0])
+    if len(words) == 1 and _is_ruling(truth, words[0].data):
+        return
     if verdict not in truth.allowed:
         yield _named(verdict), told
         return
@@ -85,6 +88,17 @@ def _faults(truth: Truth, own: list[Outcome], *, last: bool) -> Iterable[tuple[s
         yield "wrong", f"two words: {told}, then {_in_words(words[1])}"
     else:
         yield from _after_call(truth, [outcome for outcome in own if outcome.type.endswith(".corrected")])
+
+
+def _is_ruling(truth: Truth, data: Data) -> bool:
+    """Tell whether a person ruled before a review was told, and this says so."""
+    if isinstance(data, RollCalled):
+        return truth.ruled == "called" and data.grade == "person" and data.dice == truth.ruled_dice
+    if isinstance(data, SpinCalled):
+        return truth.ruled == "called" and data.grade == "person" and data.number == truth.ruled_number
+    if isinstance(data, RollNoRoll | SpinNoSpin):
+        return truth.ruled == "void" and {reason.code for reason in data.reasons} == {"called"}
+    return False
 
 
 def _named(verdict: Verdict) -> str:

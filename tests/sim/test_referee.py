@@ -74,6 +74,8 @@ def faults(truth: Truth, *told: Data) -> list[str]:
         (VALID, (called(),)),
         (SHORT, (void("no_wall_hit"),)),
         (UNSURE, (review(), called(grade="person"))),
+        (UNSURE, (called(grade="person"),)),
+        (Truth(verdict="review", allowed=("review",), ruled="void"), (void("called"),)),
         (Truth(verdict="valid", allowed=("valid", "review"), dice=(3, 4)), (review(),)),
         (Truth(verdict="valid", allowed=("valid",), dice=(4, 3), any_order=True), (called(),)),
         (
@@ -102,6 +104,8 @@ def test_a_table_that_tells_what_happened_is_agreed_with(truth: Truth, told: tup
         (UNSURE, (review(),), "silent"),
         (UNSURE, (review(), called((1, 1), "person")), "wrong"),
         (UNSURE, (review(), called()), "wrong"),
+        (UNSURE, (called((1, 1), "person"),), "wrong"),
+        (UNSURE, (void("called"),), "needless_void"),
         (Truth(verdict="valid", allowed=("valid",), dice=(3, 4), ruled="corrected"), (called(),), "silent"),
     ],
 )
