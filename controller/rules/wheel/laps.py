@@ -11,7 +11,8 @@ DOUBLED_US = 30_000
 _FASTEST_LAP_US = 200_000
 """5 rev/s: twice what a dealer's hand reaches (launches run at 1.3 to 2.6 rev/s)."""
 _SLOWEST_LAP_US = 5_000_000
-_STEP_TOLERANCE, _STEP_DRIFT, _MOST_TOLERANCE = 0.08, 0.02, 0.2
+_STEP_TOLERANCE, _STEP_DRIFT, _MOST_TOLERANCE = 0.05, 0.02, 0.2
+_CROWDED_LAPS = 2
 _LOST_AFTER = 6
 _SEVERAL_TOLERANCE = 0.15
 _LEAST_LAPS = 2
@@ -40,8 +41,8 @@ class LapClock:
 
     A pulse that closes a lap of about the expected length is *in step*. Before the first such lap any two
     cuts of one beam make a candidate when no other beam was cut twice between them. After several pulses out
-    of step it starts again, and so it does with a lap that turns out to be a half or a third of those before:
-    these were several laps, between which pulses had been missed.
+    of step it starts again, and so it does when laps turn out to be two or three, between which pulses had
+    been missed: their beams were cut within them, one after the other.
     """
 
     def __init__(self, learned: Learned, nominal_drop_rev_per_s: float) -> None:
@@ -53,10 +54,12 @@ class LapClock:
         self._learned_deceleration = learned.deceleration()
         self._deceleration: float | None = None
         self._measured = False
+        self._measured_at = 0.0
         self._compared = 0
         self._predicted_us: int | None = None
         self._cuts: dict[int, list[int]] = {}
         self._out_of_step = 0
+        self._crowded = 0
 
     @property
     def deceleration(self) -> float:
@@ -116,8 +119,8 @@ class LapClock:
         slowest = self.drop_rev_per_s
         if speed <= slowest:
             return (speed - slowest) / self._learned_deceleration
-        # The rate was measured about a lap ago: carry it on along deceleration = friction + drag x speed^2.
-        measured_at = speed + self.deceleration * self.laps[-1].length_us / 2e6
+        # The rate was measured at a higher speed: carry it on along deceleration = friction + drag x speed^2.
+        measured_at = self._measured_at if self._measured else 1e6 / self.laps[-1].length_us
         friction = max(self.deceleration - _DRAG * measured_at * measured_at, 0.4 * self.deceleration)
         middle = (speed + slowest) / 2
         rates = [friction + _DRAG * v * v for v in (speed, middle, slowest)]
@@ -132,16 +135,14 @@ class LapClock:
             return cuts[-1] if self._nobody_cut_twice_since(cuts[-1], beam) else None
         unseen_s = (t_us - self.laps[-1].end_us) / 1e6
         tolerance = min(_STEP_TOLERANCE + _STEP_DRIFT * unseen_s, _MOST_TOLERANCE) * expected
-        for cut in reversed(cuts):
-            off = t_us - cut - expected
-            if off > tolerance:
-                return None
-            if off >= -tolerance:
-                if _is_several(expected, t_us - cuts[-1]):
-                    self._start_again(t_us)
-                    return cuts[-1]
-                return cut
-        return None
+        start = min(cuts, key=lambda cut: abs(t_us - cut - expected))
+        if abs(t_us - start - expected) > tolerance:
+            return None
+        self._crowded = self._crowded + 1 if _is_several(expected, t_us - cuts[-1]) else 0
+        if self._crowded < _CROWDED_LAPS:
+            return start
+        self._start_again(t_us)
+        return cuts[-1]
 
     def _nobody_cut_twice_since(self, since_us: int, beam: int) -> bool:
         return all(
@@ -153,7 +154,10 @@ class LapClock:
         if rate is not None:
             weight = _NEXT_WEIGHT if self._measured else _FIRST_WEIGHT
             known = self.deceleration
+            speed = (1e6 / self.laps[self._compared].length_us + 1e6 / length_us) / 2
+            known_at = self._measured_at if self._measured else 1e6 / self.laps[-1].length_us
             self._deceleration = max(known + weight * (rate - known), _LEAST_DECELERATION)
+            self._measured_at = known_at + weight * (speed - known_at)
             self._measured = True
         lap = Lap(beam, t_us, length_us, rate)
         self.laps.append(lap)
@@ -184,6 +188,7 @@ class LapClock:
         self._compared = 0
         self._predicted_us = None
         self._out_of_step = 0
+        self._crowded = 0
 
 
 def _is_several(expected_us: float, length_us: int) -> bool:
