@@ -4,16 +4,22 @@ from dataclasses import replace
 
 from controller.rules.dice.encounter import Encounter, Hit
 from controller.rules.dice.heard import PLACE_ERRORS
+from controller.rules.dice.identity import may_be_exchanged
 from controller.rules.dice.paths import Path
 from controller.rules.dice.scene import Scene
 
 WALLS = {"end": ("left", "right"), "far": ("left", "right"), "any": ("left", "right", "front", "back")}
 
 
+EXCHANGE_MS = 25.0
+"""An exchange of the dice this near a turn may have made the turn: two frames."""
+
+
 def credit(scene: Scene, paths: tuple[Path, Path]) -> None:
     """Settle what one die's encounters leave open by what the other die's explain."""
     for path, other in (paths, paths[::-1]):
-        path.encounters = [_settled(scene, encounter, path, other) for encounter in path.encounters]
+        settled = [_settled(scene, encounter, path, other) for encounter in path.encounters]
+        path.encounters = [_told_apart(scene, encounter, paths) for encounter in settled]
 
 
 def _settled(scene: Scene, encounter: Encounter, path: Path, other: Path) -> Encounter:
@@ -31,6 +37,15 @@ def _settled(scene: Scene, encounter: Encounter, path: Path, other: Path) -> Enc
             seen = f"{encounter.seen}, yet an impact was heard there at {heard.pos_mm:.0f} mm"
             return replace(encounter, hit=Hit.UNCLEAR, code="wall_unclear", seen=seen)
     return encounter
+
+
+def _told_apart(scene: Scene, encounter: Encounter, paths: tuple[Path, Path]) -> Encounter:
+    """Doubt a turn close to the wall that may be one die's way in and the other's way out."""
+    since, until = encounter.t - EXCHANGE_MS, encounter.t + EXCHANGE_MS
+    if not encounter.sharp or not may_be_exchanged(scene, paths, since, until):
+        return encounter
+    seen = f"{encounter.seen}, unless it was exchanged with the other die there"
+    return replace(encounter, hit=Hit.UNCLEAR, code="conflict", seen=seen)
 
 
 def _own_impacts(path: Path) -> set[int]:

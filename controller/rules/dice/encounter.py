@@ -31,5 +31,7 @@ class Encounter:
     code: str = ""
     impact: int | None = None
     doubts: tuple[int, ...] = ()
+    sharp: bool = False
+    """A NO that rests on where the track turned close to the wall, within a few frames."""
     leans: bool = False
     points: tuple[Reading, ...] = ()

@@ -16,6 +16,8 @@ from controller.rules.dice.scene import DieSeen, Scene
 from controller.rules.dice.walls import encounters_with
 from controller.rules.dice.wording import wall_words
 
+STANDING = frozenset({"stands", "warned"})
+"""What hits may mean for a throw that counts."""
 MIDDLE_SHARE = 0.1
 """A release within this share of the table's length from its middle tells no end; the way it flew does."""
 
@@ -76,19 +78,29 @@ class _Words:
     far: str | None
 
     def weigh(self, warnings: int) -> WallWord:
-        """Weigh every reading that the tracks allow: one meaning is a ruling, several are a conflict."""
-        pairs = possible_hits(self.scene, self.paths, self.walls)
+        """Weigh every reading that the tracks allow: one ruling is certain, several are a conflict."""
         judged = [die for die in self.scene.dice if not die.gone and die.seen]
-        meanings = {self._meaning(pair, judged, warnings) for pair in pairs}
-        plain = (self._hit_of(0), self._hit_of(1))
+        meanings = {self._meaning(pair, judged, warnings) for pair in self._pairs()}
         self._note_near_end()
-        if len(meanings) > 1:
-            self.found.ask("conflict", "the dice's tracks came so close that they may have been exchanged")
-            return WallWord()
-        return self._tell(plain, judged, warnings)
+        if len(meanings) == 1:
+            return self._tell(meanings.pop(), judged)
+        if meanings <= STANDING:
+            return self._tell("stands", judged)
+        self._tell_conflict()
+        return WallWord()
 
-    def _hit_of(self, label: int) -> Hit:
-        return max((e.hit for e in self.paths[label].encounters if e.wall in self.walls), default=Hit.UNCLEAR)
+    def _pairs(self) -> set[Pair]:
+        if any(path.jump_mm for path in self.paths):
+            return {(one, two) for one in Hit for two in Hit}
+        return possible_hits(self.scene, self.paths, self.walls)
+
+    def _tell_conflict(self) -> None:
+        jumps = [path for path in self.paths if path.jump_mm]
+        for path in jumps:
+            seen = f"the track of die {path.die.number} jumps by {path.jump_mm:.0f} mm"
+            self.found.ask("conflict", seen, die=path.die.number)
+        if not jumps:
+            self.found.ask("conflict", "the dice's tracks came so close that they may have been exchanged")
 
     def _meaning(self, pair: Pair, judged: list[DieSeen], warnings: int) -> str:
         """Name what the hits mean for the throw: stands, warned, void or unclear."""
@@ -101,8 +113,7 @@ class _Words:
             return "warned" if Hit.NO in hits else "stands"
         return "unclear" if Hit.UNCLEAR in hits else "void"
 
-    def _tell(self, plain: Pair, judged: list[DieSeen], warnings: int) -> WallWord:
-        meaning = self._meaning(plain, judged, warnings)
+    def _tell(self, meaning: str, judged: list[DieSeen]) -> WallWord:
         hit = tuple(e.wall for e in (self._best(0), self._best(1)) if e is not None and e.hit is Hit.YES)
         for die in judged:
             best = self._best(die.number - 1)

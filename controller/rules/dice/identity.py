@@ -72,6 +72,8 @@ def _with(state: tuple[bool, Hit, Hit], label: int, hit: Hit) -> tuple[bool, Hit
 def may_be_exchanged(scene: Scene, paths: tuple[Path, Path], since: float, until: float) -> bool:
     """Tell whether the camera may have exchanged the dice between these times."""
     one, two = paths
+    if len(one.times) < 2 or len(two.times) < 2:
+        return False
     reach = 2.0 * scene.table.die_mm + 4.0 * scene.errors.track_noise_mm
     for t, hidden in _instants(scene, paths, since, until):
         here, there = _place_before(one, t), _place_before(two, t)

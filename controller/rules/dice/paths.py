@@ -13,6 +13,9 @@ from controller.rules.dice.encounter import Encounter
 from controller.rules.dice.motion import Sample
 from controller.rules.dice.scene import DieSeen, Scene
 
+JUMP_FACTOR = 1.4
+"""A step this much faster than those before and after it was not the die's own."""
+
 
 @dataclass(slots=True)
 class Path:
@@ -27,6 +30,8 @@ class Path:
     readings: list[Reading]
     fastest: float = 0.0
     longest_ms: float = 0.0
+    jump_mm: float = 0.0
+    """The greatest step that the die can't have made: there the camera followed something else."""
     encounters: list[Encounter] = field(default_factory=list)
 
 
@@ -51,14 +56,31 @@ def path_of(scene: Scene, die: DieSeen) -> Path:
         path.readings.append(rest)
         path.rests = True
     if len(path.times) > 1:
-        steps = [b - a for a, b in pairwise(path.times)]
-        path.longest_ms = max(steps)
-        path.fastest = max(_fastest(path.xs, steps), _fastest(path.ys, steps))
+        _measure(path, 13.0 * scene.errors.track_noise_mm)
     return path
 
 
-def _fastest(places: list[float], steps: list[float]) -> float:
-    return max(abs(b - a) / dt for (a, b), dt in zip(pairwise(places), steps, strict=True))
+def _measure(path: Path, spare_mm: float) -> None:
+    """Measure a path's steps: the longest, the fastest, and those faster than the die before and after."""
+    waits = [b - a for a, b in pairwise(path.times)]
+    ways = [
+        abs(b - a) + abs(d - c) for (a, b), (c, d) in zip(pairwise(path.xs), pairwise(path.ys), strict=True)
+    ]
+    speeds = [way / wait for way, wait in zip(ways, waits, strict=True)]
+    path.longest_ms = max(waits)
+    path.fastest = max(speeds)
+    if len(speeds) < 3:
+        return
+    around = [*map(max, speeds, speeds[2:])]
+    around = [speeds[1], *around, speeds[-2]]
+    path.jump_mm = max(
+        (
+            way
+            for way, wait, own in zip(ways, waits, around, strict=True)
+            if way > JUMP_FACTOR * own * wait + spare_mm
+        ),
+        default=0.0,
+    )
 
 
 class Span(NamedTuple):

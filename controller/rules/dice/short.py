@@ -14,6 +14,7 @@ SURE = 4.0
 """Standard deviations beyond which a turn short of the wall is certain."""
 SURE_AT_REST = 3.0
 """The same for a die that rests: it neither came back nor was heard, which a hit would have shown."""
+TURNED = "turned back"
 TAIL = 60
 """Points before a rest that its place is fitted from, besides the rest itself."""
 
@@ -80,7 +81,7 @@ def turn_near(way: Approach, span: Span, m: int) -> Encounter:
     if _lingers(way, span, m):
         seen = f"die {number} lingered at the {way.wall} wall and no hit was heard"
         return unclear(way, span, seen, _unheard(way, nearest.t))
-    place = Nearest("turned back", nearest.t, nearest.place, nearest.place_sd, SURE)
+    place = Nearest(TURNED, nearest.t, nearest.place, nearest.place_sd, SURE)
     return _short_or_unclear(way, span, place)
 
 
@@ -113,6 +114,7 @@ def _short_or_unclear(way: Approach, span: Span, nearest: Nearest) -> Encounter:
         gap_mm=nearest.gap,
         seen=f"die {number} {nearest.did} {nearest.gap:.0f} mm short of the {way.wall} wall",
         doubts=_doubts(way, span, nearest),
+        sharp=nearest.did == TURNED,
         points=points_around(way, Span(max(span.first, span.last - 8), span.last)),
     )
 
