@@ -27,6 +27,7 @@ from controller.model.outcomes import (
     SpinNoSpin,
     SpinReview,
 )
+from controller.model.rulesets import RuleSet
 from controller.model.verdicts import Notice, Reason
 from controller.settings.mistakes import SettingsError
 from controller.settings.rulesets import load_ruleset
@@ -37,6 +38,8 @@ from drivers.sim.scenes import Feed, Header, Scene
 SHOW_S = 20.0
 """How long the whole show takes on a terminal."""
 _FRAMES = 5
+_NEEDLESS = frozenset(("unknown_input", "no_change"))
+"""Refusals not worth a line."""
 
 _DICE_MIX = {"valid": 22.0} | dict.fromkeys(
     (
@@ -65,7 +68,7 @@ _WHEEL_MIX = {"valid": 8.0} | dict.fromkeys(
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument("--seed", type=_count, default=12, metavar="N", help="which evening (default: 12)")
+    parser.add_argument("--seed", type=_count, default=292, metavar="N", help="which evening (default: 292)")
     parser.add_argument(
         "--throws", type=_count, default=16, metavar="N", help="throws of the dice (default: 16)"
     )
@@ -89,10 +92,10 @@ def play(arguments: argparse.Namespace, screen: Screen, sleep: Callable[[float],
     try:
         if arguments.throws:
             evening = dice.evening(arguments.seed, _DICE_MIX, arguments.throws)
-            wrong += show.evening("Craps, one shooter after the other", *evening)
+            wrong += show.evening(*evening)
         if arguments.spins:
             evening = wheel.evening(arguments.seed, _WHEEL_MIX, arguments.spins, wheel=wheel.AMERICAN)
-            wrong += show.evening("Roulette, double zero", *evening)
+            wrong += show.evening(*evening)
     except SettingsError as error:
         say(error)
         return BAD_INPUT
@@ -111,13 +114,14 @@ class _Show:
         self._scenes: Sequence[Scene] = ()
         self._readings = 0
 
-    def evening(self, title: str, header: Header, feed: Feed, scenes: Sequence[Scene]) -> list[Disagreement]:
+    def evening(self, header: Header, feed: Feed, scenes: Sequence[Scene]) -> list[Disagreement]:
         """Play one table's evening; give where its outcomes and the simulator's truth part."""
-        self._screen.line(self._screen.styled(f"{title} — rule set {header.ruleset}", "bold"))
+        rules = load_ruleset(header.ruleset)
+        self._screen.line(self._screen.styled(rules.title, "bold"))
         self._screen.line()
         self._scenes = scenes
         told: list[Outcome] = []
-        for outcome in _outcomes(header, feed):
+        for outcome in _outcomes(header, rules, feed):
             told.append(outcome)
             self._tell(outcome)
         self._readings += len(feed)
@@ -167,10 +171,9 @@ class _Show:
             case SpinCalled():
                 self._wait()
                 style: Style = "bold" if spin.colour == "black" else spin.colour
-                self._call(
-                    spin.spin, self._screen.styled(f"{spin.number:>2} {spin.colour:<5}", style), "", ""
-                )
-                self._aside(*self._run_of(spin), *(notice.seen for notice in spin.notices))
+                shown = self._screen.styled(f"{spin.number:>2} {spin.colour:<5}", style)
+                self._call(spin.spin, shown, ", ".join(self._run_of(spin)), "")
+                self._aside(*(notice.seen for notice in spin.notices))
             case SpinNoSpin():
                 self._void("No Spin", spin.spin, spin.reasons)
             case SpinReview():
@@ -188,18 +191,18 @@ class _Show:
             case ShooterChanged():
                 seat = "the next shooter" if data.shooter is None else f"seat {data.shooter}"
                 self._aside(f"the dice go to {seat}")
-            case Happening():
-                says = data.says or data.cause
-                self._aside(f"{_plain(outcome.type)}, {_plain(data.what or 'the table')}: {_plain(says)}")
+            case Happening() if data.cause not in _NEEDLESS:
+                why = f": {data.says}" if data.says else ""
+                self._aside(f"{_plain(outcome.type)}, {_plain(data.what or 'the table')}{why}")
             case _:
                 pass
 
     def _run_of(self, spin: SpinCalled) -> Iterator[str]:
         if spin.revolutions is not None:
-            yield f"{spin.revolutions:.1f} revolutions in the track"
+            yield f"{spin.revolutions:.1f} revolutions"
         drop_us = self._scenes[spin.spin - 1].truth.drop_us
         if drop_us is not None:
-            yield f"No More Bets {(drop_us - self._closed_us) / 1e6:.1f} s before the ball dropped"
+            yield f"No More Bets {(drop_us - self._closed_us) / 1e6:.1f} s before the drop"
 
     def _void(self, word: str, attempt: int, reasons: Sequence[Reason]) -> None:
         self._roll_dice(attempt) if word == "No Roll" else self._wait()
@@ -240,12 +243,12 @@ class _Show:
             self._sleep(self._pause_s)
 
 
-def _outcomes(header: Header, feed: Feed) -> Iterator[Outcome]:
+def _outcomes(header: Header, rules: RuleSet, feed: Feed) -> Iterator[Outcome]:
     """Run the readings through a session."""
     session = Session(
         Setup(
             table=header.table,
-            ruleset=load_ruleset(header.ruleset),
+            ruleset=rules,
             dice_table=header.dice_table or None,
             wheel=header.wheel or None,
         )

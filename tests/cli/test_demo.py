@@ -49,6 +49,13 @@ def test_in_a_pipe_it_is_immediate_and_without_colour() -> None:
     assert "8 of 8 calls agree" in text
 
 
+def test_a_spin_tells_its_number_its_revolutions_and_when_bets_were_closed() -> None:
+    code, text, _ = shown(Pipe(), UTF8, "--throws", "0", "--spins", "3")
+    assert code == 0
+    assert "revolutions, No More Bets" in text
+    assert "3 of 3 calls agree" in text
+
+
 def test_on_a_terminal_it_takes_about_twenty_seconds() -> None:
     _, text, pauses = shown(Terminal(), UTF8, "--throws", "8", "--spins", "0")
     assert sum(pauses) == pytest.approx(demo.SHOW_S, rel=0.4)
