@@ -52,22 +52,16 @@ class LapClock:
         self.looking_since_us: int | None = None
         """Since when the clock looks for a first lap: the first cut, or where it started again."""
         self._learned_deceleration = learned.deceleration()
-        self._deceleration: float | None = None
+        self.deceleration = self._learned_deceleration
+        """Speed lost a second over the last laps, in rev/s2; what is usual while they can't tell."""
         self._measured = False
-        self._measured_at = 0.0
+        self._measured_at = self.drop_rev_per_s
+        """The speed at which the ball lost that much."""
         self._compared = 0
         self._predicted_us: int | None = None
         self._cuts: dict[int, list[int]] = {}
         self._out_of_step = 0
         self._crowded = 0
-
-    @property
-    def deceleration(self) -> float:
-        """Speed lost a second over the last laps, in rev/s2; what is usual while they can't tell."""
-        if self._deceleration is not None:
-            return self._deceleration
-        speed = 1e6 / self.laps[-1].length_us if self.laps else self.drop_rev_per_s
-        return self._learned_deceleration + _DRAG * (speed * speed - self.drop_rev_per_s**2)
 
     def see(self, t_us: int, beam: int) -> Lap | None:
         """Take one cut; give the lap it closed when it is in step."""
@@ -120,8 +114,7 @@ class LapClock:
         if speed <= slowest:
             return (speed - slowest) / self._learned_deceleration
         # The rate was measured at a higher speed: carry it on along deceleration = friction + drag x speed^2.
-        measured_at = self._measured_at if self._measured else 1e6 / self.laps[-1].length_us
-        friction = max(self.deceleration - _DRAG * measured_at * measured_at, 0.4 * self.deceleration)
+        friction = max(self.deceleration - _DRAG * self._measured_at**2, 0.4 * self.deceleration)
         middle = (speed + slowest) / 2
         rates = [friction + _DRAG * v * v for v in (speed, middle, slowest)]
         return (speed - slowest) / 6 * (1 / rates[0] + 4 / rates[1] + 1 / rates[2])
@@ -135,8 +128,12 @@ class LapClock:
             return cuts[-1] if self._nobody_cut_twice_since(cuts[-1], beam) else None
         unseen_s = (t_us - self.laps[-1].end_us) / 1e6
         tolerance = min(_STEP_TOLERANCE + _STEP_DRIFT * unseen_s, _MOST_TOLERANCE) * expected
-        start = min(cuts, key=lambda cut: abs(t_us - cut - expected))
-        if abs(t_us - start - expected) > tolerance:
+        wanted = t_us - expected
+        start = cuts[-1]
+        for cut in cuts:
+            if abs(cut - wanted) < abs(start - wanted):
+                start = cut
+        if abs(start - wanted) > tolerance:
             return None
         self._crowded = self._crowded + 1 if _is_several(expected, t_us - cuts[-1]) else 0
         if self._crowded < _CROWDED_LAPS:
@@ -151,14 +148,19 @@ class LapClock:
 
     def _close(self, t_us: int, beam: int, length_us: int) -> Lap:
         rate = self._measure(t_us, length_us)
+        speed = 1e6 / length_us
         if rate is not None:
+            speed = (1e6 / self.laps[self._compared].length_us + speed) / 2
             weight = _NEXT_WEIGHT if self._measured else _FIRST_WEIGHT
-            known = self.deceleration
-            speed = (1e6 / self.laps[self._compared].length_us + 1e6 / length_us) / 2
-            known_at = self._measured_at if self._measured else 1e6 / self.laps[-1].length_us
-            self._deceleration = max(known + weight * (rate - known), _LEAST_DECELERATION)
-            self._measured_at = known_at + weight * (speed - known_at)
+            self.deceleration = max(
+                self.deceleration + weight * (rate - self.deceleration), _LEAST_DECELERATION
+            )
+            self._measured_at += weight * (speed - self._measured_at)
             self._measured = True
+        elif not self._measured:
+            usual = self._learned_deceleration - _DRAG * self.drop_rev_per_s**2
+            self.deceleration = max(usual + _DRAG * speed * speed, _LEAST_DECELERATION)
+            self._measured_at = speed
         lap = Lap(beam, t_us, length_us, rate)
         self.laps.append(lap)
         self._predicted_us = None
@@ -183,7 +185,7 @@ class LapClock:
     def _start_again(self, t_us: int) -> None:
         self.looking_since_us = t_us
         self.laps.clear()
-        self._deceleration = None
+        self.deceleration = self._learned_deceleration
         self._measured = False
         self._compared = 0
         self._predicted_us = None

@@ -159,15 +159,20 @@ class Rotor:
     def _fit(self) -> tuple[float, float, float]:
         """Least squares over the last passes: turns = constant + speed x + bend x^2, x in s from the last."""
         last_t, last_turn = self._times[-1], self._turns[-1]
-        xs = [(t - last_t) / 1e6 for t in self._times]
-        ys = [float(turn - last_turn) for turn in self._turns]
-        if len(xs) == 2:
-            return 0.0, ys[0] / xs[0], 0.0
-        n = float(len(xs))
-        s1, s2 = sum(xs), sum(x * x for x in xs)
-        s3, s4 = sum(x**3 for x in xs), sum(x**4 for x in xs)
-        y0, y1 = sum(ys), sum(x * y for x, y in zip(xs, ys, strict=True))
-        y2 = sum(x * x * y for x, y in zip(xs, ys, strict=True))
+        if len(self._times) == 2:
+            return 0.0, 1e6 * (last_turn - self._turns[0]) / (last_t - self._times[0]), 0.0
+        n = float(len(self._times))
+        s1 = s2 = s3 = s4 = y0 = y1 = y2 = 0.0
+        for t, turn in zip(self._times, self._turns, strict=True):
+            x, y = (t - last_t) / 1e6, turn - last_turn
+            square = x * x
+            s1 += x
+            s2 += square
+            s3 += x * square
+            s4 += square * square
+            y0 += y
+            y1 += x * y
+            y2 += square * y
         m1, m2, m3 = s2 - s1 * s1 / n, s3 - s1 * s2 / n, s4 - s2 * s2 / n
         b1, b2 = y1 - s1 * y0 / n, y2 - s2 * y0 / n
         determinant = m1 * m3 - m2 * m2

@@ -31,7 +31,7 @@ _LATE_FOR_A_DROP_US = 500_000
 _SLOWEST_LAP_US = 3_000_000
 _PULSES_OF_A_BALL = 4
 _READS_WHILE_RUNNING = 2
-_CLEAR_VOTES, _CLEAR_RATIO = 4, 4
+_CLEAR_VOTES, _CLEAR_RATIO, _ENOUGH_VOTES = 4, 4, 24
 _VOTE_TURNS = 0.06
 
 Sources = Mapping[str, Collection[str]]
@@ -118,15 +118,11 @@ class SpinTrace:
 
     def see(self, reading: Reading) -> None:
         """Take the next reading, in time order."""
-        kind = type(reading)
-        if kind is BallBeam:
-            assert isinstance(reading, BallBeam)
+        if isinstance(reading, BallBeam):
             self._see_pulse(reading)
-        elif kind is RotorIndex:
-            assert isinstance(reading, RotorIndex)
+        elif isinstance(reading, RotorIndex):
             self._see_mark(reading)
-        elif kind is PocketBall:
-            assert isinstance(reading, PocketBall)
+        elif isinstance(reading, PocketBall):
             self._see_read(reading)
         else:
             self._see_other(reading)
@@ -142,7 +138,7 @@ class SpinTrace:
             self._laps_after_drop += 1
             if self._laps_after_drop >= 2:
                 self._withdraw_drop()
-        if self._last_step is not None:
+        if self._last_step is not None and self._ccw + self._cw < _ENOUGH_VOTES:
             self._vote(pulse, lap.length_us)
         self._last_step = (pulse.t, pulse.beam)
 

@@ -170,16 +170,20 @@ class SpinWatch:
 
     def _suspicious(self, reading: Reading) -> bool:
         trace = self._trace
-        if isinstance(reading, BallBeam | RotorIndex):
-            if trace.reversals and trace.reversals[-1].told_by is reading:
-                return True
-            direction = trace.ball_direction
-            if direction is None or direction != trace.rotor.direction or trace.marks < _SURE_MARKS:
-                return False
-            return self._is_time_to_ask()
+        if isinstance(reading, BallBeam):
+            return self._same_direction()
+        if isinstance(reading, RotorIndex):
+            turned = bool(trace.reversals) and trace.reversals[-1].told_by is reading
+            return turned or self._same_direction()
         if isinstance(reading, BallDrop):
             return len(trace.pulses) <= (self._rules.min_revolutions + 1) * len(self._wheel.beams_deg)
         return isinstance(reading, ForeignObject | BallOut)
+
+    def _same_direction(self) -> bool:
+        trace = self._trace
+        if trace.ball_direction is None or trace.ball_direction != trace.rotor.direction:
+            return False
+        return trace.marks >= _SURE_MARKS and self._is_time_to_ask()
 
     def _is_time_to_ask(self) -> bool:
         """Ask the judge at ever longer intervals, so that an odd spin stays cheap."""
