@@ -1,0 +1,73 @@
+"""From the texts of a sentence to a reading of the table, checked as strictly as any other reading."""
+
+from collections.abc import Mapping
+from typing import get_args, get_origin
+
+import msgspec
+
+from controller.model.readings import AnyReading, Reading, kind_of
+
+COMMON = frozenset({"t", "dev", "arrived", "kind"})
+"""What the table itself writes into a reading."""
+
+
+class ReadingError(ValueError):
+    """Fields that make no reading; the message says what was found and what was expected."""
+
+
+def _is_list(hint: object) -> bool:
+    return get_origin(hint) is tuple or any(get_origin(member) is tuple for member in get_args(hint))
+
+
+KINDS: Mapping[str, type[Reading]] = {
+    str(reading.__struct_config__.tag): reading for reading in get_args(AnyReading)
+}
+_LISTS: Mapping[str, frozenset[str]] = {
+    kind: frozenset(field.encode_name for field in msgspec.structs.fields(reading) if _is_list(field.type))
+    for kind, reading in KINDS.items()
+}
+
+
+def reading_of(kind: str, fields: Mapping[str, object], dev: str, t_us: int, arrived_us: int) -> AnyReading:
+    """Make a reading of fields that are texts or already values.
+
+    Lists are texts with commas. Raises ReadingError for whatever is not exactly a reading of this kind.
+    """
+    lists = _LISTS.get(kind)
+    if lists is None:
+        raise ReadingError(f"found kind {kind!r}, expected one such as die_at or wall_impact")
+    if not COMMON.isdisjoint(fields):
+        raise ReadingError(f"found {sorted(COMMON & fields.keys())} in a {kind}, which the table writes")
+    values: dict[str, object] = {
+        name: _listed(value) if name in lists else value for name, value in fields.items()
+    }
+    values |= {"kind": kind, "dev": dev, "t": t_us, "arrived": arrived_us}
+    try:
+        reading: AnyReading = msgspec.convert(values, AnyReading, strict=False)
+    except msgspec.ValidationError as error:
+        raise ReadingError(f"a {kind} that can't be: {error}") from error
+    return reading
+
+
+def texts_of(reading: Reading) -> tuple[str, dict[str, str]]:
+    """Give a reading's kind and its own fields as the texts of a sentence."""
+    values = msgspec.to_builtins(reading)
+    return kind_of(reading), {
+        name: _text(value) for name, value in values.items() if name not in COMMON and value is not None
+    }
+
+
+def _listed(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    return value.split(",") if value else []
+
+
+def _text(value: object) -> str:
+    match value:
+        case bool():
+            return "1" if value else "0"
+        case list() | tuple():
+            return ",".join(map(_text, value))
+        case _:
+            return str(value)

@@ -1,0 +1,149 @@
+"""What can be wrong with a device and its link: stable codes, likely causes, and what to do next.
+
+The code and the reason of every `device_down` and `device_fault` come from here. The pages of docs/devices
+show the same table.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """One kind of trouble: what it usually comes from, what to do, and when it is over."""
+
+    likely: str
+    do: str
+    clears: str
+
+
+_ANSWER = "when the device answers again"
+_OPEN = "when the port opens"
+
+TROUBLES: dict[str, Cause] = {
+    "starting": Cause(
+        "the table has just started, or its port has just opened",
+        "wait two seconds; if it stays, look at the next message",
+        "when the device is up",
+    ),
+    "no_port": Cause(
+        "the cable is out, the device has no power, or the name in the table's file is wrong",
+        "plug it in, or compare the name with the output of: ls -l /dev/serial/by-id /dev/serial/by-path",
+        _OPEN,
+    ),
+    "port_busy": Cause(
+        "another program has the port: a terminal, ModemManager, a second controller",
+        "close that program (sudo fuser -v PORT names it); use tablectl to look at a running table",
+        _OPEN,
+    ),
+    "no_permission": Cause(
+        "the service's user is not in the port's group, or the unit's DeviceAllow was resolved too early",
+        "ls -l PORT must show group dialout; load the driver at boot (modules-load.d), restart the service",
+        _OPEN,
+    ),
+    "unplugged": Cause(
+        "the cable or the device was pulled, or USB lost it for a moment (power, interference)",
+        "check the plug and the cable; if it comes and goes look at dmesg for USB resets and undervoltage",
+        _OPEN,
+    ),
+    "stuck_writer": Cause(
+        "the device does not read: it hangs, or flow control holds the line",
+        "power-cycle the device; check that its port uses no flow control",
+        "when the port, opened anew, takes bytes",
+    ),
+    "port_fault": Cause(
+        "the operating system refused to read, write or set up the port",
+        "look at dmesg; unplug the device and plug it in again",
+        _OPEN,
+    ),
+    "no_hello": Cause(
+        "the device has no power or no firmware, the speed is wrong, or RX and TX are swapped",
+        "look at the port with a terminal: a node announces itself every second in readable text",
+        "when the node says hello",
+    ),
+    "wrong_device": Cause(
+        "two cables were swapped, or a board was replaced by one with another name",
+        "swap the cables back, or write the board's name into the table's file",
+        "when the expected node says hello",
+    ),
+    "wrong_version": Cause(
+        "the firmware speaks another version of the link",
+        "install the firmware that belongs to this controller",
+        "when the node says hello in the right version",
+    ),
+    "wrong_key": Cause(
+        "the board has another key than the table, or it is not the board that it says it is",
+        "find out who changed the board; only then write the key to both again",
+        "when the node says hello under the right key",
+    ),
+    "no_sync": Cause(
+        "most of the node's answers are lost, or its clock runs wildly",
+        "check the cable; look at the counters of bad and lost sentences",
+        "when the node's clock is known",
+    ),
+    "silent": Cause(
+        "the device hangs, or its USB adapter died without an error",
+        "the port is opened anew by itself; if that does not help power-cycle the device",
+        _ANSWER,
+    ),
+    "restarted": Cause(
+        "the device was reset: power, watchdog, or a program that opened the port",
+        "if it happens again check its supply; its firmware may tell the cause of the reset",
+        "when the device is up again",
+    ),
+    "clock_step": Cause(
+        "the device's clock was set, or runs at a wrong speed",
+        "check its crystal and its firmware; a ceramic resonator is not good enough",
+        "when the clock is known again",
+    ),
+    "sentences_lost": Cause(
+        "noise on the line, a full buffer in the device or its adapter, or a table that was busy",
+        "look at the counters; use a shorter or shielded cable; the readings of that moment are missing",
+        "half a second after the last loss",
+    ),
+    "babbling": Cause(
+        "a sensor that oscillates, a threshold that is too low, or broken firmware",
+        "look at what it sends; raise its threshold; what came too much was thrown away",
+        "half a second after it falls quiet",
+    ),
+    "bad_reading": Cause(
+        "the firmware or the script sends a kind, a field or a value that the table does not know",
+        "compare with the device's page; a reading of that moment is missing",
+        "half a second after the last one",
+    ),
+    "bad_clock": Cause(
+        "the device stamps readings with a time that can't be right",
+        "correct the firmware: a reading carries the clock of the moment it was seen",
+        "half a second after the last one",
+    ),
+    "forged": Cause(
+        "somebody else speaks on the line, or repeats what was said before",
+        "look for a board or a logger on the cable; what it said was not used",
+        "ten seconds after the last one",
+    ),
+    "noisy_line": Cause(
+        "a bad cable or contact, a wrong speed, or interference",
+        "change the cable; keep it away from motors and mains; compare the speed on both sides",
+        "ten seconds without damage",
+    ),
+    "slow_link": Cause(
+        "a USB adapter that holds bytes back before it sends them",
+        "for FTDI chips set latency_timer to 1 (udev rule on the device's page)",
+        "when answers come quicker",
+    ),
+    "unanswered": Cause(
+        "the device hears nothing, or does not know the command",
+        "check the wire from the table to the device; look at what its hello says it does",
+        "ten seconds after the last one",
+    ),
+    "lacks": Cause(
+        "the firmware is older than the table's file, or the file promises too much",
+        "update the firmware, or take the kind out of the device's reads",
+        "when the device says hello with it",
+    ),
+}
+"""Every code of a device's trouble."""
+
+
+def reason_for(code: str, seen: str) -> str:
+    """Say what was seen and what to do about it, in one line."""
+    return f"{seen}; {TROUBLES[code].do}"

@@ -1,0 +1,175 @@
+"""Sentences of the node link: one readable ASCII line each, sealed by a CRC-16.
+
+    $w1 3F2A 17 81234567 wall_impact wall=left pos_mm=511.0 peak=421*5E0D
+
+Who speaks, which node, which session, sequence number, node clock, what it is about, and its fields. The
+whole format is in NODE-LINK.md beside this package.
+"""
+
+import re
+from binascii import crc_hqx
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import NamedTuple
+
+MAX_SENTENCE = 512
+"""Bytes of a sentence at most, its line end included."""
+NO_SESSION = "0000"
+CLOCK_US = 1 << 32
+"""The node clock counts microseconds and starts again here."""
+MAX_SEQ = (1 << 32) - 1
+
+
+class Speaker(StrEnum):
+    """Who speaks: a node, or the table. It is the sentence's first character."""
+
+    NODE = "$"
+    TABLE = ">"
+
+
+class Flaw(StrEnum):
+    """Why a line is no sentence."""
+
+    NOISE = "noise"
+    HALF = "half"
+    BAD_CRC = "bad_crc"
+    BAD_FORM = "bad_form"
+
+
+class FlawError(ValueError):
+    """A line that is no sentence, and why."""
+
+    def __init__(self, flaw: Flaw) -> None:
+        super().__init__(flaw.value)
+        self.flaw = flaw
+
+
+class Sentence(NamedTuple):
+    """What one line says. `fields` are texts; what they mean is the verb's affair."""
+
+    speaker: Speaker
+    node: str
+    session: str
+    seq: int
+    clock_us: int
+    verb: str
+    fields: Mapping[str, str] = {}
+
+
+class Heard(NamedTuple):
+    """A sentence as it came: with the bytes its seal covers and the seal, empty where there is none."""
+
+    sentence: Sentence
+    body: bytes
+    seal: bytes
+
+
+NODE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,15}")
+_WORD = r"[a-z][a-z0-9_]{0,31}"
+_VERB = re.compile(_WORD)
+_NUMBER = r"0|[1-9][0-9]{0,9}"
+_VALUE = r"[!-#&-)+-<?-}]|%[2-7][0-9A-F]|%[89A-F][0-9A-F]"
+_FORM = re.compile(
+    (
+        rf"([$>])({NODE_NAME.pattern}) ([0-9A-F]{{4}}) ({_NUMBER}) ({_NUMBER}) ({_WORD})"
+        rf"((?: {_WORD}=(?:{_VALUE})*)*)(?: ~([0-9A-F]{{16}}))?"
+    ).encode()
+)
+_SESSION = re.compile(r"[0-9A-F]{4}")
+_ESCAPED = re.compile(rb"%([0-9A-F]{2})")
+_UNSAFE = re.compile(rb"[^!-#&-)+-<?-}]")
+_CRC_WIDTH = 5
+_SPEAKERS = {b"$": Speaker.NODE, b">": Speaker.TABLE}
+
+
+def crc_of(body: bytes) -> bytes:
+    """Give the four digits that follow `*`: CRC-16/IBM-3740, polynomial 0x1021, start 0xFFFF."""
+    return b"%04X" % crc_hqx(body, 0xFFFF)
+
+
+def encode(sentence: Sentence) -> bytes:
+    """Write a sentence's body: from its first character up to the seal or the `*`.
+
+    Raises ValueError where the sentence can't be said: a name, number or text outside the format.
+    """
+    if not NODE_NAME.fullmatch(sentence.node):
+        raise ValueError(f"{sentence.node!r} is no node name: 1 to 16 letters, digits, _ or -")
+    if not _VERB.fullmatch(sentence.verb) or not all(map(_VERB.fullmatch, sentence.fields)):
+        raise ValueError(f"{sentence.verb!r} {list(sentence.fields)}: verbs and fields are lower case words")
+    if not _SESSION.fullmatch(sentence.session):
+        raise ValueError(f"{sentence.session!r} is no session: four digits 0-9 A-F")
+    if not 0 <= sentence.seq <= MAX_SEQ or not 0 <= sentence.clock_us < CLOCK_US:
+        raise ValueError(f"{sentence.seq} or {sentence.clock_us} does not fit 32 bits")
+    head = (
+        f"{sentence.speaker}{sentence.node} {sentence.session} {sentence.seq} {sentence.clock_us} "
+        f"{sentence.verb}"
+    )
+    return head.encode() + b"".join(
+        b" %b=%b" % (name.encode(), _escaped(value)) for name, value in sentence.fields.items()
+    )
+
+
+def finish(body: bytes, seal: bytes = b"") -> bytes:
+    """Make the line of a body and its seal; raises ValueError where it is longer than a sentence may be."""
+    if seal:
+        body += b" ~" + seal
+    line = b"%b*%b\n" % (body, crc_of(body))
+    if len(line) > MAX_SENTENCE:
+        raise ValueError(f"a sentence of {len(line)} bytes, at most {MAX_SENTENCE} are allowed")
+    return line
+
+
+def decode(line: bytes) -> Heard:
+    """Read one line, without its line end and with nothing before its first character.
+
+    Raises FlawError for whatever is not exactly a sentence.
+    """
+    if line[-_CRC_WIDTH : 1 - _CRC_WIDTH] != b"*":
+        raise FlawError(Flaw.HALF)
+    body = line[:-_CRC_WIDTH]
+    if crc_of(body) != line[1 - _CRC_WIDTH :]:
+        raise FlawError(Flaw.BAD_CRC)
+    match = _FORM.fullmatch(body)
+    if match is None or len(line) >= MAX_SENTENCE:
+        raise FlawError(Flaw.BAD_FORM)
+    speaker, node, session, seq, clock, verb, fields, seal = match.groups(b"")
+    sentence = Sentence(
+        speaker=_SPEAKERS[speaker],
+        node=node.decode(),
+        session=session.decode(),
+        seq=int(seq),
+        clock_us=int(clock),
+        verb=verb.decode(),
+        fields=_fields(fields),
+    )
+    if sentence.seq > MAX_SEQ or sentence.clock_us >= CLOCK_US:
+        raise FlawError(Flaw.BAD_FORM)
+    return Heard(sentence, body[: match.end(7)], seal)
+
+
+def _fields(text: bytes) -> dict[str, str]:
+    if not text:
+        return {}
+    words = text.decode().split(" ")[1:]
+    pairs = [word.split("=", 1) for word in words]
+    fields = {name: _plain(value) if "%" in value else value for name, value in pairs}
+    if len(fields) < len(pairs):
+        raise FlawError(Flaw.BAD_FORM)
+    return fields
+
+
+def _plain(value: str) -> str:
+    raw = _ESCAPED.sub(lambda match: bytes.fromhex(match[1].decode()), value.encode())
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError:
+        raise FlawError(Flaw.BAD_FORM) from None
+    if not text.isprintable():
+        raise FlawError(Flaw.BAD_FORM)
+    return text
+
+
+def _escaped(value: str) -> bytes:
+    if not value.isprintable():
+        raise ValueError(f"{value!r} holds a character that can't be printed")
+    return _UNSAFE.sub(lambda match: b"%%%02X" % ord(match[0]), value.encode())
