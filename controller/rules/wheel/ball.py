@@ -158,12 +158,15 @@ class _Fit:
         if not self._lock_on(curve):
             return None
         self._speeds = curve.speeds_before(self._seconds)
-        for wide in (True, False):
-            mine = self._own(curve, wide=wide)
-            if len(mine) < _LEAST_PULSES:
-                return None
-            curve = self._refit(curve, _spaced(mine, _FITTED_PULSES))
-        return self._judged(curve, self._own(curve, wide=False))
+        mine = self._own(curve, wide=True)
+        if len(mine) < _LEAST_PULSES:
+            return None
+        curve = self._refit(curve, mine)
+        mine = self._own(curve, wide=False)
+        if _LEAST_PULSES <= len(mine) < len(self._cuts):
+            curve = self._refit(curve, mine)
+            mine = self._own(curve, wide=False)
+        return self._judged(curve, mine)
 
     def _lock_on(self, curve: Curve) -> bool:
         phases = [
@@ -187,7 +190,8 @@ class _Fit:
                     mine.append((i, ran - off, speed, off))
         return mine
 
-    def _refit(self, curve: Curve, mine: Sequence[_Own]) -> Curve:
+    def _refit(self, curve: Curve, pulses: Sequence[_Own]) -> Curve:
+        mine = _spaced(pulses, _FITTED_PULSES)
         seconds = [self._seconds[i] for i, _, _, _ in mine]
         wanted = [turns for _, turns, _, _ in mine]
         weights = [1.0 / (_JITTER_S * speed + 1e-4) for _, _, speed, _ in mine]
