@@ -12,8 +12,7 @@ from drivers.sim.scenes import Feed, Header, Scene
 from tests.sim.play import outcomes_of
 
 AWAITED = "swapped_double_hit"
-"""The one kind whose throws are still called wrong: the soak plays it, and here it must go on failing until it
-is told right, when its mark goes."""
+"""The one kind that is still called wrong. The soak plays it; once it is told right, its mark must go."""
 TOLD_RIGHT = {kind: weight for kind, weight in dice.USUAL.items() if kind != AWAITED}
 KINDS = [
     pytest.param(kind, marks=pytest.mark.xfail(reason="identities after a knock", strict=True))
