@@ -47,7 +47,7 @@ class Rotor:
     def see(self, mark: RotorIndex) -> bool:
         """Take one pass; tell whether it came in time with the passes before it, turning the same way."""
         if not self._times:
-            self._begin([mark])
+            self._begin(mark.direction, mark.t)
             return False
         since = mark.t - self._times[-1]
         if self._stray is not None and mark.t - self._stray.t < _FASTEST_TURN_US:
@@ -56,17 +56,15 @@ class Rotor:
             return False
         turn = self._turn_of(mark.t)
         if turn is not None and mark.direction == self.direction:
-            self._take(mark, turn)
+            self._take(mark.t, turn)
             return True
         if self._stray is None:
             self._stray = mark
+        elif self._stray.direction == mark.direction:
+            self._begin(mark.direction, self._stray.t, mark.t)
         else:
-            self._begin([self._stray, mark] if self._stray.direction == mark.direction else [mark])
+            self._begin(mark.direction, mark.t)
         return False
-
-    def on_time(self, t_us: int) -> bool:
-        """Tell whether a pass at this time is one that an undisturbed rotor would make."""
-        return self._turn_of(t_us) is not None
 
     def turns_at(self, t_us: int) -> float | None:
         """Give how many turns the mark has made since this run's first pass.
@@ -92,18 +90,19 @@ class Rotor:
         seconds = 2.0 * turns / (then + sqrt(under_root))
         return since_us + min(round(seconds * 1e6), round(turns * SLOWEST_TURN_US))
 
-    def _take(self, mark: RotorIndex, turn: int) -> None:
+    def _take(self, t_us: int, turn: int) -> None:
         """Add a pass that came in time, unless the turns were counted at half or twice their pace."""
-        self._crowded = self._crowded + 1 if self._stray is not None else 0
-        if self._stray is not None and self._crowded > 1:
-            self._begin([self._stray, mark])
-            return
+        stray, last_us = self._stray, self._times[-1]
+        crowded = stray is not None and stray.direction == self.direction
         self._stray = None
-        self._append(mark, turn)
-        passes = len(self._times)
-        if passes >= _PASSES_TO_PLACE and self._sparse():
-            last = self._times[-2]
-            self._begin([RotorIndex(t=last, dev=mark.dev, direction=mark.direction), mark])
+        self._crowded = self._crowded + 1 if crowded else 0
+        if stray is not None and self._crowded > 1:
+            self._begin(stray.direction, last_us, stray.t, t_us)
+            return
+        self._append(t_us, turn)
+        if len(self._times) >= _PASSES_TO_PLACE and self._sparse():
+            assert self.direction is not None
+            self._begin(self.direction, last_us, t_us)
 
     def _sparse(self) -> bool:
         return self._turns[-1] - self._turns[0] > _MOST_TURNS_A_PASS * (len(self._times) - 1)
@@ -180,16 +179,16 @@ class Rotor:
         bend = (m1 * b2 - m2 * b1) / determinant
         return (y0 - speed * s1 - bend * s2) / n, speed, bend
 
-    def _append(self, mark: RotorIndex, turn: int) -> None:
-        self._times.append(mark.t)
+    def _append(self, t_us: int, turn: int) -> None:
+        self._times.append(t_us)
         self._turns.append(turn)
         if len(self._times) > _FITTED_PASSES:
             del self._times[0], self._turns[0]
         self._curve = None
 
-    def _begin(self, marks: list[RotorIndex]) -> None:
+    def _begin(self, direction: Turning, *times_us: int) -> None:
         self.run += 1
-        self.direction = marks[0].direction
+        self.direction = direction
         self._times, self._turns, self._stray, self._crowded, self._curve = [], [], None, 0, None
-        for turn, mark in enumerate(marks):
-            self._append(mark, turn)
+        for turn, t_us in enumerate(times_us):
+            self._append(t_us, turn)
