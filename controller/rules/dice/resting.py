@@ -78,11 +78,10 @@ def _judge_place(scene: Scene, die: DieSeen, rules: ThrowRules, found: Findings)
     assert rest is not None
     surface, sure = _surface(scene, rest)
     if not sure:
-        found.ask(
-            "conflict",
-            f"die {die.number} lies at the edge of the {surface} and is said to lie on {rest.on}",
-            die=die.number,
-        )
+        edge = f"lies at the edge of the {surface} and is said to lie on {rest.on}"
+        nowhere = f"is said to lie on the {surface}, which is not there"
+        seen = nowhere if surface == rest.on else edge
+        found.ask("conflict", f"die {die.number} {seen}", die=die.number)
         return
     if rules.objects == "cards_only":
         _judge_card_table(surface, die.number, found)

@@ -17,10 +17,15 @@ from controller.rules.dice.paths import (
     speed_between,
 )
 from controller.rules.dice.scene import Scene
-from controller.rules.dice.short import TAIL, rest_near, turn_near, unclear
+from controller.rules.dice.short import TAIL, TURNED, rest_near, turn_near, unclear
 
 AT_REST_M_PER_S = 0.2
 """A track that ends slower than this ended because the die stopped."""
+
+STAYED_MM = 20.0
+"""A die that rests within this of its nearest point stopped there; else it turned back."""
+CLOSE_MM = 150.0
+"""A die that turned back this close may have been at the wall under the other die's name."""
 
 
 def encounters_with(scene: Scene, path: Path, wall: str) -> list[Encounter]:
@@ -43,14 +48,17 @@ def encounters_with(scene: Scene, path: Path, wall: str) -> list[Encounter]:
 
 
 def _never_near(way: Approach, m: int) -> Encounter:
+    """Say how far from the wall a die stopped or turned back that never came near it."""
     t, gap = way.samples[m]
-    did = "stopped" if way.path.rests and m >= len(way.samples) - TAIL else "turned back"
+    stopped = way.path.rests and way.samples[-1][1] - gap <= STAYED_MM
+    did = "stopped" if stopped else TURNED
     return Encounter(
         wall=way.wall,
         hit=Hit.NO,
         t=t,
         gap_mm=gap,
         seen=f"die {way.path.die.number} {did} {gap:.0f} mm short of the {way.wall} wall",
+        sharp=not stopped and gap <= CLOSE_MM,
         points=points_around(way, Span(m, m)),
     )
 

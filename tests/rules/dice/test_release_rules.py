@@ -1,0 +1,151 @@
+"""Both dice leave the hand, and together; and what a spoken call leaves to say."""
+
+import pytest
+from msgspec.structs import replace
+
+from controller.model.readings import DeviceDown, DieAt, DieReleased
+from controller.model.verdicts import Ruling
+from tests.rules.dice.tables import (
+    C34,
+    CALLED,
+    CV1,
+    adding,
+    dice,
+    judged,
+    of,
+    release,
+    rested,
+    ruled,
+    thrown,
+    track,
+    without,
+)
+from tests.rules.dice.throws import Maker, Throw
+
+
+def only_die_1() -> Throw:
+    return thrown(dice()[:1])
+
+
+@pytest.mark.parametrize(("late_ms", "ruling"), [(150.0, Ruling.VALID), (152.0, Ruling.VOID)])
+def test_C34_INV_2i_dice_more_than_150_ms_apart_did_not_leave_together(
+    late_ms: float, ruling: Ruling
+) -> None:
+    verdict = judged(thrown(dice(late_ms=late_ms)))
+    assert verdict.ruling is ruling
+    if ruling is Ruling.VOID:
+        assert ruled(verdict) == (Ruling.VOID, [("not_simultaneous", 2)])
+        assert verdict.reasons[0].rule == "C34-INV-2i"
+        assert "152 ms after die 1" in verdict.reasons[0].seen
+
+
+@pytest.mark.parametrize(("late_ms", "noted"), [(48.0, False), (51.0, True), (140.0, True)])
+def test_C34_INV_2i_from_50_ms_on_it_is_noted(late_ms: float, noted: bool) -> None:
+    verdict = judged(thrown(dice(late_ms=late_ms)))
+    assert verdict.ruling is Ruling.VALID
+    assert [notice.code for notice in verdict.notices] == (["staggered_release"] if noted else [])
+
+
+def test_CV1_INV_1_both_dice_in_one_throw() -> None:
+    verdict = judged(thrown(dice(late_ms=400.0)), CV1)
+    assert [(reason.code, reason.rule) for reason in verdict.reasons] == [("not_simultaneous", "CV1-INV-1")]
+
+
+def test_CV1_INV_2_one_die_thrown_is_invalid_and_nothing_follows_for_the_other() -> None:
+    verdict = judged(only_die_1(), CV1)
+    assert ruled(verdict) == (Ruling.VOID, [("one_die_thrown", 2)])
+    assert verdict.reasons[0].rule == "CV1-INV-2"
+    assert verdict.reasons[0].seen == "only die 1 left the hand"
+
+
+def test_C34_DICE_5_the_one_die_that_was_thrown_is_judged_too() -> None:
+    bodies = dice()[:1]
+    Maker(1).short_stop(bodies[0], 300.0)
+    verdict = judged(thrown(bodies))
+    assert ruled(verdict) == (Ruling.VOID, [("one_die_thrown", 2), ("no_wall_hit", 1)])
+
+
+def test_one_die_seen_by_a_camera_that_was_down_meanwhile_is_a_review() -> None:
+    throw = only_die_1()
+    down = adding(throw, DeviceDown(t=release(throw, 1).t + 1000, dev="cam"))
+    assert ruled(judged(down)) == (Ruling.REVIEW, [("missing_reading", 2)])
+
+
+def test_a_die_in_flight_long_before_the_other_left_the_hand_did_not_leave_with_it() -> None:
+    throw = thrown(dice(late_ms=400.0))
+    unseen = without(throw, lambda r: isinstance(r, DieReleased) and r.die == 1)
+    verdict = judged(unseen)
+    assert verdict.ruling is Ruling.VOID
+    assert [(reason.code, reason.die) for reason in verdict.reasons] == [("not_simultaneous", 2)]
+
+
+def test_a_release_that_was_not_seen_is_a_review() -> None:
+    throw = thrown(dice())
+    unseen = without(throw, lambda r: isinstance(r, DieReleased) and r.die == 2)
+    assert ruled(judged(unseen)) == (Ruling.REVIEW, [("missing_reading", 2)])
+
+
+def test_a_release_told_twice_is_one_release_and_a_second_one_a_conflict() -> None:
+    throw = thrown(dice())
+    first = release(throw, 1)
+    assert judged(adding(throw, replace(first, t=first.t + 20_000))).ruling is Ruling.VALID
+    again = judged(adding(throw, replace(first, t=first.t + 400_000)))
+    assert ruled(again) == (Ruling.REVIEW, [("conflict", 1)])
+
+
+def test_nothing_seen_at_all_is_a_review() -> None:
+    verdict = judged(Throw("none", [], [], 0, (frozenset(), frozenset())))
+    assert ruled(verdict) == (Ruling.REVIEW, [("missing_reading", None)])
+
+
+def test_C34_INV_2vi_a_call_with_the_dice_at_rest_stands_beside_what_was_sensed() -> None:
+    assert ruled(judged(thrown(dice()), called=CALLED)) == (Ruling.VOID, [("called", None)])
+    bodies = dice()
+    Maker(1).short_stop(bodies[1], 300.0)
+    verdict = judged(thrown(bodies), called=CALLED)
+    assert ruled(verdict) == (Ruling.VOID, [("called", None), ("no_wall_hit", 2)])
+
+
+def test_C34_INV_2vi_a_call_in_flight_says_nothing_of_walls_and_rests() -> None:
+    throw = thrown(dice(late_ms=60.0))
+    verdict = judged(throw, called=CALLED, decided_at_us=release(throw, 1).t + 300_000)
+    assert ruled(verdict) == (Ruling.VOID, [("called", None)])
+
+
+def test_C34_INV_2vi_a_call_in_flight_lists_what_was_proven_by_then() -> None:
+    throw = thrown(dice(late_ms=200.0))
+    verdict = judged(throw, called=CALLED, decided_at_us=release(throw, 1).t + 400_000)
+    assert ruled(verdict) == (Ruling.VOID, [("called", None), ("not_simultaneous", 2)])
+
+
+def test_C34_INV_2vi_a_call_before_the_other_die_left_the_hand_does_not_say_that_it_never_will() -> None:
+    throw = only_die_1()
+    at = release(throw, 1).t + 300_000
+    assert ruled(judged(throw, called=CALLED, decided_at_us=at)) == (Ruling.VOID, [("called", None)])
+
+
+def test_C34_INV_2vi_a_call_lists_how_a_die_lies_that_rests_already() -> None:
+    throw = rested(x=1800.0, y=70.0, on="cup")
+    one, two = of(throw, 1), of(throw, 2)
+    still_moving = without(throw, lambda r: r is one)
+    verdict = judged(still_moving, called=CALLED, decided_at_us=max(one.t, two.t))
+    assert ruled(verdict) == (Ruling.VOID, [("called", None), ("in_cup", 2)])
+
+
+def test_readings_after_the_decision_are_not_looked_at() -> None:
+    throw = thrown(dice())
+    late = adding(throw, replace(of(throw, 2), t=throw.decided_at_us + 1, up=6))
+    assert judged(late, decided_at_us=throw.decided_at_us).dice == (4, 3)
+
+
+def test_readings_out_of_order_are_judged_by_their_own_time() -> None:
+    throw = thrown(dice())
+    shuffled = Throw("shuffled", throw.bodies, throw.readings[::-1], throw.decided_at_us, throw.hit)
+    assert judged(shuffled) == judged(throw)
+
+
+def test_a_die_reported_far_from_the_table_is_a_conflict() -> None:
+    throw = thrown(dice())
+    point = track(throw, 1)[20]
+    odd = adding(throw, DieAt(t=point.t + 1, dev="cam", die=1, x=1e9, y=-1e9))
+    assert ruled(judged(odd, C34)) == (Ruling.REVIEW, [("conflict", None)])
