@@ -28,12 +28,14 @@ _LISTS: Mapping[str, frozenset[str]] = {
 }
 
 
-def reading_of(kind: str, fields: Mapping[str, object], dev: str, t_us: int, arrived_us: int) -> AnyReading:
+def reading_of(
+    kind: object, fields: Mapping[str, object], dev: str, t_us: int, arrived_us: int
+) -> AnyReading:
     """Make a reading of fields that are texts or already values.
 
     Lists are texts with commas. Raises ReadingError for whatever is not exactly a reading of this kind.
     """
-    lists = _LISTS.get(kind)
+    lists = _LISTS.get(kind) if isinstance(kind, str) else None
     if lists is None:
         raise ReadingError(f"found kind {kind!r}, expected one such as die_at or wall_impact")
     if not COMMON.isdisjoint(fields):

@@ -50,6 +50,11 @@ TROUBLES: dict[str, Cause] = {
         "power-cycle the device; check that its port uses no flow control",
         "when the port, opened anew, takes bytes",
     ),
+    "reopening": Cause(
+        "the device was silent, so its port is opened anew",
+        "wait; the next message tells whether it helped",
+        _OPEN,
+    ),
     "port_fault": Cause(
         "the operating system refused to read, write or set up the port",
         "look at dmesg; unplug the device and plug it in again",

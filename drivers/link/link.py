@@ -1,0 +1,136 @@
+"""A link: the thread of one port, that opens it, stamps and posts what comes, and opens it again."""
+
+from collections import deque
+from collections.abc import Callable
+from threading import Event as Flag
+from threading import Thread
+from typing import Protocol
+
+from drivers.link.backoff import Backoff
+from drivers.link.inlet import LinkDown, LinkUp, Post
+
+MOST_OUTPUT_BYTES = 16_384
+JOIN_S = 2.0
+
+
+class PortError(Exception):
+    """A port that can't be opened, read or written: its trouble's code, and what was seen."""
+
+    def __init__(self, code: str, seen: str) -> None:
+        super().__init__(f"{code}: {seen}")
+        self.code = code
+        self.seen = seen
+
+
+class Port(Protocol):
+    """What a link needs of a port. All but `wake` is called by the link's thread alone."""
+
+    def open(self) -> str:
+        """Open it; give the name under which it was found. Raises PortError."""
+        ...
+
+    def read(self) -> bytes:
+        """Wait for bytes and give them; nothing when woken, or after a while. Raises PortError."""
+        ...
+
+    def write(self, data: bytes) -> None:
+        """Write all of it within a bounded time. Raises PortError."""
+        ...
+
+    def wake(self) -> None:
+        """Make a `read` that waits come back, from any thread and at any time."""
+        ...
+
+    def close(self) -> None:
+        """Close what is open."""
+        ...
+
+    def dispose(self) -> None:
+        """Close it for good."""
+        ...
+
+
+class Link:
+    """One port and its thread."""
+
+    def __init__(
+        self, source: str, port: Port, post: Post, *, now_us: Callable[[], int], backoff: Backoff
+    ) -> None:
+        """Post as `source`, stamped by `now_us` (the table's clock)."""
+        self.source = source
+        self.opened = 0
+        """How often the port was opened."""
+        self._port = port
+        self._post = post
+        self._now_us = now_us
+        self._backoff = backoff
+        self._output: deque[bytes] = deque()
+        self._stopping = Flag()
+        self._reopen = Flag()
+        self._told: LinkUp | LinkDown | None = None
+        self._thread = Thread(target=self._run, name=f"link {source}", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def send(self, data: bytes) -> bool:
+        """Hand bytes to the thread; False where too much waits already or the port is not open."""
+        waiting = sum(map(len, self._output))
+        if not isinstance(self._told, LinkUp) or waiting + len(data) > MOST_OUTPUT_BYTES:
+            return False
+        self._output.append(data)
+        self._port.wake()
+        return True
+
+    def reopen(self) -> None:
+        """Close the port and open it anew."""
+        self._reopen.set()
+        self._port.wake()
+
+    def stop(self) -> bool:
+        """End the thread, then close the port; False where the thread does not end in time."""
+        self._stopping.set()
+        self._port.wake()
+        self._thread.join(JOIN_S)
+        if self._thread.is_alive():
+            return False
+        self._port.dispose()
+        return True
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                self._serve(self._port.open())
+            except PortError as error:
+                self._tell(LinkDown(error.code, error.seen))
+            except Exception as error:  # noqa: BLE001 - a thread that ends unseen is a device that hangs for ever
+                self._tell(LinkDown("port_fault", f"{type(error).__name__}: {error}"))
+            finally:
+                self._port.close()
+            if not self._stopping.is_set():
+                self._stopping.wait(self._backoff.next_s())
+
+    def _serve(self, name: str) -> None:
+        self.opened += 1
+        self._reopen.clear()
+        self._output.clear()
+        self._tell(LinkUp(name))
+        port, output = self._port, self._output
+        heard = False
+        while not self._stopping.is_set():
+            if self._reopen.is_set():
+                raise PortError("reopening", "the port is opened anew")
+            while output:
+                port.write(output.popleft())
+            data = port.read()
+            if data:
+                self._post(self.source, self._now_us(), data)
+                if not heard:
+                    heard = True
+                    self._backoff.reset()
+
+    def _tell(self, state: LinkUp | LinkDown) -> None:
+        if state != self._told:
+            self._told = state
+            self._post(self.source, self._now_us(), state)

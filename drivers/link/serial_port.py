@@ -1,0 +1,135 @@
+"""A serial port, through pyserial: opened for us alone, never flushed, never written without a time limit."""
+
+import errno
+import fcntl
+import os
+import termios
+from contextlib import suppress
+from threading import Lock
+
+import serial
+
+from drivers.link.link import PortError
+
+BLOCK = 65_536
+READ_S = 1.0
+WRITE_S = 0.5
+
+_FAILURES = (OSError, termios.error)
+"""What pyserial lets through beside its own exception, which is an OSError."""
+_MISSING = {errno.ENOENT, errno.ENXIO, errno.ENODEV}
+_BUSY = {errno.EBUSY, errno.EAGAIN, errno.EWOULDBLOCK}
+_FORBIDDEN = {errno.EACCES, errno.EPERM}
+_HUPCL_AT = 2
+
+
+class SerialPort:
+    """A serial port by its name in /dev, 8 data bits, no parity, 1 stop bit, no flow control."""
+
+    def __init__(self, name: str, baud: int, *, write_s: float = WRITE_S) -> None:
+        """Name the port; nothing is opened yet."""
+        self.name = name
+        self._baud = baud
+        self._write_s = write_s
+        self._serial: serial.Serial | None = None
+        self._lock = Lock()
+
+    def open(self) -> str:
+        """Open the port for us alone.
+
+        TIOCEXCL keeps out everybody but root, flock those who ask. Without HUPCL a later open does not drop
+        DTR, which resets many boards. Raises PortError.
+        """
+        port = serial.Serial()
+        port.port = self.name
+        port.baudrate = self._baud
+        port.timeout = READ_S
+        port.write_timeout = self._write_s
+        port.exclusive = True
+        try:
+            port.open()
+            fcntl.ioctl(port.fd, termios.TIOCEXCL)
+            attributes = termios.tcgetattr(port.fd)
+            attributes[_HUPCL_AT] &= ~termios.HUPCL
+            termios.tcsetattr(port.fd, termios.TCSANOW, attributes)
+            found = os.path.realpath(self.name)
+        except _FAILURES as error:
+            _close(port)
+            raise PortError(_code(error), f"{self.name}: {_words(error)}") from error
+        with self._lock:
+            self._serial = port
+        return found
+
+    def read(self) -> bytes:
+        """Wait for bytes and give all there are, up to a block. Raises PortError."""
+        port = self._serial
+        assert port is not None
+        try:
+            data: bytes = port.read(min(port.in_waiting, BLOCK) or 1)
+            if data and (more := port.in_waiting):
+                data += port.read(min(more, BLOCK))
+        except _FAILURES as error:
+            raise PortError("unplugged", f"{self.name} went away while reading: {_words(error)}") from error
+        return data
+
+    def write(self, data: bytes) -> None:
+        """Write all bytes.
+
+        Raises PortError; then nobody knows how many of them went out, and only a new start is safe.
+        """
+        port = self._serial
+        assert port is not None
+        try:
+            port.write(data)
+        except serial.SerialTimeoutException as error:
+            raise PortError("stuck_writer", f"{self.name} took no bytes for {self._write_s:g} s") from error
+        except _FAILURES as error:
+            raise PortError("unplugged", f"{self.name} went away while writing: {_words(error)}") from error
+
+    def wake(self) -> None:
+        """Make a `read` that waits come back; the lock keeps it off a port that is being closed."""
+        with self._lock:
+            if self._serial is not None:
+                self._serial.cancel_read()
+
+    def close(self) -> None:
+        """Close the port, and forget what it has not sent: a close may wait for that for half a minute."""
+        with self._lock:
+            port, self._serial = self._serial, None
+        if port is not None:
+            _close(port)
+
+    def dispose(self) -> None:
+        """Close it for good."""
+        self.close()
+
+
+def _close(port: serial.Serial) -> None:
+    if port.is_open:
+        with suppress(*_FAILURES):
+            port.reset_output_buffer()
+        with suppress(*_FAILURES):
+            fcntl.ioctl(port.fd, termios.TIOCNXCL)
+        with suppress(*_FAILURES):
+            port.close()
+
+
+def _number(error: Exception) -> int | None:
+    number = getattr(error, "errno", None)
+    if number is None and error.args and isinstance(error.args[0], int):
+        number = error.args[0]
+    return number
+
+
+def _code(error: Exception) -> str:
+    number = _number(error)
+    if number in _MISSING:
+        return "no_port"
+    if number in _BUSY:
+        return "port_busy"
+    return "no_permission" if number in _FORBIDDEN else "port_fault"
+
+
+def _words(error: Exception) -> str:
+    number = _number(error)
+    return os.strerror(number) if number is not None else str(error)

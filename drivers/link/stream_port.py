@@ -1,0 +1,183 @@
+"""Unix sockets and named pipes as ports: for a program on the same machine that sends readings."""
+
+import os
+import select
+import socket
+import stat
+from contextlib import suppress
+from pathlib import Path
+
+from drivers.link.link import PortError
+
+BLOCK = 65_536
+WAIT_S = 1.0
+WRITE_S = 0.5
+
+
+class _Waker:
+    """A pipe to make a wait come back; it lives as long as the port, so that waking needs no lock."""
+
+    def __init__(self) -> None:
+        self.reading, self._writing = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+
+    def wake(self) -> None:
+        with suppress(OSError):  # a full pipe wakes as well
+            os.write(self._writing, b"x")
+
+    def wait_for(self, fd: int) -> bool:
+        """Wait for a descriptor to be readable; False where woken or nothing came."""
+        ready, _, _ = select.select([fd, self.reading], [], [], WAIT_S)
+        if self.reading in ready:
+            with suppress(OSError):
+                os.read(self.reading, BLOCK)
+        return fd in ready
+
+    def close(self) -> None:
+        writing, self._writing = self._writing, -1  # a late wake must not write to what opens next
+        os.close(self.reading)
+        os.close(writing)
+
+
+class SocketPort:
+    """A Unix socket on which the table listens; one program at a time is heard, and may be written to."""
+
+    def __init__(self, path: str) -> None:
+        """Name the socket; its folder must exist."""
+        self.path = path
+        self._waker = _Waker()
+        self._listener: socket.socket | None = None
+        self._peer: socket.socket | None = None
+
+    def open(self) -> str:
+        """Wait a while for a program to connect. Raises PortError where none does."""
+        listener = self._listener or self._listen()
+        if not self._waker.wait_for(listener.fileno()):
+            raise PortError("no_port", f"no program has connected to {self.path}")
+        self._peer, _ = listener.accept()
+        self._peer.settimeout(WRITE_S)
+        return self.path
+
+    def read(self) -> bytes:
+        """Wait for bytes and give them. Raises PortError where the program is gone."""
+        peer = self._peer
+        assert peer is not None
+        try:
+            if not self._waker.wait_for(peer.fileno()):
+                return b""
+            data = peer.recv(BLOCK)
+        except OSError as error:
+            raise PortError("unplugged", f"{self.path}: {error.strerror}") from error
+        if not data:
+            raise PortError("unplugged", f"the program on {self.path} ended its connection")
+        return data
+
+    def write(self, data: bytes) -> None:
+        """Write all bytes. Raises PortError."""
+        peer = self._peer
+        assert peer is not None
+        try:
+            peer.sendall(data)
+        except TimeoutError as error:
+            raise PortError("stuck_writer", f"{self.path} took no bytes for {WRITE_S:g} s") from error
+        except OSError as error:
+            raise PortError("unplugged", f"{self.path}: {error.strerror}") from error
+
+    def wake(self) -> None:
+        """Make a wait come back."""
+        self._waker.wake()
+
+    def close(self) -> None:
+        """End the connection; the socket still listens."""
+        if self._peer is not None:
+            self._peer.close()
+            self._peer = None
+
+    def dispose(self) -> None:
+        """Close the socket and remove it."""
+        self.close()
+        if self._listener is not None:
+            self._listener.close()
+            self._listener = None
+            with suppress(OSError):
+                Path(self.path).unlink()
+        self._waker.close()
+
+    def _listen(self) -> socket.socket:
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
+        try:
+            self._remove_old()
+            listener.bind(self.path)
+            Path(self.path).chmod(0o660)
+            listener.listen(1)
+        except OSError as error:
+            listener.close()
+            raise PortError("port_fault", f"{self.path}: {error.strerror}") from error
+        except PortError:
+            listener.close()
+            raise
+        self._listener = listener
+        return listener
+
+    def _remove_old(self) -> None:
+        """Remove a socket that nobody listens on any more."""
+        path = Path(self.path)
+        if not path.is_socket():
+            return
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+            try:
+                probe.connect(self.path)
+            except OSError:
+                path.unlink()
+                return
+        raise PortError("port_busy", f"{self.path}: another program listens there")
+
+
+class PipePort:
+    """A named pipe from which the table reads; made where it is missing."""
+
+    def __init__(self, path: str) -> None:
+        """Name the pipe; its folder must exist."""
+        self.path = path
+        self._waker = _Waker()
+        self._fd: int | None = None
+
+    def open(self) -> str:
+        """Open the pipe. Raises PortError."""
+        try:
+            if not Path(self.path).exists():
+                os.mkfifo(self.path, 0o660)
+            # For writing too, so that the pipe has no end when a script ends: its silence is then noticed.
+            fd = os.open(self.path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError as error:
+            raise PortError("port_fault", f"{self.path}: {error.strerror}") from error
+        if not stat.S_ISFIFO(os.fstat(fd).st_mode):
+            os.close(fd)
+            raise PortError("port_fault", f"{self.path} is no named pipe")
+        self._fd = fd
+        return self.path
+
+    def read(self) -> bytes:
+        """Wait for bytes and give them. Raises PortError."""
+        assert self._fd is not None
+        try:
+            return os.read(self._fd, BLOCK) if self._waker.wait_for(self._fd) else b""
+        except OSError as error:
+            raise PortError("unplugged", f"{self.path}: {error.strerror}") from error
+
+    def write(self, data: bytes) -> None:
+        """Write nothing: a pipe has one direction, and nobody would read it."""
+
+    def wake(self) -> None:
+        """Make a wait come back."""
+        self._waker.wake()
+
+    def close(self) -> None:
+        """Close the pipe; it stays in its folder."""
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
+
+    def dispose(self) -> None:
+        """Close it for good."""
+        self.close()
+        self._waker.close()

@@ -1,0 +1,77 @@
+"""JSON objects, one a line, from a person's own script: bytes in, objects out, whatever the bytes are."""
+
+import json
+from dataclasses import dataclass
+
+from drivers.protocol.node_lines import Lines
+
+MAX_LINE = 4096
+"""Bytes of a line at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class BadLine:
+    """A line that is no JSON object, and why."""
+
+    why: str
+
+
+Object = dict[str, object]
+
+
+class JsonLines:
+    """The lines of one connection."""
+
+    def __init__(self) -> None:
+        self._lines = Lines(MAX_LINE)
+        self.good = 0
+        self.bad = 0
+
+    def connect(self) -> None:
+        """Forget an unfinished line of the connection before."""
+        self._lines.clear()
+
+    def feed(self, data: bytes) -> list[Object | BadLine]:
+        """Take bytes; give what each whole line holds. Empty lines are nothing."""
+        found = []
+        for line, dropped in self._lines.feed(data):
+            if dropped:
+                item: Object | BadLine = BadLine(f"more than {MAX_LINE} bytes in one line")
+            elif line.strip():
+                item = _object(line)
+            else:
+                continue
+            if isinstance(item, BadLine):
+                self.bad += 1
+            else:
+                self.good += 1
+            found.append(item)
+        return found
+
+
+def _object(line: bytes) -> Object | BadLine:
+    try:
+        value = json.loads(line.decode(), object_pairs_hook=_unique, parse_constant=_refuse)
+    except RecursionError:
+        return BadLine("JSON nested too deep")
+    except ValueError as error:
+        return BadLine(f"{_shown(line)}, which is no JSON object ({error})")
+    if not isinstance(value, dict):
+        return BadLine(f"{_shown(line)}, where one JSON object was expected")
+    return value
+
+
+def _unique(pairs: list[tuple[str, object]]) -> Object:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key twice")
+    return found
+
+
+def _refuse(constant: str) -> float:
+    raise ValueError(f"{constant} is no number")
+
+
+def _shown(line: bytes) -> str:
+    text = line[:60].decode("ascii", "backslashreplace")
+    return "".join(c if c.isprintable() else "?" for c in text)
