@@ -38,7 +38,7 @@ SOURCES = {
     "wall-front": frozenset({"wall_impact:front"}),
     "wall-back": frozenset({"wall_impact:back"}),
 }
-STEP_MS = 0.25
+STEP_MS = 0.5
 NOISE = 2.0
 
 

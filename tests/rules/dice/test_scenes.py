@@ -1,0 +1,62 @@
+"""Simulated throws with known truth: never a wrong call, never a void for a valid throw, few reviews."""
+
+import pytest
+
+from controller.model.verdicts import Ruling
+from tests.rules.dice.scenes import RIGHT, SELDOM, Scene
+from tests.rules.dice.tables import C34, judged
+from tests.rules.dice.throws import LENGTH, WIDTH, Maker, Throw
+
+SEEDS = 14
+SOAK_SEEDS = 1000
+
+
+def in_the_open(throw: Throw) -> bool:
+    """Tell whether only the walls matter: no die ends in the bank or the cup, nor both in one place."""
+    one, two = throw.bodies
+    apart = abs(one.x - two.x) + abs(one.y - two.y)
+    zoned = any(1500 < b.x < 2100 and not 160 < b.y < 880 for b in throw.bodies)
+    return (
+        apart > 10.0
+        and not zoned
+        and all(b.leaves or (0 < b.x < LENGTH and 0 < b.y < WIDTH) for b in throw.bodies)
+    )
+
+
+def truly(throw: Throw) -> Ruling:
+    """Give what a throw truly is: a roll when both dice touched an end and stayed on the table."""
+    both = all(hit & {"left", "right"} for hit in throw.hit)
+    return Ruling.VALID if both and not any(body.leaves for body in throw.bodies) else Ruling.VOID
+
+
+def judge_seeds(scene: Scene, seeds: range) -> list[Ruling]:
+    rulings = []
+    for seed in seeds:
+        throw = scene(Maker(seed))
+        if not in_the_open(throw):
+            continue
+        verdict = judged(throw, C34)
+        place = f"{scene.__name__}, seed {seed}: {verdict.sentence}"
+        assert verdict.ruling in {Ruling.REVIEW, truly(throw)}, place
+        assert verdict.ruling in RIGHT[scene], place
+        if verdict.ruling is Ruling.VALID:
+            assert verdict.dice is not None
+            assert sorted(verdict.dice) == sorted(throw.faces), place
+        rulings.append(verdict.ruling)
+    return rulings
+
+
+@pytest.mark.parametrize("scene", list(RIGHT), ids=lambda scene: str(scene.__name__))
+def test_every_kind_of_scene_is_ruled_as_it_was(scene: Scene) -> None:
+    rulings = judge_seeds(scene, range(SEEDS))
+    assert len(rulings) > SEEDS // 2
+    if scene in SELDOM:
+        assert rulings.count(Ruling.REVIEW) <= 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scene", list(RIGHT), ids=lambda scene: str(scene.__name__))
+def test_thousands_of_scenes_are_ruled_as_they_were(scene: Scene) -> None:
+    rulings = judge_seeds(scene, range(1000, 1000 + SOAK_SEEDS))
+    if scene in SELDOM:
+        assert rulings.count(Ruling.REVIEW) <= SELDOM[scene] * len(rulings)
