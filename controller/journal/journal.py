@@ -77,11 +77,11 @@ class Journal:
 
     def start(self, identity: Identity) -> Ticket:
         """Begin a session: the first thing handed over after opening."""
-        wall = self._wall()
+        row = event_draft(SESSION_STARTED, identity, self._wall())
 
         def draft(drafter: Drafter) -> list[Draft]:
             drafter.session(identity.setup)
-            return [event_draft(SESSION_STARTED, identity, wall)]
+            return [row]
 
         return self._writer.put(Entry(draft=draft))
 
@@ -107,8 +107,8 @@ class Journal:
 
     def note(self, name: str, data: Mapping[str, object]) -> Ticket:
         """Hand over an event that is no outcome: a clock's note, who used the console and for what."""
-        wall = self._wall()
-        return self._writer.put(Entry(draft=lambda _: [event_draft(name, data, wall)]))
+        draft = event_draft(name, data, self._wall())
+        return self._writer.put(Entry(draft=lambda _: [draft]))
 
     def acknowledge(self, told_id: str, chain: str, by: str) -> Ticket:
         """Close an outcome's place in the outbox on the settlement engine's own word (id and chain hash)."""
@@ -119,10 +119,10 @@ class Journal:
     ) -> Ticket:
         """Drop evidence and outcomes' bodies older than these wall times; the chain stays whole.
 
-        What is not acknowledged yet, and what came since the last checkpoint, stays. The ticket says that the
-        decision is durable; the rows go little by little, when nothing else waits.
+        What is not acknowledged yet, and what came since the last checkpoint, stays. The rows go little by
+        little, when nothing else waits; the ticket is durable once they are gone. What is left at a close
+        goes with the next pruning.
         """
-        wall = self._wall()
         with Reader(self.place.journal) as reader:
             limit = reader.prunable_below()
             pruned = Pruned(
@@ -131,7 +131,8 @@ class Journal:
                 by=by,
                 who=who,
             )
-        return self._writer.put(Entry(draft=lambda _: [event_draft(PRUNED, pruned, wall)], pruned=pruned))
+        draft = event_draft(PRUNED, pruned, self._wall())
+        return self._writer.put(Entry(draft=lambda _: [draft], pruned=pruned))
 
     # --- how it stands ---
 
@@ -150,9 +151,11 @@ class Journal:
         try:
             self._writer.close(timeout_s)
         finally:
-            self._release.close()
+            if not self._writer.at_work:
+                self._release.close()
 
     def _in_sequence(self, effects: Sequence[Effect]) -> int | None:
+        self._writer.check()
         expected = self._next_seq
         for effect in effects:
             if isinstance(effect, Outcome):

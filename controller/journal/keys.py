@@ -90,14 +90,16 @@ def _load(path: Path, forbidden: int, expected: str) -> Key:
     except OSError as error:
         found = f"no readable file ({error.strerror})"
         raise JournalFault("journal_key_missing", path, found, "the table's signing key") from error
-    with os.fdopen(descriptor, "rb") as file:
+    try:
         mode = os.fstat(descriptor).st_mode
         if not stat.S_ISREG(mode):
             raise JournalFault("journal_key_unreadable", path, "no regular file", "a key file")
         if mode & forbidden:
             found = f"mode {stat.S_IMODE(mode):04o}, which lets others at the key"
             raise JournalFault("journal_key_exposed", path, found, expected)
-        pem = file.read(MAX_KEY_BYTES)
+        pem = os.read(descriptor, MAX_KEY_BYTES)
+    finally:
+        os.close(descriptor)
     try:
         private = load_pem_private_key(pem, None)
     except (ValueError, TypeError, UnsupportedAlgorithm) as error:

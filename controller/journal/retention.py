@@ -27,9 +27,8 @@ def row_before(connection: apsw.Connection, path: Path, wall_us: int) -> int:
     return number
 
 
-def drop_some(connection: apsw.Connection) -> bool:
-    """Drop some of what the last signed decisions allow; False when nothing is left to drop."""
-    path = Path(connection.filename)
+def drop_some(connection: apsw.Connection, path: Path) -> bool:
+    """Drop some of what the signed decisions allow; False when nothing is left to drop."""
     evidence_below = bodies_below = 0
     for pruned in _decisions(connection, path):
         evidence_below = max(evidence_below, pruned.evidence_below)

@@ -79,6 +79,7 @@ def open_writer(path: Path, vfs: str | None = None) -> apsw.Connection:
         raise fault_of(error, path) from error
     try:
         connection.set_busy_timeout(BUSY_MS)
+        version_of(connection, str(path))
         connection.execute(_WRITER_PRAGMAS + f"PRAGMA synchronous = {SYNCHRONOUS}").fetchall()
         _check_pragmas(connection, path)
         migrate(connection, str(path))

@@ -29,6 +29,10 @@ WallClock = Callable[[], Wall]
 """Gives the wall time and its quality: a label for people, never a duration."""
 
 
+_GRACE_S = 5.0
+"""How long an abandoned writer has to let go of the file."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """How the writer works; the defaults suit a table."""
@@ -77,9 +81,9 @@ class Writer:
         self._drafter = Drafter(opened.memory.first, opened.memory.state.warnings)
         self._queue: Queue[Entry] = Queue(limits.waiting)
         self._late: list[Late] = []
-        self._late_tickets: list[Ticket] = []
+        self._late_entries: list[Entry] = []
         self._owed: list[Draft] = []
-        self._pruning = False
+        self._pruning: list[tuple[Ticket, list[Row]]] = []
         self._wal_pages = 0
         self._stopped: JournalFault | None = None
         self._abandon = Event()
@@ -87,6 +91,11 @@ class Writer:
         self._thread = Thread(target=self._work, name="journal", daemon=True)
         self._connection.set_wal_hook(self._count_wal)
         self._thread.start()
+
+    @property
+    def at_work(self) -> bool:
+        """Whether the thread still has the journal open: a disk can hold it in the middle of a write."""
+        return self._thread.is_alive()
 
     @property
     def waiting(self) -> int:
@@ -98,6 +107,11 @@ class Writer:
         """The fault that holds now, if any."""
         return self._stopped or self._alarms.present
 
+    def check(self) -> None:
+        """Raise JournalFault where nothing more is taken."""
+        if self._stopped is not None:
+            raise self._stopped
+
     def put(self, entry: Entry) -> Ticket:
         """Hand over an entry without waiting for the disk.
 
@@ -105,8 +119,7 @@ class Writer:
             JournalFault: too many wait already, or the journal is closed or has stopped.
         """
         with self._door:
-            if self._stopped is not None:
-                raise self._stopped
+            self.check()
             try:
                 self._queue.put_nowait(entry)
             except Full:
@@ -131,6 +144,7 @@ class Writer:
         self._thread.join(timeout_s)
         if self._thread.is_alive():
             self._abandon.set()
+            self._thread.join(_GRACE_S)
             found = f"{self.waiting} entries that the disk did not take in {timeout_s:g} s"
             raise JournalFault("journal_not_flushed", self._path, found, "every row written")
 
@@ -150,7 +164,8 @@ class Writer:
             self._stopped = JournalFault("journal_stopped", self._path, found, "a writer that goes on")
             self._alarms.began("writer", self._stopped)
         finally:
-            self._connection.close()
+            with suppress(apsw.Error):
+                self._connection.close()
 
     def _next_entries(self) -> list[Entry]:
         entries = [self._next()]
@@ -171,7 +186,7 @@ class Writer:
 
     def _write(self, entries: Sequence[Entry], *, last: bool) -> None:
         drafts: list[Draft] = []
-        spans: list[tuple[Ticket, int, int]] = []
+        spans: list[tuple[Entry, int, int]] = []
         closed: list[int] = []
         for entry in entries:
             self._keep_late(entry)
@@ -181,25 +196,27 @@ class Writer:
             drafts += entry.draft(self._drafter)
             if entry.ack is not None:
                 drafts += self._match(entry, closed)
-            self._pruning = self._pruning or entry.pruned is not None
-            spans.append((entry.ticket, begin, len(drafts)))
+            if not entry.last:
+                spans.append((entry, begin, len(drafts)))
         if self._late and (drafts or last or len(self._late) >= self._limits.late_together):
             drafts.append(late_draft(self._late, self._wall()))
-            spans += [(ticket, len(drafts) - 1, len(drafts)) for ticket in self._late_tickets]
-            self._late, self._late_tickets = [], []
+            spans += [(entry, len(drafts) - 1, len(drafts)) for entry in self._late_entries]
+            self._late, self._late_entries = [], []
         drafts, self._owed = [*drafts, *self._owed], []
         rows = self._sealed(drafts, last=last)
         if rows or closed:
             self._commit(rows, closed)
-        for ticket, begin, end in spans:
-            ticket.done(rows[begin:end])
-            self._tell(ticket)
+        for entry, begin, end in spans:
+            if entry.pruned is not None:
+                self._pruning.append((entry.ticket, rows[begin:end]))
+            else:
+                self._tell(entry.ticket, rows[begin:end])
         self._write_head(sync=last or bool(rows and rows[-1].name == CHECKPOINT))
 
     def _keep_late(self, entry: Entry) -> None:
         self._late += entry.late
         if entry.can_wait:
-            self._late_tickets.append(entry.ticket)
+            self._late_entries.append(entry)
 
     def _match(self, entry: Entry, closed: list[int]) -> list[Draft]:
         assert entry.ack is not None
@@ -255,7 +272,8 @@ class Writer:
         last = last_row(self._connection, self._path)
         return last is not None and (last.n, last.link) == (row.n, row.link)
 
-    def _tell(self, ticket: Ticket) -> None:
+    def _tell(self, ticket: Ticket, rows: Sequence[Row]) -> None:
+        ticket.done(rows)
         try:
             self._told(ticket)
         except Exception as error:  # noqa: BLE001 whatever the listener does wrong, the rows that follow must be written
@@ -303,10 +321,15 @@ class Writer:
 
     def _prune_on(self) -> None:
         try:
-            self._pruning = drop_some(self._connection)
+            if drop_some(self._connection, self._path):
+                return
+            self._alarms.over("prune")
         except apsw.Error as error:
-            self._pruning = False
+            self._pruning.clear()
             self._alarms.began("prune", fault_of(error, self._path))
+        for ticket, rows in self._pruning:
+            self._tell(ticket, rows)
+        self._pruning.clear()
 
     def _count_wal(self, _connection: apsw.Connection, _name: str, pages: int) -> int:
         self._wal_pages = pages

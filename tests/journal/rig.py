@@ -137,7 +137,7 @@ class Rig:
         with self.open(limits) as journal:
             begin(journal, rules=rules)
             for hand in evening_hands:
-                append(journal, hand)
+                durable(append(journal, hand))
         return evening_hands
 
     def _hear(self, ticket: Ticket) -> None:

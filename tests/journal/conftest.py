@@ -1,0 +1,13 @@
+"""A fresh table for every test of the journal."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.journal.rig import Rig, rig_in
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> Rig:
+    """Give a table with a key and places of its own."""
+    return rig_in(tmp_path)

@@ -1,0 +1,151 @@
+"""Disks that misbehave, as SQLite sees them: one that stalls, one that refuses, one that keeps a log."""
+
+import itertools
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Event
+from typing import Literal
+
+import apsw
+import msgspec
+
+_numbers = itertools.count()
+
+Op = Literal["write", "truncate", "sync", "told"]
+
+
+class Disk:
+    """What happens to each file of the journal; this one only passes on."""
+
+    def before_write(self, name: str) -> None:
+        """Hear of a write that is about to happen; whatever is raised is the disk's answer."""
+
+    def before_sync(self, name: str) -> None:
+        """Hear of a sync that is about to happen."""
+
+    def wrote(self, name: str, offset: int, data: bytes) -> None:
+        """Hear of a write that has happened."""
+
+    def truncated(self, name: str, size: int) -> None:
+        """Hear of a file that was made shorter."""
+
+    def synced(self, name: str) -> None:
+        """Hear of a sync that has happened."""
+
+
+class StallingDisk(Disk):
+    """Stands still in every sync from `stall` on until `go_on`."""
+
+    def __init__(self) -> None:
+        self.stalled = Event()
+        """Set once a sync hangs."""
+        self._may_sync = Event()
+        self._may_sync.set()
+
+    def stall(self) -> None:
+        """Let the next sync hang."""
+        self._may_sync.clear()
+
+    def go_on(self) -> None:
+        """Let it finish."""
+        self._may_sync.set()
+
+    def before_sync(self, name: str) -> None:  # noqa: ARG002 every file stalls
+        if not self._may_sync.is_set():
+            self.stalled.set()
+            self._may_sync.wait()
+
+
+class RefusingDisk(Disk):
+    """Answers every write, or every sync, with an error for as long as `refuses` is set."""
+
+    def __init__(self, error: type[apsw.Error], *, at: Literal["write", "sync"]) -> None:
+        self.refuses = False
+        self.refused = Event()
+        """Set once it has refused twice."""
+        self._times = 0
+        self._error = error
+        self._at = at
+
+    def before_write(self, name: str) -> None:  # noqa: ARG002 every file refuses
+        if self._at == "write":
+            self._answer()
+
+    def before_sync(self, name: str) -> None:  # noqa: ARG002 every file refuses
+        if self._at == "sync":
+            self._answer()
+
+    def _answer(self) -> None:
+        if self.refuses:
+            self._times += 1
+            if self._times >= 2:
+                self.refused.set()
+            raise self._error("as the test wants it")
+
+
+class Written(msgspec.Struct, frozen=True):
+    """One line of a recording disk's log; for `told` the outcome's number is in `offset`."""
+
+    op: Op
+    name: str
+    offset: int = 0
+    data: bytes = b""
+
+
+class RecordingDisk(Disk):
+    """Remembers every write, truncation and sync in order."""
+
+    def __init__(self) -> None:
+        self.log: list[Written] = []
+
+    def wrote(self, name: str, offset: int, data: bytes) -> None:
+        self.log.append(Written("write", name, offset, data))
+
+    def truncated(self, name: str, size: int) -> None:
+        self.log.append(Written("truncate", name, size))
+
+    def synced(self, name: str) -> None:
+        self.log.append(Written("sync", name))
+
+
+class _File(apsw.VFSFile):
+    def __init__(self, disk: Disk, name: str | apsw.URIFilename, flags: list[int]) -> None:
+        super().__init__("unix", name, flags)
+        self._disk = disk
+        path = name if isinstance(name, str) else name.filename()
+        self._name = path.rpartition("/")[2]
+
+    def xWrite(self, data: bytes, offset: int) -> None:
+        self._disk.before_write(self._name)
+        super().xWrite(data, offset)
+        self._disk.wrote(self._name, offset, bytes(data))
+
+    def xTruncate(self, newsize: int) -> None:
+        super().xTruncate(newsize)
+        self._disk.truncated(self._name, newsize)
+
+    def xSync(self, flags: int) -> None:
+        self._disk.before_sync(self._name)
+        super().xSync(flags)
+        self._disk.synced(self._name)
+
+
+class _Files(apsw.VFS):
+    def __init__(self, name: str, disk: Disk) -> None:
+        super().__init__(name, "unix")
+        self._disk = disk
+
+    def xOpen(self, name: str | apsw.URIFilename | None, flags: list[int]) -> apsw.VFSFile:
+        assert name is not None
+        return _File(self._disk, name, flags)
+
+
+@contextmanager
+def mounted(disk: Disk) -> Iterator[str]:
+    """Give the name of a VFS whose files lie on this disk."""
+    name = f"test-disk-{next(_numbers)}"
+    files = _Files(name, disk)
+    try:
+        yield name
+    finally:
+        files.unregister()

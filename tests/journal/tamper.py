@@ -1,0 +1,80 @@
+"""Do to a closed journal's file what somebody with the disk in his hands could do."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import apsw
+import msgspec
+
+from controller.journal.chain import Row, digest_of, link_of
+from controller.journal.schema import GUARDS, NO_GUARDS
+from controller.journal.store import rows_where
+
+Change = Callable[[apsw.Connection], None]
+
+
+def tamper(path: Path, change: Change) -> None:
+    """Change the file behind the journal's back."""
+    connection = apsw.Connection(str(path))
+    connection.execute(NO_GUARDS)
+    change(connection)
+    connection.execute(GUARDS)
+    connection.close()
+
+
+def sql(statement: str, *values: int | str | bytes) -> Change:
+    """Change it by one statement."""
+
+    def change(connection: apsw.Connection) -> None:
+        connection.execute(statement, values)
+        assert connection.changes() > 0
+
+    return change
+
+
+def flip(column: str, n: int) -> Change:
+    """Turn over one bit of a row."""
+
+    def change(connection: apsw.Connection) -> None:
+        statement = f"SELECT {column} FROM rows WHERE n = {n}"
+        value = connection.execute(statement).get
+        if isinstance(value, bytes):
+            changed: bytes | str | int = bytes([value[0] ^ 1]) + value[1:]
+        elif isinstance(value, str):
+            changed = chr(ord(value[0]) ^ 1) + value[1:]
+        else:
+            assert isinstance(value, int)
+            changed = value ^ (1 << 20 if column == "seq" else 1)
+        connection.execute(f"UPDATE rows SET {column} = ? WHERE n = {n}", (changed,))
+
+    return change
+
+
+def swap(one: int, other: int) -> Change:
+    """Let two rows change places, with all that they hold."""
+
+    def change(connection: apsw.Connection) -> None:
+        for old, new in ((one, -1), (other, one), (-1, other)):
+            for table in ("rows", "evidence", "outbox"):
+                connection.execute(f"UPDATE {table} SET n = ? WHERE n = ?", (new, old))
+
+    return change
+
+
+def forge(path: Path, n: int, body: bytes) -> Change:
+    """Change a row's body and compute the chain anew from there, as somebody without the key would."""
+
+    def change(connection: apsw.Connection) -> None:
+        rows = list(rows_where(connection, path, "WHERE n >= ? ORDER BY n", (n - 1,)))
+        link = rows[0].link
+        for row in rows[1:]:
+            forged = _with_body(row, body) if row.n == n else row
+            link = link_of(link, forged)
+            statement = "UPDATE rows SET body = ?, digest = ?, link = ? WHERE n = ?"
+            connection.execute(statement, (forged.body, forged.digest, link, row.n))
+
+    return change
+
+
+def _with_body(row: Row, body: bytes) -> Row:
+    return msgspec.structs.replace(row, body=body, digest=digest_of(body, row.after))

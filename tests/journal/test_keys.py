@@ -1,0 +1,84 @@
+"""The signing key: nobody else can read it, and what it signed nobody else can have signed."""
+
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+from controller.journal.faults import JournalFault
+from controller.journal.keys import CREDENTIAL, PublicKey, key_of_service, load_key, new_key
+
+LINK = bytes(range(32))
+
+
+def code_of(path: Path) -> str:
+    with pytest.raises(JournalFault) as raised:
+        load_key(path)
+    return raised.value.code
+
+
+def test_a_new_key_is_its_owners_alone(tmp_path: Path) -> None:
+    public = new_key(tmp_path / "key")
+    assert (tmp_path / "key").stat().st_mode & 0o777 == 0o600
+    assert load_key(tmp_path / "key").public.raw == public.raw
+
+
+def test_a_key_is_never_overwritten(tmp_path: Path) -> None:
+    new_key(tmp_path / "key")
+    with pytest.raises(FileExistsError):
+        new_key(tmp_path / "key")
+
+
+def test_a_signature_is_the_keys_own(tmp_path: Path) -> None:
+    public = new_key(tmp_path / "key")
+    other = new_key(tmp_path / "other")
+    signature = load_key(tmp_path / "key").sign(LINK)
+    assert PublicKey(public.raw).signed(LINK, signature)
+    assert not PublicKey(other.raw).signed(LINK, signature)
+    assert not public.signed(LINK[::-1], signature)
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o644])
+def test_a_key_that_others_can_read_is_refused(tmp_path: Path, mode: int) -> None:
+    new_key(tmp_path / "key")
+    (tmp_path / "key").chmod(mode)
+    with pytest.raises(JournalFault, match=f"mode {mode:04o}.*chmod 600") as raised:
+        load_key(tmp_path / "key")
+    assert raised.value.code == "journal_key_exposed"
+
+
+def test_a_missing_key_says_how_to_make_one(tmp_path: Path) -> None:
+    assert code_of(tmp_path / "key") == "journal_key_missing"
+
+
+def test_what_is_no_ed25519_key_is_refused(tmp_path: Path) -> None:
+    rsa = generate_private_key(public_exponent=65537, key_size=2048)
+    pem = rsa.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    for content in (b"", b"no key", pem):
+        (tmp_path / "key").write_bytes(content)
+        (tmp_path / "key").chmod(0o600)
+        assert code_of(tmp_path / "key") == "journal_key_unreadable"
+    (tmp_path / "folder").mkdir(mode=0o700)
+    assert code_of(tmp_path / "folder") == "journal_key_unreadable"
+
+
+def test_a_service_takes_the_key_from_its_credentials(tmp_path: Path) -> None:
+    """systemd lets the service in by an ACL, which shows as the group's right to read."""
+    own = new_key(tmp_path / "key")
+    credentials = tmp_path / "credentials"
+    credentials.mkdir()
+    given = new_key(credentials / CREDENTIAL)
+    (credentials / CREDENTIAL).chmod(0o440)
+    environ = {"CREDENTIALS_DIRECTORY": str(credentials)}
+    assert key_of_service(environ, tmp_path / "key").public.raw == given.raw
+    assert key_of_service({}, tmp_path / "key").public.raw == own.raw
+    (credentials / CREDENTIAL).chmod(0o444)
+    with pytest.raises(JournalFault, match="journal_key_exposed"):
+        key_of_service(environ, tmp_path / "key")
+
+
+def test_a_service_without_the_credential_takes_the_file(tmp_path: Path) -> None:
+    own = new_key(tmp_path / "key")
+    environ = {"CREDENTIALS_DIRECTORY": str(tmp_path)}
+    assert key_of_service(environ, tmp_path / "key").public.raw == own.raw

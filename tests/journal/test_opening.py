@@ -1,0 +1,343 @@
+"""Opening: what forbids telling anything from a journal, and what a named person may accept."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import apsw
+import msgspec
+import pytest
+
+from controller.journal import store
+from controller.journal.contents import Accepted
+from controller.journal.faults import FAULTS, JournalFault
+from controller.journal.head import SECTOR, Head, HeadFile, read_head
+from controller.journal.keys import load_key, new_key
+from controller.journal.opening import Acceptance
+from controller.journal.reading import Reader
+from controller.journal.recovery import Place, recover
+from controller.journal.writer import Limits
+from tests.journal.rig import NAME, Rig, append, begin, durable, evening, renumbered, rig_in
+
+ANN = Acceptance(by="manager", who="ann", reason="the card was replaced")
+
+
+def refused(rig: Rig) -> JournalFault:
+    with pytest.raises(JournalFault) as raised:
+        rig.open()
+    return raised.value
+
+
+def copy_of(rig: Rig, name: str) -> Path:
+    """Keep a copy of the journal as it is now."""
+    copy = rig.folder / name
+    shutil.copy(rig.place.journal, copy)
+    return copy
+
+
+def play_on(rig: Rig) -> None:
+    """Play another session of one throw."""
+    with rig.open() as journal:
+        begin(journal)
+        recovered = journal.recovered
+        for hand in evening(1)[:1]:
+            durable(append(journal, renumbered(hand, recovered.first.seq, recovered.session)))
+
+
+def test_a_new_journal_begins_at_the_beginning(rig: Rig) -> None:
+    with rig.open() as journal:
+        assert journal.recovered.session == 1
+        assert journal.recovered.first.seq == 1
+        assert journal.recovered.in_flight == ()
+
+
+def test_a_second_controller_is_told_who_holds_the_journal(rig: Rig) -> None:
+    with rig.open():
+        fault = refused(rig)
+    assert fault.code == "journal_in_use"
+    assert f"process {os.getpid()} " in str(fault)
+    rig.open().close()
+
+
+def test_a_dead_controllers_lock_holds_nobody_up(rig: Rig) -> None:
+    program = "import pathlib, sys; from controller.journal.lock import Lock; Lock(pathlib.Path(sys.argv[1]))"
+    subprocess.run([sys.executable, "-c", program, str(rig.place.journal)], check=True)
+    rig.open().close()
+
+
+def test_another_program_with_the_file_open_does_not_see_half_a_commit(rig: Rig) -> None:
+    with rig.open() as journal:
+        durable(begin(journal))
+        with Reader(rig.place.journal) as reader:
+            before = len(list(reader.rows()))
+            durable(append(journal, evening(1)[0]))
+            assert len(list(reader.rows())) > before
+
+
+def test_an_old_sqlite_is_refused(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(apsw, "sqlite_lib_version", lambda: "3.40.1")
+    fault = refused(rig)
+    assert fault.code == "journal_sqlite_too_old"
+    assert "3.40.1" in str(fault)
+    assert "3.51.3" in str(fault)
+
+
+def test_a_pragma_that_does_not_take_is_refused(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "_WRITER_PRAGMAS", "PRAGMA journal_mode = DELETE;")
+    assert refused(rig).code == "journal_pragma_refused"
+
+
+def test_the_pragmas_are_those_that_keep_commits(rig: Rig) -> None:
+    rig.open().close()
+    connection = store.open_writer(rig.place.journal)
+    assert connection.pragma("journal_mode") == "wal"
+    assert connection.pragma("synchronous") == 2
+    connection.close()
+
+
+def test_another_tables_journal_is_refused(rig: Rig) -> None:
+    rig.played(1)
+    with pytest.raises(JournalFault, match="journal_other_table"):
+        recover(rig.place, rig.key.public, "table-8")
+
+
+def test_another_key_is_refused(rig: Rig) -> None:
+    rig.played(1)
+    new_key(rig.folder / "other")
+    rig.key = load_key(rig.folder / "other")
+    assert refused(rig).code == "journal_key_differs"
+
+
+def test_another_programs_database_is_refused_and_left_alone(rig: Rig) -> None:
+    connection = apsw.Connection(str(rig.place.journal))
+    connection.execute("CREATE TABLE notes (text)")
+    connection.close()
+    assert refused(rig).code == "journal_not_one"
+    with pytest.raises(JournalFault, match="journal_not_one"):
+        Reader(rig.place.journal)
+    connection = apsw.Connection(str(rig.place.journal))
+    assert connection.pragma("journal_mode") == "delete"
+    connection.close()
+
+
+def test_what_is_no_database_is_refused(rig: Rig) -> None:
+    rig.place.journal.write_bytes(b"no database, but long enough to look at " * 100)
+    assert refused(rig).code == "journal_not_one"
+
+
+def test_a_journal_of_a_newer_version_is_refused(rig: Rig) -> None:
+    rig.open().close()
+    connection = apsw.Connection(str(rig.place.journal))
+    connection.execute("PRAGMA user_version = 99")
+    connection.close()
+    fault = refused(rig)
+    assert fault.code == "journal_newer"
+    assert "version 99" in str(fault)
+
+
+def test_an_unfinished_journal_holds_nothing_to_read(rig: Rig) -> None:
+    with pytest.raises(JournalFault, match="journal_absent"):
+        Reader(rig.place.journal)
+    apsw.Connection(str(rig.place.journal)).close()
+    with pytest.raises(JournalFault, match="journal_not_one"):
+        Reader(rig.place.journal)
+    store.open_writer(rig.place.journal).close()
+    with pytest.raises(JournalFault, match="journal_not_one"):
+        Reader(rig.place.journal)
+
+
+def test_a_folder_that_is_not_there_is_named(rig: Rig) -> None:
+    with pytest.raises(JournalFault, match="nowhere"):
+        Rig(rig.folder / "nowhere", rig.key).open()
+
+
+# --- behind its head ---
+
+
+def test_an_older_copy_put_back_is_named(rig: Rig) -> None:
+    play_on(rig)
+    copy = copy_of(rig, "old")
+    play_on(rig)
+    shutil.copy(copy, rig.place.journal)
+    fault = refused(rig)
+    assert fault.code == "journal_restored"
+    assert "accept this journal by name" in str(fault)
+
+
+def test_rows_cut_off_at_the_end_are_named(rig: Rig) -> None:
+    """The WAL of a controller that lost its power is deleted: the commits in it are gone."""
+    journal = rig.open(Limits(rows_between_checkpoints=1000))
+    begin(journal)
+    for hand in evening(2):
+        durable(append(journal, hand))
+    cut = Rig(rig.folder / "cut", rig.key)
+    cut.folder.mkdir()
+    shutil.copy(rig.place.journal, cut.place.journal)
+    shutil.copytree(rig.place.head.parent, cut.place.head.parent)
+    journal.close()
+    assert refused(cut).code in {"journal_cut_short", "journal_not_one"}
+
+
+def test_a_row_cut_off_and_nothing_else_is_named(rig: Rig) -> None:
+    rig.played(1)
+    connection = apsw.Connection(str(rig.place.journal))
+    connection.execute("DROP TRIGGER no_delete_of_rows")
+    connection.execute("DELETE FROM rows WHERE n = (SELECT max(n) FROM rows)")
+    connection.close()
+    assert refused(rig).code == "journal_cut_short"
+
+
+def test_an_older_copy_that_was_played_on_is_named(rig: Rig) -> None:
+    play_on(rig)
+    copy = copy_of(rig, "old")
+    play_on(rig)
+    elsewhere = rig_in_copy(rig, copy)
+    play_on(elsewhere)
+    play_on(elsewhere)
+    shutil.copy(elsewhere.place.journal, rig.place.journal)
+    assert refused(rig).code == "journal_forked"
+
+
+def rig_in_copy(rig: Rig, journal: Path) -> Rig:
+    """Set up a cloned table: the same key, an old journal, and a head that fits it."""
+    clone = Rig(rig.folder / "clone", rig.key)
+    clone.place.head.parent.mkdir(parents=True)
+    shutil.copy(journal, clone.place.journal)
+    with clone.open(accept=ANN):
+        pass
+    return clone
+
+
+def test_a_lost_journal_is_not_begun_anew_in_silence(rig: Rig) -> None:
+    rig.played(1)
+    rig.place.journal.unlink()
+    assert refused(rig).code == "journal_absent"
+    assert not rig.place.journal.exists()
+
+
+def test_a_lost_head_is_named(rig: Rig) -> None:
+    rig.played(1)
+    rig.place.head.unlink()
+    assert refused(rig).code == "journal_head_missing"
+
+
+def test_a_damaged_head_is_named(rig: Rig) -> None:
+    rig.played(1)
+    rig.place.head.write_bytes(b"\xa5" * 2 * SECTOR)
+    assert refused(rig).code == "journal_head_damaged"
+
+
+def test_one_of_two_head_records_is_enough(rig: Rig) -> None:
+    rig.played(1)
+    for slot in (0, 1):
+        data = bytearray(rig.place.head.read_bytes())
+        data[SECTOR * slot : SECTOR * slot + 512] = bytes(512)
+        spoiled = rig.folder / f"head-{slot}"
+        spoiled.write_bytes(data)
+        assert recover(Place(rig.place.journal, spoiled), rig.key.public, NAME).session == 2
+
+
+def test_a_head_that_lags_behind_is_in_order(rig: Rig) -> None:
+    play_on(rig)
+    lagging = rig.folder / "lagging"
+    shutil.copy(rig.place.head, lagging)
+    play_on(rig)
+    shutil.copy(lagging, rig.place.head)
+    rig.open().close()
+
+
+def test_the_newer_head_record_counts_whichever_place_it_has(tmp_path: Path) -> None:
+    path = tmp_path / "head"
+    assert read_head(path) is None
+    for n in range(1, 6):
+        file = HeadFile(path, NAME)
+        file.write(Head(table=NAME, n=n, link="00", seq=n, session=1))
+        file.sync()
+        file.close()
+        found = read_head(path)
+        assert found is not None
+        assert found.n == n
+
+
+# --- accepted by name ---
+
+
+@pytest.mark.parametrize(
+    "loss", ["journal_restored", "journal_absent", "journal_head_missing", "journal_head_damaged"]
+)
+def test_a_named_person_may_go_on_and_it_is_journaled(rig: Rig, loss: str) -> None:
+    play_on(rig)
+    copy = copy_of(rig, "old")
+    play_on(rig)
+    before = read_head(rig.place.head)
+    assert before is not None
+    match loss:
+        case "journal_restored":
+            shutil.copy(copy, rig.place.journal)
+        case "journal_absent":
+            rig.place.journal.unlink()
+        case "journal_head_missing":
+            rig.place.head.unlink()
+        case _:
+            rig.place.head.write_bytes(b"\xa5" * 2 * SECTOR)
+    assert refused(rig).code == loss
+    with rig.open(accept=ANN) as journal:
+        recovered = journal.recovered
+        assert recovered.first.seq == before.seq + 1, "an outcome's number is never used twice"
+        assert recovered.session == before.session + 1
+        begin(journal)
+        durable(append(journal, renumbered(evening(1)[0], recovered.first.seq, recovered.session)))
+    play_on(rig)
+    with Reader(rig.place.journal) as reader:
+        (row,) = reader.rows(types={"journal.accepted"})
+        assert row.body is not None
+        accepted = msgspec.json.decode(row.body, type=Accepted)
+        assert (accepted.code, accepted.who, accepted.reason) == (loss, "ann", "the card was replaced")
+        reader.verify_all()
+
+
+def test_nobody_may_accept_a_changed_journal(rig: Rig) -> None:
+    rig.played(1)
+    new_key(rig.folder / "other")
+    stranger = Rig(rig.folder, load_key(rig.folder / "other"))
+    with pytest.raises(JournalFault, match="journal_key_differs"):
+        stranger.open(accept=ANN)
+
+
+def test_an_acceptance_where_nothing_is_wrong_leaves_no_trace(rig: Rig) -> None:
+    rig.played(1)
+    rig.open(accept=ANN).close()
+    with Reader(rig.place.journal) as reader:
+        assert list(reader.rows(types={"journal.accepted"})) == []
+
+
+# --- the catalogue ---
+
+
+def test_every_fault_says_what_to_do_and_when_it_is_over() -> None:
+    for code, kind in FAULTS.items():
+        assert code.startswith("journal_")
+        assert all(kind), f"{code} lacks words"
+        text = str(JournalFault(code, "here", "this", "that"))
+        assert text == f"here: found this, expected that; {kind.next_step} [{code}]"
+
+
+def test_every_fault_of_the_catalogue_is_raised_somewhere_and_no_other() -> None:
+    package = Path(store.__file__).parent
+    texts = {path.name: path.read_text() for path in package.glob("*.py")}
+    named = {
+        code
+        for name, text in texts.items()
+        if name != "faults.py"
+        for code in re.findall(r'"(journal_[a-z_]+)"', text)
+    }
+    assert named - {"journal_mode"} == set(FAULTS)
+
+
+def test_a_full_rig_can_be_made_twice(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        rig_in(tmp_path / name).open().close()

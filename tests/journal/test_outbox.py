@@ -1,0 +1,94 @@
+"""The outbox: in order, closed only by settlement's own word, which is journaled."""
+
+import pytest
+
+from controller.journal.contents import outcome_of
+from controller.journal.reading import Reader
+from tests.journal.rig import NAME, Rig, append, begin, durable, evening
+
+
+def waiting(rig: Rig, limit: int = 100, after_n: int = 0) -> list[int | None]:
+    with Reader(rig.place.journal) as reader:
+        return [row.seq for row in reader.outbox(limit, after_n)]
+
+
+def events(rig: Rig, name: str) -> int:
+    with Reader(rig.place.journal) as reader:
+        return len(list(reader.rows(types={name})))
+
+
+def test_every_outcome_waits_in_order(rig: Rig) -> None:
+    rig.played(2)
+    seqs = [row.seq for row in rig.told]
+    assert waiting(rig) == seqs
+    assert waiting(rig, limit=2) == seqs[:2]
+    assert waiting(rig, after_n=rig.told[1].n) == seqs[2:]
+
+
+def test_an_acknowledgement_closes_its_outcome_and_is_journaled(rig: Rig) -> None:
+    with rig.open() as journal:
+        begin(journal)
+        for hand in evening(2):
+            durable(append(journal, hand))
+        second = rig.told[1]
+        assert second.body is not None
+        told_id = outcome_of(second.body).id
+        durable(journal.acknowledge(told_id, second.link.hex(), "settlement"))
+        durable(journal.acknowledge(told_id, second.link.hex(), "settlement"))
+        assert waiting(rig) == [row.seq for row in rig.told if row.seq != 2]
+        assert events(rig, "outbox.closed") == 1
+    assert waiting(rig) == [row.seq for row in rig.told if row.seq != 2]
+    assert rig.alarms == []
+
+
+def test_acknowledgements_that_come_together_close_once_each(rig: Rig) -> None:
+    with rig.open() as journal:
+        begin(journal)
+        for hand in evening(3):
+            durable(append(journal, hand))
+        tickets = [
+            journal.acknowledge(f"{NAME}/1/{row.seq}", row.link.hex(), "settlement")
+            for row in rig.told
+            for _ in range(2)
+        ]
+        for ticket in tickets:
+            durable(ticket)
+    assert waiting(rig) == []
+    assert events(rig, "outbox.closed") == len(rig.told)
+    with Reader(rig.place.journal) as reader:
+        reader.verify_all()
+
+
+@pytest.mark.parametrize(
+    ("told_id", "chain", "code"),
+    [
+        (f"{NAME}/1/1", "00" * 32, "journal_ack_differs"),
+        (f"{NAME}/1/999", "00" * 32, "journal_ack_unknown"),
+        (f"{NAME}/9/1", "00" * 32, "journal_ack_unknown"),
+        ("nonsense", "", "journal_ack_unknown"),
+        ("a/b/" + "9" * 30, "", "journal_ack_unknown"),
+        ("a/b/²", "", "journal_ack_unknown"),
+    ],
+)
+def test_an_acknowledgement_that_does_not_fit_closes_nothing_and_is_a_fault(
+    rig: Rig, told_id: str, chain: str, code: str
+) -> None:
+    with rig.open() as journal:
+        begin(journal)
+        for hand in evening(1):
+            durable(append(journal, hand))
+        before = waiting(rig)
+        durable(journal.acknowledge(told_id, chain, "settlement"))
+        assert rig.alarms == [code]
+        assert waiting(rig) == before
+        assert events(rig, "outbox.refused") == 1
+        durable(journal.acknowledge(f"{NAME}/1/1", rig.told[0].link.hex(), "settlement"))
+        assert rig.alarms == [code, None]
+
+
+def test_what_waits_still_waits_after_a_restart(rig: Rig) -> None:
+    rig.played(1)
+    before = waiting(rig)
+    rig.open().close()
+    assert before
+    assert waiting(rig) == before

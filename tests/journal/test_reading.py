@@ -1,0 +1,230 @@
+"""Reading a journal: what was told, what it rested on, who ruled, and the judge asked again."""
+
+import io
+import json
+
+import msgspec
+import pytest
+
+from controller.engine.session import Session
+from controller.engine.setup import First, State
+from controller.journal.contents import After, Recording, canonical
+from controller.journal.evidence import Evidence, pack, unpack
+from controller.journal.faults import JournalFault
+from controller.journal.reading import Reader
+from controller.journal.recall import Recalled, judge_again, recall
+from controller.model.effects import Judged
+from controller.model.readings import AnyReading, DeviceDown
+from controller.model.rulesets import Calls
+from controller.model.verdicts import Ruling, SpinVerdict
+from drivers.sim import dice
+from tests.journal.rig import NAME, Rig, append, begin, durable, evening, hands, identity, setup_at, throws
+from tests.journal.tamper import sql, tamper
+from tests.scenes import SECOND_US, TABLE, says, throw
+
+
+def test_show_gives_rows_between_numbers_and_of_types(rig: Rig) -> None:
+    rig.played(4)
+    with Reader(rig.place.journal) as reader:
+        everything = list(reader.rows())
+        assert [row.n for row in everything] == list(range(1, len(everything) + 1))
+        assert [row.n for row in reader.rows(3, 7)] == [3, 4, 5, 6, 7]
+        assert {row.name for row in reader.rows(types={"roll.called", "roll.no_roll"})} == {
+            "roll.called",
+            "roll.no_roll",
+        }
+        assert list(reader.rows(10_000)) == []
+        assert all(row.evidence is None for row in everything)
+
+
+def test_show_reads_on_past_one_slice(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("controller.journal.reading.SLICE", 3)
+    rig.played(2)
+    with Reader(rig.place.journal) as reader:
+        assert [row.n for row in reader.rows(2, 9)] == list(range(2, 10))
+
+
+def test_export_is_json_lines_that_hold_everything(rig: Rig) -> None:
+    rig.played(2)
+    stream = io.BytesIO()
+    with Reader(rig.place.journal) as reader:
+        count = reader.export(stream)
+        rows = list(reader.rows())
+    origin, *lines = [json.loads(line) for line in stream.getvalue().splitlines()]
+    assert origin["table"] == NAME
+    assert origin["public_key"] == rig.key.public.raw.hex()
+    assert count == len(lines) == len(rows)
+    called = next(line for line in lines if line["name"] == "roll.called")
+    assert called["body"]["data"]["dice"] == [4, 4]
+    assert called["evidence"]["throw"]["dice"] == [4, 4]
+    assert len(called["evidence"]["readings"]) > 100
+    assert called["link"] == next(row.link.hex() for row in rows if row.n == called["n"])
+
+
+def test_export_stops_at_damage_and_keeps_what_came_before(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("controller.journal.reading.SLICE", 5)
+    rig.played(20)
+    with rig.place.journal.open("r+b") as file:
+        file.seek(4096 * (rig.place.journal.stat().st_size // 4096 * 3 // 4))
+        file.write(b"\xa5" * 4096 * 5)
+    stream = io.BytesIO()
+    with Reader(rig.place.journal) as reader, pytest.raises(JournalFault, match="journal_damaged"):
+        reader.export(stream)
+    assert len(stream.getvalue().splitlines()) > 5
+
+
+def recalled(rig: Rig, told_id: str) -> Recalled:
+    with Reader(rig.place.journal) as reader:
+        return recall(reader, told_id)
+
+
+def ids(rig: Rig, name: str) -> list[str]:
+    return [f"{NAME}/1/{row.seq}" for row in rig.told if row.name == name]
+
+
+def test_a_call_is_recalled_with_all_that_stands_behind_it(rig: Rig) -> None:
+    played = rig.played(2)
+    judged = next(e for hand in played for e in hand.effects if isinstance(e, Judged))
+    found = recalled(rig, ids(rig, "roll.called")[0])
+    assert found.outcome == judged.outcome
+    assert found.row.body == canonical(judged.outcome)
+    assert found.evidence is not None
+    assert found.evidence.verdict == judged.verdict
+    assert found.evidence.readings == judged.readings
+    assert found.judged_again is not None
+    assert found.judged_again.verdict == judged.verdict
+    assert found.judged_again.differences == ()
+    assert found.ruled_by is None
+    assert found.signed
+    assert found.identity is not None
+    assert found.identity.software == "1.2.3"
+
+
+def test_a_persons_ruling_names_the_person(rig: Rig) -> None:
+    rig.played(8)
+    people = [found.ruled_by for told_id in ids(rig, "roll.no_roll") if (found := recalled(rig, told_id))]
+    assert "boxperson ann" in people
+    assert None in people
+
+
+def test_corrections_are_recalled_with_what_they_correct(rig: Rig) -> None:
+    readings: list[AnyReading] = [
+        *throw(SECOND_US, (2, 4)),
+        says(6 * SECOND_US, "set_dice", dice=(2, 3), who="ann"),
+        says(7 * SECOND_US, "no_roll", who="bob"),
+        says(9 * SECOND_US, "nonsense"),
+    ]
+    session = Session(setup_at(First(), State()))
+    with rig.open() as journal:
+        begin(journal)
+        for hand in hands(session, readings):
+            durable(append(journal, hand))
+    found = recalled(rig, ids(rig, "roll.called")[0])
+    assert [getattr(told.data, "who", None) for told in found.corrections] == ["ann", "bob"]
+
+
+def test_an_outcome_without_a_verdict_is_recalled_as_it_is(rig: Rig) -> None:
+    rig.played(1)
+    found = recalled(rig, ids(rig, "bets.closed")[0])
+    assert found.evidence is None
+    assert found.judged_again is None
+    assert found.corrections == ()
+
+
+@pytest.mark.parametrize("told_id", ["nonsense", f"{NAME}/1/999", f"{NAME}/2/1", ""])
+def test_an_unknown_id_is_named(rig: Rig, told_id: str) -> None:
+    rig.played(1)
+    with pytest.raises(JournalFault, match="no outcome"):
+        recalled(rig, told_id)
+
+
+def test_an_edited_outcome_is_not_recalled_as_if_nothing_were(rig: Rig) -> None:
+    rig.played(1)
+    told_id = ids(rig, "roll.called")[0]
+    seq = int(told_id.rpartition("/")[2])
+    edit = "CAST(replace(CAST(body AS TEXT), '[4,4]', '[4,3]') AS BLOB)"
+    tamper(rig.place.journal, sql(f"UPDATE rows SET body = {edit} WHERE seq = ?", seq))
+    with pytest.raises(JournalFault, match="journal_row_changed"):
+        recalled(rig, told_id)
+
+
+def test_a_judge_that_says_something_else_today_is_told(rig: Rig) -> None:
+    rig.played(1)
+    found = recalled(rig, ids(rig, "roll.called")[0])
+    assert found.evidence is not None
+    assert found.identity is not None
+    assert found.evidence.throw is not None
+    other = msgspec.structs.replace(found.evidence.throw, ruling=Ruling.VOID, dice=(1, 1))
+    judgement = judge_again(msgspec.structs.replace(found.evidence, throw=other), found.identity.setup)
+    assert judgement is not None
+    assert [difference.partition(":")[0] for difference in judgement.differences] == ["ruling", "dice"]
+
+
+def test_what_this_version_can_not_judge_is_left_open(rig: Rig) -> None:
+    spin = SpinVerdict(ruling=Ruling.VALID, sentence="17", number="17")
+    evidence = Evidence(decided_at_us=1, spin=spin)
+    assert unpack(pack(evidence)) == evidence
+    assert evidence.verdict == spin
+    assert judge_again(evidence, setup_at(First(), State())) is None
+
+
+def test_the_recording_behind_an_outcome_is_named(rig: Rig) -> None:
+    span = Recording(name="2026-01-01T20.jsonl.gz", from_us=1, to_us=2, sha256="ab")
+    hand = evening(1)[0]
+    with rig.open() as journal:
+        begin(journal)
+        durable(journal.append(hand.effects, hand.state, hand.first, span))
+    with Reader(rig.place.journal) as reader:
+        (row,) = reader.rows(types={"attempt.begun"})
+    assert row.after is not None
+    assert msgspec.json.decode(row.after, type=After).recording == span
+
+
+# --- the judge asked again with the evidence alone ---
+
+
+def judged_again_everywhere(
+    rig: Rig, readings: list[AnyReading], rules: str, calls: Calls = "automatic"
+) -> int:
+    """Journal these readings' effects, recall every outcome, and give how many verdicts are the same."""
+    setup = setup_at(First(), State(calls=calls), rules=rules)
+    session = Session(setup)
+    with rig.open() as journal:
+        journal.start(identity(setup))
+        for hand in hands(session, readings):
+            append(journal, hand)
+        durable(journal.note("clock.noted", {}))
+    same = 0
+    with Reader(rig.place.journal) as reader:
+        for row in rig.told:
+            found = recall(reader, f"{NAME}/1/{row.seq}")
+            if found.judged_again is not None:
+                assert found.judged_again.differences == (), found.outcome
+                same += 1
+    return same
+
+
+@pytest.mark.parametrize("rules", ["craps-12-034", "craps-v1"])
+def test_a_simulated_evening_is_judged_the_same_from_its_evidence(rig: Rig, rules: dice.Rules) -> None:
+    """Throws of every kind: short, staggered, cocked, off the table, doubtful, ruled on."""
+    header, feed, _ = dice.evening(5, n=25, rules=rules)
+    assert header.dice_table != msgspec.UNSET
+    readings = [reading for _, reading in feed]
+    assert msgspec.structs.replace(TABLE, zones=()) == msgspec.structs.replace(header.dice_table, zones=())
+    assert judged_again_everywhere(rig, readings, rules) > 20
+
+
+@pytest.mark.parametrize("calls", ["automatic", "confirm"])
+def test_a_person_who_rules_late_changes_nothing_of_what_was_judged(rig: Rig, calls: Calls) -> None:
+    readings: list[AnyReading] = []
+    t = SECOND_US
+    for number, name in enumerate(("accept", "no_roll", "set_dice", "dice_collected", "accept")):
+        one = throw(t, (3, 4), confidence=0.4 if number == 3 else 0.9)
+        wait = 100_000 if number != 4 else 3 * SECOND_US
+        readings += [*one, says(one[-1].t + wait, name, dice=(3, 4) if name == "set_dice" else None)]
+        t += 12 * SECOND_US
+    readings.append(DeviceDown(t=t, dev="cam"))
+    readings += throw(t + SECOND_US, (2, 2))
+    assert (
+        judged_again_everywhere(rig, [*readings, *throws(1, t + 20 * SECOND_US)], "craps-12-034", calls) >= 4
+    )

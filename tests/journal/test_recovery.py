@@ -1,0 +1,195 @@
+"""After a stop of whatever kind: the game, the numbers and what was cut off are as journaled."""
+
+import shutil
+
+import pytest
+
+from controller.engine.session import Session
+from controller.engine.setup import First, State
+from controller.journal.faults import JournalFault
+from controller.journal.journal import Journal
+from controller.journal.recovery import InFlight, Recovered, power_lost, recover
+from controller.journal.writer import Limits
+from controller.model.outcomes import RollReview, SpinReview
+from controller.model.readings import AnyReading, DieReleased
+from tests.journal.rig import (
+    NAME,
+    Hand,
+    Rig,
+    append,
+    begin,
+    durable,
+    hands,
+    identity,
+    setup_at,
+    throws,
+)
+from tests.scenes import SECOND_US, says, throw
+
+
+def cut_off(
+    rig: Rig, readings: list[AnyReading], *, state: State | None = None, rows: int = 256
+) -> Recovered:
+    """Play, and copy the files as a power cut would leave them."""
+    journal = rig.open(Limits(rows_between_checkpoints=rows))
+    session = Session(setup_at(First(), state or State()))
+    durable(journal.start(identity(setup_at(First(), state or State()))))
+    for hand in hands(session, readings):
+        durable(append(journal, hand))
+    after = Rig(rig.folder / "after", rig.key)
+    shutil.copytree(rig.folder, after.folder)
+    journal.close()
+    return recover(after.place, rig.key.public, NAME)
+
+
+def test_nothing_played_begins_at_the_beginning(rig: Rig) -> None:
+    rig.open().close()
+    recovered = recover(rig.place, rig.key.public, NAME)
+    assert recovered[:4] == (1, State(), First(), ())
+
+
+def test_the_point_and_the_shooter_are_restored(rig: Rig) -> None:
+    readings = [
+        says(1, "new_shooter", seat=4),
+        *throw(SECOND_US, (2, 4)),
+        says(5 * SECOND_US, "dice_collected"),
+    ]
+    recovered = cut_off(rig, readings)
+    assert recovered.state == State(calls="automatic", point=6, shooter=4)
+    assert recovered.first == First(seq=5, roll=2, round=2)
+    assert recovered.session == 2
+    assert recovered.in_flight == ()
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 7, 256])
+def test_a_session_goes_on_as_if_nothing_had_happened(rig: Rig, rows: int) -> None:
+    """Whatever lies between the last checkpoint and the cut, the two halves give what the whole gives."""
+    collected = says(25 * SECOND_US, "dice_collected")
+    readings = sorted([*throws(9), collected], key=lambda reading: reading.t)
+    whole = Session(setup_at(First(), State()))
+    cut_at = readings.index(collected) + 1
+    for reading in readings[:cut_at]:
+        whole.feed(reading)
+    recovered = cut_off(rig, readings[:cut_at], rows=rows)
+    assert (recovered.state, recovered.first) == (whole.state(), whole.first())
+    again = Session(setup_at(recovered.first, recovered.state, recovered.session))
+    told = [(o.type, o.seq, o.data) for hand in hands(again, readings[cut_at:]) for o in hand.outcomes]
+    assert told == [
+        (o.type, o.seq, o.data) for hand in hands(whole, readings[cut_at:]) for o in hand.outcomes
+    ]
+
+
+def test_a_locked_table_is_still_locked(rig: Rig) -> None:
+    recovered = cut_off(rig, [says(1, "lock"), says(2 * SECOND_US, "no_roll")])
+    assert recovered.state.lock == "locked"
+
+
+def test_a_throw_in_flight_is_known_to_be_cut_off(rig: Rig) -> None:
+    in_flight = throw(SECOND_US)[:30]
+    recovered = cut_off(rig, [*in_flight, DieReleased(t=3 * SECOND_US, dev="cam", die=1, x=450, y=500)])
+    assert recovered.in_flight == (InFlight("roll", 1, SECOND_US, told_review=False),)
+
+
+def test_a_throw_decided_and_not_called_is_known_to_be_cut_off(rig: Rig) -> None:
+    """At rest, but within the call's hold: nothing was told."""
+    recovered = cut_off(rig, throw(SECOND_US))
+    assert [cut.number for cut in recovered.in_flight] == [1]
+    assert recovered.state.point is None
+
+
+def test_a_throw_under_review_stays_so(rig: Rig) -> None:
+    doubtful = [*throw(SECOND_US, confidence=0.3), says(9 * SECOND_US, "nonsense")]
+    recovered = cut_off(rig, doubtful)
+    assert recovered.in_flight == (InFlight("roll", 1, SECOND_US, told_review=True),)
+    told, first = power_lost(recovered, table=NAME, session="2", t=7, causes={})
+    assert told == []
+    assert first == recovered.first
+
+
+@pytest.mark.parametrize("ends", ["no_roll", "called", "ruled"])
+def test_a_throw_that_ended_is_not_cut_off(rig: Rig, ends: str) -> None:
+    doubtful = throw(SECOND_US, confidence=0.3 if ends == "ruled" else 0.9)
+    person = {
+        "no_roll": says(doubtful[-1].t + 1, "no_roll"),
+        "called": says(9 * SECOND_US, "settled"),
+        "ruled": says(9 * SECOND_US, "set_dice", dice=(1, 2)),
+    }
+    recovered = cut_off(rig, [*doubtful, person[ends], says(10 * SECOND_US, "nonsense")])
+    assert recovered.in_flight == ()
+    assert recovered.first.roll == 2
+
+
+def test_a_review_that_lapsed_makes_room_for_the_next_throw(rig: Rig) -> None:
+    doubtful = throw(SECOND_US, confidence=0.3)
+    recovered = cut_off(rig, [*doubtful, *throw(20 * SECOND_US)[:40]])
+    assert [(cut.number, cut.told_review) for cut in recovered.in_flight] == [(2, False)]
+
+
+def test_what_was_cut_off_is_published_as_a_review(rig: Rig) -> None:
+    recovered = cut_off(rig, throw(SECOND_US))
+    told, first = power_lost(recovered, table=NAME, session="2", t=7, causes={"power_lost": "C34-INV-2vi"})
+    (outcome,) = told
+    assert (outcome.type, outcome.id, outcome.seq) == ("roll.review", f"{NAME}/2/2", 2)
+    assert isinstance(outcome.data, RollReview)
+    assert outcome.data.roll == 1
+    assert [(reason.code, reason.rule) for reason in outcome.data.reasons] == [("power_lost", "C34-INV-2vi")]
+    assert first.seq == 3
+    after = Rig(rig.folder / "after", rig.key)
+    with after.open() as journal:
+        durable(journal.start(identity(setup_at(first, recovered.state, recovered.session))))
+        durable(append(journal, Hand((outcome,), recovered.state, first)))
+    again = recover(after.place, rig.key.public, NAME)
+    assert again.in_flight == (InFlight("roll", 1, SECOND_US, told_review=True),)
+    assert again.first == first
+
+
+def test_a_spin_that_told_nothing_yet_can_be_noted(rig: Rig) -> None:
+    with rig.open() as journal:
+        durable(begin(journal))
+        durable(journal.begun("spin", 1, 123))
+        assert durable(journal.begun("spin", 1, 124)).rows == ()
+    recovered = recover(rig.place, rig.key.public, NAME)
+    assert recovered.in_flight == (InFlight("spin", 1, 123, told_review=False),)
+    (outcome,), _ = power_lost(recovered, table=NAME, session="2", t=7, causes={})
+    assert isinstance(outcome.data, SpinReview)
+
+
+def test_every_start_is_a_new_session_and_numbers_go_on(rig: Rig) -> None:
+    seqs: list[int] = []
+    for session in (1, 2, 3):
+        with rig.open() as journal:
+            assert journal.recovered.session == session
+            begin(journal)
+            recovered = journal.recovered
+            table = Session(setup_at(recovered.first, recovered.state, recovered.session))
+            for hand in hands(table, throws(2, SECOND_US)):
+                durable(append(journal, hand))
+                seqs += [o.seq for o in hand.outcomes]
+                assert all(o.id == f"{NAME}/{session}/{o.seq}" for o in hand.outcomes)
+    assert seqs == list(range(1, len(seqs) + 1))
+
+
+def test_a_start_that_told_nothing_uses_no_number_up(rig: Rig) -> None:
+    rig.open().close()
+    with rig.open() as journal:
+        assert journal.recovered.session == 1
+
+
+def test_recovering_writes_nothing(rig: Rig) -> None:
+    rig.played(2)
+    before = {path: path.read_bytes() for path in (rig.place.journal, rig.place.head)}
+    recover(rig.place, rig.key.public, NAME)
+    assert {path: path.read_bytes() for path in before} == before
+
+
+def test_what_must_not_be_gone_on_with_is_not_recovered(rig: Rig) -> None:
+    with pytest.raises(JournalFault, match="journal_absent"):
+        recover(rig.place, rig.key.public, NAME)
+
+
+def test_the_open_journal_recovers_the_same(rig: Rig) -> None:
+    rig.played(4)
+    recovered = recover(rig.place, rig.key.public, NAME)
+    with rig.open() as journal:
+        assert isinstance(journal, Journal)
+        assert journal.recovered == recovered

@@ -1,0 +1,149 @@
+"""Old evidence and old bodies can go; the chain stays whole, and nothing goes without a signed decision."""
+
+import apsw
+import msgspec
+import pytest
+
+from controller.journal.contents import Pruned
+from controller.journal.faults import JournalFault
+from controller.journal.reading import Reader
+from controller.journal.recall import recall
+from controller.journal.recovery import recover
+from controller.journal.writer import Limits
+from tests.journal.rig import NAME, NIGHT_US, Rig, append, begin, durable, evening
+from tests.journal.tamper import sql, tamper
+
+EVER_US = NIGHT_US * 2
+NEVER_US = 0
+
+
+def play_and_prune(
+    rig: Rig, *, evidence_before_us: int, bodies_before_us: int, acknowledged: int = 1000
+) -> Pruned:
+    """Play eight throws, have the first outcomes acknowledged, prune, and wait until the rows are gone."""
+    with rig.open(Limits(rows_between_checkpoints=4)) as journal:
+        begin(journal)
+        for hand in evening(8):
+            durable(append(journal, hand))
+        for row in rig.told[:acknowledged]:
+            durable(journal.acknowledge(f"{NAME}/1/{row.seq}", row.link.hex(), "settlement"))
+        ticket = durable(
+            journal.prune(
+                evidence_before_us=evidence_before_us,
+                bodies_before_us=bodies_before_us,
+                by="manager",
+                who="ann",
+            )
+        )
+        body = ticket.rows[0].body
+    assert body is not None
+    return msgspec.json.decode(body, type=Pruned)
+
+
+def left(rig: Rig) -> tuple[int, int]:
+    """Give how many rows still have evidence, and how many outcomes a body."""
+    with Reader(rig.place.journal) as reader:
+        rows = list(reader.rows(evidence=True))
+    return sum(row.evidence is not None for row in rows), sum(
+        row.body is not None for row in rows if row.seq is not None
+    )
+
+
+def test_evidence_goes_and_the_chain_stays(rig: Rig) -> None:
+    pruned = play_and_prune(rig, evidence_before_us=EVER_US, bodies_before_us=NEVER_US)
+    assert pruned.bodies_below == 1
+    assert left(rig) == (0, len(rig.told))
+    with Reader(rig.place.journal) as reader:
+        found = reader.verify_all()
+        first_call = next(row for row in rig.told if row.evidence is not None)
+        recalled = recall(reader, f"{NAME}/1/{first_call.seq}")
+    assert (found.evidence, found.dropped) == (0, 8)
+    assert recalled.evidence is None
+    assert recalled.judged_again is None
+    assert recalled.row.evidence_digest == first_call.evidence_digest
+
+
+def test_bodies_go_and_the_chain_stays(rig: Rig) -> None:
+    play_and_prune(rig, evidence_before_us=EVER_US, bodies_before_us=EVER_US)
+    assert left(rig) == (0, 0)
+    with Reader(rig.place.journal) as reader:
+        assert reader.verify_all().outcomes == len(rig.told)
+        with pytest.raises(JournalFault, match="pruned"):
+            recall(reader, f"{NAME}/1/1")
+    assert recover(rig.place, rig.key.public, NAME).first.seq == len(rig.told) + 1
+
+
+def test_only_what_is_older_goes(rig: Rig) -> None:
+    rig.played(8)
+    middle = rig.told[len(rig.told) // 2]
+    with rig.open() as journal:
+        for row in rig.told:
+            durable(journal.acknowledge(f"{NAME}/1/{row.seq}", row.link.hex(), "settlement"))
+        durable(
+            journal.prune(evidence_before_us=middle.wall.us, bodies_before_us=middle.wall.us, by="manager")
+        )
+    with Reader(rig.place.journal) as reader:
+        for row in reader.rows(evidence=True):
+            if row.seq is not None:
+                assert (row.body is None) == (row.n < middle.n)
+        reader.verify_all()
+
+
+def test_what_settlement_has_not_got_stays(rig: Rig) -> None:
+    play_and_prune(rig, evidence_before_us=EVER_US, bodies_before_us=EVER_US, acknowledged=3)
+    with Reader(rig.place.journal) as reader:
+        rows = list(reader.rows(evidence=True))
+    assert [row.seq for row in rows if row.seq is not None and row.body is None] == [1, 2, 3]
+    assert all(row.evidence is not None for row in rows if row.evidence_digest and row.seq and row.seq > 3)
+
+
+def test_the_file_can_be_gone_on_with(rig: Rig) -> None:
+    play_and_prune(rig, evidence_before_us=EVER_US, bodies_before_us=EVER_US)
+    with rig.open() as journal:
+        assert journal.recovered.session == 2
+        durable(journal.note("clock.noted", {}))
+    with Reader(rig.place.journal) as reader:
+        reader.verify_all()
+
+
+def test_dropping_without_a_decision_is_found(rig: Rig) -> None:
+    rig.played(4)
+    tamper(rig.place.journal, sql("DELETE FROM evidence"))
+    with Reader(rig.place.journal) as reader, pytest.raises(JournalFault, match="nobody pruned it"):
+        reader.verify_all()
+
+
+def test_dropping_more_than_was_decided_is_found(rig: Rig) -> None:
+    play_and_prune(rig, evidence_before_us=EVER_US, bodies_before_us=EVER_US, acknowledged=3)
+    tamper(rig.place.journal, sql("UPDATE rows SET body = NULL WHERE seq = 4"))
+    with Reader(rig.place.journal) as reader, pytest.raises(JournalFault, match="nobody pruned it"):
+        reader.verify_all()
+
+
+def test_events_are_never_dropped(rig: Rig) -> None:
+    """Who did what, acknowledgements and sessions stay, whatever is pruned."""
+    play_and_prune(rig, evidence_before_us=EVER_US, bodies_before_us=EVER_US)
+    with Reader(rig.place.journal) as reader:
+        assert all(row.body is not None for row in reader.rows() if row.seq is None)
+    tamper(rig.place.journal, sql("UPDATE rows SET body = NULL WHERE name = 'outbox.closed'"))
+    with Reader(rig.place.journal) as reader, pytest.raises(JournalFault, match="nobody pruned it"):
+        reader.verify_all()
+
+
+def test_the_guards_are_back_after_pruning(rig: Rig) -> None:
+    play_and_prune(rig, evidence_before_us=EVER_US, bodies_before_us=EVER_US)
+    connection = apsw.Connection(str(rig.place.journal))
+    with pytest.raises(apsw.ConstraintError, match="append-only"):
+        connection.execute("DELETE FROM rows")
+    connection.close()
+
+
+def test_a_journal_without_a_checkpoint_keeps_everything(rig: Rig) -> None:
+    with rig.open() as journal:
+        begin(journal)
+        for hand in evening(2):
+            durable(append(journal, hand))
+        ticket = durable(journal.prune(evidence_before_us=EVER_US, bodies_before_us=EVER_US, by="manager"))
+        assert ticket.rows[0].body is not None
+        pruned = msgspec.json.decode(ticket.rows[0].body, type=Pruned)
+    assert (pruned.evidence_below, pruned.bodies_below) == (1, 1)

@@ -1,0 +1,225 @@
+"""Whatever is done to a journal's file is found, named, and comes with what to do next."""
+
+import shutil
+from pathlib import Path
+
+import apsw
+import pytest
+
+from controller.journal.faults import JournalFault
+from controller.journal.reading import Reader
+from controller.journal.recovery import recover
+from controller.journal.store import open_reader
+from controller.journal.verify import Verified
+from controller.journal.writer import Limits
+from tests.journal.rig import NAME, Rig, append, begin, durable, evening
+from tests.journal.tamper import Change, flip, forge, sql, swap, tamper
+
+SPARSE = Limits(rows_between_checkpoints=20)
+
+
+def verified(path: Path) -> Verified:
+    with Reader(path) as reader:
+        return reader.verify_all()
+
+
+def fault_of(path: Path) -> JournalFault:
+    with pytest.raises(JournalFault) as raised:
+        verified(path)
+    return raised.value
+
+
+def test_an_untouched_journal_verifies_row_by_row(rig: Rig) -> None:
+    rig.played(6, limits=SPARSE)
+    heard: list[tuple[int, int]] = []
+    with Reader(rig.place.journal) as reader:
+        found = reader.verify_all(lambda done, total: heard.append((done, total)))
+        rows = list(reader.rows())
+    assert (found.rows, found.outcomes) == (len(rows), len(rig.told))
+    assert found.signatures == found.outcomes + sum(
+        row.seq is None and row.signature is not None for row in rows
+    )
+    assert found.evidence == 6
+    assert heard[-1] == (len(rows), len(rows))
+
+
+def test_a_journal_verifies_while_it_is_written(rig: Rig) -> None:
+    with rig.open() as journal:
+        begin(journal)
+        for hand in evening(3):
+            durable(append(journal, hand))
+        told = rig.told[0]
+        assert told.body is not None
+        durable(journal.acknowledge(f"{NAME}/1/1", told.link.hex(), "settlement"))
+        assert verified(rig.place.journal).outcomes == len(rig.told)
+
+
+def called(rig: Rig) -> int:
+    """Give the number of the first roll's row."""
+    return next(row.n for row in rig.told if row.name == "roll.called")
+
+
+def last_row_with(rig: Rig, column: str) -> int:
+    """Give the number of the last outcome's row that has something in this column."""
+    connection = open_reader(rig.place.journal)
+    found = connection.execute(f"SELECT max(n) FROM rows WHERE seq IS NOT NULL AND {column} IS NOT NULL").get
+    connection.close()
+    assert isinstance(found, int)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("column", "code"),
+    [
+        ("body", "journal_row_changed"),
+        ("after", "journal_row_changed"),
+        ("digest", "journal_row_changed"),
+        ("evidence_digest", "journal_row_changed"),
+        ("name", "journal_row_moved"),
+        ("wall_us", "journal_row_moved"),
+        ("synced", "journal_row_moved"),
+        ("seq", "journal_row_moved"),
+        ("link", "journal_row_moved"),
+        ("signature", "journal_bad_signature"),
+    ],
+)
+def test_one_changed_bit_of_a_row_is_found(rig: Rig, column: str, code: str) -> None:
+    rig.played(3)
+    row = last_row_with(rig, column)
+    tamper(rig.place.journal, flip(column, row))
+    fault = fault_of(rig.place.journal)
+    assert fault.code == code
+    assert f"row {row}:" in str(fault)
+    assert fault.kind.next_step in str(fault)
+
+
+def cases(rig: Rig) -> dict[str, tuple[Change, str]]:
+    n = called(rig)
+    body = rig.told[1].body
+    assert body is not None
+    other_dice = body.replace(b'"dice":[4,4]', b'"dice":[4,3]')
+    assert other_dice != body
+    return {
+        "other dice": (sql("UPDATE rows SET body = ? WHERE n = ?", other_dice, n), "journal_row_changed"),
+        "other dice, chain anew": (forge(rig.place.journal, n, other_dice), "journal_bad_signature"),
+        "no body": (sql("UPDATE rows SET body = NULL WHERE n = ?", n), "journal_row_changed"),
+        "other evidence": (sql("UPDATE evidence SET packed = x'00' WHERE n = ?", n), "journal_row_changed"),
+        "no evidence": (sql("DELETE FROM evidence WHERE n = ?", n), "journal_row_changed"),
+        "evidence from nowhere": (sql("INSERT INTO evidence VALUES (1, x'00')"), "journal_row_changed"),
+        "a missing row": (sql("DELETE FROM rows WHERE n = ?", n), "journal_row_missing"),
+        "the first row missing": (sql("DELETE FROM rows WHERE n = 1"), "journal_row_missing"),
+        "rows in another order": (swap(n, n + 1), "journal_row_moved"),
+        "outcomes in another order": (swap(n - 2, n), "journal_row_moved"),
+        "no signature": (sql("UPDATE rows SET signature = NULL WHERE n = ?", n), "journal_bad_signature"),
+        "a foreign signature": (
+            sql("UPDATE rows SET signature = zeroblob(64) WHERE n = ?", n),
+            "journal_bad_signature",
+        ),
+        "out of the outbox": (sql("DELETE FROM outbox WHERE n = ?", n), "journal_outbox_differs"),
+        "into the outbox": (sql("INSERT INTO outbox VALUES (1)"), "journal_outbox_differs"),
+        "another table": (sql("UPDATE journal SET name = 'table-8'"), "journal_row_moved"),
+        "another key": (sql("UPDATE journal SET public_key = zeroblob(32)"), "journal_row_moved"),
+    }
+
+
+CASES = (
+    "other dice",
+    "other dice, chain anew",
+    "no body",
+    "other evidence",
+    "no evidence",
+    "evidence from nowhere",
+    "a missing row",
+    "the first row missing",
+    "rows in another order",
+    "outcomes in another order",
+    "no signature",
+    "a foreign signature",
+    "out of the outbox",
+    "into the outbox",
+    "another table",
+    "another key",
+)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_was_done_to_the_file_is_named(rig: Rig, case: str) -> None:
+    rig.played(3)
+    change, code = cases(rig)[case]
+    tamper(rig.place.journal, change)
+    assert fault_of(rig.place.journal).code == code
+
+
+def test_a_start_finds_what_was_done_since_the_last_checkpoint(rig: Rig) -> None:
+    """A power cut leaves no closing checkpoint: all since the last one is verified first."""
+    journal = rig.open()
+    begin(journal)
+    for hand in evening(3):
+        durable(append(journal, hand))
+    cut = rig.folder / "cut"
+    cut.mkdir()
+    for name in ("journal.db", "journal.db-wal"):
+        shutil.copy(rig.folder / name, cut / name)
+    shutil.copytree(rig.folder / "elsewhere", cut / "elsewhere")
+    journal.close()
+    after_cut = Rig(cut, rig.key)
+    tamper(after_cut.place.journal, sql("UPDATE rows SET wall_us = 0 WHERE n = 3"))
+    with pytest.raises(JournalFault, match=r"row 3.*journal_row_moved"):
+        after_cut.open()
+
+
+def test_a_start_reads_no_further_back_than_the_last_checkpoint(rig: Rig) -> None:
+    rig.played(6, limits=SPARSE)
+    tamper(rig.place.journal, sql("UPDATE rows SET wall_us = 0 WHERE n = 3"))
+    assert recover(rig.place, rig.key.public, NAME).session == 2
+    assert fault_of(rig.place.journal).code == "journal_row_moved"
+
+
+def test_a_deleted_checkpoint_hides_nothing(rig: Rig) -> None:
+    rig.played(6, limits=SPARSE)
+    tamper(rig.place.journal, sql("DELETE FROM rows WHERE name = 'journal.checkpoint'"))
+    with pytest.raises(JournalFault, match="journal_row_missing"):
+        recover(rig.place, rig.key.public, NAME)
+
+
+def test_a_damaged_page_is_found_and_what_comes_before_it_can_be_saved(rig: Rig) -> None:
+    rig.played(20)
+    path = rig.place.journal
+    pages = path.stat().st_size // 4096
+    with path.open("r+b") as file:
+        file.seek(4096 * (pages // 2))
+        file.write(b"\xa5" * 4096)
+    assert fault_of(path).code == "journal_damaged"
+
+
+def test_a_truncated_file_is_damaged(rig: Rig) -> None:
+    rig.played(20)
+    path = rig.place.journal
+    with path.open("r+b") as file:
+        file.truncate(path.stat().st_size // 2)
+    with pytest.raises(JournalFault) as raised:
+        verified(path)
+    assert raised.value.code in {"journal_damaged", "journal_io_error"}
+    assert "export what verifies" in raised.value.kind.next_step or "disk" in raised.value.kind.next_step
+
+
+def test_no_statement_of_another_program_changes_rows_by_accident(rig: Rig) -> None:
+    rig.played(1)
+    connection = apsw.Connection(str(rig.place.journal))
+    for statement in (
+        "DELETE FROM rows",
+        "UPDATE rows SET seq = seq + 1",
+        "DELETE FROM evidence",
+        "UPDATE evidence SET packed = x''",
+    ):
+        with pytest.raises(apsw.ConstraintError, match="append-only"):
+            connection.execute(statement)
+    connection.close()
+
+
+def test_readers_can_not_write(rig: Rig) -> None:
+    rig.played(1)
+    connection = open_reader(rig.place.journal)
+    with pytest.raises(apsw.ReadOnlyError):
+        connection.execute("DELETE FROM outbox")
+    connection.close()
