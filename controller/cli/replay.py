@@ -1,16 +1,19 @@
-"""`tablectl replay`: every outcome that a recorded sensor log gives."""
+"""`tablectl replay`: every outcome that a recorded sensor log, or a raw serial capture, gives."""
 
 import argparse
 import sys
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 import msgspec
 
+from controller.cli.captures import DEFAULT_RULES, DEVICES, WHEELS, CapturePlay, setup_for_wheel
 from controller.cli.exits import BAD_INPUT, FAILED, OK, say
 from controller.cli.words import lines_of
 from controller.engine.games import SetupError
-from controller.model.effects import Late
+from controller.model.effects import Effect, Late
 from controller.model.outcomes import Outcome
+from controller.replay.capture import Capture, open_capture
 from controller.replay.compare import Json, as_json, compare, read_expected
 from controller.replay.errors import LogError
 from controller.replay.log import Log, open_log
@@ -35,6 +38,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     form.add_argument("--json", action="store_true", help="print one JSON object an outcome")
     form.add_argument("--explain", action="store_true", help="print the reasons and readings behind each")
     parser.add_argument("--check", metavar="EXPECTED", help="compare with these outcomes (JSON Lines)")
+    parser.add_argument(
+        "--device",
+        choices=DEVICES,
+        help="LOG is a raw capture of this device: lines of `milliseconds TAB line`",
+    )
+    parser.add_argument(
+        "--wheel", type=int, choices=WHEELS, help="with --device ss2: the wheel's pockets (38 if not said)"
+    )
     parser.add_argument("--lenient", action="store_true", help="skip and count lines that are no readings")
 
 
@@ -42,15 +53,15 @@ def run(arguments: argparse.Namespace) -> int:
     """Replay the log, print its outcomes and compare them where asked; a bad log prints none."""
     try:
         expected = read_expected(arguments.check) if arguments.check else None
-        with open_log(arguments.log, lenient=arguments.lenient) as log:
-            told = _replay(log, arguments)
+        told = _replay_capture(arguments) if arguments.device else _replay_log(arguments)
     except (LogError, SettingsError, SetupError) as error:
         say(error)
         return BAD_INPUT
     # Bytes, so that the same log gives the same output under any locale.
     sys.stdout.buffer.write("".join(line + "\n" for line in told.lines).encode())
     sys.stdout.buffer.flush()
-    _report(log, told.late)
+    for remark in told.remarks:
+        say(remark)
     return OK if expected is None else _check(told.outcomes, expected, arguments.check)
 
 
@@ -61,13 +72,35 @@ class _Told:
     lines: list[str] = field(default_factory=list)
     outcomes: list[Json] = field(default_factory=list)
     late: int = 0
+    remarks: list[str] = field(default_factory=list)
 
 
-def _replay(log: Log, arguments: argparse.Namespace) -> _Told:
-    setup = setup_of(log.header, load_ruleset(_ruleset(log, arguments.rules)), log.name, arguments.calls)
+def _replay_log(arguments: argparse.Namespace) -> _Told:
+    if arguments.wheel is not None:
+        expected = "it with --device ss2"
+        raise LogError("--wheel", "it with a recorded log", expected, "a log's header describes its wheel")
+    with open_log(arguments.log, lenient=arguments.lenient) as log:
+        ruleset = load_ruleset(_ruleset(log, arguments.rules))
+        setup = setup_of(log.header, ruleset, log.name, arguments.calls)
+        told = _told(replay(log, setup, _progress_shown()), arguments)
+        told.remarks = list(_remarks_on_log(log, told.late))
+    return told
+
+
+def _replay_capture(arguments: argparse.Namespace) -> _Told:
+    setup = setup_for_wheel(
+        load_ruleset(arguments.rules or DEFAULT_RULES), arguments.wheel or 38, arguments.calls
+    )
+    with open_capture(arguments.log, lenient=arguments.lenient) as capture:
+        play = CapturePlay(capture, setup)
+        told = _told(play.effects(_progress_shown()), arguments)
+        told.remarks = list(_remarks_on_capture(capture, play))
+    return told
+
+
+def _told(effects: Iterable[Effect], arguments: argparse.Namespace) -> _Told:
     told = _Told()
-    watched = sys.stderr.isatty()
-    for effect in replay(log, setup, _progress if watched else None):
+    for effect in effects:
         told.late += isinstance(effect, Late)
         if not arguments.json:
             told.lines += lines_of(effect, explain=arguments.explain)
@@ -76,7 +109,7 @@ def _replay(log: Log, arguments: argparse.Namespace) -> _Told:
                 told.lines.append(msgspec.json.encode(effect).decode())
             if arguments.check:
                 told.outcomes.append(as_json(effect))
-    if watched:
+    if sys.stderr.isatty():
         print(_CLEAR_LINE, end="", file=sys.stderr, flush=True)
     return told
 
@@ -92,21 +125,37 @@ def _ruleset(log: Log, override: str | None) -> str:
     return name
 
 
+def _progress_shown() -> Callable[[int], None] | None:
+    return _progress if sys.stderr.isatty() else None
+
+
 def _progress(lines: int) -> None:
     print(f"\r{lines:,} lines read", end="", file=sys.stderr, flush=True)
 
 
-def _report(log: Log, late: int) -> None:
+def _remarks_on_log(log: Log, late: int) -> Iterator[str]:
     if log.truncated:
-        say(f"{log.name}: truncated, the log is cut off after line {log.lines}; replayed up to the cut")
+        yield f"{log.name}: truncated, the log is cut off after line {log.lines}; replayed up to the cut"
     if log.unknown:
         named = ", ".join(f"{name} x{count}" for name, count in log.unknown.most_common(_NAMED))
         more = f" and {len(log.unknown) - _NAMED} more" if len(log.unknown) > _NAMED else ""
-        say(f"{log.name}: ignored {sum(log.unknown.values())} unknown: {named}{more}")
+        yield f"{log.name}: ignored {sum(log.unknown.values())} unknown: {named}{more}"
     if log.skipped:
-        say(f"{log.name}: skipped {log.skipped} bad lines, the first: {log.first_skipped}")
+        yield f"{log.name}: skipped {log.skipped} bad lines, the first: {log.first_skipped}"
     if late:
-        say(f"{log.name}: {late} readings came too late to count; --explain shows them")
+        yield f"{log.name}: {late} readings came too late to count; --explain shows them"
+
+
+def _remarks_on_capture(capture: Capture, play: CapturePlay) -> Iterator[str]:
+    name, decoder = capture.name, play.wheel.decoder
+    counts = f"{capture.lines:,} lines, {play.wheel.frames:,} status frames, {decoder.discarded:,} malformed"
+    yield f"{name}: {counts}; revolutions are taken on the wheel's word"
+    if capture.restarts:
+        yield f"{name}: the recorder's clock went back {capture.restarts} times, each time after a long pause"
+    if capture.truncated:
+        yield f"{name}: truncated, the capture is cut off after line {capture.lines}; replayed up to the cut"
+    if capture.skipped:
+        yield f"{name}: skipped {capture.skipped} bad lines, the first: {capture.first_skipped}"
 
 
 def _check(outcomes: list[Json], expected: list[Json], name: str) -> int:

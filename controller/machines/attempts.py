@@ -164,7 +164,7 @@ class Attempts(Generic[Value, V]):
         verdict = self._verdict
         assert verdict is not None
         self._fire("hold_over")
-        self._call(self._decided_at, self._game.value_of(verdict), "sensors")
+        self._call(self._decided_at, self._game.value_of(verdict), _grade_of(verdict))
         self._end_hold()
 
     def enter(self, entered: Input) -> bool:
@@ -235,7 +235,7 @@ class Attempts(Generic[Value, V]):
         value = self._game.value_of(verdict)
         if value is None:
             raise Refused("nothing_to_accept")
-        grade: Grade = "person" if self.state == "review" else "sensors"
+        grade: Grade = "person" if self.state == "review" else _grade_of(verdict)
         self._fire("accept")
         self._call(entered.t, value, grade, entered)
         self._end_hold()
@@ -341,3 +341,8 @@ class Attempts(Generic[Value, V]):
 
     def _fire(self, trigger: str) -> None:
         self.machine.fire(trigger)
+
+
+def _grade_of(verdict: ThrowVerdict | SpinVerdict) -> Grade:
+    """Tell what a verdict rests on: the table's own sensors, or a smart wheel's word."""
+    return verdict.grade if isinstance(verdict, SpinVerdict) else "sensors"

@@ -4,6 +4,7 @@ from controller.machines.attempts import Result
 from controller.machines.desk import Desk
 from controller.machines.flat import Arrow, FlatMachine, MachineTable, Refused
 from controller.machines.health import Health
+from controller.machines.smart_wheel import SmartSpins
 from controller.machines.spins import Spins, late_close_notice
 from controller.model.geometry import Wheel
 from controller.model.outcomes import (
@@ -23,7 +24,7 @@ from controller.rules.wheel import Learned
 _RED = (1, 3, 5, 7, 9, 12, 14, 16, 18, 19, 21, 23, 25, 27, 30, 32, 34, 36)
 RED = frozenset(str(number) for number in _RED)
 """!R-5: the document gives no colours; these are every wheel's."""
-GREEN = frozenset({"0", "00"})
+GREEN = frozenset({"0", "00", "000", "0000"})
 
 ROULETTE_TABLE = MachineTable(
     name="roulette",
@@ -91,7 +92,10 @@ class Roulette:
         self._machine = FlatMachine(ROULETTE_TABLE)
         self._bets_open = True
         self._round = betting_round
-        self.spins = Spins(self, rules, wheel, desk, health, calls=calls, learned=learned, last=last_spin)
+        spins = SmartSpins if rules.revolutions == "trusted_wheel" else Spins
+        self.spins: Spins | SmartSpins = spins(
+            self, rules, wheel, desk, health, calls=calls, learned=learned, last=last_spin
+        )
 
     # --- what the session asks ---
 
@@ -175,10 +179,10 @@ class Roulette:
         if not self._bets_open:
             self._machine.fire("no_more_bets")
 
-    def no_more_bets(self, t: int) -> None:
-        """Close the bets: the ball is about to drop (R-SPIN-3)."""
+    def no_more_bets(self, t: int, cause: str = "ball_speed") -> None:
+        """Close the bets: the ball is about to drop (R-SPIN-3), or a person must rule first."""
         if self._bets_open:
-            self._close_bets(t, "ball_speed")
+            self._close_bets(t, cause)
 
     def dropped(self, t: int) -> None:
         """The ball left the track; bets that were still open close late."""

@@ -28,6 +28,7 @@ from controller.model.readings import (
 from controller.model.rulesets import Calls, SpinRules
 from controller.model.verdicts import Notice, Reason, Ruling, SpinVerdict
 from controller.rules.wheel import INDEX_PASSES_KEPT, Learned, SpinWatch
+from controller.rules.wheel.late_close import after_late_close
 
 BOUNCES_US = 2_000_000
 """So long after the drop a ball that bounces may still cut a beam; later it is the next ball."""
@@ -52,8 +53,8 @@ class WheelGame(Protocol):
     def began(self, t: int) -> None:
         """A spin begins."""
 
-    def no_more_bets(self, t: int) -> None:
-        """The ball is about to drop: close the bets."""
+    def no_more_bets(self, t: int, cause: str = "ball_speed") -> None:
+        """The ball is about to drop, or a person must rule first: close the bets."""
 
     def dropped(self, t: int) -> None:
         """The ball left the track."""
@@ -258,29 +259,8 @@ class Spins:
             self.learned = learned
             if verdict.ruling is not Ruling.VOID:
                 self._drop(t)
-        self._verdict = self._after_late_close(verdict)
+        self._verdict = after_late_close(verdict, self._rules) if self._late_close else verdict
         self.attempts.judged(t, self._verdict)
-
-    def _after_late_close(self, verdict: SpinVerdict) -> SpinVerdict:
-        """Apply the policy for a spin whose bets were still open at the drop."""
-        policy = self._rules.late_close
-        if not self._late_close or verdict.ruling is not Ruling.VALID or policy == "valid":
-            return verdict
-        seen = "bets were still open when the ball dropped"
-        reason = Reason(code="late_close", rule=self._rules.causes.get("late_close", ""), seen=seen)
-        ruling = Ruling.VOID if policy == "void" else Ruling.REVIEW
-        head = "No Spin" if policy == "void" else "Review"
-        return SpinVerdict(
-            ruling=ruling,
-            sentence=f"{head}: {seen} ({reason.rule})",
-            number=verdict.number,
-            revolutions=verdict.revolutions,
-            revolutions_from=verdict.revolutions_from,
-            revolutions_to=verdict.revolutions_to,
-            reasons=(reason,),
-            notices=verdict.notices,
-            evidence=verdict.evidence,
-        )
 
     def _stop_timers(self) -> None:
         for name in ("no_more_bets", "give_up"):

@@ -133,14 +133,23 @@ class ForeignObject(Reading, frozen=True, kw_only=True, tag_field="kind", tag="f
 
 
 class WheelStatus(Reading, frozen=True, kw_only=True, tag_field="kind", tag="wheel_status"):
-    """A smart wheel reader's own word."""
+    """A smart wheel reader's own word, as an SS2 reader gives it.
 
-    state: int
-    spin: int | None = None
+    `state`: 1 before the game, 2 place bets, 3 ball in rim, 4 no more bets, 5 winning number, 6 closed, 7 no
+    ball in the track. `spin` is the wheel's own count, `number` its last winning number: the game before's
+    until state 5. `flags` add: 1 ball not sensed, 2 ball runs with the rotor, 4 component fault, 8 launch
+    failed. `direction` is the rotor's. `announced` is a winning number told in a line of its own before this
+    word. `unheard_ms` tells that the reader was silent before it for longer than it should be.
+    """
+
+    state: Annotated[int, Meta(ge=0, le=255)]
+    spin: Annotated[int, Meta(ge=0, le=2**31)] | None = None
     number: str | int | None = None
-    flags: int = 0
-    rotor_rpm_x10: int | None = None
+    flags: Annotated[int, Meta(ge=0, le=255)] = 0
+    rotor_rpm_x10: Annotated[int, Meta(ge=0, le=2**31)] | None = None
     direction: Turning | None = None
+    announced: str | None = None
+    unheard_ms: Annotated[int, Meta(ge=0, le=2**53)] = 0
 
 
 class Card(Reading, frozen=True, kw_only=True, tag_field="kind", tag="card"):

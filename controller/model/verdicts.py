@@ -1,6 +1,7 @@
 """Verdicts: what the rules make of one attempt, with every reason and the readings it rests on."""
 
 from enum import StrEnum
+from typing import Literal
 
 import msgspec
 
@@ -58,7 +59,8 @@ class SpinVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """The judge's word on a spin.
 
     `number` is the pocket where one is certain; `revolutions` what the ball provably ran in the track, with
-    `revolutions_from`/`revolutions_to` the interval that the unseen start leaves. Else as for a throw.
+    `revolutions_from`/`revolutions_to` the interval that the unseen start leaves. `grade` is `wheel` where it
+    rests on a smart wheel's word alone. Else as for a throw.
     """
 
     ruling: Ruling
@@ -70,3 +72,4 @@ class SpinVerdict(msgspec.Struct, frozen=True, kw_only=True):
     reasons: tuple[Reason, ...] = ()
     notices: tuple[Notice, ...] = ()
     evidence: tuple[Reading, ...] = ()
+    grade: Literal["sensors", "wheel"] = "sensors"

@@ -1,0 +1,335 @@
+"""One game of a smart wheel by its reader's own words: what was witnessed, and what contradicts it.
+
+The wheel's number counts only when its change from state 4 to state 5 was witnessed in one and the same game,
+and nothing speaks against it. The number shown before state 5 is the last game's.
+"""
+
+from collections.abc import Collection
+from typing import Literal
+
+from controller.model.readings import (
+    BallOut,
+    DeviceDown,
+    DeviceUp,
+    ForeignObject,
+    Reading,
+    WheelStatus,
+)
+from controller.model.rulesets import SpinRules
+from controller.model.verdicts import Notice, Reason, Ruling, SpinVerdict
+
+BALL_IN_RIM, NO_MORE_BETS, NUMBER, NO_BALL = 3, 4, 5, 7
+RUNNING = frozenset({BALL_IN_RIM, NO_MORE_BETS, NO_BALL})
+BETWEEN_GAMES = frozenset({1, 2, 6})
+BALL_MISSING, WITH_ROTOR, COMPONENT, LAUNCH_FAILED = 1, 2, 4, 8
+"""The wheel's flags."""
+MISSING_FOR_US = 5_000_000
+"""The maker's figure: a ball not sensed for less is let pass."""
+LAUNCH_AGAIN_US = 3_000_000
+"""The maker's figure: from the ball in the rim on, so long may the wheel still say that its launch failed."""
+NO_NUMBER_US = 90_000_000
+"""A wheel gives up after 75 s by itself; one that says nothing new for longer has no number to give."""
+FASTEST_RPM_X10 = 300
+"""A wheel turns at 10 to 25 rpm; a pocket read with an encoder that says more is not to be believed."""
+LAST_GAME = 256
+_MANY_GAMES = LAST_GAME // 2
+
+RULES = {
+    "same_direction": "R-SPIN-1",
+    "foreign_object": "R-IRR-3",
+    "ball_out": "!R-8",
+    "rotor_reversed": "!R-8",
+    "missing_reading": "R-SPIN-4",
+    "conflict": "R-SPIN-4",
+}
+"""The rule behind each cause where the rule set names none."""
+
+
+def games_between(before: WheelStatus, after: WheelStatus) -> int:
+    """Count the games from one word to another, over the wrap at 256; 0 where the wheel does not number them.
+
+    More than 128 is a count that went back: the wheel was powered off.
+    """
+    if before.spin is None or after.spin is None or before.spin == after.spin:
+        return 0
+    return 1 if (before.spin, after.spin) == (LAST_GAME, 0) else (after.spin - before.spin) % LAST_GAME
+
+
+class WheelGames:
+    """Tells the games of a smart wheel apart, word by word."""
+
+    def __init__(self) -> None:
+        """Start knowing nothing: the game that is on when the wheel is first heard counts as one known."""
+        self.last: WheelStatus | None = None
+        """The wheel's last word."""
+        self._known = False
+
+    def see(self, word: WheelStatus) -> Literal["seen", "unseen"] | None:
+        """Take the next word; tell whether it begins a game, or is all that was seen of one."""
+        last, self.last = self.last, word
+        games = 0 if last is None else games_between(last, word)
+        known, self._known = self._known, word.state not in BETWEEN_GAMES
+        if word.state in (BALL_IN_RIM, NO_MORE_BETS):
+            relaunched = last is not None and last.state == NO_MORE_BETS and word.state == BALL_IN_RIM
+            return "seen" if not known or games or relaunched else None
+        if last is None:
+            return None
+        if word.state == NUMBER:
+            return "unseen" if not known or games else None
+        if word.state == NO_BALL:
+            self._known = known and not games
+            return None
+        ruled_on = known and last.state != NUMBER
+        return "unseen" if not ruled_on and known < games <= _MANY_GAMES else None
+
+
+class WheelWord:
+    """Follows one game word by word, in time order, from the word that begins it."""
+
+    def __init__(self, pockets: Collection[str], rules: SpinRules, before: WheelStatus | None = None) -> None:
+        """`pockets` are the wheel's numbers, `before` its last word before the game."""
+        self.readings: list[Reading] = []
+        self.first: WheelStatus | None = None
+        self.closed_by: WheelStatus | None = None
+        """The wheel's own No More Bets."""
+        self.number_by: WheelStatus | None = None
+        """The word that gave the number."""
+        self.decided_by: Reading | None = None
+        """The reading that decided the game, one way or the other."""
+        self._pockets = frozenset(pockets)
+        self._rules = rules
+        self._before = before
+        self._last = before
+        self._voids: list[Reason] = []
+        self._doubts: list[Reason] = []
+        self._number: str | None = None
+        self._turning: str | None = None
+        self._missing_since_us: int | None = None
+        self._stands_since_us = 0
+        self._announced: str | None = None
+
+    @property
+    def number(self) -> str | None:
+        """The number the wheel gave for this game, witnessed or not; None where it gave none."""
+        return self._number
+
+    @property
+    def witnessed(self) -> bool:
+        """Whether the number was witnessed and nothing contradicts it."""
+        return self.number_by is not None and not self._voids and not self._doubts
+
+    def give_up_at_us(self) -> int:
+        """Give when the game is decided if the wheel says nothing new until then."""
+        return self._stands_since_us + NO_NUMBER_US
+
+    def see(self, reading: Reading) -> None:
+        """Take the next reading: first the wheel's `device_down` that stands, then from the launch on."""
+        self.readings.append(reading)
+        match reading:
+            case WheelStatus():
+                self._see_word(reading)
+            case DeviceDown():
+                self._lose(reading)
+            case ForeignObject() if self.first is not None and self.number_by is None:
+                self._void("foreign_object", f"a foreign object in the wheel ({reading.where})", reading)
+            case BallOut() if self.first is not None and self.number_by is None:
+                self._void("ball_out", "the ball was seen outside the wheel", reading)
+            case DeviceUp() | _:
+                pass
+
+    def verdict(self, called: Reason | None = None) -> SpinVerdict:
+        """Judge what was said so far; a game without a number is a review. `called` is a person's No Spin."""
+        voids = [called, *self._voids] if called is not None else self._voids
+        doubts = self._doubts
+        if not doubts and self.number_by is None:
+            doubts = [self._reason("missing_reading", f"no number came, {self._last_said()}")]
+        if voids:
+            ruling, reasons = Ruling.VOID, voids
+        elif doubts:
+            ruling, reasons = Ruling.REVIEW, doubts
+        else:
+            ruling, reasons = Ruling.VALID, []
+        return SpinVerdict(
+            ruling=ruling,
+            sentence=self._sentence(ruling, reasons),
+            number=self._number if self._number in self._pockets else None,
+            reasons=tuple(reasons),
+            notices=tuple(self._notices()),
+            evidence=tuple(self.readings),
+            grade="wheel",
+        )
+
+    # --- the wheel's words ---
+
+    def _see_word(self, word: WheelStatus) -> None:
+        last, self._last = self._last, word
+        if self.first is not None and word.dev != self.first.dev:
+            self._last = last
+            return
+        if last is None or last.state != word.state:
+            self._stands_since_us = word.t
+        if self.first is None:
+            self.first = word
+            if word.state in BETWEEN_GAMES:
+                self._pass_by(last if last is not None else word, word)
+                return
+        elif self.number_by is not None:
+            self._see_after(word)
+            return
+        elif last is not None and self._is_over(last, word):
+            self._end(last, word)
+            return
+        self._announced = word.announced or self._announced
+        self._find_faults(word)
+        if word.state == NO_MORE_BETS and self.closed_by is None:
+            self.closed_by = word
+        if word.state == NUMBER:
+            self._take_number(last if last is not None else word, word)
+
+    def _pass_by(self, before: WheelStatus, word: WheelStatus) -> None:
+        games = games_between(before, word)
+        self._number = _number(word) if games == 1 else None
+        unseen = games - (before.state == NUMBER)
+        said = f"{unseen} game{'s were' if unseen > 1 else ' was'} played while the wheel was not heard"
+        self._doubt("missing_reading", f"{said}: it went on from {_game(before)} to {_game(word)}", word)
+        self.decided_by = word
+
+    def _is_over(self, last: WheelStatus, word: WheelStatus) -> bool:
+        relaunched = last.state == NO_MORE_BETS and word.state == BALL_IN_RIM
+        return word.state not in RUNNING | {NUMBER} or games_between(last, word) > 0 or relaunched
+
+    def _end(self, last: WheelStatus, word: WheelStatus) -> None:
+        if games_between(last, word) == 1 and word.state in BETWEEN_GAMES:
+            self._number = _number(word)
+        said = f"from state {last.state} of {_game(last)} to state {word.state} of {_game(word)}"
+        self._doubt("missing_reading", f"the wheel went {said}: its number was not witnessed", word)
+        self.decided_by = word
+
+    def _take_number(self, last: WheelStatus, word: WheelStatus) -> None:
+        self._number = _number(word)
+        self.number_by = word
+        if last.state != NO_MORE_BETS:
+            said = f"the wheel went from state {last.state} to state 5"
+            self._doubt("missing_reading", f"{said}: the change from 4 to 5 was not witnessed", word)
+        elif word.unheard_ms:
+            silent = f"the wheel was not heard for {word.unheard_ms / 1000:.1f} s before its number"
+            self._doubt("missing_reading", f"{silent}: the change from 4 to 5 was not witnessed", word)
+        if word.flags:
+            self._doubt("conflict", f"the number came with the warning flags {word.flags:X}", word)
+        if self._number not in self._pockets:
+            shown = "no number" if self._number is None else f"number {self._number!r}"
+            self._doubt("conflict", f"the wheel showed {shown}, which is no pocket of it", word)
+        if self._announced is not None and self._announced != self._number:
+            said = f"the wheel announced {self._announced} and then showed {self._number}"
+            self._doubt("conflict", said, word)
+        self.decided_by = word
+
+    def _see_after(self, word: WheelStatus) -> None:
+        if word.state != NUMBER or self.number_by is None or games_between(self.number_by, word):
+            return
+        if _number(word) != self._number:
+            self._doubt("conflict", f"the wheel showed {self._number} and then {_number(word)}", word)
+        self._find_faults(word)
+
+    def _find_faults(self, word: WheelStatus) -> None:
+        """Find what the flags, the rotor and the number shown say against the game."""
+        flags = word.flags
+        if flags & WITH_ROTOR:
+            if word.state == BALL_IN_RIM:
+                self._void("same_direction", "the wheel says that the ball ran with the rotor (flag 2)", word)
+            else:
+                seen = f"the wheel says in state {word.state} that the ball ran with the rotor (flag 2)"
+                self._doubt("conflict", seen, word, at_once=True)
+        if flags & COMPONENT:
+            seen = "the wheel reports a sensor, motor or encoder fault (flag 4)"
+            self._doubt("missing_reading", seen, word, at_once=True)
+        self._find_missing_ball(word)
+        assert self.first is not None
+        if flags & LAUNCH_FAILED and word.t - self.first.t >= LAUNCH_AGAIN_US:
+            seen = (
+                f"the wheel still says {LAUNCH_AGAIN_US / 1e6:g} s after the launch that it failed (flag 8)"
+            )
+            self._doubt("conflict", seen, word, at_once=True)
+        self._find_rotor_faults(word)
+        shown_before = _number(self._before) if self._before is not None else _number(self.first)
+        if word.state in RUNNING and _number(word) != shown_before:
+            self._number = _number(word)
+            self._doubt(
+                "conflict", f"the number shown changed to {_number(word)} in state {word.state}", word
+            )
+
+    def _find_missing_ball(self, word: WheelStatus) -> None:
+        if not word.flags & BALL_MISSING:
+            self._missing_since_us = None
+            return
+        if self._missing_since_us is None:
+            self._missing_since_us = word.t
+        if word.t - self._missing_since_us >= MISSING_FOR_US:
+            seen = f"the wheel has not sensed the ball for {MISSING_FOR_US / 1e6:g} s (flag 1)"
+            self._doubt("missing_reading", seen, word, at_once=True)
+
+    def _find_rotor_faults(self, word: WheelStatus) -> None:
+        speed = word.rotor_rpm_x10
+        if speed is not None and not 0 < speed <= FASTEST_RPM_X10:
+            self._doubt("conflict", f"a rotor speed of {speed / 10:g} rpm is not to be believed", word)
+        if word.direction is None:
+            return
+        if self._turning is None:
+            self._turning = word.direction
+        elif word.direction != self._turning:
+            self._void("rotor_reversed", f"the rotor turned over to {word.direction} within the spin", word)
+
+    # --- findings ---
+
+    def _lose(self, reading: DeviceDown) -> None:
+        if self.first is None or reading.dev == self.first.dev:
+            why = f": {reading.reason}" if reading.reason else ""
+            self._doubt("missing_reading", f"{reading.dev} was down in the spin{why}", reading)
+
+    def _void(self, code: str, seen: str, by: Reading) -> None:
+        if all(reason.code != code for reason in self._voids):
+            self._voids.append(self._reason(code, seen))
+        self.decided_by = self.decided_by or by
+
+    def _doubt(self, code: str, seen: str, by: Reading, *, at_once: bool = False) -> None:
+        """Note what speaks against the number; what can't be mended decides the game at once."""
+        reason = self._reason(code, seen)
+        if reason not in self._doubts:
+            self._doubts.append(reason)
+        if at_once:
+            self.decided_by = self.decided_by or by
+
+    def _reason(self, code: str, seen: str) -> Reason:
+        return Reason(code=code, rule=self._rules.causes.get(code, RULES[code]), seen=seen)
+
+    def _notices(self) -> list[Notice]:
+        first, before = self.first, self._before
+        unseen = first is not None and first.state == NO_MORE_BETS and before is not None
+        if not unseen:
+            return []
+        return [Notice(code="state_unseen", seen="the wheel was not heard while the ball was in the rim")]
+
+    def _last_said(self) -> str:
+        if self._last is None:
+            return "nor a word of the wheel"
+        return f"the wheel's last word is state {self._last.state} of {_game(self._last)}"
+
+    def _sentence(self, ruling: Ruling, reasons: list[Reason]) -> str:
+        if ruling is not Ruling.VALID:
+            head = "No Spin" if ruling is Ruling.VOID else "Review"
+            return f"{head}: " + "; ".join(f"{reason.seen} ({reason.rule})" for reason in reasons)
+        assert self.number_by is not None
+        turning = f" against a rotor running {self._turning}" if self._turning else ""
+        announced = ", announced and shown" if self._announced else ""
+        return (
+            f"{self._number}: by the wheel's word the ball ran{turning} (R-SPIN-1, R-SPIN-2 on trust), and "
+            f"the change from state 4 to 5 of {_game(self.number_by)} was witnessed{announced} (R-SPIN-4)"
+        )
+
+
+def _number(word: WheelStatus) -> str | None:
+    return None if word.number is None else str(word.number)
+
+
+def _game(word: WheelStatus) -> str:
+    return "a game" if word.spin is None else f"game {word.spin:03}"

@@ -1,0 +1,267 @@
+"""An SS2 wheel at the table: its frames become `wheel_status` readings, its silence and faults its health.
+
+The device says what the wheel said and when it did not speak. What a number is worth is the judge's matter.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from controller.model.readings import AnyReading, DeviceDown, DeviceFault, DeviceUp, WheelStatus
+from drivers.devices.ss2_approval import Approval, Question
+from drivers.devices.ss2_watch import POWER_CYCLE, ROTOR_SPEED, Fault, GameWatch
+from drivers.protocol.ss2 import (
+    COMMIT_PARAMETERS,
+    READ_STATUS,
+    VOID_GAME,
+    BareNumber,
+    Bonus,
+    Decoder,
+    Message,
+    Reply,
+    SelfTestCode,
+    Status,
+    read_parameter,
+)
+from drivers.protocol.ss2_requests import Answer, Requests
+
+STALE_US = 1_500_000
+"""Three periods without a status frame: what was said before and after may have more between."""
+SILENT_US = 5_000_000
+"""So long without a status frame, and the wheel is lost."""
+ASK_EVERY_US = 500_000
+"""The wheel's own period; it must not be asked more often than every 100 ms."""
+ASK_AGAIN_US = 2_000_000
+"""A wheel whose rotor runs down answers BUSY for a while."""
+_LICENCE_ENDS = 999
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ss2Settings:
+    """What a table's maker says of its wheel.
+
+    `approved` are the wheel's parameters by the letter that sets them, `approved_mode` its mode word; both
+    are read back before the wheel counts as up. `state_7` says that the wheel is set to report it.
+    `ask_status` is for a wheel whose mode word does not make it report by itself. `listen_only` never sends:
+    a recording, or one of the display ports (which never announce the number in a line of its own).
+    """
+
+    device: str
+    approved: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    approved_mode: int | None = None
+    state_7: bool = False
+    ask_status: bool = False
+    listen_only: bool = False
+
+
+class Ss2Wheel:
+    """One wheel's link: bytes and times in, readings out, bytes to send out. No port, no clock."""
+
+    def __init__(self, settings: Ss2Settings) -> None:
+        """Raises ValueError where an approved parameter is none that the wheel has."""
+        self.decoder = Decoder()
+        self.frames = 0
+        """Status frames read."""
+        self._settings = settings
+        self._requests = Requests()
+        self._approval = Approval(settings.approved, settings.approved_mode)
+        self._watch = GameWatch(state_7=settings.state_7)
+        self._readings: list[AnyReading] = []
+        self._last_stamp_us = -1
+        self._heard_us: int | None = None
+        self._opened_us: int | None = None
+        self._announced: str | None = None
+        self._down = {"start": "it was not heard yet"}
+        self._check_at_us: int | None = None
+        self._ask_at_us: int | None = None
+        self._correcting = False
+
+    @property
+    def up(self) -> bool:
+        """Whether the wheel speaks and its settings are the approved ones."""
+        return not self._down
+
+    @property
+    def differences(self) -> tuple[str, ...]:
+        """Say which settings differ from the approved ones."""
+        return self._approval.differences
+
+    def opened(self, now_us: int) -> list[AnyReading]:
+        """The port is open: wait for the first frame and read the settings back."""
+        self._opened_us = now_us
+        self._down.pop("link", None)
+        self._ask_at_us = now_us if self._settings.ask_status else None
+        self._check_settings(now_us)
+        return self._taken()
+
+    def closed(self, now_us: int, seen: str) -> list[AnyReading]:
+        """The port is gone; `seen` says why."""
+        self.decoder.reset()
+        self._requests.forget()
+        self._opened_us = self._check_at_us = self._ask_at_us = self._announced = None
+        self._lose(now_us, "link", f"the serial link is gone: {seen}")
+        return self._taken()
+
+    def receive(self, now_us: int, data: bytes) -> list[AnyReading]:
+        """Take bytes that arrived at `now_us`."""
+        if self._opened_us is None:
+            self.opened(now_us)
+        for message in self.decoder.feed(data):
+            self._hear(now_us, message)
+        return self._taken()
+
+    def next_deadline(self) -> int | None:
+        """Give when `tick` has something to do; None while it has not."""
+        due = (self._silent_at_us(), self._check_at_us, self._ask_at_us, self._requests.next_deadline())
+        return min((at for at in due if at is not None), default=None)
+
+    def tick(self, now_us: int) -> list[AnyReading]:
+        """Let time pass."""
+        answer = self._requests.tick(now_us)
+        if answer is not None:
+            self._answered(now_us, answer)
+        silent_at_us = self._silent_at_us()
+        if silent_at_us is not None and now_us >= silent_at_us:
+            self._lose(now_us, "silent", f"no status frame for {SILENT_US / 1e6:g} s; check wheel and cable")
+        if self._check_at_us is not None and now_us >= self._check_at_us:
+            self._ask_settings(now_us)
+        if self._ask_at_us is not None and now_us >= self._ask_at_us:
+            self._ask_at_us = now_us + ASK_EVERY_US
+            if self._requests.idle:
+                self._requests.ask(now_us, "status", READ_STATUS)
+        return self._taken()
+
+    def take_output(self) -> bytes:
+        """Give the bytes to send now."""
+        return self._requests.take_output()
+
+    def void_game(self, now_us: int) -> None:
+        """Acknowledge a void game, so that the wheel launches anew; an unanswered one becomes a fault."""
+        self._ask(now_us, Question("void", VOID_GAME, "R"))
+
+    def correct_settings(self, now_us: int) -> None:
+        """Set what differs from the approved settings, read it back and commit it (a technician's order)."""
+        for correction in self._approval.corrections():
+            self._ask(now_us, correction)
+        self._correcting = True
+        self._ask_settings(now_us)
+
+    # --- what the wheel says ---
+
+    def _hear(self, now_us: int, message: Message) -> None:
+        match message:
+            case Status():
+                self._status(now_us, message)
+            case BareNumber():
+                self._announced = message.number
+            case Reply():
+                answer = self._requests.hear(now_us, message)
+                if answer is not None:
+                    self._answered(now_us, answer)
+            case SelfTestCode() if message.code:
+                self._fault(now_us, Fault(f"self_test_{message.code}", f"self-test: {message.meaning}"))
+            case Bonus() if message.licence_days is not None:
+                ended = "has ended" if message.value == _LICENCE_ENDS else "ends"
+                says = f"the bonus licence {ended}: {message.licence_days} days left"
+                self._fault(now_us, Fault("licence", says))
+            case _:
+                pass
+
+    def _status(self, now_us: int, status: Status) -> None:
+        unheard_us = 0 if self._heard_us is None else now_us - self._heard_us
+        self._heard_us = now_us
+        self.frames += 1
+        self._mend(now_us, "start", "silent")
+        self._readings.append(
+            WheelStatus(
+                t=self._stamp(now_us),
+                dev=self._settings.device,
+                state=status.state,
+                spin=status.spin,
+                number=status.number,
+                flags=status.flags,
+                rotor_rpm_x10=status.rotor_rpm_x10,
+                direction=status.direction,
+                announced=self._announced,
+                unheard_ms=unheard_us // 1000 if unheard_us > STALE_US else 0,
+            )
+        )
+        self._announced = None
+        for fault in self._watch.see(status):
+            self._fault(now_us, fault)
+            if fault.code == POWER_CYCLE:
+                self._check_settings(now_us)
+            elif fault.code == ROTOR_SPEED and "m" in self._settings.approved:
+                self._ask(now_us, Question("m", read_parameter("m"), "T"))
+
+    def _answered(self, now_us: int, answer: Answer) -> None:
+        if answer.name == "void":
+            if answer.outcome != "ok":
+                says = f"the void game was not acknowledged ({answer.outcome}); the wheel may play on"
+                self._fault(now_us, Fault("void_refused", says))
+            return
+        self._approval.hear(answer)
+        if self._approval.verified:
+            self._check_at_us = None
+            self._mend(now_us, "unchecked", "configuration")
+            if self._correcting:
+                self._correcting = False
+                self._ask(now_us, Question("commit", COMMIT_PARAMETERS, "T"))
+        elif self._approval.differences and self._requests.idle:
+            says = "; ".join(self._approval.differences)
+            self._lose(now_us, "configuration", f"{says}; correct it and read it back before opening")
+
+    # --- settings ---
+
+    def _check_settings(self, now_us: int) -> None:
+        self._approval.begin()
+        if self._settings.listen_only or self._approval.verified:
+            return
+        self._down.pop("configuration", None)
+        self._lose(now_us, "unchecked", "its settings are not read back yet")
+        self._ask_settings(now_us)
+
+    def _ask_settings(self, now_us: int) -> None:
+        questions = list(self._approval.questions())
+        for question in questions:
+            self._ask(now_us, question)
+        self._check_at_us = now_us + ASK_AGAIN_US * len(questions) if questions else None
+
+    def _ask(self, now_us: int, question: Question) -> None:
+        if not self._settings.listen_only:
+            self._requests.ask(now_us, question.name, question.command, question.letters)
+
+    # --- its health ---
+
+    def _silent_at_us(self) -> int | None:
+        if self._opened_us is None or "silent" in self._down:
+            return None
+        return max(self._opened_us, self._heard_us or 0) + SILENT_US
+
+    def _lose(self, now_us: int, code: str, says: str) -> None:
+        if self._down.get(code) == says:
+            return
+        self._down[code] = says
+        self._readings.append(
+            DeviceDown(t=self._stamp(now_us), dev=self._settings.device, reason=says, code=code)
+        )
+
+    def _mend(self, now_us: int, *codes: str) -> None:
+        mended = [code for code in codes if self._down.pop(code, None) is not None]
+        if mended and not self._down:
+            self._readings.append(
+                DeviceUp(t=self._stamp(now_us), dev=self._settings.device, reason="it reports its state")
+            )
+
+    def _fault(self, now_us: int, fault: Fault) -> None:
+        self._readings.append(
+            DeviceFault(t=self._stamp(now_us), dev=self._settings.device, reason=fault.says, code=fault.code)
+        )
+
+    def _stamp(self, now_us: int) -> int:
+        """Give each reading a time of its own, so that those of one burst keep their order."""
+        self._last_stamp_us = max(now_us, self._last_stamp_us + 1)
+        return self._last_stamp_us
+
+    def _taken(self) -> list[AnyReading]:
+        readings, self._readings = self._readings, []
+        return readings

@@ -1,0 +1,331 @@
+"""The SS2 wheel reader's serial lines: bytes in, messages out, and the commands that may be sent.
+
+9600 baud, 8N1, no flow control. Every line begins with `*` but for the bare winning number; the wheel ends
+its lines with CR LF, and either is accepted. A line that a full buffer cut short runs into the next one, so
+the decoder takes up again at the last `*` of a bad line and counts what it left out.
+"""
+
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from enum import IntEnum, IntFlag
+from typing import Literal
+
+BAUD = 9600
+MAX_LINE = 300
+"""A page of the wheel's log is the longest line: 258 characters and what leads it."""
+LAST_SPIN = 256
+"""The spin number runs from 1 to 256 and begins again."""
+
+Direction = Literal["cw", "ccw"]
+
+
+class State(IntEnum):
+    """What the wheel says that it does."""
+
+    ROTOR_STARTED = 1
+    PLACE_BETS = 2
+    BALL_IN_RIM = 3
+    NO_MORE_BETS = 4
+    WINNING_NUMBER = 5
+    CLOSED = 6
+    BALL_NOT_DETECTED = 7
+
+
+class Flag(IntFlag):
+    """The wheel's warnings; they add."""
+
+    BALL_MISSING = 1
+    BALL_WITH_ROTOR = 2
+    COMPONENT_FAULT = 4
+    LAUNCH_FAILED = 8
+
+
+class Mode(IntFlag):
+    """The bits of the mode word."""
+
+    REVERSE_EACH_GAME = 1
+    WAIT_FOR_HOST = 2
+    RANDOM_ROTOR_SPEED = 4
+    NO_BARE_NUMBER = 16
+    AUTOMATIC_STATUS = 128
+    SELF_TEST_CODES = 256
+    HOLD_IN_STATE_1 = 1024
+    HOLD_IN_STATE_2 = 2048
+    BONUS_NUMBERS = 32768
+
+
+SELF_TEST = {
+    0: "no fault",
+    1: "hardware",
+    2: "no ball",
+    3: "no ball position",
+    4: "ball direction wrong",
+    5: "motor not driving",
+    6: "encoder failed or not calibrated",
+    7: "cannot play clockwise",
+    8: "cannot play anti-clockwise",
+    11: "sensor 1 stuck on",
+    12: "sensor 2 stuck on",
+    13: "sensor 3 stuck on",
+    21: "sensor 1 blind",
+    22: "sensor 2 blind",
+    23: "sensor 3 blind",
+    100: "timed out",
+}
+"""What each code of the wheel's self-test means."""
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """A status frame: what the wheel does now, and its last winning number (None before the first)."""
+
+    state: int
+    spin: int
+    number: str | None
+    flags: int
+    rotor_rpm_x10: int
+    direction: Direction
+
+
+@dataclass(frozen=True, slots=True)
+class BareNumber:
+    """The winning number's own line, sent just before the wheel shows state 5."""
+
+    number: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bonus:
+    """A bonus number, and the days left of a licence that is about to end."""
+
+    kind: int
+    value: int
+    licence_days: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class SelfTestCode:
+    """One fault that the wheel's self-test found; 0 is none."""
+
+    code: int
+
+    @property
+    def meaning(self) -> str:
+        """Say what the code means."""
+        return SELF_TEST.get(self.code, f"unknown code {self.code}")
+
+
+@dataclass(frozen=True, slots=True)
+class SensorEvent:
+    """A raw sensor event: ball sensor `s` or pocket `n` by its number."""
+
+    kind: Literal["sensor", "pocket"]
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class LogPage:
+    """A page of the wheel's own log, its checksum right: wins and misfires by pocket number, oldest first."""
+
+    wins_and_misfires: tuple[tuple[Literal["win", "misfire"], int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The answer to a command: its letter (a blank and `)` echo unknown ones) and what follows."""
+
+    letter: str
+    text: str
+
+    @property
+    def outcome(self) -> Literal["ok", "busy", "refused", "value"]:
+        """Tell an acknowledgement from a refusal and from a value; the last word decides."""
+        word = self.text.rpartition(" ")[2]
+        outcomes: dict[str, Literal["ok", "busy", "refused"]] = {"OK": "ok", "BUSY": "busy", "NO": "refused"}
+        return outcomes.get(word, "value")
+
+
+@dataclass(frozen=True, slots=True)
+class Discarded:
+    """What was left out, as a technician can read it: the start of a bad line."""
+
+    text: str
+
+
+Message = Status | BareNumber | Bonus | SelfTestCode | SensorEvent | LogPage | Reply | Discarded
+
+_STATUS = re.compile(rb"\*X;([1-7]);([ 0-9]{3});([ 0-9]{2});([0-9A-F]);([ 0-9]{3});([01])")
+_BARE = re.compile(rb" [0-9]|[0-3][0-9]")
+_BONUS = re.compile(rb"\*Y;([1-6]);([0-9]{3})(?:;([0-9]{2}))?")
+_SENSOR = re.compile(rb"\*b([sn]) ?([0-9]{1,3})")
+_SELF_TEST = re.compile(rb"\*F ([0-9]{1,3})")
+_PAGE = re.compile(rb"(?:\*s r [0-9]+ )?([!-~]{256})([0-9A-Fa-f]{2})")
+_REPLY = re.compile(rb"\*([ -)+-WZ-~])(?: ([ -)+-~]*))?")
+_LINE_END = re.compile(rb"[\r\n]")
+_NUMBERS = {" 0": "0", "00": "00", "38": "000", "39": "0000"}
+_SHOWN = 40
+
+
+def number_of(text: str) -> str | None:
+    """Read a number's two characters: None where blank, `0` and `00` told apart by the pad alone.
+
+    38 and 39 are triple and quadruple zero. What no wheel has (37) is given as it stands, for the judge.
+    """
+    if text == "  ":
+        return None
+    return _NUMBERS.get(text) or text.removeprefix(" ")
+
+
+def pocket_numbers(pockets: int) -> frozenset[str]:
+    """Give the numbers of a wheel of 37 to 40 pockets."""
+    zeros = ("0", "00", "000", "0000")[: pockets - 36]
+    return frozenset((*zeros, *map(str, range(1, 37))))
+
+
+def with_its_blank(line: bytes) -> bytes:
+    """Give back the leading blank that a recorder stripped from a bare number of one digit."""
+    return b" " + line if len(line) == 1 and line.isdigit() else line
+
+
+def games_between(before: int, after: int) -> int:
+    """Count the games from one spin number to another, over the wrap at 256 (000 or 001 comes after it)."""
+    return 1 if (before, after) == (LAST_SPIN, 0) else (after - before) % LAST_SPIN
+
+
+class Decoder:
+    """Bytes in, messages out, in any chunking."""
+
+    def __init__(self) -> None:
+        """Start with an empty buffer."""
+        self.lines = 0
+        """Lines seen that were not empty."""
+        self.discarded = 0
+        """Bad lines, and bad beginnings of lines that were taken up again at their last `*`."""
+        self._tail = b""
+        self._overlong = False
+
+    def feed(self, data: bytes) -> list[Message]:
+        """Take bytes as they come; give the messages of the lines that they end."""
+        *lines, rest = _LINE_END.split(data)
+        messages: list[Message] = []
+        for line in lines:
+            self._keep(line)
+            messages += self._end_line()
+        self._keep(rest)
+        return messages
+
+    def reset(self) -> None:
+        """Forget a line that was begun: the link was lost."""
+        self._tail = b""
+        self._overlong = False
+
+    def _keep(self, data: bytes) -> None:
+        line = self._tail + data
+        self._overlong = self._overlong or len(line) > MAX_LINE
+        self._tail = line[-MAX_LINE:]
+
+    def _end_line(self) -> Iterator[Message]:
+        line, overlong = self._tail, self._overlong
+        self.reset()
+        if not line:
+            return
+        self.lines += 1
+        message = None if overlong else _parsed(line)
+        if message is not None:
+            yield message
+            return
+        self.discarded += 1
+        yield Discarded(_shown(line))
+        again = _parsed(line[line.rfind(b"*") :]) if b"*" in line[1:] or overlong else None
+        if again is not None:
+            yield again
+
+
+def _parsed(line: bytes) -> Message | None:
+    if match := _STATUS.fullmatch(line):
+        return _status([part.decode() for part in match.groups()])
+    if _BARE.fullmatch(line):
+        number = number_of(line.decode())
+        return None if number is None else BareNumber(number)
+    if match := _BONUS.fullmatch(line):
+        return Bonus(int(match[1]), int(match[2]), int(match[3]) if match[3] else None)
+    if match := _SENSOR.fullmatch(line):
+        return SensorEvent("sensor" if match[1] == b"s" else "pocket", int(match[2]))
+    if match := _SELF_TEST.fullmatch(line):
+        return SelfTestCode(int(match[1]))
+    if match := _PAGE.fullmatch(line):
+        return _log_page(match[1], int(match[2], 16))
+    if match := _REPLY.fullmatch(line):
+        return Reply(match[1].decode(), (match[2] or b"").decode())
+    return None
+
+
+def _status(fields: list[str]) -> Status | None:
+    state, spin, number, flags, rpm, turning = fields
+    spins, speed = spin.lstrip(), rpm.lstrip()
+    if not (spins.isdigit() and speed.isdigit()) or (number[1] == " " and number != "  "):
+        return None
+    return Status(
+        state=int(state),
+        spin=int(spins),
+        number=number_of(number),
+        flags=int(flags, 16),
+        rotor_rpm_x10=int(speed),
+        direction="ccw" if turning == "1" else "cw",
+    )
+
+
+def _log_page(data: bytes, checksum: int) -> LogPage | None:
+    if sum(data) % 256 != checksum:
+        return None
+    entries: list[tuple[Literal["win", "misfire"], int]] = []
+    for byte in data:
+        value = byte - 0x21
+        if value < 38:
+            entries.append(("win", value))
+        elif value < 76:
+            entries.append(("misfire", value - 38))
+        elif byte != 0x7E:
+            return None
+    return LogPage(tuple(entries))
+
+
+def _shown(line: bytes) -> str:
+    return line[:_SHOWN].decode("ascii", "backslashreplace")
+
+
+# --- commands ---
+
+READ_STATUS = b"*X\r"
+VOID_GAME = b"*R\r"
+"""Acknowledges a void game: the wheel goes back to state 1."""
+READ_STATE_AND_MODE = b"*O\r"
+COMMIT_PARAMETERS = b"*T f\r"
+SELF_TEST_NOW = b"*F\r"
+SET_LETTERS = "nkrjtmhzidcpqg"
+"""The parameters that `*T` sets in small letters and reads in capitals."""
+
+
+def set_mode(mode: int) -> bytes:
+    """Give the command that sets the mode word."""
+    return b"*o %d\r" % mode
+
+
+def read_parameter(letter: str) -> bytes:
+    """Give the command that reads a parameter; raises ValueError where there is none such."""
+    return b"*T %s\r" % _letter(letter).upper().encode()
+
+
+def set_parameter(letter: str, values: Collection[float]) -> bytes:
+    """Give the command that sets a parameter, until it is committed; raises ValueError for no such one.
+
+    The blank after the `T` matters: without it the wheel answers OK and changes nothing.
+    """
+    return f"*T {_letter(letter)} {' '.join(f'{value:g}' for value in values)}\r".encode()
+
+
+def _letter(letter: str) -> str:
+    if len(letter) != 1 or letter not in SET_LETTERS:
+        raise ValueError(f"the wheel has no parameter {letter!r}; it has {' '.join(SET_LETTERS)}")
+    return letter
