@@ -48,6 +48,7 @@ def path_of(scene: Scene, die: DieSeen) -> Path:
         ]
         times = [(p.t - start) / 1000.0 for p in readings]
     path = Path(die, times, [p.x for p in readings], [p.y for p in readings], False, list(readings))
+    _start_in_hand(scene, path)
     rest = die.rest
     if rest is not None and times and scene.ms(rest.t) > times[-1]:
         path.times.append(scene.ms(rest.t))
@@ -58,6 +59,17 @@ def path_of(scene: Scene, die: DieSeen) -> Path:
     if len(path.times) > 1:
         _measure(path, 13.0 * scene.errors.track_noise_mm)
     return path
+
+
+def _start_in_hand(scene: Scene, path: Path) -> None:
+    """Let a path whose first points were not seen start where the die left the hand."""
+    release = path.die.releases[0] if path.die.releases else None
+    if release is None or not path.times or path.times[0] - scene.ms(release.t) <= scene.hidden_ms:
+        return
+    path.times.insert(0, scene.ms(release.t))
+    path.xs.insert(0, release.x)
+    path.ys.insert(0, release.y)
+    path.readings.insert(0, release)
 
 
 def _measure(path: Path, spare_mm: float) -> None:

@@ -180,13 +180,14 @@ def _sort_in(scene: Scene, reading: Reading, least: float, most: float) -> None:
         return
     if isinstance(reading, WallImpact):
         scene.impacts.append(reading)
-    elif isinstance(reading, DieReleased):
-        scene.dice[reading.die - 1].releases.append(reading)
-    elif isinstance(reading, DieRest):
-        if least < reading.x < most and least < reading.y < most:
-            scene.dice[reading.die - 1].rests.append(reading)
-        else:
+    elif isinstance(reading, (DieReleased, DieRest)):
+        die = scene.dice[reading.die - 1]
+        if not (least < reading.x < most and least < reading.y < most):
             scene.absurd.append(reading)
+        elif isinstance(reading, DieReleased):
+            die.releases.append(reading)
+        else:
+            die.rests.append(reading)
     elif isinstance(reading, DieOffTable):
         scene.dice[reading.die - 1].offs.append(reading)
     elif isinstance(reading, DieLost):

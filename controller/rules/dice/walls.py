@@ -41,9 +41,7 @@ def encounters_with(scene: Scene, path: Path, wall: str) -> list[Encounter]:
     if nearest <= path.fastest * path.longest_ms + 12.0 * way.noise:
         for span in spans_near(way):
             found += _look(way, span)
-    tail = _lost_tail(way)
-    if tail is not None:
-        found.append(tail)
+    found += filter(None, (_unseen_start(way), _lost_tail(way)))
     return found or [_never_near(way, gaps.index(nearest))]
 
 
@@ -61,6 +59,14 @@ def _never_near(way: Approach, m: int) -> Encounter:
         sharp=not stopped and gap <= CLOSE_MM,
         points=points_around(way, Span(m, m)),
     )
+
+
+def _unseen_start(way: Approach) -> Encounter | None:
+    """Doubt a die whose release was not seen: nobody knows where it was before its first point."""
+    if way.path.die.releases:
+        return None
+    seen = f"the way of die {way.path.die.number} before it was first seen is not known"
+    return unclear(way, Span(0, 0), seen, "missing_reading")
 
 
 def _lost_tail(way: Approach) -> Encounter | None:
