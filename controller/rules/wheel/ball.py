@@ -5,7 +5,7 @@ the wheel's drop speed, so each pulse belongs to one lap or to none, and a pulse
 made by something else changes nothing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import atan2, cos, pi, sin
 from operator import mul
@@ -83,7 +83,7 @@ def follow_ball(
         return None
     end_us = cuts[-1].t if left_us is None else left_us
     expected = _expected(wheel, learned, laps, end_us, seen_drop=left_us is not None)
-    for start in (_fit_laps(laps, expected, end_us), expected.curve):
+    for start in _starts(laps, expected, end_us):
         runs = [
             run
             for direction in directions
@@ -124,8 +124,16 @@ def _expected(
     )
 
 
+def _starts(laps: Sequence[Lap], expected: Expected, end_us: int) -> Iterator[Curve]:
+    """Give curves to start from: by all laps, by the later ones (early ones may be false), by none."""
+    timed = [lap for lap in laps if lap.end_us <= end_us]
+    yield _fit_laps(timed, expected, end_us)
+    yield _fit_laps(timed[len(timed) // 2 :], expected, end_us)
+    yield expected.curve
+
+
 def _fit_laps(laps: Sequence[Lap], expected: Expected, end_us: int) -> Curve:
-    chosen = _spaced([lap for lap in laps if lap.end_us <= end_us], _FITTED_LAPS)
+    chosen = _spaced(laps, _FITTED_LAPS)
     seconds = [(end_us - lap.end_us + lap.length_us / 2) / 1e6 for lap in chosen]
     speeds = [1e6 / lap.length_us for lap in chosen]
 
@@ -213,6 +221,9 @@ class _Fit:
     def _judged(self, curve: Curve, mine: Sequence[_Own]) -> BallRun | None:
         if len(mine) < _LEAST_PULSES:
             return None
+        all_mine = mine
+        while len(mine) > _LEAST_PULSES and self._stands_alone(mine):
+            mine = mine[1:]
         scatter = (sum([(off / speed) ** 2 for _, _, speed, off in mine]) / len(mine)) ** 0.5
         followed = tuple(self._cuts[i] for i, _, _, _ in mine)
         strangers = len(self._cuts) - len(mine)
@@ -226,21 +237,24 @@ class _Fit:
         ):
             return None
         first_turns = mine[0][1]
-        unseen = self._working_gaps(mine, -1.0)[2 if missed else 1]
-        alone = first_turns - mine[1][1] > self._working_gaps(mine, 1.0)[1] + _FIT_ERROR_TURNS
-        certain = mine[1][1] if alone else first_turns
+        skipped = missed or len(mine) < len(all_mine)
+        earliest_turns = all_mine[0][1] + self._working_gaps(all_mine, -1.0)[2 if skipped else 1]
         return BallRun(
             direction=self._direction,
             curve=curve,
             end_us=self._end_us,
             followed=followed,
             turns=first_turns,
-            turns_from=certain - _FIT_ERROR_TURNS,
-            turns_to=first_turns + unseen + _FIT_ERROR_TURNS,
+            turns_from=first_turns - _FIT_ERROR_TURNS,
+            turns_to=earliest_turns + _FIT_ERROR_TURNS,
             strangers=strangers,
             missed=missed,
             scatter_s=scatter,
         )
+
+    def _stands_alone(self, mine: Sequence[_Own]) -> bool:
+        """Tell whether the first pulse is so far ahead of the others that it may be none of the ball's."""
+        return mine[0][1] - mine[1][1] > self._working_gaps(mine, 1.0)[1] + _FIT_ERROR_TURNS
 
     def _passes(self, mine: Sequence[_Own]) -> list[tuple[int, int]]:
         """Give for each beam how often the ball passed it in the followed run, and how often it was heard."""

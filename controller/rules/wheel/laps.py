@@ -10,7 +10,8 @@ DOUBLED_US = 30_000
 """A beam cut again within this time was cut once: no ball laps in it, and contacts chatter for some ms."""
 _FASTEST_LAP_US = 200_000
 """5 rev/s: twice what a dealer's hand reaches (launches run at 1.3 to 2.6 rev/s)."""
-_SLOWEST_LAP_US = 5_000_000
+_SLOWEST_LAP = 1.3
+"""The longest lap, in laps at the drop speed."""
 _STEP_TOLERANCE, _STEP_DRIFT, _MOST_TOLERANCE = 0.05, 0.02, 0.2
 _CROWDED_LAPS = 2
 _LOST_AFTER = 6
@@ -49,6 +50,7 @@ class LapClock:
         """Start with what is known of the wheel; speeds in rev/s."""
         self.drop_rev_per_s = learned.drop_speed(nominal_drop_rev_per_s)[0]
         self.laps: list[Lap] = []
+        self._slowest_lap_us = round(1e6 * _SLOWEST_LAP / self.drop_rev_per_s)
         self.looking_since_us: int | None = None
         """Since when the clock looks for a first lap: the first cut, or where it started again."""
         self._learned_deceleration = learned.deceleration()
@@ -92,7 +94,7 @@ class LapClock:
         last = self.laps[-1]
         seconds = (t_us - last.end_us) / 1e6
         speed = 1e6 / last.length_us - self.deceleration * seconds
-        return 1e6 / max(speed, 1e6 / _SLOWEST_LAP_US)
+        return 1e6 / max(speed, 1e6 / self._slowest_lap_us)
 
     def speed_at(self, t_us: int) -> float | None:
         """Give the ball's speed now in rev/s, carried on from its last lap; None while no lap is known."""
@@ -123,7 +125,7 @@ class LapClock:
         expected = self.expected_length_us(t_us)
         if expected is None:
             length = t_us - cuts[-1]
-            if not _FASTEST_LAP_US <= length <= _SLOWEST_LAP_US:
+            if not _FASTEST_LAP_US <= length <= self._slowest_lap_us:
                 return None
             return cuts[-1] if self._nobody_cut_twice_since(cuts[-1], beam) else None
         unseen_s = (t_us - self.laps[-1].end_us) / 1e6

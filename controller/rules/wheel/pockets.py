@@ -3,18 +3,21 @@
 from dataclasses import dataclass
 
 from controller.model.geometry import Wheel
-from controller.model.readings import PocketBall
+from controller.model.readings import PocketBall, Reading, RotorIndex
 from controller.rules.wheel.rotor import Rotor
 
 BORDER = 0.35
 """Share of a pocket from its middle beyond which a read belongs to none: reads scatter by a tenth or two."""
+
+_ANOTHER_TURN = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class PocketRead:
     """One read: the pocket (None when the rotor's place is not known well enough) and where in it.
 
-    `off_centre` is in pockets, clockwise positive, -0.5 to 0.5; `turns` the rotor's turns by then in its run.
+    `off_centre` is in pockets, clockwise positive, -0.5 to 0.5; `turns` the rotor's turns by then in its run,
+    `turn_us` how long one took.
     """
 
     reading: PocketBall
@@ -22,6 +25,7 @@ class PocketRead:
     off_centre: float = 0.0
     run: int = 0
     turns: float = 0.0
+    turn_us: float = 0.0
 
     @property
     def at_border(self) -> bool:
@@ -39,7 +43,14 @@ def place_read(reading: PocketBall, rotor: Rotor, wheel: Wheel) -> PocketRead:
     count = len(wheel.pockets_clockwise)
     pockets = ((mark_deg - wheel.pocket_reader_deg) % 360.0) / (360.0 / count)
     nearest = round(pockets)
-    return PocketRead(reading, wheel.pockets_clockwise[nearest % count], pockets - nearest, rotor.run, turns)
+    return PocketRead(
+        reading,
+        wheel.pockets_clockwise[nearest % count],
+        pockets - nearest,
+        rotor.run,
+        turns,
+        rotor.period_us(),
+    )
 
 
 class PocketCount:
@@ -54,6 +65,8 @@ class PocketCount:
         """The read that made the pocket certain."""
         self.against: PocketRead | None = None
         """A read of another pocket after that."""
+        self.decided_by: Reading | None = None
+        """The reading with which the pocket stood: that read, or an index pass that placed it only then."""
 
     def see(self, read: PocketRead) -> None:
         """Take the next read, in time order."""
@@ -68,7 +81,25 @@ class PocketCount:
         last = self.agreeing[-1] if self.agreeing else None
         if last is None or last.number != read.number:
             self.agreeing = [read]
-        elif read.run != last.run or read.turns - last.turns >= 0.5:
+        elif _on_another_turn(read, last):
             self.agreeing.append(read)
         if len(self.agreeing) >= self.needed:
             self.stands = read
+            self.decided_by = read.reading
+
+    def placed_anew(self, mark: RotorIndex, rotor: Rotor, wheel: Wheel) -> "PocketCount":
+        """Count again when an index pass tells where the rotor was at reads that had no place before."""
+        if self.stands is not None or all(read.number is not None for read in self.reads):
+            return self
+        count = PocketCount(self.needed)
+        for read in self.reads:
+            count.see(read if read.number is not None else place_read(read.reading, rotor, wheel))
+        if count.stands is not None:
+            count.decided_by = mark
+        return count
+
+
+def _on_another_turn(read: PocketRead, last: PocketRead) -> bool:
+    if read.run == last.run:
+        return read.turns - last.turns >= _ANOTHER_TURN
+    return read.reading.t - last.reading.t >= _ANOTHER_TURN * read.turn_us

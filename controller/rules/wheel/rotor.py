@@ -74,7 +74,8 @@ class Rotor:
         if not self._sure() or self.stopped_by(t_us):
             return None
         turns = self._extrapolate(t_us)
-        return turns if -_FARTHEST_TURNS <= turns - self._turns[-1] <= _FARTHEST_TURNS else None
+        within = t_us >= self._times[0] and turns - self._turns[-1] <= _FARTHEST_TURNS
+        return turns if within else None
 
     def after_turns_us(self, since_us: int, turns: float) -> int:
         """Give the time by which the rotor makes so many turns, as far as its passes tell."""

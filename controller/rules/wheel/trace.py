@@ -147,9 +147,9 @@ class SpinTrace:
         assert self._last_step is not None
         since_us, beam = self._last_step
         beams = self.wheel.beams_deg
-        ccw = ((beams[pulse.beam] - beams[beam]) / 360.0) % 1.0
+        ccw = (beams[pulse.beam] - beams[beam]) / 360.0
         ran = (pulse.t - since_us) / lap_us
-        off_ccw, off_cw = abs(ran - ccw), abs(ran - (1.0 - ccw))
+        off_ccw, off_cw = _apart(ran, ccw), _apart(ran, -ccw)
         if abs(off_ccw - off_cw) > _VOTE_TURNS:
             self._ccw += off_ccw < off_cw
             self._cw += off_cw < off_ccw
@@ -176,6 +176,8 @@ class SpinTrace:
             self.odd_mark = None
         elif direction != mark.direction:
             self.odd_mark = mark
+        if self.pockets.reads:
+            self.pockets = self.pockets.placed_anew(mark, self.rotor, self.wheel)
 
     def _see_read(self, reading: PocketBall) -> None:
         if not self.begun:
@@ -203,6 +205,12 @@ class SpinTrace:
     def _serves_wheel(self, device: str) -> bool:
         kinds = self._sources.get(device)
         return kinds is None or any(kind.partition(":")[0] in WHEEL_KINDS for kind in kinds)
+
+
+def _apart(one: float, other: float) -> float:
+    """Give how far apart two places on the track are, in turns."""
+    off = one - other
+    return abs(off - round(off))
 
 
 def _clear(ccw: int, cw: int) -> Turning | None:

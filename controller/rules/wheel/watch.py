@@ -88,11 +88,11 @@ class SpinWatch:
 
     @property
     def decided_by(self) -> Reading | None:
-        """The reading that decided the spin: it made a No Spin certain, or the number stand."""
-        if self.no_spin_by is not None:
-            return self.no_spin_by
-        pocket = self._trace.pockets.stands
-        return None if pocket is None else pocket.reading
+        """The reading that decided the spin: it made a No Spin certain, or the number stand.
+
+        Most often the third agreeing pocket read; an index pass where that read could not be placed before.
+        """
+        return self.no_spin_by or self._trace.pockets.decided_by
 
     def see(self, reading: Reading) -> None:
         """Take the next reading. A suspicion of a No Spin asks the judge at once."""
