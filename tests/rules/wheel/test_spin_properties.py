@@ -73,7 +73,7 @@ def worn_scenes(draw: st.DrawFn, revolutions: st.SearchStrategy[float]) -> Scene
     return worn(draw, draw(scenes(revolutions)))
 
 
-ONCE = settings(derandomize=True, max_examples=60, deadline=None)
+ONCE = settings(derandomize=True, max_examples=40, deadline=None)
 
 
 @ONCE
@@ -104,7 +104,7 @@ def test_R_SPIN_1_a_healthy_table_calls_every_ball_that_runs_with_the_rotor(
     assert (table.verdict.ruling, codes(table.verdict)) == (Ruling.VOID, ["same_direction"])
 
 
-@settings(derandomize=True, max_examples=150, deadline=None)
+@settings(derandomize=True, max_examples=90, deadline=None)
 @given(worn_scenes(st.floats(4.4, 26.0)), st.booleans())
 def test_R_SPIN_2_worn_sensors_never_void_a_spin_that_counts(scene: Scene, first_spin: bool) -> None:
     made = spin(scene)
@@ -115,7 +115,7 @@ def test_R_SPIN_2_worn_sensors_never_void_a_spin_that_counts(scene: Scene, first
         assert verdict.revolutions_from <= scene.revolutions <= verdict.revolutions_to
 
 
-@settings(derandomize=True, max_examples=100, deadline=None)
+@settings(derandomize=True, max_examples=60, deadline=None)
 @given(worn_scenes(st.floats(1.2, 3.9)), DIRECTIONS)
 def test_R_SPIN_2_worn_sensors_never_call_a_spin_that_does_not_count(scene: Scene, rotor: Turning) -> None:
     short = played(spin(scene), learned=Learned()).verdict
@@ -167,7 +167,7 @@ ABSURD: st.SearchStrategy[Reading] = st.one_of(
 LAYOUTS = st.lists(st.floats(-720, 720), min_size=1, max_size=6)
 
 
-@settings(derandomize=True, max_examples=150, deadline=None)
+@settings(derandomize=True, max_examples=100, deadline=None)
 @given(st.lists(ABSURD, max_size=80), LAYOUTS, TIMES, st.integers(0, 2**61))
 def test_absurd_readings_are_judged_too_and_never_valid(
     readings: list[AnyReading], beams_deg: list[float], until_us: int, shift_us: int

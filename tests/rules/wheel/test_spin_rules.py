@@ -145,6 +145,12 @@ def test_R_SPIN_1_beams_that_cannot_tell_the_direction_are_never_guessed_from(
     assert verdict.revolutions == pytest.approx(15.0, abs=1.1)
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_R_SPIN_1_opposite_beams_that_miss_pulses_tell_no_direction_either(seed: int) -> None:
+    verdict = judged(spin(Scene(wheel=wheel(20, 200), missed=0.1, seed=seed)))
+    assert (verdict.ruling, codes(verdict)) == (Ruling.REVIEW, ["missing_reading"])
+
+
 def test_R_SPIN_1_without_index_passes_nothing_is_certain() -> None:
     verdict = judged(PLAIN, PLAIN.without(RotorIndex))
     assert verdict.ruling is Ruling.REVIEW
@@ -229,6 +235,14 @@ def test_R_SPIN_2_stray_pulses_are_not_the_balls() -> None:
         verdict = judged(spin(Scene(stray_pulses=3, seed=seed)))
         assert verdict.ruling is Ruling.VALID
         assert verdict.revolutions == pytest.approx(15.0, abs=0.4)
+
+
+def test_R_SPIN_2_a_hand_in_the_track_before_the_launch_adds_no_turns() -> None:
+    for before_us in range(600_000, 5_000_000, 200_000):
+        hand = BallBeam(t=PLAIN.launched_us - before_us, dev="wheel", beam=before_us // 200_000 % 3)
+        verdict = judged(PLAIN, PLAIN.and_also(hand))
+        assert (verdict.ruling, verdict.number) == (Ruling.VALID, PLAIN.number)
+        assert verdict.revolutions == pytest.approx(15.0, abs=0.7)
 
 
 def test_R_SPIN_2_pulses_without_order_prove_no_run() -> None:

@@ -9,7 +9,7 @@ from controller.model.rulesets import SpinRules
 from controller.model.verdicts import Ruling
 from controller.rules.wheel import DROP_SENSOR_DELAY_US, Learned, SpinWatch
 from tests.rules.wheel.judging import CALLED, KNOWN, RULES, as_kept, codes, judged, played
-from tests.rules.wheel.simulator import Scene, Spin, spin, wheel
+from tests.rules.wheel.simulator import Scene, Spin, in_order, spin, wheel
 
 LAYOUTS = {
     "three": wheel(),
@@ -127,6 +127,16 @@ def test_R_SPIN_4_the_third_agreeing_read_decides() -> None:
     assert (pocket.number, pocket.reading) == (made.number, third)
     assert table.decided_us == third.t
     assert table.verdict.ruling is Ruling.VALID
+
+
+def test_R_SPIN_4_reads_that_came_before_the_rotor_was_placed_count_once_it_is() -> None:
+    made = spin(Scene(bounces=0, turns_read=5))
+    reads, marks = made.of(PocketBall)[:3], made.of(RotorIndex)
+    before = [mark for mark in marks if mark.t < reads[2].t][-3:]
+    fourth = next(mark for mark in marks if mark.t > reads[2].t)
+    table = played(made, in_order([*made.without(RotorIndex, PocketBall), *reads, *before, fourth]))
+    assert (table.verdict.ruling, table.verdict.number) == (Ruling.VALID, made.number)
+    assert table.decided_us == fourth.t
 
 
 def test_gap_R_8_the_spin_is_given_up_five_turns_after_the_drop() -> None:
