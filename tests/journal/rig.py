@@ -3,6 +3,7 @@
 import functools
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Event
 from typing import NamedTuple
 
 import msgspec
@@ -103,6 +104,7 @@ class Rig:
     key: Key
     told: list[Row] = field(default_factory=list)
     alarms: list[str | None] = field(default_factory=list)
+    alarmed: Event = field(default_factory=Event)
     seconds: int = 0
 
     @property
@@ -145,6 +147,7 @@ class Rig:
 
     def _be_alarmed(self, fault: JournalFault | None) -> None:
         self.alarms.append(None if fault is None else fault.code)
+        self.alarmed.set()
 
 
 def rig_in(folder: Path) -> Rig:

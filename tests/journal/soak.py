@@ -1,0 +1,219 @@
+"""Kill a playing controller at any instant, again and again on one journal, and check what it left behind.
+
+Each round a process opens the journal, publishes what was cut off, and plays on. It is killed with SIGKILL
+either from outside after some outcomes, or by its own disk in the middle of a write or just before a sync.
+What it handed over and what it was told goes through a pipe, so that it can be compared afterwards.
+
+`python -m tests.journal.soak --kills N` does so N times.
+"""
+
+import argparse
+import os
+import random
+import signal
+import sys
+import tempfile
+import traceback
+from collections import Counter
+from hashlib import sha256
+from pathlib import Path
+
+import apsw
+import msgspec
+
+from controller.engine.session import Session
+from controller.engine.setup import First, State
+from controller.journal.chain import Wall
+from controller.journal.contents import canonical
+from controller.journal.faults import JournalFault
+from controller.journal.journal import Journal
+from controller.journal.keys import load_key
+from controller.journal.reading import Reader
+from controller.journal.recovery import power_lost, recover
+from controller.journal.tickets import Ticket
+from controller.journal.writer import Limits
+from tests.journal.disks import Disk, mounted
+from tests.journal.rig import NAME, NIGHT_US, Hand, Rig, append, hands, identity, rig_in, setup_at, throws
+
+LIMITS = Limits(rows_between_checkpoints=10, wal_pages=6, together=4)
+THROWS = 12
+MOST_TOLD = 30
+MOST_OPERATIONS = 250
+
+
+class Handed(msgspec.Struct, tag="handed"):
+    """What the player is about to hand over: outcomes' numbers and digests, and what stands afterwards."""
+
+    outcomes: list[tuple[int, str]]
+    state: State
+    first: First
+
+
+class ToldOf(msgspec.Struct, tag="told"):
+    """What the player heard to be durable."""
+
+    seq: int
+    link: str
+
+
+_decode = msgspec.json.Decoder(Handed | ToldOf).decode
+
+
+class DeadlyDisk(Disk):
+    """Kills its own process at one operation: in the middle of a write, or just before a sync."""
+
+    def __init__(self, operations: int) -> None:
+        self.left = operations
+
+    def before_write(self, name: str) -> None:  # noqa: ARG002 any file
+        self._count()
+
+    def before_sync(self, name: str) -> None:  # noqa: ARG002 any file
+        self._count()
+
+    def wrote(self, name: str, offset: int, data: bytes) -> None:  # noqa: ARG002 any file
+        self._count()
+
+    def _count(self) -> None:
+        self.left -= 1
+        if self.left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def play(folder: Path, pipe: int, seed: int, operations: int) -> None:
+    """Play on the journal in this folder until killed, or to the end of some throws."""
+    disk = DeadlyDisk(operations)
+    key = load_key(folder / "key")
+    with mounted(disk) as vfs:
+        journal = Journal.open(
+            Rig(folder, key).place,
+            key,
+            table=NAME,
+            wall=lambda: Wall(NIGHT_US, synced=False),
+            told=lambda ticket: _report_told(pipe, ticket),
+            alarm=_no_alarm,
+            limits=LIMITS,
+            vfs=vfs,
+        )
+        recovered = journal.recovered
+        session = str(recovered.session)
+        owed, first = power_lost(recovered, table=NAME, session=session, t=0, causes={})
+        journal.start(identity(setup_at(first, recovered.state, recovered.session)))
+        chance = random.Random(seed)
+        played = hands(
+            Session(setup_at(first, recovered.state, recovered.session)),
+            throws(THROWS, 1_000_000 + chance.randrange(1_000_000)),
+        )
+        for hand in [Hand(tuple(owed), recovered.state, first), *played]:
+            outcomes = [(o.seq, sha256(canonical(o)).hexdigest()) for o in hand.outcomes]
+            _report(pipe, Handed(outcomes, hand.state, hand.first))
+            ticket = append(journal, hand)
+            if chance.random() < 0.5:
+                ticket.wait()
+        journal.close()
+
+
+def kill_once(folder: Path, chance: random.Random) -> str:
+    """Let a player play and be killed; give how it ended. AssertionError where a promise is broken."""
+    inside = chance.random() < 0.5
+    operations = chance.randrange(1, MOST_OPERATIONS) if inside else 0
+    most_told = MOST_TOLD if inside else chance.randrange(MOST_TOLD)
+    seed = chance.randrange(2**32)
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(reading)
+        try:
+            play(folder, writing, seed, operations)
+        except BaseException:  # noqa: BLE001 a forked process must not go on as its parent
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    os.close(writing)
+    handed, told = _listen(reading, pid, most_told)
+    _, status = os.waitpid(pid, 0)
+    _check(folder, handed, told)
+    if status == 0:
+        return "ended"
+    assert os.WIFSIGNALED(status)
+    assert os.WTERMSIG(status) == signal.SIGKILL
+    return "killed inside a write" if inside and len(told) < most_told else "killed from outside"
+
+
+def _listen(pipe: int, pid: int, most_told: int) -> tuple[list[Handed], list[ToldOf]]:
+    handed: list[Handed] = []
+    told: list[ToldOf] = []
+    with os.fdopen(pipe, "rb") as stream:
+        for line in stream:
+            if not line.endswith(b"\n"):
+                break
+            match _decode(line):
+                case Handed() as hand:
+                    handed.append(hand)
+                case ToldOf() as outcome:
+                    told.append(outcome)
+            if len(told) >= most_told:
+                os.kill(pid, signal.SIGKILL)
+    return handed, told
+
+
+def _check(folder: Path, handed: list[Handed], told: list[ToldOf]) -> None:
+    rig = Rig(folder, load_key(folder / "key"))
+    try:
+        recovered = recover(rig.place, rig.key.public, NAME)
+    except JournalFault as fault:
+        if fault.code != "journal_absent" or told:
+            raise
+        return
+    with Reader(rig.place.journal) as reader:
+        reader.verify_all()
+        rows = {row.seq: row for row in reader.rows() if row.seq is not None}
+        waiting = [row.seq for row in reader.outbox(1_000_000)]
+    assert waiting == list(rows) == list(range(1, len(rows) + 1)), "a hole"
+    assert recovered.first.seq == len(rows) + 1
+    for outcome in told:
+        assert rows[outcome.seq].link.hex() == outcome.link, f"told outcome {outcome.seq} is not there"
+    written = [outcome for hand in handed for outcome in hand.outcomes]
+    kept = [(seq, sha256(row.body or b"").hexdigest()) for seq, row in rows.items()]
+    kept = [one for one in kept if written and one[0] >= written[0][0]]
+    assert kept == written[: len(kept)], "no prefix of what was written"
+    last = next((hand for hand in reversed(handed) if hand.outcomes and hand.outcomes[-1][0] in rows), None)
+    if last is not None:
+        assert recovered.state == last.state
+        assert recovered.first == last.first
+
+
+def _report(pipe: int, line: Handed | ToldOf) -> None:
+    os.write(pipe, msgspec.json.encode(line) + b"\n")
+
+
+def _report_told(pipe: int, ticket: Ticket) -> None:
+    for row in ticket.outcomes:
+        _report(pipe, ToldOf(row.seq or 0, row.link.hex()))
+
+
+def _no_alarm(fault: JournalFault | None) -> None:
+    if fault is not None:
+        os.kill(os.getpid(), signal.SIGABRT)
+
+
+def main() -> int:
+    """Kill so often, and print how the players ended."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--kills", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+    chance = random.Random(arguments.seed)
+    ends: Counter[str] = Counter()
+    with tempfile.TemporaryDirectory() as folder:
+        rig_in(Path(folder))
+        while ends.total() - ends["ended"] < arguments.kills:
+            ends[kill_once(Path(folder), chance)] += 1
+    sys.stdout.write(f"SQLite {apsw.sqlite_lib_version()}: {dict(ends)}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

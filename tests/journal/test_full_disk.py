@@ -1,0 +1,74 @@
+"""A real full disk: the table's rows wait, and are written when there is space again."""
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from controller.journal.faults import JournalFault
+from controller.journal.reading import Reader
+from tests.journal.rig import PATIENCE_S, append, begin, durable, evening, rig_in
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small disk needs root")
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Iterator[Path]:
+    """Mount a disk of one megabyte."""
+    disk = tmp_path / "small"
+    disk.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(disk)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if mounted.returncode:
+        pytest.skip(f"no disk can be mounted here: {mounted.stderr.strip()}")
+    yield disk
+    subprocess.run(["umount", str(disk)], check=True)
+
+
+def fill(disk: Path) -> Path:
+    """Use up all space there is."""
+    ballast = disk / "ballast"
+    with ballast.open("wb", buffering=0) as file:
+        try:
+            while True:
+                file.write(bytes(4096))
+        except OSError:
+            pass
+    return ballast
+
+
+def test_a_full_disk_is_a_fault_that_heals_when_space_returns(small: Path) -> None:
+    rig = rig_in(small)
+    hands = evening(6)
+    journal = rig.open()
+    durable(begin(journal))
+    ballast = fill(small)
+    tickets = [append(journal, hand) for hand in hands]
+    assert rig.alarmed.wait(PATIENCE_S)
+    assert not tickets[-1].durable
+    ballast.unlink()
+    for ticket in tickets:
+        durable(ticket)
+    journal.close()
+    assert rig.alarms[0] == "journal_disk_full"
+    assert rig.alarms[-1] is None
+    assert [row.seq for row in rig.told] == [o.seq for hand in hands for o in hand.outcomes]
+    with Reader(rig.place.journal) as reader:
+        assert reader.verify_all().outcomes == len(rig.told)
+        assert [row.name for row in reader.rows(types={"journal.healed"})]
+
+
+def test_a_disk_mounted_read_only_is_named_at_the_start(small: Path) -> None:
+    rig = rig_in(small)
+    rig.open().close()
+    subprocess.run(["mount", "-o", "remount,ro", str(small)], check=True)
+    with pytest.raises(JournalFault, match="journal_read_only"):
+        rig.open()
+    subprocess.run(["mount", "-o", "remount,rw", str(small)], check=True)
+    rig.open().close()

@@ -1,0 +1,75 @@
+"""No instant loses what was told: killed processes, and power cuts block by block."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from controller.journal import store
+from tests.journal import crash
+from tests.journal.rig import PATIENCE_S
+
+STATES = 40
+KILLS = 25
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> crash.Evening:
+    """Record one evening for every crash state."""
+    return crash.record(tmp_path_factory.mktemp("played"))
+
+
+@pytest.fixture
+def careless() -> Iterator[None]:
+    """Let the writer not wait for the disk."""
+    store.SYNCHRONOUS = "NORMAL"
+    yield
+    store.SYNCHRONOUS = "FULL"
+
+
+def test_the_evening_writes_back_and_checkpoints_on_the_way(played: crash.Evening) -> None:
+    told = [place for place, line in enumerate(played.log) if line.op == "told"]
+    during = played.log[told[0] : told[-1]]
+    assert {(line.name, line.op) for line in during} >= {
+        ("journal.db", "write"),
+        ("journal.db", "sync"),
+        ("journal.db-wal", "truncate"),
+        ("head", "write"),
+        ("head", "sync"),
+    }
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_no_crash_state_loses_a_told_outcome(played: crash.Evening, tmp_path: Path, seed: int) -> None:
+    assert crash.losses(played, STATES // 2, seed, tmp_path) == {}
+
+
+@pytest.mark.usefixtures("careless")
+def test_a_writer_that_does_not_wait_is_caught(tmp_path: Path) -> None:
+    """The same states must show losses with synchronous=NORMAL, or this test could find none anywhere."""
+    careless_evening = crash.record(tmp_path)
+    store.SYNCHRONOUS = "FULL"
+    assert crash.losses(careless_evening, STATES, 1, tmp_path)["lost"] > 0
+
+
+def test_no_kill_loses_a_told_outcome() -> None:
+    """In processes of their own: outside of and inside commits, a restart after each."""
+    command = [sys.executable, "-m", "tests.journal.soak", "--kills", str(KILLS)]
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        timeout=10 * PATIENCE_S,
+        check=False,
+        cwd=Path(__file__).parents[2],
+    )
+    assert done.returncode == 0, done.stderr
+    assert "killed inside a write" in done.stdout
+    assert "killed from outside" in done.stdout
+
+
+@pytest.mark.slow
+def test_many_crash_states_lose_nothing(played: crash.Evening, tmp_path: Path) -> None:
+    assert crash.losses(played, 500, 3, tmp_path) == {}
