@@ -1,6 +1,7 @@
 """Which knock is whose: each impact explained by one die's hit, and doubt where one is left over."""
 
 from dataclasses import replace
+from math import sqrt
 
 from controller.rules.dice.encounter import Encounter, Hit
 from controller.rules.dice.heard import PLACE_ERRORS
@@ -11,6 +12,9 @@ from controller.rules.dice.scene import Scene
 WALLS = {"end": ("left", "right"), "far": ("left", "right"), "any": ("left", "right", "front", "back")}
 
 
+RING_SHARE = 0.6
+"""Ringing is weaker than this share of its hit."""
+SQRT_2 = sqrt(2.0)
 EXCHANGE_MS = 25.0
 """An exchange of the dice this near a turn may have made the turn: two frames."""
 
@@ -54,12 +58,13 @@ def _own_impacts(path: Path) -> set[int]:
 
 def _explained(scene: Scene, path: Path) -> set[int]:
     """Give the impacts that a die's certain hits explain: their own, and what rang after them."""
-    spare = 2.0 * PLACE_ERRORS * scene.errors.impact_position_mm
-    taken: set[int] = set()
-    for own in _own_impacts(path):
-        first = scene.impacts[own]
-        for i, impact in enumerate(scene.impacts):
-            rings = 0.0 <= (impact.t - first.t) / 1000.0 <= scene.errors.ringing_ms
-            if impact.wall == first.wall and rings and abs(impact.pos_mm - first.pos_mm) <= spare:
-                taken.add(i)
-    return taken
+    own = _own_impacts(path)
+    return own | {i for hit in own for i in range(len(scene.impacts)) if _rings(scene, hit, i)}
+
+
+def _rings(scene: Scene, first: int, later: int) -> bool:
+    """Tell whether an impact is the ringing of another: the same wall soon after, there, and much weaker."""
+    hit, ring = scene.impacts[first], scene.impacts[later]
+    soon = 0.0 <= (ring.t - hit.t) / 1000.0 <= scene.errors.ringing_ms
+    there = abs(ring.pos_mm - hit.pos_mm) <= SQRT_2 * PLACE_ERRORS * scene.errors.impact_position_mm
+    return ring.wall == hit.wall and soon and there and ring.peak <= RING_SHARE * hit.peak

@@ -95,7 +95,7 @@ def no_rebound(m: Maker) -> Throw:
 def soft_hit(m: Maker) -> Throw:
     bodies = m.bodies()
     body = one_of(m, bodies)
-    way, arrives = abs(m.far(body, 0.0) - body.x), m.rng.uniform(0.05, 0.5)
+    way, arrives = abs(m.far(body, 0.0) - body.x), m.rng.uniform(0.2, 0.6)
     body.slowing = body.rolling = 1000.0 * (body.vx * body.vx - arrives * arrives) / (2.0 * way)
     body.vy = body.kick = 0.0
     return m.sense("soft_hit", bodies)
