@@ -104,6 +104,8 @@ class Attempts(Generic[Value, V]):
         self._standing = ""
         self._standing_value: Value | None = None
         self._cleared_in_hold = False
+        self.cleared = True
+        """Whether what was thrown was taken away, so that a next attempt may show itself by moving."""
 
     @property
     def state(self) -> str:
@@ -130,6 +132,7 @@ class Attempts(Generic[Value, V]):
         self.number += 1
         self._verdict = None
         self._cleared_in_hold = False
+        self.cleared = False
         self._standing_value = None
         self._before = self._game.snapshot()
         self._game.began(t)
@@ -246,6 +249,7 @@ class Attempts(Generic[Value, V]):
         if not self.under_way:
             self._cleared_in_hold = self.state == "held"
             self._fire(clear)
+            self.cleared = True
 
     def _end_hold(self) -> None:
         self._desk.stop_timer("hold")

@@ -113,7 +113,7 @@ class Throws:
             self._watch_held(reading)
         elif isinstance(reading, DieReleased):
             self._begin([reading])
-        elif isinstance(reading, DieAt) and attempts.state in ("waiting", THROW.cleared):
+        elif attempts.cleared and isinstance(reading, DieAt):
             self._look_for_throw(reading)
 
     def timer(self, name: str, t: int) -> None:

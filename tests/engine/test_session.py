@@ -158,6 +158,13 @@ def test_dice_that_fly_without_a_release_are_never_overlooked() -> None:
     assert play(tracks).told("roll") == ["roll.review"]
 
 
+def test_dice_that_fly_without_a_release_after_a_review_do_not_vanish_in_it() -> None:
+    unsure = throw(SECOND_US, (3, 3), confidence=0.2)
+    unseen = [r for r in throw(9 * SECOND_US) if r.t > 9 * SECOND_US]
+    played = play(unsure, says(rest_of(unsure) + SECOND_US, "dice_collected"), unseen)
+    assert played.told("roll") == ["roll.review", "roll.no_roll", "roll.review"]
+
+
 def test_dice_moved_with_the_stick_are_no_throw() -> None:
     pushed = [
         DieAt(t=9 * SECOND_US + 11_111 * i, dev="cam", die=1, x=1000 + 5.0 * i, y=500.0) for i in range(100)
