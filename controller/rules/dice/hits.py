@@ -21,6 +21,9 @@ STANDING = frozenset({"stands", "warned"})
 MIDDLE_SHARE = 0.1
 """A release within this share of the table's length from its middle tells no end; the way it flew does."""
 
+FIRST_POINTS = 4
+"""After this many points a die's way shows whatever the noise."""
+
 
 @dataclass(frozen=True, slots=True)
 class WallWord:
@@ -31,17 +34,16 @@ class WallWord:
 
 
 def far_end(scene: Scene) -> str | None:
-    """Name the end farthest from the shooter: the one away from the release."""
+    """Name the end farthest from the shooter: the one away from the release; None where none was seen."""
     length = scene.table.length_mm
-    for die in scene.dice:
-        at = die.releases[0].x if die.releases else die.track[0].x if die.track else None
-        if at is None:
-            continue
-        if abs(at - length / 2.0) > MIDDLE_SHARE * length:
-            return "right" if at < length / 2.0 else "left"
-    for die in scene.dice:
-        if len(die.track) > 3 and die.track[3].x != die.track[0].x:
-            return "right" if die.track[3].x > die.track[0].x else "left"
+    thrown = [die for die in scene.dice if die.releases]
+    for die in thrown:
+        off_middle = die.releases[0].x - length / 2.0
+        if abs(off_middle) > MIDDLE_SHARE * length:
+            return "right" if off_middle < 0.0 else "left"
+    for die in thrown:
+        if len(die.track) > FIRST_POINTS:
+            return "right" if die.track[FIRST_POINTS].x > die.track[0].x else "left"
     return None
 
 

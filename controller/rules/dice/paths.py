@@ -13,6 +13,8 @@ from controller.rules.dice.encounter import Encounter
 from controller.rules.dice.motion import Sample
 from controller.rules.dice.scene import DieSeen, Scene
 
+LEAST_NOISE_MM = 0.2
+"""No camera is better than this, whatever its table's settings say."""
 JUMP_FACTOR = 1.4
 """A step this much faster than those before and after it was not the die's own."""
 
@@ -115,8 +117,8 @@ class Approach:
 
     @property
     def noise(self) -> float:
-        """Give the error of one track point."""
-        return self.scene.errors.track_noise_mm
+        """Give the error of one track point; a camera without any is not believed."""
+        return max(self.scene.errors.track_noise_mm, LEAST_NOISE_MM)
 
 
 def approach_to(scene: Scene, path: Path, wall: str) -> Approach:
