@@ -157,7 +157,7 @@ class NodeDevice:
                 now_us, f"{seen.kind} of channel {seen.channel} says other than {dict(fixed)}"
             )
         try:
-            return [reading_of(seen.kind, {**seen.fields, **fixed}, dev, seen.t_us, now_us)]
+            return [reading_of(seen.kind, {**seen.fields, **fixed}, dev, seen.t_us, now_us, texts=True)]
         except ReadingError as error:
             return self._refused(now_us, str(error))
 

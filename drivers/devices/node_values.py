@@ -29,11 +29,11 @@ _LISTS: Mapping[str, frozenset[str]] = {
 
 
 def reading_of(
-    kind: object, fields: Mapping[str, object], dev: str, t_us: int, arrived_us: int
+    kind: object, fields: Mapping[str, object], dev: str, t_us: int, arrived_us: int, *, texts: bool = False
 ) -> AnyReading:
-    """Make a reading of fields that are texts or already values.
+    """Make a reading of its own fields, which are values or (`texts`) all texts, lists with commas.
 
-    Lists are texts with commas. Raises ReadingError for whatever is not exactly a reading of this kind.
+    Raises ReadingError for whatever is not exactly a reading of this kind.
     """
     lists = _LISTS.get(kind) if isinstance(kind, str) else None
     if lists is None:
@@ -41,11 +41,12 @@ def reading_of(
     if not COMMON.isdisjoint(fields):
         raise ReadingError(f"found {sorted(COMMON & fields.keys())} in a {kind}, which the table writes")
     values: dict[str, object] = {
-        name: _listed(value) if name in lists else value for name, value in fields.items()
+        name: value.split(",") if texts and name in lists and isinstance(value, str) else value
+        for name, value in fields.items()
     }
     values |= {"kind": kind, "dev": dev, "t": t_us, "arrived": arrived_us}
     try:
-        reading: AnyReading = msgspec.convert(values, AnyReading, strict=False)
+        reading: AnyReading = msgspec.convert(values, AnyReading, strict=not texts)
     except msgspec.ValidationError as error:
         raise ReadingError(f"a {kind} that can't be: {error}") from error
     return reading
@@ -57,12 +58,6 @@ def texts_of(reading: Reading) -> tuple[str, dict[str, str]]:
     return kind_of(reading), {
         name: _text(value) for name, value in values.items() if name not in COMMON and value is not None
     }
-
-
-def _listed(value: object) -> object:
-    if not isinstance(value, str):
-        return value
-    return value.split(",") if value else []
 
 
 def _text(value: object) -> str:

@@ -29,7 +29,10 @@ class NodeEnd:
     """A node that speaks to its table."""
 
     def __init__(self, hello: Hello, salt: str, *, key: bytes | None = None) -> None:
-        """Be this node; `salt` are 16 digits 0-9 A-F fresh at each start, and `hello.boot` too."""
+        """Be this node; `salt` are 16 digits 0-9 A-F fresh at each start, and `hello.boot` too.
+
+        Each session adds 1 to the salt, so that no two sessions are sealed alike.
+        """
         if not NONCE.fullmatch(salt):
             raise ValueError(f"salt {salt!r}: expected 16 digits 0-9 A-F")
         self._hello = hello
@@ -140,12 +143,14 @@ class NodeEnd:
             return
         if nonce != self._nonce:
             self._nonce = nonce
+            self._salt = f"{(int(self._salt, 16) + 1) % (1 << 64):016X}"
             self._wire.begin(sentence.session, (nonce + self._salt).encode())
             self._order.begin()
             self._said.clear()
             self._answers.clear()
             self._seq = 0
-        self._order.place(sentence.seq, now_us)
+        if self._order.place(sentence.seq, now_us) != "next":
+            return
         self._say(now_us, "hello", {**hello_fields(self._hello), "nonce": nonce, "salt": self._salt})
         self._beat_us = now_us + BEAT_US
 

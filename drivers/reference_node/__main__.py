@@ -1,0 +1,78 @@
+"""Run the reference node on a port, as a process: `python -m drivers.reference_node PORT NAME [options]`.
+
+It sends the readings that it is told to on its standard input, `kind field=value ...`, one a line.
+"""
+
+import argparse
+import os
+import select
+import sys
+import time
+import tty
+
+from drivers.reference_node.node import Node
+
+
+class Board(Node):
+    """A board on a port, whose lamps are words on standard output."""
+
+    def __init__(self, port: int, start_us: int, name: str, reads: str, key: bytes) -> None:
+        """Speak on an open port; the clock stands at `start_us` now."""
+        super().__init__(
+            name,
+            reads,
+            boot=os.urandom(8).hex().upper(),
+            salt=os.urandom(8).hex().upper(),
+            does="lamp,buzzer,selftest",
+            key=key,
+        )
+        self.port = port
+        self.zero_us = time.monotonic_ns() // 1000 - start_us
+
+    def clock(self) -> int:
+        """Microseconds since the start, and what it started with."""
+        return time.monotonic_ns() // 1000 - self.zero_us
+
+    def write(self, line: bytes) -> None:
+        """Send bytes to the table."""
+        os.write(self.port, line)
+
+    def command(self, verb: str, fields: dict[str, str]) -> tuple[bool, str]:
+        """Show what a lamp, a buzzer or the self-test is told to do."""
+        sys.stdout.write(f"{verb} {' '.join(f'{name}={value}' for name, value in sorted(fields.items()))}\n")
+        sys.stdout.flush()
+        return verb in ("lamp", "buzzer", "selftest"), "done" if verb == "selftest" else ""
+
+
+def main() -> int:
+    """Speak until the port or standard input ends."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("port")
+    parser.add_argument("name")
+    parser.add_argument("--reads", default="wall_impact")
+    parser.add_argument("--key", default="", help="hexadecimal digits")
+    parser.add_argument("--clock-us", type=int, default=0, help="where the board's clock stands at its start")
+    given = parser.parse_args()
+    port = os.open(given.port, os.O_RDWR | os.O_NOCTTY)
+    tty.setraw(port)
+    board = Board(port, given.clock_us, given.name, given.reads, bytes.fromhex(given.key))
+    board.announce()
+    while True:
+        wait_s = max(0, board.next_us - board.clock()) / 1e6
+        ready, _, _ = select.select([port, sys.stdin], [], [], wait_s)
+        try:
+            if port in ready:
+                board.receive(os.read(port, 4096))
+            board.tick()
+        except OSError:
+            return 0
+        if sys.stdin in ready:
+            words = sys.stdin.readline().split()
+            if not words:
+                return 0
+            fields = [(field.split("=", 1)[0], field.split("=", 1)[1]) for field in words[1:]]
+            board.reading(words[0], fields, board.clock())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

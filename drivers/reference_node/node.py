@@ -1,0 +1,225 @@
+"""A sensor node: speaks to the table, beats, answers for its clock, says again what was lost.
+
+Runs on CPython and MicroPython. A board gives it a clock, a way to write, and what it does for a command.
+"""
+
+import hashlib
+
+MAX_SENTENCE = 512
+NO_SESSION = "0000"
+WRAP_US = 1 << 32
+ANNOUNCE_US = 1000000
+BEAT_US = 500000
+TRAIL_US = 20000
+REMEMBERED = 16
+PLAIN = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.,:/+-"
+
+
+def crc16(data: bytes) -> int:
+    """CRC-16/IBM-3740: polynomial 0x1021, start 0xFFFF; b"123456789" gives 0x29B1."""
+    crc = 0xFFFF
+    for byte in data:
+        crc ^= byte << 8
+        for _ in range(8):
+            crc = (crc << 1) ^ 0x1021 if crc & 0x8000 else crc << 1
+        crc &= 0xFFFF
+    return crc
+
+
+def hmac_sha256(key: bytes, data: bytes) -> bytes:
+    """HMAC-SHA-256 of RFC 2104, which MicroPython has no module for."""
+    if len(key) > 64:
+        key = hashlib.sha256(key).digest()
+    key = key + bytes(64 - len(key))
+    inner = hashlib.sha256(bytes([b ^ 0x36 for b in key]) + data).digest()
+    return hashlib.sha256(bytes([b ^ 0x5C for b in key]) + inner).digest()
+
+
+def hex_of(data: bytes) -> str:
+    """Upper case hexadecimal digits."""
+    return "".join([f"{byte:02X}" for byte in data])
+
+
+def escaped(value: str) -> str:
+    """A field's value with every byte that is not plain as %XX."""
+    return "".join([chr(b) if chr(b) in PLAIN else f"%{b:02X}" for b in value.encode()])
+
+
+def number(text: str) -> int:
+    """A whole number, or -1 where the text is none."""
+    try:
+        return int(text)
+    except ValueError:
+        return -1
+
+
+class Node:
+    """One board. Call `receive` with what came, `tick` often, `reading` for what a sensor saw."""
+
+    def __init__(
+        self,
+        name: str,
+        reads: str,
+        *,
+        boot: str,
+        salt: str,
+        does: str = "",
+        firmware: str = "reference-1",
+        key: bytes = b"",
+    ) -> None:
+        """`boot` and `salt` are 16 hexadecimal digits each, fresh at every start."""
+        self.name = name
+        self.key = key
+        self.salt = salt
+        self.session = NO_SESSION
+        self.nonces = b""
+        self.nonce = ""
+        self.seq = 0
+        self.heard = -1
+        self.rest = b""
+        self.said = []  # type: list[tuple[int, bytes]]
+        self.done = {}  # type: dict[int, tuple[bool, str]]
+        self.next_us = 0
+        self.hello = [
+            ("version", "1"),
+            ("fw", firmware),
+            ("boot", boot),
+            ("reads", reads),
+            ("resend", str(REMEMBERED)),
+        ]
+        if does:
+            self.hello.append(("does", does))
+
+    def clock(self) -> int:
+        """The board's clock in microseconds: it must run through all 32 bits (ticks_us does not)."""
+        raise NotImplementedError
+
+    def write(self, line: bytes) -> None:
+        """Send bytes to the table."""
+        raise NotImplementedError
+
+    def command(self, verb: str, fields: dict[str, str]) -> tuple[bool, str]:
+        """Do what the table asks, once; give whether it was done, and a word on it."""
+        raise NotImplementedError
+
+    def announce(self) -> None:
+        """Say that the board is there, to whoever listens."""
+        self.say("hello", self.hello, self.clock())
+        self.next_us = self.clock() + ANNOUNCE_US
+
+    def tick(self) -> None:
+        """Beat, or announce, when it is time."""
+        if self.clock() < self.next_us:
+            return
+        if self.session == NO_SESSION:
+            self.announce()
+        else:
+            self.say("beat", [], self.clock())
+            self.next_us = self.clock() + BEAT_US
+
+    def reading(self, kind: str, fields: list[tuple[str, str]], seen_us: int) -> None:
+        """Tell what a sensor saw when the clock stood at `seen_us`."""
+        if self.session != NO_SESSION:
+            self.say(kind, fields, seen_us)
+            self.next_us = self.clock() + TRAIL_US
+
+    def receive(self, data: bytes) -> None:
+        """Take bytes from the table."""
+        got_us = self.clock()
+        lines = (self.rest + data).split(b"\n")
+        self.rest = lines.pop()[-MAX_SENTENCE:]
+        for line in lines:
+            start = line.rfind(b">")
+            if start >= 0 and line.rfind(b"$") < start:
+                self.hear(line[start:].strip(b"\r"), got_us)
+
+    def hear(self, line: bytes, got_us: int) -> None:
+        """Take one sentence, if it is one."""
+        body = line[:-5]
+        if line[-5:-4] != b"*" or f"{crc16(body):04X}".encode() != line[-4:]:
+            return
+        try:
+            words = body.decode().split(" ")
+        except ValueError:
+            return
+        seal = words.pop()[1:] if words[-1].startswith("~") else ""
+        if seal:
+            body = body[: -len(seal) - 2]
+        if len(words) < 5:
+            return
+        fields = {word.split("=", 1)[0]: word.split("=", 1)[1] for word in words[5:] if "=" in word}
+        if words[4] == "hello":
+            self.greeted(words, fields, body, seal)
+        elif words[0][1:] == self.name and words[1] == self.session and self.sealed(self.nonces, body, seal):
+            seq = number(words[2])
+            if seq > self.heard:
+                self.heard = seq
+                self.obey(words[4], fields, got_us)
+
+    def greeted(self, words: list[str], said: dict[str, str], body: bytes, seal: str) -> None:
+        """Start a session, or say hello again in it."""
+        nonce = said.get("nonce", "")
+        if said.get("version") != "1" or len(nonce) != 16 or nonce[:4] != words[1]:
+            return
+        if not self.sealed(nonce.encode(), body, seal):
+            return
+        if nonce != self.nonce:
+            self.nonce = nonce
+            self.session = nonce[:4]
+            self.salt = f"{(int(self.salt, 16) + 1) % (1 << 64):016X}"
+            self.nonces = (nonce + self.salt).encode()
+            self.seq = 0
+            self.heard = -1
+            self.said = []
+            self.done = {}
+        if number(words[2]) <= self.heard:
+            return
+        self.heard = number(words[2])
+        fields = list(self.hello)
+        fields.append(("nonce", nonce))
+        fields.append(("salt", self.salt))
+        self.say("hello", fields, self.clock())
+        self.next_us = self.clock() + BEAT_US
+
+    def obey(self, verb: str, fields: dict[str, str], got_us: int) -> None:
+        """Do what a sentence of the session asks."""
+        if verb == "ping":
+            got = str(got_us % WRAP_US)
+            self.say("pong", [("id", fields.get("id", "")), ("got", got)], self.clock())
+        elif verb == "resend":
+            first, last = number(fields.get("first", "")), number(fields.get("last", ""))
+            for seq, line in self.said:
+                if first <= seq <= last:
+                    self.write(line)
+        else:
+            which = number(fields.get("id", ""))
+            if which not in self.done:
+                self.done[which] = self.command(verb, fields)
+                if len(self.done) > REMEMBERED:
+                    del self.done[min(self.done)]
+            ok, says = self.done[which]
+            self.say("ack", [("id", str(which)), ("ok", "1" if ok else "0"), ("says", says)], self.clock())
+
+    def say(self, verb: str, fields: list[tuple[str, str]], clock_us: int) -> None:
+        """Write one sentence and remember it."""
+        body = f"${self.name} {self.session} {self.seq} {clock_us % WRAP_US} {verb}"
+        for name, value in fields:
+            body += f" {name}={escaped(value)}"
+        line = body.encode()
+        if self.key:
+            line += b" ~" + hex_of(hmac_sha256(self.key, self.nonces + line)[:8]).encode()
+        line += f"*{crc16(line):04X}\n".encode()
+        self.said = self.said[1 - REMEMBERED :]
+        self.said.append((self.seq, line))
+        self.seq += 1
+        self.write(line)
+
+    def sealed(self, nonces: bytes, body: bytes, seal: str) -> bool:
+        """Whether the seal is right; all of its digits are compared, so that time tells nothing."""
+        if not self.key:
+            return True
+        right = hex_of(hmac_sha256(self.key, nonces + body)[:8])
+        wrong = len(right) ^ len(seal)
+        for index in range(min(len(right), len(seal))):
+            wrong |= ord(right[index]) ^ ord(seal[index])
+        return wrong == 0
