@@ -15,7 +15,7 @@ from controller.model.geometry import Wheel
 from controller.model.readings import BallBeam, Turning
 from controller.rules.wheel.curve import Curve, Expected, improve
 from controller.rules.wheel.laps import DOUBLED_US, Lap
-from controller.rules.wheel.learned import Learned
+from controller.rules.wheel.learned import NOMINAL_DRAG, Learned
 
 _T = TypeVar("_T")
 _Own = tuple[int, float, float, float]
@@ -23,7 +23,7 @@ _Own = tuple[int, float, float, float]
 
 _JITTER_S = 0.001
 _LAP_ERROR = 0.003
-_LIKELY_FRICTION, _LIKELY_DRAG = 0.045, 0.022
+_LIKELY_FRICTION = 0.045
 _FRICTION_SPREAD, _DRAG_SPREAD = 0.02, 0.015
 _UNKNOWN_END_SPREAD = 0.25
 _FITTED_PULSES = 18
@@ -117,9 +117,9 @@ def _expected(
         rate = learned.deceleration() if last.deceleration is None else last.deceleration
         speed = 1e6 / last.length_us - rate * (end_us - last.end_us + last.length_us / 2) / 1e6
         spread = _UNKNOWN_END_SPREAD * max(speed, wheel.drop_rev_per_s)
-    friction = learned.deceleration() - _LIKELY_DRAG * wheel.drop_rev_per_s**2
+    friction = learned.deceleration() - NOMINAL_DRAG * wheel.drop_rev_per_s**2
     return Expected(
-        Curve(max(speed, 0.1), friction if friction > 0.01 else _LIKELY_FRICTION, _LIKELY_DRAG),
+        Curve(max(speed, 0.1), friction if friction > 0.01 else _LIKELY_FRICTION, NOMINAL_DRAG),
         Curve(spread, _FRICTION_SPREAD, _DRAG_SPREAD),
     )
 

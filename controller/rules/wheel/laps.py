@@ -4,7 +4,9 @@ One beam's own laps need neither the beams' angles nor the ball's direction, so 
 askew or double-firing costs laps and never makes false ones.
 """
 
-from controller.rules.wheel.learned import Learned
+from dataclasses import dataclass
+
+from controller.rules.wheel.learned import NOMINAL_DRAG, Learned
 
 DOUBLED_US = 30_000
 """A beam cut again within this time was cut once: no ball laps in it, and contacts chatter for some ms."""
@@ -20,21 +22,15 @@ _LEAST_LAPS = 2
 _LEAST_APART = 0.2
 _FIRST_WEIGHT, _NEXT_WEIGHT = 0.8, 0.4
 _LEAST_DECELERATION = 0.005
-_DRAG = 0.022
-"""rev/s2 lost for each (rev/s)2 of speed to the air; only shapes the last seconds before the drop."""
 
 
+@dataclass(slots=True)
 class Lap:
-    """One lap that a beam timed: its end, its length, and the speed lost a second by then."""
+    """One lap that a beam timed, and the speed lost a second by then (None when no lap before told it)."""
 
-    __slots__ = ("beam", "deceleration", "end_us", "length_us")
-
-    def __init__(self, beam: int, end_us: int, length_us: int, deceleration: float | None) -> None:
-        """Times in microseconds, `deceleration` in rev/s2 or None when the lap before was not timed."""
-        self.beam = beam
-        self.end_us = end_us
-        self.length_us = length_us
-        self.deceleration = deceleration
+    end_us: int
+    length_us: int
+    deceleration: float | None
 
 
 class LapClock:
@@ -85,7 +81,7 @@ class LapClock:
                 self._start_again(t_us)
             return None
         self._out_of_step = 0
-        return self._close(t_us, beam, t_us - started)
+        return self._close(t_us, t_us - started)
 
     def expected_length_us(self, t_us: int) -> float | None:
         """Give how long a lap that ends at this time should take; None while no lap is known."""
@@ -116,9 +112,9 @@ class LapClock:
         if speed <= slowest:
             return (speed - slowest) / self._learned_deceleration
         # The rate was measured at a higher speed: carry it on along deceleration = friction + drag x speed^2.
-        friction = max(self.deceleration - _DRAG * self._measured_at**2, 0.4 * self.deceleration)
+        friction = max(self.deceleration - NOMINAL_DRAG * self._measured_at**2, 0.4 * self.deceleration)
         middle = (speed + slowest) / 2
-        rates = [friction + _DRAG * v * v for v in (speed, middle, slowest)]
+        rates = [friction + NOMINAL_DRAG * v * v for v in (speed, middle, slowest)]
         return (speed - slowest) / 6 * (1 / rates[0] + 4 / rates[1] + 1 / rates[2])
 
     def _find_start(self, t_us: int, beam: int, cuts: list[int]) -> int | None:
@@ -148,7 +144,7 @@ class LapClock:
             len(cuts) < 2 or cuts[-2] < since_us for other, cuts in self._cuts.items() if other != beam
         )
 
-    def _close(self, t_us: int, beam: int, length_us: int) -> Lap:
+    def _close(self, t_us: int, length_us: int) -> Lap:
         rate = self._measure(t_us, length_us)
         speed = 1e6 / length_us
         if rate is not None:
@@ -160,10 +156,10 @@ class LapClock:
             self._measured_at += weight * (speed - self._measured_at)
             self._measured = True
         elif not self._measured:
-            usual = self._learned_deceleration - _DRAG * self.drop_rev_per_s**2
-            self.deceleration = max(usual + _DRAG * speed * speed, _LEAST_DECELERATION)
+            usual = self._learned_deceleration - NOMINAL_DRAG * self.drop_rev_per_s**2
+            self.deceleration = max(usual + NOMINAL_DRAG * speed * speed, _LEAST_DECELERATION)
             self._measured_at = speed
-        lap = Lap(beam, t_us, length_us, rate)
+        lap = Lap(t_us, length_us, rate)
         self.laps.append(lap)
         self._predicted_us = None
         return lap

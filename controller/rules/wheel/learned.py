@@ -11,6 +11,8 @@ SPIN_SPREAD = 0.03
 """One standard deviation of a spin's drop speed around its wheel's mean, as a share of it."""
 NOMINAL_DECELERATION = 0.05
 """rev/s2 near the drop: a rim ball loses 0.05 to 0.13 rev/s each second, least at its slowest."""
+NOMINAL_DRAG = 0.022
+"""rev/s2 lost to the air for each (rev/s)2 of speed: between 0.014 and 0.03 from spin to spin."""
 _MEMORY_SPINS = 40.0
 """A wheel drifts with temperature and wear: what lies farther back counts for less."""
 

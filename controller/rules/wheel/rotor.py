@@ -58,12 +58,10 @@ class Rotor:
         if turn is not None and mark.direction == self.direction:
             self._take(mark.t, turn)
             return True
-        if self._stray is None:
-            self._stray = mark
-        elif self._stray.direction == mark.direction:
+        if self._stray is not None and self._stray.direction == mark.direction:
             self._begin(mark.direction, self._stray.t, mark.t)
         else:
-            self._begin(mark.direction, mark.t)
+            self._stray = mark
         return False
 
     def turns_at(self, t_us: int) -> float | None:

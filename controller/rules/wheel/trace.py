@@ -98,8 +98,8 @@ class SpinTrace:
 
     @property
     def rotor_direction(self) -> Turning | None:
-        """Which way the rotor turned in this spin; None before an index pass in it told."""
-        return self.rotor.direction if self.marks else None
+        """Which way the rotor turned in this spin; None until a pass in it agrees with the one before."""
+        return self.rotor.direction if self.marks and len(self.rotor.times_us) > 1 else None
 
     def directions_left(self) -> tuple[Turning, ...]:
         """Give the directions that the order of the ball's pulses leaves open."""
