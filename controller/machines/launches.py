@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 
 from controller.machines.running_out import RunningOut
-from controller.model.readings import BallBeam, BallDrop, DeviceDown, Reading
+from controller.model.readings import BallBeam, BallDrop, DeviceDown, Reading, WheelStatus
 from controller.rules.wheel import SpinWatch
 
 NO_BALL_US = 6_000_000
@@ -54,6 +54,15 @@ class Launches:
         """Give the watch of what may be a launch: a person says that it is one."""
         candidate, self._candidate = self._candidate, None
         return candidate
+
+    def told_by(self, word: WheelStatus) -> SpinWatch:
+        """Give the watch of a spin that a smart wheel says has begun."""
+        watch = self.take()
+        if watch is None:
+            self.first_pulse_us = word.t
+            watch = self._new_watch()
+            watch.see(word)
+        return watch
 
     def _look(self, reading: Reading) -> SpinWatch | None:
         if isinstance(reading, BallBeam):

@@ -16,7 +16,6 @@ from controller.model.readings import Input, Reading, WheelStatus
 from controller.model.rulesets import Calls, SpinRules
 from controller.model.verdicts import Reason, Ruling, SpinVerdict
 from controller.rules.wheel import Learned
-from controller.rules.wheel.late_close import after_late_close
 from controller.rules.wheel.wheel_word import WheelGames, WheelWord
 
 
@@ -47,7 +46,6 @@ class SmartSpins:
         self._games = WheelGames()
         self._word: WheelWord | None = None
         self._dropped = False
-        self._late_close = False
         self.attempts: Attempts[str, SpinVerdict] = Attempts(
             SPIN, self, desk, calls=calls, call_hold_ms=rules.call_hold_ms, causes=rules.causes, last=last
         )
@@ -88,7 +86,7 @@ class SmartSpins:
         self.attempts.begin(reading.t)
         word = WheelWord(self._wheel.pockets_clockwise, self._rules, before)
         self._word = word
-        self._dropped = self._late_close = False
+        self._dropped = False
         down = self._health.down.get(reading.dev)
         for seen in (reading,) if down is None else (down, reading):
             word.see(seen)
@@ -112,7 +110,7 @@ class SmartSpins:
         verdict = word.verdict()
         if not self.attempts.ending and verdict.ruling is not Ruling.VOID:
             self._close(word, t)
-        self.attempts.judged(t, after_late_close(verdict, self._rules) if self._late_close else verdict)
+        self.attempts.judged(t, verdict)
 
     def _close(self, word: WheelWord, t: int) -> None:
         """Close the bets that are still open: the ball has dropped, or a person must rule first."""
@@ -122,7 +120,6 @@ class SmartSpins:
             self._game.no_more_bets(t, "wheel_fault")
             return
         self._dropped = True
-        self._late_close = self._game.bets_open
         self._game.dropped(t)
 
     # --- what the life-cycle asks of its game ---

@@ -24,11 +24,14 @@ from controller.model.readings import (
     PocketBall,
     Reading,
     RotorIndex,
+    WheelStatus,
 )
 from controller.model.rulesets import Calls, SpinRules
 from controller.model.verdicts import Notice, Reason, Ruling, SpinVerdict
 from controller.rules.wheel import INDEX_PASSES_KEPT, Learned, SpinWatch
+from controller.rules.wheel.checked import CheckedWatch
 from controller.rules.wheel.late_close import after_late_close
+from controller.rules.wheel.wheel_word import NO_MORE_BETS, WheelGames
 
 BOUNCES_US = 2_000_000
 """So long after the drop a ball that bounces may still cut a beam; later it is the next ball."""
@@ -98,6 +101,7 @@ class Spins:
         self._desk = desk
         self._health = health
         self._index_passes: deque[Reading] = deque(maxlen=INDEX_PASSES_KEPT)
+        self._wheel_games = WheelGames()
         self._watch: SpinWatch | None = None
         self._launches = Launches(self._new_watch)
         self._verdict: SpinVerdict | None = None
@@ -114,12 +118,16 @@ class Spins:
     def see(self, reading: Reading) -> None:
         """Take a reading, in time order."""
         attempts = self.attempts
+        word = reading if isinstance(reading, WheelStatus) else None
+        told = word if word is not None and self._wheel_games.see(word) == "seen" else None
         if attempts.under_way:
             self._follow(reading)
         elif attempts.state == "held":
             self._follow_held(reading)
         else:
             launched = self._launches.see(reading)
+            if launched is None and told is not None and not self._launches.old_ball_runs:
+                launched = self._launches.told_by(told)
             if launched is not None:
                 self._begin(launched, reading)
         if isinstance(reading, RotorIndex):
@@ -157,7 +165,9 @@ class Spins:
         return self._verdict.revolutions if self._verdict is not None else None
 
     def _new_watch(self) -> SpinWatch:
-        watch = SpinWatch(self._wheel, self._rules, self.learned, self._health.sources)
+        sources = self._health.sources
+        smart = any("wheel_status" in kinds for kinds in sources.values())
+        watch = (CheckedWatch if smart else SpinWatch)(self._wheel, self._rules, self.learned, sources)
         for standing in (*self._health.down.values(), *self._index_passes):
             watch.see(standing)
         return watch
@@ -209,6 +219,10 @@ class Spins:
                 self._expect_drop(reading.t)
         elif isinstance(reading, BallDrop | PocketBall):
             self._set_give_up(reading.t)
+        elif isinstance(reading, WheelStatus):
+            if reading.state == NO_MORE_BETS:
+                self._game.no_more_bets(reading.t)
+            self._set_give_up(reading.t)
 
     def _expect_drop(self, t: int) -> None:
         due_us = self._no_more_bets_at_us()
@@ -240,7 +254,7 @@ class Spins:
         watch = self._watch
         assert watch is not None
         watch.see(reading)
-        if isinstance(reading, PocketBall | BallOut | ForeignObject):
+        if isinstance(reading, PocketBall | BallOut | ForeignObject | WheelStatus):
             self._decide(reading.t)
 
     def _drop(self, t: int) -> None:

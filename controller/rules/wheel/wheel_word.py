@@ -124,6 +124,8 @@ class WheelWord:
 
     def see(self, reading: Reading) -> None:
         """Take the next reading: first the wheel's `device_down` that stands, then from the launch on."""
+        if not isinstance(reading, WheelStatus | DeviceDown | DeviceUp | ForeignObject | BallOut):
+            return
         self.readings.append(reading)
         match reading:
             case WheelStatus():
@@ -134,7 +136,7 @@ class WheelWord:
                 self._void("foreign_object", f"a foreign object in the wheel ({reading.where})", reading)
             case BallOut() if self.first is not None and self.number_by is None:
                 self._void("ball_out", "the ball was seen outside the wheel", reading)
-            case DeviceUp() | _:
+            case _:
                 pass
 
     def verdict(self, called: Reason | None = None) -> SpinVerdict:
