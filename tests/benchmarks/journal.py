@@ -1,0 +1,255 @@
+"""Measure the journal against one bare commit, and open and verify a year of it.
+
+`python -m tests.benchmarks.journal [--throws N] [--outcomes N]` prints
+
+- the time from a throw's deciding reading to its outcome being told as durable, beside the judge's own time
+  and one bare SQLite commit that waits for the disk, taken in turn: at most twice their sum, p99;
+- for a year's journal the time and memory that opening it, and verifying all of it, take.
+
+It exits with 1 where the goal is missed.
+"""
+
+import argparse
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import chain, cycle, islice
+from pathlib import Path
+from statistics import quantiles
+
+import apsw
+import msgspec
+
+from controller.engine.session import Session
+from controller.engine.setup import First, Setup, State
+from controller.journal.chain import Draft, Wall, seal
+from controller.journal.contents import CHECKPOINT, SESSION_STARTED, After, Identity, canonical, outcome_of
+from controller.journal.drafting import Drafter, event_draft
+from controller.journal.faults import JournalFault
+from controller.journal.journal import Journal
+from controller.journal.keys import Key, load_key, new_key
+from controller.journal.memory import checkpoint_body
+from controller.journal.opening import head_at, open_journal
+from controller.journal.reading import Reader
+from controller.journal.recovery import Place
+from controller.journal.store import insert
+from controller.journal.writer import Limits
+from controller.model.effects import Effect, Judged
+from controller.rules.dice.judge import judge_throw
+from controller.settings.rulesets import load_ruleset
+from drivers.sim import dice
+
+GOAL = 2.0
+TABLE = "bench"
+ROWS_AT_ONCE = 5000
+BARE_ROW = 1000
+"""Bytes of the bare commit's row."""
+
+
+class Hand(msgspec.Struct, frozen=True):
+    """What one reading made the session hand out."""
+
+    effects: tuple[Effect, ...]
+    state: State
+    first: First
+
+
+def play(throws: int) -> tuple[Setup, list[Hand]]:
+    """Play an evening, and keep what it handed out."""
+    header, feed, _ = dice.evening(1, n=throws)
+    assert header.dice_table is not msgspec.UNSET
+    setup = Setup(
+        table=TABLE, session="1", ruleset=load_ruleset(header.ruleset), dice_table=header.dice_table
+    )
+    session = Session(setup)
+    hands = [
+        Hand(tuple(effects), session.state(), session.first())
+        for _, reading in feed
+        if (effects := session.feed(reading))
+    ]
+    return setup, hands
+
+
+def durable_outcomes(folder: Path, throws: int) -> bool:
+    """Print the time to a durable outcome beside its floor; tell whether the goal is met."""
+    setup, hands = play(throws)
+    journaled: list[float] = []
+    floor: list[float] = []
+    bare = bare_commit(folder / "bare.db")
+    place, key = new_table(folder)
+    with open_table(place, key) as journal:
+        journal.start(identity(setup)).wait()
+        for hand in hands:
+            judged = next((effect for effect in hand.effects if isinstance(effect, Judged)), None)
+            start = time.perf_counter()
+            journal.append(hand.effects, hand.state, hand.first).wait()
+            waited = time.perf_counter() - start
+            if judged is not None:
+                judging = seconds(partial(judge, setup, judged))
+                journaled.append(judging + waited)
+                floor.append(judging + seconds(bare))
+    p50, p99 = of(journaled)
+    floor50, floor99 = of(floor)
+    sys.stdout.write(
+        f"last reading to durable outcome, {len(journaled)} throws: p50 {p50:.2f} ms  p99 {p99:.2f} ms"
+        f"  judge + one bare commit: p50 {floor50:.2f} ms  p99 {floor99:.2f} ms"
+        f"  ratio p50 {p50 / floor50:.2f}  p99 {p99 / floor99:.2f} (goal {GOAL:g})\n"
+    )
+    return p99 <= GOAL * floor99
+
+
+def judge(setup: Setup, judged: Judged) -> None:
+    """Judge a throw once more."""
+    assert setup.dice_table is not None
+    assert setup.ruleset.throw is not None
+    judge_throw(judged.readings, setup.dice_table, setup.ruleset.throw, decided_at_us=judged.outcome.t)
+
+
+def bare_commit(path: Path) -> Callable[[], None]:
+    """Make the least that a durable outcome costs: one row in one commit that waits for the disk."""
+    connection = apsw.Connection(str(path))
+    pragmas = "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0"
+    connection.execute(pragmas).fetchall()
+    connection.execute("CREATE TABLE rows (n INTEGER PRIMARY KEY, body BLOB)")
+    row = bytes(BARE_ROW)
+
+    def commit() -> None:
+        connection.execute("INSERT INTO rows (body) VALUES (?)", (row,))
+
+    return commit
+
+
+def a_year(folder: Path, outcomes: int) -> None:
+    """Print what opening and verifying a year's journal take."""
+    setup, hands = play(30)
+    place, key = new_table(folder)
+    written = write_year(place, key, setup, hands, outcomes)
+    size_mb = place.journal.stat().st_size / 1e6
+    before_mb = resident_mb()
+    start = time.perf_counter()
+    open_table(place, key).close()
+    opening = time.perf_counter() - start
+    opened_mb = resident_mb()
+    with Reader(place.journal) as reader:
+        start = time.perf_counter()
+        found = reader.verify_all()
+        verifying = time.perf_counter() - start
+    sys.stdout.write(
+        f"a year: {found.outcomes:,} outcomes in {written:,} rows, {size_mb:,.0f} MB;"
+        f" open and verify from the last checkpoint {opening * 1000:.0f} ms, +{opened_mb - before_mb:.1f} MB;"
+        f" verify all {verifying:.1f} s ({found.rows / verifying:,.0f} rows/s),"
+        f" +{resident_mb() - opened_mb:.1f} MB\n"
+    )
+
+
+def write_year(place: Place, key: Key, setup: Setup, hands: Sequence[Hand], outcomes: int) -> int:
+    """Write an evening over and over, many rows in one commit; the last rows follow no checkpoint, as after a
+    power cut. Give the rows."""
+    opened = open_journal(place, key, TABLE, now=wall(), vfs=None, accept=None)
+    memory, last_n, last_link = opened.memory, opened.last_n, opened.last_link
+    drafts = chain([event_draft(SESSION_STARTED, identity(setup), wall())], year_of(hands, outcomes))
+    while some := list(islice(drafts, ROWS_AT_ONCE)):
+        tail = some[-Limits().rows_between_checkpoints :]
+        rows = seal(some[: -len(tail)], last_n, last_link, key)
+        for row in rows:
+            memory.take(row)
+        body = checkpoint_body(memory, closed=False)
+        checkpoint = Draft(name=CHECKPOINT, wall=wall(), body=body, signed=True)
+        for more in ([checkpoint], tail):
+            rows += seal(more, rows[-1].n if rows else last_n, rows[-1].link if rows else last_link, key)
+        for row in rows[-len(tail) :]:
+            memory.take(row)
+        insert(opened.connection, rows, [])
+        last_n, last_link = rows[-1].n, rows[-1].link
+    opened.head.write(head_at(TABLE, last_n, last_link, memory))
+    opened.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+    opened.connection.close()
+    opened.release.close()
+    return last_n
+
+
+def year_of(hands: Sequence[Hand], outcomes: int) -> Iterator[Draft]:
+    """Draft so many outcomes and what goes with them: the evening's evidence, new numbers."""
+    drafter = Drafter(First(), 0)
+    evening = [
+        (draft, outcome_of(draft.body) if draft.seq is not None else None)
+        for hand in hands
+        for draft in drafter.effects(hand.effects, After(state=hand.state, first=hand.first), wall())
+    ]
+    seq = 0
+    for draft, outcome in cycle(evening):
+        if outcome is None:
+            yield draft
+            continue
+        seq += 1
+        told = msgspec.structs.replace(outcome, seq=seq, id=f"{TABLE}/1/{seq}")
+        yield msgspec.structs.replace(draft, seq=seq, body=canonical(told))
+        if seq == outcomes:
+            return
+
+
+def new_table(folder: Path) -> tuple[Place, Key]:
+    """Make a table's key and places."""
+    new_key(folder / "key")
+    return Place(folder / "journal.db", folder / "head"), load_key(folder / "key")
+
+
+def open_table(place: Place, key: Key) -> Journal:
+    """Open its journal, with nobody listening."""
+    return Journal.open(place, key, table=TABLE, wall=wall, told=lambda _: None, alarm=fail)
+
+
+def fail(fault: JournalFault | None) -> None:
+    """End a measurement that a fault has spoilt."""
+    if fault is not None:
+        sys.exit(str(fault))
+
+
+def identity(setup: Setup) -> Identity:
+    """Say who plays."""
+    return Identity(session=1, software="bench", config="", boot="", setup=setup)
+
+
+def wall() -> Wall:
+    """Give a wall time."""
+    return Wall(0, synced=False)
+
+
+def seconds(work: Callable[[], None]) -> float:
+    """Time some work."""
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def of(times: Sequence[float]) -> tuple[float, float]:
+    """Give the median and the 99th percentile in milliseconds."""
+    cuts = quantiles(times, n=100)
+    return cuts[49] * 1000, cuts[98] * 1000
+
+
+def resident_mb() -> float:
+    """Give the most memory that this process has had so far."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def main() -> int:
+    """Measure both."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--throws", type=int, default=200, help="throws whose outcomes are timed")
+    parser.add_argument("--outcomes", type=int, default=30_000, help="a year has about 300000")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        met = durable_outcomes(Path(folder), arguments.throws)
+    with tempfile.TemporaryDirectory() as folder:
+        a_year(Path(folder), arguments.outcomes)
+    return 0 if met else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
