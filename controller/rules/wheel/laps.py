@@ -133,7 +133,8 @@ class LapClock:
                 start = cut
         if abs(start - wanted) > tolerance:
             return None
-        self._crowded = self._crowded + 1 if _is_several(expected, t_us - cuts[-1]) else 0
+        cut_within = start != cuts[-1] and _is_several(expected, t_us - cuts[-1])
+        self._crowded = self._crowded + 1 if cut_within else 0
         if self._crowded < _CROWDED_LAPS:
             return start
         self._start_again(t_us)
