@@ -7,6 +7,8 @@ FAILED = 1
 """A check did not hold."""
 BAD_INPUT = 2
 """A bad log, bad settings or bad usage; nothing was done."""
+OUT_OF_REACH = 3
+"""No controller answers at the control socket."""
 INTERRUPTED = 130
 BROKEN_PIPE = 141
 """As a shell reports a writer whose reader is gone."""

@@ -14,6 +14,15 @@ COMMANDS = {
     "settle": "settle wagers: JSON Lines in, JSON Lines out",
     "rules": "show a rule set, or check its pay table against the house edges",
     "demo": "watch an evening at a virtual table",
+    "run": "run the daemon of a table",
+    "status": "show how the running table stands",
+    "faults": "show what is wrong with the running table, and what to do",
+    "input": "enter what a person says at the running table",
+    "acknowledge": "take a changed identity or the wall clock as right",
+    "watch": "print live outcomes, readings, lamps and faults",
+    "outbox": "list the outcomes that settlement has not acknowledged",
+    "journal": "verify, show or export a journal",
+    "recall": "show one past outcome and all that stands behind it",
 }
 """Each command and its one line of help; its module in this package has the same name."""
 
@@ -26,13 +35,13 @@ class Command(Protocol):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run `tablectl`; give the exit code (0 fine, 1 a check failed, 2 bad input or usage)."""
+    """Run `tablectl`; give the exit code (0 fine, 1 findings, 2 bad input, 3 no controller answers)."""
     words = list(sys.argv[1:] if argv is None else argv)
     chosen = next((word for word in words if not word.startswith("-")), None)
     parser = argparse.ArgumentParser(
         prog="tablectl",
         description="Work with an electronic dice or roulette table's controller.",
-        epilog="Exit codes: 0 fine, 1 a check failed, 2 bad log, input or usage.",
+        epilog="Exit codes: 0 fine, 1 findings, 2 bad log, input or usage, 3 no controller answers.",
         allow_abbrev=False,
     )
     subparsers = parser.add_subparsers(metavar="COMMAND", required=True)

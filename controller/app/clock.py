@@ -1,0 +1,98 @@
+"""The clocks of a live table: the monotonic one that counts, and the wall clock that is a label.
+
+This is the one place of the controller where time is read; everything else is told.
+"""
+
+import ctypes
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import NamedTuple, Protocol
+
+from controller.journal.chain import Wall
+
+_TIME_ERROR = 5
+"""What adjtimex gives while the kernel's clock is not synchronized (adjtimex(2))."""
+_TIMEX_BYTES = 256
+"""More than the kernel's `struct timex`; all zero, it only asks."""
+
+
+class Clock(Protocol):
+    """Gives the table's time in microseconds; it never goes back."""
+
+    def now_us(self) -> int:
+        """Give the time."""
+
+    def reach(self, now_us: int) -> None:
+        """Hear that a reading arrived at this time, where the readings tell the time."""
+
+
+class MonotonicClock:
+    """The machine's own monotonic clock."""
+
+    def now_us(self) -> int:
+        """Give the time since the machine started."""
+        return time.monotonic_ns() // 1000
+
+    def reach(self, now_us: int) -> None:
+        """Take no notice: this clock goes by itself."""
+
+
+class DataClock:
+    """Time as the readings' own arrivals tell it, for simulated evenings faster than life."""
+
+    def __init__(self) -> None:
+        self._now_us = 0
+
+    def now_us(self) -> int:
+        """Give the latest arrival."""
+        return self._now_us
+
+    def reach(self, now_us: int) -> None:
+        """Go on to this arrival; never back."""
+        self._now_us = max(self._now_us, now_us)
+
+
+def system_wall() -> Wall:
+    """Give the wall time, and whether the kernel says that it is synchronized."""
+    state = int(ctypes.CDLL(None).adjtimex(ctypes.create_string_buffer(_TIMEX_BYTES)))
+    return Wall(time.time_ns() // 1000, 0 <= state < _TIME_ERROR)
+
+
+def iso(wall_us: int) -> str:
+    """Write a wall time as ISO 8601 in UTC."""
+    return (
+        datetime.fromtimestamp(wall_us / 1e6, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    )
+
+
+class Step(NamedTuple):
+    """The wall clock was set: by how much, and whether that was its first synchronization."""
+
+    by_us: int
+    first_sync: bool
+
+
+class WallWatch:
+    """Notices when the wall clock is set, by the monotonic clock beside it."""
+
+    def __init__(self, wall: Callable[[], Wall], monotonic_us: Callable[[], int], tolerance_us: int) -> None:
+        """Take what both say now as right; a step below the tolerance is no news."""
+        self._wall = wall
+        self._monotonic_us = monotonic_us
+        self._tolerance_us = tolerance_us
+        self._synced = wall().synced
+        self._offset_us = self._offset()
+
+    def step(self) -> Step | None:
+        """Give the step since the last time of asking, if there was one."""
+        offset_us = self._offset()
+        synced_before, self._synced = self._synced, self._wall().synced
+        by_us = offset_us - self._offset_us
+        self._offset_us = offset_us
+        if abs(by_us) < self._tolerance_us:
+            return None
+        return Step(by_us, self._synced and not synced_before)
+
+    def _offset(self) -> int:
+        return self._wall().us - self._monotonic_us()

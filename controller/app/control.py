@@ -1,0 +1,288 @@
+"""The control socket: where people's tools, the web pages and settlement speak to the daemon."""
+
+import os
+import socket
+import stat
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from threading import Lock, Thread
+from typing import TypeVar
+
+import msgspec
+
+from controller.app.daemon import Daemon, InUseError
+from controller.app.hub import Watcher
+from controller.app.live import Live
+from controller.app.messages import (
+    MAX_LINE,
+    Acknowledge,
+    AnyRequest,
+    AskFaults,
+    AskOutbox,
+    AskStatus,
+    Enter,
+    Settled,
+    Watch,
+    answer,
+    decode_request,
+    refusal,
+)
+from controller.app.resuming import CONTROLLER
+from controller.app.roles import INPUT_NEEDS, Groups, Peer, group_id, peer_of
+from controller.app.status import fault_of, status_of
+from controller.journal.contents import CONTROL
+from controller.journal.faults import JournalFault
+from controller.journal.reading import Reader
+from controller.model.readings import Input
+
+R = TypeVar("R", bound=AnyRequest)
+
+CLIENTS = 16
+"""Connections at once; one more is closed with a word."""
+SEND_S = 2.0
+"""A client that takes longer to take a line is dropped."""
+_SAYS = {
+    "not_allowed": "this user may not do that; ask one who is in the group for it",
+    "no_journal": "the journal is not open; see `tablectl faults`",
+    "overflow": "the controller could not take it; enter it again",
+}
+
+
+class Control:
+    """Listens and answers, one thread a client."""
+
+    def __init__(self, daemon: Daemon, path: Path, groups: Groups, socket_group: str | None = None) -> None:
+        """Bind the socket.
+
+        Raises:
+            InUseError: another controller answers there.
+            LookupError: there is no such group.
+            OSError: the socket can't be made.
+        """
+        self._daemon = daemon
+        self._path = path
+        self._groups = groups
+        self._clients = 0
+        self._lock = Lock()
+        self._stopping = False
+        for group in groups:
+            if group is not None:
+                group_id(group)
+        self._listener = _bound(path, None if socket_group is None else group_id(socket_group))
+        self._thread = Thread(target=self._accept, name="control", daemon=True)
+
+    def start(self) -> None:
+        """Begin to answer."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Answer no more, and take the socket away."""
+        self._stopping = True
+        with suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        with suppress(OSError):
+            self._path.unlink()
+
+    # --- connections ---
+
+    def _accept(self) -> None:
+        while not self._stopping:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            connection.settimeout(SEND_S)
+            with self._lock:
+                full = self._clients >= CLIENTS
+                self._clients += not full
+            if full:
+                with suppress(OSError):
+                    connection.sendall(refusal("too_many", f"{CLIENTS} clients are connected; close one"))
+                connection.close()
+                continue
+            Thread(target=self._serve, args=(connection,), name="client", daemon=True).start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        try:
+            with connection:
+                self._converse(connection, peer_of(connection, self._groups))
+        except OSError:
+            pass  # The client is gone: there is nobody left to tell.
+        finally:
+            with self._lock:
+                self._clients -= 1
+
+    def _converse(self, connection: socket.socket, peer: Peer) -> None:
+        rest = b""
+        while True:
+            connection.settimeout(None)
+            block = connection.recv(MAX_LINE)
+            if not block:
+                return
+            *lines, rest = (rest + block).split(b"\n")
+            connection.settimeout(SEND_S)
+            if len(rest) > MAX_LINE:
+                connection.sendall(refusal("bad_request", f"a line of more than {MAX_LINE} bytes"))
+                return
+            for line in lines:
+                try:
+                    request = decode_request(line)
+                except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+                    connection.sendall(refusal("bad_request", f"{error}; docs/control-socket.md lists them"))
+                    continue
+                if isinstance(request, Watch):
+                    self._watch(connection, peer, request)
+                    return
+                connection.sendall(self._answer(request, peer))
+
+    def _watch(self, connection: socket.socket, peer: Peer, request: Watch) -> None:
+        if not peer.may("watch"):
+            connection.sendall(self._forbidden(peer, "watch"))
+            return
+        hub = self._daemon.hub
+        watcher: Watcher = hub.watch(frozenset(request.topics))
+        try:
+            connection.sendall(answer(watching=request.topics))
+            while not self._stopping:
+                lines = watcher.take(1.0)
+                if watcher.dropped:
+                    connection.sendall(refusal("too_slow", "lines were missed; connect again and ask anew"))
+                    return
+                # An empty send finds out nothing: whether the client is gone shows with the next line.
+                if lines:
+                    connection.sendall(b"".join(lines))
+                elif _gone(connection):
+                    return
+        finally:
+            hub.leave(watcher)
+
+    # --- answers ---
+
+    def _answer(self, request: AnyRequest, peer: Peer) -> bytes:
+        match request:
+            case AskStatus():
+                return answer(status=status_of(self._daemon))
+            case AskFaults():
+                return answer(faults=[fault_of(fault) for fault in self._daemon.board.present])
+            case Enter():
+                return self._if_may(peer, INPUT_NEEDS.get(request.name, "rule"), request, self._enter)
+            case Acknowledge():
+                return self._if_may(peer, "acknowledge", request, self._acknowledge)
+            case AskOutbox():
+                return self._if_may(peer, "outbox", request, self._outbox)
+            case Settled():
+                return self._if_may(peer, "settle", request, self._settled)
+        return refusal("bad_request", "watch takes a connection of its own")
+
+    def _if_may(self, peer: Peer, deed: str, request: R, do: Callable[[R, Peer, Live], bytes]) -> bytes:
+        if not peer.may(deed):
+            return self._forbidden(peer, deed)
+        live = self._daemon.live
+        if live is None:
+            return refusal("no_journal", _SAYS["no_journal"])
+        return do(request, peer, live)
+
+    def _forbidden(self, peer: Peer, deed: str) -> bytes:
+        if self._daemon.live is not None:
+            self._note(self._daemon.live, peer, deed, granted=False)
+        return refusal("not_allowed", f"{peer.user} may not {deed}: {_SAYS['not_allowed']}")
+
+    def _enter(self, request: Enter, peer: Peer, live: Live) -> bytes:
+        if request.by == CONTROLLER:
+            return refusal("bad_request", "`by` is a person's role, such as boxperson or dealer")
+        if request.name == "unlock" and (why := self._daemon.why_locked()) is not None:
+            self._note(live, peer, "unlock", granted=False)
+            return refusal("locked", f"the table can't be unlocked yet: {why}")
+        arguments = msgspec.to_builtins(request)
+        arguments.pop("do", None)
+        arguments["who"] = request.who or peer.user
+        entered = msgspec.convert({**arguments, "kind": "input", "t": 0, "dev": "control"}, Input)
+        self._note(live, peer, f"input {request.name}", granted=True, said=arguments)
+        if not self._daemon.inlet.post(entered, stamped=False):
+            return refusal("overflow", _SAYS["overflow"])
+        return answer(entered=request.name)
+
+    def _acknowledge(self, request: Acknowledge, peer: Peer, live: Live) -> bytes:
+        who = request.who or peer.user
+        said = {"what": request.what, "who": who, "reason": request.reason}
+        try:
+            if request.what == "identity":
+                self._daemon.acknowledge_identity(peer.user, who)
+            else:
+                self._daemon.acknowledge_clock()
+        except OSError as error:
+            return refusal("not_kept", f"the acknowledgement can't be kept: {error.strerror}")
+        self._note(live, peer, f"acknowledge {request.what}", granted=True, said=said)
+        return answer(acknowledged=request.what)
+
+    def _outbox(self, request: AskOutbox, _peer: Peer, _live: Live) -> bytes:
+        with Reader(self._daemon.options.place.journal) as reader:
+            rows = reader.outbox(request.limit, request.after)
+        waiting = [
+            {"n": row.n, "chain": row.link.hex(), "outcome": msgspec.Raw(row.body)}
+            for row in rows
+            if row.body is not None
+        ]
+        return answer(outbox=waiting)
+
+    def _settled(self, request: Settled, peer: Peer, live: Live) -> bytes:
+        try:
+            ticket = live.journal.acknowledge(request.id, request.chain, peer.user)
+        except JournalFault as fault:
+            return refusal(fault.code, str(fault))
+        if not ticket.wait(SEND_S):
+            return refusal("not_durable", "the disk has not taken it yet; acknowledge it again")
+        if any(row.name == "outbox.refused" for row in ticket.rows):
+            return refusal("no_match", "no outcome of this id and chain hash; see `tablectl faults`")
+        return answer(closed=request.id)
+
+    def _note(
+        self, live: Live, peer: Peer, deed: str, *, granted: bool, said: Mapping[str, object] | None = None
+    ) -> None:
+        """Journal who did what, by the identity that the kernel gives."""
+        used = {"user": peer.user, "uid": peer.uid, "pid": peer.pid, "did": deed, "granted": granted}
+        live.core.note(CONTROL, used if said is None else {**used, "said": said})
+
+
+def _bound(path: Path, group: int | None) -> socket.socket:
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
+    try:
+        _remove_stale(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        before = os.umask(0o177)
+        try:
+            listener.bind(str(path))
+        finally:
+            os.umask(before)
+        if group is not None:
+            os.chown(path, -1, group)
+        path.chmod(0o660)
+        listener.listen(CLIENTS)
+    except BaseException:
+        listener.close()
+        raise
+    return listener
+
+
+def _remove_stale(path: Path) -> None:
+    """Remove the socket that a killed controller left; one that is answered is another controller's."""
+    if not path.exists():
+        return
+    if not stat.S_ISSOCK(path.stat().st_mode):
+        raise FileExistsError(17, "a file that is no socket stands there", str(path))
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        try:
+            probe.connect(str(path))
+        except ConnectionRefusedError:
+            path.unlink()
+            return
+    raise InUseError(f"{path}: found another controller answering there, expected none; stop that one first")
+
+
+def _gone(connection: socket.socket) -> bool:
+    try:
+        return connection.recv(1, socket.MSG_DONTWAIT | socket.MSG_PEEK) == b""
+    except BlockingIOError:
+        return False

@@ -1,0 +1,378 @@
+"""The core: the one thread that owns the engine. It takes readings, lets time run, and hands effects on.
+
+It never waits for the disk or for a listener. What the engine decides goes to the journal, and is told from
+there once it is durable; lamps light at once.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from threading import Event, Thread
+from typing import NamedTuple
+
+import msgspec
+
+from controller.app.board import Board
+from controller.app.devices import Devices
+from controller.app.faults import Fault
+from controller.app.hub import Hub
+from controller.app.inlet import Inlet, Taken
+from controller.app.recorder import Recorder
+from controller.app.resuming import CONTROLLER, Resumed, causes_of, holds, void
+from controller.app.segments import Segment
+from controller.engine.session import PLAYERS
+from controller.engine.setup import First, Setup, State
+from controller.journal.contents import Word
+from controller.journal.faults import JournalFault
+from controller.journal.journal import Journal
+from controller.journal.recovery import InFlight
+from controller.model.effects import Effect, Lamp, Proposed
+from controller.model.outcomes import Bets, Data, Happening, Outcome
+from controller.model.readings import AnyReading, BallBeam, DieReleased, Input
+from controller.model.verdicts import Reason
+
+BUSY_TICK_S = 0.005
+"""How finely time runs while an attempt is under way or readings come."""
+IDLE_TICK_S = 0.05
+BUSY_US = 600_000
+"""So long after the last reading the hold of a call can still end."""
+QUIET_US = 60_000_000
+"""A recording ends only after so long without an outcome or an input: until then a call may be corrected."""
+_RULINGS = frozenset({"void", "no_roll", "no_spin"})
+_encode = msgspec.json.Encoder().encode
+
+
+class View(NamedTuple):
+    """How the core stands, for other threads to read."""
+
+    now_us: int
+    state: State
+    first: First
+    attempt_open: bool
+    held: bool
+    testing: bool
+    halted: bool
+    pending: tuple[InFlight, ...]
+    lock_changes: int
+    recording: str
+    readings: int
+    late: int
+
+
+class Rotation(NamedTuple):
+    """When a recording is long enough to end at the next rest."""
+
+    size: int = 16 * 1024 * 1024
+    after_us: int = 6 * 3600 * 1_000_000
+
+
+class Core:
+    """Owns the engine from start to stop."""
+
+    def __init__(
+        self,
+        setup: Setup,
+        resumed: Resumed,
+        *,
+        journal: Journal,
+        inlet: Inlet,
+        recorder: Recorder,
+        board: Board,
+        hub: Hub,
+        epoch: str,
+        rotation: Rotation,
+        failed: Callable[[], None],
+    ) -> None:
+        """Go on from what was resumed; `failed` hears when the core stops on a defect."""
+        self.devices = Devices(setup)
+        self.lamps: dict[str, str] = {}
+        self.turns = 0
+        self._setup = setup
+        self._journal = journal
+        self._inlet = inlet
+        self._recorder = recorder
+        self._board = board
+        self._hub = hub
+        self._epoch = epoch
+        self._rotation = rotation
+        self._failed = failed
+        self._pending = resumed.pending
+        self._held = resumed.held
+        self._bets_closed = resumed.bets_closed
+        self._pieces = 0
+        self._testing = False
+        self._halted = False
+        self._lock_asked = False
+        self._lock_changes = 0
+        self._last_word_us = 0
+        self._last_reading_us = 0
+        self._now_us = 0
+        self._readings = 0
+        self._ended: dict[Word, int] = {"roll": setup.first.roll - 1, "spin": setup.first.spin - 1}
+        self._state, self._first = setup.state, setup.first
+        self._lateness_us = round(setup.ruleset.max_lateness_ms * 1000)
+        self._segment = self._new_segment()
+        self._stop = Event()
+        self._thread = Thread(target=self._work, name="core", daemon=True)
+        self._show_lock()
+
+    # --- for other threads ---
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def stop(self, timeout_s: float) -> bool:
+        """Take what waits, let a held call end, and stop; False where that took too long."""
+        self._stop.set()
+        self._thread.join(timeout_s)
+        return not self._thread.is_alive()
+
+    @property
+    def view(self) -> View:
+        """Give how it stands."""
+        return View(
+            now_us=self._now_us,
+            state=self._state,
+            first=self._first,
+            attempt_open=self._attempt_open,
+            held=self._held,
+            testing=self._testing,
+            halted=self._halted,
+            pending=self._pending,
+            lock_changes=self._lock_changes,
+            recording=self._segment.name,
+            readings=self._readings,
+            late=self._segment.session.late,
+        )
+
+    # --- the thread ---
+
+    def _work(self) -> None:
+        try:
+            while not self._stop.is_set():
+                self._turn(self._inlet.take(self._tick_s()))
+            self._run_out()
+        except Exception as error:  # noqa: BLE001 a core that died silently would be a table that hangs
+            self._board.began(Fault("core_failed", "core", f"{type(error).__name__}: {error}"))
+            self._light("lock", "locked")
+            self._failed()
+
+    def _turn(self, taken: Taken) -> None:
+        self.turns += 1
+        self._now_us = taken.now_us
+        if taken.reading is not None:
+            self._take(taken.reading, taken.now_us)
+        elif not self._halted:
+            self._hand_over(self._segment.session.advance(taken.now_us))
+            self._rotate(taken.now_us)
+        self._note_faults()
+        self._keep_locked()
+
+    def _run_out(self) -> None:
+        """Take what has arrived, and give a call that is held the time it needs."""
+        rules = self._setup.ruleset
+        hold_ms = rules.throw.call_hold_ms if rules.throw else rules.spin.call_hold_ms if rules.spin else 0.0
+        until_us = self._last_reading_us + self._lateness_us + round(hold_ms * 1000) + 2
+        taken = self._inlet.take(0)
+        before_us = -1
+        while taken.reading is not None or (before_us < taken.now_us <= until_us and not self._halted):
+            before_us = taken.now_us if taken.reading is None else -1
+            self._turn(taken)
+            taken = self._inlet.take(BUSY_TICK_S)
+        if self._attempt_open or self._halted:
+            self._segment.cut()
+        else:
+            self._hand_over(self._segment.end())
+        self._note_faults()
+
+    def _tick_s(self) -> float:
+        busy = self._attempt_open or self._now_us - self._last_reading_us < BUSY_US
+        return BUSY_TICK_S if busy else IDLE_TICK_S
+
+    @property
+    def _attempt_open(self) -> bool:
+        first = self._first
+        return first.roll - 1 > self._ended["roll"] or first.spin - 1 > self._ended["spin"]
+
+    def _take(self, reading: AnyReading, now_us: int) -> None:
+        self._readings += 1
+        self._last_reading_us = now_us
+        self.devices.saw(reading)
+        if self._hub.wants("readings"):
+            self._hub.tell("readings", b'{"reading":%s}\n' % _encode(reading))
+        if self._halted:
+            return
+        if isinstance(reading, Input):
+            self._last_word_us = now_us
+            if reading.name == "test_mode":
+                self._testing = reading.on is not False
+            if self._rules_on_pending(reading):
+                self._void_pending(reading, now_us)
+                return
+        elif self._pending and self._state.lock == "unlocked" and isinstance(reading, DieReleased | BallBeam):
+            self._void_pending(None, now_us)
+        self._hand_over(self._segment.feed(reading))
+
+    # --- what the engine hands out ---
+
+    def _hand_over(self, effects: Sequence[Effect]) -> None:
+        session = self._segment.session
+        if not effects:
+            self._note_begun(session.first())
+            return
+        self._state, self._first = session.state(), session.first()
+        self._append(effects, self._segment)
+        for effect in effects:
+            match effect:
+                case Lamp():
+                    self._light(effect.name, effect.shows)
+                case Proposed():
+                    self._hub.tell("outcomes", b'{"proposed":%s}\n' % _encode(effect))
+                case Outcome():
+                    self._follow(effect)
+                case _:
+                    pass
+
+    def _append(self, effects: Sequence[Effect], segment: Segment | None) -> None:
+        recording = None if segment is None else segment.recording(effects)
+        try:
+            self._journal.append(effects, self._state, self._first, recording)
+        except JournalFault as fault:
+            self._halt(fault)
+
+    def _note_begun(self, first: First) -> None:
+        """Note an attempt that began without a word, so that a crash finds that it was cut off."""
+        before, self._first = self._first, first
+        words: tuple[Word, Word] = ("roll", "spin")
+        for word in words:
+            number = getattr(first, word) - 1
+            if number > getattr(before, word) - 1:
+                try:
+                    self._journal.begun(word, number, self._segment.last_us)
+                except JournalFault as fault:
+                    self._halt(fault)
+
+    def _halt(self, fault: JournalFault) -> None:
+        """Judge no more: what can't be kept can't be told."""
+        self._halted = True
+        self._board.began(Fault("core_halted", fault.where, f"{fault.code}: {fault.found}"))
+        self._light("lock", "locked")
+
+    def _follow(self, outcome: Outcome) -> None:
+        self._last_word_us = self._last_reading_us
+        data = outcome.data
+        if isinstance(data, Bets):
+            self._bets_closed = outcome.type == "bets.closed"
+        elif isinstance(data, Happening):
+            self._held = bool(holds(outcome.type, data, held=self._held))
+            if outcome.type in ("table.locked", "table.unlocked"):
+                self._lock_changes += 1
+                self._lock_asked = False
+                self._show_lock()
+        elif not outcome.type.endswith(".review"):
+            words: tuple[Word, Word] = ("roll", "spin")
+            for word in words:
+                number = getattr(data, word, None)
+                if isinstance(number, int):
+                    self._ended[word] = max(self._ended[word], number)
+
+    # --- locks, lamps and faults ---
+
+    def _keep_locked(self) -> None:
+        if self._state.lock == "locked" or self._lock_asked or self._halted:
+            return
+        locking = self._board.locking
+        if locking:
+            asked = Input(t=0, dev=CONTROLLER, name="lock", by=CONTROLLER, reason=locking[0].code)
+            self._lock_asked = self._inlet.post(asked, stamped=False)
+            self._light("lock", "locked")
+
+    def _show_lock(self) -> None:
+        self._light("lock", self._state.lock)
+
+    def _light(self, name: str, shows: str) -> None:
+        if self.lamps.get(name) != shows:
+            self.lamps[name] = shows
+            self._hub.tell("lamps", b'{"lamp":%s}\n' % _encode({"name": name, "shows": shows}))
+
+    def _note_faults(self) -> None:
+        for change in self._board.changes():
+            name = "fault.began" if change.began else "fault.over"
+            self.note(
+                name, {"code": change.fault.code, "where": change.fault.where, "found": change.fault.found}
+            )
+            present = self._board.present
+            self._light("fault", present[0].code if present else "none")
+
+    def note(self, name: str, data: Mapping[str, object]) -> None:
+        """Journal an event; where the journal takes nothing more, that fault says so already."""
+        try:
+            self._journal.note(name, data)
+        except JournalFault as fault:
+            self._halt(fault)
+
+    # --- what was cut off before the start ---
+
+    def _rules_on_pending(self, entered: Input) -> bool:
+        rules = bool(self._pending) and entered.name in _RULINGS and entered.by not in PLAYERS
+        return rules and not self._testing and not self._attempt_open
+
+    def _void_pending(self, entered: Input | None, now_us: int) -> None:
+        """Close what was cut off as void, by a person's ruling or because play goes on without one."""
+        self._hand_over(self._segment.end())
+        causes = causes_of(self._setup.ruleset)
+        told: list[tuple[str, Data]] = []
+        for cut in self._pending:
+            power = Reason(
+                code="power_lost", rule=causes.get("power_lost", ""), seen="power was lost before the call"
+            )
+            code = "unruled" if entered is None else "called"
+            seen = (
+                "nobody ruled on it before play went on"
+                if entered is None
+                else f"declared by the {entered.by}"
+            )
+            own = Reason(code=code, rule=causes.get(code, ""), seen=seen)
+            by, who = ("nobody", None) if entered is None else (entered.by, entered.who)
+            told.append((f"{cut.attempt}.no_{cut.attempt}", void(cut, (power, own), by=by, who=who)))
+        if self._bets_closed:
+            self._first = msgspec.structs.replace(self._first, round=self._first.round + 1)
+            told.append(("bets.opened", Bets(round=self._first.round, cause="result")))
+        self._pending = ()
+        outcomes = self._numbered(told, now_us)
+        self._append(outcomes, None)
+        for outcome in outcomes:
+            self._follow(outcome)
+        self._segment = self._new_segment()
+
+    def _numbered(self, told: Sequence[tuple[str, Data]], t: int) -> list[Outcome]:
+        first_seq = self._first.seq
+        self._first = msgspec.structs.replace(self._first, seq=first_seq + len(told))
+        source = f"{self._setup.table}/{self._setup.session}"
+        return [
+            Outcome(type=kind, t=t, id=f"{source}/{seq}", seq=seq, data=data)
+            for seq, (kind, data) in enumerate(told, first_seq)
+        ]
+
+    # --- recordings ---
+
+    def _new_segment(self) -> Segment:
+        self._pieces += 1
+        name = f"{self._setup.table}-{int(self._setup.session):06d}-{self._pieces:03d}"
+        setup = replace(self._setup, state=self._state, first=self._first)
+        return Segment(setup, name, self._epoch, self._recorder)
+
+    def _rotate(self, now_us: int) -> None:
+        segment = self._segment
+        began_us = segment.began_us
+        long = began_us is not None and now_us - began_us > self._rotation.after_us
+        if not (long or segment.size > self._rotation.size) or not self._at_rest(now_us):
+            return
+        self._hand_over(segment.end())
+        self._segment = self._new_segment()
+
+    def _at_rest(self, now_us: int) -> bool:
+        """Whether an engine begun anew would know all that matters to what comes."""
+        under_way = self._attempt_open or self._bets_closed or self._testing or self._lock_asked
+        still = now_us - self._last_word_us > QUIET_US and now_us - self._segment.last_us > self._lateness_us
+        return still and not under_way

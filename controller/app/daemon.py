@@ -1,0 +1,299 @@
+"""The daemon: it puts the parts together, watches over them, and takes them down in order.
+
+It stays up whatever is wrong with the disk or the devices: locked, with the reason on the lamp and in the
+status.
+"""
+
+from collections.abc import Callable, Sequence
+from threading import Event
+
+import msgspec
+
+from controller.app import exits
+from controller.app.board import Board, Change
+from controller.app.clock import Clock, DataClock, MonotonicClock, WallWatch, iso, system_wall
+from controller.app.faults import Fault, of_journal
+from controller.app.hub import Hub
+from controller.app.identity import (
+    Acknowledged,
+    Digests,
+    changed,
+    digests_of,
+    read_acknowledged,
+    write_acknowledged,
+)
+from controller.app.inlet import OVERFLOW, Inlet
+from controller.app.live import STOP_S, Live
+from controller.app.log import CRITICAL, ERROR, INFO, NOTICE, log
+from controller.app.notify import READY, STOPPING, WATCHDOG, Notifier
+from controller.app.options import Options
+from controller.app.sources import Source
+from controller.journal.chain import Wall
+from controller.journal.faults import JournalFault
+from controller.journal.keys import Key, key_of_service, new_key
+from controller.journal.lock import fault_of_os
+from controller.journal.reading import Reader
+from controller.model.tables import TableSettings
+
+TURN_S = 0.5
+"""How often the daemon looks after its parts."""
+REOPEN_S = 5.0
+"""How often a journal that could not be opened is tried again."""
+STEP_US = 60_000_000
+"""A wall clock set by more than this, once it was right, locks the table until a person has looked."""
+OVERFLOW_HOLDS_S = 30.0
+STUCK_S = 5.0
+"""A thread that has not turned for so long is a fault."""
+_encode = msgspec.json.Encoder().encode
+
+
+class InUseError(Exception):
+    """Another controller has the journal or the socket; the message names it and what to do."""
+
+
+class Daemon:
+    """One table's daemon, from start to stop; `run` is the main thread's."""
+
+    def __init__(
+        self,
+        options: Options,
+        settings: TableSettings,
+        *,
+        environ: dict[str, str],
+        sources: Sequence[Callable[["Daemon"], Source]] = (),
+        wall: Callable[[], Wall] = system_wall,
+    ) -> None:
+        """Prepare; nothing is opened yet. `sources` make what readings come from."""
+        self.options = options
+        self.settings = settings
+        self.hub = Hub()
+        self.board = Board(self._tell_fault)
+        self.monotonic = MonotonicClock()
+        self.clock: Clock = DataClock() if options.data_time else self.monotonic
+        self.inlet = Inlet(self.clock, capacity=options.capacity, overflowed=self._overflowed)
+        self.wall = wall
+        self.digests: Digests = digests_of(options.table, settings)
+        self.acknowledged: Acknowledged | None = None
+        self.key: Key | None = None
+        self.live: Live | None = None
+        self.started = wall()
+        self.sources = [make(self) for make in sources]
+        self.exit_code = exits.STOPPED
+        self._environ = environ
+        self._notifier = Notifier(environ)
+        self._watch = WallWatch(wall, self.monotonic.now_us, STEP_US)
+        self._stop = Event()
+        self._overflow_until_us = 0
+        self._reopen_at_us = 0
+        self._turned: dict[str, tuple[int, int]] = {}
+        self._sources_running = False
+        self._behind_us = 0
+
+    # --- the main thread ---
+
+    def open(self) -> None:
+        """Open the journal and take up the table; a journal that can't be opened is a fault, tried again.
+
+        Raises:
+            InUseError: another controller has it.
+        """
+        try:
+            self._make_folders()
+            self.key = self._key()
+            live = Live(
+                self.options,
+                self.settings,
+                self.digests,
+                self.key,
+                board=self.board,
+                hub=self.hub,
+                inlet=self.inlet,
+                wall=self.wall,
+                failed=self._core_failed,
+            )
+        except JournalFault as fault:
+            if fault.code == "journal_in_use":
+                raise InUseError(str(fault)) from fault
+            self.board.clear("opening")
+            self.board.began(of_journal(fault), "opening")
+            self._reopen_at_us = self.monotonic.now_us() + round(REOPEN_S * 1e6)
+            return
+        self.board.clear("opening")
+        self.live = live
+        self._check_identity(live)
+        self._check_clock_against_journal()
+        live.begin()
+        self._start_sources()
+        log(
+            INFO,
+            f"{self.settings.table}: session {live.setup.session} after row {live.last_n},"
+            f" {self.digests.software}",
+        )
+
+    def run(self) -> int:
+        """Look after the parts until told to stop; give the exit code."""
+        self._notifier.tell(READY, f"STATUS={self.headline()}")
+        while not self._stop.wait(TURN_S):
+            self.look_after()
+        return self.close()
+
+    def look_after(self) -> None:
+        """Do one turn of the daemon's own duties."""
+        now_us = self.monotonic.now_us()
+        if self.live is None and now_us >= self._reopen_at_us:
+            self.open()
+        self._check_wall()
+        if self._overflow_until_us and now_us > self._overflow_until_us:
+            self._overflow_until_us = 0
+            self.board.over(OVERFLOW)
+        if self.live is not None:
+            self.live.test()
+        if self._all_turn(now_us):
+            self._notifier.tell(WATCHDOG, f"STATUS={self.headline()}")
+
+    def stop(self, code: int = exits.STOPPED) -> None:
+        """Ask for the end; any thread or a signal's handler may."""
+        if code != exits.STOPPED:
+            self.exit_code = code
+        self._stop.set()
+
+    def close(self) -> int:
+        """Stop sources, core, recorder and journal, in this order; give the exit code."""
+        self._notifier.tell(STOPPING)
+        if self._sources_running:
+            for source in self.sources:
+                source.stop(STOP_S)
+        if self.live is not None and not self.live.end() and self.exit_code == exits.STOPPED:
+            self.exit_code = exits.NOT_FLUSHED
+        log(NOTICE, f"{self.settings.table}: stopped")
+        return self.exit_code
+
+    # --- for the control socket ---
+
+    def headline(self) -> str:
+        """Say in a line how the table stands."""
+        present = self.board.present
+        if present:
+            return f"{present[0].code}: {present[0].kind.next_step}"
+        if self.live is None:
+            return "starting"
+        view = self.live.core.view
+        failing = [check.name for check in self.live.tested if not check.ok]
+        waits = f", self-test waits for {', '.join(failing)}" if failing else ""
+        return f"table {view.state.table}, {view.state.lock}{waits}"
+
+    def why_locked(self) -> str | None:
+        """Say why nobody may unlock now; None where a person may."""
+        if self.live is None:
+            return self.headline()
+        failing = [f"{check.name}: {check.says}" for check in self.live.self_test.run() if not check.ok]
+        return "; ".join(failing) or None
+
+    def acknowledge_identity(self, by: str, who: str) -> None:
+        """Take the present identity as right; raises OSError where that can't be kept."""
+        assert self.key is not None
+        told = Acknowledged(digests=self.digests, by=by, who=who)
+        write_acknowledged(self.options.acknowledged, self.key, told)
+        self.acknowledged = told
+        self.board.over("identity_changed")
+
+    def acknowledge_clock(self) -> None:
+        """Take the wall clock as right."""
+        self.board.over("clock_stepped")
+        self.board.over("clock_behind")
+
+    # --- parts ---
+
+    def _make_folders(self) -> None:
+        for folder in (self.options.journal, self.options.recordings, self.options.place.head.parent):
+            try:
+                folder.mkdir(parents=True, exist_ok=True, mode=0o750)
+            except OSError as error:
+                raise fault_of_os(error, folder, "a folder that can be written") from error
+
+    def _key(self) -> Key:
+        place, path = self.options.place, self.options.key_file
+        never_begun = not (place.journal.exists() or place.head.exists() or path.exists())
+        if never_begun and "CREDENTIALS_DIRECTORY" not in self._environ:
+            new_key(path)
+        return key_of_service(self._environ, path)
+
+    def _check_identity(self, live: Live) -> None:
+        assert self.key is not None
+        self.acknowledged = read_acknowledged(self.options.acknowledged, self.key)
+        if self.acknowledged is None and live.journal.recovered.session == 1:
+            self.acknowledge_identity("controller", "the first start")
+        before = self.acknowledged
+        parts = ("acknowledgement",) if before is None else changed(before.digests, self.digests)
+        if parts:
+            where = str(self.options.acknowledged)
+            self.board.began(Fault("identity_changed", where, f"another {', '.join(parts)}"))
+        live.core.note("identity.checked", {"digests": self.digests, "changed": parts})
+
+    def _check_clock_against_journal(self) -> None:
+        assert self.live is not None
+        with Reader(self.options.place.journal) as reader:
+            last_n = self.live.journal.recovered.last_n
+            last = next(reader.rows(last_n, last_n), None) if last_n else None
+        now = self.wall()
+        if last is not None and now.us < last.wall.us:
+            found = f"{iso(now.us)}, and {iso(last.wall.us)} in row {last.n}"
+            self.board.began(Fault("clock_behind", "wall clock", found))
+            self._behind_us = last.wall.us
+
+    def _check_wall(self) -> None:
+        if self._behind_us and self.wall().us >= self._behind_us:
+            self._behind_us = 0
+            self.board.over("clock_behind")
+        step = self._watch.step()
+        if step is None:
+            return
+        now = self.wall()
+        words = f"set by {step.by_us / 1e6:+,.0f} s to {iso(now.us)}"
+        if self.live is not None:
+            told = {"by_us": step.by_us, "wall_us": now.us, "synced": now.synced, "first": step.first_sync}
+            self.live.core.note("clock.noted", told)
+        if not step.first_sync:
+            self.board.began(Fault("clock_stepped", "wall clock", words))
+
+    def _start_sources(self) -> None:
+        self._sources_running = True
+        for source in self.sources:
+            source.start(self.inlet)
+
+    def _all_turn(self, now_us: int) -> bool:
+        """Whether every thread has turned since the last time, or at least not long ago."""
+        turns: dict[str, int] = {}
+        if self.live is not None:
+            turns = {"core": self.live.core.turns, "recorder": self.live.recorder.turns}
+        if self._sources_running:
+            turns |= {source.name: source.turns for source in self.sources}
+        moved = True
+        for name, count in turns.items():
+            before, since_us = self._turned.get(name, (-1, now_us))
+            if count != before:
+                self._turned[name] = (count, now_us)
+                self.board.over("thread_stopped", name)
+                continue
+            moved = False
+            if now_us - since_us > STUCK_S * 1e6:
+                self.board.began(Fault("thread_stopped", name, f"no turn for {STUCK_S:g} s"), name)
+        return moved
+
+    # --- in other threads ---
+
+    def _overflowed(self) -> None:
+        self._overflow_until_us = self.monotonic.now_us() + round(OVERFLOW_HOLDS_S * 1e6)
+        self.board.began(Fault(OVERFLOW, "inlet", f"more than {self.options.capacity} readings waiting"))
+
+    def _core_failed(self) -> None:
+        self.stop(exits.DEFECT)
+
+    def _tell_fault(self, change: Change) -> None:
+        fault, word = change.fault, "began" if change.began else "over"
+        level = (CRITICAL if fault.kind.locks else ERROR) if change.began else NOTICE
+        log(level, f"{word}: {fault}" if change.began else f"over: {fault.where}: {fault.code}")
+        line = {
+            "fault": {"code": fault.code, "where": fault.where, "found": fault.found, "began": change.began}
+        }
+        self.hub.tell("faults", _encode(line) + b"\n")

@@ -1,0 +1,154 @@
+"""The one catalogue of the daemon's faults, the journal's among them.
+
+Each has a stable code, what it is, its likely cause, what to do next, when it clears, and whether play is
+locked while it holds.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from controller.journal.faults import FAULTS as JOURNAL_FAULTS
+from controller.journal.faults import JournalFault
+
+
+class FaultKind(NamedTuple):
+    """One entry of the catalogue."""
+
+    what: str
+    cause: str
+    next_step: str
+    clears: str
+    locks: bool = True
+
+
+_ITSELF = "by itself"
+_ACKNOWLEDGED = "when a person of the staff acknowledges it"
+
+_OWN: Mapping[str, FaultKind] = {
+    "inlet_overflow": FaultKind(
+        "readings were lost: more came than the core could take",
+        "a device that sends without pause, or a machine that is too busy",
+        "look for the device with the most readings in `tablectl status`, and for other programs at work",
+        "by itself, half a minute after the last loss",
+    ),
+    "core_failed": FaultKind(
+        "the core stopped on a defect of its own",
+        "a defect of the controller",
+        "report the message with the last recording; the service starts anew by itself",
+        "when the controller is started again",
+    ),
+    "core_halted": FaultKind(
+        "nothing is judged any more: outcomes could not be handed to the journal",
+        "the journal's own fault, which is listed beside this one",
+        "mend that, then restart the controller",
+        "when the controller is started again",
+    ),
+    "recording_failed": FaultKind(
+        "the raw readings can't be recorded",
+        "a full, worn or read-only disk",
+        "free or mend the disk of the recordings",
+        "by itself, as soon as a write succeeds",
+    ),
+    "recording_lost": FaultKind(
+        "raw readings are missing from the present recording",
+        "the disk refused them for longer than they could wait",
+        "mend the disk; outcomes keep their own evidence",
+        "by itself, with the next recording",
+        locks=False,
+    ),
+    "clock_stepped": FaultKind(
+        "the wall clock was set by more than it may drift",
+        "a person, a time server or a bad clock battery set it",
+        "check the time, then `tablectl acknowledge clock`",
+        _ACKNOWLEDGED,
+    ),
+    "clock_behind": FaultKind(
+        "the wall clock is behind the journal's last row",
+        "no clock battery, and no time server yet",
+        "set the clock or wait for the time server, or `tablectl acknowledge clock`",
+        "by itself, once the clock is right, or when a person of the staff acknowledges it",
+    ),
+    "identity_changed": FaultKind(
+        "program, rule set, pay table or configuration is not what was acknowledged last",
+        "an update, or a changed file",
+        "compare the digests in `tablectl status` with the approved ones, then"
+        " `tablectl acknowledge identity`",
+        _ACKNOWLEDGED,
+    ),
+    "source_failed": FaultKind(
+        "a source of readings can't be read",
+        "it is missing, or may not be read",
+        "make it, or mend its permissions",
+        "by itself, as soon as it can be read",
+    ),
+    "source_bad_line": FaultKind(
+        "a source sent lines that are no readings",
+        "another program writes to it, or a writer was cut off in mid-line",
+        "end the other program; the line is in the service's log",
+        "by itself, half a minute after the last such line",
+        locks=False,
+    ),
+    "thread_stopped": FaultKind(
+        "one of the controller's threads no longer turns",
+        "a disk that stands still, or a defect of the controller",
+        "systemd starts the service anew after its watchdog's time",
+        "by itself, once the thread turns again",
+    ),
+}
+
+_SERVES_ON = frozenset({"journal_ack_unknown", "journal_ack_differs"})
+"""Faults of the settlement engine's acknowledgements: the table's own results stay right."""
+
+CATALOGUE: Mapping[str, FaultKind] = {
+    **_OWN,
+    **{
+        code: FaultKind(
+            code.replace("_", " "), kind.cause, kind.next_step, kind.clears, locks=code not in _SERVES_ON
+        )
+        for code, kind in JOURNAL_FAULTS.items()
+    },
+}
+"""Every fault by its code."""
+
+
+class Fault(NamedTuple):
+    """A fault that holds: where, and what was found there."""
+
+    code: str
+    where: str
+    found: str
+
+    @property
+    def kind(self) -> FaultKind:
+        """Give its entry in the catalogue."""
+        return CATALOGUE[self.code]
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.kind.what}: {self.found}; {self.kind.next_step} [{self.code}]"
+
+
+def of_journal(fault: JournalFault) -> Fault:
+    """Give a journal's fault as one of the daemon's."""
+    return Fault(fault.code, fault.where, f"found {fault.found}, expected {fault.expected}")
+
+
+def manual() -> Iterator[str]:
+    """Write the catalogue as a page of Markdown."""
+    yield "# Faults"
+    yield ""
+    yield "What `tablectl faults` can show. Made by `python -m controller.app.faults`."
+    for code, kind in sorted(CATALOGUE.items()):
+        yield ""
+        yield f"## {code}"
+        yield ""
+        yield f"- what: {kind.what}"
+        yield f"- likely cause: {kind.cause}"
+        yield f"- what to do: {kind.next_step}"
+        yield f"- clears: {kind.clears}"
+        yield f"- play: {'locked while it holds' if kind.locks else 'goes on'}"
+
+
+if __name__ == "__main__":
+    import sys
+
+    sys.stdout.write("\n".join(manual()) + "\n")

@@ -1,0 +1,106 @@
+"""What the table runs on: digests of the program, the rule set, the pay table and the configuration.
+
+What a person acknowledged last is kept beside the journal, signed with the table's key, so that a change is
+noticed at every start until it is acknowledged.
+"""
+
+import os
+from hashlib import sha256
+from importlib import metadata
+from pathlib import Path
+
+import msgspec
+
+import controller
+import drivers
+from controller.journal.keys import Key
+from controller.model.tables import TableSettings
+from controller.settings.places import config_file, config_names
+
+PARTS = ("program", "ruleset", "paytable", "table")
+_PURPOSE = b"table identity\0"
+
+
+class Digests(msgspec.Struct, frozen=True, kw_only=True):
+    """SHA-256 of each part in hex; `paytable` is empty for a rule set without one."""
+
+    version: str
+    program: str
+    ruleset: str
+    paytable: str
+    table: str
+
+    @property
+    def software(self) -> str:
+        """Name the program in a line."""
+        return f"{self.version} sha256:{self.program}"
+
+    @property
+    def config(self) -> str:
+        """Name the configuration in a line."""
+        return f"table:{self.table} ruleset:{self.ruleset} paytable:{self.paytable}"
+
+
+class Acknowledged(msgspec.Struct, frozen=True, kw_only=True):
+    """Digests that a person (or the first start) took as right."""
+
+    digests: Digests
+    by: str
+    who: str
+    signature: str = ""
+
+
+def digests_of(name: str, settings: TableSettings) -> Digests:
+    """Digest the installed program and what this table is set up with."""
+    rules = settings.rules
+    paytable = config_file("paytables", rules.name) if rules.name in config_names("paytables") else None
+    return Digests(
+        version=metadata.version("table-controller"),
+        program=_program(),
+        ruleset=sha256(msgspec.json.encode(rules, order="deterministic")).hexdigest(),
+        paytable="" if paytable is None else sha256(paytable.read_bytes()).hexdigest(),
+        table=sha256(config_file("tables", name).read_bytes()).hexdigest(),
+    )
+
+
+def changed(before: Digests, now: Digests) -> tuple[str, ...]:
+    """Name the parts that differ."""
+    return tuple(part for part in PARTS if getattr(before, part) != getattr(now, part))
+
+
+def read_acknowledged(path: Path, key: Key) -> Acknowledged | None:
+    """Read what was acknowledged last; None where nothing was, or not with this table's key."""
+    try:
+        kept = msgspec.json.decode(path.read_bytes(), type=Acknowledged)
+        signature = bytes.fromhex(kept.signature)
+    except (OSError, msgspec.MsgspecError, ValueError):
+        return None
+    return kept if key.public.signed(_message(kept), signature) else None
+
+
+def write_acknowledged(path: Path, key: Key, acknowledged: Acknowledged) -> None:
+    """Keep what was acknowledged; raises OSError where the disk does not take it."""
+    signature = key.sign(_message(acknowledged)).hex()
+    new = path.with_suffix(".new")
+    with new.open("wb") as file:
+        file.write(msgspec.json.encode(msgspec.structs.replace(acknowledged, signature=signature)))
+        file.flush()
+        os.fsync(file.fileno())
+    new.replace(path)
+
+
+def _message(acknowledged: Acknowledged) -> bytes:
+    unsigned = msgspec.structs.replace(acknowledged, signature="")
+    return _PURPOSE + sha256(msgspec.json.encode(unsigned)).digest()
+
+
+def _program() -> str:
+    """Digest every module by its name and contents, so that a file moved, added or gone shows."""
+    digest = sha256()
+    for package in (controller, drivers):
+        root = Path(package.__path__[0])
+        for path in sorted(root.rglob("*.py")):
+            name = path.relative_to(root.parent).as_posix().encode()
+            digest.update(b"%d:%s" % (len(name), name))
+            digest.update(sha256(path.read_bytes()).digest())
+    return digest.hexdigest()

@@ -1,0 +1,139 @@
+"""The one bounded queue between the edges and the core.
+
+A reading is stamped with its arrival and takes its place under one lock, and the core asks for the time under
+the same lock: so the order in the queue is that of arrival, and no time that the core lets run is ahead of a
+reading that has yet to come. That makes a replay of what was recorded give what was told.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from threading import Condition, Lock
+from typing import NamedTuple
+
+import msgspec
+
+from controller.app.clock import Clock
+from controller.model.readings import AnyReading, DeviceDown, DeviceUp
+
+CAPACITY = 8192
+"""Readings that may wait for the core: some 45 s of two dice tracked at 90 Hz."""
+OVERFLOW = "inlet_overflow"
+
+
+class Taken(NamedTuple):
+    """What the core gets: the next reading, or (None) only that it is now this late."""
+
+    reading: AnyReading | None
+    now_us: int
+
+
+class Lost(NamedTuple):
+    """What an overflow swallowed of one device."""
+
+    first_us: int
+    readings: int
+    down: bool
+    """Whether the last word of its health among them was that it is down."""
+
+
+class Inlet:
+    """Edges post, the core takes."""
+
+    def __init__(
+        self, clock: Clock, *, capacity: int = CAPACITY, overflowed: Callable[[], None] = lambda: None
+    ) -> None:
+        """Hold so many readings; `overflowed` hears of each that found no room, in the poster's thread."""
+        self._clock = clock
+        self._capacity = capacity
+        self._overflowed = overflowed
+        self._waiting: deque[AnyReading] = deque()
+        lock = Lock()
+        self._changed = Condition(lock)
+        self._room = Condition(lock)
+        self._last_us = 0
+        self._lost: dict[str, Lost] = {}
+
+    def post(self, reading: AnyReading, *, stamped: bool = True) -> bool:
+        """Stamp a reading with its arrival and hand it over, at once; False where there is no room.
+
+        What is not `stamped` gets its arrival as its own time. A reading without room is lost: its device
+        then counts as down for that moment, so that nothing is judged as not seen.
+        """
+        with self._changed:
+            placed = self._place(reading, stamped=stamped)
+        if not placed:
+            self._overflowed()
+        return placed
+
+    def post_patiently(self, reading: AnyReading, timeout_s: float) -> bool:
+        """Hand over a reading that brings its own arrival, waiting for room; False where none came."""
+        with self._changed:
+            if not self._room.wait_for(lambda: len(self._waiting) < self._capacity, timeout_s):
+                return False
+            return self._place(reading, stamped=True)
+
+    def take(self, timeout_s: float) -> Taken:
+        """Give the next reading, or after this time without one the time."""
+        with self._changed:
+            if not self._waiting:
+                self._own_up()
+            if not self._waiting:
+                self._changed.wait_for(lambda: bool(self._waiting), timeout_s)
+            if self._waiting:
+                reading = self._waiting.popleft()
+                self._room.notify()
+                assert reading.arrived is not None
+                return Taken(reading, reading.arrived)
+            return Taken(None, self._now())
+
+    @property
+    def now_us(self) -> int:
+        """Give the table's time."""
+        with self._changed:
+            return self._now()
+
+    @property
+    def waiting(self) -> int:
+        """How many readings wait for the core."""
+        return len(self._waiting)
+
+    def _place(self, reading: AnyReading, *, stamped: bool) -> bool:
+        if reading.arrived is not None:
+            self._clock.reach(reading.arrived)
+        arrived = self._now()
+        if len(self._waiting) >= self._capacity:
+            self._lose(reading, arrived)
+            return False
+        self._own_up()
+        t = reading.t if stamped else arrived
+        self._append(msgspec.structs.replace(reading, t=t, arrived=arrived))
+        return True
+
+    def _lose(self, reading: AnyReading, arrived: int) -> None:
+        before = self._lost.get(reading.dev, Lost(arrived, 0, down=False))
+        down = before.down
+        if isinstance(reading, DeviceDown | DeviceUp):
+            down = isinstance(reading, DeviceDown)
+        self._lost[reading.dev] = Lost(before.first_us, before.readings + 1, down)
+
+    def _own_up(self) -> None:
+        """Say in the readings themselves what was lost, so that a replay knows it too."""
+        if not self._lost:
+            return
+        lost, self._lost = self._lost, {}
+        now = self._now()
+        for dev, loss in lost.items():
+            reason = f"{loss.readings} readings lost: the core could not keep up"
+            down = DeviceDown(t=loss.first_us, dev=dev, reason=reason, code=OVERFLOW)
+            self._append(msgspec.structs.replace(down, arrived=loss.first_us))
+        for dev, loss in lost.items():
+            if not loss.down:
+                self._append(DeviceUp(t=now, dev=dev, arrived=now))
+
+    def _append(self, reading: AnyReading) -> None:
+        self._waiting.append(reading)
+        self._changed.notify()
+
+    def _now(self) -> int:
+        self._last_us = max(self._last_us, self._clock.now_us())
+        return self._last_us

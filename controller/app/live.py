@@ -1,0 +1,217 @@
+"""A table that is up: journal open, core at work."""
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+
+from controller.app.board import Board
+from controller.app.clock import iso
+from controller.app.core import Core
+from controller.app.faults import of_journal
+from controller.app.hub import Hub
+from controller.app.identity import Digests
+from controller.app.inlet import Inlet
+from controller.app.options import Options
+from controller.app.recorder import Closed, Recorder
+from controller.app.resuming import CONTROLLER, LOOK_BACK, TELLING, Resumed, causes_of, resume
+from controller.app.selftest import Check, SelfTest, passed
+from controller.engine.setup import First, Setup
+from controller.journal.chain import Wall
+from controller.journal.contents import Identity
+from controller.journal.faults import JournalFault
+from controller.journal.journal import Journal
+from controller.journal.keys import Key
+from controller.journal.reading import Reader
+from controller.journal.recovery import power_lost
+from controller.journal.tickets import Ticket
+from controller.model.effects import Effect
+from controller.model.outcomes import Happening, Outcome
+from controller.model.readings import Input
+from controller.model.tables import TableSettings
+
+STOP_S = 5.0
+"""How long each thread may take to stop."""
+_encode = msgspec.json.Encoder().encode
+
+
+class Live:
+    """Journal, recorder, core and self-test of one run."""
+
+    def __init__(
+        self,
+        options: Options,
+        settings: TableSettings,
+        digests: Digests,
+        key: Key,
+        *,
+        board: Board,
+        hub: Hub,
+        inlet: Inlet,
+        wall: Callable[[], Wall],
+        failed: Callable[[], None],
+    ) -> None:
+        """Open the journal and take up the table where it was left, locked.
+
+        Raises:
+            JournalFault: the journal forbids telling a result from here.
+        """
+        self._options = options
+        self._board = board
+        self._hub = hub
+        self._inlet = inlet
+        self._asked_at = -1
+        self._tested: tuple[Check, ...] = ()
+        self.started_wall = wall()
+        self.journal = Journal.open(
+            options.place,
+            key,
+            table=settings.table,
+            wall=wall,
+            told=self._told,
+            alarm=self._alarmed,
+        )
+        self.last_n = self.journal.recovered.last_n
+        resumed = self._resume()
+        self.setup = setup_of(settings, resumed, self.journal.recovered.session)
+        started = self._start(digests, resumed)
+        self.recorder = Recorder(
+            options.recordings, board, closed=self._piece_closed, keep_bytes=options.keep_bytes
+        )
+        self.core = Core(
+            self.setup,
+            resumed,
+            journal=self.journal,
+            inlet=inlet,
+            recorder=self.recorder,
+            board=board,
+            hub=hub,
+            epoch=iso(self.started_wall.us - inlet.now_us),
+            rotation=options.rotation,
+            failed=failed,
+        )
+        wanted = frozenset(settings.devices) if options.self_test_devices else frozenset()
+        self.self_test = SelfTest(self.journal, started, self.core.devices, board, wanted)
+
+    def begin(self) -> None:
+        """Start the threads."""
+        self.recorder.start()
+        self.core.start()
+
+    def end(self) -> bool:
+        """Stop in order: core, recorder, journal; False where something did not reach the disk."""
+        clean = self.core.stop(STOP_S)
+        clean = self.recorder.stop(STOP_S) and clean
+        try:
+            self.journal.close()
+        except JournalFault as fault:
+            self._board.began(of_journal(fault), "journal")
+            return False
+        return clean
+
+    # --- the self-test ---
+
+    @property
+    def tested(self) -> tuple[Check, ...]:
+        """The last self-test's checks."""
+        return self._tested
+
+    def test(self) -> None:
+        """Run the self-test, tell a change of its result, and unlock where that is the setting."""
+        checks = self.self_test.run()
+        if [(check.name, check.ok) for check in checks] != [(check.name, check.ok) for check in self._tested]:
+            event = {"passed": passed(checks), "checks": checks}
+            self.core.note("self_test.done", event)
+            self._hub.tell("faults", b'{"self_test":%s}\n' % _encode(event))
+        self._tested = checks
+        view = self.core.view
+        may = self._options.unlock == "automatic" and not view.held and not view.halted
+        if passed(checks) and may and view.state.lock == "locked" and self._asked_at != view.lock_changes:
+            unlock = Input(t=0, dev=CONTROLLER, name="unlock", by=CONTROLLER, reason="self_test_passed")
+            if self._inlet.post(unlock, stamped=False):
+                self._asked_at = view.lock_changes
+
+    # --- at the start ---
+
+    def _resume(self) -> Resumed:
+        recovered = self.journal.recovered
+        with Reader(self._options.place.journal) as reader:
+            return resume(recovered, reader.rows(max(1, recovered.last_n - LOOK_BACK), types=TELLING))
+
+    def _start(self, digests: Digests, resumed: Resumed) -> Ticket:
+        """Journal who plays, then what was cut off and that the table is locked until its self-test."""
+        identity = Identity(
+            session=int(self.setup.session),
+            software=digests.software,
+            config=digests.config,
+            boot=_boot_id(),
+            setup=self.setup,
+        )
+        started = self.journal.start(identity)
+        told, first = self._first_words(resumed)
+        if told:
+            self.journal.append(told, self.setup.state, first)
+        self.setup = replace(self.setup, first=first)
+        return started
+
+    def _first_words(self, resumed: Resumed) -> tuple[list[Effect], First]:
+        table, session, t = self.setup.table, self.setup.session, self._inlet.now_us
+        recovered = self.journal.recovered._replace(first=self.setup.first)
+        causes = causes_of(self.setup.ruleset)
+        reviews, first = power_lost(recovered, table=table, session=session, t=t, causes=causes)
+        told: list[Effect] = list(reviews)
+        if resumed.state.lock == "unlocked":
+            says = "the controller started; play goes on after the self-test"
+            data = Happening(cause="self_test", by=CONTROLLER, says=says)
+            seq = first.seq
+            told.append(Outcome(type="table.locked", t=t, id=f"{table}/{session}/{seq}", seq=seq, data=data))
+            first = msgspec.structs.replace(first, seq=seq + 1)
+        return told, first
+
+    # --- in other threads ---
+
+    def _alarmed(self, fault: JournalFault | None) -> None:
+        if fault is None:
+            self._board.clear("journal")
+        else:
+            self._board.began(of_journal(fault), "journal")
+
+    def _told(self, ticket: Ticket) -> None:
+        for row in ticket.outcomes:
+            assert row.body is not None
+            self.last_n = row.n
+            line = b'{"outcome":%s,"n":%d,"chain":"%s"}\n' % (row.body, row.n, row.link.hex().encode())
+            self._hub.tell("outcomes", line)
+
+    def _piece_closed(self, piece: Closed) -> None:
+        self.core.note("recording.closed", piece._asdict())
+
+
+def setup_of(settings: TableSettings, resumed: Resumed, session: int) -> Setup:
+    """Make the session's start: as it was left, but locked."""
+    return Setup(
+        table=settings.table,
+        ruleset=settings.rules,
+        session=str(session),
+        first=resumed.first,
+        state=msgspec.structs.replace(resumed.state, lock="locked", calls=settings.calls),
+        calls=settings.calls,
+        dice_table=settings.dice_table,
+        wheel=settings.wheel,
+        sources={
+            name: tuple(
+                f"{kind}:{device.wall}" if kind == "wall_impact" else kind
+                for kind in device.reads
+                if kind not in ("switch", "input")
+            )
+            for name, device in settings.devices.items()
+        },
+        locking_switches=frozenset(name for name, does in settings.switches.items() if does == "lock"),
+    )
+
+
+def _boot_id() -> str:
+    path = Path("/proc/sys/kernel/random/boot_id")
+    return path.read_text(encoding="ascii").strip() if path.exists() else f"pid {os.getpid()}"

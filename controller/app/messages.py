@@ -1,0 +1,97 @@
+"""What is said over the control socket: one JSON object a line, requests with `do`, answers with `ok`."""
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from controller.app.hub import TOPICS, Topic
+
+MAX_LINE = 65536
+"""A longer request is no request (bytes)."""
+Name = Annotated[str, Meta(min_length=1, max_length=64)]
+Words = Annotated[str, Meta(max_length=500)]
+
+
+class Request(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="do", forbid_unknown_fields=True
+):
+    """A request."""
+
+
+class AskStatus(Request, frozen=True, kw_only=True, tag="status"):
+    """How does the table stand?"""
+
+
+class AskFaults(Request, frozen=True, kw_only=True, tag="faults"):
+    """What is wrong, and what is to be done?"""
+
+
+class Watch(Request, frozen=True, kw_only=True, tag="watch"):
+    """Tell me from now on; this connection then carries nothing else."""
+
+    topics: tuple[Topic, ...] = TOPICS
+
+
+class Enter(Request, frozen=True, kw_only=True, omit_defaults=True, tag="input"):
+    """A person's input with its arguments, and the role (`by`) and person (`who`) that it is entered for."""
+
+    name: Name
+    by: Name
+    who: Words | None = None
+    dice: Annotated[tuple[int, ...], Meta(max_length=2)] | None = None
+    seat: Words | int | None = None
+    seats: Annotated[tuple[Words | int, ...], Meta(max_length=32)] | None = None
+    number: Words | int | None = None
+    card: Words | None = None
+    count: int | None = None
+    reason: Words | None = None
+    what: Words | None = None
+    on: bool | None = None
+
+
+class Acknowledge(Request, frozen=True, kw_only=True, tag="acknowledge"):
+    """A person takes a changed identity, or the wall clock, as right."""
+
+    what: Literal["identity", "clock"]
+    who: Words | None = None
+    reason: Words = ""
+
+
+class AskOutbox(Request, frozen=True, kw_only=True, tag="outbox"):
+    """Which outcomes has settlement not acknowledged, after this row of the journal?"""
+
+    limit: Annotated[int, Meta(ge=1, le=1000)] = 100
+    after: Annotated[int, Meta(ge=0)] = 0
+
+
+class Settled(Request, frozen=True, kw_only=True, tag="settled"):
+    """The settlement engine has this outcome: its id, and the chain hash (hex) that came with it."""
+
+    id: Words
+    chain: Words
+
+
+AnyRequest = AskStatus | AskFaults | Watch | Enter | Acknowledge | AskOutbox | Settled
+
+
+class Refusal(msgspec.Struct, frozen=True, kw_only=True):
+    """A request that was not granted: a stable code, and what to do."""
+
+    code: str
+    says: str
+    ok: Literal[False] = False
+
+
+decode_request = msgspec.json.Decoder(AnyRequest).decode
+encode = msgspec.json.Encoder().encode
+
+
+def answer(**told: object) -> bytes:
+    """Write a granted request's answer."""
+    return encode({"ok": True, **told}) + b"\n"
+
+
+def refusal(code: str, says: str) -> bytes:
+    """Write a refusal."""
+    return encode(Refusal(code=code, says=says)) + b"\n"

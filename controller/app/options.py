@@ -1,0 +1,67 @@
+"""What a daemon is told at its start, beside the table's own file."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from controller.app.core import Rotation
+from controller.app.inlet import CAPACITY
+from controller.app.roles import Groups
+from controller.journal.recovery import Place
+
+UnlockBy = Literal["automatic", "person"]
+
+SOCKET = "/run/table/control.sock"
+"""Where the control socket is unless said otherwise (the unit's RuntimeDirectory)."""
+JOURNAL = "/var/lib/table"
+"""Where the journal is unless said otherwise (the unit's StateDirectory)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """One daemon."""
+
+    table: str
+    """The table's name or its file's path."""
+    journal: Path
+    """The folder of the journal, its key and the recordings."""
+    socket: Path
+    head: Path | None = None
+    """The head file; it should lie on another medium than the journal."""
+    key: Path | None = None
+    """The signing key, where systemd gives no credential; made at the very first start."""
+    readings: str | None = None
+    """A FIFO, unix socket or `-` that readings come from as JSON lines."""
+    data_time: bool = False
+    """Time runs as the readings' arrivals say: for simulated evenings."""
+    self_test_devices: bool = True
+    """Whether the self-test waits for the devices that the table's file names."""
+    unlock: UnlockBy = "automatic"
+    """Whether the self-test unlocks the table, or a person after it."""
+    groups: Groups = field(default_factory=Groups)
+    socket_group: str | None = None
+    keep_bytes: int = 2 * 1024**3
+    """How much all recordings together may take."""
+    rotation: Rotation = field(default_factory=Rotation)
+    capacity: int = CAPACITY
+    """Readings that may wait for the core."""
+
+    @property
+    def place(self) -> Place:
+        """Give the journal's place."""
+        return Place(self.journal / "journal.db", self.head or self.journal / "journal.head")
+
+    @property
+    def key_file(self) -> Path:
+        """Give the signing key's file."""
+        return self.key or self.journal / "table.key"
+
+    @property
+    def recordings(self) -> Path:
+        """Give the folder of the recordings."""
+        return self.journal / "recordings"
+
+    @property
+    def acknowledged(self) -> Path:
+        """Give the file that keeps the identity acknowledged last."""
+        return self.journal / "identity.json"

@@ -1,0 +1,87 @@
+"""Where a table goes on after a stop: what it must tell first, and what still waits for a person's word."""
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+import msgspec
+
+from controller.engine.setup import First, State
+from controller.journal.chain import Row
+from controller.journal.contents import outcome_of
+from controller.journal.recovery import InFlight, Recovered
+from controller.model.outcomes import Data, Happening, RollNoRoll, SpinNoSpin
+from controller.model.rulesets import RuleSet
+from controller.model.verdicts import Reason
+
+CONTROLLER = "controller"
+"""The role in which the daemon itself locks and unlocks."""
+TELLING = frozenset({"table.locked", "table.unlocked", "bets.opened", "bets.closed", "input.refused"})
+"""The outcomes that tell what a session's state does not hold."""
+LOOK_BACK = 5000
+"""Rows that are searched for them; a lock without its row counts as a person's."""
+
+
+class Resumed(NamedTuple):
+    """What the last session left: `pending` were cut off and wait for a ruling.
+
+    `held` is a lock that a person or a switch asked for and only a person may undo. `bets_closed` tells that
+    the bets of the present round were closed when all ended.
+    """
+
+    state: State
+    first: First
+    pending: tuple[InFlight, ...]
+    held: bool
+    bets_closed: bool
+
+
+def resume(recovered: Recovered, recent: Iterable[Row]) -> Resumed:
+    """Add what the last rows tell to what the journal recovered."""
+    held: bool | None = None
+    bets_closed = False
+    for row in recent:
+        if row.body is None or row.name not in TELLING:
+            continue
+        if row.name.startswith("bets."):
+            bets_closed = row.name == "bets.closed"
+            continue
+        data = outcome_of(row.body).data
+        assert isinstance(data, Happening)
+        held = holds(row.name, data, held=bool(held) if held is not None else None)
+    locked = recovered.state.lock == "locked"
+    first = recovered.first
+    for cut in recovered.in_flight:
+        following = max(getattr(first, cut.attempt), cut.number + 1)
+        first = msgspec.structs.replace(first, **{cut.attempt: following})
+    return Resumed(
+        state=recovered.state,
+        first=first,
+        pending=recovered.in_flight,
+        held=locked and held is not False,
+        bets_closed=bets_closed,
+    )
+
+
+def holds(kind: str, data: Happening, *, held: bool | None) -> bool | None:
+    """Tell whether the lock is a person's or a switch's, after this outcome; `held` is what it was before."""
+    if kind == "table.unlocked":
+        return False
+    ours = data.by == CONTROLLER
+    if kind == "table.locked":
+        return not ours
+    asked_again = data.cause == "already_locked" and data.what == "lock" and not ours
+    return True if asked_again else held
+
+
+def causes_of(rules: RuleSet) -> Mapping[str, str]:
+    """Give the rule id behind each cause."""
+    if rules.throw is not None:
+        return rules.throw.causes
+    return {} if rules.spin is None else rules.spin.causes
+
+
+def void(cut: InFlight, reasons: tuple[Reason, ...], *, by: str, who: str | None) -> Data:
+    """Give what to publish for an attempt that was cut off and is void."""
+    if cut.attempt == "roll":
+        return RollNoRoll(roll=cut.number, reasons=reasons, by=by, who=who, notices=())
+    return SpinNoSpin(spin=cut.number, reasons=reasons, by=by, who=who, notices=())

@@ -1,0 +1,79 @@
+"""Who is at the control socket: a unix identity, and what it may do."""
+
+import grp
+import os
+import pwd
+import socket
+import struct
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Literal, NamedTuple
+
+Role = Literal["staff", "technician", "settlement"]
+
+MAY: Mapping[str, frozenset[Role]] = {
+    "watch": frozenset({"staff", "technician"}),
+    "lock": frozenset({"staff", "technician"}),
+    "unlock": frozenset({"staff"}),
+    "rule": frozenset({"staff"}),
+    "test": frozenset({"technician"}),
+    "acknowledge": frozenset({"staff"}),
+    "outbox": frozenset({"staff", "technician", "settlement"}),
+    "settle": frozenset({"settlement"}),
+}
+"""What each deed asks for; status and faults anybody may read who can reach the socket."""
+
+INPUT_NEEDS: Mapping[str, str] = {"lock": "lock", "unlock": "unlock", "test_mode": "test"}
+"""The deed behind a person's input; every other input is a ruling."""
+
+
+class Groups(NamedTuple):
+    """The unix groups whose members are staff, technicians, or the settlement engine's user."""
+
+    staff: str | None = None
+    technician: str | None = None
+    settlement: str | None = None
+
+
+class Peer(NamedTuple):
+    """The process at the other end, as the kernel names it."""
+
+    pid: int
+    uid: int
+    user: str
+    roles: frozenset[Role]
+
+    def may(self, deed: str) -> bool:
+        """Tell whether this peer may do this."""
+        return bool(self.roles & MAY[deed])
+
+
+def peer_of(connection: socket.socket, groups: Groups) -> Peer:
+    """Ask the kernel who has connected; the controller's own user and root may do everything."""
+    pid, uid, gid = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+    user = str(uid)
+    belongs_to = {gid}
+    with suppress(KeyError):
+        entry = pwd.getpwuid(uid)
+        user = entry.pw_name
+        belongs_to |= set(os.getgrouplist(user, entry.pw_gid))
+    if uid in (0, os.getuid()):
+        return Peer(pid, uid, user, frozenset({"staff", "technician", "settlement"}))
+    roles: set[Role] = set()
+    named: tuple[tuple[Role, str | None], ...] = (
+        ("staff", groups.staff),
+        ("technician", groups.technician),
+        ("settlement", groups.settlement),
+    )
+    for role, group in named:
+        if group is not None and group_id(group) in belongs_to:
+            roles.add(role)
+    return Peer(pid, uid, user, frozenset(roles))
+
+
+def group_id(group: str) -> int:
+    """Give a group's number; raises LookupError where there is no such group."""
+    try:
+        return grp.getgrnam(group).gr_gid
+    except KeyError:
+        raise LookupError(f"found no group {group!r} on this machine, expected the name of one") from None

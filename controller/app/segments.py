@@ -1,0 +1,84 @@
+"""A segment: one run of the engine, and the recording that replays to the same outcomes.
+
+The engine is begun anew with every recording, from the state that its header carries: so what a piece gives
+in replay can't differ from what was told live.
+"""
+
+from collections.abc import Sequence
+from hashlib import sha256
+
+import msgspec
+
+from controller.app.recorder import Begin, End, Recorder
+from controller.engine.session import Session
+from controller.engine.setup import Setup
+from controller.journal.contents import Recording
+from controller.model.effects import Effect, Judged
+from controller.model.readings import AnyReading
+from controller.replay.header import Header
+
+_encode = msgspec.json.Encoder().encode
+
+
+class Segment:
+    """The engine at work on what is recorded."""
+
+    def __init__(self, setup: Setup, name: str, epoch: str, recorder: Recorder) -> None:
+        """Begin a recording of this name; raises SetupError where the setup lacks what its game needs."""
+        self.name = name
+        self.session = Session(setup)
+        self.size = 0
+        """Bytes so far, unpacked."""
+        self.last_us = 0
+        """The latest time that a reading of it claims."""
+        self.began_us: int | None = None
+        """When its first reading arrived."""
+        self._recorder = recorder
+        header = Header(
+            version=1,
+            table=setup.table,
+            ruleset=setup.ruleset.name,
+            epoch=epoch,
+            dice_table=setup.dice_table,
+            wheel=setup.wheel,
+            session=setup.session,
+            first=setup.first,
+            state=msgspec.structs.replace(setup.state, calls=setup.state.calls or setup.calls),
+        )
+        self._digest = sha256(_encode(header) + b"\n")
+        self._arrived_us = 0
+        recorder.put(Begin(name, header))
+
+    def feed(self, reading: AnyReading) -> Sequence[Effect]:
+        """Record a reading and let the engine have it."""
+        line = _encode(reading) + b"\n"
+        self._digest.update(line)
+        self.size += len(line)
+        self.last_us = max(self.last_us, reading.t)
+        self._arrived_us = reading.t if reading.arrived is None else reading.arrived
+        if self.began_us is None:
+            self.began_us = self._arrived_us
+        self._recorder.put(reading)
+        return self.session.feed(reading)
+
+    def recording(self, effects: Sequence[Effect]) -> Recording:
+        """Say where the readings behind these effects are: by arrival, with the hash of all lines so far."""
+        arrivals = [
+            reading.t if reading.arrived is None else reading.arrived
+            for effect in effects
+            if isinstance(effect, Judged)
+            for reading in effect.readings
+        ]
+        from_us = min(arrivals, default=self._arrived_us)
+        return Recording(
+            name=self.name, from_us=from_us, to_us=self._arrived_us, sha256=self._digest.hexdigest()
+        )
+
+    def end(self) -> Sequence[Effect]:
+        """End it between two attempts: what waits in the engine comes out, as it does in a replay."""
+        self._recorder.put(End(whole=True))
+        return self.session.finish()
+
+    def cut(self) -> None:
+        """End it in the middle of an attempt, as a power cut would."""
+        self._recorder.put(End(whole=False))

@@ -1,0 +1,106 @@
+"""`tablectl input`: enter what a person says at the table."""
+
+import argparse
+from collections.abc import Sequence
+
+import msgspec
+
+from controller.cli.exits import BAD_INPUT, FAILED, OK, say
+from controller.cli.link import Json, OutOfReachError, add_socket, ask, out_of_reach
+
+_FIRST: dict[str, str] = {
+    "lock": "reason",
+    "unlock": "reason",
+    "void": "reason",
+    "inspected": "what",
+    "test_mode": "on",
+    "set_dice": "dice",
+    "new_shooter": "seat",
+    "run_out": "on",
+    "set_number": "number",
+    "seats": "seats",
+    "play": "seat",
+    "fold": "seat",
+    "set_card": "card",
+    "decline": "seat",
+    "leave": "seat",
+    "draw_button": "seat",
+    "buy": "seat",
+}
+"""The argument that an input's words fill; every argument can also be given as `name=value`."""
+_SECOND = {"draw_button": "card", "buy": "count"}
+_SWITCHED = {"on": True, "yes": True, "off": False, "no": False}
+
+
+class ArgumentError(Exception):
+    """An argument that makes no sense; the message says what was expected."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("name", metavar="NAME", help="the input, such as no_roll, set_dice or unlock")
+    parser.add_argument(
+        "words", nargs="*", metavar="ARG", help="its arguments, such as 3 4 for set_dice, or NAME=VALUE"
+    )
+    parser.add_argument("--by", default="boxperson", metavar="ROLE", help="the role (default: boxperson)")
+    parser.add_argument("--who", metavar="NAME", help="the person (default: the unix user)")
+    add_socket(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Hand the input to the controller; 1 where it was refused at once."""
+    try:
+        request: Json = {"do": "input", "name": arguments.name, "by": arguments.by, "who": arguments.who}
+        request |= arguments_of(arguments.name, arguments.words)
+        told = ask(arguments.socket, request)
+    except ArgumentError as error:
+        say(error)
+        return BAD_INPUT
+    except OutOfReachError as error:
+        return out_of_reach(error)
+    if arguments.json:
+        print(msgspec.json.encode(told).decode())
+    elif not told["ok"]:
+        say(f"{arguments.name}: {told['says']} [{told['code']}]")
+    return OK if told["ok"] else BAD_INPUT if told["code"] == "bad_request" else FAILED
+
+
+def arguments_of(name: str, words: Sequence[str]) -> Json:
+    """Give an input's arguments from its words; raises ArgumentError."""
+    given: Json = {}
+    plain: list[str] = []
+    for word in words:
+        key, equals, value = word.partition("=")
+        if equals and key.isidentifier():
+            given[key] = _value(key, [value])
+        else:
+            plain.append(word)
+    if not plain:
+        return given
+    key = _FIRST.get(name, "")
+    if not key:
+        raise ArgumentError(f"{name}: found {' '.join(plain)!r}, expected no words, or NAME=VALUE")
+    if name in _SECOND and len(plain) == 2:
+        return {**given, key: plain[0], _SECOND[name]: _value(_SECOND[name], plain[1:])}
+    return {**given, key: _value(key, plain)}
+
+
+def _value(key: str, words: Sequence[str]) -> object:
+    text = " ".join(words)
+    if key in ("dice", "seats"):
+        parts = text.replace(",", " ").replace("-", " ").split()
+        return [_number(key, part) for part in parts] if key == "dice" else parts
+    if key == "count":
+        return _number(key, text)
+    if key == "on":
+        if text not in _SWITCHED:
+            raise ArgumentError(f"{key}: found {text!r}, expected on or off")
+        return _SWITCHED[text]
+    return text
+
+
+def _number(key: str, text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise ArgumentError(f"{key}: found {text!r}, expected a whole number") from None

@@ -1,0 +1,65 @@
+"""The way to a running controller: one request over its control socket, one answer."""
+
+import argparse
+import os
+import socket
+from collections.abc import Iterator
+
+import msgspec
+
+from controller.cli.exits import OUT_OF_REACH, say
+
+Json = dict[str, object]
+
+SOCKET = "/run/table/control.sock"
+VARIABLE = "TABLE_SOCKET"
+TIMEOUT_S = 10.0
+
+
+class OutOfReachError(Exception):
+    """No controller answers; the message names the socket and what to do."""
+
+
+def add_socket(parser: argparse.ArgumentParser) -> None:
+    """Declare where the controller is."""
+    parser.add_argument(
+        "--socket",
+        default=os.environ.get(VARIABLE, SOCKET),
+        metavar="PATH",
+        help=f"the controller's control socket (default: ${VARIABLE}, else {SOCKET})",
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def ask(path: str, request: Json) -> Json:
+    """Ask once; raises OutOfReachError where nobody answers."""
+    return next(conversation(path, request))
+
+
+def conversation(path: str, request: Json) -> Iterator[Json]:
+    """Ask, and give every line that comes back until the controller ends it."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as link:
+        link.settimeout(TIMEOUT_S)
+        try:
+            link.connect(path)
+            link.sendall(msgspec.json.encode(request) + b"\n")
+            with link.makefile("rb") as lines:
+                first = lines.readline()
+                if not first:
+                    raise OutOfReachError(f"{path}: the controller hung up; see its log")
+                link.settimeout(None)
+                yield msgspec.json.decode(first, type=Json)
+                for line in lines:
+                    yield msgspec.json.decode(line, type=Json)
+        except OSError as error:
+            found = error.strerror or str(error)
+            raise OutOfReachError(
+                f"{path}: found no controller that answers ({found}), expected its control socket;"
+                " start it with `tablectl run TABLE`, or name its socket with --socket"
+            ) from error
+
+
+def out_of_reach(error: OutOfReachError) -> int:
+    """Say so, and give the exit code."""
+    say(error)
+    return OUT_OF_REACH

@@ -1,0 +1,40 @@
+"""`tablectl outbox`: the outcomes that settlement has not acknowledged."""
+
+import argparse
+
+import msgspec
+
+from controller.cli.exits import FAILED, OK, say
+from controller.cli.link import Json, OutOfReachError, add_socket, ask, out_of_reach
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("--limit", type=int, default=100, metavar="N", help="so many at most (default: 100)")
+    parser.add_argument("--after", type=int, default=0, metavar="ROW", help="only those after this row")
+    parser.add_argument(
+        "--settled", nargs=2, metavar=("ID", "CHAIN"), help="close this outcome on settlement's word"
+    )
+    add_socket(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """List the outbox, or close one place in it; 1 where that was refused."""
+    request: Json = {"do": "outbox", "limit": arguments.limit, "after": arguments.after}
+    if arguments.settled:
+        told_id, chain = arguments.settled
+        request = {"do": "settled", "id": told_id, "chain": chain}
+    try:
+        told = ask(arguments.socket, request)
+    except OutOfReachError as error:
+        return out_of_reach(error)
+    if not told["ok"]:
+        say(f"{told['says']} [{told['code']}]")
+        return FAILED
+    waiting = told.get("outbox", [])
+    assert isinstance(waiting, list)
+    for place in waiting:
+        outcome = place["outcome"]
+        line = f"{place['n']:>8}  {outcome['id']}  {outcome['type']}  {place['chain']}"
+        print(msgspec.json.encode(place).decode() if arguments.json else line)
+    return OK

@@ -1,0 +1,83 @@
+"""`tablectl recall`: one past outcome, all that stands behind it, and whether the judge still says so."""
+
+import argparse
+
+import msgspec
+
+from controller.app.clock import iso
+from controller.cli.exits import FAILED, OK, printable, say
+from controller.cli.journal import add_journal, journal_file
+from controller.cli.words import lines_of
+from controller.journal.faults import JournalFault
+from controller.journal.reading import Reader
+from controller.journal.recall import Recalled, recall
+from controller.model.effects import Judged
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("id", metavar="ID", help="the outcome's id: table/session/seq")
+    add_journal(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Recall it; 1 where there is none, its signature is wrong, or the judge now says something else."""
+    try:
+        with Reader(journal_file(arguments.journal)) as reader:
+            recalled = recall(reader, arguments.id)
+    except JournalFault as fault:
+        say(fault)
+        return FAILED
+    if arguments.json:
+        print(msgspec.json.encode(_told(recalled)).decode())
+    else:
+        _show(recalled)
+    again = recalled.judged_again
+    return OK if recalled.signed and (again is None or not again.differences) else FAILED
+
+
+def _told(recalled: Recalled) -> dict[str, object]:
+    row, evidence, again = recalled.row, recalled.evidence, recalled.judged_again
+    return {
+        "outcome": recalled.outcome,
+        "row": row.n,
+        "wall": iso(row.wall.us),
+        "synchronized": row.wall.synced,
+        "chain": row.link.hex(),
+        "signed": recalled.signed,
+        "after": None if row.after is None else msgspec.Raw(row.after),
+        "software": None if recalled.identity is None else recalled.identity.software,
+        "config": None if recalled.identity is None else recalled.identity.config,
+        "verdict": None if evidence is None else evidence.verdict,
+        "readings": () if evidence is None else evidence.readings,
+        "ruled_by": recalled.ruled_by,
+        "corrections": recalled.corrections,
+        "judged_again": None if again is None else {"differences": again.differences},
+    }
+
+
+def _show(recalled: Recalled) -> None:
+    row, again = recalled.row, recalled.judged_again
+    for line in lines_of(recalled.outcome, explain=True):
+        print(line)
+    if recalled.evidence is not None:
+        evidence = recalled.evidence
+        judged = Judged(outcome=recalled.outcome, verdict=evidence.verdict, readings=evidence.readings)
+        for line in lines_of(judged, explain=True):
+            print(line)
+    for correction in recalled.corrections:
+        for line in lines_of(correction, explain=True):
+            print(line)
+    if recalled.ruled_by:
+        print(printable(f"ruled by {recalled.ruled_by}"))
+    signed = "signed by the table" if recalled.signed else "NOT signed by the table's key"
+    quality = "" if row.wall.synced else ", clock not synchronized"
+    print(f"row {row.n} of {iso(row.wall.us)}{quality}, {signed}, chain {row.link.hex()}")
+    if recalled.identity is not None:
+        print(f"by {recalled.identity.software}")
+    if again is None:
+        print("not judged again: no evidence that a judge takes")
+    elif again.differences:
+        print("judged again, DIFFERENT:", *again.differences, sep="\n  ")
+    else:
+        print("judged again from its evidence: the same")

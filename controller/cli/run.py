@@ -1,0 +1,116 @@
+"""`tablectl run`: the daemon of one table."""
+
+import argparse
+import os
+import signal
+from pathlib import Path
+
+from controller.app import exits
+from controller.app.control import Control
+from controller.app.daemon import Daemon, InUseError
+from controller.app.options import JOURNAL, SOCKET, Options
+from controller.app.roles import Groups
+from controller.app.sources import JsonLines
+from controller.cli.exits import say
+from controller.engine.games import SetupError
+from controller.settings.mistakes import SettingsError
+from controller.settings.tables import load_table
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    runtime, state = os.environ.get("RUNTIME_DIRECTORY"), os.environ.get("STATE_DIRECTORY")
+    parser.add_argument("table", metavar="TABLE", help="a table's name, or the path of its .yaml file")
+    parser.add_argument(
+        "--journal",
+        type=Path,
+        default=Path(state or JOURNAL),
+        metavar="DIR",
+        help=f"folder of journal and recordings (default: $STATE_DIRECTORY, else {JOURNAL})",
+    )
+    parser.add_argument(
+        "--head", type=Path, metavar="FILE", help="the journal's head file, best on another medium"
+    )
+    parser.add_argument("--key", type=Path, metavar="FILE", help="the signing key (default: DIR/table.key)")
+    parser.add_argument(
+        "--socket",
+        type=Path,
+        default=Path(runtime, "control.sock") if runtime else Path(SOCKET),
+        metavar="PATH",
+        help=f"the control socket (default: $RUNTIME_DIRECTORY/control.sock, else {SOCKET})",
+    )
+    parser.add_argument(
+        "--readings", metavar="PATH", help="take readings as JSON lines from a FIFO, unix socket or -"
+    )
+    parser.add_argument(
+        "--data-time",
+        action="store_true",
+        help="let time run as the readings' arrivals say (simulated evenings)",
+    )
+    parser.add_argument(
+        "--unlock",
+        choices=("automatic", "person"),
+        default="automatic",
+        help="who unlocks after the self-test (default: automatic)",
+    )
+    parser.add_argument(
+        "--no-self-test-devices", action="store_true", help="do not wait for the table's devices"
+    )
+    for role in ("staff", "technician", "settlement"):
+        parser.add_argument(f"--{role}-group", metavar="GROUP", help=f"the unix group of {role}")
+    parser.add_argument("--socket-group", metavar="GROUP", help="the unix group that reaches the socket")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run until SIGTERM; the exit codes are those of `controller.app.exits`."""
+    try:
+        daemon, control = _build(arguments)
+    except (SettingsError, SetupError, LookupError, OSError) as error:
+        say(error)
+        return exits.BAD_SETTINGS
+    except InUseError as error:
+        say(error)
+        return exits.IN_USE
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: daemon.stop())
+    control.start()
+    try:
+        return daemon.run()
+    finally:
+        control.stop()
+
+
+def _build(arguments: argparse.Namespace) -> tuple[Daemon, Control]:
+    options = _options(arguments)
+    sources = []
+    if options.readings is not None:
+        path = options.readings
+        sources.append(
+            lambda daemon: JsonLines(
+                path, daemon.board, daemon.clock.now_us, data_time=daemon.options.data_time
+            )
+        )
+    daemon = Daemon(options, load_table(options.table), environ=dict(os.environ), sources=sources)
+    daemon.open()
+    try:
+        control = Control(daemon, options.socket, options.groups, options.socket_group)
+    except BaseException:
+        daemon.close()
+        raise
+    return daemon, control
+
+
+def _options(arguments: argparse.Namespace) -> Options:
+    return Options(
+        table=arguments.table,
+        journal=arguments.journal,
+        head=arguments.head,
+        key=arguments.key,
+        socket=arguments.socket,
+        readings=arguments.readings,
+        data_time=arguments.data_time,
+        self_test_devices=not arguments.no_self_test_devices,
+        unlock=arguments.unlock,
+        groups=Groups(arguments.staff_group, arguments.technician_group, arguments.settlement_group),
+        socket_group=arguments.socket_group,
+    )

@@ -1,0 +1,34 @@
+"""`tablectl watch`: live outcomes, lamps and faults, and readings where asked, as JSON lines."""
+
+import argparse
+
+import msgspec
+
+from controller.cli.exits import FAILED, OK, say
+from controller.cli.link import OutOfReachError, add_socket, conversation, out_of_reach
+
+_TOPICS = ("outcomes", "readings", "lamps", "faults")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument(
+        "topics", nargs="*", metavar="TOPIC", help=f"what to watch: {', '.join(_TOPICS)} (default: all)"
+    )
+    add_socket(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print what comes until the controller or the reader ends it; 1 where it was refused or dropped."""
+    try:
+        for line in conversation(
+            arguments.socket, {"do": "watch", "topics": arguments.topics or list(_TOPICS)}
+        ):
+            if line.get("ok") is False:
+                say(f"{line['says']} [{line['code']}]")
+                return FAILED
+            if "ok" not in line:
+                print(msgspec.json.encode(line).decode(), flush=True)
+    except OutOfReachError as error:
+        return out_of_reach(error)
+    return OK
