@@ -14,13 +14,15 @@ from typing import TypeVar
 from controller.model.geometry import Wheel
 from controller.model.readings import BallBeam, Turning
 from controller.rules.wheel.curve import Curve, Expected, improve
-from controller.rules.wheel.laps import DOUBLED_US, Lap
+from controller.rules.wheel.laps import Lap
 from controller.rules.wheel.learned import NOMINAL_DRAG, Learned
 
 _T = TypeVar("_T")
 _Own = tuple[int, float, float, float]
 """A pulse of the ball's: its index, turns before the end by its beam, speed, and turns off the curve."""
 
+_DOUBLED_US = 30_000
+"""A beam cut again within this time was cut once: contacts chatter for some milliseconds."""
 _JITTER_S = 0.001
 _LAP_ERROR = 0.003
 _LIKELY_FRICTION = 0.045
@@ -100,9 +102,9 @@ def _undoubled(pulses: Sequence[BallBeam], left_us: int | None) -> list[BallBeam
     last: dict[int, int] = {}
     cuts: list[BallBeam] = []
     for pulse in pulses:
-        if left_us is not None and pulse.t > left_us + DOUBLED_US:
+        if left_us is not None and pulse.t > left_us + _DOUBLED_US:
             break
-        if pulse.t - last.get(pulse.beam, -DOUBLED_US) >= DOUBLED_US:
+        if pulse.t - last.get(pulse.beam, -_DOUBLED_US) >= _DOUBLED_US:
             cuts.append(pulse)
             last[pulse.beam] = pulse.t
     return cuts

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 
 from controller.rules.wheel.learned import NOMINAL_DRAG, Learned
 
-DOUBLED_US = 30_000
-"""A beam cut again within this time was cut once: no ball laps in it, and contacts chatter for some ms."""
 _FASTEST_LAP_US = 200_000
-"""5 rev/s: twice what a dealer's hand reaches (launches run at 1.3 to 2.6 rev/s)."""
+"""5 rev/s: twice what a dealer's hand reaches (launches run at 1.3 to 2.6 rev/s). A beam cut again within
+this time was doubled, or chatters."""
 _SLOWEST_LAP = 1.3
 """The longest lap, in laps at the drop speed."""
 _STEP_TOLERANCE, _STEP_DRIFT, _MOST_TOLERANCE = 0.05, 0.02, 0.2
@@ -69,7 +68,7 @@ class LapClock:
         if cuts is None:
             self._cuts[beam] = [t_us]
             return None
-        if t_us - cuts[-1] < DOUBLED_US:
+        if t_us - cuts[-1] < _FASTEST_LAP_US:
             return None
         started = self._find_start(t_us, beam, cuts)
         cuts.append(t_us)
@@ -121,7 +120,7 @@ class LapClock:
         expected = self.expected_length_us(t_us)
         if expected is None:
             length = t_us - cuts[-1]
-            if not _FASTEST_LAP_US <= length <= self._slowest_lap_us:
+            if length > self._slowest_lap_us:
                 return None
             return cuts[-1] if self._nobody_cut_twice_since(cuts[-1], beam) else None
         unseen_s = (t_us - self.laps[-1].end_us) / 1e6
