@@ -1,0 +1,194 @@
+"""One input line: from its edges and levels to what it provably did.
+
+Pure, in the line's own time: a level counts once a later edge, or a look at the line, shows that it lasted
+for `debounce_us`. A timer never does, since an edge that ends it may still be on its way.
+"""
+
+from collections import deque
+from dataclasses import dataclass
+
+LOOK_AGAIN_US = 10_000
+"""A level that no edge explains is believed when a second look, so much later, says the same."""
+ASK_AGAIN_US = 50_000
+CALM_US = 1_000_000
+"""Over so long the edges are counted, and so long a line must be calm to be believed again."""
+_SEQ = 2**32
+_ALWAYS_US = 2**63
+
+
+@dataclass(frozen=True, slots=True)
+class Became:
+    """The line is active, or no longer, since `t_us`; not `sure` where no edge tells since when."""
+
+    active: bool
+    t_us: int
+    sure: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """Edges are missing, some time after `since_us`."""
+
+    edges: int
+    since_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class Missed:
+    """The line has another level than its edges tell: an edge never came."""
+
+    active: bool
+    t_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class Babbling:
+    """The line changes faster than anything that it is there for."""
+
+    edges_per_s: int
+    t_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class Calm:
+    """A line that babbled has been calm for long enough."""
+
+    t_us: int
+
+
+Happened = Became | Lost | Missed | Babbling | Calm
+
+
+class Line:
+    """The debounced state of one line."""
+
+    def __init__(self, debounce_us: int, max_edges_per_s: int) -> None:
+        """Know nothing until a level is told."""
+        self.stable: bool | None = None
+        """Whether the line is active; None while unknown."""
+        self.since_us = 0
+        """Since when it is what it is."""
+        self.babbling = False
+        self.edges = 0
+        self.bounces = 0
+        """Changes that did not last."""
+        self._debounce_us = debounce_us
+        self._recent: deque[int] = deque(maxlen=max_edges_per_s)
+        self._raw: bool | None = None
+        self._raw_us = 0
+        self._raw_sure = False
+        self._seq: int | None = 0
+        self._heard_us = 0
+        self._loud_us = 0
+        self._doubt_us: int | None = None
+        self._asked_us: int | None = None
+
+    def opened(self) -> None:
+        """Begin anew: the line's edges are numbered from 1 again."""
+        self._forget()
+        self._seq = 0
+        self._asked_us = None
+
+    def lost(self, since_us: int) -> list[Happened]:
+        """Take that an unknown number of edges was thrown away."""
+        self._forget()
+        self._seq = None
+        return [Lost(0, since_us)]
+
+    def edge(self, t_us: int, active: bool, seq: int) -> list[Happened]:
+        """Take an edge to this level."""
+        happened: list[Happened] = []
+        expected = seq if self._seq is None else (self._seq + 1) % _SEQ
+        if seq != expected:
+            happened.append(Lost((seq - expected) % _SEQ, self._heard_us))
+            self._forget()
+        self._seq = seq
+        t_us = max(t_us, self._heard_us)
+        self._heard_us = t_us
+        self.edges += 1
+        happened += self._count(t_us)
+        happened += self._settle(t_us)
+        if self._raw is not None and self._raw == active and self.stable == active:
+            self.bounces += 1
+        else:
+            self.bounces += self._raw is not None and self._raw != self.stable
+            self._raw, self._raw_us, self._raw_sure = active, t_us, True
+        self._doubt_us = None
+        return happened + self._settle(t_us)
+
+    def level(self, t_us: int, active: bool) -> list[Happened]:
+        """Take what a look at the line told."""
+        self._asked_us = None
+        if t_us < self._heard_us:
+            return []
+        happened: list[Happened] = []
+        if self._raw is None:
+            self._raw, self._raw_us, self._raw_sure = active, t_us, False
+        elif self._raw == active:
+            self._doubt_us = None
+        elif self._doubt_us is None:
+            self._doubt_us = t_us
+            return []
+        elif t_us - self._doubt_us >= LOOK_AGAIN_US:
+            happened.append(Missed(active, t_us))
+            self._raw, self._raw_us, self._raw_sure = active, t_us, False
+            self._doubt_us = None
+        else:
+            return []
+        return happened + self._settle(t_us)
+
+    def tick(self, now_us: int) -> list[Happened]:
+        """Let time pass; only calm comes of it."""
+        if self.babbling and now_us - self._loud_us >= CALM_US:
+            self.babbling = False
+            self._recent.clear()
+            return [Calm(now_us)]
+        return []
+
+    def asked(self, now_us: int) -> None:
+        """Note that a look at the line has been ordered."""
+        self._asked_us = now_us
+
+    @property
+    def look_us(self) -> int | None:
+        """Give when a look at the line would tell something."""
+        if self._raw is None:
+            due = 0
+        elif self._doubt_us is not None:
+            due = self._doubt_us + LOOK_AGAIN_US
+        elif self._raw != self.stable:
+            due = self._raw_us + self._debounce_us
+        else:
+            return None
+        return due if self._asked_us is None else max(due, self._asked_us + ASK_AGAIN_US)
+
+    @property
+    def certain_until_us(self) -> int:
+        """Give until when it is certain what the line was."""
+        return _ALWAYS_US if self._raw == self.stable else self._raw_us
+
+    @property
+    def calm_us(self) -> int | None:
+        """Give when a line that babbles may be calm."""
+        return self._loud_us + CALM_US if self.babbling else None
+
+    def _forget(self) -> None:
+        self.stable = self._raw = self._doubt_us = None
+
+    def _count(self, t_us: int) -> list[Happened]:
+        recent = self._recent
+        recent.append(t_us)
+        if len(recent) != recent.maxlen or t_us - recent[0] >= CALM_US:
+            return []
+        self._loud_us = t_us
+        if self.babbling:
+            return []
+        self.babbling = True
+        return [Babbling(len(recent) * CALM_US // max(1, t_us - recent[0]), t_us)]
+
+    def _settle(self, t_us: int) -> list[Happened]:
+        if self._raw is None or self._raw == self.stable or t_us - self._raw_us < self._debounce_us:
+            return []
+        known = self.stable is not None
+        self.stable, self.since_us = self._raw, self._raw_us
+        return [Became(self._raw, self._raw_us, known and self._raw_sure)]
