@@ -40,6 +40,18 @@ class Craps:
         """What rounding down has left with the house so far, exactly."""
         return self._breakage.total_cents
 
+    @property
+    def line_bet_missing(self) -> bool:
+        """Whether the shooter must still bet Pass or Don't Pass before throwing (C34-DICE-4, CV1-SHOOT-1).
+
+        A roll that comes all the same is a fact, and settles like any other; in a run-out none is asked for.
+        """
+        shooter = self._dice.shooter
+        asked = shooter is not None and self._dice.point is None and not self._dice.run_out
+        return asked and not any(
+            bet.player == shooter and bet.wager in ("pass", "dont_pass") for bet in self._book
+        )
+
     def apply(self, request: Request) -> list[Line]:
         """Do what one request says and answer it, bets in the order they were made."""
         match request:

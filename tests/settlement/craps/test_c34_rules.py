@@ -1,8 +1,12 @@
 """Craps 12 034, rule by rule: a scene, and all that must be told of it."""
 
+import json
+
 import pytest
 
-from tests.settlement.craps.scene import C34, play
+from controller.settlement.craps.game import Craps
+from controller.settlement.wire import Decoder
+from tests.settlement.craps.scene import C34, CV1, paytable, play, request
 
 WAGERS = [
     ("C34-PASS-1", "b pass 500", "b pending"),
@@ -240,6 +244,7 @@ OPEN_QUESTIONS = [
     ),
     ("!X-8", "2-2; b place 9 3; 5-4", "b win 3 6"),
     ("C34-FIELD-1", "b field 5 ride", "b rejected C34-FIELD-1"),
+    ("C34-DEF-3", "2-2; a come 5; b dont_come 5; 4-5; 6-3", "a win 5 10; b lose"),
     ("C34-DEF-2", "b pass 5; 2-2; 3-1; 3-1; c pass 5; 3-4", "b win 5 10; c rejected C34-PASS-1"),
 ]
 
@@ -249,3 +254,15 @@ OPEN_QUESTIONS = [
 )
 def test_rule_of_craps_12_034(rule: str, steps: str, told: str) -> None:
     assert "; ".join(play(C34, steps)) == told
+
+
+@pytest.mark.parametrize("rules", [C34, CV1])
+def test_c34_dice_4_the_shooter_must_make_a_line_bet_before_throwing(rules: str) -> None:
+    table = Craps(paytable(rules))
+    decoder = Decoder(table.vocabulary)
+    assert not table.line_bet_missing
+    missing = []
+    for step in ("shooter p1", "a field 500", "b pass 500 by p2", "c pass 500", "2-2", "1-3", "no roll"):
+        table.apply(decoder.decode(json.dumps(request(step.split())).encode(), 1))
+        missing.append(table.line_bet_missing)
+    assert missing == [True, True, True, False, False, True, True]

@@ -15,6 +15,7 @@ LIMITS = [
         "b place 6 500; increase b 1001; reduce b 99; increase b 1000; reduce b 100",
         "b refused CV1-LIM-1; b refused CV1-LIM-1; b reduced 900; b pending",
     ),
+    ("CV1-LIM-2", "a field 1001; b field 1000; 1-1", "a rejected CV1-LIM-1; b win 2000 3000"),
     ("CV1-LIM-3", "b horn_high 2 500; c nonsense 500", "b rejected CV1-LIM-3; c rejected CV1-LIM-3"),
     ("CV1-PASS-1", "a pass 99; b dont_pass 1001", "a rejected CV1-LIM-1; b rejected CV1-LIM-1"),
     ("CV1-DP-1", "b dont_pass 1000", "b pending"),

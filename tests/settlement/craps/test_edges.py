@@ -90,7 +90,7 @@ def test_pushes_left_out_the_edge_is_of_decided_bets() -> None:
     }
 
 
-def test_all_21_house_edges_that_the_document_prints_are_right() -> None:
+def test_cv1_tab_3_all_21_house_edges_that_the_document_prints_are_right() -> None:
     printed = {row.wager: row.printed for row in check(CV1).edges if row.printed is not None}
     rows = {
         "pass",

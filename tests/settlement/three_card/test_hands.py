@@ -55,7 +55,7 @@ def test_t_deck_1_a_deck_has_52_cards_and_each_reads_as_it_is_written() -> None:
         ("AsTh3d", "AhTd2c"),
     ],
 )
-def test_t_rank_1_and_2_the_order_of_hands(better: str, worse: str) -> None:
+def test_t_rank_1_and_t_rank_2_the_order_of_hands(better: str, worse: str) -> None:
     assert strength(hand(better)) > strength(hand(worse))
 
 
