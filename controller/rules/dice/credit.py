@@ -5,7 +5,7 @@ from math import sqrt
 
 from controller.rules.dice.encounter import Encounter, Hit
 from controller.rules.dice.heard import PLACE_ERRORS
-from controller.rules.dice.identity import may_be_exchanged
+from controller.rules.dice.identity import fits_exchanged
 from controller.rules.dice.paths import Path
 from controller.rules.dice.scene import Scene
 
@@ -46,7 +46,7 @@ def _settled(scene: Scene, encounter: Encounter, path: Path, other: Path) -> Enc
 def _told_apart(scene: Scene, encounter: Encounter, paths: tuple[Path, Path]) -> Encounter:
     """Doubt a turn close to the wall that may be one die's way in and the other's way out."""
     since, until = encounter.t - EXCHANGE_MS, encounter.t + EXCHANGE_MS
-    if not encounter.sharp or not may_be_exchanged(scene, paths, since, until):
+    if not encounter.sharp or not fits_exchanged(scene, paths, since, until):
         return encounter
     seen = f"{encounter.seen}, unless it was exchanged with the other die there"
     return replace(encounter, hit=Hit.UNCLEAR, code="conflict", seen=seen)

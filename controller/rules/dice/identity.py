@@ -6,15 +6,23 @@ and moved so alike, that they may have been exchanged, both readings of the thro
 
 from bisect import bisect_left
 from collections.abc import Iterable
+from itertools import pairwise
+from math import hypot, inf
 
 from controller.rules.dice.encounter import Hit
 from controller.rules.dice.paths import Path
 from controller.rules.dice.scene import Scene
 
 Pair = tuple[Hit, Hit]
-Place = tuple[float, float, float, float]
-"""x, y, and the speeds along x and y."""
+Place = tuple[float, float, float, float, int]
+"""x, y, the speeds along x and y, and over how many steps those were taken."""
 
+POINTS = 3
+"""Steps that a speed is taken over, where there are as many."""
+TOUCHING_EDGES = 1.5
+"""Dice whose centres are this many edges apart may touch with their corners."""
+KNOCK_SHARE = 0.25
+"""The least share of their difference in speed that a knock takes from one die: half of it bounces back."""
 PLACE_SD_MM = 6.0
 """How well four points tell where a die was headed when it was next seen."""
 SPEED_SD_M_PER_S = 0.2
@@ -70,7 +78,71 @@ def _with(state: tuple[bool, Hit, Hit], label: int, hit: Hit) -> tuple[bool, Hit
 
 
 def may_be_exchanged(scene: Scene, paths: tuple[Path, Path], since: float, until: float) -> bool:
-    """Tell whether the camera may have exchanged the dice between these times."""
+    """Tell whether the camera may have exchanged the dice between these times.
+
+    Dice that knock each other exchange most of their speeds, and with them their names in a camera that
+    follows speeds: where they may have knocked, no motion tells them apart.
+    """
+    return may_have_knocked(scene, paths, since, until) or fits_exchanged(scene, paths, since, until)
+
+
+def may_have_knocked(scene: Scene, paths: tuple[Path, Path], since: float, until: float) -> bool:
+    """Tell whether the dice came together between these times and did not keep their speeds."""
+    one, two = paths
+    touching = TOUCHING_EDGES * scene.table.die_mm + 4.0 * scene.errors.track_noise_mm
+    instants = sorted({since, until, *_between(one, since, until), *_between(two, since, until)})
+    apart = [_from_one_to_two(one, two, t) for t in instants]
+    return any(
+        _nearest(a, b) <= touching * touching
+        and not _kept_speeds(one, two, 0.5 * (t + t_next), (since, until))
+        for (t, a), (t_next, b) in pairwise(zip(instants, apart, strict=True))
+    )
+
+
+def _kept_speeds(one: Path, two: Path, t: float, within: tuple[float, float]) -> bool:
+    """Tell whether both dice went on as they came: a knock takes a share of what they differed by.
+
+    Only points within the given times tell: at their ends a die turned at the wall.
+    """
+    ways = [(_place_before(path, t, within[0]), _place_after(path, t, within[1])) for path in (one, two)]
+    (here, here_after), (there, there_after) = ways
+    if not all(way[4] for way in (here, here_after, there, there_after)):
+        return False
+    differed = hypot(here[2] - there[2], here[3] - there[3])
+    changed = max(hypot(after[2] - before[2], after[3] - before[3]) for before, after in ways)
+    error = 0.5 * SPEED_SD_M_PER_S * max(POINTS / way[4] for pair in ways for way in pair)
+    return changed + error < KNOCK_SHARE * differed
+
+
+def _between(path: Path, since: float, until: float) -> list[float]:
+    return path.times[bisect_left(path.times, since) : bisect_left(path.times, until)]
+
+
+def _from_one_to_two(one: Path, two: Path, t: float) -> tuple[float, float]:
+    here, there = _at(one, t), _at(two, t)
+    return there[0] - here[0], there[1] - here[1]
+
+
+def _at(path: Path, t: float) -> tuple[float, float]:
+    """Give a die's place at this time, straight from point to point."""
+    j = min(max(bisect_left(path.times, t), 1), len(path.times) - 1)
+    i = j - 1
+    share = min(max((t - path.times[i]) / (path.times[j] - path.times[i]), 0.0), 1.0)
+    x, y = path.xs[i], path.ys[i]
+    return x + share * (path.xs[j] - x), y + share * (path.ys[j] - y)
+
+
+def _nearest(start: tuple[float, float], end: tuple[float, float]) -> float:
+    """Give the squared distance from the origin to the line between two places."""
+    dx, dy = end[0] - start[0], end[1] - start[1]
+    length = dx * dx + dy * dy
+    share = 0.0 if length == 0.0 else min(max(-(start[0] * dx + start[1] * dy) / length, 0.0), 1.0)
+    x, y = start[0] + share * dx, start[1] + share * dy
+    return x * x + y * y
+
+
+def fits_exchanged(scene: Scene, paths: tuple[Path, Path], since: float, until: float) -> bool:
+    """Tell whether at some time between these the dice's motions fit an exchange about as well as none."""
     one, two = paths
     if len(one.times) < 2 or len(two.times) < 2:
         return False
@@ -106,25 +178,27 @@ def _instants(
     return instants
 
 
-def _place_before(path: Path, t: float) -> Place:
+def _place_before(path: Path, t: float, since: float = -inf) -> Place:
     """Give where a die was headed at this time, by the points before it."""
     last = max(bisect_left(path.times, t) - 1, 0)
-    return _headed(path, max(last - 3, 0), last, last, t)
+    first = min(max(last - POINTS, bisect_left(path.times, since)), last)
+    return _headed(path, first, last, last, t)
 
 
-def _place_after(path: Path, t: float) -> Place:
+def _place_after(path: Path, t: float, until: float = inf) -> Place:
     """Give where a die came from at this time, by the points after it."""
     first = min(bisect_left(path.times, t), len(path.times) - 1)
-    return _headed(path, first, min(first + 3, len(path.times) - 1), first, t)
+    last = max(min(first + POINTS, bisect_left(path.times, until) - 1), first)
+    return _headed(path, first, min(last, len(path.times) - 1), first, t)
 
 
 def _headed(path: Path, i: int, j: int, anchor: int, t: float) -> Place:
     if i == j:
-        return path.xs[anchor], path.ys[anchor], 0.0, 0.0
+        return path.xs[anchor], path.ys[anchor], 0.0, 0.0, 0
     span = path.times[j] - path.times[i]
     vx, vy = (path.xs[j] - path.xs[i]) / span, (path.ys[j] - path.ys[i]) / span
     ahead = min(max(t - path.times[anchor], -50.0), 50.0)
-    return path.xs[anchor] + vx * ahead, path.ys[anchor] + vy * ahead, vx, vy
+    return path.xs[anchor] + vx * ahead, path.ys[anchor] + vy * ahead, vx, vy, j - i
 
 
 def _change(before: Place, after: Place, place_sd: float) -> float:
