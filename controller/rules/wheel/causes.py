@@ -13,8 +13,8 @@ from controller.rules.wheel.learned import Learned
 from controller.rules.wheel.trace import Reversal, SpinTrace
 
 RULES = {
-    "same_direction": "R-SPIN-1",
-    "too_few_revolutions": "R-SPIN-2",
+    "same_direction": "R-IRR-1",
+    "too_few_revolutions": "R-IRR-2",
     "foreign_object": "R-IRR-3",
     "ball_out": "!R-8",
     "rotor_reversed": "!R-8",
@@ -125,7 +125,7 @@ def too_few_revolutions(case: Case) -> Reason | None:
     ball = case.ball
     if ball is None or not case.drop_fits or case.trace.down or ball.turns_to >= case.rules.min_revolutions:
         return None
-    return case.reason("too_few_revolutions", case.turns_seen())
+    return case.reason("too_few_revolutions", f"{case.turns_seen()}; R-SPIN-2")
 
 
 def foreign_object(case: Case) -> Reason | None:

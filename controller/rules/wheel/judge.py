@@ -141,9 +141,8 @@ def _sentence(case: Case, ruling: Ruling, number: str | None, reasons: Sequence[
     assert case.ball is not None
     reads = case.trace.pockets.agreeing
     return (
-        f"{number}: the ball ran {case.ball.direction} against the {case.trace.rotor_direction} rotor "
-        f"({case.rule('same_direction')}) for {case.turns_seen()} ({case.rule('too_few_revolutions')}), "
-        f"and {len(reads)} reads on as many turns agree ({case.rule('conflict')})"
+        f"{number}: the ball ran {case.ball.direction} against the {case.rotor_direction} rotor (R-SPIN-1) "
+        f"for {case.turns_seen()} (R-SPIN-2), and {len(reads)} reads on as many turns agree (R-SPIN-4)"
     )
 
 

@@ -105,8 +105,8 @@ def test_R_SPIN_4_reads_at_the_border_of_two_pockets_agree_on_none() -> None:
 def test_R_SPIN_1_a_ball_that_runs_with_the_rotor_is_no_spin(direction: Turning) -> None:
     verdict = judged(spin(Scene(ball=direction, rotor=direction)))
     assert (verdict.ruling, codes(verdict)) == (Ruling.VOID, ["same_direction"])
-    assert verdict.reasons[0].rule == "R-SPIN-1"
-    assert verdict.sentence == f"No Spin: the ball and the rotor both ran {direction} (R-SPIN-1)"
+    assert verdict.reasons[0].rule == "R-IRR-1"
+    assert verdict.sentence == f"No Spin: the ball and the rotor both ran {direction} (R-IRR-1)"
 
 
 def test_R_IRR_1_the_same_direction_is_told_while_the_ball_still_runs() -> None:
@@ -172,7 +172,7 @@ def test_R_SPIN_1_the_rotors_direction_is_the_one_within_the_spin() -> None:
 def test_R_SPIN_2_under_four_revolutions_is_no_spin(revolutions: float) -> None:
     verdict = judged(spin(Scene(revolutions=revolutions)))
     assert (verdict.ruling, codes(verdict)) == (Ruling.VOID, ["too_few_revolutions"])
-    assert verdict.reasons[0].rule == "R-SPIN-2"
+    assert verdict.reasons[0].rule == "R-IRR-2"
 
 
 def test_R_SPIN_2_the_measure_is_said_in_figures() -> None:
@@ -180,7 +180,7 @@ def test_R_SPIN_2_the_measure_is_said_in_figures() -> None:
     assert verdict.revolutions is not None
     assert verdict.reasons[0].seen == (
         f"{verdict.revolutions:.1f} turns of 4"
-        f" ({verdict.revolutions_from:.1f} to {verdict.revolutions_to:.1f})"
+        f" ({verdict.revolutions_from:.1f} to {verdict.revolutions_to:.1f}); R-SPIN-2"
     )
 
 

@@ -57,7 +57,7 @@ def test_R_SPIN_3_missed_and_doubled_pulses_do_not_disturb_it() -> None:
         assert lead_s(made) == pytest.approx(3.0, abs=0.5)
 
 
-def test_R_SPIN_3_the_lead_is_a_setting() -> None:
+def test_gap_R_9_the_lead_is_a_setting() -> None:
     five = SpinRules(no_more_bets_lead_s=5.0)
     closed_us = played(spin(Scene()), rules=five).closed_us
     assert closed_us is not None
