@@ -73,7 +73,8 @@ class Inlet:
             if full or self._lost:
                 with self._lock:
                     if full:
-                        self._lost[source] = (t_us, self._lost.get(source, (0, 0))[1] + len(event))
+                        since_us, lost = self._lost.get(source, (t_us, 0))
+                        self._lost[source] = (since_us, lost + len(event))
                         self.lost_bytes += len(event)
                         return
                     self._tell_lost(source)

@@ -1,0 +1,107 @@
+"""Ports for tests: pseudo-terminals behind names that can be plugged, pulled and swapped."""
+
+import os
+import pty
+import time
+import tty
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from drivers.link.backoff import Backoff
+from drivers.link.inlet import Arrival, Inlet, LinkDown, LinkUp
+from drivers.link.link import Link, Port
+
+PATIENCE_S = 20.0
+"""How long a test waits for what must happen before it fails; on a machine that is not overloaded it is
+milliseconds."""
+
+
+class Plug:
+    """A device's end of a pseudo-terminal, behind a name that appears when plugged and goes when pulled."""
+
+    def __init__(self, name: Path) -> None:
+        self.name = name
+        self.device: int | None = None
+
+    def plug(self) -> None:
+        """Make the port appear, each time as another pseudo-terminal."""
+        self.device, port = pty.openpty()
+        tty.setraw(port)
+        self.name.symlink_to(os.ttyname(port))
+        os.close(port)
+
+    def pull(self) -> None:
+        """Make the port go away, as a pulled cable does."""
+        with suppress(FileNotFoundError):
+            self.name.unlink()
+        if self.device is not None:
+            os.close(self.device)
+            self.device = None
+
+    def say(self, data: bytes) -> None:
+        assert self.device is not None
+        while data:
+            data = data[os.write(self.device, data) :]
+
+    def hear(self, count: int) -> bytes:
+        assert self.device is not None
+        heard = b""
+        while len(heard) < count:
+            heard += os.read(self.device, count - len(heard))
+        return heard
+
+
+class Ear:
+    """Takes what links post until something is heard."""
+
+    def __init__(self, inlet: Inlet | None = None) -> None:
+        self.inlet = inlet or Inlet()
+        self.arrivals: list[Arrival] = []
+        self._next = 0
+
+    def wait(self, wanted: Callable[[Arrival], bool]) -> Arrival:
+        """Give the next arrival that is wanted, of those not given yet."""
+        end = time.monotonic() + PATIENCE_S
+        while time.monotonic() < end:
+            while self._next < len(self.arrivals):
+                self._next += 1
+                if wanted(self.arrivals[self._next - 1]):
+                    return self.arrivals[self._next - 1]
+            arrival = self.inlet.take(PATIENCE_S)
+            if arrival is not None:
+                self.arrivals.append(arrival)
+        raise AssertionError(f"not heard; heard {self.arrivals[-20:]}")
+
+    def up(self) -> LinkUp:
+        event = self.wait(lambda arrival: isinstance(arrival.event, LinkUp)).event
+        assert isinstance(event, LinkUp)
+        return event
+
+    def down(self, code: str) -> LinkDown:
+        event = self.wait(lambda a: isinstance(a.event, LinkDown) and a.event.code == code).event
+        assert isinstance(event, LinkDown)
+        return event
+
+    def data(self, count: int) -> bytes:
+        """Give so many bytes, or a few more."""
+        heard = b""
+        while len(heard) < count:
+            event = self.wait(lambda arrival: isinstance(arrival.event, bytes)).event
+            assert isinstance(event, bytes)
+            heard += event
+        return heard
+
+
+def now_us() -> int:
+    return time.monotonic_ns() // 1000
+
+
+def link_to(port: Port, inlet: Inlet, source: str = "w1") -> Link:
+    """A link that tries again after a millisecond."""
+    backoff = Backoff(lambda: 0.0, first_s=0.002, most_s=0.002)
+    return Link(source, port, inlet.post, now_us=now_us, backoff=backoff)
+
+
+def open_files() -> int:
+    return len(os.listdir("/proc/self/fd"))

@@ -1,0 +1,93 @@
+"""The queue between the links and the core: bounded, in order, and honest about what it throws away."""
+
+from threading import Thread
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from drivers.link.backoff import Backoff
+from drivers.link.inlet import Arrival, Inlet, LinkDown, Overflow
+
+
+def drained(inlet: Inlet) -> list[Arrival]:
+    arrivals = []
+    while (arrival := inlet.take(0)) is not None:
+        arrivals.append(arrival)
+    return arrivals
+
+
+def test_what_is_posted_is_taken_in_order() -> None:
+    inlet = Inlet()
+    inlet.post("a", 1, b"x")
+    inlet.post("b", 2, b"y")
+    assert drained(inlet) == [Arrival("a", 1, b"x"), Arrival("b", 2, b"y")]
+
+
+def test_nothing_is_nothing() -> None:
+    assert Inlet().take(0) is None
+    assert Inlet().take(0.001) is None
+
+
+def test_what_does_not_fit_is_told_where_it_is_missing() -> None:
+    inlet = Inlet(size=2)
+    for number in range(5):
+        inlet.post("a", number, b"12")
+    assert inlet.take(0) == Arrival("a", 0, b"12")
+    inlet.post("a", 9, b"34")
+    assert drained(inlet) == [
+        Arrival("a", 1, b"12"),
+        Arrival("a", 2, Overflow(6)),
+        Arrival("a", 9, b"34"),
+    ]
+    assert inlet.lost_bytes == 6
+
+
+def test_a_source_that_says_nothing_more_is_told_too() -> None:
+    inlet = Inlet(size=1)
+    inlet.post("a", 1, b"1")
+    inlet.post("b", 2, b"22")
+    assert drained(inlet) == [Arrival("a", 1, b"1"), Arrival("b", 2, Overflow(2))]
+
+
+def test_that_a_link_is_down_always_fits() -> None:
+    inlet = Inlet(size=1)
+    inlet.post("a", 1, b"1")
+    inlet.post("a", 2, LinkDown("unplugged", "gone"))
+    assert [arrival.t_us for arrival in drained(inlet)] == [1, 2]
+
+
+def test_several_threads_lose_nothing_without_telling() -> None:
+    inlet = Inlet(size=64)
+
+    def post(source: str) -> None:
+        for number in range(2000):
+            inlet.post(source, number, b"xx")
+
+    threads = [Thread(target=post, args=(name,)) for name in "abc"]
+    for thread in threads:
+        thread.start()
+    arrivals: list[Arrival] = []
+    while any(thread.is_alive() for thread in threads):
+        arrivals += drained(inlet)
+    arrivals += drained(inlet)
+    for name in "abc":
+        mine = [arrival.event for arrival in arrivals if arrival.source == name]
+        told = sum(event.lost_bytes for event in mine if isinstance(event, Overflow))
+        assert sum(len(event) for event in mine if isinstance(event, bytes)) + told == 4000
+
+
+@settings(derandomize=True, max_examples=50)
+@given(st.lists(st.floats(0, 1, exclude_max=True), min_size=1, max_size=20))
+def test_delays_grow_and_stay_bounded(chances: list[float]) -> None:
+    draws = iter(chances)
+    backoff = Backoff(lambda: next(draws), first_s=0.1, most_s=2.0)
+    delays = [backoff.next_s() for _ in chances]
+    full = [min(2.0, 0.1 * 2**n) for n in range(len(chances))]
+    assert all(most / 2 <= delay <= most for delay, most in zip(delays, full, strict=True))
+
+
+def test_after_success_the_delays_begin_again() -> None:
+    backoff = Backoff(lambda: 0.0, first_s=0.1, most_s=2.0)
+    assert [backoff.next_s() for _ in range(3)] == [0.05, 0.1, 0.2]
+    backoff.reset()
+    assert backoff.next_s() == 0.05

@@ -1,0 +1,246 @@
+"""A serial link over pseudo-terminals: opened for us alone, noticed when gone, healed when back."""
+
+import errno
+import fcntl
+import os
+import termios
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("serial", reason="pyserial comes with the extra `hardware`")
+
+import serial
+
+from drivers.link import serial_port
+from drivers.link.inlet import Inlet
+from drivers.link.link import Link, PortError
+from drivers.link.serial_port import SerialPort
+from tests.drivers.link.ptys import Ear, Plug, link_to, open_files
+
+
+@pytest.fixture
+def plug(tmp_path: Path) -> Iterator[Plug]:
+    plug = Plug(tmp_path / "usb-Acme_Sensor_0007-if00")
+    yield plug
+    plug.pull()
+
+
+@pytest.fixture
+def ear() -> Ear:
+    return Ear()
+
+
+@pytest.fixture
+def link(plug: Plug, ear: Ear) -> Iterator[Link]:
+    link = link_to(SerialPort(str(plug.name), 921_600, write_s=0.05), ear.inlet)
+    yield link
+    assert link.stop()
+
+
+def opened(plug: Plug) -> SerialPort:
+    port = SerialPort(str(plug.name), 921_600)
+    port.open()
+    return port
+
+
+def inside(port: SerialPort) -> serial.Serial:
+    assert port._serial is not None
+    return port._serial
+
+
+class TestThePort:
+    def test_is_opened_for_us_alone(self, plug: Plug) -> None:
+        plug.plug()
+        port = opened(plug)
+        with pytest.raises(PortError) as caught:
+            SerialPort(str(plug.name), 921_600).open()
+        assert caught.value.code == "port_busy"
+        with plug.name.open("rb") as second, pytest.raises(BlockingIOError):
+            fcntl.flock(second, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        exclusive = fcntl.ioctl(inside(port).fd, 0x80045440, b"\0" * 4)  # TIOCGEXCL
+        assert exclusive == b"\1\0\0\0"
+        port.close()
+        opened(plug).close()
+
+    def test_does_not_reset_the_board_when_it_is_opened_again(self, plug: Plug) -> None:
+        plug.plug()
+        port = opened(plug)
+        assert not termios.tcgetattr(inside(port).fd)[2] & termios.HUPCL
+        port.close()
+
+    def test_never_writes_without_a_time_limit(self, plug: Plug) -> None:
+        plug.plug()
+        port = opened(plug)
+        assert inside(port).write_timeout == 0.5
+        port.close()
+
+    def test_is_never_flushed(self) -> None:
+        assert ".flush(" not in Path(serial_port.__file__).read_text()
+
+    @pytest.mark.parametrize(
+        ("number", "code"),
+        [
+            (errno.ENOENT, "no_port"),
+            (errno.ENXIO, "no_port"),
+            (errno.EBUSY, "port_busy"),
+            (errno.EAGAIN, "port_busy"),
+            (errno.EACCES, "no_permission"),
+            (errno.EPERM, "no_permission"),
+            (errno.EIO, "port_fault"),
+        ],
+    )
+    def test_says_why_it_can_not_be_opened(
+        self, monkeypatch: pytest.MonkeyPatch, number: int, code: str
+    ) -> None:
+        def refuse(_port: serial.Serial) -> None:
+            raise serial.SerialException(number, "could not open port")
+
+        monkeypatch.setattr(serial.Serial, "open", refuse)
+        with pytest.raises(PortError, match=f"{code}: /dev/table-x: {os.strerror(number)}"):
+            SerialPort("/dev/table-x", 921_600).open()
+
+    def test_says_that_a_file_is_no_port(self, tmp_path: Path) -> None:
+        (tmp_path / "file").touch()
+        before = open_files()
+        with pytest.raises(PortError, match="port_fault"):
+            SerialPort(str(tmp_path / "file"), 921_600).open()
+        assert open_files() == before
+
+    @pytest.mark.parametrize("error", [OSError(errno.EIO, "x"), termios.error(errno.EIO, "x")])
+    def test_that_goes_away_while_it_is_read_is_unplugged_whatever_is_raised(
+        self, plug: Plug, monkeypatch: pytest.MonkeyPatch, error: Exception
+    ) -> None:
+        def fail(_port: serial.Serial) -> int:
+            raise error
+
+        plug.plug()
+        port = opened(plug)
+        monkeypatch.setattr(serial.Serial, "in_waiting", property(fail))
+        with pytest.raises(PortError, match=r"unplugged: .* went away while reading: Input/output error"):
+            port.read()
+        port.close()
+
+    def test_that_is_closed_can_still_be_woken(self, plug: Plug) -> None:
+        plug.plug()
+        port = opened(plug)
+        port.close()
+        port.wake()
+        port.close()
+
+
+class TestTheLink:
+    def test_posts_what_arrives_and_writes_what_it_is_given(self, plug: Plug, ear: Ear, link: Link) -> None:
+        plug.plug()
+        link.start()
+        assert ear.up().port.startswith("/dev/pts/")
+        plug.say(b"$w1 hello\n")
+        assert ear.data(10) == b"$w1 hello\n"
+        assert link.send(b">w1 ping\n")
+        assert plug.hear(9) == b">w1 ping\n"
+
+    def test_tells_once_that_there_is_no_port_and_takes_it_when_it_comes(
+        self, plug: Plug, ear: Ear, link: Link
+    ) -> None:
+        link.start()
+        ear.down("no_port")
+        plug.plug()
+        ear.up()
+        assert [type(arrival.event).__name__ for arrival in ear.arrivals] == ["LinkDown", "LinkUp"]
+
+    def test_notices_a_pulled_cable_and_heals_under_another_name(
+        self, plug: Plug, ear: Ear, link: Link
+    ) -> None:
+        plug.plug()
+        link.start()
+        first = ear.up().port
+        other = Plug(plug.name.with_name("plugged elsewhere"))
+        other.plug()
+        plug.pull()
+        ear.down("unplugged")
+        other.name.rename(plug.name)
+        assert ear.up().port != first
+        other.say(b"back\n")
+        assert ear.data(5) == b"back\n"
+        other.pull()
+
+    def test_loses_no_file_over_a_hundred_cycles(self, plug: Plug, ear: Ear, link: Link) -> None:
+        link.start()
+        ear.down("no_port")
+        before = open_files()
+        for _ in range(100):
+            plug.plug()
+            ear.up()
+            plug.say(b"x")
+            ear.data(1)
+            plug.pull()
+            ear.down("unplugged")
+        ear.down("no_port")
+        assert open_files() == before
+        assert link.opened == 100
+
+    def test_a_device_that_reads_nothing_is_a_stuck_writer(self, plug: Plug, ear: Ear, link: Link) -> None:
+        plug.plug()
+        link.start()
+        ear.up()
+        while link.send(b"x" * 4096):
+            pass
+        down = ear.down("stuck_writer")
+        assert "took no bytes for 0.05 s" in down.seen
+        ear.up()
+
+    def test_takes_no_more_than_can_wait(self, plug: Plug, ear: Ear, link: Link) -> None:
+        assert not link.send(b"x")
+        plug.plug()
+        link.start()
+        ear.up()
+        assert not link.send(b"x" * 20_000)
+        assert link.send(b"x")
+
+    def test_opens_the_port_anew_when_asked(self, plug: Plug, ear: Ear, link: Link) -> None:
+        plug.plug()
+        link.start()
+        ear.up()
+        link.reopen()
+        ear.down("reopening")
+        ear.up()
+
+    def test_a_port_that_raises_what_nobody_expects_does_not_end_it(
+        self, plug: Plug, ear: Ear, link: Link, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def fail(_port: SerialPort) -> bytes:
+            raise RuntimeError("never seen before")
+
+        plug.plug()
+        monkeypatch.setattr(SerialPort, "read", fail)
+        link.start()
+        assert ear.down("port_fault").seen == "RuntimeError: never seen before"
+        monkeypatch.undo()
+        ear.up()
+        plug.say(b"x")
+        assert ear.data(1) == b"x"
+
+    def test_half_a_sentence_is_posted_and_its_rest_when_it_comes(
+        self, plug: Plug, ear: Ear, link: Link
+    ) -> None:
+        plug.plug()
+        link.start()
+        ear.up()
+        plug.say(b"$w1 3F2A 17 ")
+        assert ear.data(12) == b"$w1 3F2A 17 "
+        plug.say(b"5 beat*ABCD\n")
+        assert ear.data(12) == b"5 beat*ABCD\n"
+
+    def test_everything_sent_in_a_burst_arrives(self, plug: Plug, ear: Ear, link: Link) -> None:
+        plug.plug()
+        link.start()
+        ear.up()
+        sent = b"".join(b"%08d\n" % number for number in range(20_000))
+        plug.say(sent)
+        assert ear.data(len(sent)) == sent
+
+    def test_stops_while_its_port_is_missing(self, plug: Plug) -> None:
+        link = link_to(SerialPort(str(plug.name), 921_600), Inlet())
+        link.start()
+        assert link.stop()
