@@ -2,7 +2,7 @@
 
 import zlib
 from collections.abc import Mapping, Sequence
-from typing import cast
+from typing import NamedTuple, cast
 
 import msgspec
 
@@ -29,12 +29,15 @@ LEVEL = 3
 class Evidence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What the judge had before it and what it said.
 
-    `decided_at_us` is when it was asked, `warnings` what the shooter had had by then. `rests_on` are the
-    places among `readings` of those that the verdict rests on.
+    `decided_at_us` is when it was asked (None: when the readings themselves decided), `warnings` what the
+    shooter had had by then, `learned` what was known of the wheel, `late_close` whether bets were still open
+    at the drop. `rests_on` are the places among `readings` of those that the verdict rests on.
     """
 
-    decided_at_us: int
+    decided_at_us: int | None
     warnings: int = 0
+    learned: dict[str, float] = {}
+    late_close: bool = False
     throw: ThrowVerdict | None = None
     spin: SpinVerdict | None = None
     rests_on: tuple[int, ...] = ()
@@ -58,7 +61,17 @@ _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Evidence).decode
 
 
-def evidence_of(judged: Judged, *, decided_at_us: int, warnings: int, sources: Sources) -> Evidence:
+class Basis(NamedTuple):
+    """What a verdict rests on beside the attempt's readings."""
+
+    decided_at_us: int | None
+    warnings: int
+    sources: Sources
+    learned: dict[str, float]
+    late_close: bool
+
+
+def evidence_of(judged: Judged, basis: Basis) -> Evidence:
     """Make the evidence of a verdict just given."""
     readings = list(judged.readings)
     places = {id(reading): place for place, reading in enumerate(readings)}
@@ -70,12 +83,14 @@ def evidence_of(judged: Judged, *, decided_at_us: int, warnings: int, sources: S
         rests_on.append(places[id(reading)])
     bare = msgspec.structs.replace(judged.verdict, evidence=())
     return Evidence(
-        decided_at_us=decided_at_us,
-        warnings=warnings,
+        decided_at_us=basis.decided_at_us,
+        warnings=basis.warnings,
+        learned=basis.learned,
+        late_close=basis.late_close,
         throw=bare if isinstance(bare, ThrowVerdict) else None,
         spin=bare if isinstance(bare, SpinVerdict) else None,
         rests_on=tuple(rests_on),
-        sources={dev: tuple(sorted(kinds)) for dev, kinds in sorted(sources.items())},
+        sources={dev: tuple(sorted(kinds)) for dev, kinds in sorted(basis.sources.items())},
         readings=tuple(cast("list[AnyReading]", readings)),
     )
 

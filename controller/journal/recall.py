@@ -3,26 +3,17 @@
 from hashlib import sha256
 from typing import NamedTuple
 
-from controller.engine.setup import Setup
 from controller.journal.chain import Row, digest_of
 from controller.journal.contents import Identity, outcome_of
 from controller.journal.evidence import Evidence, unpack
 from controller.journal.faults import JournalFault
 from controller.journal.keys import PublicKey
 from controller.journal.reading import Reader
-from controller.model.effects import Verdict
+from controller.journal.rejudging import Judgement, judge_again
 from controller.model.outcomes import Outcome, RollCorrected, SpinCorrected
-from controller.rules.dice.judge import judge_throw
 
 CORRECTIONS_WITHIN = 2000
 """Rows after an outcome among which its corrections are looked for: they come before it is settled."""
-
-
-class Judgement(NamedTuple):
-    """The judge asked again: what it says, and how that differs from what it said then."""
-
-    verdict: Verdict
-    differences: tuple[str, ...]
 
 
 class Recalled(NamedTuple):
@@ -67,33 +58,6 @@ def recall(reader: Reader, told_id: str) -> Recalled:
         ruled_by=_ruled_by(outcome),
         corrections=tuple(_corrections(reader, outcome, row.n)),
         signed=signature is not None and PublicKey(reader.origin.public_key).signed(row.link, signature),
-    )
-
-
-def judge_again(evidence: Evidence, setup: Setup) -> Judgement | None:
-    """Ask the judge again with nothing but the evidence; None where there is no judge for it."""
-    rules, table = setup.ruleset.throw, setup.dice_table
-    if evidence.throw is None or rules is None or table is None:
-        return None
-    verdict = judge_throw(
-        evidence.readings,
-        table,
-        rules,
-        decided_at_us=evidence.decided_at_us,
-        warnings=evidence.warnings,
-        sources=evidence.known_sources,
-    )
-    return Judgement(verdict, differences(evidence.verdict, verdict))
-
-
-def differences(then: Verdict, now: Verdict) -> tuple[str, ...]:
-    """Say in words where two verdicts differ."""
-    if type(then) is not type(now):
-        return (f"a {type(then).__name__} then, a {type(now).__name__} now",)
-    return tuple(
-        f"{name}: then {getattr(then, name)!r}, now {getattr(now, name)!r}"
-        for name in then.__struct_fields__
-        if getattr(then, name) != getattr(now, name)
     )
 
 

@@ -106,6 +106,9 @@ def recovered_from(memory: Memory, last_n: int, last_link: bytes) -> Recovered:
     """Give where a session goes on."""
     first = memory.first if not memory.seq else msgspec.structs.replace(memory.first, seq=memory.seq + 1)
     standings = [(word, memory.attempts[word]) for word in WORDS if word in memory.attempts]
+    for word, standing in standings:
+        following = max(getattr(first, word), standing.number + 1)
+        first = msgspec.structs.replace(first, **{word: following})
     return Recovered(
         session=memory.session + 1,
         state=memory.state,

@@ -173,7 +173,7 @@ def write_year(place: Place, key: Key, setup: Setup, hands: Sequence[Hand], outc
 
 def year_of(hands: Sequence[Hand], outcomes: int) -> Iterator[Draft]:
     """Draft so many outcomes and what goes with them: the evening's evidence, new numbers."""
-    drafter = Drafter(First(), 0)
+    drafter = Drafter(First(), State())
     evening = [
         (draft, outcome_of(draft.body) if draft.seq is not None else None)
         for hand in hands

@@ -2,25 +2,28 @@
 
 import io
 import json
+from dataclasses import replace
 
 import msgspec
 import pytest
 
 from controller.engine.session import Session
-from controller.engine.setup import First, State
-from controller.journal.contents import After, Recording, canonical
+from controller.engine.setup import First, Setup, State
+from controller.journal.contents import After, Recording, canonical, outcome_of
 from controller.journal.evidence import Evidence, pack, unpack
 from controller.journal.faults import JournalFault
 from controller.journal.reading import Reader
-from controller.journal.recall import Recalled, judge_again, recall
+from controller.journal.recall import Recalled, recall
+from controller.journal.rejudging import judge_again
 from controller.model.effects import Judged
 from controller.model.readings import AnyReading, DeviceDown
 from controller.model.rulesets import Calls
 from controller.model.verdicts import Ruling, SpinVerdict
-from drivers.sim import dice
+from controller.settings.rulesets import load_ruleset
+from drivers.sim import dice, wheel
 from tests.journal.rig import NAME, Rig, append, begin, durable, evening, hands, identity, setup_at, throws
 from tests.journal.tamper import sql, tamper
-from tests.scenes import SECOND_US, TABLE, says, throw
+from tests.scenes import SECOND_US, says, throw
 
 
 def test_show_gives_rows_between_numbers_and_of_types(rig: Rig) -> None:
@@ -183,11 +186,8 @@ def test_the_recording_behind_an_outcome_is_named(rig: Rig) -> None:
 # --- the judge asked again with the evidence alone ---
 
 
-def judged_again_everywhere(
-    rig: Rig, readings: list[AnyReading], rules: str, calls: Calls = "automatic"
-) -> int:
+def judged_again_everywhere(rig: Rig, readings: list[AnyReading], setup: Setup) -> int:
     """Journal these readings' effects, recall every outcome, and give how many verdicts are the same."""
-    setup = setup_at(First(), State(calls=calls), rules=rules)
     session = Session(setup)
     with rig.open() as journal:
         journal.start(identity(setup))
@@ -208,10 +208,18 @@ def judged_again_everywhere(
 def test_a_simulated_evening_is_judged_the_same_from_its_evidence(rig: Rig, rules: dice.Rules) -> None:
     """Throws of every kind: short, staggered, cocked, off the table, doubtful, ruled on."""
     header, feed, _ = dice.evening(5, n=25, rules=rules)
-    assert header.dice_table != msgspec.UNSET
-    readings = [reading for _, reading in feed]
-    assert msgspec.structs.replace(TABLE, zones=()) == msgspec.structs.replace(header.dice_table, zones=())
-    assert judged_again_everywhere(rig, readings, rules) > 20
+    assert header.dice_table is not msgspec.UNSET
+    setup = replace(setup_at(First(), State(), rules=rules), dice_table=header.dice_table)
+    assert judged_again_everywhere(rig, [reading for _, reading in feed], setup) > 20
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_simulated_wheel_is_judged_the_same_from_its_evidence(rig: Rig, seed: int) -> None:
+    """Spins of every kind, each with what was learned of the wheel from those before it."""
+    header, feed, _ = wheel.evening(seed, n=20)
+    assert header.wheel is not msgspec.UNSET
+    setup = Setup(table=NAME, session="1", ruleset=load_ruleset("roulette"), wheel=header.wheel)
+    assert judged_again_everywhere(rig, [reading for _, reading in feed], setup) > 15
 
 
 @pytest.mark.parametrize("calls", ["automatic", "confirm"])
@@ -224,7 +232,27 @@ def test_a_person_who_rules_late_changes_nothing_of_what_was_judged(rig: Rig, ca
         readings += [*one, says(one[-1].t + wait, name, dice=(3, 4) if name == "set_dice" else None)]
         t += 12 * SECOND_US
     readings.append(DeviceDown(t=t, dev="cam"))
-    readings += throw(t + SECOND_US, (2, 2))
-    assert (
-        judged_again_everywhere(rig, [*readings, *throws(1, t + 20 * SECOND_US)], "craps-12-034", calls) >= 4
-    )
+    readings += [*throw(t + SECOND_US, (2, 2)), *throws(1, t + 20 * SECOND_US)]
+    assert judged_again_everywhere(rig, readings, setup_at(First(), State(calls=calls))) >= 4
+
+
+@pytest.mark.parametrize("calls", ["automatic", "confirm"])
+def test_a_dealer_who_rules_on_spins_changes_nothing_of_what_was_judged(rig: Rig, calls: Calls) -> None:
+    """Accepted, declared void and entered, within the call's hold and after it."""
+    header, feed, _ = wheel.evening(3, {"valid": 1}, n=9)
+    assert header.wheel is not msgspec.UNSET
+    setup = Setup(table=NAME, session="1", ruleset=load_ruleset("roulette"), wheel=header.wheel)
+    sensed = [reading for _, reading in feed]
+    calls_us = [
+        o.t for hand in hands(Session(setup), sensed) for o in hand.outcomes if o.type == "spin.called"
+    ]
+    rulings = [
+        says(t + (60_000, 180_000, 700_000)[number // 3], name, number="17" if name == "set_number" else None)
+        for number, t in enumerate(calls_us)
+        for name in [("accept", "no_spin", "set_number")[number % 3]]
+    ]
+    assert len(rulings) >= 8
+    readings = sorted([*sensed, *rulings], key=lambda reading: reading.t)
+    setup = replace(setup, state=State(calls=calls))
+    assert judged_again_everywhere(rig, readings, setup) >= 8
+    assert {getattr(outcome_of(row.body or b"").data, "by", None) for row in rig.told} >= {"boxperson"}
