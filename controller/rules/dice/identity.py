@@ -23,6 +23,8 @@ TOUCHING_EDGES = 1.5
 """Dice whose centres are this many edges apart may touch with their corners."""
 KNOCK_SHARE = 0.25
 """The least share of their difference in speed that a knock takes from one die: half of it bounces back."""
+MEETING_MS = 30.0
+"""Steps near each other within this time are one meeting: three frames."""
 PLACE_SD_MM = 6.0
 """How well four points tell where a die was headed when it was next seen."""
 SPEED_SD_M_PER_S = 0.2
@@ -92,11 +94,23 @@ def may_have_knocked(scene: Scene, paths: tuple[Path, Path], since: float, until
     touching = TOUCHING_EDGES * scene.table.die_mm + 4.0 * scene.errors.track_noise_mm
     instants = sorted({since, until, *_between(one, since, until), *_between(two, since, until)})
     apart = [_from_one_to_two(one, two, t) for t in instants]
-    return any(
-        _nearest(a, b) <= touching * touching
-        and not _kept_speeds(one, two, 0.5 * (t + t_next), (since, until))
+    near = [
+        (_nearest(a, b), 0.5 * (t + t_next))
         for (t, a), (t_next, b) in pairwise(zip(instants, apart, strict=True))
-    )
+        if _nearest(a, b) <= touching * touching
+    ]
+    return any(not _kept_speeds(one, two, t, (since, until)) for t in _meetings(near))
+
+
+def _meetings(near: list[tuple[float, float]]) -> list[float]:
+    """Give the time of closest approach of each meeting; an exchange makes its own step the closest."""
+    meetings: list[list[tuple[float, float]]] = []
+    for moment in near:
+        if meetings and moment[1] - meetings[-1][0][1] <= MEETING_MS:
+            meetings[-1].append(moment)
+        else:
+            meetings.append([moment])
+    return [min(meeting)[1] for meeting in meetings]
 
 
 def _kept_speeds(one: Path, two: Path, t: float, within: tuple[float, float]) -> bool:
