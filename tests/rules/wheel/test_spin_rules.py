@@ -245,6 +245,35 @@ def test_R_SPIN_2_a_hand_in_the_track_before_the_launch_adds_no_turns() -> None:
         assert verdict.revolutions == pytest.approx(15.0, abs=0.7)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_R_SPIN_2_where_most_passes_were_missed_no_run_is_proved(seed: int) -> None:
+    verdict = judged(spin(Scene(missed=0.7, seed=seed)))
+    assert (verdict.ruling, codes(verdict)) == (Ruling.REVIEW, ["revolutions_unclear"])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_R_SPIN_2_where_many_pulses_are_not_the_balls_no_run_is_proved(seed: int) -> None:
+    verdict = judged(spin(Scene(stray_pulses=25, seed=seed)))
+    assert verdict.ruling is Ruling.REVIEW
+    assert "revolutions_unclear" in codes(verdict)
+
+
+def test_R_SPIN_2_beams_that_are_not_where_they_should_be_prove_no_run() -> None:
+    slightly = spin(Scene(wheel=wheel(10, 133, 250)))
+    assert judged(slightly, PLAIN.readings).ruling is Ruling.VALID
+    badly = spin(Scene(wheel=wheel(10, 142, 250)))
+    verdict = judged(badly, PLAIN.readings)
+    assert (verdict.ruling, codes(verdict)) == (Ruling.REVIEW, ["revolutions_unclear"])
+
+
+@pytest.mark.parametrize("seed", [1, 33, 46, 52])
+def test_R_SPIN_2_false_laps_at_the_start_do_not_hide_the_run(seed: int) -> None:
+    made = spin(Scene(revolutions=6.0, missed=0.1, stray_pulses=4, dead_beams=frozenset({1}), seed=seed))
+    verdict = judged(made)
+    assert verdict.ruling is Ruling.VALID
+    assert verdict.revolutions == pytest.approx(6.0, abs=0.6)
+
+
 def test_R_SPIN_2_pulses_without_order_prove_no_run() -> None:
     chaos = [
         BallBeam(t=r.t, dev="wheel", beam=(i * i) % 3) if isinstance(r, BallBeam) else r
