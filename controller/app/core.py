@@ -35,8 +35,6 @@ BUSY_TICK_S = 0.005
 IDLE_TICK_S = 0.05
 BUSY_US = 600_000
 """So long after the last reading the hold of a call can still end."""
-QUIET_US = 60_000_000
-"""A recording ends only after so long without an outcome or an input: until then a call may be corrected."""
 _RULINGS = frozenset({"void", "no_roll", "no_spin"})
 _encode = msgspec.json.Encoder().encode
 
@@ -63,6 +61,8 @@ class Rotation(NamedTuple):
 
     size: int = 16 * 1024 * 1024
     after_us: int = 6 * 3600 * 1_000_000
+    quiet_us: int = 60_000_000
+    """It ends only after so long without an outcome or an input: until then a call may be corrected."""
 
 
 class Core:
@@ -150,12 +150,18 @@ class Core:
     def _work(self) -> None:
         try:
             while not self._stop.is_set():
-                self._turn(self._inlet.take(self._tick_s()))
-            self._run_out()
+                self.turn(self._tick_s())
+            self.run_out()
         except Exception as error:  # noqa: BLE001 a core that died silently would be a table that hangs
             self._board.began(Fault("core_failed", "core", f"{type(error).__name__}: {error}"))
             self._light("lock", "locked")
             self._failed()
+
+    def turn(self, timeout_s: float) -> bool:
+        """Take what comes next, or after this time only the time; tell whether a reading came."""
+        taken = self._inlet.take(timeout_s)
+        self._turn(taken)
+        return taken.reading is not None
 
     def _turn(self, taken: Taken) -> None:
         self.turns += 1
@@ -168,7 +174,7 @@ class Core:
         self._note_faults()
         self._keep_locked()
 
-    def _run_out(self) -> None:
+    def run_out(self) -> None:
         """Take what has arrived, and give a call that is held the time it needs."""
         rules = self._setup.ruleset
         hold_ms = rules.throw.call_hold_ms if rules.throw else rules.spin.call_hold_ms if rules.spin else 0.0
@@ -374,5 +380,8 @@ class Core:
     def _at_rest(self, now_us: int) -> bool:
         """Whether an engine begun anew would know all that matters to what comes."""
         under_way = self._attempt_open or self._bets_closed or self._testing or self._lock_asked
-        still = now_us - self._last_word_us > QUIET_US and now_us - self._segment.last_us > self._lateness_us
+        still = (
+            now_us - self._last_word_us > self._rotation.quiet_us
+            and now_us - self._segment.last_us > self._lateness_us
+        )
         return still and not under_way

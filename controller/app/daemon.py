@@ -62,14 +62,18 @@ class Daemon:
         environ: dict[str, str],
         sources: Sequence[Callable[["Daemon"], Source]] = (),
         wall: Callable[[], Wall] = system_wall,
+        clock: Clock | None = None,
     ) -> None:
-        """Prepare; nothing is opened yet. `sources` make what readings come from."""
+        """Prepare; nothing is opened yet. `sources` make what readings come from.
+
+        `clock` is the table's time, else the machine's or (with data time) the readings'.
+        """
         self.options = options
         self.settings = settings
         self.hub = Hub()
         self.board = Board(self._tell_fault)
         self.monotonic = MonotonicClock()
-        self.clock: Clock = DataClock() if options.data_time else self.monotonic
+        self.clock: Clock = clock or (DataClock() if options.data_time else self.monotonic)
         self.inlet = Inlet(self.clock, capacity=options.capacity, overflowed=self._overflowed)
         self.wall = wall
         self.digests: Digests = digests_of(options.table, settings)
@@ -86,13 +90,15 @@ class Daemon:
         self._overflow_until_us = 0
         self._reopen_at_us = 0
         self._turned: dict[str, tuple[int, int]] = {}
-        self._sources_running = False
+        self._begun = False
         self._behind_us = 0
 
     # --- the main thread ---
 
     def open(self) -> None:
-        """Open the journal and take up the table; a journal that can't be opened is a fault, tried again.
+        """Open the journal and take up the table, without its threads yet.
+
+        A journal that can't be opened is a fault, and is tried again by and by.
 
         Raises:
             InUseError: another controller has it.
@@ -122,17 +128,25 @@ class Daemon:
         self.live = live
         self._check_identity(live)
         self._check_clock_against_journal()
-        live.begin()
-        self._start_sources()
         log(
             INFO,
             f"{self.settings.table}: session {live.setup.session} after row {live.last_n},"
             f" {self.digests.software}",
         )
 
+    def begin(self) -> None:
+        """Start the threads of what is open."""
+        if self.live is not None and not self._begun:
+            self._begun = True
+            self.live.begin()
+            for source in self.sources:
+                source.start(self.inlet)
+
     def run(self) -> int:
         """Look after the parts until told to stop; give the exit code."""
+        self.begin()
         self._notifier.tell(READY, f"STATUS={self.headline()}")
+        self.look_after()
         while not self._stop.wait(TURN_S):
             self.look_after()
         return self.close()
@@ -142,6 +156,7 @@ class Daemon:
         now_us = self.monotonic.now_us()
         if self.live is None and now_us >= self._reopen_at_us:
             self.open()
+            self.begin()
         self._check_wall()
         if self._overflow_until_us and now_us > self._overflow_until_us:
             self._overflow_until_us = 0
@@ -160,10 +175,10 @@ class Daemon:
     def close(self) -> int:
         """Stop sources, core, recorder and journal, in this order; give the exit code."""
         self._notifier.tell(STOPPING)
-        if self._sources_running:
+        if self._begun:
             for source in self.sources:
                 source.stop(STOP_S)
-        if self.live is not None and not self.live.end() and self.exit_code == exits.STOPPED:
+        if self.live is not None and not self.live.end(begun=self._begun) and not self.exit_code:
             self.exit_code = exits.NOT_FLUSHED
         log(NOTICE, f"{self.settings.table}: stopped")
         return self.exit_code
@@ -256,18 +271,12 @@ class Daemon:
         if not step.first_sync:
             self.board.began(Fault("clock_stepped", "wall clock", words))
 
-    def _start_sources(self) -> None:
-        self._sources_running = True
-        for source in self.sources:
-            source.start(self.inlet)
-
     def _all_turn(self, now_us: int) -> bool:
         """Whether every thread has turned since the last time, or at least not long ago."""
         turns: dict[str, int] = {}
-        if self.live is not None:
-            turns = {"core": self.live.core.turns, "recorder": self.live.recorder.turns}
-        if self._sources_running:
-            turns |= {source.name: source.turns for source in self.sources}
+        if self.live is not None and self._begun:
+            turns = {source.name: source.turns for source in self.sources}
+            turns |= {"core": self.live.core.turns, "recorder": self.live.recorder.turns}
         moved = True
         for name, count in turns.items():
             before, since_us = self._turned.get(name, (-1, now_us))

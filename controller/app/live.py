@@ -100,10 +100,9 @@ class Live:
         self.recorder.start()
         self.core.start()
 
-    def end(self) -> bool:
+    def end(self, *, begun: bool = True) -> bool:
         """Stop in order: core, recorder, journal; False where something did not reach the disk."""
-        clean = self.core.stop(STOP_S)
-        clean = self.recorder.stop(STOP_S) and clean
+        clean = not begun or (self.core.stop(STOP_S) and self.recorder.stop(STOP_S))
         try:
             self.journal.close()
         except JournalFault as fault:

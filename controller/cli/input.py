@@ -29,6 +29,7 @@ _FIRST: dict[str, str] = {
 }
 """The argument that an input's words fill; every argument can also be given as `name=value`."""
 _SECOND = {"draw_button": "card", "buy": "count"}
+_ARGUMENTS = ("dice", "seat", "seats", "number", "card", "count", "reason", "what", "on")
 _SWITCHED = {"on": True, "yes": True, "off": False, "no": False}
 
 
@@ -71,7 +72,9 @@ def arguments_of(name: str, words: Sequence[str]) -> Json:
     plain: list[str] = []
     for word in words:
         key, equals, value = word.partition("=")
-        if equals and key.isidentifier():
+        if equals and key not in _ARGUMENTS:
+            raise ArgumentError(f"{name}: found {word!r}, expected one of {', '.join(_ARGUMENTS)}")
+        if equals:
             given[key] = _value(key, [value])
         else:
             plain.append(word)

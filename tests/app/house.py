@@ -1,0 +1,124 @@
+"""A daemon inside the test: driven turn by turn with a clock in hand, or with all its threads."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from controller.app.clock import Clock
+from controller.app.daemon import Daemon
+from controller.app.live import Live
+from controller.app.options import Options
+from controller.journal.chain import Row, Wall
+from controller.journal.contents import outcome_of
+from controller.journal.reading import Reader
+from controller.model.outcomes import Outcome
+from controller.model.readings import AnyReading
+from controller.settings.tables import load_table
+from tests.app.rig import until
+
+NIGHT_US = 1_800_000_000_000_000
+
+
+class HandClock:
+    """Stands still until a reading arrives or the test sets it."""
+
+    def __init__(self) -> None:
+        self.us = 0
+
+    def now_us(self) -> int:
+        """Give the time."""
+        return self.us
+
+    def reach(self, now_us: int) -> None:
+        """Go on to this arrival."""
+        self.us = max(self.us, now_us)
+
+
+@dataclass
+class WallInHand:
+    """A wall clock that the test sets."""
+
+    us: int = NIGHT_US
+    synced: bool = True
+
+    def __call__(self) -> Wall:
+        return Wall(self.us, self.synced)
+
+
+@dataclass
+class House:
+    """One table in a folder, and the daemon on it."""
+
+    folder: Path
+    options: Options
+    wall: WallInHand = field(default_factory=WallInHand)
+    clock: Clock = field(default_factory=HandClock)
+    daemons: list[Daemon] = field(default_factory=list)
+
+    def open(self) -> Daemon:
+        """Open a daemon without its threads."""
+        daemon = Daemon(
+            self.options, load_table(self.options.table), environ={}, wall=self.wall, clock=self.clock
+        )
+        self.daemons.append(daemon)
+        daemon.open()
+        return daemon
+
+    def restart(self, daemon: Daemon) -> Daemon:
+        """Stop one in order and open the next."""
+        daemon.close()
+        return self.open()
+
+    def rows(self) -> list[Row]:
+        """Read the journal."""
+        with Reader(self.options.place.journal) as reader:
+            return list(reader.rows(evidence=True))
+
+    def outcomes(self) -> list[Outcome]:
+        """Read the journal's outcomes."""
+        return [outcome_of(row.body) for row in self.rows() if row.seq is not None and row.body]
+
+    def types(self) -> list[str]:
+        """Name the types of the journal's outcomes."""
+        return [outcome.type for outcome in self.outcomes()]
+
+
+def live_of(daemon: Daemon) -> Live:
+    """Give the open table."""
+    assert daemon.live is not None
+    return daemon.live
+
+
+def drain(daemon: Daemon) -> None:
+    """Let the core take all that waits, and wait until what it handed over is on the disk."""
+    core = live_of(daemon).core
+    while core.turn(0):
+        pass
+    flushed = live_of(daemon).journal.note("test.flush", {})
+    until(lambda: flushed.durable, "the journal")
+
+
+def play(daemon: Daemon, readings: list[AnyReading]) -> None:
+    """Let readings arrive as they happen, and time run on a second behind the last."""
+    for reading in readings:
+        arrived = reading.t if reading.arrived is None else reading.arrived
+        assert daemon.inlet.post(msgspec.structs.replace(reading, arrived=arrived))
+        live_of(daemon).core.turn(0)
+    daemon.clock.reach(max(reading.t for reading in readings) + 1_000_000)
+    drain(daemon)
+
+
+def unlocked(daemon: Daemon) -> None:
+    """Let the self-test pass and the table be unlocked."""
+    drain(daemon)
+    live_of(daemon).test()
+    daemon.clock.reach(daemon.clock.now_us() + 500_000)
+    drain(daemon)
+    daemon.clock.reach(daemon.clock.now_us() + 500_000)
+    drain(daemon)
+    assert live_of(daemon).core.view.state.lock == "unlocked", daemon.headline()
+
+
+HouseMaker = Callable[..., House]

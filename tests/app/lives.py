@@ -1,0 +1,203 @@
+"""The lives of a table that is killed again and again, and what must hold after each death."""
+
+import random
+import threading
+from dataclasses import dataclass, field, replace
+
+import msgspec
+
+from controller.engine.session import Session
+from controller.engine.setup import First, Setup, State
+from controller.journal.chain import Row
+from controller.journal.contents import ATTEMPT_BEGUN, SESSION_STARTED, After, Begun, Identity, outcome_of
+from controller.journal.keys import load_key
+from controller.journal.reading import Reader
+from controller.journal.recovery import Place, recover
+from controller.model.effects import Effect
+from controller.model.outcomes import Outcome
+from controller.model.readings import AnyReading, Input
+from controller.replay.decoding import decode_reading
+from tests.app.rig import Table, lines_of, until
+
+GAP_US = 30_000_000
+"""Between the last reading of one life and the first of the next."""
+
+
+@dataclass
+class Lives:
+    """One table's lives, one evening after the other."""
+
+    table: Table
+    evening: list[tuple[int, AnyReading]]
+    seed: int
+    links: list[bytes] = field(default_factory=list)
+    """The chain as it was after the last death."""
+    deaths: int = 0
+    cut_off: int = 0
+    """Attempts that a death cut off."""
+    _fed: list[bytes] = field(default_factory=list)
+    _place: int = 0
+    _shift_us: int = 0
+
+    def live_and_die(self) -> None:
+        """Start, play on for a while, be killed somewhere, and check what is left."""
+        chance = random.Random(self.seed * 1000 + self.deaths)
+        self.table.start()
+        self._check_start()
+        self._open_for_play()
+        self._fed = self._next_lines(chance.randrange(0, 700))
+        feeder = threading.Thread(target=self.table.feed, args=(self._fed,), daemon=True)
+        feeder.start()
+        if chance.random() < 0.5:
+            feeder.join()
+        threading.Event().wait(chance.random() * 0.08)
+        self.table.kill()
+        feeder.join()
+        self.deaths += 1
+        self.check()
+
+    def close(self) -> int:
+        """Live once more, and end in order; give the exit code."""
+        self.table.start()
+        self._check_start()
+        return self.table.terminate()
+
+    # --- what must hold ---
+
+    def check(self) -> None:
+        """Check the journal of a dead table."""
+        with Reader(self.table.journal / "journal.db") as reader:
+            reader.verify_all()
+            rows = list(reader.rows(evidence=True))
+        links = [row.link for row in rows]
+        assert links[: len(self.links)] == self.links, "rows that were there have changed or gone"
+        self.links = links
+        outcomes = [(row, outcome_of(row.body)) for row in rows if row.seq is not None and row.body]
+        assert [outcome.seq for _, outcome in outcomes] == list(range(1, len(outcomes) + 1))
+        self._check_told(outcomes)
+        self._check_ids(rows)
+        self._check_state(rows)
+
+    def _check_told(self, outcomes: list[tuple[Row, Outcome]]) -> None:
+        kept = {outcome.id: (row.body, row.link.hex()) for row, outcome in outcomes}
+        for line in self.table.told:
+            outcome = line["outcome"]
+            assert isinstance(outcome, dict)
+            body, link = kept[outcome["id"]]
+            assert body is not None
+            assert msgspec.json.decode(body) == outcome
+            assert link == line["chain"]
+
+    def _check_ids(self, rows: list[Row]) -> None:
+        session = 0
+        for row in rows:
+            if row.name == SESSION_STARTED and row.body:
+                identity = msgspec.json.decode(row.body, type=Identity)
+                assert identity.session == session + 1
+                session = identity.session
+            elif row.seq is not None and row.body:
+                assert outcome_of(row.body).id == f"{self.table.name}/{session}/{row.seq}"
+
+    def _check_state(self, rows: list[Row]) -> None:
+        """Run the engine on what was fed: the journal holds a first part of what it says, and its state."""
+        start = max(place for place, row in enumerate(rows) if row.name == SESSION_STARTED)
+        unlocked = next((p for p in range(start, len(rows)) if rows[p].name == "table.unlocked"), None)
+        if unlocked is None:
+            return
+        setup = _setup_before(rows[start:unlocked])
+        told = [outcome_of(row.body) for row in rows[unlocked:] if row.seq is not None and row.body]
+        stands = _Model(setup, self._fed).up_to(told)
+        place = Place(self.table.journal / "journal.db", self.table.journal / "journal.head")
+        recovered = recover(place, load_key(self.table.journal / "table.key").public, self.table.name)
+        assert (recovered.state, recovered.first) == stands
+
+    def _check_start(self) -> None:
+        """Whatever was in flight at the death is under review, with the power's loss as its cause."""
+        if not self.links:
+            return
+        rows = self.table.rows()
+        before, after = rows[: len(self.links)], rows[len(self.links) :]
+        owed = _in_flight(before)
+        self.cut_off += len(owed)
+        until(lambda: _reviews(self.table.rows()[len(self.links) :]) == owed, f"reviews of {owed} in {after}")
+
+    def _open_for_play(self) -> None:
+        if self.table.status()["pending"]:
+            seq = len([row for row in self.table.rows() if row.seq is not None])
+            assert self.table.enter("void")["ok"]
+            until(
+                lambda: len([row for row in self.table.rows() if row.seq is not None]) > seq,
+                "the ruling on what was cut off",
+            )
+        self.table.unlock()
+
+    def _next_lines(self, count: int) -> list[bytes]:
+        if self._place >= len(self.evening):
+            self._place = 0
+        chosen = self.evening[self._place : self._place + count]
+        if not chosen:
+            return []
+        # Every life's clock begins where the last one's ended, as a machine's that was not switched off.
+        shift = self._shift_us - chosen[0][0] + GAP_US
+        self._shift_us = chosen[-1][0] + shift
+        self._place += count
+        return lines_of(chosen, shift)
+
+
+class _Model:
+    """The engine alone, on the lines that the daemon was fed."""
+
+    def __init__(self, setup: Setup, lines: list[bytes]) -> None:
+        self._session = Session(setup)
+        unlock = Input(t=0, arrived=0, dev="control", name="unlock", by="boxperson", who="ann")
+        self._readings: list[AnyReading] = [unlock, *(decode_reading(line) for line in lines)]
+
+    def up_to(self, told: list[Outcome]) -> tuple[State, First]:
+        """Give the state after these outcomes; they must be what the engine says."""
+        said: list[Outcome] = []
+        stands = (self._session.state(), self._session.first())
+        for reading in self._readings:
+            effects: list[Effect] = list(self._session.feed(reading))
+            outcomes = [effect for effect in effects if isinstance(effect, Outcome)]
+            if not outcomes:
+                continue
+            said += outcomes
+            stands = (self._session.state(), self._session.first())
+            if len(said) >= len(told):
+                break
+        assert said == told
+        return stands
+
+
+def _setup_before(rows: list[Row]) -> Setup:
+    assert rows[0].body is not None
+    setup = msgspec.json.decode(rows[0].body, type=Identity).setup
+    afters = [msgspec.json.decode(row.after, type=After) for row in rows if row.after is not None]
+    if not afters:
+        return setup
+    return replace(setup, state=afters[-1].state, first=afters[-1].first)
+
+
+def _in_flight(rows: list[Row]) -> list[tuple[str, int]]:
+    """Name the attempts that had begun and neither ended nor were under review."""
+    open_now: dict[tuple[str, int], None] = {}
+    for row in rows:
+        if row.name == ATTEMPT_BEGUN and row.body:
+            begun = msgspec.json.decode(row.body, type=Begun)
+            open_now[begun.attempt, begun.number] = None
+        elif row.seq is not None and row.body:
+            data = outcome_of(row.body).data
+            for word in ("roll", "spin"):
+                open_now.pop((word, getattr(data, word, 0)), None)
+    return list(open_now)
+
+
+def _reviews(rows: list[Row]) -> list[tuple[str, int]]:
+    found: list[tuple[str, int]] = []
+    for row in rows:
+        if row.name.endswith(".review") and row.body:
+            word = row.name.partition(".")[0]
+            data = outcome_of(row.body).data
+            assert [reason.code for reason in getattr(data, "reasons", ())] == ["power_lost"]
+            found.append((word, getattr(data, word)))
+    return found

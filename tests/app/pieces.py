@@ -1,0 +1,57 @@
+"""A run's recordings, replayed offline."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+
+import msgspec
+
+from controller.engine.setup import First, Setup, State
+from controller.journal.chain import Row
+from controller.journal.contents import SESSION_STARTED, After, Identity, canonical
+from controller.model.outcomes import Outcome
+from controller.replay.log import open_log
+from controller.replay.run import replay
+from controller.replay.source import Source
+
+
+def last_session(rows: list[Row]) -> tuple[Setup, list[Row]]:
+    """Give the last session's setup, and its outcomes' rows."""
+    start = max(place for place, row in enumerate(rows) if row.name == SESSION_STARTED)
+    body = rows[start].body
+    assert body is not None
+    identity = msgspec.json.decode(body, type=Identity)
+    return identity.setup, [row for row in rows[start:] if row.seq is not None]
+
+
+def replayed(folder: Path, setup: Setup) -> list[bytes]:
+    """Replay every piece of a session, each alone by its own header; give the outcomes' bytes."""
+    told: list[bytes] = []
+    for path in sorted(folder.glob(f"{setup.table}-{int(setup.session):06d}-*.jsonl.gz")):
+        with open_log(str(path)) as log:
+            header = log.header
+            alone = replace(setup, first=header.first or First(), state=header.state or State())
+            told += [canonical(effect) for effect in replay(log, alone) if isinstance(effect, Outcome)]
+    return told
+
+
+def recorded_hashes(path: Path) -> Iterator[str]:
+    """Give the hash of a recording's lines after each of them."""
+    digest = sha256()
+    with path.open("rb") as stream:
+        for line in b"".join(Source(stream)).splitlines(keepends=True):
+            digest.update(line)
+            yield digest.hexdigest()
+
+
+def recordings_named(rows: list[Row], folder: Path) -> bool:
+    """Tell whether every row names a recording that is there, and its true hash at that place."""
+    known = {path.name: set(recorded_hashes(path)) for path in folder.glob("*.jsonl.gz")}
+    for row in rows:
+        if row.after is None:
+            continue
+        recording = msgspec.json.decode(row.after, type=After).recording
+        if recording is not None and recording.sha256 not in known[f"{recording.name}.jsonl.gz"]:
+            return False
+    return True

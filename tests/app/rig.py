@@ -1,0 +1,185 @@
+"""A daemon in a process of its own, as a table runs it: fed through a FIFO, watched through its socket."""
+
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from controller.cli.link import conversation
+from controller.journal.chain import Row
+from controller.journal.reading import Reader
+from controller.model.readings import AnyReading
+
+PATIENCE_S = 60.0
+"""How long a test waits for a fact before it calls the daemon hung."""
+Json = dict[str, object]
+encode = msgspec.json.Encoder().encode
+
+
+def until(fact: Callable[[], bool], what: str) -> None:
+    """Ask for a fact until it holds."""
+    pause = threading.Event()
+    deadline = time.monotonic() + PATIENCE_S
+    while not fact():
+        assert time.monotonic() < deadline, f"waited {PATIENCE_S:g} s in vain: {what}"
+        pause.wait(0.005)
+
+
+def lines_of(feed: Iterable[tuple[int, AnyReading]], shift_us: int = 0) -> list[bytes]:
+    """Write readings as the daemon takes them, so much later."""
+    return [
+        encode(msgspec.structs.replace(reading, t=reading.t + shift_us, arrived=arrived + shift_us)) + b"\n"
+        for arrived, reading in feed
+    ]
+
+
+def tick(t_us: int) -> bytes:
+    """Write a reading that means nothing but that it is this late."""
+    return b'{"kind":"switch","t":%d,"arrived":%d,"dev":"feed","name":"tick","open":false}\n' % (t_us, t_us)
+
+
+@dataclass
+class Table:
+    """One table's folder, and the daemon that runs on it now."""
+
+    folder: Path
+    name: str = "craps"
+    arguments: tuple[str, ...] = ("--data-time", "--no-self-test-devices", "--unlock", "person")
+    environ: Mapping[str, str] = field(default_factory=dict)
+    control: Path | None = None
+    """The control socket, where it is not in the folder."""
+    told: list[Json] = field(default_factory=list)
+    """Every line of outcomes that a watcher heard, in all lives."""
+    process: subprocess.Popen[bytes] | None = None
+    _fifo: int | None = None
+    _watcher: threading.Thread | None = None
+
+    @property
+    def journal(self) -> Path:
+        """Give the journal's folder."""
+        return self.folder / "journal"
+
+    @property
+    def socket(self) -> str:
+        """Give the control socket."""
+        return str(self.control or self.folder / "control")
+
+    @property
+    def log(self) -> str:
+        """Give what the daemon wrote to standard error in all lives."""
+        return (self.folder / "log").read_text(encoding="utf-8")
+
+    def command(self) -> list[str]:
+        """Give the command line."""
+        paths = [
+            "--journal",
+            str(self.journal),
+            "--socket",
+            self.socket,
+            "--readings",
+            str(self.folder / "in"),
+        ]
+        return [sys.executable, "-m", "controller.cli.main", "run", self.name, *paths, *self.arguments]
+
+    def start(self, *, watch: bool = True) -> None:
+        """Start the daemon and wait until it says that it is ready."""
+        (self.folder / "in").unlink(missing_ok=True)
+        os.mkfifo(self.folder / "in")
+        self._fifo = os.open(self.folder / "in", os.O_RDWR)
+        notify = self.folder / "notify"
+        notify.unlink(missing_ok=True)
+        with (
+            socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as ready,
+            (self.folder / "log").open("ab") as log,
+        ):
+            ready.bind(str(notify))
+            ready.settimeout(PATIENCE_S)
+            environ = {**os.environ, "NOTIFY_SOCKET": str(notify), **self.environ}
+            self.process = subprocess.Popen(
+                self.command(), env=environ, stdin=subprocess.DEVNULL, stdout=log, stderr=log
+            )
+            while not ready.recv(4096).startswith(b"READY=1"):
+                pass
+        if watch:
+            self._watch()
+
+    def _watch(self) -> None:
+        hearing = threading.Event()
+        self._watcher = threading.Thread(target=self._listen, args=(hearing,), daemon=True)
+        self._watcher.start()
+        assert hearing.wait(PATIENCE_S), "nobody answered the watcher"
+
+    def _listen(self, hearing: threading.Event) -> None:
+        try:
+            for line in conversation(self.socket, {"do": "watch", "topics": ["outcomes"]}):
+                hearing.set()
+                if "outcome" in line:
+                    self.told.append(line)
+        except Exception:  # noqa: BLE001 a killed daemon may end a line in the middle; what came whole counts
+            return
+
+    def ask(self, **request: object) -> Json:
+        """Ask over the control socket."""
+        return next(conversation(self.socket, request))
+
+    def status(self) -> Json:
+        """Ask how it stands."""
+        status = self.ask(do="status")["status"]
+        assert isinstance(status, dict)
+        return status
+
+    def enter(self, name: str, by: str = "boxperson", **arguments: object) -> Json:
+        """Enter a person's input."""
+        return self.ask(do="input", name=name, by=by, who="ann", **arguments)
+
+    def unlock(self) -> None:
+        """Wait for the self-test, then unlock."""
+        until(lambda: self.enter("unlock")["ok"] is True, "the self-test to pass")
+
+    def feed(self, lines: Iterable[bytes]) -> None:
+        """Write lines to the daemon, as fast as it takes them."""
+        assert self._fifo is not None
+        data = memoryview(b"".join(lines))
+        deadline = time.monotonic() + PATIENCE_S
+        os.set_blocking(self._fifo, False)
+        while data:
+            assert time.monotonic() < deadline, "the daemon does not take its readings"
+            _, ready, _ = select.select([], [self._fifo], [], 1.0)
+            if ready:
+                data = data[os.write(self._fifo, data[:4096]) :]
+
+    def kill(self) -> None:
+        """Kill it, as a power cut would, and hear out what it had told."""
+        assert self.process is not None
+        self.process.kill()
+        self._over()
+
+    def terminate(self) -> int:
+        """Stop it in order, as systemd does; give its exit code."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGTERM)
+        return self._over()
+
+    def _over(self) -> int:
+        assert self.process is not None
+        code = self.process.wait(PATIENCE_S)
+        if self._watcher is not None:
+            self._watcher.join(PATIENCE_S)
+        if self._fifo is not None:
+            os.close(self._fifo)
+        self.process = self._watcher = self._fifo = None
+        return code
+
+    def rows(self) -> list[Row]:
+        """Read the journal."""
+        with Reader(self.journal / "journal.db") as reader:
+            return list(reader.rows(evidence=True))

@@ -1,0 +1,59 @@
+"""The wall clock is a label: set by hours it locks the table and is told, and durations do not notice."""
+
+from controller.app.clock import Step, WallWatch, iso, system_wall
+from tests.app.house import NIGHT_US, HouseMaker, WallInHand, drain, live_of, unlocked
+
+HOUR_US = 3_600_000_000
+
+
+def test_a_step_is_told_by_how_much_and_only_once() -> None:
+    wall = WallInHand()
+    watch = WallWatch(wall, lambda: 0, 1_000_000)
+    wall.us += 500_000
+    assert watch.step() is None
+    wall.us -= 2 * HOUR_US
+    assert watch.step() == Step(-2 * HOUR_US, first_sync=False)
+    assert watch.step() is None
+
+
+def test_the_first_synchronization_is_no_alarm() -> None:
+    wall = WallInHand(synced=False)
+    watch = WallWatch(wall, lambda: 0, 1_000_000)
+    wall.us, wall.synced = wall.us + HOUR_US, True
+    assert watch.step() == Step(HOUR_US, first_sync=True)
+
+
+def test_a_clock_stepped_by_hours_locks_the_table_until_a_person_has_looked(house: HouseMaker) -> None:
+    one = house()
+    daemon = one.open()
+    unlocked(daemon)
+    one.wall.us -= 5 * HOUR_US
+    daemon.look_after()
+    drain(daemon)
+    daemon.clock.reach(daemon.clock.now_us() + 1_000_000)
+    drain(daemon)
+    assert live_of(daemon).core.view.state.lock == "locked"
+    assert [fault.code for fault in daemon.board.present] == ["clock_stepped"]
+    assert "clock.noted" in [row.name for row in one.rows()]
+    assert daemon.why_locked() is not None
+    daemon.acknowledge_clock()
+    unlocked(daemon)
+
+
+def test_a_start_before_the_journals_last_row_locks_until_the_clock_is_right(house: HouseMaker) -> None:
+    one = house()
+    daemon = one.open()
+    unlocked(daemon)
+    daemon.close()
+    one.wall.us = NIGHT_US - HOUR_US
+    daemon = one.open()
+    assert [fault.code for fault in daemon.board.present] == ["clock_behind"]
+    one.wall.us = NIGHT_US + HOUR_US
+    one.wall.synced = True
+    daemon.look_after()
+    assert "clock_behind" not in [fault.code for fault in daemon.board.present]
+
+
+def test_wall_times_are_written_in_utc() -> None:
+    assert iso(1_700_000_000_000_000) == "2023-11-14T22:13:20.000Z"
+    assert system_wall().us > 1_700_000_000_000_000

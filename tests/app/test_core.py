@@ -1,0 +1,195 @@
+"""The core turn by turn: what is told and when, locks, overflow, what was cut off, and rotation."""
+
+import msgspec
+import pytest
+
+from controller.app.core import Rotation
+from controller.app.daemon import Daemon
+from controller.journal.contents import After
+from controller.model.outcomes import Happening, RollCalled, RollNoRoll, RollReview
+from controller.model.readings import Switch
+from tests.app.house import House, HouseMaker, drain, live_of, play, unlocked
+from tests.scenes import SECOND_US, says, throw
+
+
+def cut_off_in_flight(house: House) -> Daemon:
+    """Play until the dice are in the air, lose the power there, and start again."""
+    daemon = house.open()
+    unlocked(daemon)
+    for reading in throw(10 * SECOND_US)[:60]:
+        daemon.inlet.post(msgspec.structs.replace(reading, arrived=reading.t))
+    drain(daemon)
+    assert live_of(daemon).core.view.attempt_open
+    return house.restart(daemon)
+
+
+def test_the_table_opens_locked_until_its_self_test_passes(house: HouseMaker) -> None:
+    one = house()
+    daemon = one.open()
+    play(daemon, throw(2 * SECOND_US))
+    unlocked(daemon)
+    play(daemon, throw(10 * SECOND_US))
+    assert one.types() == [
+        "table.locked",
+        "input.refused",
+        "table.unlocked",
+        "bets.closed",
+        "roll.called",
+        "bets.opened",
+    ]
+
+
+def test_the_self_test_waits_for_the_devices_that_the_table_names(house: HouseMaker) -> None:
+    daemon = house(self_test_devices=True).open()
+    drain(daemon)
+    live_of(daemon).test()
+    says_so = {check.name: check for check in live_of(daemon).tested}
+    assert not says_so["devices"].ok
+    assert "wall-left" in says_so["devices"].says
+    assert daemon.why_locked() is not None
+
+
+def test_a_setting_leaves_unlocking_to_a_person(house: HouseMaker) -> None:
+    one = house(unlock="person")
+    daemon = one.open()
+    drain(daemon)
+    live_of(daemon).test()
+    drain(daemon)
+    assert one.types() == ["table.locked"]
+    assert daemon.why_locked() is None
+
+
+def test_an_open_door_keeps_the_table_locked_until_it_is_closed(house: HouseMaker) -> None:
+    daemon = house().open()
+    play(daemon, [Switch(t=SECOND_US, dev="console", name="door", open=True)])
+    live_of(daemon).test()
+    assert daemon.why_locked() is not None
+    play(daemon, [Switch(t=2 * SECOND_US, dev="console", name="door", open=False)])
+    unlocked(daemon)
+
+
+def test_a_lock_that_a_person_asked_for_survives_a_restart(house: HouseMaker) -> None:
+    one = house()
+    daemon = one.open()
+    unlocked(daemon)
+    play(daemon, [says(5 * SECOND_US, "lock", reason="dispute")])
+    daemon = one.restart(daemon)
+    drain(daemon)
+    live_of(daemon).test()
+    drain(daemon)
+    assert live_of(daemon).core.view.held
+    assert one.types() == ["table.locked", "table.unlocked", "table.locked"]
+
+
+def test_a_lost_throw_is_reviewed_at_the_start_and_ruled_void_by_a_person(house: HouseMaker) -> None:
+    one = house()
+    daemon = cut_off_in_flight(one)
+    play(daemon, [says(SECOND_US, "void", who="ann")])
+    review, locked, ruled, opened = one.outcomes()[-4:]
+    assert isinstance(review.data, RollReview)
+    assert [reason.code for reason in review.data.reasons] == ["power_lost"]
+    assert isinstance(locked.data, Happening)
+    assert isinstance(ruled.data, RollNoRoll)
+    assert [reason.code for reason in ruled.data.reasons] == ["power_lost", "called"]
+    assert (ruled.data.roll, ruled.data.by, ruled.data.who) == (1, "boxperson", "ann")
+    assert opened.type == "bets.opened"
+
+
+def test_a_lost_throw_that_nobody_ruled_on_is_void_at_the_next_release(house: HouseMaker) -> None:
+    one = house()
+    daemon = cut_off_in_flight(one)
+    unlocked(daemon)
+    play(daemon, throw(20 * SECOND_US))
+    told = one.outcomes()
+    assert [outcome.type for outcome in told][-6:] == [
+        "table.unlocked",
+        "roll.no_roll",
+        "bets.opened",
+        "bets.closed",
+        "roll.called",
+        "bets.opened",
+    ]
+    void, called = told[-5].data, told[-2].data
+    assert isinstance(void, RollNoRoll)
+    assert [reason.code for reason in void.reasons] == ["power_lost", "unruled"]
+    assert (void.roll, getattr(called, "roll", None)) == (1, 2)
+    assert [outcome.seq for outcome in told] == list(range(1, len(told) + 1))
+
+
+def test_readings_lost_in_flight_are_a_fault_and_a_review_never_a_guess(house: HouseMaker) -> None:
+    one = house(capacity=60)
+    daemon = one.open()
+    unlocked(daemon)
+    dice = throw(10 * SECOND_US)
+    posted = [daemon.inlet.post(msgspec.structs.replace(reading, arrived=reading.t)) for reading in dice]
+    assert not all(posted)
+    assert [fault.code for fault in daemon.board.locking] == ["inlet_overflow"]
+    drain(daemon)
+    play(daemon, [says(25 * SECOND_US, "inspected", what="nothing")])
+    types = one.types()
+    assert "roll.called" not in types
+    assert "roll.no_roll" not in types
+    assert {"roll.review", "device.down", "table.locked"} <= set(types)
+    assert live_of(daemon).core.lamps["lock"] == "locked"
+    assert "fault.began" in [row.name for row in one.rows()]
+
+
+def test_each_outcome_names_its_recording_its_span_and_a_hash(house: HouseMaker) -> None:
+    one = house()
+    daemon = one.open()
+    unlocked(daemon)
+    dice = throw(10 * SECOND_US)
+    play(daemon, dice)
+    row = next(row for row in one.rows() if row.after is not None and row.name == "bets.opened" and row.seq)
+    assert row.after is not None
+    recording = msgspec.json.decode(row.after, type=After).recording
+    assert recording is not None
+    assert recording.name == "craps-000001-001"
+    assert recording.from_us == dice[0].t
+    assert recording.sha256 is not None
+
+
+def test_a_recording_ends_only_at_rest_and_the_next_one_goes_on(house: HouseMaker) -> None:
+    rotation = Rotation(size=1000, after_us=10**12, quiet_us=5 * SECOND_US)
+    one = house(rotation=rotation)
+    daemon = one.open()
+    unlocked(daemon)
+    core = live_of(daemon).core
+    play(daemon, throw(10 * SECOND_US, (4, 4)))
+    assert core.view.recording == "craps-000001-001"
+    daemon.clock.reach(20 * SECOND_US)
+    drain(daemon)
+    assert core.view.recording == "craps-000001-002"
+    play(daemon, throw(30 * SECOND_US, (4, 4)))
+    calls = [outcome.data for outcome in one.outcomes() if isinstance(outcome.data, RollCalled)]
+    assert [call.call for call in calls] == ["point_set", "point_made"]
+
+
+def test_a_journal_that_takes_nothing_more_halts_the_table(house: HouseMaker) -> None:
+    one = house()
+    daemon = one.open()
+    unlocked(daemon)
+    live_of(daemon).journal.close()
+    for reading in throw(10 * SECOND_US):
+        daemon.inlet.post(msgspec.structs.replace(reading, arrived=reading.t))
+    core = live_of(daemon).core
+    while core.turn(0):
+        pass
+    assert core.view.halted
+    assert "core_halted" in [fault.code for fault in daemon.board.locking]
+    assert core.lamps["lock"] == "locked"
+
+
+def test_a_defect_in_the_core_is_a_fault_and_ends_the_daemon_with_its_own_code(
+    house: HouseMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    daemon = house().open()
+
+    def defect(_reading: object) -> None:
+        raise RuntimeError("as the test wants it")
+
+    monkeypatch.setattr(live_of(daemon).core.devices, "saw", defect)
+    daemon.begin()
+    daemon.inlet.post(says(1, "no_roll"))
+    assert daemon.run() == 70
+    assert "core_failed" in [fault.code for fault in daemon.board.present]

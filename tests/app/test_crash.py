@@ -1,0 +1,33 @@
+"""A table that is killed at any instant: nothing told is lost, nothing is guessed, play goes on."""
+
+from pathlib import Path
+
+import pytest
+
+from drivers.sim import dice, wheel
+from tests.app.lives import Lives
+from tests.app.rig import Table
+
+
+def craps(folder: Path, seed: int) -> Lives:
+    """A craps table whose shooters get warnings."""
+    _, feed, _ = dice.evening(seed, {"valid": 6.0, "one_short": 3.0, "off_table": 1.0}, 12, rules="craps-v1")
+    return Lives(Table(folder, name="craps-v1"), feed, seed)
+
+
+def roulette(folder: Path, seed: int) -> Lives:
+    """A roulette table that learns its wheel."""
+    _, feed, _ = wheel.evening(seed, {"valid": 3.0, "hop": 1.0}, 12, wheel=wheel.AMERICAN)
+    return Lives(Table(folder, name="roulette"), feed, seed)
+
+
+@pytest.mark.parametrize(("play", "deaths"), [(craps, 9), (roulette, 6)])
+def test_a_killed_table_keeps_what_it_told_and_reviews_what_it_cut_off(
+    tmp_path: Path, play: object, deaths: int
+) -> None:
+    lives = craps(tmp_path, 11) if play is craps else roulette(tmp_path, 12)
+    for _ in range(deaths):
+        lives.live_and_die()
+    assert lives.close() == 0
+    assert lives.table.told, "the table told nothing: the test would prove nothing"
+    assert lives.cut_off, "no death cut an attempt off: the test would prove nothing"

@@ -1,0 +1,252 @@
+"""The daemon as a process: started, asked, told, refused, and stopped, by the commands that people use."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from controller.cli.main import main
+from controller.journal.contents import CONTROL, outcome_of
+from drivers.sim import dice
+from tests.app.rig import Json, Table, lines_of, tick, until
+from tests.scenes import SECOND_US, throw
+
+MAKE_STRANGER = (
+    "import json, os, socket, sys;"  # while the interpreter's own files may still be read
+    "os.setgroups([]); os.setgid(65534); os.setuid(65534); exec(sys.argv[1])"
+)
+STRANGER_ASKS = """
+link = socket.socket(socket.AF_UNIX)
+link.connect(%r)
+link.sendall(json.dumps(%r).encode() + b"\\n")
+print(link.makefile().readline())
+"""
+
+
+def play_a_throw(table: Table) -> None:
+    """Unlock, throw the dice once, and wait until the call is told."""
+    table.unlock()
+    readings = throw(5 * SECOND_US, (4, 6))
+    table.feed([*lines_of([(reading.t, reading) for reading in readings]), tick(20 * SECOND_US)])
+    until(lambda: "roll.called" in kinds(table), "the call")
+
+
+def kinds(table: Table) -> list[str]:
+    """Name the types of what was told."""
+    outcomes = [line["outcome"] for line in table.told]
+    return [str(outcome["type"]) for outcome in outcomes if isinstance(outcome, dict)]
+
+
+def tablectl(
+    capsys: pytest.CaptureFixture[str], table: Table, command: str, *arguments: str
+) -> tuple[int, str]:
+    """Run a command against the table; give its exit code and what it printed."""
+    where = (
+        ("--journal", str(table.journal)) if command in ("journal", "recall") else ("--socket", table.socket)
+    )
+    capsys.readouterr()
+    code = main([command, *arguments, *where])
+    said = capsys.readouterr()
+    return code, said.out + said.err
+
+
+def test_the_commands_ask_a_running_table(table: Table, capsys: pytest.CaptureFixture[str]) -> None:
+    table.start()
+    play_a_throw(table)
+    code, said = tablectl(capsys, table, "status", "--json")
+    assert code == 0
+    assert json.loads(said)["state"]["point"] == 10
+    assert tablectl(capsys, table, "status")[1].startswith("craps (craps-12-034): table open, unlocked")
+    assert tablectl(capsys, table, "faults") == (0, "no faults\n")
+    assert tablectl(capsys, table, "input", "no_roll", "do=settled")[0] == 2
+    assert tablectl(capsys, table, "input", "set_dice", "three")[0] == 2
+    assert tablectl(capsys, table, "input", "set_dice", "5", "5", "--who", "ann")[0] == 0
+    table.feed([tick(40 * SECOND_US)])
+    until(lambda: "roll.corrected" in kinds(table), "the correction")
+    called = next(line["outcome"] for line in table.told if "roll.called" in str(line))
+    assert isinstance(called, dict)
+    code, said = tablectl(capsys, table, "recall", called["id"])
+    assert code == 0
+    assert "judged again from its evidence: the same" in said
+    assert "roll.corrected" in said
+    assert tablectl(capsys, table, "recall", "craps/1/999")[0] == 1
+    code, said = tablectl(capsys, table, "journal", "verify", "--json")
+    assert code == 0
+    assert json.loads(said)["outcomes"] >= len(table.told)
+    code, said = tablectl(capsys, table, "journal", "show", "--type", CONTROL)
+    assert code == 0
+    assert '"user":"root"' in said or f'"uid":{os.getuid()}' in said
+    assert '"who":"ann"' in said
+
+
+def test_settlement_closes_an_outcome_with_its_id_and_chain_hash(
+    table: Table, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table.start()
+    play_a_throw(table)
+    code, said = tablectl(capsys, table, "outbox", "--json")
+    assert code == 0
+    first, *others = [json.loads(line) for line in said.splitlines()]
+    told_id = first["outcome"]["id"]
+    code, said = tablectl(capsys, table, "outbox", "--settled", told_id, "00" * 32)
+    assert code == 1
+    assert "no_match" in said
+    code, said = tablectl(capsys, table, "faults", "--json")
+    assert code == 1
+    assert [json.loads(line)["code"] for line in said.splitlines()] == ["journal_ack_differs"]
+    assert tablectl(capsys, table, "outbox", "--settled", told_id, first["chain"])[0] == 0
+    until(lambda: tablectl(capsys, table, "faults")[0] == 0, "the fault to clear")
+    code, said = tablectl(capsys, table, "outbox", "--json")
+    assert [json.loads(line) for line in said.splitlines()][: len(others)] == others
+
+
+def test_nobody_at_the_socket_is_exit_code_3(table: Table, capsys: pytest.CaptureFixture[str]) -> None:
+    for command in ("status", "faults", "outbox", "watch"):
+        code, said = tablectl(capsys, table, command)
+        assert code == 3
+        assert "tablectl run TABLE" in said
+    assert tablectl(capsys, table, "input", "no_roll")[0] == 3
+    assert tablectl(capsys, table, "acknowledge", "clock")[0] == 3
+
+
+def test_a_second_process_is_refused_with_the_holders_pid(table: Table) -> None:
+    table.start(watch=False)
+    assert table.process is not None
+    second = subprocess.run(table.command(), capture_output=True, text=True, check=False, timeout=60)
+    assert second.returncode == 4
+    assert f"process {table.process.pid}" in second.stderr
+    assert "control socket" in second.stderr
+
+
+def test_a_socket_that_another_controller_answers_is_not_taken_away(table: Table, tmp_path: Path) -> None:
+    table.start(watch=False)
+    other = [word if word != str(table.journal) else str(tmp_path / "other") for word in table.command()]
+    second = subprocess.run(other, capture_output=True, text=True, check=False, timeout=60)
+    assert second.returncode == 4
+    assert table.socket in second.stderr
+    assert table.status()["table"] == "craps"
+
+
+@pytest.mark.parametrize("table_name", ["no-such-table"])
+def test_a_table_that_is_not_there_is_exit_code_2(table: Table, table_name: str) -> None:
+    table.name = table_name
+    done = subprocess.run(table.command(), capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 2
+    assert table_name in done.stderr
+
+
+def test_a_stop_in_mid_throw_is_in_order_and_the_throw_is_reviewed_at_the_next_start(table: Table) -> None:
+    table.start()
+    table.unlock()
+    readings = throw(5 * SECOND_US)[:80]
+    table.feed(lines_of([(reading.t, reading) for reading in readings]))
+    until(lambda: "bets.closed" in kinds(table), "the dice to leave the hand")
+    assert table.terminate() == 0
+    assert not Path(table.socket).exists()
+    table.start()
+    until(lambda: "roll.review" in [row.name for row in table.rows()], "the review")
+    review = next(row for row in table.rows() if row.name == "roll.review")
+    assert review.body is not None
+    assert b"power_lost" in review.body
+    assert outcome_of(review.body).id.startswith("craps/2/")
+    assert table.status()["pending"] == [{"attempt": "roll", "number": 1}]
+
+
+def test_a_held_call_is_told_before_an_orderly_stop(table: Table) -> None:
+    table.arguments = ("--no-self-test-devices", "--unlock", "person")
+    table.start()
+    table.unlock()
+    until(lambda: "table.unlocked" in kinds(table), "the unlocking")
+    lines = [line.replace(b'"dev"', b'"dev"') for line in lines_of([(r.t, r) for r in throw(0, (2, 2))])]
+    bare: list[Json] = [json.loads(line) for line in lines]
+    table.feed(
+        [json.dumps({k: v for k, v in one.items() if k != "arrived"}).encode() + b"\n" for one in bare]
+    )
+    until(lambda: "bets.closed" in kinds(table), "the throw")
+    assert table.terminate() == 0
+    names = [row.name for row in table.rows()]
+    assert "roll.called" in names or "roll.review" in names
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """Give a folder that every user can pass through; pytest's own are closed to others."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        Path(folder).chmod(0o711)
+        yield Path(folder)
+
+
+def stranger_asks(table: Table, **request: object) -> Json:
+    """Ask as a user who is in no group of the table's."""
+    asks = STRANGER_ASKS % (table.socket, request)
+    told = subprocess.run(
+        [sys.executable, "-c", MAKE_STRANGER, asks], capture_output=True, text=True, check=True, timeout=60
+    )
+    answer: Json = json.loads(told.stdout)
+    return answer
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can speak as another user")
+def test_a_user_in_no_group_may_read_the_status_and_nothing_else(table: Table, open_folder: Path) -> None:
+    path = table.control = open_folder / "control"
+    table.start()
+    assert path.stat().st_mode & 0o777 == 0o660
+    path.chmod(0o666)
+    assert stranger_asks(table, do="status")["ok"] is True
+    assert stranger_asks(table, do="faults")["ok"] is True
+    for request in (
+        {"do": "input", "name": "no_roll", "by": "boxperson"},
+        {"do": "input", "name": "lock", "by": "boxperson"},
+        {"do": "input", "name": "unlock", "by": "boxperson"},
+        {"do": "input", "name": "test_mode", "by": "technician"},
+        {"do": "acknowledge", "what": "identity"},
+        {"do": "watch"},
+        {"do": "outbox"},
+        {"do": "settled", "id": "craps/1/1", "chain": "00"},
+    ):
+        refused = stranger_asks(table, **request)
+        assert (refused["ok"], refused["code"]) == (False, "not_allowed"), request
+    until(lambda: sum(row.name == CONTROL for row in table.rows()) == 8, "every attempt to be journaled")
+
+
+def test_absurd_requests_are_refused_by_name(table: Table) -> None:
+    table.start(watch=False)
+    for request in (
+        b"not json\n",
+        b"{}\n",
+        b'{"do":"dance"}\n',
+        b'{"do":"input","name":"","by":"boxperson"}\n',
+        b'{"do":"input","name":"no_roll","by":"controller"}\n',
+        b'{"do":"status","and":"more"}\n',
+        b"\xff\xfe\n",
+        b"[" * 5000 + b"\n",
+    ):
+        with socket.socket(socket.AF_UNIX) as link:
+            link.connect(table.socket)
+            link.sendall(request)
+            answer = json.loads(link.makefile().readline())
+        assert answer["code"] == "bad_request", request
+    assert table.status()["table"] == "craps"
+
+
+def test_a_watcher_that_never_reads_is_dropped_and_play_goes_on(table: Table) -> None:
+    table.start()
+    table.unlock()
+    _, feed, _ = dice.evening(5, {"valid": 1.0}, 10)
+    with socket.socket(socket.AF_UNIX) as lazy:
+        lazy.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
+        lazy.connect(table.socket)
+        lazy.sendall(b'{"do":"watch","topics":["readings"]}\n')
+        for evening in range(3):
+            table.feed(lines_of(feed, evening * 200 * SECOND_US))
+        table.feed([tick(3 * 200 * SECOND_US)])
+        until(lambda: table.status()["table_time_us"] == 3 * 200 * SECOND_US, "the core to take all")
+        until(lambda: kinds(table).count("roll.called") >= 25, "the calls")
+    assert json.loads(msgspec.json.encode(table.status()["faults"])) == []

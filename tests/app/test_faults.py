@@ -1,0 +1,49 @@
+"""The one catalogue of faults: every code is in it, says what to do, and is documented."""
+
+import re
+from pathlib import Path
+
+import controller.app
+from controller.app.board import Board, Change
+from controller.app.faults import CATALOGUE, Fault, manual
+from controller.journal.faults import FAULTS as JOURNAL_FAULTS
+
+APP = Path(controller.app.__path__[0])
+DOCS = APP.parents[1] / "docs"
+
+
+def test_every_fault_that_the_daemon_raises_is_in_the_catalogue() -> None:
+    source = "".join(path.read_text(encoding="utf-8") for path in APP.glob("*.py"))
+    raised = set(re.findall(r'Fault\(\s*"(\w+)"', source)) | {"inlet_overflow"}
+    assert raised == set(CATALOGUE) - set(JOURNAL_FAULTS)
+
+
+def test_every_fault_says_what_it_is_what_to_do_and_when_it_clears() -> None:
+    for code, kind in CATALOGUE.items():
+        assert all(len(words) >= 8 for words in (kind.what, kind.cause, kind.next_step, kind.clears)), code
+
+
+def test_the_manual_of_faults_is_what_the_catalogue_says() -> None:
+    assert (DOCS / "faults.md").read_text(encoding="utf-8") == "\n".join(manual()) + "\n"
+
+
+def test_a_fault_is_told_once_when_it_begins_and_once_when_it_is_over() -> None:
+    heard: list[Change] = []
+    board = Board(heard.append)
+    fault = Fault("clock_stepped", "wall clock", "an hour")
+    board.began(fault)
+    board.began(fault)
+    assert board.locking == (fault,)
+    assert board.over("clock_stepped")
+    assert not board.over("clock_stepped")
+    assert heard == [Change(fault, began=True), Change(fault, began=False)]
+    assert board.changes() == heard
+    assert board.changes() == []
+
+
+def test_one_duty_that_is_well_again_leaves_the_faults_of_others() -> None:
+    board = Board()
+    board.began(Fault("journal_disk_full", "journal", "no space"), "journal")
+    board.began(Fault("recording_failed", "piece", "no space"), "recorder")
+    board.clear("journal")
+    assert [fault.code for fault in board.present] == ["recording_failed"]

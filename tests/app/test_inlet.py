@@ -1,0 +1,83 @@
+"""The inlet: order of arrival, no time ahead of it, and an overflow that owns up in the readings."""
+
+import threading
+
+from controller.app.inlet import Inlet, Taken
+from controller.model.readings import AnyReading, BallBeam, DeviceDown, DeviceUp
+from tests.app.house import HandClock
+
+
+def beam(t: int, arrived: int | None = None, dev: str = "wheel") -> BallBeam:
+    return BallBeam(t=t, dev=dev, beam=1, arrived=arrived)
+
+
+def taken(inlet: Inlet) -> list[AnyReading]:
+    readings: list[AnyReading] = []
+    while (reading := inlet.take(0).reading) is not None:
+        readings.append(reading)
+    return readings
+
+
+def test_a_reading_is_stamped_with_its_arrival_and_keeps_its_own_time() -> None:
+    clock = HandClock()
+    inlet = Inlet(clock)
+    clock.us = 500
+    inlet.post(beam(420))
+    inlet.post(beam(0), stamped=False)
+    assert [(reading.t, reading.arrived) for reading in taken(inlet)] == [(420, 500), (500, 500)]
+
+
+def test_the_time_is_given_only_when_nothing_waits_and_never_goes_back() -> None:
+    clock = HandClock()
+    inlet = Inlet(clock)
+    clock.us = 900
+    assert inlet.take(0) == Taken(None, 900)
+    clock.us = 800
+    inlet.post(beam(0), stamped=False)
+    assert inlet.take(0).now_us == 900
+
+
+def test_what_an_overflow_swallows_is_owned_up_to_where_it_was_lost() -> None:
+    clock = HandClock()
+    heard: list[bool] = []
+    inlet = Inlet(clock, capacity=2, overflowed=lambda: heard.append(True))
+    for t in (10, 20, 30, 40):
+        clock.us = t
+        inlet.post(beam(t))
+    clock.us = 45
+    inlet.post(beam(45, dev="cam"))
+    assert len(heard) == 3
+    clock.us = 50
+    first, second, *rest = taken(inlet)
+    assert (first.t, second.t) == (10, 20)
+    down_wheel, down_cam, up_wheel, up_cam = rest
+    assert isinstance(down_wheel, DeviceDown)
+    assert (down_wheel.dev, down_wheel.t, down_wheel.arrived, down_wheel.code) == (
+        "wheel",
+        30,
+        30,
+        "inlet_overflow",
+    )
+    assert down_wheel.reason.startswith("2 readings lost")
+    assert isinstance(down_cam, DeviceDown)
+    assert [type(up_wheel), type(up_cam)] == [DeviceUp, DeviceUp]
+    assert taken(inlet) == []
+
+
+def test_a_device_whose_going_down_was_swallowed_stays_down() -> None:
+    clock = HandClock()
+    inlet = Inlet(clock, capacity=1)
+    inlet.post(beam(1))
+    inlet.post(DeviceDown(t=2, dev="wheel"))
+    assert [type(reading) for reading in taken(inlet)] == [BallBeam, DeviceDown]
+
+
+def test_a_sender_of_simulated_readings_waits_for_room_instead_of_losing_any() -> None:
+    inlet = Inlet(HandClock(), capacity=1)
+    inlet.post(beam(1, arrived=1))
+    assert not inlet.post_patiently(beam(2, arrived=2), 0)
+    sender = threading.Thread(target=inlet.post_patiently, args=(beam(2, arrived=2), 30))
+    sender.start()
+    assert inlet.take(0).now_us == 1
+    sender.join(30)
+    assert [reading.t for reading in taken(inlet)] == [2]

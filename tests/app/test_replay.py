@@ -1,0 +1,87 @@
+"""Replaying what a live run with all its threads recorded gives the same outcomes, byte for byte."""
+
+import threading
+import time
+from itertools import groupby
+
+import msgspec
+import pytest
+
+from controller.app.core import Rotation
+from controller.app.daemon import Daemon
+from controller.model.readings import AnyReading
+from drivers.sim import dice, wheel
+from drivers.sim.scenes import Feed
+from tests.app.house import HouseMaker, live_of
+from tests.app.pieces import last_session, recorded_hashes, recordings_named, replayed
+from tests.app.rig import until
+
+FASTER = 30
+"""The table's clock runs so much faster than life, and so does every delay between the threads."""
+
+
+class FastClock:
+    """The machine's monotonic clock, faster."""
+
+    def __init__(self) -> None:
+        self._start = time.monotonic_ns()
+
+    def now_us(self) -> int:
+        """Give the time since the test began, so much faster."""
+        return (time.monotonic_ns() - self._start) * FASTER // 1000
+
+    def reach(self, now_us: int) -> None:
+        """Take no notice."""
+
+
+def post(daemon: Daemon, readings: list[tuple[int, AnyReading]], start_us: int) -> None:
+    """Post one device's readings as their time comes, a thread for each device."""
+    pause = threading.Event()
+    for arrived, reading in readings:
+        due = start_us + arrived
+        while (early := due - daemon.clock.now_us()) > 0:
+            pause.wait(early / FASTER / 1e6)
+        daemon.inlet.post(msgspec.structs.replace(reading, t=start_us + reading.t, arrived=None))
+
+
+def by_device(feed: Feed) -> list[list[tuple[int, AnyReading]]]:
+    """Part an evening among its devices."""
+    ordered = sorted(feed, key=lambda item: item[1].dev)
+    return [list(group) for _, group in groupby(ordered, key=lambda item: item[1].dev)]
+
+
+@pytest.mark.parametrize("game", ["craps", "roulette"])
+def test_a_live_run_and_the_replay_of_its_recordings_give_the_same_bytes(
+    house: HouseMaker, game: str
+) -> None:
+    if game == "craps":
+        _, feed, _ = dice.evening(21, {"valid": 3.0, "one_short": 1.0, "off_table": 1.0}, 8)
+    else:
+        _, feed, _ = wheel.evening(22, {"valid": 1.0}, 4, wheel=wheel.AMERICAN)
+    rotation = Rotation(size=20_000, after_us=10**12, quiet_us=0)
+    one = house(table=game, rotation=rotation)
+    one.clock = FastClock()
+    daemon = one.open()
+    daemon.begin()
+    until(lambda: live_of(daemon).journal.waiting == 0, "the first rows")
+    live_of(daemon).test()
+    until(lambda: live_of(daemon).core.view.state.lock == "unlocked", "the self-test")
+    start_us = daemon.clock.now_us() + 1_000_000
+    posters = [
+        threading.Thread(target=post, args=(daemon, readings, start_us)) for readings in by_device(feed)
+    ]
+    for poster in posters:
+        poster.start()
+    for poster in posters:
+        poster.join()
+    daemon.close()
+    setup, rows = last_session(one.rows())
+    folder = one.options.recordings
+    own = [row.body for row in rows if b'"cause":"self_test"' in (row.body or b"")]
+    live = [row.body for row in rows if row.body not in own]
+    assert len(live) > 8
+    assert live == replayed(folder, setup)
+    assert recordings_named(rows, folder)
+    assert all(len(list(recorded_hashes(path))) > 1 for path in folder.glob("*.jsonl.gz"))
+    if game == "craps":
+        assert len(list(folder.glob("*.jsonl.gz"))) > 1, "nothing was rotated: the test would prove less"
