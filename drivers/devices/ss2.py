@@ -87,10 +87,7 @@ class Ss2Wheel:
 
     def opened(self, now_us: int) -> list[AnyReading]:
         """The port is open: wait for the first frame and read the settings back."""
-        self._opened_us = now_us
-        self._down.pop("link", None)
-        self._ask_at_us = now_us if self._settings.ask_status else None
-        self._check_settings(now_us)
+        self._open(now_us)
         return self._taken()
 
     def closed(self, now_us: int, seen: str) -> list[AnyReading]:
@@ -104,7 +101,7 @@ class Ss2Wheel:
     def receive(self, now_us: int, data: bytes) -> list[AnyReading]:
         """Take bytes that arrived at `now_us`."""
         if self._opened_us is None:
-            self.opened(now_us)
+            self._open(now_us)
         for message in self.decoder.feed(data):
             self._hear(now_us, message)
         return self._taken()
@@ -127,7 +124,7 @@ class Ss2Wheel:
         if self._ask_at_us is not None and now_us >= self._ask_at_us:
             self._ask_at_us = now_us + ASK_EVERY_US
             if self._requests.idle:
-                self._requests.ask(now_us, "status", READ_STATUS)
+                self._requests.send(READ_STATUS)
         return self._taken()
 
     def take_output(self) -> bytes:
@@ -144,6 +141,11 @@ class Ss2Wheel:
             self._ask(now_us, correction)
         self._correcting = True
         self._ask_settings(now_us)
+
+    def _open(self, now_us: int) -> None:
+        self._opened_us = now_us
+        self._ask_at_us = now_us if self._settings.ask_status else None
+        self._check_settings(now_us)
 
     # --- what the wheel says ---
 
@@ -170,7 +172,7 @@ class Ss2Wheel:
         unheard_us = 0 if self._heard_us is None else now_us - self._heard_us
         self._heard_us = now_us
         self.frames += 1
-        self._mend(now_us, "start", "silent")
+        self._mend(now_us, "start", "link", "silent")
         self._readings.append(
             WheelStatus(
                 t=self._stamp(now_us),

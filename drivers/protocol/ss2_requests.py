@@ -51,6 +51,10 @@ class Requests:
         self._waiting.append(_Request(name, command, letters or chr(command[1])))
         self._send_next(now_us)
 
+    def send(self, command: bytes) -> None:
+        """Send a command whose answer is no reply: a status frame comes as those sent unasked do."""
+        self._output += command
+
     def forget(self) -> None:
         """Drop every request: the link is gone."""
         self._waiting.clear()

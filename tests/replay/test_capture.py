@@ -1,0 +1,60 @@
+"""Raw serial captures: which lines they hold, when each was heard, and what is wrong with a bad one."""
+
+import gzip
+from io import BytesIO
+
+import pytest
+
+from controller.replay.capture import PAUSE_US, Capture
+from controller.replay.errors import BadLineError, LogError
+
+
+def read(data: bytes, *, lenient: bool = False) -> tuple[Capture, list[tuple[int, bytes]]]:
+    capture = Capture(BytesIO(data), "wheel.tsv", lenient=lenient)
+    return capture, [(line.t, line.text) for line in capture]
+
+
+def test_each_line_has_its_time_in_microseconds_and_its_text_untouched() -> None:
+    _, lines = read(b"0\t 8\n496\t*X;2;002;31;0;146;1\n500\t\n")
+    assert lines == [(0, b" 8"), (496_000, b"*X;2;002;31;0;146;1"), (500_000, b"")]
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+def test_lines_may_end_either_way_and_the_last_one_not_at_all(end: bytes) -> None:
+    _, lines = read(b"1\t 8" + end + b"2\t00")
+    assert lines == [(1000, b" 8"), (2000, b"00")]
+
+
+def test_a_packed_capture_is_unpacked() -> None:
+    _, lines = read(gzip.compress(b"1\t 8\n"))
+    assert lines == [(1000, b" 8")]
+
+
+def test_a_capture_cut_off_in_mid_line_is_read_up_to_the_cut() -> None:
+    capture, lines = read(b"1\t 8\n23")
+    assert (capture.truncated, lines) == (True, [(1000, b" 8")])
+
+
+def test_a_clock_that_went_back_is_a_long_pause_and_never_runs_backwards() -> None:
+    capture, lines = read(b"5000\t 8\n0\t 9\n500\t10\n")
+    assert [t for t, _ in lines] == [5_000_000, 5_000_000 + PAUSE_US, 5_500_000 + PAUSE_US]
+    assert capture.restarts == 1
+
+
+@pytest.mark.parametrize(
+    "line", [b"hello", b"x\t 8", b"-5\t 8", b"1.5\t 8", b"\t 8", b"", b"9" * 30 + b"\t8"]
+)
+def test_a_bad_line_is_named_with_what_was_expected(line: bytes) -> None:
+    with pytest.raises(BadLineError, match=r"wheel\.tsv, line 2: .*expected `milliseconds TAB line`"):
+        read(b"1\t 8\n" + line + b"\n3\t 9\n")
+
+
+def test_a_lenient_reader_skips_bad_lines_and_counts_them() -> None:
+    capture, lines = read(b"1\t 8\nhello\nyou\n3\t 9\n", lenient=True)
+    assert ([text for _, text in lines], capture.skipped) == ([b" 8", b" 9"], 2)
+    assert "line 2" in str(capture.first_skipped)
+
+
+def test_a_line_without_an_end_is_bounded() -> None:
+    with pytest.raises(LogError, match="more than 1,048,576 bytes"):
+        read(b"1\t" + b"x" * 2_000_000)
