@@ -1,12 +1,15 @@
 """Swapping the dice's identities never turns a void into a call, nor shows a wrong face."""
 
+from random import Random
+
 import pytest
 from msgspec.structs import replace
 
+from controller.model.readings import Die, DieAt, DieReleased, DieRest, Reading, WallImpact
 from controller.model.verdicts import Ruling
 from tests.rules.dice.scenes import exchanged
 from tests.rules.dice.tables import C34, adding, dice, judged, ruled, thrown, track
-from tests.rules.dice.throws import Body, Maker, Throw
+from tests.rules.dice.throws import HALF, LENGTH, Body, Maker, Throw
 
 
 def met_and_hit_again() -> tuple[Throw, float]:
@@ -73,3 +76,55 @@ def test_an_exchange_in_mid_table_changes_no_total() -> None:
     assert ruled(verdict) == (Ruling.VALID, [])
     assert verdict.dice == (3, 4)
     assert judged(throw, C34).dice == (4, 3)
+
+
+Leg = tuple[float, float, float]
+"""Until when (ms), and where it starts and ends, as distances of the centre from the right end."""
+
+
+def told_along(legs: tuple[list[Leg], list[Leg]]) -> Throw:
+    """Give a throw whose dice go straight from place to place and strike the wall where a leg ends."""
+    rng = Random(3)
+    readings: list[Reading] = []
+    places: tuple[tuple[Die, float], ...] = ((1, 500.0), (2, 506.0))
+    for index, (die, y) in enumerate(places):
+        t = 0.0
+        readings.append(DieReleased(t=0, dev="cam", die=die, x=LENGTH - legs[index][0][1], y=y))
+        for until, start, end in legs[index]:
+            first = t
+            while t < until:
+                gap = start + (end - start) * (t - first) / (until - first)
+                x = LENGTH - gap + rng.gauss(0.0, 2.0)
+                readings.append(DieAt(t=int(t * 1000), dev="cam", die=die, x=x, y=y + rng.gauss(0.0, 2.0)))
+                t += 11.0
+            if end == HALF:
+                at = int((until + 1.2) * 1000)
+                readings.append(WallImpact(t=at, dev="wall-right", wall="right", pos_mm=y, peak=500.0))
+        x = LENGTH - legs[index][-1][2]
+        readings.append(
+            DieRest(t=int(t * 1000) + 50_000, dev="cam", die=die, x=x, y=y, up=die, confidence=0.99)
+        )
+    readings.sort(key=lambda reading: reading.t)
+    return Throw("legs", [], readings, readings[-1].t, (frozenset(), frozenset()))
+
+
+STRUCK_AND_BACK = [(700.0, 3150.0, HALF), (1000.0, HALF, 160.0)]
+
+
+def test_a_knock_may_have_exchanged_the_names_of_dice_that_both_seem_to_have_hit() -> None:
+    """Die 2 knocks die 1 back to the wall; a camera that follows speeds takes the one for the other."""
+    after = ([(1500.0, 160.0, 60.0)], [(1107.0, 160.0, HALF), (1500.0, HALF, 80.0)])
+    throw = told_along((STRUCK_AND_BACK + after[0], [(1000.0, 2450.0, 179.0), *after[1]]))
+    verdict = judged(throw)
+    assert ruled(verdict) == (Ruling.REVIEW, [("conflict", None)])
+    assert "may have been exchanged" in verdict.sentence
+
+
+def test_dice_that_meet_and_keep_their_speeds_keep_their_names() -> None:
+    throw = told_along(
+        (
+            [(700.0, 3150.0, HALF), (1600.0, HALF, 9.5 + 450.0)],
+            [(1066.0, 2450.0, HALF), (1600.0, HALF, 250.0)],
+        )
+    )
+    assert ruled(judged(throw)) == (Ruling.VALID, [])
