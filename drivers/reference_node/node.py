@@ -63,7 +63,7 @@ class Node:
         *,
         boot: str,
         salt: str,
-        does: str = "",
+        does: str,
         firmware: str = "reference-1",
         key: bytes = b"",
     ) -> None:
@@ -85,10 +85,9 @@ class Node:
             ("fw", firmware),
             ("boot", boot),
             ("reads", reads),
+            ("does", does),
             ("resend", str(REMEMBERED)),
         ]
-        if does:
-            self.hello.append(("does", does))
 
     def clock(self) -> int:
         """The board's clock in microseconds: it must run through all 32 bits (ticks_us does not)."""
@@ -198,7 +197,10 @@ class Node:
                 if len(self.done) > REMEMBERED:
                     del self.done[min(self.done)]
             ok, says = self.done[which]
-            self.say("ack", [("id", str(which)), ("ok", "1" if ok else "0"), ("says", says)], self.clock())
+            answer = [("id", str(which)), ("ok", "1" if ok else "0")]
+            if says:
+                answer.append(("says", says))
+            self.say("ack", answer, self.clock())
 
     def say(self, verb: str, fields: list[tuple[str, str]], clock_us: int) -> None:
         """Write one sentence and remember it."""
