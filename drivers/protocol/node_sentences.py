@@ -1,6 +1,6 @@
 """Sentences of the node link: one readable ASCII line each, sealed by a CRC-16.
 
-    $w1 3F2A 17 81234567 wall_impact wall=left pos_mm=511.0 peak=421*5E0D
+    $w1 3F2A 17 81234567 wall_impact wall=left pos_mm=511.0 peak=421*CD24
 
 Who speaks, which node, which session, sequence number, node clock, what it is about, and its fields. The
 whole format is in NODE-LINK.md beside this package.
