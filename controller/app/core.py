@@ -178,13 +178,13 @@ class Core:
         """Take what has arrived, and give a call that is held the time it needs."""
         rules = self._setup.ruleset
         hold_ms = rules.throw.call_hold_ms if rules.throw else rules.spin.call_hold_ms if rules.spin else 0.0
-        until_us = self._last_reading_us + self._lateness_us + round(hold_ms * 1000) + 2
-        taken = self._inlet.take(0)
-        before_us = -1
-        while taken.reading is not None or (before_us < taken.now_us <= until_us and not self._halted):
-            before_us = taken.now_us if taken.reading is None else -1
-            self._turn(taken)
-            taken = self._inlet.take(BUSY_TICK_S)
+        needed_us = self._lateness_us + round(hold_ms * 1000) + 1
+        while True:
+            before_us = self._now_us
+            came = self.turn(BUSY_TICK_S)
+            stands_still = not came and self._now_us == before_us
+            if stands_still or (not came and self._now_us > self._last_reading_us + needed_us):
+                break
         if self._attempt_open or self._halted:
             self._segment.cut()
         else:

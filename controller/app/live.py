@@ -18,6 +18,7 @@ from controller.app.options import Options
 from controller.app.recorder import Closed, Recorder
 from controller.app.resuming import CONTROLLER, LOOK_BACK, TELLING, Resumed, causes_of, resume
 from controller.app.selftest import Check, SelfTest, passed
+from controller.app.verifier import Verifier
 from controller.engine.setup import First, Setup
 from controller.journal.chain import Wall
 from controller.journal.contents import Identity
@@ -27,6 +28,7 @@ from controller.journal.keys import Key
 from controller.journal.reading import Reader
 from controller.journal.recovery import power_lost
 from controller.journal.tickets import Ticket
+from controller.journal.verify import Verified
 from controller.model.effects import Effect
 from controller.model.outcomes import Happening, Outcome
 from controller.model.readings import Input
@@ -92,6 +94,7 @@ class Live:
             rotation=options.rotation,
             failed=failed,
         )
+        self.verifier = Verifier(options.place.journal, board, done=self._verified)
         wanted = frozenset(settings.devices) if options.self_test_devices else frozenset()
         self.self_test = SelfTest(self.journal, started, self.core.devices, board, wanted)
 
@@ -99,9 +102,11 @@ class Live:
         """Start the threads."""
         self.recorder.start()
         self.core.start()
+        self.verifier.start()
 
     def end(self, *, begun: bool = True) -> bool:
         """Stop in order: core, recorder, journal; False where something did not reach the disk."""
+        self.verifier.stop(1.0)
         clean = not begun or (self.core.stop(STOP_S) and self.recorder.stop(STOP_S))
         try:
             self.journal.close()
@@ -183,6 +188,9 @@ class Live:
             self.last_n = row.n
             line = b'{"outcome":%s,"n":%d,"chain":"%s"}\n' % (row.body, row.n, row.link.hex().encode())
             self._hub.tell("outcomes", line)
+
+    def _verified(self, found: Verified) -> None:
+        self.core.note("journal.verified", {"rows": found.rows, "last_link": found.last_link.hex()})
 
     def _piece_closed(self, piece: Closed) -> None:
         self.core.note("recording.closed", piece._asdict())

@@ -1,5 +1,6 @@
 """A table that is killed at any instant: nothing told is lost, nothing is guessed, play goes on."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -21,11 +22,11 @@ def roulette(folder: Path, seed: int) -> Lives:
     return Lives(Table(folder, name="roulette"), feed, seed)
 
 
-@pytest.mark.parametrize(("play", "deaths"), [(craps, 9), (roulette, 6)])
+@pytest.mark.parametrize(("play", "seed", "deaths"), [(craps, 11, 9), (roulette, 12, 6)])
 def test_a_killed_table_keeps_what_it_told_and_reviews_what_it_cut_off(
-    tmp_path: Path, play: object, deaths: int
+    tmp_path: Path, play: Callable[[Path, int], Lives], seed: int, deaths: int
 ) -> None:
-    lives = craps(tmp_path, 11) if play is craps else roulette(tmp_path, 12)
+    lives = play(tmp_path, seed)
     for _ in range(deaths):
         lives.live_and_die()
     assert lives.close() == 0

@@ -6,6 +6,8 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,7 +17,7 @@ import pytest
 from controller.cli.main import main
 from controller.journal.contents import CONTROL, outcome_of
 from drivers.sim import dice
-from tests.app.rig import Json, Table, lines_of, tick, until
+from tests.app.rig import PATIENCE_S, Json, Table, encode, lines_of, tick, until
 from tests.scenes import SECOND_US, throw
 
 MAKE_STRANGER = (
@@ -160,19 +162,35 @@ def test_a_stop_in_mid_throw_is_in_order_and_the_throw_is_reviewed_at_the_next_s
 
 
 def test_a_held_call_is_told_before_an_orderly_stop(table: Table) -> None:
+    """Dice at rest an instant before the stop: the call is still made, by the machine's own clock."""
     table.arguments = ("--no-self-test-devices", "--unlock", "person")
     table.start()
     table.unlock()
     until(lambda: "table.unlocked" in kinds(table), "the unlocking")
-    lines = [line.replace(b'"dev"', b'"dev"') for line in lines_of([(r.t, r) for r in throw(0, (2, 2))])]
-    bare: list[Json] = [json.loads(line) for line in lines]
-    table.feed(
-        [json.dumps({k: v for k, v in one.items() if k != "arrived"}).encode() + b"\n" for one in bare]
-    )
-    until(lambda: "bets.closed" in kinds(table), "the throw")
+    pause = threading.Event()
+    readings = throw(0, (2, 2))
+    begun = time.monotonic()
+    for reading in readings:
+        pause.wait(max(0.0, reading.t / 1e6 + begun - time.monotonic()))
+        table.feed([encode(reading) + b"\n"])
     assert table.terminate() == 0
-    names = [row.name for row in table.rows()]
-    assert "roll.called" in names or "roll.review" in names
+    called = next(row for row in table.rows() if row.name == "roll.called")
+    assert called.body is not None
+    assert getattr(outcome_of(called.body).data, "dice", None) == (2, 2)
+
+
+def test_systemd_hears_that_all_threads_turn_and_that_it_stops(table: Table) -> None:
+    table.start(watch=False)
+    address = table.folder / "notify"
+    address.unlink()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
+        systemd.bind(str(address))
+        systemd.settimeout(PATIENCE_S)
+        assert systemd.recv(4096).startswith(b"WATCHDOG=1\nSTATUS=table open, locked")
+        assert table.terminate() == 0
+        while (said := systemd.recv(4096)).startswith(b"WATCHDOG=1"):
+            pass
+        assert said == b"STOPPING=1"
 
 
 @pytest.fixture

@@ -6,11 +6,14 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+import apsw
 import msgspec
 import pytest
 
+import controller.app.daemon as daemon_module
 from controller.app.core import Rotation
 from controller.app.daemon import Daemon
+from controller.app.notify import Notifier
 from controller.app.options import Options
 from controller.model.readings import AnyReading, Input
 from tests.app.house import House, HouseMaker, drain, live_of, play, unlocked
@@ -175,6 +178,46 @@ def test_a_full_disk_locks_tells_nothing_and_heals_without_a_lost_row(
     assert {"journal.healed", "fault.began", "test.big"} <= set(names)
     assert [outcome.seq for outcome in one.outcomes()] == list(range(1, len(one.outcomes()) + 1))
     unlocked(daemon)
+
+
+def test_a_thread_that_turns_no_more_is_a_fault_and_starves_the_watchdog(
+    house: HouseMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(daemon_module, "STUCK_S", 0.0)
+    told: list[str] = []
+    daemon = house().open()
+    monkeypatch.setattr(daemon, "_begun", True)
+    monkeypatch.setattr(Notifier, "tell", lambda _, *words: told.extend(words))
+    daemon.look_after()
+    assert "WATCHDOG=1" in told
+    told.clear()
+    daemon.look_after()
+    assert "WATCHDOG=1" not in told
+    assert {fault.where for fault in daemon.board.present} == {"core", "recorder"}
+    live_of(daemon).core.turn(0)
+    daemon.look_after()
+    assert {fault.where for fault in daemon.board.present} == {"recorder"}
+    monkeypatch.setattr(daemon, "_begun", False)
+
+
+def test_damage_far_back_in_the_journal_is_found_in_the_background_and_locks(house: HouseMaker) -> None:
+    one = house()
+    daemon = one.open()
+    unlocked(daemon)
+    daemon.close()
+    connection = apsw.Connection(str(one.options.place.journal))
+    triggers = [
+        name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'")
+    ]
+    for name in triggers:
+        connection.execute(f"DROP TRIGGER {name}")
+    connection.execute("UPDATE rows SET body = x'7b7d' WHERE n = 2")
+    connection.close()
+    daemon = one.open()
+    live = live_of(daemon)
+    assert codes(one) == []
+    live.verifier.start()
+    until(lambda: codes(one) == ["journal_row_changed"], "the verifier to find it")
 
 
 def test_a_person_who_unlocks_at_the_console_while_a_fault_holds_finds_it_locked_again(

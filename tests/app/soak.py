@@ -1,0 +1,41 @@
+"""Kill tables again and again: `python -m tests.app.soak --kills 300 [--seed 1]`."""
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.app.test_crash import craps, roulette
+
+EACH = 25
+"""Deaths of one table before the next, with another evening, takes its place."""
+
+
+def main() -> int:
+    """Kill so often, and say what was proved."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kills", type=int, default=300, help="how many deaths (default: 300)")
+    parser.add_argument("--seed", type=int, default=1, help="the first evening (default: 1)")
+    arguments = parser.parse_args()
+    left, seed, told, cut_off = arguments.kills, arguments.seed, 0, 0
+    while left > 0:
+        play = craps if seed % 2 else roulette
+        with tempfile.TemporaryDirectory() as folder:
+            lives = play(Path(folder), seed)
+            for _ in range(min(EACH, left)):
+                lives.live_and_die()
+            code = lives.close()
+            assert code == 0, f"seed {seed}: the table ended with {code}"
+        left -= EACH
+        seed += 1
+        told += len(lives.table.told)
+        cut_off += lives.cut_off
+    sys.stdout.write(
+        f"{arguments.kills} kills: {told} outcomes told, none lost;"
+        f" {cut_off} attempts cut off, each reviewed\n"
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
