@@ -51,7 +51,7 @@ def game(
 
 def heard(lines: Iterable[str], begins_us: int = START_US, wheel: Ss2Wheel | None = None) -> list[AnyReading]:
     """Let the wheel's driver hear these lines, half a second apart; an empty one is a frame not sent."""
-    wheel = wheel or Ss2Wheel(Ss2Settings(device="ss2", listen_only=True))
+    wheel = wheel or Ss2Wheel("ss2", Ss2Settings(port="", listen_only=True))
     readings: list[AnyReading] = []
     t = begins_us
     for line in lines:

@@ -42,7 +42,7 @@ class CapturePlay:
 
     def __init__(self, capture: Capture, setup: Setup) -> None:
         """Raises SetupError where the setup lacks what its game needs."""
-        self.wheel = Ss2Wheel(Ss2Settings(device="ss2", listen_only=True))
+        self.wheel = Ss2Wheel("ss2", Ss2Settings(port="", listen_only=True))
         self._capture = capture
         self._session = Session(setup)
 

@@ -7,15 +7,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from controller.model.readings import AnyReading, DeviceDown, DeviceFault, DeviceUp, WheelStatus
+from drivers.devices.registry import Chance, DeviceType
 from drivers.devices.ss2_approval import Approval, Question
 from drivers.devices.ss2_watch import POWER_CYCLE, ROTOR_SPEED, Fault, GameWatch
+from drivers.devices.troubles import reason_for
 from drivers.protocol.ss2 import (
+    BAUD,
     COMMIT_PARAMETERS,
     READ_STATUS,
     VOID_GAME,
     BareNumber,
     Bonus,
     Decoder,
+    Discarded,
     Message,
     Reply,
     SelfTestCode,
@@ -37,7 +41,7 @@ _LICENCE_ENDS = 999
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ss2Settings:
-    """What a table's maker says of its wheel.
+    """A wheel on a serial port.
 
     `approved` are the wheel's parameters by the letter that sets them, `approved_mode` its mode word; both
     are read back before the wheel counts as up. `state_7` says that the wheel is set to report it.
@@ -45,7 +49,9 @@ class Ss2Settings:
     a recording, or one of the display ports (which never announce the number in a line of its own).
     """
 
-    device: str
+    port: str
+    """The serial port, by its path in /dev/serial or its udev name."""
+    baud: int = BAUD
     approved: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     approved_mode: int | None = None
     state_7: bool = False
@@ -56,8 +62,9 @@ class Ss2Settings:
 class Ss2Wheel:
     """One wheel's link: bytes and times in, readings out, bytes to send out. No port, no clock."""
 
-    def __init__(self, settings: Ss2Settings) -> None:
-        """Raises ValueError where an approved parameter is none that the wheel has."""
+    def __init__(self, name: str, settings: Ss2Settings, _chance: Chance | None = None) -> None:
+        """Be the device of this name; raises ValueError where the wheel has no such parameter."""
+        self.name = name
         self.decoder = Decoder()
         self.frames = 0
         """Status frames read."""
@@ -70,7 +77,10 @@ class Ss2Wheel:
         self._heard_us: int | None = None
         self._opened_us: int | None = None
         self._announced: str | None = None
-        self._down = {"start": "it was not heard yet"}
+        self._last_line = ""
+        self._down = {"starting": "not heard yet"}
+        self._reopen = False
+        self._bytes_lost = False
         self._check_at_us: int | None = None
         self._ask_at_us: int | None = None
         self._correcting = False
@@ -85,17 +95,30 @@ class Ss2Wheel:
         """Say which settings differ from the approved ones."""
         return self._approval.differences
 
+    def start(self, now_us: int) -> list[AnyReading]:
+        """Begin: down until a status frame was heard."""
+        self._lose(now_us, "starting", "no status frame heard yet")
+        return self._taken()
+
     def opened(self, now_us: int) -> list[AnyReading]:
         """The port is open: wait for the first frame and read the settings back."""
         self._open(now_us)
         return self._taken()
 
-    def closed(self, now_us: int, seen: str) -> list[AnyReading]:
-        """The port is gone; `seen` says why."""
+    def closed(self, now_us: int, code: str, seen: str) -> list[AnyReading]:
+        """The port is gone, by which trouble, and what was seen."""
         self.decoder.reset()
         self._requests.forget()
         self._opened_us = self._check_at_us = self._ask_at_us = self._announced = None
-        self._lose(now_us, "link", f"the serial link is gone: {seen}")
+        self._lose(now_us, "link", reason_for(code, seen), code)
+        return self._taken()
+
+    def overflowed(self, now_us: int, lost_bytes: int) -> list[AnyReading]:
+        """Bytes were thrown away because the table was busy: frames may be missing."""
+        self.decoder.reset()
+        self._bytes_lost = True
+        seen = f"{lost_bytes} bytes thrown away, the table was busy"
+        self._fault(now_us, Fault("sentences_lost", reason_for("sentences_lost", seen)))
         return self._taken()
 
     def receive(self, now_us: int, data: bytes) -> list[AnyReading]:
@@ -118,7 +141,9 @@ class Ss2Wheel:
             self._answered(now_us, answer)
         silent_at_us = self._silent_at_us()
         if silent_at_us is not None and now_us >= silent_at_us:
-            self._lose(now_us, "silent", f"no status frame for {SILENT_US / 1e6:g} s; check wheel and cable")
+            seen = f"no status frame for {SILENT_US / 1e6:g} s"
+            self._lose(now_us, "silent", reason_for("silent", seen))
+            self._reopen = True
         if self._check_at_us is not None and now_us >= self._check_at_us:
             self._ask_settings(now_us)
         if self._ask_at_us is not None and now_us >= self._ask_at_us:
@@ -130,6 +155,22 @@ class Ss2Wheel:
     def take_output(self) -> bytes:
         """Give the bytes to send now."""
         return self._requests.take_output()
+
+    def take_reopen(self) -> bool:
+        """Tell, once, that the port should be opened anew."""
+        reopen, self._reopen = self._reopen, False
+        return reopen
+
+    def status(self) -> Mapping[str, object]:
+        """Give figures and what is wrong."""
+        return {
+            "frames": self.frames,
+            "lines": self.decoder.lines,
+            "malformed": self.decoder.discarded,
+            "troubles": sorted(self._down),
+            "differences": list(self.differences),
+            "last_malformed": self._last_line,
+        }
 
     def void_game(self, now_us: int) -> None:
         """Acknowledge a void game, so that the wheel launches anew; an unanswered one becomes a fault."""
@@ -155,6 +196,8 @@ class Ss2Wheel:
                 self._status(now_us, message)
             case BareNumber():
                 self._announced = message.number
+            case Discarded():
+                self._last_line = message.text
             case Reply():
                 answer = self._requests.hear(now_us, message)
                 if answer is not None:
@@ -170,13 +213,15 @@ class Ss2Wheel:
 
     def _status(self, now_us: int, status: Status) -> None:
         unheard_us = 0 if self._heard_us is None else now_us - self._heard_us
+        unheard = unheard_us > STALE_US or self._bytes_lost
+        self._bytes_lost = False
         self._heard_us = now_us
         self.frames += 1
-        self._mend(now_us, "start", "link", "silent")
+        self._mend(now_us, "starting", "link", "silent")
         self._readings.append(
             WheelStatus(
                 t=self._stamp(now_us),
-                dev=self._settings.device,
+                dev=self.name,
                 state=status.state,
                 spin=status.spin,
                 number=status.number,
@@ -184,7 +229,7 @@ class Ss2Wheel:
                 rotor_rpm_x10=status.rotor_rpm_x10,
                 direction=status.direction,
                 announced=self._announced,
-                unheard_ms=unheard_us // 1000 if unheard_us > STALE_US else 0,
+                unheard_ms=max(1, unheard_us // 1000) if unheard else 0,
             )
         )
         self._announced = None
@@ -239,24 +284,25 @@ class Ss2Wheel:
             return None
         return max(self._opened_us, self._heard_us or 0) + SILENT_US
 
-    def _lose(self, now_us: int, code: str, says: str) -> None:
-        if self._down.get(code) == says:
+    def _lose(self, now_us: int, trouble: str, says: str, code: str = "") -> None:
+        """Take note of a trouble that keeps the wheel down; `code` is the one to tell, if it is another."""
+        if self._down.get(trouble) == says:
             return
-        self._down[code] = says
+        self._down[trouble] = says
         self._readings.append(
-            DeviceDown(t=self._stamp(now_us), dev=self._settings.device, reason=says, code=code)
+            DeviceDown(t=self._stamp(now_us), dev=self.name, reason=says, code=code or trouble)
         )
 
     def _mend(self, now_us: int, *codes: str) -> None:
         mended = [code for code in codes if self._down.pop(code, None) is not None]
         if mended and not self._down:
             self._readings.append(
-                DeviceUp(t=self._stamp(now_us), dev=self._settings.device, reason="it reports its state")
+                DeviceUp(t=self._stamp(now_us), dev=self.name, reason="it reports its state", code="up")
             )
 
     def _fault(self, now_us: int, fault: Fault) -> None:
         self._readings.append(
-            DeviceFault(t=self._stamp(now_us), dev=self._settings.device, reason=fault.says, code=fault.code)
+            DeviceFault(t=self._stamp(now_us), dev=self.name, reason=fault.says, code=fault.code)
         )
 
     def _stamp(self, now_us: int) -> int:
@@ -267,3 +313,8 @@ class Ss2Wheel:
     def _taken(self) -> list[AnyReading]:
         readings, self._readings = self._readings, []
         return readings
+
+
+TYPE = DeviceType(
+    name="ss2", title="SS2 wheel reader on a serial port", link="serial", settings=Ss2Settings, make=Ss2Wheel
+)
