@@ -1,6 +1,7 @@
 """Which faults hold now, told once each."""
 
 from collections.abc import Callable
+from threading import Lock
 
 from controller.journal.faults import JournalFault
 
@@ -15,20 +16,25 @@ class Alarms:
         """Tell this listener."""
         self._alarm = alarm
         self._holding: dict[str, JournalFault] = {}
+        self._lock = Lock()
 
     @property
     def present(self) -> JournalFault | None:
         """A fault that holds now, the first that began."""
-        return next(iter(tuple(self._holding.values())), None)
+        with self._lock:
+            return next(iter(self._holding.values()), None)
 
     def began(self, duty: str, fault: JournalFault) -> None:
         """This duty fails."""
-        before = self._holding.get(duty)
-        self._holding[duty] = fault
+        with self._lock:
+            before = self._holding.get(duty)
+            self._holding[duty] = fault
         if before is None or before.code != fault.code:
             self._alarm(fault)
 
     def over(self, duty: str) -> None:
         """This duty succeeded."""
-        if self._holding.pop(duty, None) is not None and not self._holding:
+        with self._lock:
+            all_well = self._holding.pop(duty, None) is not None and not self._holding
+        if all_well:
             self._alarm(None)

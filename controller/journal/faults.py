@@ -166,6 +166,11 @@ FAULTS: Mapping[str, FaultKind] = {
         "restart the controller and report the message; the rows are safe",
         "at the next row that is told",
     ),
+    "journal_no_such_outcome": FaultKind(
+        "a mistyped id, another table's, or one whose contents were pruned",
+        "copy the id from the outcome as it was published",
+        "at once",
+    ),
     "journal_ack_unknown": FaultKind(
         "the settlement engine acknowledged an outcome that this journal does not hold",
         "check that the engine listens to this table, and that no older journal was restored",

@@ -75,7 +75,7 @@ def open_journal(
                 begin(connection, Origin(table, key.public.raw, now))
             walk = walk_from_checkpoint(connection, place.journal, key.public, table)
             try:
-                check_head(walk, connection, place, head)
+                check_head(walk, connection, place, head, table)
             except JournalFault as fault:
                 excused.hear(fault)
             end = _End(walk.n, walk.link)

@@ -1,13 +1,14 @@
 """Read a journal: anybody may, at any time, without being in the writer's way."""
 
 from collections.abc import Collection, Iterator
+from hashlib import sha256
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self
 
 import msgspec
 
-from controller.journal.chain import Row
+from controller.journal.chain import Row, digest_of
 from controller.journal.contents import CHECKPOINT, SESSION_STARTED, Identity, outcome_of
 from controller.journal.evidence import unpack
 from controller.journal.faults import JournalFault
@@ -86,7 +87,9 @@ class Reader:
             row = next(rows_where(self._connection, self.path, "WHERE seq = ?", values, proved=True), None)
             if row is not None and (row.body is None or outcome_of(row.body).id == told_id):
                 return row
-        raise JournalFault("journal_ack_unknown", self.path, f"no outcome {told_id}", "the id of one told")
+        raise JournalFault(
+            "journal_no_such_outcome", self.path, f"no outcome {told_id}", "the id of one told"
+        )
 
     def identity_at(self, n: int) -> Identity | None:
         """Give who played at this row; None before the first session."""
@@ -106,9 +109,15 @@ class Reader:
             return 1
         return min([checkpoint.n, *(row.n for row in self.outbox(1))])
 
-    def verify_all(self, progress: Progress | None = None) -> Verified:
-        """Check every page, row and signature; raises JournalFault at the first fault."""
-        return verify_all(self._connection, self.path, progress)
+    def verify_all(self, progress: Progress | None = None, *, every_signature: bool = True) -> Verified:
+        """Check every page and row, and every signature or those of checkpoints and sessions alone.
+
+        A checkpoint's signature vouches for all rows before it; the outcomes' own take most of the time.
+
+        Raises:
+            JournalFault: the first fault.
+        """
+        return verify_all(self._connection, self.path, progress, every_signature=every_signature)
 
     def export(
         self, stream: BinaryIO, from_n: int = 1, to_n: int | None = None, types: Collection[str] = ()
@@ -116,7 +125,8 @@ class Reader:
         """Write rows as JSON Lines, the journal's origin first; give how many.
 
         Raises:
-            JournalFault: the file is damaged at some row; what was written before stands.
+            JournalFault: the file is damaged at some row, or that is not what its digests say; what was
+                written before stands.
         """
         origin = self.origin
         stream.write(
@@ -134,9 +144,19 @@ class Reader:
         )
         count = 0
         for row in self.rows(from_n, to_n, types, evidence=True):
+            check_contents(row, self.path)
             stream.write(_encode(_exported(row)) + b"\n")
             count += 1
         return count
+
+
+def check_contents(row: Row, path: Path) -> None:
+    """Check that a row is what its own digests say; raises JournalFault."""
+    told = row.body is None or digest_of(row.body, row.after) == row.digest
+    proved = row.evidence is None or sha256(row.evidence).digest() == row.evidence_digest
+    if not (told and proved):
+        where = f"{path}, row {row.n}"
+        raise JournalFault("journal_row_changed", where, "other contents", "what its digest says")
 
 
 def _exported(row: Row) -> dict[str, object]:

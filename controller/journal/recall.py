@@ -1,14 +1,13 @@
 """Recall one outcome: what was told, what it rested on, who ruled, and whether the judge still agrees."""
 
-from hashlib import sha256
 from typing import NamedTuple
 
-from controller.journal.chain import Row, digest_of
+from controller.journal.chain import Row
 from controller.journal.contents import Identity, outcome_of
 from controller.journal.evidence import Evidence, unpack
 from controller.journal.faults import JournalFault
 from controller.journal.keys import PublicKey
-from controller.journal.reading import Reader
+from controller.journal.reading import Reader, check_contents
 from controller.journal.rejudging import Judgement, judge_again
 from controller.model.outcomes import Outcome, RollCorrected, SpinCorrected
 
@@ -44,7 +43,7 @@ def recall(reader: Reader, told_id: str) -> Recalled:
         raise JournalFault(
             "journal_ack_unknown", f"{reader.path}, row {row.n}", found, "an outcome's contents"
         )
-    _check(row, reader)
+    check_contents(row, reader.path)
     outcome = outcome_of(row.body)
     identity = reader.identity_at(row.n)
     evidence = None if row.evidence is None else unpack(row.evidence)
@@ -59,13 +58,6 @@ def recall(reader: Reader, told_id: str) -> Recalled:
         corrections=tuple(_corrections(reader, outcome, row.n)),
         signed=signature is not None and PublicKey(reader.origin.public_key).signed(row.link, signature),
     )
-
-
-def _check(row: Row, reader: Reader) -> None:
-    proved = row.evidence is None or sha256(row.evidence).digest() == row.evidence_digest
-    if digest_of(row.body, row.after) != row.digest or not proved:
-        where = f"{reader.path}, row {row.n}"
-        raise JournalFault("journal_row_changed", where, "other contents", "what its digest says")
 
 
 def _ruled_by(outcome: Outcome) -> str | None:

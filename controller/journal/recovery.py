@@ -40,7 +40,8 @@ class Recovered(NamedTuple):
     """What a session that starts now goes on from.
 
     `session` is its number, `state` and `first` what the last one left, as journaled; whether the table then
-    opens locked is the caller's matter. `in_flight` is what was cut off.
+    opens locked is the caller's matter. `in_flight` is what was cut off: where it was noted before anything
+    told of it, `first` does not count it yet.
     """
 
     session: int
@@ -60,7 +61,7 @@ def recover(place: Place, key: PublicKey, table: str) -> Recovered:
     connection = open_reader(place.journal)
     try:
         walk = walk_from_checkpoint(connection, place.journal, key, table)
-        check_head(walk, connection, place, read_head(place.head))
+        check_head(walk, connection, place, read_head(place.head), table)
         return recovered_from(walk.memory, walk.n, walk.link)
     finally:
         connection.close()
@@ -80,12 +81,14 @@ def walk_from_checkpoint(connection: apsw.Connection, path: Path, key: PublicKey
     return walk
 
 
-def check_head(walk: Walk, connection: apsw.Connection, place: Place, head: Head | None) -> None:
+def check_head(walk: Walk, connection: apsw.Connection, place: Place, head: Head | None, table: str) -> None:
     """Compare the journal's end with what the head file remembers; raises JournalFault."""
     if head is None:
         if walk.n:
             raise JournalFault("journal_head_missing", place.head, "no head", f"one of about row {walk.n}")
         return
+    if head.table != table:
+        raise JournalFault("journal_other_table", place.head, f"the head of {head.table}", f"that of {table}")
     if head.n > walk.n:
         code = "journal_restored" if _closed_in_order(walk.last) else "journal_cut_short"
         raise JournalFault(code, place.journal, f"row {walk.n} as its last", f"row {head.n} or later")
@@ -106,9 +109,6 @@ def recovered_from(memory: Memory, last_n: int, last_link: bytes) -> Recovered:
     """Give where a session goes on."""
     first = memory.first if not memory.seq else msgspec.structs.replace(memory.first, seq=memory.seq + 1)
     standings = [(word, memory.attempts[word]) for word in WORDS if word in memory.attempts]
-    for word, standing in standings:
-        following = max(getattr(first, word), standing.number + 1)
-        first = msgspec.structs.replace(first, **{word: following})
     return Recovered(
         session=memory.session + 1,
         state=memory.state,

@@ -103,18 +103,27 @@ def open_reader(path: Path) -> apsw.Connection:
     if not path.exists():
         raise JournalFault("journal_absent", path, "no file", "a table's journal")
     try:
-        connection = apsw.Connection(
-            f"file:{quote(str(path))}?mode=ro", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
-        )
-        connection.set_busy_timeout(BUSY_MS)
-        connection.execute("PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON").fetchall()
-        version = version_of(connection, str(path))
+        try:
+            connection, version = _opened_for_reading(path, "mode=ro")
+        except apsw.CantOpenError:
+            if path.with_name(path.name + "-wal").exists():
+                raise
+            # On a read-only disk there is no place for the WAL's index: nobody writes there, nobody will.
+            connection, version = _opened_for_reading(path, "mode=ro&immutable=1")
     except apsw.Error as error:
         raise fault_of(error, path) from error
     if version == 0:
         connection.close()
         raise JournalFault("journal_not_one", path, "an empty database", "a table's journal")
     return connection
+
+
+def _opened_for_reading(path: Path, how: str) -> tuple[apsw.Connection, int]:
+    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+    connection = apsw.Connection(f"file:{quote(str(path))}?{how}", flags=flags)
+    connection.set_busy_timeout(BUSY_MS)
+    connection.execute("PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON").fetchall()
+    return connection, version_of(connection, str(path))
 
 
 def check_sqlite() -> None:

@@ -88,6 +88,8 @@ class Writer:
         self._stopped: JournalFault | None = None
         self._abandon = Event()
         self._door = Lock()
+        self._taken = 0
+        self._written = 0
         self._thread = Thread(target=self._work, name="journal", daemon=True)
         self._connection.set_wal_hook(self._count_wal)
         self._thread.start()
@@ -99,8 +101,8 @@ class Writer:
 
     @property
     def waiting(self) -> int:
-        """How many entries wait to be taken up."""
-        return self._queue.qsize()
+        """How many entries are not on the disk yet, late readings apart, which wait for a row to go with."""
+        return self._taken - self._written
 
     @property
     def fault(self) -> JournalFault | None:
@@ -128,6 +130,7 @@ class Writer:
                 self._stopped = fault
                 self._alarms.began("overflow", fault)
                 raise fault from None
+            self._taken += 1
         return entry.ticket
 
     def close(self, timeout_s: float) -> None:
@@ -211,6 +214,7 @@ class Writer:
                 self._pruning.append((entry.ticket, rows[begin:end]))
             else:
                 self._tell(entry.ticket, rows[begin:end])
+        self._written += len(entries) - last
         self._write_head(sync=last or bool(rows and rows[-1].name == CHECKPOINT))
 
     def _keep_late(self, entry: Entry) -> None:

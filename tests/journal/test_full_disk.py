@@ -70,5 +70,7 @@ def test_a_disk_mounted_read_only_is_named_at_the_start(small: Path) -> None:
     subprocess.run(["mount", "-o", "remount,ro", str(small)], check=True)
     with pytest.raises(JournalFault, match="journal_read_only"):
         rig.open()
+    with Reader(rig.place.journal) as reader:
+        assert reader.verify_all().outcomes == 0
     subprocess.run(["mount", "-o", "remount,rw", str(small)], check=True)
     rig.open().close()

@@ -68,11 +68,13 @@ def test_a_stalled_disk_delays_no_caller_and_loses_nothing(rig: Rig) -> None:
         tickets = [append(journal, hand) for hand in hands]
         assert disk.stalled.wait(PATIENCE_S)
         assert not any(ticket.durable for ticket in tickets)
+        assert journal.waiting == len(tickets)
         assert rig.told == []
         disk.go_on()
         for ticket in tickets:
             durable(ticket)
         journal.close()
+        assert journal.waiting == 0
     assert [row.seq for row in rig.told] == [o.seq for hand in hands for o in hand.outcomes]
 
 

@@ -104,6 +104,15 @@ def test_another_tables_journal_is_refused(rig: Rig) -> None:
         recover(rig.place, rig.key.public, "table-8")
 
 
+def test_another_tables_head_is_refused(rig: Rig) -> None:
+    rig.played(1)
+    rig.place.head.unlink()
+    file = HeadFile(rig.place.head, "table-8")
+    file.begin(Head(table="table-8", n=1, link="00", seq=1, session=1))
+    file.close()
+    assert refused(rig).code == "journal_other_table"
+
+
 def test_another_key_is_refused(rig: Rig) -> None:
     rig.played(1)
     new_key(rig.folder / "other")

@@ -76,6 +76,19 @@ def test_export_stops_at_damage_and_keeps_what_came_before(rig: Rig, monkeypatch
     assert len(stream.getvalue().splitlines()) > 5
 
 
+def test_export_gives_nothing_out_that_was_changed(rig: Rig) -> None:
+    rig.played(2)
+    tamper(
+        rig.place.journal, sql("UPDATE evidence SET packed = x'00' WHERE n = (SELECT max(n) FROM evidence)")
+    )
+    stream = io.BytesIO()
+    with Reader(rig.place.journal) as reader, pytest.raises(JournalFault, match="journal_row_changed"):
+        reader.export(stream)
+    lines = stream.getvalue().splitlines()
+    assert len(lines) > 5
+    assert all(json.loads(line) for line in lines)
+
+
 def recalled(rig: Rig, told_id: str) -> Recalled:
     with Reader(rig.place.journal) as reader:
         return recall(reader, told_id)
