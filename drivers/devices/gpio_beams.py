@@ -134,11 +134,9 @@ class BeamsDevice(GpioDevice):
 
     def _phase_at(self, t_us: int) -> bool | None:
         """Give what the phase sensor was then; None where it is not known, or it changed too close to it."""
-        was = [self._phase_before(t_us - MARGIN_US), self._phase_before(t_us + MARGIN_US)]
-        return was[0] if was[0] == was[1] else None
-
-    def _phase_before(self, t_us: int) -> bool | None:
-        return next((b.active for b in reversed(self._phases) if b.t_us <= t_us), None)
+        if any(abs(phase.t_us - t_us) <= MARGIN_US for phase in self._phases):
+            return None
+        return next((phase.active for phase in reversed(self._phases) if phase.t_us < t_us), None)
 
     def _reading(self, now_us: int, timed: TimedInput, t_us: int, **own: str) -> AnyReading:
         return reading_of(timed.kind, {**timed.fields, **own}, timed.dev or self.name, t_us, now_us)

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 LOOK_AGAIN_US = 10_000
 """A level that no edge explains is believed when a second look, so much later, says the same."""
+HIDDEN_US = 5_000
+"""Two edges in one direction hide one in the other. In a shorter time than this it may be mere bouncing."""
 ASK_AGAIN_US = 50_000
 CALM_US = 1_000_000
 """Over so long the edges are counted, and so long a line must be calm to be believed again."""
@@ -42,6 +44,13 @@ class Missed:
 
 
 @dataclass(frozen=True, slots=True)
+class Hidden:
+    """The line may have been different for a moment, too short to be a fault and too long to be nothing."""
+
+    t_us: int
+
+
+@dataclass(frozen=True, slots=True)
 class Babbling:
     """The line changes faster than anything that it is there for."""
 
@@ -56,7 +65,7 @@ class Calm:
     t_us: int
 
 
-Happened = Became | Lost | Missed | Babbling | Calm
+Happened = Became | Lost | Missed | Hidden | Babbling | Calm
 
 
 class Line:
@@ -77,6 +86,7 @@ class Line:
         self._raw: bool | None = None
         self._raw_us = 0
         self._raw_sure = False
+        self._seen_us = 0
         self._seq: int | None = 0
         self._heard_us = 0
         self._loud_us = 0
@@ -107,12 +117,13 @@ class Line:
         self._heard_us = t_us
         self.edges += 1
         happened += self._count(t_us)
-        happened += self._settle(t_us)
-        if self._raw is not None and self._raw == active and self.stable == active:
-            self.bounces += 1
+        if self._raw == active:
+            happened += self._same_way(t_us, active)
         else:
+            happened += self._settle(t_us)
             self.bounces += self._raw is not None and self._raw != self.stable
             self._raw, self._raw_us, self._raw_sure = active, t_us, True
+        self._seen_us = t_us
         self._doubt_us = None
         return happened + self._settle(t_us)
 
@@ -124,14 +135,17 @@ class Line:
         happened: list[Happened] = []
         if self._raw is None:
             self._raw, self._raw_us, self._raw_sure = active, t_us, False
+            self._seen_us = t_us
         elif self._raw == active:
             self._doubt_us = None
+            self._seen_us = t_us
         elif self._doubt_us is None:
             self._doubt_us = t_us
             return []
         elif t_us - self._doubt_us >= LOOK_AGAIN_US:
             happened.append(Missed(active, t_us))
             self._raw, self._raw_us, self._raw_sure = active, t_us, False
+            self._seen_us = t_us
             self._doubt_us = None
         else:
             return []
@@ -142,6 +156,7 @@ class Line:
         if self.babbling and now_us - self._loud_us >= CALM_US:
             self.babbling = False
             self._recent.clear()
+            self._forget()  # what it did while it was left alone nobody saw
             return [Calm(now_us)]
         return []
 
@@ -171,6 +186,17 @@ class Line:
     def calm_us(self) -> int | None:
         """Give when a line that babbles may be calm."""
         return self._loud_us + CALM_US if self.babbling else None
+
+    def _same_way(self, t_us: int, active: bool) -> list[Happened]:
+        """Take a second edge in one direction: in between the line was different, unseen."""
+        self.bounces += 1
+        if self.stable != active:
+            self._raw_us, self._raw_sure = t_us, True
+            return []
+        hidden_us = t_us - self._seen_us
+        if hidden_us >= HIDDEN_US:
+            return [Missed(active, t_us)]
+        return [Hidden(t_us)] if hidden_us >= self._debounce_us else []
 
     def _forget(self) -> None:
         self.stable = self._raw = self._doubt_us = None

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from controller.model.readings import AnyReading
 from drivers.devices.gpio_health import GpioHealth
-from drivers.devices.gpio_line import Babbling, Became, Calm, Happened, Line, Lost, Missed
+from drivers.devices.gpio_line import Babbling, Became, Calm, Happened, Hidden, Line, Lost, Missed
 from drivers.link.gpio_sentences import Edge, Look, Rest, sentences_of, written
 
 ROUND_US = 1_000_000
@@ -218,13 +218,16 @@ class GpioDevice(ABC):
                 case Missed():
                     self.broken(name)
                     is_now = "active" if event.active else "inactive"
-                    seen = f"is {is_now}, and no edge told it"
+                    seen = f"is {is_now}, and no edge told how it came to be"
                     told += self.fault(now_us, name, "missed_edge", seen, since_us=now_us, passes=True)
+                case Hidden():
+                    self.broken(name)
                 case Babbling():
                     self.broken(name)
                     seen = f"changes {event.edges_per_s} times a second"
                     told += self.fault(now_us, name, "babbling", seen, since_us=event.t_us)
                 case Calm():
+                    self.broken(name)
                     told += self.over(now_us, name, "babbling")
         return told
 

@@ -122,7 +122,7 @@ class EdgePort:
 
     def wake(self) -> None:
         """Make a `read` that waits come back."""
-        with suppress(OSError):  # after `dispose` there is nothing left to wake
+        with suppress(OSError, ValueError):  # after `dispose` there is nothing left to wake
             os.eventfd_write(self._waker, 1)
 
     def close(self) -> None:

@@ -10,13 +10,20 @@ from typing import TypeVar
 from controller.model.readings import AnyReading, DeviceDown, DeviceFault, DeviceUp, Reading
 from drivers.devices.gpio_beams import BeamsDevice
 from drivers.devices.gpio_panel import PanelDevice
-from drivers.devices.gpio_settings import BeamsSettings, PanelInput, PanelOutput, TimedInput, TimedKind
+from drivers.devices.gpio_settings import (
+    BeamsSettings,
+    ChipLabel,
+    PanelInput,
+    PanelOutput,
+    TimedInput,
+    TimedKind,
+)
 from drivers.link.gpio_chip import Chip, InputSetup
 from drivers.link.gpio_edge_port import EdgePort, KernelEdge
 from drivers.link.link import Port
 
 R = TypeVar("R", bound=Reading)
-LABEL = "pinctrl-rp1"
+LABEL: ChipLabel = "pinctrl-rp1"
 CHIP = Chip("/dev/gpiochip0", LABEL)
 KERNEL_KEEPS = 1024
 SECOND = 1_000_000
@@ -44,7 +51,7 @@ class FakeLine:
         self.kernel = kernel
         self.setup = setup
         self.seq = 0
-        self.edges: deque[KernelEdge] = deque(maxlen=KERNEL_KEEPS)
+        self.edges: deque[KernelEdge] = deque(maxlen=kernel.keeps)
         self.fd = os.eventfd(0, os.EFD_NONBLOCK)
 
     def fileno(self) -> int:
@@ -80,6 +87,7 @@ class FakeKernel:
     refused: dict[int, Exception] = field(default_factory=dict)
     chips: list[Chip] = field(default_factory=lambda: [Chip("/dev/gpiochip4", "other"), CHIP])
     broken: bool = False
+    keeps: int = KERNEL_KEEPS
 
     def request(self, chip: Chip, setup: InputSetup) -> FakeLine:
         assert chip.label == LABEL
@@ -139,6 +147,10 @@ class Bench:
     def turn(self) -> None:
         """Hand over orders and sentences, and let the device do what is due."""
         self.told += self.device.tick(self.time.us)
+        if self.device.take_reopen():
+            self.close()
+            self.port.open()
+            self.told += self.device.opened(self.time.us)
         orders = self.device.take_output()
         if orders:
             self.port.write(orders)

@@ -431,3 +431,29 @@ def test_status_tells_a_technician_what_each_line_sees(wheel: BeamsBench) -> Non
     assert isinstance(lines, dict)
     assert lines["beam-0"]["active"] is True
     assert lines["beam-1"]["active"] is False
+
+
+def test_two_edges_in_one_direction_hide_a_missed_one(wheel: BeamsBench) -> None:
+    began_us = wheel.time.us
+    wheel.drive("beam-0", active=True)
+    wheel.to(began_us + 8000)
+    wheel.kernel.miss(5, active=False)
+    wheel.drive("beam-0", active=True, at_us=began_us + 9000)
+    wheel.drive("beam-0", active=False, at_us=began_us + 15_000)
+    wheel.after(5000)
+    assert wheel.of(BallBeam) == [], "neither one pulse of 15 ms nor two that nobody saw the ends of"
+    assert wheel.faults() == [("wheel", "missed_edge")]
+
+
+def test_bouncing_faster_than_the_hardware_is_no_fault(wheel: BeamsBench) -> None:
+    """The kernel reads a line after its edge: a rise and a fall in 20 us both look like falls."""
+    fake = wheel.kernel.lines[5]
+    for n in range(10):
+        fake.put(False, wheel.time.us + n * 20)
+    wheel.after(50_000)
+    assert wheel.faults() == [("wheel", "missed_edge")], "told once: the first may hide a pulse of any length"
+    wheel.after(2 * SECOND)
+    wheel.pulse("beam-0", 4000)
+    wheel.after(5000)
+    assert len(wheel.of(BallBeam)) == 1
+    assert wheel.health()[-1] == "DeviceUp up"

@@ -1,0 +1,296 @@
+"""What must hold of any train of edges: nothing raises, nothing is invented, a real pulse is seen."""
+
+from bisect import bisect_right
+from collections import deque
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from controller.model.readings import BallBeam, DeviceFault, Input, RotorIndex
+from drivers.devices.gpio_beams import LONGEST_US, BeamsDevice
+from drivers.devices.gpio_settings import TIMED, PanelSettings
+from drivers.link.gpio_sentences import Edge, Level, Look, Rest, Set, orders_of, sentences_of, written
+from tests.drivers.gpio.rig import LABEL, BeamsBench, beams, button, timed, wheel_settings
+
+fixed = settings(derandomize=True, deadline=None, max_examples=60, database=None)
+
+DEBOUNCE_US = 200
+GAPS_US = st.one_of(
+    st.integers(1, DEBOUNCE_US * 2),
+    st.integers(DEBOUNCE_US, 30_000),
+    st.integers(30_000, 400_000),
+)
+FATES = st.sampled_from(["told", "told", "told", "starved", "starved", "missed"])
+"""Told at once; told while the reader does not run, of which the kernel keeps the last few; or not seen."""
+KEPT = 5
+TRAINS = st.lists(st.tuples(GAPS_US, FATES), max_size=60)
+
+
+class History:
+    """What a line really did."""
+
+    def __init__(self, t_us: int) -> None:
+        self.changes_us = [t_us]
+        self.levels = [False]
+
+    def change(self, t_us: int) -> bool:
+        self.changes_us.append(t_us)
+        self.levels.append(not self.levels[-1])
+        return self.levels[-1]
+
+    def lasted(self, active: bool) -> list[int]:
+        """When the line came to this level and kept it for the debounce."""
+        ends_us = [*self.changes_us[1:], 2**62]
+        return [
+            began_us
+            for began_us, ended_us, level in zip(self.changes_us, ends_us, self.levels, strict=True)
+            if level == active and ended_us - began_us >= DEBOUNCE_US
+        ]
+
+    def explains(self, middle_us: int) -> bool:
+        """Whether a real pulse has its middle here."""
+        ends_us = self.lasted(False)
+        for began_us in self.lasted(True):
+            first = bisect_right(ends_us, began_us)
+            if any((began_us + ended_us) // 2 == middle_us for ended_us in ends_us[first:]):
+                return True
+        return False
+
+
+def run(bench: BeamsBench, train: list[tuple[int, str]]) -> History:
+    history = History(bench.time.us)
+    bench.kernel.keeps = KEPT
+    bench.kernel.lines[5].edges = deque(maxlen=KEPT)
+    before = "told"
+    for gap_us, fate in train:
+        if fate == before == "missed":  # two edges in a row that the hardware saw nothing of leave no trace
+            fate = "told"  # noqa: PLW2901 - as above
+        before = fate
+        if fate == "starved":
+            bench.time.us += gap_us
+        else:
+            bench.to(bench.time.us + gap_us)
+        active = history.change(bench.time.us)
+        if fate == "missed":
+            bench.kernel.miss(5, active)
+        else:
+            bench.kernel.drive(5, active, bench.time.us)
+        if fate != "starved":
+            bench.turn()
+    return history
+
+
+@fixed
+@given(TRAINS)
+def test_every_pulse_that_is_told_was_one(train: list[tuple[int, str]]) -> None:
+    bench = BeamsBench(wheel_settings(beams(1)))
+    bench.open().after(10_000)
+    history = run(bench, train)
+    bench.after(100_000)
+    for seen in bench.of(BallBeam):
+        assert history.explains(seen.t), f"{seen.t} is the middle of no pulse"
+
+
+@fixed
+@given(TRAINS)
+def test_a_real_pulse_after_any_train_is_seen(train: list[tuple[int, str]]) -> None:
+    bench = BeamsBench(wheel_settings(beams(1)))
+    bench.open().after(10_000)
+    history = run(bench, train)
+    if history.levels[-1]:
+        bench.kernel.drive(5, False, bench.time.us)
+    bench.after(3_000_000)
+    before = len(bench.of(BallBeam))
+    began_us = bench.pulse("beam-0", 3000)
+    bench.after(50_000)
+    assert [seen.t for seen in bench.of(BallBeam)[before:]] == [began_us + 1500]
+
+
+@fixed
+@given(st.lists(st.integers(1, DEBOUNCE_US - 1), min_size=2, max_size=40))
+def test_bouncing_before_a_pulse_neither_makes_one_nor_hides_it(bounces: list[int]) -> None:
+    bench = BeamsBench(wheel_settings(beams(1)))
+    bench.open().after(10_000)
+    for length_us in bounces:
+        bench.pulse("beam-0", length_us)
+        bench.after(length_us)
+    assert bench.of(BallBeam) == []
+    bench.pulse("beam-0", 3000)
+    bench.after(50_000)
+    assert len(bench.of(BallBeam)) == 1
+
+
+@fixed
+@given(st.lists(st.integers(201, 100_000), min_size=2, max_size=40))
+def test_without_a_hold_off_every_whole_pulse_is_counted(lengths: list[int]) -> None:
+    bench = BeamsBench(wheel_settings({"beam-0": timed(5, "ball_beam", hold_off_us=0, fields={"beam": 0})}))
+    bench.open().after(10_000)
+    for length_us in lengths:
+        bench.pulse("beam-0", length_us)
+        bench.after(20_000)
+    assert len(bench.of(BallBeam)) == len(lengths)
+    assert bench.faults() == []
+
+
+@fixed
+@given(st.lists(st.tuples(st.sampled_from(["index", "phase"]), GAPS_US), max_size=60))
+def test_no_order_of_index_edges_tells_a_direction_that_the_mark_did_not_take(
+    edges: list[tuple[str, int]],
+) -> None:
+    inputs = {"index": timed(20, "rotor_index"), "phase": timed(21, "rotor_phase")}
+    bench = BeamsBench(wheel_settings(inputs, "cw"))
+    bench.open().after(10_000)
+    levels = {"index": False, "phase": False}
+    seen: list[tuple[int, str, bool]] = []
+    for name, gap_us in edges:
+        levels[name] = not levels[name]
+        bench.drive(name, active=levels[name], at_us=bench.time.us + gap_us)
+        seen.append((bench.time.us, name, levels[name]))
+    bench.after(100_000)
+    for told in bench.of(RotorIndex):
+        assert _passed(seen, told.t) == told.direction
+
+
+def _passed(edges: list[tuple[int, str, bool]], middle_us: int) -> str | None:
+    """Which way the pulse of the index sensor with this middle was passed, told from all edges at once."""
+    rises = [t for t, name, active in edges if name == "index" and active]
+    falls = [t for t, name, active in edges if name == "index" and not active]
+    for rise_us in rises:
+        for fall_us in falls:
+            if fall_us > rise_us and (rise_us + fall_us) // 2 == middle_us:
+                match (_phase(edges, rise_us), _phase(edges, fall_us)):
+                    case (True, False):
+                        return "cw"
+                    case (False, True):
+                        return "ccw"
+                    case _:
+                        continue
+    return None
+
+
+def _phase(edges: list[tuple[int, str, bool]], t_us: int) -> bool:
+    phases = [(t, active) for t, name, active in edges if name == "phase"]
+    ends_us = [*(t for t, _ in phases[1:]), 2**62]
+    steady = [(t, on) for (t, on), end_us in zip(phases, ends_us, strict=True) if end_us - t >= DEBOUNCE_US]
+    return next((on for t, on in reversed(steady) if t <= t_us), False)
+
+
+@fixed
+@given(
+    st.lists(
+        st.one_of(
+            st.binary(max_size=40),
+            st.builds(
+                lambda *said: written(Edge(*said)),
+                st.sampled_from([5, 6, 99]),
+                st.booleans(),
+                st.integers(0, 2**33),
+                st.integers(0, 2**40),
+            ),
+            st.builds(
+                lambda *said: written(Level(*said)),
+                st.sampled_from([5, 6]),
+                st.booleans(),
+                st.integers(0, 2**40),
+            ),
+        ),
+        max_size=40,
+    ),
+    st.integers(0, 2**40),
+)
+def test_no_bytes_in_any_order_raise_or_leave_nothing_to_do_for_ever(said: list[bytes], now_us: int) -> None:
+    device = BeamsDevice("wheel", wheel_settings(beams(2)))
+    device.start(now_us)
+    device.opened(now_us)
+    for data in said:
+        now_us += 1000
+        told = [*device.receive(now_us, data), *device.tick(now_us)]
+        assert all(reading.t >= 0 for reading in told)
+        orders_of(device.take_output())
+    due_us = device.next_deadline()
+    assert due_us is not None
+    assert due_us <= now_us + 1_000_000
+
+
+@fixed
+@given(st.binary(max_size=200))
+def test_any_bytes_are_sentences_or_counted(data: bytes) -> None:
+    sentences, bad = sentences_of(data)
+    assert len(sentences) + bad == len(data.splitlines())
+
+
+@pytest.mark.parametrize("said", [Edge(27, True, 2**32 - 1, 2**53), Level(0, False, 0)])
+def test_a_sentence_is_read_as_it_was_written(said: Edge | Level) -> None:
+    assert sentences_of(written(said)) == ([said], 0)
+
+
+@pytest.mark.parametrize("order", [Look(5), Set(6, True), Rest(7, 200_000)])
+def test_an_order_is_read_as_it_was_written(order: Look | Set | Rest) -> None:
+    assert orders_of(written(order)) == [order]
+
+
+def test_an_order_that_is_none_is_a_defect() -> None:
+    with pytest.raises(ValueError, match="expected look, set or rest"):
+        orders_of(b"jump 5\n")
+
+
+def test_line_numbers_wrap_as_the_kernels_do() -> None:
+    bench = BeamsBench(wheel_settings(beams(1)))
+    bench.open().after(10_000)
+    bench.told += bench.device.overflowed(bench.time.us, 1)
+    bench.kernel.lines[5].seq = 2**32 - 2
+    bench.after(50_000)
+    for seq, active in ((2**32 - 1, True), (0, False)):
+        t_us = bench.time.us
+        bench.kernel.active[5] = active
+        bench.told += bench.device.receive(t_us, written(Edge(5, active, seq, t_us)))
+        bench.after(4000)
+    assert len(bench.of(BallBeam)) == 1
+    assert [fault.code for fault in bench.of(DeviceFault)] == ["lost_edges"]
+
+
+def test_the_longest_pulse_leaves_a_middle_that_the_table_still_takes() -> None:
+    """A watermark of 120 ms, less the debounce and the way to the table."""
+    assert LONGEST_US // 2 <= 100_000
+    assert all(limits.hold_off_us <= limits.most_hold_off_us for limits in TIMED.values())
+
+
+@fixed
+@given(st.lists(st.integers(1, 60_000), max_size=40))
+def test_presses_are_those_that_lasted(gaps: list[int]) -> None:
+    from drivers.devices.gpio_panel import PanelDevice  # noqa: PLC0415 - beside its one use
+
+    device = PanelDevice(
+        "console", PanelSettings(chip=LABEL, factory="lgpio", inputs={"no-roll": button(17)})
+    )
+    now_us, active, told = 1_000_000, False, device.opened(1_000_000)
+    history: list[tuple[int, bool]] = [(now_us, False)]
+
+    def look() -> None:
+        nonlocal told
+        told += device.tick(now_us)
+        for order in orders_of(device.take_output()):
+            assert isinstance(order, Look)
+            told += device.receive(now_us, written(Level(17, active, now_us)))
+
+    def wait(until_us: int) -> None:
+        nonlocal now_us
+        while (due := device.next_deadline()) is not None and due <= until_us:
+            now_us = max(due, now_us + 100)
+            if now_us > until_us:
+                break
+            look()
+        now_us = until_us
+
+    wait(now_us + 50_000)
+    for seq, gap_us in enumerate(gaps, 1):
+        wait(now_us + gap_us)
+        active = not active
+        history.append((now_us, active))
+        told += device.receive(now_us, written(Edge(17, active, seq, now_us)))
+    wait(now_us + 200_000)
+    ends = [*(t for t, _ in history[1:]), now_us]
+    steady = [(t, on) for (t, on), end in zip(history, ends, strict=True) if end - t >= 5000]
+    presses = [t for (t, on), (_, was) in zip(steady[1:], steady, strict=False) if on and not was]
+    assert [reading.t for reading in told if isinstance(reading, Input)] == presses

@@ -1,0 +1,168 @@
+"""What a table's file may say of its GPIO lines; each mistake names its key, what was found and expected."""
+
+import importlib
+import sys
+from pathlib import Path
+
+import pytest
+
+from drivers.devices.gpio_settings import BeamsSettings, PanelSettings, TimedKind
+from drivers.devices.gpio_troubles import GPIO_TROUBLES, reason_for
+from drivers.devices.registry import Device, DeviceType
+from drivers.link.gpio_edge_port import EdgePort
+from drivers.link.gpio_ports import monotonic_us, port_for
+from drivers.link.link import PortError
+from tests.drivers.gpio.rig import LABEL, beams, button, door, lamp, timed, wheel_settings
+
+PAGES = Path(__file__).parents[3] / "docs" / "devices"
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"chip": "gpiochip0"}, r"chip: found 'gpiochip0', expected pinctrl-rp1"),
+        ({"inputs": {}}, "inputs: found none, expected at least one line"),
+        (
+            {"inputs": {"a": timed(5, "ball_drop"), "b": timed(5, "ball_out")}},
+            "inputs.b.line: found 5, which inputs.a has already",
+        ),
+        ({"inputs": {"a": timed(40, "ball_drop")}}, "inputs.a.line: found 40, expected a GPIO number"),
+        (
+            {"inputs": {"a": timed(5, "ball_drop", pull="high")}},
+            "inputs.a.pull: found 'high', expected up, down",
+        ),
+        (
+            {"inputs": {"a": timed(2, "ball_drop", pull="down")}},
+            "a.pull: found down, but the board pulls GPIO2 up",
+        ),
+        ({"inputs": {"a": timed(5, "ball_drop", debounce_us=-1)}}, "a.debounce_us: found -1, expected 0"),
+        (
+            {"inputs": {"a": timed(5, "ball_beam", debounce_us=2000, fields={"beam": 0})}},
+            "a.debounce_us: found 2000, expected at most 1000 for ball_beam, or real pulses are swallowed",
+        ),
+        (
+            {"inputs": {"a": timed(5, "ball_beam", hold_off_us=260_000, fields={"beam": 0})}},
+            "a.hold_off_us: found 260000, expected 0 to 150000",
+        ),
+        ({"inputs": {"a": timed(5, "ball_drop", stuck_us=-5)}}, "a.stuck_us: found -5"),
+        (
+            {"inputs": {"a": timed(5, "ball_drop", max_edges_per_s=1)}},
+            "a.max_edges_per_s: found 1, expected 20",
+        ),
+        ({"inputs": {"a": timed(5, "ball_beam")}}, "a.fields: found {}, a ball_beam that can't be"),
+        ({"inputs": {"a": timed(5, "ball_drop", fields={"beam": 1})}}, "a.fields: found {'beam': 1}"),
+        (
+            {"inputs": {"a": timed(5, "wall_impact", fields={"wall": "north", "pos_mm": 1, "peak": 1})}},
+            "Invalid enum value 'north'",
+        ),
+        ({"inputs": {"a": timed(5, "rotor_index")}}, "a rotor_index without a rotor_phase"),
+        (
+            {"inputs": {"a": timed(5, "rotor_index"), "b": timed(6, "rotor_phase")}},
+            "phase_first: found nothing, expected cw or ccw",
+        ),
+        (
+            {
+                "inputs": {
+                    "a": timed(5, "rotor_index", fields={"direction": "cw"}),
+                    "b": timed(6, "rotor_phase"),
+                }
+            },
+            "a.fields: found direction, which is measured",
+        ),
+        (
+            {"inputs": {"a": timed(5, "rotor_phase", fields={"beam": 1})}},
+            r"a.fields: found \['beam'\], expected none for a rotor_phase",
+        ),
+        (
+            {"inputs": {"a": timed(5, "rotor_phase"), "b": timed(6, "rotor_phase")}},
+            "inputs: found 2 of kind rotor_phase, expected one",
+        ),
+        ({"inputs": {"a": timed(5, "beam")}}, "a.kind: found 'beam', expected one of ball_beam"),  # type: ignore[arg-type]  # the mistake
+    ],
+)
+def test_a_mistake_in_timed_inputs_is_told(settings: dict[str, object], says: str) -> None:
+    given: dict[str, object] = {"chip": LABEL, "inputs": beams(1), **settings}
+    with pytest.raises(ValueError, match=says):
+        BeamsSettings(**given)  # type: ignore[arg-type]  # the mistakes are the test
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"factory": "rpigpio"}, "factory: found 'rpigpio', expected lgpio"),
+        ({"chip": "4"}, "chip: found '4'"),
+        ({"inputs": {}}, "inputs: found none"),
+        ({"inputs": {"a": button(5, debounce_us=0)}}, "a.debounce_us: found 0, expected 1000 to 250000"),
+        ({"inputs": {"a": button(5, by="")}}, "a.by: found nothing, expected the role"),
+        ({"inputs": {"a": button(5, name="")}}, "a.name: found nothing, expected the name of its input"),
+        ({"inputs": {"a": button(5, fields={"seet": "1"})}}, "a.fields: found {'seet': '1'}"),
+        ({"inputs": {"a": button(5, open_when="active")}}, "a.open_when: found 'active', expected nothing"),
+        ({"inputs": {"a": door(5, open_when=None)}}, "a.open_when: found None, expected active or inactive"),
+        ({"inputs": {"a": door(5, by="dealer")}}, "a: found by or fields, expected neither"),
+        ({"inputs": {"a": button(5, kind="lever")}}, "a.kind: found 'lever', expected input or switch"),
+        ({"outputs": {"z": lamp(5, "")}}, "outputs.z.lamp: found nothing"),
+        ({"outputs": {"z": lamp(5, "lock", for_ms=-1)}}, "outputs.z.for_ms: found -1"),
+        ({"outputs": {"z": lamp(17, "lock")}}, "outputs.z.line: found 17, which inputs.no-roll has already"),
+    ],
+)
+def test_a_mistake_in_a_panel_is_told(settings: dict[str, object], says: str) -> None:
+    given: dict[str, object] = {
+        "chip": LABEL,
+        "factory": "lgpio",
+        "inputs": {"no-roll": button(17)},
+        **settings,
+    }
+    with pytest.raises(ValueError, match=says):
+        PanelSettings(**given)  # type: ignore[arg-type]  # the mistakes are the test
+
+
+def test_all_mistakes_are_told_at_once() -> None:
+    inputs = {"a": timed(99, "ball_drop", pull="x"), "b": timed(5, "rotor_index")}
+    with pytest.raises(ValueError, match=r"(?s)a\.line.*a\.pull.*rotor_phase"):
+        BeamsSettings(chip=LABEL, inputs=inputs)
+
+
+@pytest.mark.parametrize("kind", ["ball_drop", "ball_out", "pocket_ball"])
+def test_kinds_without_fields_need_none(kind: TimedKind) -> None:
+    assert wheel_settings({"a": timed(5, kind)}).inputs["a"].limits.most_debounce_us > 0
+
+
+@pytest.mark.parametrize("name", ["gpio_beams", "gpio_panel"])
+def test_a_type_describes_itself_to_the_registry(name: str) -> None:
+    made = importlib.import_module(f"drivers.devices.{name}").TYPE
+    assert isinstance(made, DeviceType)
+    assert made.link == "gpio"
+    settings = (
+        wheel_settings(beams(1))
+        if made.settings is BeamsSettings
+        else PanelSettings(chip=LABEL, factory="lgpio", inputs={"a": button(5)})
+    )
+    device = made.make("here", settings, bytes)
+    assert isinstance(device, Device)
+    assert device.name == "here"
+
+
+def test_the_port_of_beams_is_the_kernels() -> None:
+    pytest.importorskip("gpiod")
+    port = port_for(wheel_settings(beams(1)))
+    assert isinstance(port, EdgePort)
+    port.dispose()
+    assert monotonic_us(1_234_567_890) == 1_234_567
+
+
+def test_without_its_library_a_device_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "gpiod", None)
+    monkeypatch.delitem(sys.modules, "drivers.link.gpio_kernel", raising=False)
+    monkeypatch.delattr("drivers.link.gpio_kernel", raising=False)
+    with pytest.raises(PortError, match="gpiod") as refused:
+        port_for(wheel_settings(beams(1)))
+    assert refused.value.code == "no_library"
+    assert "pip install" in reason_for(refused.value.code, refused.value.seen)
+
+
+@pytest.mark.parametrize("page", ["gpio-beams.md", "gpio-panel.md"])
+def test_the_page_shows_every_trouble(page: str) -> None:
+    text = (PAGES / page).read_text("utf-8")
+    only_beams = {"direction_unclear"}
+    missing = [code for code in GPIO_TROUBLES if f"`{code}`" not in text]
+    assert set(missing) <= (only_beams if page == "gpio-panel.md" else set())
