@@ -2,7 +2,8 @@
 #
 #   make run     an evening at a virtual table
 #   make test    every check that CI makes
-#   make bench   the benchmarks in full        make soak   the long runs (SECONDS=600)
+#   make bench   the benchmarks in full        make soak   the long runs (SECONDS=600, KILLS=300)
+#   make crash   power cuts, block by block (STATES=500)
 #   make lock    pin the newest releases       make clean  back to a fresh checkout
 #   make schema diagrams    draw again what is made from the types
 #
@@ -18,11 +19,13 @@ CODE := controller drivers tests
 BENCHMARKS := $(filter-out __init__,$(basename $(notdir $(wildcard tests/benchmarks/*.py))))
 
 SECONDS := 600
+KILLS := 300
+STATES := 500
 
 FITS := import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info)
 CANDIDATES := $(or $(PYTHON),python3.13 python3.12 python3.11 python3)
 
-.PHONY: run test bench soak lock schema diagrams clean
+.PHONY: run test bench soak crash lock schema diagrams clean
 
 run: .venv/.run
 	@$(BIN)/tablectl demo
@@ -40,7 +43,11 @@ bench: .venv/.dev
 
 soak: .venv/.dev
 	@$(BIN)/python -m tests.sim.soak --seconds $(SECONDS)
+	@$(BIN)/python -m tests.app.soak --kills $(KILLS)
 	@$(BIN)/python -m pytest --quiet -m slow || [ $$? -eq 5 ]  # 5: there is no slow test
+
+crash: .venv/.dev
+	@$(BIN)/python -m tests.journal.crash --states $(STATES)
 
 schema: .venv/.dev
 	@$(BIN)/python -m controller.settings.schema

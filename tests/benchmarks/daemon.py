@@ -1,0 +1,137 @@
+"""Measure the daemon: ready with a year's journal, memory, idle CPU, and the command line's help.
+
+`python -m tests.benchmarks.daemon [--outcomes N] [--idle SECONDS]` prints a row each with its goal and the
+floor (a bare `python -c pass`) measured in the same run, and exits with 1 where a goal is missed.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+from controller.app.live import setup_of
+from controller.app.resuming import Resumed
+from controller.engine.setup import First, State
+from controller.journal.chain import Wall
+from controller.journal.contents import Identity
+from controller.journal.journal import Journal
+from controller.journal.keys import load_key, new_key
+from controller.journal.recovery import Place
+from controller.model.outcomes import Happening, Outcome
+from controller.settings.tables import load_table
+from tests.app.rig import Table, until
+
+READY_S, RESIDENT_MB, IDLE_SHARE, HELP_S = 1.5, 80.0, 0.02, 0.3
+A_YEAR = 250_000
+"""Outcomes of a busy table: some 700 a day."""
+BATCH = 4000
+RUNS = 5
+
+
+def a_years_journal(folder: Path, outcomes: int) -> None:
+    """Write a journal of so many outcomes."""
+    folder.mkdir()
+    new_key(folder / "table.key")
+    place = Place(folder / "journal.db", folder / "journal.head")
+    journal = Journal.open(
+        place,
+        load_key(folder / "table.key"),
+        table="craps",
+        wall=lambda: Wall(1_700_000_000_000_000, True),
+        told=lambda _: None,
+        alarm=lambda _: None,
+    )
+    resumed = Resumed(State(), First(), (), held=False, bets_closed=False)
+    setup = setup_of(load_table("craps"), resumed, 1)
+    journal.start(Identity(session=1, software="a year ago", config="", boot="", setup=setup))
+    data = Happening(cause="no_change", what="set_dice", by="boxperson", who="ann", says="as it stands " * 20)
+    for seq in range(1, outcomes + 1):
+        told = Outcome(type="input.refused", t=seq, id=f"craps/1/{seq}", seq=seq, data=data)
+        ticket = journal.append([told], State(lock="locked"), First(seq=seq + 1))
+        if seq % BATCH == 0:
+            ticket.wait()
+    journal.close(600)
+
+
+def seconds_of(command: list[str]) -> float:
+    """Give the least seconds of a command."""
+    times = []
+    for _ in range(RUNS):
+        start = time.perf_counter()
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def cpu_s(pid: int) -> float:
+    """Give the CPU seconds of a process."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def resident_mb(pid: int) -> float:
+    """Give the resident memory of a process."""
+    pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+def row(name: str, value: float, unit: str, goal: float, beside: str = "") -> bool:
+    """Print a row; tell whether its goal is met."""
+    met = value <= goal
+    word = "met" if met else "MISSED"
+    sys.stdout.write(f"{name:<34} {value:8.3f} {unit:<8} goal {goal:g} {unit} {word}  {beside}\n")
+    return met
+
+
+def daemon_rows(folder: Path, outcomes: int, idle_s: float) -> list[bool]:
+    """Measure a daemon on a year's journal."""
+    start = time.perf_counter()
+    a_years_journal(folder / "journal", outcomes)
+    size = (folder / "journal" / "journal.db").stat().st_size / 1e6
+    sys.stdout.write(
+        f"journal of {outcomes:,} outcomes, {size:.0f} MB, in {time.perf_counter() - start:.0f} s\n"
+    )
+    table = Table(folder, arguments=("--no-self-test-devices", "--unlock", "person"))
+    times = []
+    for _ in range(RUNS):
+        start = time.perf_counter()
+        table.start(watch=False)
+        times.append(time.perf_counter() - start)
+        if len(times) < RUNS:
+            table.kill()
+    floor = seconds_of([sys.executable, "-c", "pass"])
+    met = [row("start to ready", min(times), "s", READY_S, f"{min(times) / floor:.0f} x a bare interpreter")]
+    assert table.process is not None
+    pid = table.process.pid
+    until(lambda: "sound" in table.log, "the whole journal to be verified in the background")
+    busy = cpu_s(pid)
+    threading.Event().wait(idle_s)
+    share = (cpu_s(pid) - busy) / idle_s
+    met.append(row("idle CPU", share, "cores", IDLE_SHARE, f"over {idle_s:g} s"))
+    met.append(
+        row("resident memory", resident_mb(pid), "MB", RESIDENT_MB, "after the whole journal was read")
+    )
+    table.terminate()
+    return met
+
+
+def main() -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--outcomes", type=int, default=A_YEAR, help="outcomes in the journal")
+    parser.add_argument("--idle", type=float, default=10.0, help="seconds to measure the idle CPU")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        met = daemon_rows(Path(folder), arguments.outcomes, arguments.idle)
+    floor = seconds_of([sys.executable, "-c", "pass"])
+    shown = seconds_of([sys.executable, "-m", "controller.cli.main", "--help"])
+    met.append(row("tablectl --help", shown, "s", HELP_S, f"{shown / floor:.1f} x a bare interpreter"))
+    return 0 if all(met) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
