@@ -18,7 +18,7 @@ _FITTED_PASSES = 6
 _FARTHEST_TURNS = 2.5
 _PASSES_TO_PLACE = 4
 _WORST_FIT_TURNS = 0.02
-_MOST_TURNS_A_PASS = 1.6
+_MISSED_TO_DOUBT = 3
 _OFF_PHASE_TURNS = 0.06
 _SLOWER_TURN = 1.3
 """How long a turn may take of the one before, while nothing else tells how fast the rotor slows."""
@@ -99,15 +99,18 @@ class Rotor:
             self._begin(stray.direction, last_us, stray.t, t_us)
             return
         self._append(t_us, turn)
-        if len(self._times) >= _PASSES_TO_PLACE and self._sparse():
+        if self._missed() >= _MISSED_TO_DOUBT:
             assert self.direction is not None
             self._begin(self.direction, last_us, t_us)
 
-    def _sparse(self) -> bool:
-        return self._turns[-1] - self._turns[0] > _MOST_TURNS_A_PASS * (len(self._times) - 1)
+    def _missed(self) -> int:
+        return self._turns[-1] - self._turns[0] - (len(self._times) - 1)
 
     def _sure(self) -> bool:
-        if len(self._times) < _PASSES_TO_PLACE or self._crowded or self._sparse():
+        # Turns counted at twice their pace by a stray pass look like a pass missed in every other turn.
+        if len(self._times) < _PASSES_TO_PLACE or self._missed() > min(
+            1, len(self._times) - _PASSES_TO_PLACE
+        ):
             return False
         constant, speed, bend = self._fitted()
         last_t, last_turn = self._times[-1], self._turns[-1]

@@ -170,11 +170,8 @@ class SpinWatch:
 
     def _suspicious(self, reading: Reading) -> bool:
         trace = self._trace
-        if isinstance(reading, BallBeam):
+        if isinstance(reading, BallBeam | RotorIndex):
             return self._same_direction()
-        if isinstance(reading, RotorIndex):
-            turned = bool(trace.reversals) and trace.reversals[-1].told_by is reading
-            return turned or self._same_direction()
         if isinstance(reading, BallDrop):
             return len(trace.pulses) <= (self._rules.min_revolutions + 1) * len(self._wheel.beams_deg)
         return isinstance(reading, ForeignObject | BallOut)

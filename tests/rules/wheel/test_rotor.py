@@ -65,6 +65,28 @@ def test_a_stray_pass_counts_for_nothing(stray_us: int) -> None:
     assert turns % 1.0 == pytest.approx(0.46, abs=0.02)
 
 
+@pytest.mark.parametrize("stray_us", [1_230_000, 1_250_000, 1_270_000])
+def test_turns_are_never_placed_at_twice_or_half_their_pace(stray_us: int) -> None:
+    times = passes(14)
+    too_many = sorted([*times, times[0] + stray_us])
+    too_few = [t for i, t in enumerate(times) if i != 1]
+    for marks in (too_many, too_few):
+        rotor = Rotor()
+        placed = []
+        for t in marks:
+            rotor.see(mark(t))
+            placed.append(rotor.turns_at(t + PERIOD_US // 4))
+        told = [turns % 1.0 for turns in placed if turns is not None]
+        assert told
+        assert told == pytest.approx([0.24] * len(told), abs=0.02)
+
+
+def test_passes_that_come_unevenly_place_nothing() -> None:
+    uneven = [t + (100_000 if i % 2 else 0) for i, t in enumerate(passes(10, slower_us=0))]
+    rotor = followed(uneven)
+    assert rotor.turns_at(uneven[-1] + 1) is None
+
+
 def test_a_rotor_touched_by_a_hand_is_followed_anew() -> None:
     before, after = passes(6), passes(6, begin_us=20_000_000, slower_us=10_000)
     rotor = followed(before)
