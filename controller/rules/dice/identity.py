@@ -19,8 +19,8 @@ Place = tuple[float, float, float, float, int]
 
 POINTS = 3
 """Steps that a speed is taken over, where there are as many."""
-TOUCHING_EDGES = 1.5
-"""Dice whose centres are this many edges apart may touch with their corners."""
+TOUCHING_EDGES = 1.42
+"""Dice whose centres are this many edges apart may touch with their corners: a die's diagonal."""
 KNOCK_SHARE = 0.25
 """The least share of their difference in speed that a knock takes from one die: half of it bounces back."""
 MEETING_MS = 30.0
@@ -91,7 +91,7 @@ def may_be_exchanged(scene: Scene, paths: tuple[Path, Path], since: float, until
 def may_have_knocked(scene: Scene, paths: tuple[Path, Path], since: float, until: float) -> bool:
     """Tell whether the dice came together between these times and did not keep their speeds."""
     one, two = paths
-    touching = TOUCHING_EDGES * scene.table.die_mm + 4.0 * scene.errors.track_noise_mm
+    touching = TOUCHING_EDGES * scene.table.die_mm + 3.0 * scene.errors.track_noise_mm
     instants = sorted({since, until, *_between(one, since, until), *_between(two, since, until)})
     apart = [_from_one_to_two(one, two, t) for t in instants]
     near = [
@@ -207,12 +207,13 @@ def _place_after(path: Path, t: float, until: float = inf) -> Place:
 
 
 def _headed(path: Path, i: int, j: int, anchor: int, t: float) -> Place:
+    at_rest = path.rests and j == len(path.times) - 1
     if i == j:
-        return path.xs[anchor], path.ys[anchor], 0.0, 0.0, 0
+        return path.xs[anchor], path.ys[anchor], 0.0, 0.0, POINTS if at_rest else 0
     span = path.times[j] - path.times[i]
     vx, vy = (path.xs[j] - path.xs[i]) / span, (path.ys[j] - path.ys[i]) / span
     ahead = min(max(t - path.times[anchor], -50.0), 50.0)
-    return path.xs[anchor] + vx * ahead, path.ys[anchor] + vy * ahead, vx, vy, j - i
+    return path.xs[anchor] + vx * ahead, path.ys[anchor] + vy * ahead, vx, vy, POINTS if at_rest else j - i
 
 
 def _change(before: Place, after: Place, place_sd: float) -> float:
