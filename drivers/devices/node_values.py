@@ -19,7 +19,7 @@ def _is_list(hint: object) -> bool:
     return get_origin(hint) is tuple or any(get_origin(member) is tuple for member in get_args(hint))
 
 
-KINDS: Mapping[str, type[Reading]] = {
+KINDS: Mapping[str, type[AnyReading]] = {
     str(reading.__struct_config__.tag): reading for reading in get_args(AnyReading)
 }
 _LISTS: Mapping[str, frozenset[str]] = {
@@ -35,9 +35,9 @@ def reading_of(
 
     Raises ReadingError for whatever is not exactly a reading of this kind.
     """
-    lists = _LISTS.get(kind) if isinstance(kind, str) else None
-    if lists is None:
+    if not isinstance(kind, str) or kind not in KINDS:
         raise ReadingError(f"found kind {kind!r}, expected one such as die_at or wall_impact")
+    lists = _LISTS[kind]
     if not COMMON.isdisjoint(fields):
         raise ReadingError(f"found {sorted(COMMON & fields.keys())} in a {kind}, which the table writes")
     values: dict[str, object] = {
@@ -46,7 +46,7 @@ def reading_of(
     }
     values |= {"kind": kind, "dev": dev, "t": t_us, "arrived": arrived_us}
     try:
-        reading: AnyReading = msgspec.convert(values, AnyReading, strict=not texts)
+        reading: AnyReading = msgspec.convert(values, KINDS[kind], strict=not texts)
     except msgspec.ValidationError as error:
         raise ReadingError(f"a {kind} that can't be: {error}") from error
     return reading

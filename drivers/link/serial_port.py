@@ -1,15 +1,18 @@
-"""A serial port, through pyserial: opened for us alone, never flushed, never written without a time limit."""
+"""A serial port, through pyserial: opened for us alone, never flushed, never written without a time limit.
+
+It is read in blocks from its descriptor: pyserial reads one byte, asks for the rest and reads again.
+"""
 
 import errno
 import fcntl
 import os
 import termios
 from contextlib import suppress
-from threading import Lock
 
 import serial
 
 from drivers.link.link import PortError
+from drivers.link.waker import Waker
 
 BLOCK = 65_536
 READ_S = 1.0
@@ -32,7 +35,7 @@ class SerialPort:
         self._baud = baud
         self._write_s = write_s
         self._serial: serial.Serial | None = None
-        self._lock = Lock()
+        self._waker = Waker(READ_S)
 
     def open(self) -> str:
         """Open the port for us alone.
@@ -43,7 +46,6 @@ class SerialPort:
         port = serial.Serial()
         port.port = self.name
         port.baudrate = self._baud
-        port.timeout = READ_S
         port.write_timeout = self._write_s
         port.exclusive = True
         try:
@@ -56,8 +58,7 @@ class SerialPort:
         except _FAILURES as error:
             _close(port)
             raise PortError(_code(error), f"{self.name}: {_words(error)}") from error
-        with self._lock:
-            self._serial = port
+        self._serial = port
         return found
 
     def read(self) -> bytes:
@@ -65,11 +66,13 @@ class SerialPort:
         port = self._serial
         assert port is not None
         try:
-            data: bytes = port.read(min(port.in_waiting, BLOCK) or 1)
-            if data and (more := port.in_waiting):
-                data += port.read(min(more, BLOCK))
+            if not self._waker.wait_for(port.fd):
+                return b""
+            data = os.read(port.fd, BLOCK)
         except _FAILURES as error:
             raise PortError("unplugged", f"{self.name} went away while reading: {_words(error)}") from error
+        if not data:
+            raise PortError("unplugged", f"{self.name} hung up")
         return data
 
     def write(self, data: bytes) -> None:
@@ -87,21 +90,19 @@ class SerialPort:
             raise PortError("unplugged", f"{self.name} went away while writing: {_words(error)}") from error
 
     def wake(self) -> None:
-        """Make a `read` that waits come back; the lock keeps it off a port that is being closed."""
-        with self._lock:
-            if self._serial is not None:
-                self._serial.cancel_read()
+        """Make a `read` that waits come back, from any thread."""
+        self._waker.wake()
 
     def close(self) -> None:
         """Close the port, and forget what it has not sent: a close may wait for that for half a minute."""
-        with self._lock:
-            port, self._serial = self._serial, None
+        port, self._serial = self._serial, None
         if port is not None:
             _close(port)
 
     def dispose(self) -> None:
         """Close it for good."""
         self.close()
+        self._waker.close()
 
 
 def _close(port: serial.Serial) -> None:

@@ -1,41 +1,17 @@
 """Unix sockets and named pipes as ports: for a program on the same machine that sends readings."""
 
 import os
-import select
 import socket
 import stat
 from contextlib import suppress
 from pathlib import Path
 
 from drivers.link.link import PortError
+from drivers.link.waker import Waker
 
 BLOCK = 65_536
 WAIT_S = 1.0
 WRITE_S = 0.5
-
-
-class _Waker:
-    """A pipe to make a wait come back; it lives as long as the port, so that waking needs no lock."""
-
-    def __init__(self) -> None:
-        self.reading, self._writing = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-
-    def wake(self) -> None:
-        with suppress(OSError):  # a full pipe wakes as well
-            os.write(self._writing, b"x")
-
-    def wait_for(self, fd: int) -> bool:
-        """Wait for a descriptor to be readable; False where woken or nothing came."""
-        ready, _, _ = select.select([fd, self.reading], [], [], WAIT_S)
-        if self.reading in ready:
-            with suppress(OSError):
-                os.read(self.reading, BLOCK)
-        return fd in ready
-
-    def close(self) -> None:
-        writing, self._writing = self._writing, -1  # a late wake must not write to what opens next
-        os.close(self.reading)
-        os.close(writing)
 
 
 class SocketPort:
@@ -44,7 +20,7 @@ class SocketPort:
     def __init__(self, path: str) -> None:
         """Name the socket; its folder must exist."""
         self.path = path
-        self._waker = _Waker()
+        self._waker = Waker(WAIT_S)
         self._listener: socket.socket | None = None
         self._peer: socket.socket | None = None
 
@@ -138,7 +114,7 @@ class PipePort:
     def __init__(self, path: str) -> None:
         """Name the pipe; its folder must exist."""
         self.path = path
-        self._waker = _Waker()
+        self._waker = Waker(WAIT_S)
         self._fd: int | None = None
 
     def open(self) -> str:

@@ -62,19 +62,20 @@ class TestThePort:
         exclusive = fcntl.ioctl(inside(port).fd, 0x80045440, b"\0" * 4)  # TIOCGEXCL
         assert exclusive == b"\1\0\0\0"
         port.close()
-        opened(plug).close()
+        opened(plug).dispose()
+        port.dispose()
 
     def test_does_not_reset_the_board_when_it_is_opened_again(self, plug: Plug) -> None:
         plug.plug()
         port = opened(plug)
         assert not termios.tcgetattr(inside(port).fd)[2] & termios.HUPCL
-        port.close()
+        port.dispose()
 
     def test_never_writes_without_a_time_limit(self, plug: Plug) -> None:
         plug.plug()
         port = opened(plug)
         assert inside(port).write_timeout == 0.5
-        port.close()
+        port.dispose()
 
     def test_is_never_flushed(self) -> None:
         assert ".flush(" not in Path(serial_port.__file__).read_text()
@@ -103,31 +104,53 @@ class TestThePort:
 
     def test_says_that_a_file_is_no_port(self, tmp_path: Path) -> None:
         (tmp_path / "file").touch()
+        port = SerialPort(str(tmp_path / "file"), 921_600)
         before = open_files()
         with pytest.raises(PortError, match="port_fault"):
-            SerialPort(str(tmp_path / "file"), 921_600).open()
+            port.open()
         assert open_files() == before
+        port.dispose()
+
+    def test_that_goes_away_while_it_is_read_is_unplugged(self, plug: Plug) -> None:
+        plug.plug()
+        port = opened(plug)
+        plug.pull()
+        with pytest.raises(PortError, match="unplugged"):
+            port.read()
+        port.dispose()
+
+    def test_that_hangs_up_is_unplugged(self, plug: Plug, monkeypatch: pytest.MonkeyPatch) -> None:
+        plug.plug()
+        port = opened(plug)
+        plug.say(b"x")
+        monkeypatch.setattr(os, "read", lambda _fd, _count: b"")
+        with pytest.raises(PortError, match="hung up"):
+            port.read()
+        monkeypatch.undo()
+        port.dispose()
 
     @pytest.mark.parametrize("error", [OSError(errno.EIO, "x"), termios.error(errno.EIO, "x")])
-    def test_that_goes_away_while_it_is_read_is_unplugged_whatever_is_raised(
+    def test_that_goes_away_while_it_is_written_is_unplugged_whatever_is_raised(
         self, plug: Plug, monkeypatch: pytest.MonkeyPatch, error: Exception
     ) -> None:
-        def fail(_port: serial.Serial) -> int:
+        def fail(_port: serial.Serial, _data: bytes) -> int:
             raise error
 
         plug.plug()
         port = opened(plug)
-        monkeypatch.setattr(serial.Serial, "in_waiting", property(fail))
-        with pytest.raises(PortError, match=r"unplugged: .* went away while reading: Input/output error"):
-            port.read()
-        port.close()
+        monkeypatch.setattr(serial.Serial, "write", fail)
+        with pytest.raises(PortError, match=r"unplugged: .* went away while writing: Input/output error"):
+            port.write(b"x")
+        port.dispose()
 
     def test_that_is_closed_can_still_be_woken(self, plug: Plug) -> None:
         plug.plug()
         port = opened(plug)
         port.close()
         port.wake()
-        port.close()
+        port.dispose()
+        port.wake()
+        port.dispose()
 
 
 class TestTheLink:
