@@ -78,6 +78,8 @@ class DeviceType:
 
 
 DEVICE_MODULES: Mapping[str, str] = {
+    "gpio-beams": "drivers.devices.gpio_beams",
+    "gpio-panel": "drivers.devices.gpio_panel",
     "json-camera": "drivers.devices.json_camera",
     "node": "drivers.devices.node",
 }

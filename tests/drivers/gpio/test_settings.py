@@ -5,8 +5,10 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
+from pydantic import TypeAdapter
 
-from drivers.devices.gpio_settings import BeamsSettings, PanelSettings, TimedKind
+from drivers.devices.gpio_settings import TIMED, BeamsSettings, PanelSettings, TimedKind
 from drivers.devices.gpio_troubles import GPIO_TROUBLES, reason_for
 from drivers.devices.registry import Device, DeviceType
 from drivers.link.gpio_edge_port import EdgePort
@@ -166,3 +168,25 @@ def test_the_page_shows_every_trouble(page: str) -> None:
     only_beams = {"direction_unclear"}
     missing = [code for code in GPIO_TROUBLES if f"`{code}`" not in text]
     assert set(missing) <= (only_beams if page == "gpio-panel.md" else set())
+
+
+@pytest.mark.parametrize(
+    ("page", "settings"), [("gpio-beams.md", BeamsSettings), ("gpio-panel.md", PanelSettings)]
+)
+def test_the_pages_example_is_a_device(page: str, settings: type) -> None:
+    text = (PAGES / page).read_text("utf-8")
+    example = text.partition("```yaml\n")[2].partition("```")[0]
+    ((_, written),) = yaml.safe_load(example)["devices"].items()
+    assert written.pop("type") == page.removesuffix(".md")
+    made: BeamsSettings | PanelSettings = TypeAdapter(settings).validate_python(written)
+    assert len(made.inputs) == len(written["inputs"])
+
+
+def test_the_pages_figures_are_the_limits() -> None:
+    text = (PAGES / "gpio-beams.md").read_text("utf-8")
+    figures = text.partition("| kind | debounce at most |")[2]
+    for kind, limits in TIMED.items():
+        row = next(line for line in figures.splitlines() if line.startswith(f"| `{kind}`"))
+        assert f" {limits.most_debounce_us / 1000:g} ms " in row
+        assert ("middle" in row) == (limits.middle and kind != "rotor_phase")
+        assert ("never" in row) == (limits.stuck_us == 0)
