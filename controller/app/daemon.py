@@ -5,6 +5,7 @@ status.
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from threading import Event
 
 import msgspec
@@ -27,6 +28,7 @@ from controller.app.live import STOP_S, Live
 from controller.app.log import CRITICAL, ERROR, INFO, NOTICE, log
 from controller.app.notify import READY, STOPPING, WATCHDOG, Notifier
 from controller.app.options import Options
+from controller.app.selftest import WAITS
 from controller.app.sources import Source
 from controller.journal.chain import Wall
 from controller.journal.faults import JournalFault
@@ -155,8 +157,7 @@ class Daemon:
         """Do one turn of the daemon's own duties."""
         now_us = self.monotonic.now_us()
         if self.live is None and now_us >= self._reopen_at_us:
-            self.open()
-            self.begin()
+            self._reopen()
         self._check_wall()
         if self._overflow_until_us and now_us > self._overflow_until_us:
             self._overflow_until_us = 0
@@ -187,7 +188,7 @@ class Daemon:
 
     def headline(self) -> str:
         """Say in a line how the table stands."""
-        present = self.board.present
+        present = [fault for fault in self.board.present if fault.code != WAITS]
         if present:
             return f"{present[0].code}: {present[0].kind.next_step}"
         if self.live is None:
@@ -219,6 +220,14 @@ class Daemon:
 
     # --- parts ---
 
+    def _reopen(self) -> None:
+        try:
+            self.open()
+        except InUseError as error:
+            log(CRITICAL, error)
+            self.stop(exits.IN_USE)
+        self.begin()
+
     def _make_folders(self) -> None:
         for folder in (self.options.journal, self.options.recordings, self.options.place.head.parent):
             try:
@@ -230,14 +239,19 @@ class Daemon:
         place, path = self.options.place, self.options.key_file
         never_begun = not (place.journal.exists() or place.head.exists() or path.exists())
         if never_begun and "CREDENTIALS_DIRECTORY" not in self._environ:
-            new_key(path)
+            try:
+                new_key(path)
+            except OSError as error:
+                raise fault_of_os(error, path, "a folder that can be written") from error
         return key_of_service(self._environ, path)
 
     def _check_identity(self, live: Live) -> None:
         assert self.key is not None
         self.acknowledged = read_acknowledged(self.options.acknowledged, self.key)
         if self.acknowledged is None and live.journal.recovered.session == 1:
-            self.acknowledge_identity("controller", "the first start")
+            # A disk that does not take it leaves it to a person: the table stays locked.
+            with suppress(OSError):
+                self.acknowledge_identity("controller", "the first start")
         before = self.acknowledged
         parts = ("acknowledgement",) if before is None else changed(before.digests, self.digests)
         if parts:

@@ -56,6 +56,12 @@ _OWN: Mapping[str, FaultKind] = {
         "by itself, with the next recording",
         locks=False,
     ),
+    "self_test_waits": FaultKind(
+        "the self-test has not passed since the start",
+        "the controller has just started, or a device is missing or a switch open",
+        "see what it waits for in `tablectl status`",
+        "by itself, once all its checks pass",
+    ),
     "clock_stepped": FaultKind(
         "the wall clock was set by more than it may drift",
         "a person, a time server or a bad clock battery set it",

@@ -10,14 +10,14 @@ import msgspec
 from controller.app.board import Board
 from controller.app.clock import iso
 from controller.app.core import Core
-from controller.app.faults import of_journal
+from controller.app.faults import Fault, of_journal
 from controller.app.hub import Hub
 from controller.app.identity import Digests
 from controller.app.inlet import Inlet
 from controller.app.options import Options
 from controller.app.recorder import Closed, Recorder
 from controller.app.resuming import CONTROLLER, LOOK_BACK, TELLING, Resumed, causes_of, resume
-from controller.app.selftest import Check, SelfTest, passed
+from controller.app.selftest import WAITS, Check, SelfTest, passed
 from controller.app.verifier import Verifier
 from controller.engine.setup import First, Setup
 from controller.journal.chain import Wall
@@ -76,25 +76,34 @@ class Live:
             alarm=self._alarmed,
         )
         self.last_n = self.journal.recovered.last_n
-        resumed = self._resume()
-        self.setup = setup_of(settings, resumed, self.journal.recovered.session)
-        started = self._start(digests, resumed)
         self.recorder = Recorder(
             options.recordings, board, closed=self._piece_closed, keep_bytes=options.keep_bytes
         )
+        self.verifier = Verifier(options.place.journal, board, done=self._verified)
+        try:
+            self._take_up(settings, digests, failed)
+        except BaseException:
+            self.journal.close()
+            raise
+
+    def _take_up(self, settings: TableSettings, digests: Digests, failed: Callable[[], None]) -> None:
+        options, board = self._options, self._board
+        resumed = self._resume()
+        self.setup = setup_of(settings, resumed, self.journal.recovered.session)
+        started = self._start(digests, resumed)
+        board.began(Fault(WAITS, "self-test", "it has not passed yet"))
         self.core = Core(
             self.setup,
             resumed,
             journal=self.journal,
-            inlet=inlet,
+            inlet=self._inlet,
             recorder=self.recorder,
             board=board,
-            hub=hub,
-            epoch=iso(self.started_wall.us - inlet.now_us),
+            hub=self._hub,
+            epoch=iso(self.started_wall.us - self._inlet.now_us),
             rotation=options.rotation,
             failed=failed,
         )
-        self.verifier = Verifier(options.place.journal, board, done=self._verified)
         wanted = frozenset(settings.devices) if options.self_test_devices else frozenset()
         self.self_test = SelfTest(self.journal, started, self.core.devices, board, wanted)
 
@@ -130,6 +139,8 @@ class Live:
             self.core.note("self_test.done", event)
             self._hub.tell("faults", b'{"self_test":%s}\n' % _encode(event))
         self._tested = checks
+        if passed(checks):
+            self._board.over(WAITS)
         view = self.core.view
         may = self._options.unlock == "automatic" and not view.held and not view.halted
         if passed(checks) and may and view.state.lock == "locked" and self._asked_at != view.lock_changes:

@@ -49,6 +49,19 @@ def test_the_self_test_waits_for_the_devices_that_the_table_names(house: HouseMa
     assert daemon.why_locked() is not None
 
 
+def test_who_unlocks_at_the_console_before_the_self_test_passed_finds_it_locked_again(
+    house: HouseMaker,
+) -> None:
+    one = house(self_test_devices=True)
+    daemon = one.open()
+    play(daemon, [says(SECOND_US, "unlock")])
+    play(daemon, [says(5 * SECOND_US, "inspected", what="nothing")])
+    relocked = one.outcomes()[2].data
+    assert one.types()[:3] == ["table.locked", "table.unlocked", "table.locked"]
+    assert isinstance(relocked, Happening)
+    assert (relocked.cause, relocked.by) == ("self_test_waits", "controller")
+
+
 def test_a_setting_leaves_unlocking_to_a_person(house: HouseMaker) -> None:
     one = house(unlock="person")
     daemon = one.open()

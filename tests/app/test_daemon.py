@@ -1,5 +1,6 @@
 """The daemon as a process: started, asked, told, refused, and stopped, by the commands that people use."""
 
+import grp
 import json
 import os
 import socket
@@ -22,7 +23,7 @@ from tests.scenes import SECOND_US, throw
 
 MAKE_STRANGER = (
     "import json, os, socket, sys;"  # while the interpreter's own files may still be read
-    "os.setgroups([]); os.setgid(65534); os.setuid(65534); exec(sys.argv[1])"
+    "os.setgroups([]); os.setgid(int(sys.argv[2])); os.setuid(65534); exec(sys.argv[1])"
 )
 STRANGER_ASKS = """
 link = socket.socket(socket.AF_UNIX)
@@ -201,11 +202,15 @@ def open_folder() -> Iterator[Path]:
         yield Path(folder)
 
 
-def stranger_asks(table: Table, **request: object) -> Json:
-    """Ask as a user who is in no group of the table's."""
+def stranger_asks(table: Table, request: Json, group: int = 65534) -> Json:
+    """Ask as a user who is in this group, which is none of the table's unless said otherwise."""
     asks = STRANGER_ASKS % (table.socket, request)
     told = subprocess.run(
-        [sys.executable, "-c", MAKE_STRANGER, asks], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", MAKE_STRANGER, asks, str(group)],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
     )
     answer: Json = json.loads(told.stdout)
     return answer
@@ -217,9 +222,9 @@ def test_a_user_in_no_group_may_read_the_status_and_nothing_else(table: Table, o
     table.start()
     assert path.stat().st_mode & 0o777 == 0o660
     path.chmod(0o666)
-    assert stranger_asks(table, do="status")["ok"] is True
-    assert stranger_asks(table, do="faults")["ok"] is True
-    for request in (
+    assert stranger_asks(table, {"do": "status"})["ok"] is True
+    assert stranger_asks(table, {"do": "faults"})["ok"] is True
+    requests: tuple[Json, ...] = (
         {"do": "input", "name": "no_roll", "by": "boxperson"},
         {"do": "input", "name": "lock", "by": "boxperson"},
         {"do": "input", "name": "unlock", "by": "boxperson"},
@@ -228,10 +233,38 @@ def test_a_user_in_no_group_may_read_the_status_and_nothing_else(table: Table, o
         {"do": "watch"},
         {"do": "outbox"},
         {"do": "settled", "id": "craps/1/1", "chain": "00"},
-    ):
-        refused = stranger_asks(table, **request)
+    )
+    for request in requests:
+        refused = stranger_asks(table, request)
         assert (refused["ok"], refused["code"]) == (False, "not_allowed"), request
     until(lambda: sum(row.name == CONTROL for row in table.rows()) == 8, "every attempt to be journaled")
+
+
+def groups_named(*names: str) -> bool:
+    """Tell whether this machine has these groups."""
+    known = {entry.gr_name for entry in grp.getgrall()}
+    return known.issuperset(names)
+
+
+@pytest.mark.skipif(
+    os.getuid() != 0 or not groups_named("games", "staff"),
+    reason="needs root, and the groups games and staff to play technicians and staff",
+)
+def test_staff_rules_and_a_technician_tests_but_not_the_other_way_round(
+    table: Table, open_folder: Path
+) -> None:
+    path = table.control = open_folder / "control"
+    groups = ("--staff-group", "staff", "--technician-group", "games")
+    table.arguments = (*table.arguments, *groups)
+    table.start(watch=False)
+    path.chmod(0o666)
+    ruling: Json = {"do": "input", "name": "no_roll", "by": "boxperson"}
+    locking: Json = {"do": "input", "name": "lock", "by": "technician"}
+    testing: Json = {"do": "input", "name": "test_mode", "by": "technician", "on": True}
+    for group, may, may_not in (("staff", (ruling, locking), testing), ("games", (locking, testing), ruling)):
+        number = grp.getgrnam(group).gr_gid
+        assert all(stranger_asks(table, request, number)["ok"] is True for request in may)
+        assert stranger_asks(table, may_not, number)["code"] == "not_allowed"
 
 
 def test_absurd_requests_are_refused_by_name(table: Table) -> None:
