@@ -274,8 +274,8 @@ def exchanged_double_hit(m: Maker) -> Throw:
 
 
 RIGHT: dict[Scene, set[Ruling]] = {
-    plain: {VALID},
-    fast: {VALID},
+    plain: {VALID, REVIEW},
+    fast: {VALID, REVIEW},
     side_walls: {VALID, REVIEW},
     merged: {VALID, REVIEW},
     no_rebound: {VALID, REVIEW},
@@ -305,7 +305,9 @@ RIGHT: dict[Scene, set[Ruling]] = {
     exchanged_double_hit: {VOID, REVIEW},
 }
 """The rulings that are right for each kind: a review only where two explanations may remain."""
-SELDOM = {
+SELDOM: dict[Scene, float] = {
+    plain: 0.01,
+    fast: 0.01,
     side_walls: 0.1,
     merged: 0.1,
     no_rebound: 0.1,

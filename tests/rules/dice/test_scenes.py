@@ -51,7 +51,8 @@ def test_every_kind_of_scene_is_ruled_as_it_was(scene: Scene) -> None:
     rulings = judge_seeds(scene, range(SEEDS))
     assert len(rulings) > SEEDS // 2
     if scene in SELDOM:
-        assert rulings.count(Ruling.REVIEW) <= 2
+        of_a_few = 1 if SELDOM[scene] > 0.05 else 0
+        assert rulings.count(Ruling.REVIEW) <= SELDOM[scene] * len(rulings) + of_a_few
 
 
 @pytest.mark.slow
