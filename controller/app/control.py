@@ -168,6 +168,8 @@ class Control:
                 return answer(faults=[fault_of(fault) for fault in self._daemon.board.present])
             case Enter():
                 return self._if_may(peer, INPUT_NEEDS.get(request.name, "rule"), request, self._enter)
+            case Acknowledge(what="journal"):
+                return self._accept_journal(request, peer)
             case Acknowledge():
                 return self._if_may(peer, "acknowledge", request, self._acknowledge)
             case AskOutbox():
@@ -185,8 +187,8 @@ class Control:
         return do(request, peer, live)
 
     def _forbidden(self, peer: Peer, deed: str) -> bytes:
-        if self._daemon.live is not None:
-            self._note(self._daemon.live, peer, deed, granted=False)
+        if (live := self._daemon.live) is not None:
+            self._note(live, peer, deed, granted=False)
         return refusal("not_allowed", f"{peer.user} may not {deed}: {_SAYS['not_allowed']}")
 
     def _enter(self, request: Enter, peer: Peer, live: Live) -> bytes:
@@ -215,6 +217,17 @@ class Control:
         except OSError as error:
             return refusal("not_kept", f"the acknowledgement can't be kept: {error.strerror}")
         self._note(live, peer, f"acknowledge {request.what}", granted=True, said=said)
+        return answer(acknowledged=request.what)
+
+    def _accept_journal(self, request: Acknowledge, peer: Peer) -> bytes:
+        """Let the table go on with an older journal: the one deed that is done while none is open."""
+        if not peer.may("acknowledge"):
+            return self._forbidden(peer, "acknowledge")
+        if self._daemon.live is not None:
+            return refusal("not_now", "the journal is open; nothing is to be accepted")
+        if not request.reason:
+            return refusal("bad_request", "`reason` must say why an older journal is gone on with")
+        self._daemon.accept_journal(peer.user, request.who or peer.user, request.reason)
         return answer(acknowledged=request.what)
 
     def _outbox(self, request: AskOutbox, _peer: Peer, _live: Live) -> bytes:

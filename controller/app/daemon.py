@@ -34,6 +34,7 @@ from controller.journal.chain import Wall
 from controller.journal.faults import JournalFault
 from controller.journal.keys import Key, key_of_service, new_key
 from controller.journal.lock import fault_of_os
+from controller.journal.opening import Acceptance
 from controller.journal.reading import Reader
 from controller.model.tables import TableSettings
 
@@ -91,6 +92,7 @@ class Daemon:
         self._stop = Event()
         self._overflow_until_us = 0
         self._reopen_at_us = 0
+        self._accept: Acceptance | None = None
         self._turned: dict[str, tuple[int, int]] = {}
         self._begun = False
         self._behind_us = 0
@@ -118,6 +120,7 @@ class Daemon:
                 inlet=self.inlet,
                 wall=self.wall,
                 failed=self._core_failed,
+                accept=self._accept,
             )
         except JournalFault as fault:
             if fault.code == "journal_in_use":
@@ -212,6 +215,11 @@ class Daemon:
         write_acknowledged(self.options.acknowledged, self.key, told)
         self.acknowledged = told
         self.board.over("identity_changed")
+
+    def accept_journal(self, by: str, who: str, reason: str) -> None:
+        """Go on with the journal that is there, on a person's word; it is opened at the next turn."""
+        self._accept = Acceptance(by=by, who=who, reason=reason)
+        self._reopen_at_us = 0
 
     def acknowledge_clock(self) -> None:
         """Take the wall clock as right."""

@@ -25,6 +25,7 @@ from controller.journal.contents import Identity
 from controller.journal.faults import JournalFault
 from controller.journal.journal import Journal
 from controller.journal.keys import Key
+from controller.journal.opening import Acceptance
 from controller.journal.reading import Reader
 from controller.journal.recovery import power_lost
 from controller.journal.tickets import Ticket
@@ -54,8 +55,11 @@ class Live:
         inlet: Inlet,
         wall: Callable[[], Wall],
         failed: Callable[[], None],
+        accept: Acceptance | None = None,
     ) -> None:
         """Open the journal and take up the table where it was left, locked.
+
+        `accept` is a person's word to go on with a journal that is not the newest.
 
         Raises:
             JournalFault: the journal forbids telling a result from here.
@@ -74,6 +78,7 @@ class Live:
             wall=wall,
             told=self._told,
             alarm=self._alarmed,
+            accept=accept,
         )
         self.last_n = self.journal.recovered.last_n
         self.recorder = Recorder(

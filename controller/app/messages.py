@@ -51,9 +51,9 @@ class Enter(Request, frozen=True, kw_only=True, omit_defaults=True, tag="input")
 
 
 class Acknowledge(Request, frozen=True, kw_only=True, tag="acknowledge"):
-    """A person takes a changed identity, or the wall clock, as right."""
+    """A person takes a changed identity, the wall clock, or a journal that is not the newest, as right."""
 
-    what: Literal["identity", "clock"]
+    what: Literal["identity", "clock", "journal"]
     who: Words | None = None
     reason: Words = ""
 

@@ -18,7 +18,7 @@ COMMANDS = {
     "status": "show how the running table stands",
     "faults": "show what is wrong with the running table, and what to do",
     "input": "enter what a person says at the running table",
-    "acknowledge": "take a changed identity or the wall clock as right",
+    "acknowledge": "take a changed identity, the clock or an older journal as right",
     "watch": "print live outcomes, readings, lamps and faults",
     "outbox": "list the outcomes that settlement has not acknowledged",
     "journal": "verify, show or export a journal",

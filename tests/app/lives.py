@@ -3,6 +3,7 @@
 import random
 import threading
 from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 
 import msgspec
 
@@ -165,7 +166,8 @@ class _Model:
             stands = (self._session.state(), self._session.first())
             if len(said) >= len(told):
                 break
-        assert said == told
+        for ours, theirs in zip_longest(said, told):
+            assert ours == theirs, f"the engine says {ours}, the journal {theirs}"
         return stands
 
 

@@ -68,6 +68,32 @@ def test_an_older_copy_of_the_journal_put_back_locks_and_the_newer_one_heals(
     unlocked(daemon)
 
 
+def test_a_person_may_let_the_table_go_on_with_an_older_journal_and_no_number_comes_twice(
+    house: HouseMaker, tmp_path: Path
+) -> None:
+    one = house(head=tmp_path / "elsewhere" / "head")
+    one.open().close()
+    shutil.copy(one.options.place.journal, tmp_path / "older")
+    daemon = one.open()
+    unlocked(daemon)
+    play(daemon, throw(5 * SECOND_US))
+    used = {outcome.seq for outcome in one.outcomes()}
+    daemon.close()
+    shutil.copy(tmp_path / "older", one.options.place.journal)
+    daemon = one.open()
+    assert codes(one) == ["journal_restored"]
+    daemon.accept_journal("root", "ann", "the newer card is lost")
+    daemon.look_after()
+    assert codes(one) == []
+    unlocked(daemon)
+    daemon.close()
+    accepted = next(row for row in one.rows() if row.name == "journal.accepted")
+    assert accepted.body is not None
+    assert b'"who":"ann"' in accepted.body
+    after = [row for row in one.rows() if row.n > accepted.n and row.seq is not None]
+    assert not used & {row.seq for row in after}
+
+
 def test_a_journal_without_its_key_locks_and_the_key_put_back_heals(house: HouseMaker) -> None:
     one = house()
     daemon = one.open()
