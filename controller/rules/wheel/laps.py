@@ -35,10 +35,9 @@ class Lap:
 class LapClock:
     """Times the ball's laps as its pulses come, in time order.
 
-    A pulse that closes a lap of about the expected length is *in step*. Before the first such lap any two
-    cuts of one beam make a candidate when no other beam was cut twice between them. After several pulses out
-    of step it starts again, and so it does when laps turn out to be two or three, between which pulses had
-    been missed: their beams were cut within them, one after the other.
+    A pulse that closes a lap of about the expected length is *in step*. The first two cuts of one beam make
+    the first lap. After several pulses out of step it starts again, and so it does when laps turn out to be
+    two or three, between which pulses had been missed: their beams were cut within them, one after the other.
     """
 
     def __init__(self, learned: Learned, nominal_drop_rev_per_s: float) -> None:
@@ -70,7 +69,7 @@ class LapClock:
             return None
         if t_us - cuts[-1] < _FASTEST_LAP_US:
             return None
-        started = self._find_start(t_us, beam, cuts)
+        started = self._find_start(t_us, cuts)
         cuts.append(t_us)
         if len(cuts) > 4:
             del cuts[0]
@@ -116,13 +115,10 @@ class LapClock:
         rates = [friction + NOMINAL_DRAG * v * v for v in (speed, middle, slowest)]
         return (speed - slowest) / 6 * (1 / rates[0] + 4 / rates[1] + 1 / rates[2])
 
-    def _find_start(self, t_us: int, beam: int, cuts: list[int]) -> int | None:
+    def _find_start(self, t_us: int, cuts: list[int]) -> int | None:
         expected = self.expected_length_us(t_us)
         if expected is None:
-            length = t_us - cuts[-1]
-            if length > self._slowest_lap_us:
-                return None
-            return cuts[-1] if self._nobody_cut_twice_since(cuts[-1], beam) else None
+            return cuts[-1] if t_us - cuts[-1] <= self._slowest_lap_us else None
         unseen_s = (t_us - self.laps[-1].end_us) / 1e6
         tolerance = min(_STEP_TOLERANCE + _STEP_DRIFT * unseen_s, _MOST_TOLERANCE) * expected
         wanted = t_us - expected
@@ -138,11 +134,6 @@ class LapClock:
             return start
         self._start_again(t_us)
         return cuts[-1]
-
-    def _nobody_cut_twice_since(self, since_us: int, beam: int) -> bool:
-        return all(
-            len(cuts) < 2 or cuts[-2] < since_us for other, cuts in self._cuts.items() if other != beam
-        )
 
     def _close(self, t_us: int, length_us: int) -> Lap:
         rate = self._measure(t_us, length_us)
