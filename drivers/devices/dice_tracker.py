@@ -1,0 +1,258 @@
+"""Two dice from frame to frame: which is which, when each lies still, and when that can't be told.
+
+A camera that knows no die by itself sees two bodies in each frame. They keep their names as long as only one
+assignment makes sense; where two do, both dice are lost, and lost they stay until the table was empty: a die
+that is taken for the other could give it a wall hit that it never made.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from math import hypot
+from typing import Literal
+
+from controller.model.readings import Die, Face
+
+OTHER: dict[Die, Die] = {1: 2, 2: 1}
+_READS_KEPT = 12
+_LEAST_READS = 3
+_CLEARLY = 2.0
+_BOUNCE = 0.5
+"""A die keeps at most so much of its speed at a wall, whose place the tracker does not know."""
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """Something like a die in one frame: its place on the table, the face read, and the confidence in it."""
+
+    x: float
+    y: float
+    face: Face | None
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What the tracker tells of one die: a point of its track, that it rests, or that it is lost."""
+
+    what: Literal["at", "rest", "lost"]
+    die: Die
+    x: float = 0.0
+    y: float = 0.0
+    face: Face | None = None
+    confidence: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrackerRules:
+    """What a die can do, and when it counts as resting or lost."""
+
+    die_mm: float = 19.0
+    fastest_mm_per_s: float = 6000.0
+    still_mm: float = 4.0
+    still_us: int = 250_000
+    lost_us: int = 150_000
+    empty_us: int = 2_000_000
+    """So long without any body, and the dice that come next are new ones."""
+
+
+@dataclass(slots=True)
+class _Track:
+    t: int
+    body: Body
+    vx: float = 0.0
+    vy: float = 0.0
+    anchor: Body = field(init=False)
+    still_since_us: int = field(init=False)
+    reads: deque[Body] = field(default_factory=lambda: deque(maxlen=_READS_KEPT))
+    rests_as: tuple[Face | None] | None = None
+    fresh: bool = True
+
+    def __post_init__(self) -> None:
+        self.anchor, self.still_since_us = self.body, self.t
+        self.reads.append(self.body)
+
+    def move(self, t: int, body: Body, still_mm: float) -> None:
+        seconds = max(t - self.t, 1) / 1e6
+        self.vx, self.vy = (body.x - self.body.x) / seconds, (body.y - self.body.y) / seconds
+        self.t, self.body, self.fresh = t, body, False
+        if hypot(body.x - self.anchor.x, body.y - self.anchor.y) > still_mm:
+            self.anchor, self.still_since_us = body, t
+            self.reads.clear()
+            self.rests_as = None
+        self.reads.append(body)
+
+    def face(self) -> tuple[Face | None, float]:
+        """Give the face on which all reads agree, with their mean confidence; none where they do not."""
+        faces = {read.face for read in self.reads}
+        if len(faces) != 1 or None in faces:
+            return None, 0.0
+        return self.reads[0].face, sum(read.confidence for read in self.reads) / len(self.reads)
+
+
+class DiceTracker:
+    """The two dice of a table, frame by frame."""
+
+    def __init__(self, rules: TrackerRules) -> None:
+        """Start with an empty table."""
+        self._rules = rules
+        self._tracks: dict[Die, _Track] = {}
+        self._known: set[Die] = set()
+        self._unknown = False
+        self._empty_since_us: int | None = None
+
+    def frame(self, t: int, bodies: Iterable[Body]) -> list[Sight]:
+        """Take all bodies of one frame; give what it tells of the dice."""
+        found = self._merged(bodies)
+        if self._is_empty(t, found):
+            return self._lose_missing(t)
+        if self._unknown:
+            return []
+        matched = self._match(t, found)
+        if matched is None:
+            return self._lose_all()
+        sights = [sight for die, body in sorted(matched.items()) for sight in self._follow(t, die, body)]
+        return sights + self._lose_missing(t)
+
+    def _is_empty(self, t: int, found: Sequence[Body]) -> bool:
+        if found:
+            self._empty_since_us = None
+            return False
+        if self._empty_since_us is None:
+            self._empty_since_us = t
+        if not self._tracks and t - self._empty_since_us >= self._rules.empty_us:
+            self._unknown = False
+            self._known.clear()
+        return True
+
+    def _merged(self, bodies: Iterable[Body]) -> list[Body]:
+        """Take bodies closer than half a die for one, whose face is in doubt where they differ."""
+        merged: list[Body] = []
+        for body in sorted(bodies, key=lambda b: (b.x, b.y, b.face or 0, b.confidence)):
+            near = next((n for n, other in enumerate(merged) if _apart(body, other) < self._half), None)
+            if near is None:
+                merged.append(body)
+            elif merged[near].face != body.face:
+                merged[near] = Body(merged[near].x, merged[near].y, None, 0.0)
+        return merged
+
+    def _match(self, t: int, found: Sequence[Body]) -> dict[Die, Body] | None:
+        """Say which die each body is; None where that can't be told."""
+        live = sorted(self._tracks)
+        if len(found) > 2 or (not live and self._known):
+            return None
+        if not live:
+            dice: tuple[Die, Die] = (1, 2)
+            return dict(zip(dice, found, strict=False))
+        if len(live) == 1:
+            return self._match_one(t, live[0], found)
+        if len(found) == 1:
+            return self._match_single(t, found[0])
+        straight: dict[Die, Body] = {1: found[0], 2: found[1]}
+        crossed: dict[Die, Body] = {1: found[1], 2: found[0]}
+        if any(track.fresh for track in self._tracks.values()):
+            return self._better_by_sides(t, straight, crossed)
+        return self._clearer(t, straight, crossed)
+
+    def _better_by_sides(
+        self, t: int, straight: dict[Die, Body], crossed: dict[Die, Body]
+    ) -> dict[Die, Body] | None:
+        """Match dice whose speed is not known yet: each stays on its side of the other.
+
+        A mistake here exchanges names of which nothing but one point was told.
+        """
+        one, two = self._tracks[1].body, self._tracks[2].body
+
+        def turned(matched: dict[Die, Body]) -> float:
+            x, y = matched[2].x - matched[1].x, matched[2].y - matched[1].y
+            return hypot(x - (two.x - one.x), y - (two.y - one.y))
+
+        better = min(straight, crossed, key=turned)
+        return better if all(self._reaches(t, die, body) for die, body in better.items()) else None
+
+    def _match_one(self, t: int, die: Die, found: Sequence[Body]) -> dict[Die, Body] | None:
+        other = OTHER[die]
+        if len(found) == 1:
+            return {die: found[0]} if self._reaches(t, die, found[0]) else {other: found[0]}
+        first, second = found
+        matched = self._clearer(t, {die: first}, {die: second})
+        if matched is None:
+            return None
+        return {**matched, other: second if matched[die] is first else first}
+
+    def _match_single(self, t: int, body: Body) -> dict[Die, Body] | None:
+        """Match one body while two dice were seen: two that touch may look like one for a moment."""
+        matched = self._clearer(t, {1: body}, {2: body})
+        return {} if matched is None else matched
+
+    def _clearer(self, t: int, one: dict[Die, Body], two: dict[Die, Body]) -> dict[Die, Body] | None:
+        possible = [
+            matched
+            for matched in (one, two)
+            if all(self._reaches(t, die, body) for die, body in matched.items())
+        ]
+        if len(possible) < 2:
+            return possible[0] if possible else None
+        better, worse = sorted(possible, key=lambda matched: self._cost(t, matched))
+        clear = self._cost(t, better) * _CLEARLY + self._half <= self._cost(t, worse)
+        return better if clear else None
+
+    def _reaches(self, t: int, die: Die, body: Body) -> bool:
+        track = self._tracks[die]
+        reach = self._rules.fastest_mm_per_s * (t - track.t) / 1e6 + self._half
+        return _apart(track.body, body) <= reach
+
+    def _cost(self, t: int, matched: dict[Die, Body]) -> float:
+        return sum(_off_track(self._tracks[die], t, body) for die, body in matched.items())
+
+    def _follow(self, t: int, die: Die, body: Body) -> list[Sight]:
+        rules = self._rules
+        track = self._tracks.get(die)
+        self._known.add(die)
+        if track is None:
+            self._tracks[die] = _Track(t, body)
+            return [Sight("at", die, body.x, body.y)]
+        track.move(t, body, rules.still_mm)
+        still = t - track.still_since_us >= rules.still_us and len(track.reads) >= _LEAST_READS
+        if not still:
+            return [Sight("at", die, body.x, body.y)]
+        face, confidence = track.face()
+        if track.rests_as == (face,) or (track.rests_as is not None and face is None):
+            return []
+        track.rests_as = (face,)
+        return [Sight("rest", die, track.anchor.x, track.anchor.y, face, confidence)]
+
+    def _lose_missing(self, t: int) -> list[Sight]:
+        lost = sorted(d for d, track in self._tracks.items() if t - track.t >= self._rules.lost_us)
+        for die in lost:
+            del self._tracks[die]
+        self._unknown = self._unknown or (bool(lost) and not self._tracks and len(self._known) > 1)
+        return [Sight("lost", die) for die in lost]
+
+    def _lose_all(self) -> list[Sight]:
+        self._unknown = True
+        lost = sorted(self._tracks)
+        self._tracks.clear()
+        return [Sight("lost", die) for die in lost]
+
+    @property
+    def _half(self) -> float:
+        return self._rules.die_mm / 2
+
+
+def _apart(a: Body, b: Body) -> float:
+    return hypot(a.x - b.x, a.y - b.y)
+
+
+def _off_track(track: _Track, t: int, body: Body) -> float:
+    """Measure how far a body is from where the die should be, going on as it did or turned back at a wall."""
+    seconds = (t - track.t) / 1e6
+    ex, x_turned = _off_axis(track.body.x, track.vx * seconds, body.x)
+    ey, y_turned = _off_axis(track.body.y, track.vy * seconds, body.y)
+    return min(hypot(ex, ey), hypot(x_turned, ey), hypot(ex, y_turned))
+
+
+def _off_axis(last: float, step: float, found: float) -> tuple[float, float]:
+    """Give the error on one axis of a die that went on, and of one that turned back at an unseen wall."""
+    low, high = sorted((last + step, last - _BOUNCE * step))
+    return abs(found - last - step), max(low - found, found - high, 0.0)

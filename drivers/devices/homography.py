@@ -1,0 +1,124 @@
+"""From a camera's image to the table's plane: the homography through pairs of points, by least squares."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import hypot, sqrt
+
+Point = tuple[float, float]
+Pair = tuple[Point, Point]
+"""A point in the image, and the same point on the table in millimetres."""
+Matrix = tuple[tuple[float, float, float], ...]
+
+LEAST_PAIRS = 4
+_SINGULAR = 1e-9
+
+
+class CalibrationError(ValueError):
+    """Pairs of points that fix no homography, or that contradict each other."""
+
+
+@dataclass(frozen=True, slots=True)
+class Homography:
+    """A 3x3 matrix that takes image points to the table, and the largest error on its own pairs (mm)."""
+
+    matrix: Matrix
+    error_mm: float
+
+    def to_table(self, x: float, y: float) -> Point | None:
+        """Give the place on the table, in millimetres; None for a point on or beyond the horizon."""
+        return _apply(self.matrix, (x, y))
+
+
+def fit(pairs: Sequence[Pair]) -> Homography:
+    """Fit four or more pairs.
+
+    Raises:
+        CalibrationError: fewer than four pairs, points on one line, or a plane seen from its edge.
+    """
+    if len(pairs) < LEAST_PAIRS:
+        raise CalibrationError(f"found {len(pairs)} pairs of points, expected at least {LEAST_PAIRS}")
+    image, table = _Scale.of([a for a, _ in pairs]), _Scale.of([b for _, b in pairs])
+    rows, values = [], []
+    for (u, v), (x, y) in ((image.to_unit(a), table.to_unit(b)) for a, b in pairs):
+        rows += [[u, v, 1.0, 0.0, 0.0, 0.0, -u * x, -v * x], [0.0, 0.0, 0.0, u, v, 1.0, -u * y, -v * y]]
+        values += [x, y]
+    h = (*_least_squares(rows, values), 1.0)
+    unit: Matrix = (h[0:3], h[3:6], h[6:9])  # type: ignore[assignment]  # nine numbers make three rows of three
+    matrix = _product(table.from_unit, _product(unit, image.into_unit))
+    depths = [matrix[2][0] * u + matrix[2][1] * v + matrix[2][2] for (u, v), _ in pairs]
+    if min(depths) <= 0.0 <= max(depths):
+        raise CalibrationError(
+            "found points on both sides of the horizon; check which point belongs to which"
+        )
+    if depths[0] < 0.0:
+        matrix = tuple((-a, -b, -c) for a, b, c in matrix)
+    errors = [_distance(_apply(matrix, seen), place) for seen, place in pairs]
+    return Homography(matrix, max(errors))
+
+
+@dataclass(frozen=True, slots=True)
+class _Scale:
+    """Moves points to lie around 0 at about unit distance, without which the equations lose their digits."""
+
+    x: float
+    y: float
+    size: float
+
+    @classmethod
+    def of(cls, points: Sequence[Point]) -> "_Scale":
+        x = sum(x for x, _ in points) / len(points)
+        y = sum(y for _, y in points) / len(points)
+        size = sum(hypot(px - x, py - y) for px, py in points) / len(points) / sqrt(2)
+        if size <= 0.0:
+            raise CalibrationError("found one point only, expected points over the whole table")
+        return cls(x, y, size)
+
+    def to_unit(self, point: Point) -> Point:
+        return (point[0] - self.x) / self.size, (point[1] - self.y) / self.size
+
+    @property
+    def into_unit(self) -> Matrix:
+        s = 1.0 / self.size
+        return ((s, 0.0, -self.x * s), (0.0, s, -self.y * s), (0.0, 0.0, 1.0))
+
+    @property
+    def from_unit(self) -> Matrix:
+        return ((self.size, 0.0, self.x), (0.0, self.size, self.y), (0.0, 0.0, 1.0))
+
+
+def _least_squares(rows: Sequence[Sequence[float]], values: Sequence[float]) -> tuple[float, ...]:
+    """Solve the normal equations by Gauss's elimination with pivots."""
+    n = len(rows[0])
+    system = [
+        [sum(row[i] * row[j] for row in rows) for j in range(n)]
+        + [sum(row[i] * value for row, value in zip(rows, values, strict=True))]
+        for i in range(n)
+    ]
+    for column in range(n):
+        pivot = max(range(column, n), key=lambda row: abs(system[row][column]))
+        if abs(system[pivot][column]) < _SINGULAR:
+            raise CalibrationError("found points on one line, expected them spread over the whole table")
+        system[column], system[pivot] = system[pivot], system[column]
+        for row in range(n):
+            if row != column:
+                factor = system[row][column] / system[column][column]
+                system[row] = [a - factor * b for a, b in zip(system[row], system[column], strict=True)]
+    return tuple(system[i][n] / system[i][i] for i in range(n))
+
+
+def _apply(matrix: Matrix, point: Point) -> Point | None:
+    x, y, w = (row[0] * point[0] + row[1] * point[1] + row[2] for row in matrix)
+    return (x / w, y / w) if w > 0.0 else None
+
+
+def _product(left: Matrix, right: Matrix) -> Matrix:
+    columns = tuple(zip(*right, strict=True))
+    return tuple((_dot(row, columns[0]), _dot(row, columns[1]), _dot(row, columns[2])) for row in left)
+
+
+def _dot(a: Sequence[float], b: Sequence[float]) -> float:
+    return sum(x * y for x, y in zip(a, b, strict=True))
+
+
+def _distance(found: Point | None, place: Point) -> float:
+    return float("inf") if found is None else hypot(found[0] - place[0], found[1] - place[1])
