@@ -17,7 +17,6 @@ from drivers.protocol.json_lines import BadLine, JsonLines, Object
 from drivers.protocol.node_health import Health
 from drivers.protocol.node_limits import Budget
 from drivers.protocol.node_messages import Code, Message, Trouble, Well
-from drivers.protocol.node_times import BACKDATE_US, CLEAN_US
 
 ALIVE = "alive"
 """The kind of a line that says nothing but that the script runs."""
@@ -171,10 +170,7 @@ class JsonCamera:
         return self._clock.to_table(t, now_us)
 
     def _lost(self, now_us: int, code: Code, seen: str) -> list[Message]:
-        since = max(self._heard_us, now_us - BACKDATE_US)
-        return self._health.trouble(
-            now_us, code, seen, down=True, since_us=since, clears_us=now_us + CLEAN_US
-        )
+        return self._health.lost(now_us, self._heard_us, code, seen)
 
     def _told(self, now_us: int, messages: list[Message]) -> list[AnyReading]:
         readings: list[AnyReading] = []

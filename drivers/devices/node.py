@@ -1,6 +1,7 @@
 """A sensor node as a device: its sentences become readings of one or more of the table's devices."""
 
 import re
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -12,6 +13,7 @@ from drivers.protocol.node_messages import Answered, Hello, Message, Seen, Troub
 from drivers.protocol.node_sentences import NO_SESSION, NODE_NAME
 from drivers.protocol.node_table import TableEnd
 
+ANSWERS_KEPT = 64
 KEY = re.compile(r"(?:[0-9A-Fa-f]{2}){16,64}")
 
 
@@ -57,8 +59,8 @@ class NodeDevice:
     def __init__(self, name: str, settings: NodeSettings, chance: Chance) -> None:
         """Be the device of this name."""
         self.name = name
-        self.answers: list[Answered] = []
-        """What became of commands; the caller takes them out."""
+        self.answers: deque[Answered] = deque(maxlen=ANSWERS_KEPT)
+        """What became of the last commands."""
         self._settings = settings
         self._end = TableEnd(
             settings.node,

@@ -90,6 +90,11 @@ TROUBLES: dict[str, Cause] = {
         "the port is opened anew by itself; if that does not help power-cycle the device",
         _ANSWER,
     ),
+    "deaf": Cause(
+        "the wire from the table to the device is broken, or the device no longer reads",
+        "check TX on the table's side; power-cycle the device",
+        _ANSWER,
+    ),
     "restarted": Cause(
         "the device was reset: power, watchdog, or a program that opened the port",
         "if it happens again check its supply; its firmware may tell the cause of the reset",

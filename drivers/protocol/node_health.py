@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from drivers.protocol.node_messages import Code, Message, Trouble, Well
+from drivers.protocol.node_times import BACKDATE_US, CLEAN_US, FAULT_US
 
 AGAIN_US = 50_000
 """Readings lost again while the last loss is still being told are told again, but not oftener than this."""
@@ -52,6 +53,15 @@ class Health:
             return []
         standing.told_us = now_us
         return [Trouble(code, standing.trouble.seen, down, since)]
+
+    def lost(self, now_us: int, since_us: int, code: Code, seen: str) -> list[Message]:
+        """Note that readings since then are missing; it is over when none was lost for a while."""
+        since = max(since_us, now_us - BACKDATE_US)
+        return self.trouble(now_us, code, seen, down=True, since_us=since, clears_us=now_us + CLEAN_US)
+
+    def fault(self, now_us: int, code: Code, seen: str) -> list[Message]:
+        """Note what is not well though no reading is missing; it is over after a while without it."""
+        return self.trouble(now_us, code, seen, down=False, clears_us=now_us + FAULT_US)
 
     def over(self, now_us: int, *codes: Code, seen: str) -> list[Message]:
         """End these troubles (all where none is named); give what is to be told."""

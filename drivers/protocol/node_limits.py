@@ -2,8 +2,9 @@
 
 from collections import deque
 
+from drivers.protocol.node_times import FAULT_US
+
 NOISY_LINES = 20
-NOISY_US = 10_000_000
 
 
 class Budget:
@@ -35,4 +36,4 @@ class Noise:
     def hear(self, lines: int, now_us: int) -> bool:
         """Count damaged lines; tell whether there are too many."""
         self._at_us.extend([now_us] * min(lines, NOISY_LINES))
-        return len(self._at_us) == NOISY_LINES and self._at_us[0] > now_us - NOISY_US
+        return len(self._at_us) == NOISY_LINES and self._at_us[0] > now_us - FAULT_US

@@ -12,6 +12,7 @@ Code = Literal[
     "wrong_key",
     "no_sync",
     "silent",
+    "deaf",
     "restarted",
     "clock_step",
     "sentences_lost",

@@ -9,7 +9,10 @@ from drivers.protocol.node_times import ASK_AGAIN_US, GIVE_UP_US
 RECALL = 64
 """How many missing sentences are remembered; of a longer gap the older ones are lost at once."""
 
-Place = Literal["next", "recovered", "repeated", "reordered"]
+FAR_BACK = 256
+"""A number this far behind is no repetition: the other end counts anew."""
+
+Place = Literal["next", "recovered", "repeated", "reordered", "anew"]
 
 
 class Loss(NamedTuple):
@@ -91,7 +94,7 @@ class Order:
             self._counters.reordered += 1
             return "reordered"
         self._counters.repeated += 1
-        return "repeated"
+        return "anew" if seq < self._last - FAR_BACK else "repeated"
 
     def _leave_out(self, seq: int, now_us: int) -> None:
         assert self._last is not None

@@ -30,7 +30,6 @@ class Speaker(StrEnum):
 class Flaw(StrEnum):
     """Why a line is no sentence."""
 
-    NOISE = "noise"
     HALF = "half"
     BAD_CRC = "bad_crc"
     BAD_FORM = "bad_form"

@@ -12,20 +12,20 @@ from drivers.protocol.node_commands import Commands
 from drivers.protocol.node_counters import Counters
 from drivers.protocol.node_health import Health
 from drivers.protocol.node_hello import NONCE, VERSION, HelloError, read_hello
-from drivers.protocol.node_limits import NOISY_LINES, NOISY_US, Budget, Noise
+from drivers.protocol.node_limits import NOISY_LINES, Budget, Noise
 from drivers.protocol.node_messages import Code, Hello, Message, Seen
 from drivers.protocol.node_order import Order
 from drivers.protocol.node_questions import Questions, number_in
 from drivers.protocol.node_sentences import NO_SESSION, Heard, Sentence, Speaker
 from drivers.protocol.node_times import (
     AHEAD_US,
-    BACKDATE_US,
-    CLEAN_US,
+    DEAF_US,
     FIRST_PING_US,
     FIRST_PINGS,
     HELLO_EVERY_US,
     HELLO_WITHIN_US,
     MAX_AGE_US,
+    PING_AGAIN_US,
     PING_EVERY_US,
     REOPEN_US,
     SILENT_US,
@@ -64,6 +64,7 @@ class TableEnd:
         self.reopen = False
         """The port should be opened anew; the caller sets it back."""
         self._draw = nonce
+        self._sealed = key is not None
         self._nonce = ""
         self._wire = Wire(Speaker.TABLE, node, key)
         self._order = Order(self._wire.counters)
@@ -71,7 +72,7 @@ class TableEnd:
         self._noise = Noise()
         self._commands = Commands()
         self._heard_us = 0
-        self._good_us = 0
+        self._answered_us = 0
         self._since_us = 0
         self._next_hello_us = 0
         self._next_reopen_us = 0
@@ -109,7 +110,7 @@ class TableEnd:
 
     def overflowed(self, now_us: int, lost_bytes: int) -> list[Message]:
         """Take that bytes of this node were thrown away before they came here."""
-        return self._lost(
+        return self.health.lost(
             now_us, now_us, "sentences_lost", f"{lost_bytes} bytes thrown away, the table was busy"
         )
 
@@ -134,16 +135,16 @@ class TableEnd:
         for line in wire.lines(data):
             if not self._budget.spend(now_us):
                 wire.counters.babble += 1
-                told += self._lost(
-                    now_us, self._good_us, "babbling", f"more than {self._budget.per_s} sentences a second"
+                told += self.health.lost(
+                    now_us, self._heard_us, "babbling", f"more than {self._budget.per_s} sentences a second"
                 )
                 continue
             heard = wire.read(line)
             if heard is not None:
                 self._line_bytes = len(line) + 1
                 told += self._hear(heard, now_us)
-        if wire.counters.flawed != flawed:
-            told += self._damaged(now_us, wire.counters.flawed - flawed)
+        if wire.counters.flawed != flawed and self._noise.hear(wire.counters.flawed - flawed, now_us):
+            told += self.health.fault(now_us, "noisy_line", f"{NOISY_LINES} damaged lines or more")
         return told
 
     def next_deadline(self) -> int | None:
@@ -154,7 +155,8 @@ class TableEnd:
             if not self._greeting_told():
                 due.append(self._since_us + HELLO_WITHIN_US)
         elif self.phase is not Phase.OFF:
-            due += [self._heard_us + SILENT_US, self._next_ping_us, self._order.next_deadline()]
+            due += [self._heard_us + SILENT_US, self._answered_us + DEAF_US]
+            due += [self._next_ping_us, self._order.next_deadline()]
             if self.phase is Phase.SYNCING:
                 due += [self._since_us + SYNC_WITHIN_US, self._commands.expiry()]
             else:
@@ -193,6 +195,9 @@ class TableEnd:
             self.reopen = True
             seconds = (now_us - self._heard_us) / 1e6
             return self._start_over(now_us, "silent", f"nothing heard for {seconds:.1f} s")
+        if self.phase is Phase.UP and now_us >= self._answered_us + DEAF_US:
+            self.reopen = True
+            return self._start_over(now_us, "deaf", f"no answer for {DEAF_US / 1e6:.1f} s though it speaks")
         if self.phase is Phase.SYNCING and now_us >= self._since_us + SYNC_WITHIN_US:
             return self._start_over(now_us, "no_sync", f"{self.clock.answers} clock answers heard")
         told: list[Message] = []
@@ -203,13 +208,7 @@ class TableEnd:
             given_up = self._commands.send_due(now_us, self._wire)
             told += given_up
             if given_up:
-                told += self.health.trouble(
-                    now_us,
-                    "unanswered",
-                    f"{len(given_up)} commands without an answer",
-                    down=False,
-                    clears_us=now_us + NOISY_US,
-                )
+                told += self.health.fault(now_us, "unanswered", f"{len(given_up)} commands without an answer")
         return told
 
     def _greet(self, now_us: int) -> None:
@@ -244,13 +243,13 @@ class TableEnd:
             self.counters.stale += 1
             return []
         if not self._wire.genuine(heard):
-            return self.health.trouble(
-                now_us, "forged", "a sentence with a wrong seal", down=False, clears_us=now_us + NOISY_US
-            )
+            return self.health.fault(now_us, "forged", "a sentence with a wrong seal")
         place = self._order.place(sentence.seq, now_us)
-        self._heard_us = self._good_us = now_us
-        if place in ("repeated", "reordered"):
+        if place == "anew" and not self._sealed:
+            return self._start_over(now_us, "restarted", "the node counts its sentences anew")
+        if place not in ("next", "recovered"):
             return []
+        self._heard_us = now_us
         handle = self._verbs.get(sentence.verb, self._reading)
         return self._chase(now_us) + handle(sentence, now_us)
 
@@ -280,7 +279,7 @@ class TableEnd:
         self.hello = hello
         self.clock = NodeClock()
         self.phase = Phase.SYNCING
-        self._since_us = self._heard_us = self._good_us = now_us
+        self._since_us = self._heard_us = self._answered_us = now_us
         self._questions.forget()
         self._ping(now_us)
         return [hello]
@@ -304,7 +303,7 @@ class TableEnd:
         return told
 
     def _ping(self, now_us: int) -> None:
-        self._next_ping_us = now_us + (FIRST_PING_US if self.phase is Phase.SYNCING else PING_EVERY_US)
+        self._next_ping_us = now_us + (FIRST_PING_US if self.phase is Phase.SYNCING else PING_AGAIN_US)
         self._questions.ask(now_us, self._wire)
 
     def _pong(self, sentence: Sentence, now_us: int) -> list[Message]:
@@ -316,14 +315,16 @@ class TableEnd:
             self.clock.learn(answer)
         except ClockStepError as error:
             return self._start_over(now_us, "clock_step", str(error))
+        self._answered_us = now_us
+        if self.phase is Phase.SYNCING and self.clock.answers < FIRST_PINGS:
+            return []
+        self._next_ping_us = now_us + PING_EVERY_US
+        told: list[Message] = []
         if self.phase is Phase.SYNCING:
-            if self.clock.answers < FIRST_PINGS:
-                return []
             self.phase = Phase.UP
-            self._next_ping_us = now_us + PING_EVERY_US
-            told = self.health.over(now_us, *self._session_troubles(), seen=self._introduced())
-            return told + self._commands.send_due(now_us, self._wire) + self._judge_speed(now_us)
-        return self._judge_speed(now_us)
+            told += self.health.over(now_us, *self._session_troubles(), seen=self._introduced())
+            told += self._commands.send_due(now_us, self._wire)
+        return told + self._judge_speed(now_us)
 
     def _session_troubles(self) -> tuple[Code, ...]:
         kept = ("forged", "noisy_line", "slow_link", "unanswered")
@@ -360,7 +361,7 @@ class TableEnd:
         if not now_us - MAX_AGE_US <= t_us <= now_us + AHEAD_US:
             self.counters.refused += 1
             off = (t_us - now_us) / 1e6
-            return self._lost(
+            return self.health.lost(
                 now_us, now_us, "bad_clock", f"{sentence.verb} at {off:+.3f} s from its arrival"
             )
         fields = {name: value for name, value in sentence.fields.items() if name != "ch"}
@@ -369,7 +370,7 @@ class TableEnd:
     def refuse(self, now_us: int, seen: str) -> list[Message]:
         """Tell that a reading made no sense, so that one is missing."""
         self.counters.refused += 1
-        return self._lost(now_us, now_us, "bad_reading", seen)
+        return self.health.lost(now_us, now_us, "bad_reading", seen)
 
     def _chase(self, now_us: int) -> list[Message]:
         """Ask again for what is missing; tell what comes too late to count, or can't be asked for."""
@@ -380,20 +381,4 @@ class TableEnd:
             self._wire.say(now_us, "resend", {"first": str(missing[0]), "last": str(missing[1])})
         if loss is None:
             return []
-        return self._lost(now_us, loss.since_us, "sentences_lost", f"{loss.sentences} sentences lost")
-
-    def _lost(self, now_us: int, since_us: int, code: Code, seen: str) -> list[Message]:
-        return self.health.trouble(
-            now_us,
-            code,
-            seen,
-            down=True,
-            since_us=max(since_us, now_us - BACKDATE_US),
-            clears_us=now_us + CLEAN_US,
-        )
-
-    def _damaged(self, now_us: int, lines: int) -> list[Message]:
-        if not self._noise.hear(lines, now_us):
-            return []
-        seen = f"{NOISY_LINES} lines or more were damaged within {NOISY_US // 1_000_000} s"
-        return self.health.trouble(now_us, "noisy_line", seen, down=False, clears_us=now_us + NOISY_US)
+        return self.health.lost(now_us, loss.since_us, "sentences_lost", f"{loss.sentences} sentences lost")

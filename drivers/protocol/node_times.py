@@ -7,12 +7,16 @@ SILENT_US = 1_500_000
 """A node beats at least every 500 ms; three beats missed are silence."""
 PING_EVERY_US = 984_000
 """Off the beat of a second, so that questions do not keep step with anything else."""
+PING_AGAIN_US = 100_000
+DEAF_US = 1_900_000
+"""From the last answer: the next question and nine more had none, so the node hears nothing."""
 FIRST_PING_US = 20_000
 FIRST_PINGS = 8
 BACKDATE_US = 100_000
 """How far back a loss can be told; the engine takes nothing older than its watermark."""
 CLEAN_US = 500_000
 """After losing readings a node is well again once nothing was lost for this long."""
+FAULT_US = 10_000_000
 MAX_AGE_US = 2_000_000
 AHEAD_US = 2_000
 REOPEN_US = 10_000_000

@@ -41,11 +41,6 @@ class Wire:
         self._seq = 0
         self._output: list[bytes] = []
 
-    @property
-    def sealed(self) -> bool:
-        """Tell whether sentences are sealed."""
-        return self._key is not None
-
     def disconnect(self) -> None:
         """Forget what belonged to the connection that ended."""
         self.counters.noise_bytes += self._lines.clear()
@@ -130,8 +125,6 @@ class Wire:
     def _count(self, flaw: Flaw) -> None:
         counters = self.counters
         match flaw:
-            case Flaw.NOISE:
-                counters.noise += 1
             case Flaw.HALF:
                 counters.half += 1
             case Flaw.BAD_CRC:

@@ -19,7 +19,7 @@ pytest.importorskip("serial", reason="pyserial comes with the extra `hardware`")
 from controller.model.readings import AnyReading, DeviceDown, DeviceUp, WallImpact
 from drivers.devices.hub import Hub
 from drivers.devices.node import NodeDevice, NodeSettings
-from drivers.link.inlet import Arrival, Inlet
+from drivers.link.inlet import Inlet
 from drivers.link.serial_port import SerialPort
 from tests.drivers.link.ptys import PATIENCE_S, link_to, now_us
 
@@ -189,9 +189,3 @@ def test_a_pulled_cable_is_told_and_a_new_one_heals(cable: Cable, tmp_path: Path
         board.end()
         with suppress(FileNotFoundError):
             cable.pull()
-
-
-def test_what_belongs_to_no_device_is_counted() -> None:
-    hub = Hub([])
-    assert hub.take(Arrival("stranger", 0, b"x")) == []
-    assert (hub.strays, hub.next_deadline(), list(hub)) == (1, None, [])

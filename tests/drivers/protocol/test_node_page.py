@@ -182,6 +182,8 @@ def test_the_reference_nodes_own_arithmetic_is_the_standards() -> None:
         (r"says `beat` within (\d+) ms", node_times.TRAIL_US // 1000),
         (r"then every (\d+) ms while", node_times.BEAT_US // 1000),
         (r"After (1\.5) s without a good sentence", node_times.SILENT_US / 1e6),
+        (r"without answering for (1\.9) s", node_times.DEAF_US / 1e6),
+        (r"the next after (\d+) ms", node_times.PING_AGAIN_US // 1000),
         (r"more than (\d+) s old", node_times.MAX_AGE_US // 1_000_000),
         (r"asks again every (\d+) ms", node_times.ASK_AGAIN_US // 1000),
         (r"gives up after (\d+) ms", node_times.GIVE_UP_US // 1000),

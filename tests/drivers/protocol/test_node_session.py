@@ -7,8 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from drivers.protocol.node_messages import Answered, Hello, Seen, Trouble, Well
+from drivers.protocol.node_peer import NodeEnd
 from drivers.protocol.node_sentences import Sentence, Speaker, encode, finish
-from drivers.protocol.node_table import Phase
+from drivers.protocol.node_table import Phase, TableEnd
 from drivers.protocol.node_times import (
     BACKDATE_US,
     CLEAN_US,
@@ -335,6 +336,69 @@ class TestLosingEachOther:
         assert [code for _, code in told] == ["restarted", "well"]
         assert told[0][0] - restarted < 1000
         assert told[1][0] - restarted < 500_000
+
+    def test_a_node_that_speaks_but_hears_nothing_is_told_and_its_port_opened_anew(self) -> None:
+        world = World().up()
+        world.after(5 * SECOND_US)
+        cut = world.now_us
+        world.to_node = dropping(1.0)
+        for _ in range(250):
+            world.knock()
+            world.after(10_000)
+        at = next(at for at, code in world.health() if code == "deaf")
+        assert at - cut <= 2 * SECOND_US
+        assert world.table.reopen
+        world.to_node = plain
+        world.up()
+        assert world.health()[-1][1] == "well"
+
+    def test_a_line_that_loses_a_fifth_of_all_questions_is_not_deaf(self) -> None:
+        world = World(seed=2, to_node=dropping(0.2), to_table=dropping(0.2)).up()
+        world.after(120 * SECOND_US)
+        assert "deaf" not in [code for _, code in world.health()]
+
+    def test_a_node_that_counts_anew_without_a_word_has_started_anew(self) -> None:
+        world = World().up()
+        world.inject(sentence_of(world, "beat", 4_000_000_000))
+        world.after(100_000)
+        world.knock()
+        world.after(5000)
+        assert world.seen == []
+        assert [code for _, code in world.health()][-2:] == ["sentences_lost", "restarted"]
+        world.up()
+        world.knock()
+        world.after(5000)
+        assert len(world.seen) == 1
+
+    def test_a_node_that_only_repeats_itself_is_silent(self) -> None:
+        world = World(key=KEY).up()
+        world.knock()
+        said = world.node.take_output()
+        world.node_alive = False
+        for _ in range(20):
+            world.inject(said)
+            world.after(100_000)
+        assert world.health()[-1][1] == "silent"
+
+    def test_a_sentence_that_names_another_node_is_counted(self) -> None:
+        world = World().up()
+        body = encode(Sentence(Speaker.NODE, "w2", world.table._wire.session, 99, 0, "beat"))
+        world.inject(finish(body))
+        assert world.table.counters.strangers == 1
+
+    def test_a_hello_said_twice_is_no_loss(self) -> None:
+        world = World(to_table=lambda _, data: [(260_000 if b" 0 " in data else 300, data)])
+        world.up()
+        world.after(SECOND_US)
+        assert world.table.counters.lost == 0
+        assert [code for _, code in world.health()] == ["starting", "well"]
+
+    def test_nonces_that_are_none_are_an_error_of_ours(self) -> None:
+        table = TableEnd("w1", lambda: "0000000000000000")
+        with pytest.raises(ValueError, match="expected 16 digits 0-9 A-F that do not begin 0000"):
+            table.opened(0)
+        with pytest.raises(ValueError, match="salt 'salt'"):
+            NodeEnd(HELLO, "salt")
 
     def test_a_node_whose_clock_was_set_is_greeted_anew(self) -> None:
         world = World().up()
