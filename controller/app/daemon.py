@@ -205,7 +205,8 @@ class Daemon:
         """Say why nobody may unlock now; None where a person may."""
         if self.live is None:
             return self.headline()
-        failing = [f"{check.name}: {check.says}" for check in self.live.self_test.run() if not check.ok]
+        self.live.test()
+        failing = [f"{check.name}: {check.says}" for check in self.live.tested if not check.ok]
         return "; ".join(failing) or None
 
     def acknowledge_identity(self, by: str, who: str) -> None:

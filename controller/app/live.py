@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from threading import Lock
 
 import msgspec
 
@@ -69,6 +70,7 @@ class Live:
         self._hub = hub
         self._inlet = inlet
         self._asked_at = -1
+        self._testing = Lock()
         self._tested: tuple[Check, ...] = ()
         self.started_wall = wall()
         self.journal = Journal.open(
@@ -138,6 +140,10 @@ class Live:
 
     def test(self) -> None:
         """Run the self-test, tell a change of its result, and unlock where that is the setting."""
+        with self._testing:
+            self._test()
+
+    def _test(self) -> None:
         checks = self.self_test.run()
         if [(check.name, check.ok) for check in checks] != [(check.name, check.ok) for check in self._tested]:
             event = {"passed": passed(checks), "checks": checks}

@@ -7,7 +7,6 @@ import os
 import select
 import socket
 import stat
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from threading import Thread
@@ -25,6 +24,7 @@ BLOCK = 65536
 MAX_LINE = 65536
 """A longer line (bytes) is no reading."""
 RETRY_S = 0.5
+_STDIN = 0
 _PATIENCE_S = 0.2
 _BAD_LINE_HOLDS_S = 30.0
 _SAME_CLOCK_US = 250_000
@@ -113,12 +113,12 @@ class JsonLines:
             except OSError as error:
                 self._board.began(Fault("source_failed", self._path, error.strerror or str(error)), self.name)
             finally:
-                if descriptor != sys.stdin.fileno():
+                if descriptor != _STDIN:
                     os.close(descriptor)
 
     def _open(self) -> int:
         if self._path == "-":
-            return sys.stdin.fileno()
+            return _STDIN
         path = Path(self._path)
         if not path.exists():
             os.mkfifo(path, 0o660)

@@ -1,0 +1,126 @@
+"""The recorder: pieces that replay, a bound on them all, and a disk that refuses."""
+
+import errno
+import os
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from controller.app import recorder as module
+from controller.app.board import Board
+from controller.app.recorder import Begin, Closed, End, Recorder
+from controller.model.readings import BallBeam
+from controller.replay.header import Header
+from controller.replay.log import open_log
+from tests.app.rig import PATIENCE_S, until
+
+HEADER = Header(version=1, table="roulette", ruleset="roulette")
+
+
+class Desk:
+    """A recorder and what it closed."""
+
+    def __init__(self, folder: Path, keep_bytes: int = 10**9) -> None:
+        self.folder = folder
+        self.board = Board()
+        self.closed: list[Closed] = []
+        self.recorder = Recorder(folder, self.board, closed=self.closed.append, keep_bytes=keep_bytes)
+        self.recorder.start()
+
+    def piece(self, name: str, readings: int, *, whole: bool = True) -> None:
+        """Record one piece."""
+        self.recorder.put(Begin(name, HEADER))
+        for t in range(readings):
+            self.recorder.put(BallBeam(t=t, dev="wheel", beam=t % 3, arrived=t))
+        self.recorder.put(End(whole=whole))
+
+    def has_closed(self, name: str) -> bool:
+        """Tell whether this piece has ended."""
+        return name in [piece.name for piece in self.closed]
+
+    def path(self, name: str) -> Path:
+        """Give a piece's file."""
+        return self.folder / f"{name}.jsonl.gz"
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_piece_holds_every_reading_and_tells_whether_it_was_cut_off(tmp_path: Path, whole: bool) -> None:
+    desk = Desk(tmp_path)
+    desk.piece("one", 500, whole=whole)
+    assert desk.recorder.stop(PATIENCE_S)
+    with open_log(str(desk.path("one"))) as log:
+        assert [reading.t for reading in log] == list(range(500))
+        assert log.truncated is not whole
+    data = desk.path("one").read_bytes()
+    assert desk.closed == [Closed("one", sha256(data).hexdigest(), len(data), 500)]
+
+
+def test_what_was_recorded_is_in_the_file_before_the_piece_ends(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    desk.recorder.put(Begin("one", HEADER))
+    desk.recorder.put(BallBeam(t=5, dev="wheel", beam=0))
+
+    def there() -> bool:
+        if not desk.path("one").exists():
+            return False
+        with open_log(str(desk.path("one"))) as log:
+            return [reading.t for reading in log] == [5]
+
+    until(there, "the reading to reach the file")
+    assert desk.recorder.stop(PATIENCE_S)
+
+
+def test_the_oldest_pieces_make_room_for_new_ones(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, keep_bytes=1)
+    for name in ("a", "b", "c"):
+        desk.piece(name, 100)
+        until(partial(desk.has_closed, name), "the piece to end")
+    assert desk.recorder.stop(PATIENCE_S)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["c.jsonl.gz"]
+
+
+def test_a_disk_that_refuses_is_a_fault_and_nothing_is_lost_when_it_heals(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk = Desk(tmp_path)
+    real = os.write
+
+    def refuse(_descriptor: int, _data: bytes) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "write", refuse)
+    desk.recorder.put(Begin("one", HEADER))
+    desk.recorder.put(BallBeam(t=1, dev="wheel", beam=0))
+    until(lambda: [fault.code for fault in desk.board.locking] == ["recording_failed"], "the fault")
+    monkeypatch.setattr(os, "write", real)
+    until(lambda: not desk.board.present, "the disk to heal")
+    desk.recorder.put(BallBeam(t=2, dev="wheel", beam=0))
+    desk.recorder.put(End(whole=True))
+    assert desk.recorder.stop(PATIENCE_S)
+    with open_log(str(desk.path("one"))) as log:
+        assert [reading.t for reading in log] == [1, 2]
+
+
+def test_a_disk_that_refuses_for_too_long_costs_the_rest_of_the_piece_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MAX_UNWRITTEN", 100)
+    desk = Desk(tmp_path)
+    real = os.write
+
+    def refuse(_descriptor: int, _data: bytes) -> int:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(os, "write", refuse)
+    desk.recorder.put(Begin("one", HEADER))
+    for t in range(1000):
+        desk.recorder.put(BallBeam(t=t * 7919, dev="wheel", beam=t % 3))
+    until(lambda: "recording_lost" in [fault.code for fault in desk.board.present], "the loss to be told")
+    monkeypatch.setattr(os, "write", real)
+    desk.piece("two", 3)
+    until(lambda: not desk.board.present, "the next piece to be whole again")
+    assert desk.recorder.stop(PATIENCE_S)
+    with open_log(str(desk.path("two"))) as log:
+        assert len(list(log)) == 3
