@@ -1,49 +1,9 @@
-"""Names of ports that mean the same device after the next boot, and what to write instead of the others."""
+"""From a port's name to the port."""
 
-import os
-import re
-from pathlib import Path
-
-from drivers.link.backoff import Backoff
 from drivers.link.link import Port
+from drivers.link.port_names import PIPE, SOCKET
 from drivers.link.serial_port import SerialPort
 from drivers.link.stream_port import PipePort, SocketPort
-
-__all__ = ["Backoff", "PortNameError", "check_port_name", "port_at"]
-
-SOCKET, PIPE = "unix:", "pipe:"
-_BY_PLUGGING = re.compile(r"/dev/tty(?:USB|ACM|XRUSB|CH[0-9A-Z]*USB|WCH\w*)[0-9]+")
-_WITHOUT_SERIAL = re.compile(
-    r"/dev/serial/by-id/usb-(?:1a86_USB(?:2\.0)?-?_?Serial|Prolific_Technology_Inc\._USB-Serial_Controller\w*)"
-    r"-if\w+(?:-port\w+)?"
-)
-
-
-class PortNameError(ValueError):
-    """A name of a port that may be another device tomorrow; the message says what to write instead."""
-
-
-def check_port_name(name: str, root: Path = Path("/")) -> None:
-    """Refuse a port's name that depends on the order of plugging, or that two devices may share.
-
-    Looks at the machine's own links under `root` for what to write instead.
-
-    Raises:
-        PortNameError: found, why not, and what to write.
-    """
-    if name.startswith((SOCKET, PIPE)):
-        if not name.partition(":")[2].startswith("/"):
-            raise PortNameError(f"found {name!r}, expected a whole path such as {SOCKET}/run/table/cam.sock")
-        return
-    if not name.startswith("/"):
-        raise PortNameError(f"found {name!r}, expected a whole path such as /dev/serial/by-id/usb-...")
-    if _BY_PLUGGING.fullmatch(name):
-        raise PortNameError(f"found {name}, which is whatever was plugged in first; {_instead(name, root)}")
-    if _WITHOUT_SERIAL.fullmatch(name) or _lacks_serial(name, root):
-        raise PortNameError(
-            f"found {name}, whose chip has no serial number: a second one has the same name; "
-            f"{_instead(name, root, by_id=False)}"
-        )
 
 
 def port_at(name: str, baud: int) -> Port:
@@ -53,29 +13,3 @@ def port_at(name: str, baud: int) -> Port:
     if name.startswith(PIPE):
         return PipePort(name.removeprefix(PIPE))
     return SerialPort(name, baud)
-
-
-def _instead(name: str, root: Path, *, by_id: bool = True) -> str:
-    target = os.path.realpath(root / name[1:])
-    for folder in ("by-id", "by-path") if by_id else ("by-path",):
-        for link in sorted((root / "dev/serial" / folder).glob("*")):
-            written = f"/dev/serial/{folder}/{link.name}"
-            if os.path.realpath(link) != target:
-                continue
-            if folder == "by-path" or not (
-                _WITHOUT_SERIAL.fullmatch(written) or _lacks_serial(written, root)
-            ):
-                return f"write {written}, which is this port now"
-    return f"write its name under /dev/serial/{'by-id or /dev/serial/' if by_id else ''}by-path"
-
-
-def _lacks_serial(name: str, root: Path) -> bool:
-    """Tell whether udev knows the device behind a by-id name and no serial number of it."""
-    if not name.startswith("/dev/serial/by-id/"):
-        return False
-    try:
-        device = os.stat(os.path.realpath(root / name[1:])).st_rdev
-        known = (root / f"run/udev/data/c{os.major(device)}:{os.minor(device)}").read_text("utf-8", "replace")
-    except OSError:
-        return False
-    return "E:ID_BUS=usb" in known and "E:ID_SERIAL_SHORT=" not in known
