@@ -11,26 +11,17 @@ from drivers.sim.referee import disagreements
 from drivers.sim.scenes import Feed, Header, Scene
 from tests.sim.play import outcomes_of
 
-AWAITED = "swapped_double_hit"
-"""The one kind that is still called wrong. The soak plays it; once it is told right, its mark must go."""
-TOLD_RIGHT = {kind: weight for kind, weight in dice.USUAL.items() if kind != AWAITED}
-KINDS = [
-    pytest.param(kind, marks=pytest.mark.xfail(reason="identities after a knock", strict=True))
-    if kind == AWAITED
-    else kind
-    for kind in dice.KINDS
-]
 RULES: tuple[dice.Rules, ...] = ("craps-12-034", "craps-v1")
 
 
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("rules", RULES)
 def test_an_evening_of_every_kind_of_throw(rules: dice.Rules, seed: int) -> None:
-    header, feed, scenes = dice.evening(seed, TOLD_RIGHT, 12, rules=rules)
+    header, feed, scenes = dice.evening(seed, n=12, rules=rules)
     assert disagreements(scenes, outcomes_of(header, feed, arrivals=seed % 2 == 0)) == []
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", dice.KINDS)
 def test_an_evening_of_one_kind_of_throw(kind: str) -> None:
     header, feed, scenes = dice.evening(77, {kind: 1.0}, 4)
     assert disagreements(scenes, outcomes_of(header, feed, arrivals=True)) == []
