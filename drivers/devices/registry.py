@@ -80,8 +80,10 @@ class DeviceType:
 DEVICE_MODULES: Mapping[str, str] = {
     "gpio-beams": "drivers.devices.gpio_beams",
     "gpio-panel": "drivers.devices.gpio_panel",
+    "jevois": "drivers.devices.jevois",
     "json-camera": "drivers.devices.json_camera",
     "node": "drivers.devices.node",
+    "ss2": "drivers.devices.ss2",
 }
 """Each type's word and the module whose TYPE describes it, imported when it is asked for."""
 
