@@ -6,6 +6,7 @@ pass. A missed pass leaves a gap of two turns, a doubled or stray one fits nothi
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 from math import sqrt
 
 from controller.model.readings import RotorIndex, Turning
@@ -18,7 +19,7 @@ _FITTED_PASSES = 6
 _FARTHEST_TURNS = 2.5
 _PASSES_TO_PLACE = 4
 _WORST_FIT_TURNS = 0.02
-_MISSED_TO_DOUBT = 3
+_GAPS_TO_DOUBT = 3
 _OFF_PHASE_TURNS = 0.06
 _SLOWER_TURN = 1.3
 """How long a turn may take of the one before, while nothing else tells how fast the rotor slows."""
@@ -99,18 +100,16 @@ class Rotor:
             self._begin(stray.direction, last_us, stray.t, t_us)
             return
         self._append(t_us, turn)
-        if self._missed() >= _MISSED_TO_DOUBT:
+        if self._gaps() >= _GAPS_TO_DOUBT:
             assert self.direction is not None
             self._begin(self.direction, last_us, t_us)
 
-    def _missed(self) -> int:
-        return self._turns[-1] - self._turns[0] - (len(self._times) - 1)
+    def _gaps(self) -> int:
+        return sum(turn - before > 1 for before, turn in pairwise(self._turns))
 
     def _sure(self) -> bool:
-        # Turns counted at twice their pace by a stray pass look like a pass missed in every other turn.
-        if len(self._times) < _PASSES_TO_PLACE or self._missed() > min(
-            1, len(self._times) - _PASSES_TO_PLACE
-        ):
+        # Turns counted at twice their pace by a stray pass look like passes missed again and again.
+        if len(self._times) < _PASSES_TO_PLACE or self._gaps() > min(1, len(self._times) - _PASSES_TO_PLACE):
             return False
         constant, speed, bend = self._fitted()
         last_t, last_turn = self._times[-1], self._turns[-1]
