@@ -78,7 +78,7 @@ def _attempt(data: object) -> int | None:
 
 def test_the_order_of_arrival_alone_gives_the_same_evening() -> None:
     for header, feed, _ in (
-        dice.evening(21, TOLD_RIGHT, 10),
+        dice.evening(21, n=10),
         wheel.evening(21, {"valid": 1.0, "hop": 1.0}, 4),
     ):
         assert outcomes_of(header, feed, arrivals=False) == outcomes_of(header, feed, arrivals=True)
