@@ -113,6 +113,10 @@ class NodeDevice:
         """Send a command (lamp, buzzer, selftest); give its number, which its answer in `answers` carries."""
         return self._end.command(now_us, verb, fields)
 
+    def recent(self) -> list[str]:
+        """Give the last lines heard and said, for whoever looks for a fault; what is not ASCII is escaped."""
+        return [line.decode("ascii", "backslashreplace") for line in self._end.recent]
+
     def status(self) -> Mapping[str, object]:
         """Give identity, phase, clock and counters, and what is wrong."""
         end = self._end

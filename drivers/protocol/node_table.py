@@ -90,6 +90,11 @@ class TableEnd:
         """What was heard so far."""
         return self._wire.counters
 
+    @property
+    def recent(self) -> list[bytes]:
+        """The last lines heard and said."""
+        return list(self._wire.recent)
+
     def start(self, now_us: int) -> list[Message]:
         """Begin: the node is down until it has been heard."""
         return self.health.trouble(now_us, "starting", "not heard yet", down=True)

@@ -4,6 +4,7 @@ The table's end speaks `>` and hears `$`, the node's end the other way round; no
 """
 
 import hmac
+from collections import deque
 from collections.abc import Mapping
 
 from drivers.protocol.node_counters import Counters
@@ -24,6 +25,7 @@ from drivers.protocol.node_sentences import (
 
 SEAL_BYTES = 8
 """HMAC-SHA-256 cut to its first 8 bytes: a forger's chance is 1 in 2^64 a try."""
+RECENT = 64
 
 
 class Wire:
@@ -34,6 +36,8 @@ class Wire:
         self.node = node
         self.counters = Counters()
         self.session = NO_SESSION
+        self.recent: deque[bytes] = deque(maxlen=RECENT)
+        """The last lines heard and said, as they were."""
         self._speaker = speaker
         self._key = key
         self._nonces = b""
@@ -66,6 +70,7 @@ class Wire:
         line = finish(body, self._seal(body) if self._key is not None else b"")
         self._seq += 1
         self._output.append(line)
+        self.recent.append(line.rstrip())
         return line
 
     def repeat(self, line: bytes) -> None:
@@ -92,6 +97,7 @@ class Wire:
     def read(self, line: bytes) -> Heard | None:
         """Read the sentence at a line's end; None, counted, where there is none of the other end."""
         counters = self.counters
+        self.recent.append(line)
         start = max(line.rfind(Speaker.NODE.encode()), line.rfind(Speaker.TABLE.encode()))
         if start < 0:
             if line:

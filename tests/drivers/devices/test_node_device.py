@@ -263,6 +263,15 @@ def test_its_status_tells_a_technician_who_it_is_and_what_was_heard() -> None:
     assert msgspec.json.encode(status)
 
 
+def test_the_last_lines_both_ways_are_kept_for_who_looks_for_a_fault() -> None:
+    wired = Wired().up()
+    wired.device.receive(wired.now_us, b"\xff spikes\n")
+    lines = wired.device.recent()
+    assert lines[-1] == "\\xff spikes"
+    assert [line[0] for line in lines if "ping" in line or "pong" in line][:2] == [">", "$"]
+    assert len(lines) <= 64
+
+
 @pytest.mark.parametrize(
     ("wrong", "complaint"),
     [
