@@ -56,7 +56,9 @@ class BeamsDevice(GpioDevice):
         if became.active:
             return self._began(now_us, name, timed, became)
         began_us, self._began_us[name] = self._began_us[name], None
-        if began_us is None or not became.sure or became.t_us - began_us > LONGEST_US:
+        if began_us is None or not became.sure:
+            return []
+        if not timed.debounce_us <= became.t_us - began_us <= LONGEST_US:
             return []
         if timed.kind == "rotor_index":
             self._passes.append((name, began_us, became.t_us))

@@ -57,7 +57,6 @@ class PanelDevice(GpioDevice):
         for name, output in self._outputs.items():
             if output.lamp != lamp:
                 continue
-            self._dark_us.pop(name, None)
             self._lit[name] = _lit(output, shows)
             if self._lit[name] and output.for_ms:
                 self._dark_us[name] = now_us + output.for_ms * 1000

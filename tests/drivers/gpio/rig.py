@@ -202,6 +202,9 @@ class BeamsBench(Bench):
         self.kernel.drive(self.lines[name], active, self.time.us)
         self.turn()
 
+    def lines_babbling(self) -> list[str]:
+        return [name for name, line in self.beams.lines.items() if line.babbling]
+
     def pulse(self, name: str, length_us: int) -> int:
         """Make a pulse from now on; give when it began."""
         began_us = self.time.us

@@ -261,6 +261,21 @@ def test_a_babbling_line_is_left_alone_by_the_port(wheel: BeamsBench) -> None:
     assert len(wheel.kernel.lines[5].edges) == 0
 
 
+def test_a_babbling_line_is_looked_at_on_the_rounds_only(wheel: BeamsBench) -> None:
+    looks = 0
+    for n in range(400):
+        wheel.kernel.drive(5, n % 2 == 0, wheel.time.us)
+        wheel.time.us += 500
+        wheel.told += wheel.device.tick(wheel.time.us)
+        orders = wheel.device.take_output()
+        looks += orders.count(b"look 5\n") if n >= 205 else 0
+        wheel.port.write(orders)
+        wheel.port.wake()
+        wheel.told += wheel.device.receive(wheel.time.us, wheel.port.read())
+    assert wheel.lines_babbling() == ["beam-0"]
+    assert looks <= 1
+
+
 def test_a_missed_edge_is_a_fault_and_inverts_nothing(wheel: BeamsBench) -> None:
     wheel.drive("beam-0", active=True)
     wheel.after(2000)
@@ -332,6 +347,20 @@ def test_a_dead_phase_sensor_is_a_fault_and_no_direction_is_guessed(stays: bool)
     bench.after(5000)
     assert len(bench.of(RotorIndex)) == 1
     assert bench.health()[-1] == "DeviceUp up"
+
+
+def test_a_babbling_phase_sensor_holds_up_no_verdict_on_the_pass() -> None:
+    bench = rotor()
+    start_us = bench.time.us
+    for n in range(260):
+        if n == 220:
+            bench.drive("index", active=True)
+        bench.drive("phase", active=n % 2 == 0, at_us=start_us + n * 300)
+    bench.drive("index", active=False)
+    bench.drive("phase", active=True)
+    bench.after(2000)
+    assert bench.of(RotorIndex) == []
+    assert ("wheel", "direction_unclear") in bench.faults()
 
 
 def test_a_rotor_that_turns_over_under_the_sensors_tells_no_direction() -> None:
@@ -443,6 +472,18 @@ def test_two_edges_in_one_direction_hide_a_missed_one(wheel: BeamsBench) -> None
     wheel.after(5000)
     assert wheel.of(BallBeam) == [], "neither one pulse of 15 ms nor two that nobody saw the ends of"
     assert wheel.faults() == [("wheel", "missed_edge")]
+
+
+def test_a_pulse_that_may_have_been_two_for_a_moment_is_not_told(wheel: BeamsBench) -> None:
+    began_us = wheel.time.us
+    wheel.drive("beam-0", active=True)
+    wheel.to(began_us + 2000)
+    wheel.kernel.miss(5, active=False)
+    wheel.drive("beam-0", active=True, at_us=began_us + 3000)
+    wheel.drive("beam-0", active=False, at_us=began_us + 6000)
+    wheel.after(5000)
+    assert wheel.of(BallBeam) == []
+    assert wheel.faults() == []
 
 
 def test_bouncing_faster_than_the_hardware_is_no_fault(wheel: BeamsBench) -> None:

@@ -226,6 +226,28 @@ def test_an_edge_told_late_keeps_its_own_time(panel: PanelBench, monkeypatch: py
     assert times(panel.of(Input)) == pytest.approx([pressed_us], abs=1)
 
 
+def test_what_a_contact_did_while_it_was_left_alone_is_looked_up_and_no_fault(panel: PanelBench) -> None:
+    for n in range(231):
+        panel.drive("no-roll", active=n % 2 == 0)
+        panel.after(600)
+    assert panel.device.status()["troubles"] == ["babbling no-roll"]
+    panel.drive("no-roll", active=False)
+    panel.after(3 * SECOND)
+    assert panel.faults() == [("console", "babbling")]
+    assert panel.health()[-1] == "DeviceUp up"
+
+
+def test_a_panel_opened_anew_tells_its_doors_again(panel: PanelBench) -> None:
+    count = len(panel.of(Switch))
+    panel.close()
+    panel.pin(22)._change_state(False)  # closed doors keep the line low
+    panel.port.open()
+    panel.pin(22).drive_low()
+    panel.told += panel.device.opened(panel.time.us)
+    panel.after(100_000)
+    assert [seen.open for seen in panel.of(Switch)[count:]][-1:] == [False]
+
+
 @pytest.mark.parametrize("ticks", [1.7e9, -5.0])
 def test_a_stamp_of_another_clock_is_not_believed(panel: PanelBench, ticks: float) -> None:
     pin = panel.pin(17)

@@ -11,10 +11,11 @@ from pydantic import TypeAdapter
 from drivers.devices.gpio_settings import TIMED, BeamsSettings, PanelSettings, TimedKind
 from drivers.devices.gpio_troubles import GPIO_TROUBLES, reason_for
 from drivers.devices.registry import Device, DeviceType
+from drivers.link.gpio_chip import Chip
 from drivers.link.gpio_edge_port import EdgePort
-from drivers.link.gpio_ports import monotonic_us, port_for
+from drivers.link.gpio_ports import check_hardware, monotonic_us, port_for
 from drivers.link.link import PortError
-from tests.drivers.gpio.rig import LABEL, beams, button, door, lamp, timed, wheel_settings
+from tests.drivers.gpio.rig import CHIP, LABEL, beams, button, door, lamp, timed, wheel_settings
 
 PAGES = Path(__file__).parents[3] / "docs" / "devices"
 
@@ -150,6 +151,35 @@ def test_the_port_of_beams_is_the_kernels() -> None:
     assert isinstance(port, EdgePort)
     port.dispose()
     assert monotonic_us(1_234_567_890) == 1_234_567
+
+
+def test_the_port_of_a_panel_is_gpiozeros() -> None:
+    pytest.importorskip("gpiod")
+    panel_port = pytest.importorskip("drivers.link.gpio_panel_port", exc_type=ImportError)
+    port = port_for(PanelSettings(chip=LABEL, factory="lgpio", inputs={"a": button(5)}))
+    assert isinstance(port, panel_port.PanelPort)
+
+
+def test_the_start_finds_out_whether_the_machine_can_have_the_device(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pytest.importorskip("gpiod")
+    panel_port = pytest.importorskip("drivers.link.gpio_panel_port", exc_type=ImportError)
+    beams_settings = wheel_settings(beams(1))
+    panel_settings = PanelSettings(chip=LABEL, factory="lgpio", inputs={"a": button(5)})
+    monkeypatch.setattr("drivers.link.gpio_kernel.chips_of_machine", list)
+    with pytest.raises(PortError, match="expected one chip with the label pinctrl-rp1") as refused:
+        check_hardware(beams_settings)
+    assert refused.value.code == "no_chip"
+    monkeypatch.setattr("drivers.link.gpio_kernel.chips_of_machine", lambda: [CHIP])
+    check_hardware(beams_settings)
+
+    def refuse(chip: Chip) -> None:
+        raise PortError("no_factory", f"pin factory lgpio on {chip.path}")
+
+    monkeypatch.setattr(panel_port, "lgpio_pins", refuse)
+    with pytest.raises(PortError, match="pin factory lgpio on /dev/gpiochip0"):
+        check_hardware(panel_settings)
 
 
 def test_without_its_library_a_device_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,63 @@
+"""One line by itself: what may be concluded from which edge and which look."""
+
+from drivers.devices.gpio_line import Became, Happened, Line, Missed
+
+
+def known(debounce_us: int = 200) -> Line:
+    """A line that is known to be inactive since 1000."""
+    line = Line(debounce_us, 200)
+    happened = [*line.level(1000, False), *line.level(1000 + debounce_us, False)]
+    assert happened == [Became(False, 1000, False)]
+    return line
+
+
+def test_time_alone_proves_nothing() -> None:
+    line = known()
+    line.edge(2000, True, 1)
+    assert line.tick(9_000_000) == []
+    assert line.look_us == 2200
+    assert line.level(2200, True) == [Became(True, 2000, True)]
+
+
+def test_the_next_edge_proves_what_lasted() -> None:
+    line = known()
+    line.edge(2000, True, 1)
+    assert line.edge(2150, False, 2) == []
+    assert line.edge(5000, True, 3) == []
+    assert line.edge(5200, False, 4) == [Became(True, 5000, True)]
+
+
+def test_two_looks_that_contradict_the_edges_must_be_apart() -> None:
+    line = known()
+    assert line.level(2000, True) == []
+    assert line.level(3000, True) == []
+    assert line.level(12_000, True) == [Missed(True, 12_000)]
+
+
+def test_a_look_that_is_older_than_an_edge_says_nothing() -> None:
+    line = known(debounce_us=0)
+    line.edge(50_000, True, 1)
+    happened: list[Happened] = []
+    for t_us in (10_000, 30_000):
+        happened += line.level(t_us, False)
+    assert happened == []
+    assert line.stable
+
+
+def test_an_order_for_a_look_is_not_given_twice_at_once() -> None:
+    line = known()
+    line.edge(2000, True, 1)
+    line.asked(2200)
+    assert line.look_us == 52_200
+    line.level(2100, True)
+    assert line.look_us == 2200
+
+
+def test_edges_never_run_backwards() -> None:
+    line = known()
+    line.edge(9000, True, 1)
+    line.level(9500, True)
+    line.edge(3000, False, 2)
+    (fell,) = line.level(10_000, False)
+    assert isinstance(fell, Became)
+    assert fell.t_us >= 9000
