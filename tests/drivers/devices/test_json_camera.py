@@ -198,7 +198,7 @@ class TestItsOwnClock:
         assert codes(made.tick(SECOND_US)) == ["up"]
 
 
-@settings(derandomize=True, max_examples=100)
+@settings(derandomize=True, max_examples=100, deadline=None)
 @given(
     st.lists(
         st.binary(max_size=60) | st.sampled_from([b"\n", b'{"kind":"alive"}\n', b'{"t":1}\n']), max_size=10

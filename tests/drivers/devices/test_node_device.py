@@ -210,7 +210,7 @@ def _fits(value: object, hint: object) -> bool:
     return True
 
 
-@settings(derandomize=True, max_examples=150)
+@settings(derandomize=True, max_examples=150, deadline=None)
 @given(examples())
 def test_every_kind_of_reading_survives_the_way_through_texts(reading: Reading) -> None:
     kind, texts = texts_of(reading)

@@ -55,7 +55,7 @@ def test_half_a_line_is_forgotten_with_its_connection() -> None:
     assert lines.feed(ALIVE) == [{"kind": "alive"}]
 
 
-@settings(derandomize=True, max_examples=150)
+@settings(derandomize=True, max_examples=150, deadline=None)
 @given(
     st.lists(st.binary(max_size=20) | st.sampled_from([ALIVE, b"\n", b'{"a":', b"{}"]), max_size=10),
     st.lists(st.integers(0, 200), max_size=8),
@@ -66,7 +66,7 @@ def test_any_cutting_of_any_bytes_gives_the_same(parts: list[bytes], cuts: list[
     assert read(data) == read(*(data[a:b] for a, b in pairwise(at)))
 
 
-@settings(derandomize=True, max_examples=50)
+@settings(derandomize=True, max_examples=50, deadline=None)
 @given(st.dictionaries(st.text(max_size=5), st.none() | st.booleans() | st.integers() | st.text(max_size=9)))
 def test_an_object_comes_as_it_was_written(value: dict[str, object]) -> None:
     assert read(json.dumps(value).encode() + b"\n") == [value]

@@ -24,7 +24,7 @@ def pieces(data: bytes, cuts: list[int]) -> list[bytes]:
     return [data[a:b] for a, b in pairwise(at)]
 
 
-@settings(derandomize=True, max_examples=150)
+@settings(derandomize=True, max_examples=150, deadline=None)
 @given(
     st.lists(
         st.sampled_from([BEAT_LINE, BEAT_LINE[:9], b"\n", b"\r\n", b"$", b"x" * 600]) | st.binary(max_size=9)

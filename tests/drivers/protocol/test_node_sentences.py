@@ -66,7 +66,7 @@ def test_the_check_sum_is_the_catalogues() -> None:
     assert crc_of(b"123456789") == b"29B1"
 
 
-@settings(derandomize=True, max_examples=150)
+@settings(derandomize=True, max_examples=150, deadline=None)
 @given(sentences, st.sampled_from([b"", b"0123456789ABCDEF"]))
 def test_what_is_said_is_what_is_heard(sentence: Sentence, seal: bytes) -> None:
     heard = decode(line_of(sentence, seal))
@@ -83,7 +83,7 @@ def test_every_flipped_bit_is_refused(seal: bytes) -> None:
             flaw_of(flipped[max(start, 0) :])
 
 
-@settings(derandomize=True, max_examples=300)
+@settings(derandomize=True, max_examples=300, deadline=None)
 @given(st.binary(max_size=80) | st.binary(max_size=40).map(lambda body: checked(b"$" + body)))
 def test_any_bytes_are_a_sentence_or_a_flaw(line: bytes) -> None:
     try:

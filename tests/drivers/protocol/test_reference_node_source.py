@@ -44,7 +44,7 @@ fields = st.sampled_from(
 )
 
 
-@settings(derandomize=True, max_examples=150)
+@settings(derandomize=True, max_examples=150, deadline=None)
 @given(
     st.lists(
         st.tuples(
