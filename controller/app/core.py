@@ -30,8 +30,8 @@ from controller.model.outcomes import Bets, Data, Happening, Outcome
 from controller.model.readings import AnyReading, BallBeam, DieReleased, Input
 from controller.model.verdicts import Reason
 
-BUSY_TICK_S = 0.005
-"""How finely time runs while an attempt is under way or readings come."""
+BUSY_TICK_S = 0.002
+"""How finely time runs while an attempt is under way or readings come: a call waits so long at most."""
 IDLE_TICK_S = 0.05
 BUSY_US = 600_000
 """So long after the last reading the hold of a call can still end."""

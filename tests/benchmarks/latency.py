@@ -1,0 +1,123 @@
+"""Measure from the moment that a call may be made to the moment that it is durable and told.
+
+`python -m tests.benchmarks.latency [--throws N]`: dice are thrown in real time at a daemon with all its
+threads. A call may be made once the dice are at rest, the hold is over and the watermark has passed. The goal
+is twice an fsynced commit plus the judge's own time, p99, both measured in the same run. Exits with 1 where
+it is missed.
+"""
+
+import argparse
+import statistics
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import apsw
+
+from controller.app.clock import MonotonicClock
+from controller.app.daemon import Daemon
+from controller.app.options import Options
+from controller.model.readings import AnyReading
+from controller.rules.dice.judge import judge_throw
+from controller.settings.tables import load_table
+from tests.app.house import live_of
+from tests.app.rig import until
+from tests.scenes import TABLE, rest_of, throw
+
+GOAL = 2.0
+CALLED = b'"type":"roll.called"'
+
+
+def p99(values: Sequence[float]) -> float:
+    """Give the value that all but a hundredth do not exceed."""
+    return sorted(values)[max(0, round(len(values) * 0.99) - 1)]
+
+
+def commits_s(folder: Path, count: int) -> list[float]:
+    """Time fsynced commits of a row as big as a call with its evidence."""
+    connection = apsw.Connection(str(folder / "floor.db"))
+    connection.execute(
+        "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; CREATE TABLE t (b BLOB)"
+    ).fetchall()
+    times = []
+    for _ in range(count):
+        start = time.perf_counter()
+        connection.execute("INSERT INTO t VALUES (zeroblob(4096))")
+        times.append(time.perf_counter() - start)
+    return times
+
+
+def judgements_s(readings: list[AnyReading], count: int) -> list[float]:
+    """Time the judge."""
+    rules = load_table("craps").rules.throw
+    assert rules is not None
+    times = []
+    for _ in range(count):
+        start = time.perf_counter()
+        judge_throw(tuple(readings), TABLE, rules, decided_at_us=rest_of(readings), warnings=0, sources={})
+        times.append(time.perf_counter() - start)
+    return times
+
+
+def play(daemon: Daemon, readings: list[AnyReading]) -> None:
+    """Let the readings arrive as they happen."""
+    pause = threading.Event()
+    clock = MonotonicClock()
+    for reading in readings:
+        early_us = reading.t - clock.now_us()
+        if early_us > 0:
+            pause.wait(early_us / 1e6)
+        daemon.inlet.post(reading)
+
+
+def latencies_s(folder: Path, throws: int) -> list[float]:
+    """Throw so often; give how long after each call might be made it was told."""
+    options = Options(
+        table="craps", journal=folder / "journal", socket=folder / "control", self_test_devices=False
+    )
+    daemon = Daemon(options, load_table("craps"), environ={})
+    daemon.open()
+    daemon.begin()
+    until(lambda: live_of(daemon).journal.waiting == 0, "the journal")
+    live_of(daemon).test()
+    until(lambda: live_of(daemon).core.view.state.lock == "unlocked", "the self-test")
+    rules = daemon.settings.rules
+    assert rules.throw is not None
+    wait_us = round((rules.throw.call_hold_ms + rules.max_lateness_ms) * 1000)
+    watcher = daemon.hub.watch(frozenset({"outcomes"}))
+    clock = MonotonicClock()
+    measured = []
+    for _ in range(throws):
+        readings = throw(clock.now_us() + 300_000)
+        threading.Thread(target=play, args=(daemon, readings)).start()
+        while not any(CALLED in line for line in watcher.take(10.0)):
+            pass
+        measured.append((clock.now_us() - rest_of(readings) - wait_us) / 1e6)
+    daemon.close()
+    return measured
+
+
+def main() -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--throws", type=int, default=30)
+    throws = parser.parse_args().throws
+    with tempfile.TemporaryDirectory(dir=".") as folder:
+        told = latencies_s(Path(folder), throws)
+        commits = commits_s(Path(folder), 10 * throws)
+    judged = judgements_s(throw(0), throws)
+    floor = p99(commits) + p99(judged)
+    sys.stdout.write(
+        f"call to durable and told: median {statistics.median(told) * 1e3:.2f} ms,"
+        f" p99 {p99(told) * 1e3:.2f} ms;"
+        f" commit p99 {p99(commits) * 1e3:.2f} ms + judge p99 {p99(judged) * 1e3:.2f} ms"
+        f" = {floor * 1e3:.2f} ms: {p99(told) / floor:.2f} x (goal {GOAL:g} x)\n"
+    )
+    return 0 if p99(told) <= GOAL * floor else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
