@@ -67,14 +67,7 @@ class CapturePlay:
 
 
 def _wheel(pockets: int) -> Wheel:
-    """Describe a wheel that is taken at its word: which numbers it has counts, its geometry is not used."""
+    """Describe the wheel; where triple and quadruple zero lie is not known, and does not matter here."""
     name = "european" if pockets == min(WHEELS) else "american"
     more_zeros = ("000", "0000")[: max(0, pockets - 38)]
-    return Wheel(
-        pockets=name,
-        pockets_clockwise=(*STANDARD_POCKETS[name], *more_zeros),
-        beams_deg=(0.0,),
-        pocket_reader_deg=0.0,
-        rotor_index_deg=0.0,
-        drop_rev_per_s=0.5,
-    )
+    return Wheel.at_its_word(name, (*STANDARD_POCKETS[name], *more_zeros))

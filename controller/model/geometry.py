@@ -4,7 +4,7 @@ Dice tables: x from the left end wall (0) to the right one (`length_mm`), y from
 to the boxperson's (`width_mm`). Wheels: bowl angles in degrees, counter-clockwise positive seen from above.
 """
 
-from typing import Annotated
+from typing import Annotated, Self
 
 import msgspec
 from msgspec import Meta
@@ -47,3 +47,15 @@ class Wheel(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     pocket_reader_deg: Degrees
     rotor_index_deg: Degrees
     drop_rev_per_s: Annotated[float, Meta(ge=0.05, le=10)]
+
+    @classmethod
+    def at_its_word(cls, pockets: str, pockets_clockwise: tuple[str, ...]) -> Self:
+        """Describe a wheel whose own word is trusted: its numbers count, the rest is there and not used."""
+        return cls(
+            pockets=pockets,
+            pockets_clockwise=pockets_clockwise,
+            beams_deg=(0.0,),
+            pocket_reader_deg=0.0,
+            rotor_index_deg=0.0,
+            drop_rev_per_s=0.5,
+        )

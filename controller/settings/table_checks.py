@@ -27,6 +27,7 @@ def table_mistakes(document: Document, written: TableFile, rules: RuleSet) -> It
         yield from _dice_table(document, written.dice_table)
     if written.wheel:
         yield from _wheel(document, written.wheel)
+        yield from _wheel_geometry(document, written.wheel, rules)
     yield from _devices(document, written)
     if written.devices:
         yield from _blind_spots(document, written, rules)
@@ -63,10 +64,21 @@ def _wheel(document: Document, wheel: WheelSection) -> Iterator[Mistake]:
         found = f"{len(order)} pockets" + (f" without {', '.join(missing)}" if missing else "")
         expected = f"each of the {len(standard)} pockets of the {wheel.pockets} wheel once"
         yield document.mistake(("wheel", "pockets_clockwise"), found, expected, "or leave the key out")
-    for number, beam in enumerate(wheel.beams_deg):
-        if any((beam - other) % 360 == 0 for other in wheel.beams_deg[:number]):
+    beams = wheel.beams_deg or ()
+    for number, beam in enumerate(beams):
+        if any((beam - other) % 360 == 0 for other in beams[:number]):
             at = ("wheel", "beams_deg", number)
             yield document.mistake(at, f"{beam:g} a second time", "each beam at an angle of its own")
+
+
+def _wheel_geometry(document: Document, wheel: WheelSection, rules: RuleSet) -> Iterator[Mistake]:
+    """Find what is missing where the table's own sensors judge; a trusted wheel needs none of it."""
+    if rules.spin is None or rules.spin.revolutions == "trusted_wheel":
+        return
+    for key in ("beams_deg", "pocket_reader_deg", "rotor_index_deg", "drop_rev_per_s"):
+        if getattr(wheel, key) is None:
+            hint = "or, on a table that has only a smart wheel, set spin: {revolutions: trusted_wheel}"
+            yield document.mistake(("wheel", key), "nothing", "where its sensors are, to count turns", hint)
 
 
 def _devices(document: Document, written: TableFile) -> Iterator[Mistake]:

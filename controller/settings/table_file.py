@@ -41,13 +41,13 @@ class WheelSection:
     pockets: Literal["american", "european"]
     pockets_clockwise: tuple[str, ...] | None = None
     """The pockets clockwise from the rotor's mark on, in quotes; left out, the standard order from 0 on."""
-    beams_deg: Annotated[tuple[float, ...], MinLen(1)]
-    """The track beams' bowl angles, by beam number."""
-    pocket_reader_deg: float
+    beams_deg: Annotated[tuple[float, ...], MinLen(1)] | None = None
+    """The track beams' bowl angles, by beam number. This and what follows is left out for a trusted wheel."""
+    pocket_reader_deg: float | None = None
     """Where the pocket reader looks."""
-    rotor_index_deg: float
+    rotor_index_deg: float | None = None
     """Where the rotor's mark is when the index sensor fires."""
-    drop_rev_per_s: Positive
+    drop_rev_per_s: Positive | None = None
     """The nominal ball speed at which it leaves the track."""
 
 

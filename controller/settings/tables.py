@@ -93,11 +93,15 @@ def _dice_table(section: DiceTableSection) -> DiceTable:
 
 def _wheel(section: WheelSection) -> Wheel:
     order = section.pockets_clockwise or STANDARD_POCKETS[section.pockets]
+    beams, reader = section.beams_deg, section.pocket_reader_deg
+    index, drop = section.rotor_index_deg, section.drop_rev_per_s
+    if beams is None or reader is None or index is None or drop is None:
+        return Wheel.at_its_word(section.pockets, order)
     return Wheel(
         pockets=section.pockets,
         pockets_clockwise=order,
-        beams_deg=section.beams_deg,
-        pocket_reader_deg=section.pocket_reader_deg,
-        rotor_index_deg=section.rotor_index_deg,
-        drop_rev_per_s=section.drop_rev_per_s,
+        beams_deg=beams,
+        pocket_reader_deg=reader,
+        rotor_index_deg=index,
+        drop_rev_per_s=drop,
     )

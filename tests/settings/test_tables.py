@@ -65,6 +65,7 @@ def test_the_shipped_tables_load() -> None:
         "craps-v1": "craps",
         "roulette": "roulette",
         "roulette-european": "roulette",
+        "roulette-ss2": "roulette",
     }
 
 
@@ -205,6 +206,17 @@ def test_a_table_that_cannot_see_what_its_rules_need_is_refused(tmp_path: Path) 
         "no device that reads die_rest",
         "no device at the right wall",
     ]
+
+
+def test_a_trusted_wheel_needs_no_sensors_in_its_bowl(tmp_path: Path) -> None:
+    text = "table: w\nruleset: roulette\nwheel: {pockets: european}\n"
+    trusted = table(tmp_path, text + "spin: {revolutions: trusted_wheel}\n").wheel
+    assert trusted is not None
+    assert trusted.pockets_clockwise == STANDARD_POCKETS["european"]
+    keys = {mistake.key for mistake in mistakes(tmp_path, text)}
+    assert keys == {
+        f"wheel.{key}" for key in ("beams_deg", "pocket_reader_deg", "rotor_index_deg", "drop_rev_per_s")
+    }
 
 
 def test_a_trusted_wheel_needs_only_its_own_word(tmp_path: Path) -> None:
