@@ -51,7 +51,8 @@ class BeamsDevice(GpioDevice):
         """Take a beam's change."""
         timed = self._timed[name]
         if name == self._phase:
-            self._phases.append(became)
+            if not self.lines[name].babbling:
+                self._phases.append(became)
             return []
         if became.active:
             return self._began(now_us, name, timed, became)

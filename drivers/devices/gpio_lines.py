@@ -227,7 +227,6 @@ class GpioDevice(ABC):
                     seen = f"changes {event.edges_per_s} times a second"
                     told += self.fault(now_us, name, "babbling", seen, since_us=event.t_us)
                 case Calm():
-                    self.broken(name)
                     told += self.over(now_us, name, "babbling")
         return told
 

@@ -42,6 +42,23 @@ def test_a_device_is_down_until_its_lines_are_known() -> None:
     assert bench.health()[-1] == "DeviceUp up"
 
 
+def test_a_device_is_up_only_when_every_line_has_been_looked_at() -> None:
+    device = BeamsBench(wheel_settings(beams(2))).device
+    device.start(1000)
+    device.opened(1000)
+    assert device.receive(2000, b"level 5 0 2000\n") == []
+    (up,) = device.receive(3000, b"level 6 0 3000\n")
+    assert isinstance(up, DeviceUp)
+
+
+def test_what_was_wrong_while_it_was_down_is_told_again_when_it_is_up() -> None:
+    device = BeamsBench(wheel_settings(beams(1))).device
+    device.start(1000)
+    device.opened(1000)
+    told = [*device.receive(2000, b"nonsense\n"), *device.receive(3000, b"level 5 0 3000\n")]
+    assert [type(reading) for reading in told] == [DeviceFault, DeviceUp, DeviceFault]
+
+
 def test_the_ball_cuts_a_beam_and_is_told_once_at_the_middle_of_its_pulse(wheel: BeamsBench) -> None:
     began_us = wheel.pulse("beam-1", 6000)
     wheel.after(5000)
@@ -263,7 +280,7 @@ def test_a_babbling_line_is_left_alone_by_the_port(wheel: BeamsBench) -> None:
 
 def test_a_babbling_line_is_looked_at_on_the_rounds_only(wheel: BeamsBench) -> None:
     looks = 0
-    for n in range(400):
+    for n in range(900):
         wheel.kernel.drive(5, n % 2 == 0, wheel.time.us)
         wheel.time.us += 500
         wheel.told += wheel.device.tick(wheel.time.us)
@@ -347,6 +364,18 @@ def test_a_dead_phase_sensor_is_a_fault_and_no_direction_is_guessed(stays: bool)
     bench.after(5000)
     assert len(bench.of(RotorIndex)) == 1
     assert bench.health()[-1] == "DeviceUp up"
+
+
+def test_a_pass_waits_until_both_sensors_have_said_all_of_it() -> None:
+    inputs = {"index": timed(20, "rotor_index"), "phase": timed(21, "rotor_phase", debounce_us=2000)}
+    bench = BeamsBench(wheel_settings(inputs, "cw"))
+    bench.open().after(10_000)
+    began_us = bench.time.us
+    bench.drive("index", active=True)
+    bench.drive("phase", active=True, at_us=began_us + 14_000)
+    bench.drive("index", active=False, at_us=began_us + 15_000)
+    bench.after(20_000)
+    assert [passed.direction for passed in bench.of(RotorIndex)] == ["ccw"]
 
 
 def test_a_babbling_phase_sensor_holds_up_no_verdict_on_the_pass() -> None:

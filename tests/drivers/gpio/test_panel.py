@@ -231,10 +231,14 @@ def test_what_a_contact_did_while_it_was_left_alone_is_looked_up_and_no_fault(pa
         panel.drive("no-roll", active=n % 2 == 0)
         panel.after(600)
     assert panel.device.status()["troubles"] == ["babbling no-roll"]
-    panel.drive("no-roll", active=False)
     panel.after(3 * SECOND)
     assert panel.faults() == [("console", "babbling")]
     assert panel.health()[-1] == "DeviceUp up"
+    assert panel.of(Input) == [], "it is held down, and when that began nobody saw"
+    panel.drive("no-roll", active=False)
+    panel.after(100_000)
+    panel.press("no-roll")
+    assert len(panel.of(Input)) == 1
 
 
 def test_a_panel_opened_anew_tells_its_doors_again(panel: PanelBench) -> None:
