@@ -60,6 +60,11 @@ TROUBLES: dict[str, Cause] = {
         "look at dmesg; unplug the device and plug it in again",
         _OPEN,
     ),
+    "defect": Cause(
+        "a defect of the controller's driver",
+        "report the message with the last recording; its port is opened anew by itself",
+        "when the device is up again",
+    ),
     "no_hello": Cause(
         "the device has no power or no firmware, the speed is wrong, or RX and TX are swapped",
         "look at the port with a terminal: a node announces itself every second in readable text",

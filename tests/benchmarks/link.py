@@ -20,12 +20,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event, Thread
 
-from controller.model.readings import DeviceUp, DieAt
-from drivers.devices.hub import Hub
+from controller.model.readings import AnyReading, DeviceUp, DieAt
 from drivers.devices.node import NodeDevice, NodeSettings
-from drivers.link.backoff import Backoff
-from drivers.link.inlet import Inlet
-from drivers.link.link import Link
+from drivers.link.station import Station
 from drivers.protocol.node_messages import Hello
 from drivers.protocol.node_peer import NodeEnd
 
@@ -128,34 +125,28 @@ def whole(per_s: int, seconds: float) -> Measured:
     def listen(port: int) -> Measured:
         settings = NodeSettings(node="cam", port=os.ttyname(port), max_per_s=10_000)
         device = NodeDevice("cam", settings, os.urandom)
-        inlet = Inlet()
-        backoff = Backoff(lambda: 0.0)
-        serial = SerialPort(settings.port, settings.baud)
-        link = Link("cam", serial, inlet.post, now_us=_now_us, backoff=backoff)
-        hub = Hub([(device, link)])
-        hub.start(_now_us())
+        station = Station(
+            [(device, SerialPort(settings.port, settings.baud))], now_us=_now_us, chance=lambda: 0.0
+        )
         measured = Measured()
-        link.start()
-        start_cpu, start = time.process_time(), time.monotonic()
-        end = start + seconds + READY_S
-        while measured.readings < int(per_s * seconds) and time.monotonic() < end:
-            due = hub.next_deadline()
-            arrival = inlet.take(0.2 if due is None else max(0.0, min(0.2, (due - _now_us()) / 1e6)))
-            readings = hub.tick(_now_us())
-            while arrival is not None:
-                readings += hub.take(arrival)
-                arrival = inlet.take(0)
-            now_us = _now_us()
-            for reading in readings:
-                if isinstance(reading, DieAt):
-                    measured.readings += 1
-                    measured.delays_us.append((now_us - int(reading.x)) % MOD_US)
-                elif isinstance(reading, DeviceUp):
-                    start_cpu, start = time.process_time(), time.monotonic()
-        measured.cpu_s, measured.wall_s = time.process_time() - start_cpu, time.monotonic() - start
+        started = [0.0, 0.0]
+        done = Event()
+
+        def hear(reading: AnyReading) -> None:
+            if isinstance(reading, DieAt):
+                measured.readings += 1
+                measured.delays_us.append((_now_us() - int(reading.x)) % MOD_US)
+                if measured.readings == int(per_s * seconds):
+                    done.set()
+            elif isinstance(reading, DeviceUp):
+                started[:] = time.process_time(), time.monotonic()
+
+        station.start(hear)
+        done.wait(seconds + READY_S)
+        measured.cpu_s, measured.wall_s = time.process_time() - started[0], time.monotonic() - started[1]
         lost = device.status()["lost"]
-        measured.lost = (lost if isinstance(lost, int) else 0) + inlet.lost_bytes
-        link.stop()
+        measured.lost = lost if isinstance(lost, int) else 0
+        station.stop()
         return measured
 
     return _with_node(per_s, seconds, greeted=True, listen=listen)

@@ -5,11 +5,11 @@ import pty
 import select
 import subprocess
 import sys
-import time
 import tty
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from threading import Thread
 
 import pytest
@@ -17,11 +17,10 @@ import pytest
 pytest.importorskip("serial", reason="pyserial comes with the extra `hardware`")
 
 from controller.model.readings import AnyReading, DeviceDown, DeviceUp, WallImpact
-from drivers.devices.hub import Hub
 from drivers.devices.node import NodeDevice, NodeSettings
-from drivers.link.inlet import Inlet
 from drivers.link.serial_port import SerialPort
-from tests.drivers.link.ptys import PATIENCE_S, link_to, now_us
+from drivers.link.station import Station
+from tests.drivers.link.ptys import PATIENCE_S, now_us
 
 KEY = "000102030405060708090a0b0c0d0e0f"
 
@@ -61,42 +60,38 @@ class Cable:
 
 
 class Table:
-    """One node device with its link, driven as the table's core thread does."""
+    """One node device at a station."""
 
     def __init__(self, port: Path, key: str = "") -> None:
         settings = NodeSettings(node="w1", port=str(port), key=key, reads=("wall_impact",))
         self.device = NodeDevice("w1", settings, os.urandom)
-        self.inlet = Inlet()
-        self.link = link_to(SerialPort(str(port), settings.baud), self.inlet)
-        self.hub = Hub([(self.device, self.link)])
-        self.readings = self.hub.start(now_us())
-        self.link.start()
+        self.station = Station(
+            [(self.device, SerialPort(str(port), settings.baud))], now_us=now_us, chance=lambda: 0.0
+        )
+        self.heard: SimpleQueue[AnyReading] = SimpleQueue()
+        self.station.start(self.heard.put)
 
     def wait(self, wanted: Callable[[AnyReading], bool]) -> AnyReading:
-        """Run until a reading is wanted, and give it."""
-        end = time.monotonic() + PATIENCE_S
-        while time.monotonic() < end:
-            while self.readings:
-                reading = self.readings.pop(0)
-                if wanted(reading):
-                    return reading
-            self.turn()
-        raise AssertionError(self.device.status())
-
-    def turn(self) -> None:
-        deadline = self.hub.next_deadline()
-        wait_s = 0.2 if deadline is None else min(0.2, max(0.0, (deadline - now_us()) / 1e6))
-        arrival = self.inlet.take(wait_s)
-        while arrival is not None:
-            self.readings += self.hub.take(arrival)
-            arrival = self.inlet.take(0)
-        self.readings += self.hub.tick(now_us())
+        """Give the next reading that is wanted."""
+        while True:
+            try:
+                reading = self.heard.get(timeout=PATIENCE_S)
+            except Empty:
+                raise AssertionError(self.device.status()) from None
+            if wanted(reading):
+                return reading
 
     def up(self) -> None:
         self.wait(lambda reading: isinstance(reading, DeviceUp))
 
     def down(self, code: str) -> None:
         self.wait(lambda reading: isinstance(reading, DeviceDown) and reading.code == code)
+
+    def do(self, verb: str, **fields: str) -> None:
+        self.station.ask("w1", lambda _device, now: self._command(now, verb, fields))
+
+    def _command(self, now: int, verb: str, fields: dict[str, str]) -> None:
+        self.device.command(now, verb, fields)
 
 
 class Board:
@@ -145,15 +140,14 @@ def test_a_reading_and_a_command_go_the_whole_way(cable: Cable, key: str) -> Non
         assert (impact.wall, impact.pos_mm, impact.peak, impact.dev) == ("left", 511.0, 421.0, "w1")
         assert impact.arrived is not None
         assert before - 5000 <= impact.t <= impact.arrived
-        table.device.command(now_us(), "lamp", {"name": "puck", "shows": "on"})
-        table.turn()
-        assert board.shown() == f"lamp id={1} name=puck shows=on\n"
-        while not table.device.answers:
-            table.turn()
-        assert table.device.answers[0].ok
+        table.do("lamp", name="puck", shows="on")
+        assert board.shown() == "lamp id=1 name=puck shows=on\n"
+        board.sense("wall_impact wall=left pos_mm=512.0 peak=421")
+        table.wait(lambda reading: isinstance(reading, WallImpact))
+        assert [answer.ok for answer in table.device.answers] == [True]
         assert table.device.status()["lost"] == 0
     finally:
-        assert table.link.stop()
+        assert table.station.stop()
         board.end()
 
 
@@ -169,7 +163,7 @@ def test_a_node_that_dies_and_one_that_takes_its_place_are_told(cable: Cable) ->
         )
         table.up()
     finally:
-        assert table.link.stop()
+        assert table.station.stop()
         board.end()
 
 
@@ -185,7 +179,7 @@ def test_a_pulled_cable_is_told_and_a_new_one_heals(cable: Cable, tmp_path: Path
         board = Board(cable.node_port)
         table.up()
     finally:
-        assert table.link.stop()
+        assert table.station.stop()
         board.end()
         with suppress(FileNotFoundError):
             cable.pull()

@@ -1,0 +1,135 @@
+"""The devices' thread: takes what all links post, and hands on the readings that come of it.
+
+One thread for all devices of a table, beside one for each link. Whoever hears the readings must take them
+without waiting.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from queue import Empty, SimpleQueue
+from threading import Event, Thread
+
+from controller.model.readings import AnyReading, DeviceDown
+from drivers.devices.hub import Hub
+from drivers.devices.registry import Device
+from drivers.devices.troubles import reason_for
+from drivers.link.backoff import Backoff
+from drivers.link.inlet import Arrival, Inlet
+from drivers.link.link import Link, Port
+
+MOST_WAIT_S = 0.5
+MOST_AT_ONCE = 256
+"""Arrivals that are taken before what is due is looked at."""
+_NOBODY = ""
+"""The source of what only wakes the thread, and of what concerns all devices."""
+
+Hear = Callable[[AnyReading], object]
+Work = Callable[[Device, int], None]
+
+
+class Station:
+    """The devices of a table and their links."""
+
+    def __init__(
+        self,
+        devices: Iterable[tuple[Device, Port]],
+        *,
+        now_us: Callable[[], int],
+        chance: Callable[[], float],
+    ) -> None:
+        """Take each device with its port; `chance` (0 up to 1) spreads the times at which ports are tried."""
+        self.turns = 0
+        """Goes up while the thread is alive."""
+        self._now_us = now_us
+        self._inlet = Inlet()
+        pairs = [(device, self._link(device.name, port, chance)) for device, port in devices]
+        self._links = {device.name: link for device, link in pairs}
+        self._devices = {device.name: device for device, _ in pairs}
+        self._hub = Hub(pairs)
+        self._asked: SimpleQueue[tuple[str, Work]] = SimpleQueue()
+        self._stopping = Event()
+        self._thread = Thread(target=self._run, name="devices", daemon=True)
+        self._hear: Hear = lambda _reading: None
+
+    def start(self, hear: Hear) -> None:
+        """Hand on every reading from now on, in the station's thread."""
+        self._hear = hear
+        self._thread.start()
+
+    def stop(self, timeout_s: float = 2.0) -> bool:
+        """Close all ports and end all threads; False where one does not end in time."""
+        self._stopping.set()
+        self._wake()
+        if self._thread.is_alive():
+            self._thread.join(timeout_s)
+        ended = [link.stop() for link in self._links.values()]
+        return all(ended) and not self._thread.is_alive()
+
+    def ask(self, name: str, work: Work) -> None:
+        """Let the station's thread do something with a device, such as send it a command.
+
+        Raises KeyError where there is no such device.
+        """
+        if name not in self._devices:
+            raise KeyError(f"found device {name!r}, expected one of {', '.join(sorted(self._devices))}")
+        self._asked.put((name, work))
+        self._wake()
+
+    def status(self) -> Mapping[str, Mapping[str, object]]:
+        """Give what a technician wants to know of every device."""
+        return {name: device.status() for name, device in self._devices.items()}
+
+    def _link(self, name: str, port: Port, chance: Callable[[], float]) -> Link:
+        return Link(name, port, self._inlet.post, now_us=self._now_us, backoff=Backoff(chance))
+
+    def _wake(self) -> None:
+        self._inlet.post(_NOBODY, self._now_us(), b"")
+
+    def _run(self) -> None:
+        self._tell(self._hub.start(self._now_us()))
+        for link in self._links.values():
+            link.start()
+        while not self._stopping.is_set():
+            self.turns += 1
+            self._take(self._inlet.take(self._wait_s()))
+            self._do_what_is_asked()
+            self._guard(_NOBODY, lambda: self._hub.tick(self._now_us()))
+
+    def _wait_s(self) -> float:
+        due = self._hub.next_deadline()
+        return MOST_WAIT_S if due is None else min(MOST_WAIT_S, max(0.0, (due - self._now_us()) / 1e6))
+
+    def _take(self, arrival: Arrival | None) -> None:
+        for _ in range(MOST_AT_ONCE):
+            if arrival is None:
+                return
+            if arrival.source != _NOBODY:
+                self._guard(arrival.source, partial(self._hub.take, arrival))
+            arrival = self._inlet.take(0)
+
+    def _do_what_is_asked(self) -> None:
+        while True:
+            try:
+                name, work = self._asked.get_nowait()
+            except Empty:
+                return
+            self._guard(name, partial(self._do, self._devices[name], work))
+
+    def _do(self, device: Device, work: Work) -> list[AnyReading]:
+        work(device, self._now_us())
+        return []
+
+    def _guard(self, name: str, work: Callable[[], list[AnyReading]]) -> None:
+        """Do it; a defect in one device takes that device down, and never the thread of all."""
+        try:
+            self._tell(work())
+        except Exception as error:  # noqa: BLE001 - whatever it is, the other devices must go on
+            now_us = self._now_us()
+            reason = reason_for("defect", f"{type(error).__name__}: {error}")
+            for dev in [name] if name != _NOBODY else list(self._devices):
+                self._tell([DeviceDown(t=now_us, dev=dev, reason=reason, code="defect", arrived=now_us)])
+                self._links[dev].reopen()
+
+    def _tell(self, readings: Iterable[AnyReading]) -> None:
+        for reading in readings:
+            self._hear(reading)
