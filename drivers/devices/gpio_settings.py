@@ -133,6 +133,8 @@ class PanelOutput:
     """What it follows: puck, no_more_bets, no_roll, lock, buzzer..."""
     lit_when: tuple[str, ...] = ()
     """For which of that lamp's words it is lit; `on_*` stands for all that begin so. Empty: `on`."""
+    dark_when: tuple[str, ...] = ()
+    """For which words it is dark, whatever `lit_when` says; with this alone it is lit for all others."""
     for_ms: int = 0
     """How long it stays lit; 0: until told otherwise."""
 

@@ -307,22 +307,25 @@ def test_lamps_follow_what_they_are_told(time: Time, factory: MockFactory) -> No
         "puck-on": lamp(5, "puck", lit_when=("on_*",)),
         "puck-off": lamp(6, "puck", lit_when=("off", "off_*")),
         "bets": lamp(13, "no_more_bets", active_low=True),
+        "fault": lamp(19, "fault", dark_when=("none",)),
     }
     bench = PanelBench(time, factory, {}, outputs)
     bench.open()
 
     def levels() -> list[bool]:
         bench.turn()
-        return [bool(bench.pin(line).state) for line in (5, 6, 13)]
+        return [bool(bench.pin(line).state) for line in (5, 6, 13, 19)]
 
-    assert levels() == [False, False, True]
+    assert levels() == [False, False, True, False]
     bench.panel.show(time.us, "puck", "on_6")
     bench.panel.show(time.us, "no_more_bets", "on")
-    assert levels() == [True, False, False]
+    bench.panel.show(time.us, "fault", "disk_full")
+    assert levels() == [True, False, False, True]
     bench.panel.show(time.us, "puck", "off_dont_pass")
     bench.panel.show(time.us, "no_more_bets", "off")
+    bench.panel.show(time.us, "fault", "none")
     bench.panel.show(time.us, "nobody", "on")
-    assert levels() == [False, True, True]
+    assert levels() == [False, True, True, False]
     assert bench.health()[-1] == "DeviceUp up"
 
 
