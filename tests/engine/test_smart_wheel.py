@@ -1,14 +1,18 @@
 """A table that takes its smart wheel at its word: what is called, what goes to review, what is No Spin."""
 
+from itertools import pairwise
+
 import msgspec
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from controller.engine.setup import State
 from controller.model.outcomes import Bets, Happening, Outcome, SpinCalled, SpinNoSpin, SpinReview
-from controller.model.readings import BallOut, DeviceDown, ForeignObject
+from controller.model.readings import BallOut, DeviceDown, ForeignObject, WheelStatus
 from controller.settings.rulesets import load_ruleset
 from tests.scenes import says
-from tests.wheels import PERIOD_US, START_US, frame, game, heard, outcomes, words
+from tests.wheels import AMERICAN, PERIOD_US, START_US, frame, game, heard, outcomes, words
 
 
 def told(published: list[Outcome]) -> list[str]:
@@ -111,6 +115,13 @@ def test_a_number_that_follows_any_other_state_than_4_is_a_review(state: int) ->
     lines = [*game(31, "18", "22")[:-9], frame(state, 31, "18"), frame(5, 31, "22")]
     assert numbers(outcomes(heard(lines))) == []
     assert reviews(outcomes(heard(lines)))
+
+
+def test_a_number_of_another_game_than_the_one_before_it_is_a_review() -> None:
+    lines = [*game(67, "18", "22")[:-8], *[frame(5, 27, "22")] * 4]
+    published = outcomes(heard(lines))
+    assert numbers(published) == []
+    assert reviews(published)[-1] == (["missing_reading"], "22")
 
 
 def test_a_number_after_three_missing_frames_is_a_review() -> None:
@@ -295,3 +306,37 @@ def test_a_locked_table_calls_nothing_even_when_it_is_unlocked_in_mid_game() -> 
     published = outcomes(GAME, [unlock], state=State(lock="locked"))
     assert (numbers(published), reviews(published)) == ([], [])
     assert "input.refused" in [o.type for o in published]
+
+
+# --- whatever it says ---
+
+
+def witnessed(said: list[WheelStatus]) -> set[tuple[int, str]]:
+    """Find the numbers that were witnessed, by nothing but the two words of each change from 4 to 5."""
+    pairs = [(a, b) for a, b in pairwise(said) if (a.state, b.state) == (4, 5) and a.spin == b.spin]
+    return {(b.t, str(b.number)) for _, b in pairs if not b.flags and not b.unheard_ms}
+
+
+@settings(derandomize=True, max_examples=60, deadline=None)
+@given(st.data())
+def test_nothing_is_called_that_was_not_witnessed_whatever_is_lost_or_damaged(data: st.DataObject) -> None:
+    lines = [*game(12, " 7", "23"), *game(13, "23", " 0"), *game(14, " 0", "00")]
+    for _ in range(data.draw(st.integers(0, 6))):
+        at = data.draw(st.integers(0, len(lines) - 1))
+        match data.draw(st.sampled_from(["drop", "silence", "other", "damage"])):
+            case "drop":
+                del lines[at : at + data.draw(st.integers(1, 30))]
+            case "silence":
+                lines[at : at + 1] = [""] * data.draw(st.integers(1, 14))
+            case "other":
+                state, spin = data.draw(st.integers(1, 7)), data.draw(st.integers(11, 16))
+                number = data.draw(st.sampled_from([" 7", "23", " 0", "00", "38", "  "]))
+                lines[at] = frame(state, spin, number, flags=data.draw(st.sampled_from("00001248")))
+            case "damage":
+                lines[at] = lines[at][data.draw(st.integers(0, 21)) :] + lines[at]
+        lines = lines or [frame(2, 12, " 7")]
+    readings = heard(lines)
+    published = outcomes(readings)
+    called = {(o.t, o.data.number) for o in published if isinstance(o.data, SpinCalled)}
+    assert called <= witnessed(words(readings))
+    assert {number for _, number in called} <= set(AMERICAN.pockets_clockwise)

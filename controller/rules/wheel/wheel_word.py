@@ -210,9 +210,9 @@ class WheelWord:
     def _take_number(self, last: WheelStatus, word: WheelStatus) -> None:
         self._number = _number(word)
         self.number_by = word
-        if last.state != NO_MORE_BETS:
-            said = f"the wheel went from state {last.state} to state 5"
-            self._doubt("missing_reading", f"{said}: the change from 4 to 5 was not witnessed", word)
+        if last.state != NO_MORE_BETS or games_between(last, word):
+            said = f"the wheel went from state {last.state} of {_game(last)} to state 5 of {_game(word)}"
+            self._doubt("missing_reading", f"{said}: its change from 4 to 5 was not witnessed", word)
         elif word.unheard_ms:
             silent = f"the wheel was not heard for {word.unheard_ms / 1000:.1f} s before its number"
             self._doubt("missing_reading", f"{silent}: the change from 4 to 5 was not witnessed", word)
