@@ -6,7 +6,7 @@ import stat
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from threading import Lock, Thread
+from threading import Event, Lock, Thread
 from typing import TypeVar
 
 import msgspec
@@ -14,6 +14,7 @@ import msgspec
 from controller.app.daemon import Daemon, InUseError
 from controller.app.hub import Watcher
 from controller.app.live import Live
+from controller.app.log import ERROR, log
 from controller.app.messages import (
     MAX_LINE,
     Acknowledge,
@@ -40,6 +41,7 @@ R = TypeVar("R", bound=AnyRequest)
 
 CLIENTS = 16
 """Connections at once; one more is closed with a word."""
+TURN_S = 0.5
 SEND_S = 2.0
 """A client that takes longer to take a line is dropped."""
 _SAYS = {
@@ -66,6 +68,9 @@ class Control:
         self._clients = 0
         self._lock = Lock()
         self._stopping = False
+        self._pause = Event()
+        self.turns = 0
+        """Goes up with each turn of the accepting thread."""
         for group in groups:
             if group is not None:
                 group_id(group)
@@ -74,11 +79,14 @@ class Control:
 
     def start(self) -> None:
         """Begin to answer."""
+        self._listener.settimeout(TURN_S)
+        self._daemon.watch_over("control", lambda: self.turns)
         self._thread.start()
 
     def stop(self) -> None:
         """Answer no more, and take the socket away."""
         self._stopping = True
+        self._pause.set()
         with suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
@@ -89,10 +97,17 @@ class Control:
 
     def _accept(self) -> None:
         while not self._stopping:
+            self.turns += 1
             try:
                 connection, _ = self._listener.accept()
-            except OSError:
-                return
+            except TimeoutError:
+                continue
+            except OSError as error:
+                # Too many open files, or a client that gave up: the next one may fare better.
+                if not self._stopping:
+                    log(ERROR, f"{self._path}: a client could not be taken: {error.strerror}")
+                    self._pause.wait(TURN_S)
+                continue
             connection.settimeout(SEND_S)
             with self._lock:
                 full = self._clients >= CLIENTS
@@ -135,7 +150,7 @@ class Control:
                 if isinstance(request, Watch):
                     self._watch(connection, peer, request)
                     return
-                connection.sendall(self._answer(request, peer))
+                connection.sendall(self._safe_answer(request, peer))
 
     def _watch(self, connection: socket.socket, peer: Peer, request: Watch) -> None:
         if not peer.may("watch"):
@@ -159,6 +174,12 @@ class Control:
             hub.leave(watcher)
 
     # --- answers ---
+
+    def _safe_answer(self, request: AnyRequest, peer: Peer) -> bytes:
+        try:
+            return self._answer(request, peer)
+        except JournalFault as fault:
+            return refusal(fault.code, str(fault))
 
     def _answer(self, request: AnyRequest, peer: Peer) -> bytes:
         match request:
@@ -241,10 +262,7 @@ class Control:
         return answer(outbox=waiting)
 
     def _settled(self, request: Settled, peer: Peer, live: Live) -> bytes:
-        try:
-            ticket = live.journal.acknowledge(request.id, request.chain, peer.user)
-        except JournalFault as fault:
-            return refusal(fault.code, str(fault))
+        ticket = live.journal.acknowledge(request.id, request.chain, peer.user)
         if not ticket.wait(SEND_S):
             return refusal("not_durable", "the disk has not taken it yet; acknowledge it again")
         if any(row.name == "outbox.refused" for row in ticket.rows):

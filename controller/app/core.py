@@ -372,7 +372,8 @@ class Core:
         segment = self._segment
         began_us = segment.began_us
         long = began_us is not None and now_us - began_us > self._rotation.after_us
-        if not (long or segment.size > self._rotation.size) or not self._at_rest(now_us):
+        due = long or segment.size > self._rotation.size or self._recorder.lossy
+        if not due or not self._at_rest(now_us):
             return
         self._hand_over(segment.end())
         self._segment = self._new_segment()

@@ -93,6 +93,7 @@ class Daemon:
         self._overflow_until_us = 0
         self._reopen_at_us = 0
         self._accept: Acceptance | None = None
+        self._watched: dict[str, Callable[[], int]] = {}
         self._turned: dict[str, tuple[int, int]] = {}
         self._begun = False
         self._behind_us = 0
@@ -147,14 +148,13 @@ class Daemon:
             for source in self.sources:
                 source.start(self.inlet)
 
-    def run(self) -> int:
-        """Look after the parts until told to stop; give the exit code."""
+    def run(self) -> None:
+        """Look after the parts until told to stop."""
         self.begin()
         self._notifier.tell(READY, f"STATUS={self.headline()}")
         self.look_after()
         while not self._stop.wait(TURN_S):
             self.look_after()
-        return self.close()
 
     def look_after(self) -> None:
         """Do one turn of the daemon's own duties."""
@@ -188,6 +188,10 @@ class Daemon:
         return self.exit_code
 
     # --- for the control socket ---
+
+    def watch_over(self, name: str, turns: Callable[[], int]) -> None:
+        """Let the watchdog wait for this thread as well; `turns` goes up while it lives."""
+        self._watched[name] = turns
 
     def headline(self) -> str:
         """Say in a line how the table stands."""
@@ -296,9 +300,9 @@ class Daemon:
 
     def _all_turn(self, now_us: int) -> bool:
         """Whether every thread has turned since the last time, or at least not long ago."""
-        turns: dict[str, int] = {}
+        turns = {name: turns() for name, turns in self._watched.items()}
         if self.live is not None and self._begun:
-            turns = {source.name: source.turns for source in self.sources}
+            turns |= {source.name: source.turns for source in self.sources}
             turns |= {"core": self.live.core.turns, "recorder": self.live.recorder.turns}
         moved = True
         for name, count in turns.items():

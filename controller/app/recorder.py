@@ -71,6 +71,12 @@ class Recorder:
         """Start the thread."""
         self._thread.start()
 
+    @property
+    def lossy(self) -> bool:
+        """Whether readings are missing from the present piece."""
+        piece = self._piece
+        return piece is not None and piece.lossy
+
     def put(self, item: Begin | AnyReading | End) -> None:
         """Hand over the next thing to write, at once."""
         self._queue.put(item)
@@ -146,7 +152,7 @@ class _Piece:
         self._unwritten = b""
         self._unsynced_turns = 0
         self._added = True
-        self._lossy = False
+        self.lossy = False
 
     def add(self, reading: AnyReading) -> None:
         """Add a reading."""
@@ -159,7 +165,7 @@ class _Piece:
         if self._added and not packed:
             self._log.flush()
         self._added = False
-        self._unwritten += b"" if self._lossy else self._packed.getvalue()
+        self._unwritten += b"" if self.lossy else self._packed.getvalue()
         self._packed.seek(0)
         self._packed.truncate()
         try:
@@ -198,5 +204,5 @@ class _Piece:
             return
         # A hole in a packed stream damages all after it: the piece ends here, and the next is whole again.
         self._unwritten = b""
-        self._lossy = True
+        self.lossy = True
         board.began(Fault("recording_lost", str(self._path), f"{MAX_UNWRITTEN:,} bytes refused"))

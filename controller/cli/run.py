@@ -80,9 +80,12 @@ def run(arguments: argparse.Namespace) -> int:
     sys.setswitchinterval(SWITCH_S)
     control.start()
     try:
-        return daemon.run()
+        daemon.run()
     finally:
+        # First the socket: what is entered from now on could not be obeyed any more.
         control.stop()
+        code = daemon.close()
+    return code
 
 
 def _build(arguments: argparse.Namespace) -> tuple[Daemon, Control]:

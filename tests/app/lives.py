@@ -2,6 +2,7 @@
 
 import random
 import threading
+import time
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 
@@ -43,6 +44,20 @@ class Lives:
     def live_and_die(self) -> None:
         """Start, play on for a while, be killed somewhere, and check what is left."""
         chance = random.Random(self.seed * 1000 + self.deaths)
+        if self.deaths and chance.random() < 0.15:
+            self._die_while_starting(chance.random())
+        else:
+            self._die_in_play(chance)
+        self.deaths += 1
+        self.check()
+
+    def _die_while_starting(self, after_s: float) -> None:
+        """Be killed before play: what the last life was fed is still what the last session stands on."""
+        self.table.start(ready=False)
+        threading.Event().wait(after_s)
+        self.table.kill()
+
+    def _die_in_play(self, chance: random.Random) -> None:
         self.table.start()
         self._check_start()
         self._open_for_play()
@@ -50,12 +65,21 @@ class Lives:
         feeder = threading.Thread(target=self.table.feed, args=(self._fed,), daemon=True)
         feeder.start()
         if chance.random() < 0.5:
-            feeder.join()
-        threading.Event().wait(chance.random() * 0.08)
+            self._wait_for_writes(chance.randrange(1, 12))
+        else:
+            threading.Event().wait(chance.random() * 0.08)
         self.table.kill()
         feeder.join()
-        self.deaths += 1
-        self.check()
+
+    def _wait_for_writes(self, count: int) -> None:
+        """Wait until the WAL was written so often: the death then falls between a write and its commit."""
+        wal = self.table.journal / "journal.db-wal"
+        deadline = time.monotonic() + 0.3
+        size = wal.stat().st_size
+        while count and time.monotonic() < deadline:
+            now = wal.stat().st_size
+            count -= now != size
+            size = now
 
     def close(self) -> int:
         """Live once more, and end in order; give the exit code."""

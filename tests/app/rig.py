@@ -90,26 +90,27 @@ class Table:
         ]
         return [sys.executable, "-m", "controller.cli.main", "run", self.name, *paths, *self.arguments]
 
-    def start(self, *, watch: bool = True) -> None:
-        """Start the daemon and wait until it says that it is ready."""
+    def start(self, *, watch: bool = True, ready: bool = True) -> None:
+        """Start the daemon and (`ready`) wait until it says that it is, then watch it."""
+        assert self.process is None, "it runs already"
         (self.folder / "in").unlink(missing_ok=True)
         os.mkfifo(self.folder / "in")
         self._fifo = os.open(self.folder / "in", os.O_RDWR)
         notify = self.folder / "notify"
         notify.unlink(missing_ok=True)
         with (
-            socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as ready,
+            socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as said,
             (self.folder / "log").open("ab") as log,
         ):
-            ready.bind(str(notify))
-            ready.settimeout(PATIENCE_S)
+            said.bind(str(notify))
+            said.settimeout(PATIENCE_S)
             environ = {**os.environ, "NOTIFY_SOCKET": str(notify), **self.environ}
             self.process = subprocess.Popen(
                 self.command(), env=environ, stdin=subprocess.DEVNULL, stdout=log, stderr=log
             )
-            while not ready.recv(4096).startswith(b"READY=1"):
+            while ready and not said.recv(4096).startswith(b"READY=1"):
                 pass
-        if watch:
+        if watch and ready:
             self._watch()
 
     def _watch(self) -> None:

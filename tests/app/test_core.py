@@ -204,5 +204,6 @@ def test_a_defect_in_the_core_is_a_fault_and_ends_the_daemon_with_its_own_code(
     monkeypatch.setattr(live_of(daemon).core.devices, "saw", defect)
     daemon.begin()
     daemon.inlet.post(says(1, "no_roll"))
-    assert daemon.run() == 70
+    daemon.run()
+    assert daemon.close() == 70
     assert "core_failed" in [fault.code for fault in daemon.board.present]
