@@ -110,7 +110,10 @@ class NodeDevice:
         return reopen
 
     def command(self, now_us: int, verb: str, fields: Mapping[str, str]) -> int:
-        """Send a command (lamp, buzzer, selftest); give its number, which its answer in `answers` carries."""
+        """Send a command (lamp, buzzer, selftest); give its number, which its answer in `answers` carries.
+
+        Raises ValueError where it can't be said, OverflowError where too many wait already.
+        """
         return self._end.command(now_us, verb, fields)
 
     def recent(self) -> list[str]:

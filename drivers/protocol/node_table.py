@@ -120,7 +120,11 @@ class TableEnd:
         )
 
     def command(self, now_us: int, verb: str, fields: Mapping[str, str]) -> int:
-        """Send a command; give its number. An Answered with it follows, whatever happens."""
+        """Send a command; give its number. An Answered with it follows, whatever happens.
+
+        Raises ValueError where it can't be said, OverflowError where too many wait already.
+        """
+        self._wire.check(verb, {"id": "4294967295", **fields})
         number = self._commands.add(now_us, verb, fields)
         if self.phase is Phase.UP:
             self._commands.send_due(now_us, self._wire)

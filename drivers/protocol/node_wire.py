@@ -12,6 +12,7 @@ from drivers.protocol.node_lines import Lines
 from drivers.protocol.node_sentences import (
     CLOCK_US,
     MAX_SENTENCE,
+    MAX_SEQ,
     NO_SESSION,
     Flaw,
     FlawError,
@@ -72,6 +73,11 @@ class Wire:
         self._output.append(line)
         self.recent.append(line.rstrip())
         return line
+
+    def check(self, verb: str, fields: Mapping[str, str]) -> None:
+        """Raise ValueError where this could not be said, whatever the numbers and the seal."""
+        longest = Sentence(self._speaker, self.node, self.session, MAX_SEQ, CLOCK_US - 1, verb, fields)
+        finish(encode(longest), b"0" * SEAL_BYTES * 2)
 
     def repeat(self, line: bytes) -> None:
         """Put a sentence said before into the output again, as it was."""

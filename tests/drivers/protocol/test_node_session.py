@@ -561,6 +561,18 @@ class TestCommands:
         with pytest.raises(OverflowError, match="32 commands wait"):
             world.table.command(0, "lamp", {"name": "puck"})
 
+    @pytest.mark.parametrize(
+        ("verb", "fields"), [("Lamp", {}), ("lamp", {"name": "x" * 500}), ("lamp", {"name": "a\nb"})]
+    )
+    def test_a_command_that_can_not_be_said_is_an_error_of_ours(
+        self, verb: str, fields: dict[str, str]
+    ) -> None:
+        world = World().up()
+        with pytest.raises(ValueError, match=r"lower case words|at most 512|can't be printed"):
+            world.table.command(world.now_us, verb, fields)
+        world.after(SECOND_US)
+        assert world.answers == []
+
     def test_an_answer_to_nothing_is_counted(self) -> None:
         world = World().up()
         world.node.acknowledge(world.node_clock(), 77)
