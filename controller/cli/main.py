@@ -4,6 +4,7 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib import import_module
 from typing import Protocol, cast
 
@@ -43,6 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         description="Work with an electronic dice or roulette table's controller.",
         epilog="Exit codes: 0 fine, 1 findings, 2 bad log, input or usage, 3 no controller answers.",
         allow_abbrev=False,
+        formatter_class=partial(argparse.HelpFormatter, max_help_position=30),
     )
     subparsers = parser.add_subparsers(metavar="COMMAND", required=True)
     for name, summary in COMMANDS.items():

@@ -31,6 +31,8 @@ def run(arguments: argparse.Namespace) -> int:
     if not told["ok"]:
         say(f"{told['says']} [{told['code']}]")
         return FAILED
+    if arguments.settled and arguments.json:
+        print(msgspec.json.encode(told).decode())
     waiting = told.get("outbox", [])
     assert isinstance(waiting, list)
     for place in waiting:

@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import apsw
@@ -11,10 +12,8 @@ import msgspec
 import pytest
 
 import controller.app.daemon as daemon_module
-from controller.app.core import Rotation
 from controller.app.daemon import Daemon
 from controller.app.notify import Notifier
-from controller.app.options import Options
 from controller.app.selftest import WAITS
 from controller.model.readings import AnyReading, Input
 from tests.app.house import House, HouseMaker, drain, live_of, play, unlocked
@@ -150,6 +149,22 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "--lazy", str(place)], check=True)
 
 
+def test_a_read_only_disk_locks_from_the_start_and_a_writable_one_heals(
+    small_disk: Path, house: HouseMaker, tmp_path: Path
+) -> None:
+    one = house()
+    one.options = replace(one.options, journal=small_disk / "journal", head=tmp_path / "head")
+    subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
+    daemon = one.open()
+    assert daemon.live is None
+    assert codes(one) == ["journal_read_only"]
+    assert "read-write" in daemon.headline()
+    subprocess.run(["mount", "-o", "remount,rw", str(small_disk)], check=True)
+    daemon.open()
+    assert codes(one) == []
+    unlocked(daemon)
+
+
 def fill(disk: Path) -> Path:
     """Fill the disk to the last byte."""
     ballast = disk / "ballast"
@@ -166,16 +181,8 @@ def fill(disk: Path) -> Path:
 def test_a_full_disk_locks_tells_nothing_and_heals_without_a_lost_row(
     small_disk: Path, house: HouseMaker, tmp_path: Path
 ) -> None:
-    options = Options(
-        table="craps",
-        journal=small_disk,
-        head=tmp_path / "head",
-        socket=tmp_path / "control",
-        self_test_devices=False,
-        rotation=Rotation(),
-    )
     one = house()
-    one.options = options
+    one.options = replace(one.options, journal=small_disk, head=tmp_path / "head")
     daemon = one.open()
     unlocked(daemon)
     live = live_of(daemon)
