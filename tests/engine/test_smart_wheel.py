@@ -117,6 +117,13 @@ def test_a_number_that_follows_any_other_state_than_4_is_a_review(state: int) ->
     assert reviews(outcomes(heard(lines)))
 
 
+def test_a_game_found_in_mid_play_has_its_own_time_to_give_a_number() -> None:
+    lines = [*game(16, "18", "22")[:-9], *[""] * 20, *game(46, "05", "22")[14:]]
+    published = outcomes(heard(lines))
+    assert numbers(published) == ["22"]
+    assert min(o.t for o in published) >= START_US
+
+
 def test_a_number_of_another_game_than_the_one_before_it_is_a_review() -> None:
     lines = [*game(67, "18", "22")[:-8], *[frame(5, 27, "22")] * 4]
     published = outcomes(heard(lines))

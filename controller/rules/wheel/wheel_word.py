@@ -168,7 +168,7 @@ class WheelWord:
         if self.first is not None and word.dev != self.first.dev:
             self._last = last
             return
-        if last is None or last.state != word.state:
+        if last is None or self.first is None or last.state != word.state:
             self._stands_since_us = word.t
         if self.first is None:
             self.first = word
@@ -253,12 +253,13 @@ class WheelWord:
             )
             self._doubt("conflict", seen, word, at_once=True)
         self._find_rotor_faults(word)
-        shown_before = _number(self._before) if self._before is not None else _number(self.first)
-        if word.state in RUNNING and _number(word) != shown_before:
+        before = self._before
+        if before is None or games_between(before, self.first):
+            before = self.first
+        if word.state in RUNNING and _number(word) != _number(before):
             self._number = _number(word)
-            self._doubt(
-                "conflict", f"the number shown changed to {_number(word)} in state {word.state}", word
-            )
+            seen = f"the number shown changed from {_number(before)} to {self._number} before state 5"
+            self._doubt("conflict", seen, word)
 
     def _find_missing_ball(self, word: WheelStatus) -> None:
         if not word.flags & BALL_MISSING:
