@@ -181,8 +181,6 @@ class JsonCamera:
                     readings.append(self._says(kind, message.since_us, now_us, message.code, message.seen))
                 case Well():
                     readings.append(self._says(DeviceUp, message.t_us, now_us, "up", message.seen))
-                case _:
-                    pass
         return readings
 
     def _says(

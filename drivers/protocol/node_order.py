@@ -104,10 +104,11 @@ class Order:
         first = max(self._last + 1, seq - RECALL)
         for number in range(first, seq):
             self._missing[number] = _Missing(self._last_us, now_us)
-        beyond = first - self._last - 1
+        if first > self._last + 1:
+            self._forget(first - self._last - 1, self._last_us)
         while len(self._missing) > RECALL:
-            del self._missing[next(iter(self._missing))]
-            beyond += 1
-        if beyond:
-            before = self._too_many or Loss(0, self._last_us)
-            self._too_many = Loss(before.sentences + beyond, before.since_us)
+            self._forget(1, self._missing.pop(next(iter(self._missing))).since_us)
+
+    def _forget(self, sentences: int, since_us: int) -> None:
+        before = self._too_many or Loss(0, since_us)
+        self._too_many = Loss(before.sentences + sentences, min(before.since_us, since_us))

@@ -119,6 +119,21 @@ class TestThePort:
             port.read()
         port.dispose()
 
+    def test_that_fails_while_it_is_read_is_unplugged(
+        self, plug: Plug, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def fail(_fd: int, _count: int) -> bytes:
+            raise OSError(errno.EIO, "x")
+
+        plug.plug()
+        port = opened(plug)
+        plug.say(b"x")
+        monkeypatch.setattr(os, "read", fail)
+        with pytest.raises(PortError, match=r"unplugged: .* went away while reading: Input/output error"):
+            port.read()
+        monkeypatch.undo()
+        port.dispose()
+
     def test_that_hangs_up_is_unplugged(self, plug: Plug, monkeypatch: pytest.MonkeyPatch) -> None:
         plug.plug()
         port = opened(plug)

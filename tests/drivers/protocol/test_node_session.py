@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from drivers.protocol.node_messages import Answered, Hello, Seen, Trouble, Well
 from drivers.protocol.node_peer import NodeEnd
-from drivers.protocol.node_sentences import Sentence, Speaker, encode, finish
+from drivers.protocol.node_sentences import Sentence, Speaker, crc_of, encode, finish
 from drivers.protocol.node_table import Phase, TableEnd
 from drivers.protocol.node_times import (
     BACKDATE_US,
@@ -435,6 +435,12 @@ class TestTooMuch:
         world.after(2 * SECOND_US)
         assert world.health()[-1][1] == "well"
 
+    def test_a_line_with_a_right_check_sum_and_a_wrong_form_is_counted(self) -> None:
+        world = World().up()
+        body = b"$w1 3F2A 5 5 Beat"
+        world.inject(body + b"*" + crc_of(body) + b"\n")
+        assert (world.table.counters.bad_form, world.seen) == (1, [])
+
     def test_a_babbling_node_is_told_again_but_not_for_every_line(self) -> None:
         world = World(max_per_s=200).up()
         for number in range(1000):
@@ -541,6 +547,13 @@ class TestCommands:
         world.after(700_000)
         assert world.answers == [Answered(number, ok=False, says="lamp: no answer after 4 tries")]
         assert world.health()[-1][1] == "unanswered"
+
+    def test_a_command_is_not_taken_from_another_table_or_session(self) -> None:
+        world = World().up()
+        here = Sentence(Speaker.TABLE, "w1", world.table._wire.session, 900, 0, "lamp", {"id": "7"})
+        for wrong in (here._replace(node="w2"), here._replace(session="0001"), here._replace(fields={})):
+            assert world.node.receive(world.node_clock(), finish(encode(wrong))) == []
+        assert world.node._wire.counters.strangers == world.node._wire.counters.stale == 1
 
     def test_a_command_for_a_node_that_comes_up_in_time_is_sent_then(self) -> None:
         world = World()
