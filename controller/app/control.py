@@ -17,8 +17,8 @@ from controller.app.live import Live
 from controller.app.log import ERROR, log
 from controller.app.messages import (
     MAX_LINE,
-    Acknowledge,
     AnyRequest,
+    Approve,
     AskFaults,
     AskOutbox,
     AskStatus,
@@ -189,10 +189,10 @@ class Control:
                 return answer(faults=[fault_of(fault) for fault in self._daemon.board.present])
             case Enter():
                 return self._if_may(peer, INPUT_NEEDS.get(request.name, "rule"), request, self._enter)
-            case Acknowledge(what="journal"):
+            case Approve(what="journal"):
                 return self._accept_journal(request, peer)
-            case Acknowledge():
-                return self._if_may(peer, "acknowledge", request, self._acknowledge)
+            case Approve():
+                return self._if_may(peer, "approve", request, self._approve)
             case AskOutbox():
                 return self._if_may(peer, "outbox", request, self._outbox)
             case Settled():
@@ -227,29 +227,29 @@ class Control:
             return refusal("overflow", _SAYS["overflow"])
         return answer(entered=request.name)
 
-    def _acknowledge(self, request: Acknowledge, peer: Peer, live: Live) -> bytes:
+    def _approve(self, request: Approve, peer: Peer, live: Live) -> bytes:
         who = request.who or peer.user
         said = {"what": request.what, "who": who, "reason": request.reason}
         try:
             if request.what == "identity":
-                self._daemon.acknowledge_identity(peer.user, who)
+                self._daemon.approve_identity(peer.user, who)
             else:
-                self._daemon.acknowledge_clock()
+                self._daemon.approve_clock()
         except OSError as error:
-            return refusal("not_kept", f"the acknowledgement can't be kept: {error.strerror}")
-        self._note(live, peer, f"acknowledge {request.what}", granted=True, said=said)
-        return answer(acknowledged=request.what)
+            return refusal("not_kept", f"the approval can't be kept: {error.strerror}")
+        self._note(live, peer, f"approve {request.what}", granted=True, said=said)
+        return answer(approved=request.what)
 
-    def _accept_journal(self, request: Acknowledge, peer: Peer) -> bytes:
+    def _accept_journal(self, request: Approve, peer: Peer) -> bytes:
         """Let the table go on with an older journal: the one deed that is done while none is open."""
-        if not peer.may("acknowledge"):
-            return self._forbidden(peer, "acknowledge")
+        if not peer.may("approve"):
+            return self._forbidden(peer, "approve")
         if self._daemon.live is not None:
             return refusal("not_now", "the journal is open; nothing is to be accepted")
         if not request.reason:
             return refusal("bad_request", "`reason` must say why an older journal is gone on with")
         self._daemon.accept_journal(peer.user, request.who or peer.user, request.reason)
-        return answer(acknowledged=request.what)
+        return answer(approved=request.what)
 
     def _outbox(self, request: AskOutbox, _peer: Peer, _live: Live) -> bytes:
         with Reader(self._daemon.options.place.journal) as reader:

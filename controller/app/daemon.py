@@ -16,12 +16,12 @@ from controller.app.clock import Clock, DataClock, MonotonicClock, WallWatch, is
 from controller.app.faults import Fault, of_journal
 from controller.app.hub import Hub
 from controller.app.identity import (
-    Acknowledged,
+    Approved,
     Digests,
     changed,
     digests_of,
-    read_acknowledged,
-    write_acknowledged,
+    read_approved,
+    write_approved,
 )
 from controller.app.inlet import OVERFLOW, Inlet
 from controller.app.live import STOP_S, Live
@@ -80,7 +80,7 @@ class Daemon:
         self.inlet = Inlet(self.clock, capacity=options.capacity, overflowed=self._overflowed)
         self.wall = wall
         self.digests: Digests = digests_of(options.table, settings)
-        self.acknowledged: Acknowledged | None = None
+        self.approved: Approved | None = None
         self.key: Key | None = None
         self.live: Live | None = None
         self.started = wall()
@@ -213,12 +213,12 @@ class Daemon:
         failing = [f"{check.name}: {check.says}" for check in self.live.tested if not check.ok]
         return "; ".join(failing) or None
 
-    def acknowledge_identity(self, by: str, who: str) -> None:
+    def approve_identity(self, by: str, who: str) -> None:
         """Take the present identity as right; raises OSError where that can't be kept."""
         assert self.key is not None
-        told = Acknowledged(digests=self.digests, by=by, who=who)
-        write_acknowledged(self.options.acknowledged, self.key, told)
-        self.acknowledged = told
+        told = Approved(digests=self.digests, by=by, who=who)
+        write_approved(self.options.approved, self.key, told)
+        self.approved = told
         self.board.over("identity_changed")
 
     def accept_journal(self, by: str, who: str, reason: str) -> None:
@@ -226,7 +226,7 @@ class Daemon:
         self._accept = Acceptance(by=by, who=who, reason=reason)
         self._reopen_at_us = 0
 
-    def acknowledge_clock(self) -> None:
+    def approve_clock(self) -> None:
         """Take the wall clock as right."""
         self.board.over("clock_stepped")
         self.board.over("clock_behind")
@@ -260,15 +260,15 @@ class Daemon:
 
     def _check_identity(self, live: Live) -> None:
         assert self.key is not None
-        self.acknowledged = read_acknowledged(self.options.acknowledged, self.key)
-        if self.acknowledged is None and live.journal.recovered.session == 1:
+        self.approved = read_approved(self.options.approved, self.key)
+        if self.approved is None and live.journal.recovered.session == 1:
             # A disk that does not take it leaves it to a person: the table stays locked.
             with suppress(OSError):
-                self.acknowledge_identity("controller", "the first start")
-        before = self.acknowledged
-        parts = ("acknowledgement",) if before is None else changed(before.digests, self.digests)
+                self.approve_identity("controller", "the first start")
+        before = self.approved
+        parts = ("approval",) if before is None else changed(before.digests, self.digests)
         if parts:
-            where = str(self.options.acknowledged)
+            where = str(self.options.approved)
             self.board.began(Fault("identity_changed", where, f"another {', '.join(parts)}"))
         live.core.note("identity.checked", {"digests": self.digests, "changed": parts})
 

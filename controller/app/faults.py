@@ -22,7 +22,7 @@ class FaultKind(NamedTuple):
 
 
 _ITSELF = "by itself"
-_ACKNOWLEDGED = "when a person of the staff acknowledges it"
+_APPROVED = "when a person of the staff approves it"
 
 _OWN: Mapping[str, FaultKind] = {
     "inlet_overflow": FaultKind(
@@ -65,21 +65,20 @@ _OWN: Mapping[str, FaultKind] = {
     "clock_stepped": FaultKind(
         "the wall clock was set by more than it may drift",
         "a person, a time server or a bad clock battery set it",
-        "check the time, then `tablectl acknowledge clock`",
-        _ACKNOWLEDGED,
+        "check the time, then `tablectl approve clock`",
+        _APPROVED,
     ),
     "clock_behind": FaultKind(
         "the wall clock is behind the journal's last row",
         "no clock battery, and no time server yet",
-        "set the clock or wait for the time server, or `tablectl acknowledge clock`",
-        "by itself, once the clock is right, or when a person of the staff acknowledges it",
+        "set the clock or wait for the time server, or `tablectl approve clock`",
+        "by itself, once the clock is right, or when a person of the staff approves it",
     ),
     "identity_changed": FaultKind(
-        "program, rule set, pay table or configuration is not what was acknowledged last",
+        "program, rule set, pay table or configuration is not what was approved last",
         "an update, or a changed file",
-        "compare the digests in `tablectl status` with the approved ones, then"
-        " `tablectl acknowledge identity`",
-        _ACKNOWLEDGED,
+        "compare the digests in `tablectl status` with the approved ones, then `tablectl approve identity`",
+        _APPROVED,
     ),
     "source_failed": FaultKind(
         "a source of readings can't be read",

@@ -1,7 +1,7 @@
 """What the table runs on: digests of the program, the rule set, the pay table and the configuration.
 
-What a person acknowledged last is kept beside the journal, signed with the table's key, so that a change is
-noticed at every start until it is acknowledged.
+What a person approved last is kept beside the journal, signed with the table's key, so that a change is
+noticed at every start until it is approved.
 """
 
 import os
@@ -41,7 +41,7 @@ class Digests(msgspec.Struct, frozen=True, kw_only=True):
         return f"table:{self.table} ruleset:{self.ruleset} paytable:{self.paytable}"
 
 
-class Acknowledged(msgspec.Struct, frozen=True, kw_only=True):
+class Approved(msgspec.Struct, frozen=True, kw_only=True):
     """Digests that a person (or the first start) took as right."""
 
     digests: Digests
@@ -68,29 +68,29 @@ def changed(before: Digests, now: Digests) -> tuple[str, ...]:
     return tuple(part for part in PARTS if getattr(before, part) != getattr(now, part))
 
 
-def read_acknowledged(path: Path, key: Key) -> Acknowledged | None:
-    """Read what was acknowledged last; None where nothing was, or not with this table's key."""
+def read_approved(path: Path, key: Key) -> Approved | None:
+    """Read what was approved last; None where nothing was, or not with this table's key."""
     try:
-        kept = msgspec.json.decode(path.read_bytes(), type=Acknowledged)
+        kept = msgspec.json.decode(path.read_bytes(), type=Approved)
         signature = bytes.fromhex(kept.signature)
     except (OSError, msgspec.MsgspecError, ValueError):
         return None
     return kept if key.public.signed(_message(kept), signature) else None
 
 
-def write_acknowledged(path: Path, key: Key, acknowledged: Acknowledged) -> None:
-    """Keep what was acknowledged; raises OSError where the disk does not take it."""
-    signature = key.sign(_message(acknowledged)).hex()
+def write_approved(path: Path, key: Key, approved: Approved) -> None:
+    """Keep what was approved; raises OSError where the disk does not take it."""
+    signature = key.sign(_message(approved)).hex()
     new = path.with_suffix(".new")
     with new.open("wb") as file:
-        file.write(msgspec.json.encode(msgspec.structs.replace(acknowledged, signature=signature)))
+        file.write(msgspec.json.encode(msgspec.structs.replace(approved, signature=signature)))
         file.flush()
         os.fsync(file.fileno())
     new.replace(path)
 
 
-def _message(acknowledged: Acknowledged) -> bytes:
-    unsigned = msgspec.structs.replace(acknowledged, signature="")
+def _message(approved: Approved) -> bytes:
+    unsigned = msgspec.structs.replace(approved, signature="")
     return _PURPOSE + sha256(msgspec.json.encode(unsigned)).digest()
 
 

@@ -50,7 +50,7 @@ class Enter(Request, frozen=True, kw_only=True, omit_defaults=True, tag="input")
     on: bool | None = None
 
 
-class Acknowledge(Request, frozen=True, kw_only=True, tag="acknowledge"):
+class Approve(Request, frozen=True, kw_only=True, tag="approve"):
     """A person takes a changed identity, the wall clock, or a journal that is not the newest, as right."""
 
     what: Literal["identity", "clock", "journal"]
@@ -72,7 +72,7 @@ class Settled(Request, frozen=True, kw_only=True, tag="settled"):
     chain: Words
 
 
-AnyRequest = AskStatus | AskFaults | Watch | Enter | Acknowledge | AskOutbox | Settled
+AnyRequest = AskStatus | AskFaults | Watch | Enter | Approve | AskOutbox | Settled
 
 
 class Refusal(msgspec.Struct, frozen=True, kw_only=True):

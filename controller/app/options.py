@@ -62,6 +62,6 @@ class Options:
         return self.journal / "recordings"
 
     @property
-    def acknowledged(self) -> Path:
-        """Give the file that keeps the identity acknowledged last."""
+    def approved(self) -> Path:
+        """Give the file that keeps the identity approved last."""
         return self.journal / "identity.json"

@@ -17,7 +17,7 @@ MAY: Mapping[str, frozenset[Role]] = {
     "unlock": frozenset({"staff"}),
     "rule": frozenset({"staff"}),
     "test": frozenset({"technician"}),
-    "acknowledge": frozenset({"staff"}),
+    "approve": frozenset({"staff"}),
     "outbox": frozenset({"staff", "technician", "settlement"}),
     "settle": frozenset({"settlement"}),
 }

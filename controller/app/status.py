@@ -21,7 +21,7 @@ def status_of(daemon: "Daemon") -> dict[str, object]:
         "faults": [fault_of(fault) for fault in daemon.board.present],
         "identity": {
             "digests": daemon.digests,
-            "acknowledged_by": None if daemon.acknowledged is None else daemon.acknowledged.who,
+            "approved_by": None if daemon.approved is None else daemon.approved.who,
         },
         "sources": [source.name for source in daemon.sources],
         "waiting": daemon.inlet.waiting,

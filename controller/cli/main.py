@@ -4,7 +4,6 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
-from functools import partial
 from importlib import import_module
 from typing import Protocol, cast
 
@@ -19,7 +18,7 @@ COMMANDS = {
     "status": "show how the running table stands",
     "faults": "show what is wrong with the running table, and what to do",
     "input": "enter what a person says at the running table",
-    "acknowledge": "take a changed identity, the clock or an older journal as right",
+    "approve": "take a changed identity, the clock or an older journal as right",
     "watch": "print live outcomes, readings, lamps and faults",
     "outbox": "list the outcomes that settlement has not acknowledged",
     "journal": "verify, show or export a journal",
@@ -44,7 +43,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         description="Work with an electronic dice or roulette table's controller.",
         epilog="Exit codes: 0 fine, 1 findings, 2 bad log, input or usage, 3 no controller answers.",
         allow_abbrev=False,
-        formatter_class=partial(argparse.HelpFormatter, max_help_position=30),
     )
     subparsers = parser.add_subparsers(metavar="COMMAND", required=True)
     for name, summary in COMMANDS.items():

@@ -151,7 +151,7 @@ class Table:
             answer = self.enter("unlock")
             refused = str(answer.get("says"))
             if "identity_changed" in refused:
-                self.ask(do="acknowledge", what="identity")
+                self.ask(do="approve", what="identity")
             return answer["ok"] is True
 
         until(unlocked, f"the table to be unlocked; {refused}")

@@ -36,7 +36,7 @@ def test_a_clock_stepped_by_hours_locks_the_table_until_a_person_has_looked(hous
     assert [fault.code for fault in daemon.board.present] == ["clock_stepped"]
     assert "clock.noted" in [row.name for row in one.rows()]
     assert daemon.why_locked() is not None
-    daemon.acknowledge_clock()
+    daemon.approve_clock()
     unlocked(daemon)
 
 

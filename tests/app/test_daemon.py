@@ -116,7 +116,7 @@ def test_nobody_at_the_socket_is_exit_code_3(table: Table, capsys: pytest.Captur
         assert code == 3
         assert "tablectl run TABLE" in said
     assert tablectl(capsys, table, "input", "no_roll")[0] == 3
-    assert tablectl(capsys, table, "acknowledge", "clock")[0] == 3
+    assert tablectl(capsys, table, "approve", "clock")[0] == 3
 
 
 def test_a_second_process_is_refused_with_the_holders_pid(table: Table) -> None:
@@ -229,7 +229,7 @@ def test_a_user_in_no_group_may_read_the_status_and_nothing_else(table: Table, o
         {"do": "input", "name": "lock", "by": "boxperson"},
         {"do": "input", "name": "unlock", "by": "boxperson"},
         {"do": "input", "name": "test_mode", "by": "technician"},
-        {"do": "acknowledge", "what": "identity"},
+        {"do": "approve", "what": "identity"},
         {"do": "watch"},
         {"do": "outbox"},
         {"do": "settled", "id": "craps/1/1", "chain": "00"},

@@ -105,9 +105,7 @@ def test_a_journal_without_its_key_locks_and_the_key_put_back_heals(house: House
     assert codes(one) == []
 
 
-def test_a_changed_configuration_locks_until_a_person_acknowledges_it(
-    house: HouseMaker, tmp_path: Path
-) -> None:
+def test_a_changed_configuration_locks_until_a_person_approves_it(house: HouseMaker, tmp_path: Path) -> None:
     shipped = Path(__file__).parents[2] / "config" / "tables" / "craps.yaml"
     mine = tmp_path / "mine.yaml"
     shutil.copy(shipped, mine)
@@ -118,11 +116,11 @@ def test_a_changed_configuration_locks_until_a_person_acknowledges_it(
     mine.write_text(shipped.read_text(encoding="utf-8") + "\n# a word more\n", encoding="utf-8")
     for _ in range(2):
         daemon = one.open()
-        assert codes(one) == ["identity_changed"], "a start that nobody acknowledged must not pass for one"
+        assert codes(one) == ["identity_changed"], "a start that nobody approved must not pass for one"
         daemon.close()
     daemon = one.open()
     assert daemon.why_locked() is not None
-    daemon.acknowledge_identity("root", "ann")
+    daemon.approve_identity("root", "ann")
     unlocked(daemon)
     daemon = one.restart(daemon)
     assert codes(one) == []

@@ -1,4 +1,4 @@
-"""`tablectl acknowledge`: a person takes a changed identity, the clock or an older journal as right."""
+"""`tablectl approve`: a person takes a changed identity, the clock or an older journal as right."""
 
 import argparse
 
@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Hand it to the controller; 1 where it was refused."""
     request: dict[str, object] = {
-        "do": "acknowledge",
+        "do": "approve",
         "what": arguments.what,
         "who": arguments.who,
         "reason": arguments.reason,
