@@ -21,13 +21,13 @@ from controller.app.resuming import CONTROLLER, Resumed, causes_of, holds, void
 from controller.app.segments import Segment
 from controller.engine.session import PLAYERS
 from controller.engine.setup import First, Setup, State
-from controller.journal.contents import Word
+from controller.journal.contents import WORDS, Word
 from controller.journal.faults import JournalFault
 from controller.journal.journal import Journal
 from controller.journal.recovery import InFlight
 from controller.model.effects import Effect, Lamp, Proposed
 from controller.model.outcomes import Bets, Data, Happening, Outcome
-from controller.model.readings import AnyReading, BallBeam, DieReleased, Input
+from controller.model.readings import AnyReading, BallBeam, Card, DieReleased, Input
 from controller.model.verdicts import Reason
 
 BUSY_TICK_S = 0.002
@@ -35,6 +35,8 @@ BUSY_TICK_S = 0.002
 IDLE_TICK_S = 0.05
 BUSY_US = 600_000
 """So long after the last reading the hold of a call can still end."""
+_BEGINNINGS = (DieReleased, BallBeam, Card)
+"""What can begin an attempt: what was cut off before then lapses."""
 _RULINGS = frozenset({"void", "no_roll", "no_spin"})
 _encode = msgspec.json.Encoder().encode
 
@@ -107,7 +109,7 @@ class Core:
         self._last_reading_us = 0
         self._now_us = 0
         self._readings = 0
-        self._ended: dict[Word, int] = {"roll": setup.first.roll - 1, "spin": setup.first.spin - 1}
+        self._ended: dict[Word, int] = {word: getattr(setup.first, word) - 1 for word in WORDS}
         self._state, self._first = setup.state, setup.first
         self._lateness_us = round(setup.ruleset.max_lateness_ms * 1000)
         self._segment = self._new_segment()
@@ -197,8 +199,7 @@ class Core:
 
     @property
     def _attempt_open(self) -> bool:
-        first = self._first
-        return first.roll - 1 > self._ended["roll"] or first.spin - 1 > self._ended["spin"]
+        return any(getattr(self._first, word) - 1 > self._ended[word] for word in WORDS)
 
     def _take(self, reading: AnyReading, now_us: int) -> None:
         self._readings += 1
@@ -215,7 +216,7 @@ class Core:
             if self._rules_on_pending(reading):
                 self._void_pending(reading, now_us)
                 return
-        elif self._pending and self._state.lock == "unlocked" and isinstance(reading, DieReleased | BallBeam):
+        elif self._pending and self._state.lock == "unlocked" and isinstance(reading, _BEGINNINGS):
             self._void_pending(None, now_us)
         self._hand_over(self._segment.feed(reading))
 
@@ -249,8 +250,7 @@ class Core:
     def _note_begun(self, first: First) -> None:
         """Note an attempt that began without a word, so that a crash finds that it was cut off."""
         before, self._first = self._first, first
-        words: tuple[Word, Word] = ("roll", "spin")
-        for word in words:
+        for word in WORDS:
             number = getattr(first, word) - 1
             if number > getattr(before, word) - 1:
                 try:
@@ -276,8 +276,7 @@ class Core:
                 self._lock_asked = False
                 self._show_lock()
         elif not outcome.type.endswith(".review"):
-            words: tuple[Word, Word] = ("roll", "spin")
-            for word in words:
+            for word in WORDS:
                 number = getattr(data, word, None)
                 if isinstance(number, int):
                     self._ended[word] = max(self._ended[word], number)
