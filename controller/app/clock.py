@@ -15,6 +15,7 @@ _TIME_ERROR = 5
 """What adjtimex gives while the kernel's clock is not synchronized (adjtimex(2))."""
 _TIMEX_BYTES = 256
 """More than the kernel's `struct timex`; all zero, it only asks."""
+_adjtimex = ctypes.CDLL(None).adjtimex
 
 
 class Clock(Protocol):
@@ -55,7 +56,7 @@ class DataClock:
 
 def system_wall() -> Wall:
     """Give the wall time, and whether the kernel says that it is synchronized."""
-    state = int(ctypes.CDLL(None).adjtimex(ctypes.create_string_buffer(_TIMEX_BYTES)))
+    state = int(_adjtimex(ctypes.create_string_buffer(_TIMEX_BYTES)))
     return Wall(time.time_ns() // 1000, 0 <= state < _TIME_ERROR)
 
 

@@ -27,7 +27,7 @@ from controller.journal.journal import Journal
 from controller.journal.recovery import InFlight
 from controller.model.effects import Effect, Lamp, Proposed
 from controller.model.outcomes import Bets, Data, Happening, Outcome
-from controller.model.readings import AnyReading, BallBeam, Card, DieReleased, Input
+from controller.model.readings import AnyReading, BallBeam, Card, DieAt, DieReleased, Input
 from controller.model.verdicts import Reason
 
 BUSY_TICK_S = 0.002
@@ -35,7 +35,7 @@ BUSY_TICK_S = 0.002
 IDLE_TICK_S = 0.05
 BUSY_US = 600_000
 """So long after the last reading the hold of a call can still end."""
-_BEGINNINGS = (DieReleased, BallBeam, Card)
+_BEGINNINGS = (DieReleased, DieAt, BallBeam, Card)
 """What can begin an attempt: what was cut off before then lapses."""
 _RULINGS = frozenset({"void", "no_roll", "no_spin"})
 _encode = msgspec.json.Encoder().encode
@@ -213,6 +213,7 @@ class Core:
             self._last_word_us = now_us
             if reading.name == "test_mode":
                 self._testing = reading.on is not False
+                self._lock_asked = False
             if self._rules_on_pending(reading):
                 self._void_pending(reading, now_us)
                 return
@@ -284,7 +285,7 @@ class Core:
     # --- locks, lamps and faults ---
 
     def _keep_locked(self) -> None:
-        if self._state.lock == "locked" or self._lock_asked or self._halted:
+        if self._state.lock == "locked" or self._lock_asked or self._halted or self._testing:
             return
         locking = self._board.locking
         if locking:

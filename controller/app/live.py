@@ -153,7 +153,7 @@ class Live:
         if passed(checks):
             self._board.over(WAITS)
         view = self.core.view
-        may = self._options.unlock == "automatic" and not view.held and not view.halted
+        may = self._options.unlock == "automatic" and not (view.held or view.halted or view.testing)
         if passed(checks) and may and view.state.lock == "locked" and self._asked_at != view.lock_changes:
             unlock = Input(t=0, dev=CONTROLLER, name="unlock", by=CONTROLLER, reason="self_test_passed")
             if self._inlet.post(unlock, stamped=False):

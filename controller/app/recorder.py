@@ -6,6 +6,7 @@ what the disk refuses is kept and tried again, up to a limit.
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
@@ -111,7 +112,8 @@ class Recorder:
         match item:
             case Begin(name=name, header=header):
                 self._end(whole=False)
-                self._make_room()
+                with suppress(OSError):
+                    self._make_room()
                 self._piece = _Piece(self._folder / (name + ENDING), name, header)
                 self._board.over("recording_lost")
             case End(whole=whole):

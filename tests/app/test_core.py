@@ -5,6 +5,7 @@ import pytest
 
 from controller.app.core import Rotation
 from controller.app.daemon import Daemon
+from controller.app.faults import Fault
 from controller.journal.contents import After
 from controller.model.outcomes import Happening, RollCalled, RollNoRoll, RollReview
 from controller.model.readings import Switch
@@ -176,6 +177,19 @@ def test_a_recording_ends_only_at_rest_and_the_next_one_goes_on(house: HouseMake
     play(daemon, throw(30 * SECOND_US, (4, 4)))
     calls = [outcome.data for outcome in one.outcomes() if isinstance(outcome.data, RollCalled)]
     assert [call.call for call in calls] == ["point_set", "point_made"]
+
+
+def test_a_fault_during_test_mode_locks_once_it_is_over(house: HouseMaker) -> None:
+    one = house()
+    daemon = one.open()
+    unlocked(daemon)
+    play(daemon, [says(5 * SECOND_US, "test_mode", "technician", on=True)])
+    daemon.board.began(Fault("clock_stepped", "wall clock", "an hour"))
+    play(daemon, [says(10 * SECOND_US, "no_roll")])
+    assert "table.locked" not in one.types()[2:]
+    play(daemon, [says(20 * SECOND_US, "test_mode", "technician", on=False)])
+    play(daemon, [says(30 * SECOND_US, "inspected", what="nothing")])
+    assert one.types()[2] == "table.locked"
 
 
 def test_a_journal_that_takes_nothing_more_halts_the_table(house: HouseMaker) -> None:
