@@ -170,11 +170,6 @@ def begin(connection: apsw.Connection, origin: Origin) -> None:
     )
 
 
-def last_row(connection: apsw.Connection, path: Path) -> Row | None:
-    """Read the last row."""
-    return next(rows_where(connection, path, "ORDER BY n DESC LIMIT 1"), None)
-
-
 def rows_where(
     connection: apsw.Connection,
     path: Path,

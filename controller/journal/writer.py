@@ -19,7 +19,7 @@ from controller.journal.keys import Key
 from controller.journal.memory import checkpoint_body
 from controller.journal.opening import Opened, head_at
 from controller.journal.retention import drop_some
-from controller.journal.store import BUSY_MS, fault_of, insert, last_row
+from controller.journal.store import BUSY_MS, fault_of, insert
 from controller.journal.tickets import Entry, Ticket
 from controller.model.effects import Late
 
@@ -255,8 +255,7 @@ class Writer:
         tries = 0
         while True:
             try:
-                if not (tries and rows and self._is_last(rows[-1])):
-                    insert(self._connection, rows, closed)
+                insert(self._connection, rows, closed)
                 break
             except apsw.Error as error:
                 if fault is None:
@@ -271,10 +270,6 @@ class Writer:
             healed = Healed(code=fault.code, found=fault.found, since=since, rows=len(rows))
             self._owed.append(event_draft(HEALED, healed, self._wall()))
             self._alarms.over("write")
-
-    def _is_last(self, row: Row) -> bool:
-        last = last_row(self._connection, self._path)
-        return last is not None and (last.n, last.link) == (row.n, row.link)
 
     def _tell(self, ticket: Ticket, rows: Sequence[Row]) -> None:
         ticket.done(rows)

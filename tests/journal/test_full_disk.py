@@ -28,7 +28,8 @@ def small(tmp_path: Path) -> Iterator[Path]:
     if mounted.returncode:
         pytest.skip(f"no disk can be mounted here: {mounted.stderr.strip()}")
     yield disk
-    subprocess.run(["umount", str(disk)], check=True)
+    # Lazily: a journal that a failed test left open must not keep the disk mounted for ever.
+    subprocess.run(["umount", "--lazy", str(disk)], check=True)
 
 
 def fill(disk: Path) -> Path:

@@ -271,6 +271,21 @@ def test_the_newer_head_record_counts_whichever_place_it_has(tmp_path: Path) -> 
         assert found.n == n
 
 
+def test_a_head_is_never_written_over_the_only_sound_record(tmp_path: Path) -> None:
+    """Whenever it is opened: a write that is torn leaves the record before it."""
+    path = tmp_path / "head"
+    for n in range(1, 6):
+        file = HeadFile(path, NAME)
+        file.write(Head(table=NAME, n=n, link="00", seq=n, session=1))
+        file.close()
+        data = path.read_bytes()
+        newest = SECTOR * ((n - 1) % 2)
+        torn = tmp_path / "torn"
+        torn.write_bytes(data[:newest] + bytes(512) + data[newest + 512 :])
+        found = read_head(torn)
+        assert (0 if found is None else found.n) == n - 1
+
+
 # --- accepted by name ---
 
 

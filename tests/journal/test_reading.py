@@ -3,6 +3,7 @@
 import io
 import json
 from dataclasses import replace
+from typing import Literal
 
 import msgspec
 import pytest
@@ -233,6 +234,20 @@ def test_a_simulated_wheel_is_judged_the_same_from_its_evidence(rig: Rig, seed: 
     assert header.wheel is not msgspec.UNSET
     setup = Setup(table=NAME, session="1", ruleset=load_ruleset("roulette"), wheel=header.wheel)
     assert judged_again_everywhere(rig, [reading for _, reading in feed], setup) > 15
+
+
+@pytest.mark.parametrize("policy", ["review", "void", "valid"])
+def test_bets_that_closed_late_are_part_of_the_evidence(
+    rig: Rig, policy: Literal["review", "void", "valid"]
+) -> None:
+    header, feed, _ = wheel.evening(4, {"valid": 1}, n=6)
+    assert header.wheel is not msgspec.UNSET
+    rules = load_ruleset("roulette")
+    assert rules.spin is not None
+    late = replace(rules, spin=replace(rules.spin, no_more_bets_lead_s=0.0, late_close=policy))
+    setup = Setup(table=NAME, session="1", ruleset=late, wheel=header.wheel)
+    assert judged_again_everywhere(rig, [reading for _, reading in feed], setup) >= 6
+    assert any(b"late_close" in (row.body or b"") for row in rig.told if row.name == "bets.closed")
 
 
 @pytest.mark.parametrize("calls", ["automatic", "confirm"])
