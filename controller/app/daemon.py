@@ -6,6 +6,7 @@ status.
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from threading import Event
 
 import msgspec
@@ -30,6 +31,7 @@ from controller.app.notify import READY, STOPPING, WATCHDOG, Notifier
 from controller.app.options import Options
 from controller.app.selftest import WAITS
 from controller.app.sources import Source
+from controller.app.watchdog import Watchdog
 from controller.journal.chain import Wall
 from controller.journal.faults import JournalFault
 from controller.journal.keys import Key, key_of_service, new_key
@@ -45,8 +47,6 @@ REOPEN_S = 5.0
 STEP_US = 60_000_000
 """A wall clock set by more than this, once it was right, locks the table until a person has looked."""
 OVERFLOW_HOLDS_S = 30.0
-STUCK_S = 5.0
-"""A thread that has not turned for so long is a fault."""
 _encode = msgspec.json.Encoder().encode
 
 
@@ -93,8 +93,7 @@ class Daemon:
         self._overflow_until_us = 0
         self._reopen_at_us = 0
         self._accept: Acceptance | None = None
-        self._watched: dict[str, Callable[[], int]] = {}
-        self._turned: dict[str, tuple[int, int]] = {}
+        self._watchdog = Watchdog(self.board)
         self._begun = False
         self._behind_us = 0
 
@@ -144,9 +143,10 @@ class Daemon:
         """Start the threads of what is open."""
         if self.live is not None and not self._begun:
             self._begun = True
-            self.live.begin()
+            self.live.begin(self._watchdog)
             for source in self.sources:
                 source.start(self.inlet)
+                self._watchdog.watch(source.name, partial(getattr, source, "turns"))
 
     def run(self) -> None:
         """Look after the parts until told to stop."""
@@ -167,7 +167,7 @@ class Daemon:
             self.board.over(OVERFLOW)
         if self.live is not None:
             self.live.test()
-        if self._all_turn(now_us):
+        if self._watchdog.look(now_us):
             self._notifier.tell(WATCHDOG, f"STATUS={self.headline()}")
 
     def stop(self, code: int = exits.STOPPED) -> None:
@@ -191,7 +191,7 @@ class Daemon:
 
     def watch_over(self, name: str, turns: Callable[[], int]) -> None:
         """Let the watchdog wait for this thread as well; `turns` goes up while it lives."""
-        self._watched[name] = turns
+        self._watchdog.watch(name, turns)
 
     def headline(self) -> str:
         """Say in a line how the table stands."""
@@ -297,24 +297,6 @@ class Daemon:
             self.live.core.note("clock.noted", told)
         if not step.first_sync:
             self.board.began(Fault("clock_stepped", "wall clock", words))
-
-    def _all_turn(self, now_us: int) -> bool:
-        """Whether every thread has turned since the last time, or at least not long ago."""
-        turns = {name: turns() for name, turns in self._watched.items()}
-        if self.live is not None and self._begun:
-            turns |= {source.name: source.turns for source in self.sources}
-            turns |= {"core": self.live.core.turns, "recorder": self.live.recorder.turns}
-        moved = True
-        for name, count in turns.items():
-            before, since_us = self._turned.get(name, (-1, now_us))
-            if count != before:
-                self._turned[name] = (count, now_us)
-                self.board.over("thread_stopped", name)
-                continue
-            moved = False
-            if now_us - since_us > STUCK_S * 1e6:
-                self.board.began(Fault("thread_stopped", name, f"no turn for {STUCK_S:g} s"), name)
-        return moved
 
     # --- in other threads ---
 

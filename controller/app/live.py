@@ -20,6 +20,7 @@ from controller.app.recorder import Closed, Recorder
 from controller.app.resuming import CONTROLLER, LOOK_BACK, TELLING, Resumed, causes_of, resume
 from controller.app.selftest import WAITS, Check, SelfTest, passed
 from controller.app.verifier import Verifier
+from controller.app.watchdog import Watchdog
 from controller.engine.setup import First, Setup
 from controller.journal.chain import Wall
 from controller.journal.contents import Identity
@@ -114,10 +115,12 @@ class Live:
         wanted = frozenset(settings.devices) if options.self_test_devices else frozenset()
         self.self_test = SelfTest(self.journal, started, self.core.devices, board, wanted)
 
-    def begin(self) -> None:
-        """Start the threads."""
+    def begin(self, watchdog: Watchdog) -> None:
+        """Start the threads, and have them watched over."""
         self.recorder.start()
         self.core.start()
+        watchdog.watch("recorder", lambda: self.recorder.turns)
+        watchdog.watch("core", lambda: self.core.turns)
         self.verifier.start()
 
     def end(self, *, begun: bool = True) -> bool:

@@ -11,9 +11,7 @@ import apsw
 import msgspec
 import pytest
 
-import controller.app.daemon as daemon_module
 from controller.app.daemon import Daemon
-from controller.app.notify import Notifier
 from controller.app.selftest import WAITS
 from controller.model.readings import AnyReading, Input
 from tests.app.house import House, HouseMaker, drain, live_of, play, unlocked
@@ -210,31 +208,6 @@ def test_a_full_disk_locks_tells_nothing_and_heals_without_a_lost_row(
     assert {"journal.healed", "fault.began", "test.big"} <= set(names)
     assert [outcome.seq for outcome in one.outcomes()] == list(range(1, len(one.outcomes()) + 1))
     unlocked(daemon)
-
-
-def stuck(daemon: Daemon) -> set[str]:
-    """Name the threads that no longer turn."""
-    return {fault.where for fault in daemon.board.present if fault.code == "thread_stopped"}
-
-
-def test_a_thread_that_turns_no_more_is_a_fault_and_starves_the_watchdog(
-    house: HouseMaker, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(daemon_module, "STUCK_S", 0.0)
-    told: list[str] = []
-    daemon = house().open()
-    monkeypatch.setattr(daemon, "_begun", True)
-    monkeypatch.setattr(Notifier, "tell", lambda _, *words: told.extend(words))
-    daemon.look_after()
-    assert "WATCHDOG=1" in told
-    told.clear()
-    daemon.look_after()
-    assert "WATCHDOG=1" not in told
-    assert stuck(daemon) == {"core", "recorder"}
-    live_of(daemon).core.turn(0)
-    daemon.look_after()
-    assert stuck(daemon) == {"recorder"}
-    monkeypatch.setattr(daemon, "_begun", False)
 
 
 def test_damage_far_back_in_the_journal_is_found_in_the_background_and_locks(house: HouseMaker) -> None:

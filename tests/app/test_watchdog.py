@@ -1,0 +1,46 @@
+"""The watchdog: fed only when every thread has turned, and a thread that is stuck is a fault."""
+
+from controller.app.board import Board
+from controller.app.watchdog import STUCK_S, Watchdog
+
+SECOND_US = 1_000_000
+
+
+class Turns:
+    """A thread's count of turns."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __call__(self) -> int:
+        return self.count
+
+
+def test_every_thread_must_have_turned_before_systemd_hears_of_it_again() -> None:
+    core, recorder = Turns(), Turns()
+    watchdog = Watchdog(Board())
+    watchdog.watch("core", core)
+    watchdog.watch("recorder", recorder)
+    assert watchdog.look(0)
+    assert not watchdog.look(SECOND_US)
+    core.count += 1
+    assert not watchdog.look(2 * SECOND_US)
+    recorder.count += 1
+    assert watchdog.look(3 * SECOND_US)
+    assert not watchdog.look(4 * SECOND_US)
+
+
+def test_a_thread_that_is_stuck_is_a_fault_until_it_turns_again() -> None:
+    core, recorder = Turns(), Turns()
+    board = Board()
+    watchdog = Watchdog(board)
+    watchdog.watch("core", core)
+    watchdog.watch("recorder", recorder)
+    for second in range(round(STUCK_S) + 2):
+        recorder.count += 1
+        watchdog.look(second * SECOND_US)
+    assert [(fault.code, fault.where) for fault in board.locking] == [("thread_stopped", "core")]
+    core.count += 1
+    recorder.count += 1
+    watchdog.look(100 * SECOND_US)
+    assert board.present == ()
