@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 
+from controller.rules.high_roller.money import BonusPot
+from controller.rules.high_roller.rolls import BoughtCard, clockwise_from, rank_of
 from controller.settlement.game import BOOK_ID, Line, Refusal, pending
 from controller.settlement.high_roller.lines import GameMoney, PotRecorded
-from controller.settlement.high_roller.money import BonusPot, split
+from controller.settlement.high_roller.money import split
 from controller.settlement.high_roller.paytable import HighRollerPayTable
-from controller.settlement.high_roller.play import Play, rank_of
-from controller.settlement.high_roller.requests import Bet, Decline, End, Illegal, Open, Throw
-from controller.settlement.high_roller.rolls import BoughtCard, clockwise_from
+from controller.settlement.high_roller.play import Play
+from controller.settlement.high_roller.requests import Bet, Decline, End, Illegal, Open, Throw, Void
 from controller.settlement.wire import Increase, Reduce, Remove, Request
 
 CARDS_A_DECK = 44
@@ -28,7 +29,7 @@ class HighRoller:
 
     def __init__(self, table: HighRollerPayTable) -> None:
         self._settings = table.settings
-        self._pot = BonusPot(table.settings.wins_for_bonus.value)
+        self._pot = BonusPot()
         self._games = 0
         self._play: Play | None = None
         self._ids: set[str] = set()
@@ -36,7 +37,7 @@ class HighRoller:
     @property
     def vocabulary(self) -> Sequence[type[Request]]:
         """The requests this game understands."""
-        return (Open, Bet, Increase, Reduce, Remove, Throw, Illegal, Decline, End)
+        return (Open, Bet, Increase, Reduce, Remove, Throw, Illegal, Decline, Void, End)
 
     def apply(self, request: Request) -> list[Line]:
         """Do what a request says and answer it."""
@@ -49,6 +50,8 @@ class HighRoller:
                 return self._open(request)
             case Increase() | Reduce() | Remove():
                 return [self._refuse_change(request)]
+            case Void():
+                return self._void(request)
             case End():
                 return self._end(request.players)
             case _:
@@ -162,7 +165,10 @@ class HighRoller:
             return []
         price = self._settings.card_cents.value
         money = split(len(play.cards) * price, play.bonus_take, self._settings)
-        bonus_paid = self._pot.won(winner.player, money.bonus, final=play.final)
+        wins_needed = self._settings.wins_for_bonus.value
+        self._pot, bonus_paid = self._pot.won(
+            winner.player, money.bonus, final=play.final, wins_needed=wins_needed
+        )
         self._play = None
         summary = GameMoney(
             id=f"{_GAME_LINE}{play.number}",
@@ -175,9 +181,18 @@ class HighRoller:
         )
         return [*play.lines(winner, money.prize + bonus_paid), summary]
 
+    def _void(self, request: Void) -> list[Line]:
+        """Abandon the game: its stakes go back, the Bonus Pot and the row of wins stay (!H-19)."""
+        if self._play is None:
+            return [_NO_GAME.refuse(_TABLE, "void")]
+        why = f"void: {request.reason}" if request.reason else "void"
+        lines: list[Line] = [*self._play.given_up(why)]
+        self._play = None
+        return lines
+
     def _end(self, players: int) -> list[Line]:
         """Record the Bonus Pot as rake where nobody is left to play for it (H-CLOSE-2)."""
         if players >= 2:
             return []
-        left = self._pot.empty()
+        left, self._pot = self._pot.cents, BonusPot()
         return [PotRecorded(id=_TABLE, rake=left)] if left else []

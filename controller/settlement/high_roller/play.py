@@ -3,15 +3,8 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
+from controller.rules.high_roller.rolls import BoughtCard, Rolled, RollOff, eliminate
 from controller.settlement.game import Decided, Refusal
-from controller.settlement.high_roller.rolls import BoughtCard, RollOff, eliminate
-
-_RANKS = {str(rank): rank for rank in range(2, 13)} | {"T": 10, "J": 11, "Q": 12}
-
-
-def rank_of(text: str) -> int | None:
-    """Give the total that a card matches: 2 to 10, Jack 11, Queen 12 (H-MATCH-1); None for any other card."""
-    return _RANKS.get(text)
 
 
 @dataclass(slots=True)
@@ -56,7 +49,7 @@ class Play:
         """Take a legal roll; give the winning card once there is one."""
         self.started = True
         if self.roll_off:
-            return self.roll_off.roll(total)
+            return self._go_on(self.roll_off.roll(total))
         found = eliminate(self.cards, total, self.seats)
         if found is not None:
             self.matched = total
@@ -71,7 +64,13 @@ class Play:
             return Refusal("H-MULTI-1", "only rolls of the roll-off may be left out; the button throws first")
         if not self.roll_off.may_decline():
             return Refusal("H-WIN-1", "all who remain roll at least once; a tie is rolled off")
-        return self.roll_off.decline()
+        return self._go_on(self.roll_off.decline())
+
+    def _go_on(self, found: RollOff | Rolled) -> BoughtCard | None:
+        if isinstance(found, Rolled):
+            return found.card
+        self.roll_off = found
+        return None
 
     def lines(self, winner: BoughtCard, won_cents: int) -> list[Decided]:
         """Decide every card in the order of buying: the winner's wins, all others lose."""
@@ -79,9 +78,9 @@ class Play:
             self._won(card, won_cents) if card is winner else self._lost(card, winner) for card in self.cards
         ]
 
-    def given_up(self) -> list[Decided]:
+    def given_up(self, why: str = "closed before it was decided") -> list[Decided]:
         """Hand all stakes back, without rake (!H-19)."""
-        reason = f"!H-19: game {self.number} was closed before it was decided"
+        reason = f"!H-19: game {self.number} was {why}"
         stake = self.card_cents
         return [Decided(card.id, "card", "void", stake, 0, stake, reason) for card in self.cards]
 

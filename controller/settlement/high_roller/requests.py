@@ -50,6 +50,12 @@ class Decline(Request, frozen=True, kw_only=True, tag="decline"):
     player: Seat | None = None
 
 
+class Void(Request, frozen=True, kw_only=True, tag="void"):
+    """The game is abandoned; all stakes go back (!H-19)."""
+
+    reason: str = ""
+
+
 class End(Request, frozen=True, kw_only=True, tag="end"):
     """The hours of operation are over, with so many players left (H-CLOSE-2)."""
 

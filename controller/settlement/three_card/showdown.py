@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
+from controller.rules.cards.hands import meet
 from controller.settlement.game import Decided
 from controller.settlement.money import BreakageLedger, payout
 from controller.settlement.paytable import Pays
@@ -70,23 +71,24 @@ class Showdown:
     ) -> Iterator[Decided]:
         met = f"{held} against {dealer}"
         bonus = list(self._ante_bonus(ante, held))
-        if not dealer.qualifies:
-            why = f"T-RES-2: dealer doesn't play, {dealer}"
-            yield play.back("push", why)
-            yield from bonus
-            yield self._win(ante, self._table.flat, why)
-        elif held > dealer:
-            yield self._win(play, self._table.flat, f"T-RES-3: {met}")
-            yield from bonus
-            yield self._win(ante, self._table.flat, f"T-RES-3: {met}")
-        elif held < dealer:
-            yield play.lose(f"T-RES-4: {met}")
-            yield from bonus
-            yield ante.lose(f"T-RES-4: {met}")
-        else:
-            yield play.back("push", f"!T-3: {met}")
-            yield from bonus
-            yield ante.back("push", f"!T-3: {met}")
+        match meet(held, dealer):
+            case "dealer_does_not_play":
+                why = f"T-RES-2: dealer doesn't play, {dealer}"
+                yield play.back("push", why)
+                yield from bonus
+                yield self._win(ante, self._table.flat, why)
+            case "win":
+                yield self._win(play, self._table.flat, f"T-RES-3: {met}")
+                yield from bonus
+                yield self._win(ante, self._table.flat, f"T-RES-3: {met}")
+            case "lose":
+                yield play.lose(f"T-RES-4: {met}")
+                yield from bonus
+                yield ante.lose(f"T-RES-4: {met}")
+            case "push":
+                yield play.back("push", f"!T-3: {met}")
+                yield from bonus
+                yield ante.back("push", f"!T-3: {met}")
 
     def _ante_bonus(self, ante: Stake, held: Strength) -> Iterator[Decided]:
         """Pay the bonus on the Ante's amount whatever the dealer has; it has no stake of its own."""

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from controller.rules.high_roller.rolls import clockwise_from
 from controller.settlement.high_roller.game import HighRoller
 from controller.settlement.high_roller.money import split
 from controller.settlement.high_roller.paytable import (
@@ -16,7 +17,6 @@ from controller.settlement.high_roller.paytable import (
     HighRollerSettings,
     OptionalShare,
 )
-from controller.settlement.high_roller.rolls import clockwise_from
 from controller.settlement.paytable import Figure
 from controller.settlement.run import settle
 from controller.settlement.wire import Malformed

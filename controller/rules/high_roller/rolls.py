@@ -1,8 +1,16 @@
 """Whose turn it is to roll, and who has won: the elimination throw, the roll-off and its ties."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
+
+import msgspec
+
+_RANKS = {str(rank): rank for rank in range(2, 13)} | {"T": 10, "J": 11, "Q": 12}
+
+
+def rank_of(text: str) -> int | None:
+    """Give the total that a card matches: 2 to 10, Jack 11, Queen 12 (H-MATCH-1); None for any other card."""
+    return _RANKS.get(text)
 
 
 class BoughtCard(NamedTuple):
@@ -26,21 +34,27 @@ def clockwise_from(button: str, seats: Sequence[str]) -> list[str]:
     return [*seats[start:], *seats[:start]]
 
 
-@dataclass(slots=True)
-class RollOff:
+class RollOff(msgspec.Struct, frozen=True):
     """The players who matched, one roll for each matching card, until one of them has the highest.
 
     `turns` are the rolls to come. A tied player rolls once more, in the same order, for the card of his best
-    roll; equal best rolls of one player are no tie (!H-3).
+    roll; equal best rolls of one player are no tie (!H-3). `tied` tells that these are the rolls of a tie.
     """
 
-    turns: list[BoughtCard]
-    done: list[Rolled] = field(default_factory=list)
+    turns: tuple[BoughtCard, ...]
+    done: tuple[Rolled, ...] = ()
+    tied: bool = False
 
     @property
     def next(self) -> BoughtCard:
         """Give the card whose roll is next."""
         return self.turns[0]
+
+    @property
+    def players(self) -> tuple[str, ...]:
+        """Give who is still in, in the order of their rolls."""
+        cards = (*(rolled.card for rolled in self.done), *self.turns)
+        return tuple(dict.fromkeys(card.player for card in cards))
 
     def may_decline(self) -> bool:
         """Tell whether the next roll may be left out: everybody who remains rolls at least once (H-WIN-1)."""
@@ -48,28 +62,27 @@ class RollOff:
         left = sum(card.player == player for card in self.turns)
         return left > 1 or any(rolled.card.player == player for rolled in self.done)
 
-    def decline(self) -> BoughtCard | None:
-        """Leave out the next roll (!H-17); give the winning card once there is one."""
-        self.turns.pop(0)
-        return self._winner()
+    def decline(self) -> "RollOff | Rolled":
+        """Leave out the next roll (!H-17); give how it goes on, or the roll that won."""
+        return _after(self.turns[1:], self.done, tied=self.tied)
 
-    def roll(self, total: int) -> BoughtCard | None:
-        """Take the next roll; give the winning card once there is one."""
-        self.done.append(Rolled(total, self.turns.pop(0)))
-        return self._winner()
+    def roll(self, total: int) -> "RollOff | Rolled":
+        """Take the next roll; give how it goes on, or the roll that won."""
+        done = (*self.done, Rolled(total, self.next))
+        return _after(self.turns[1:], done, tied=self.tied)
 
-    def _winner(self) -> BoughtCard | None:
-        if self.turns:
-            return None
-        highest = max(rolled.total for rolled in self.done)
-        best: dict[str, BoughtCard] = {}
-        for rolled in self.done:
-            if rolled.total == highest:
-                best.setdefault(rolled.card.player, rolled.card)
-        if len(best) == 1:
-            return next(iter(best.values()))
-        self.turns, self.done = list(best.values()), []
-        return None
+
+def _after(turns: tuple[BoughtCard, ...], done: tuple[Rolled, ...], *, tied: bool) -> RollOff | Rolled:
+    if turns:
+        return RollOff(turns, done, tied)
+    highest = max(rolled.total for rolled in done)
+    best: dict[str, Rolled] = {}
+    for rolled in done:
+        if rolled.total == highest:
+            best.setdefault(rolled.card.player, rolled)
+    if len(best) == 1:
+        return next(iter(best.values()))
+    return RollOff(tuple(rolled.card for rolled in best.values()), tied=True)
 
 
 def eliminate(cards: Sequence[BoughtCard], total: int, order: Sequence[str]) -> RollOff | BoughtCard | None:
@@ -88,4 +101,4 @@ def eliminate(cards: Sequence[BoughtCard], total: int, order: Sequence[str]) -> 
     players = sorted(matching, key=lambda player: (-len(matching[player]), order.index(player)))
     if len(players) == 1:
         return matching[players[0]][0]
-    return RollOff([card for player in players for card in matching[player]])
+    return RollOff(tuple(card for player in players for card in matching[player]))

@@ -1,0 +1,116 @@
+"""How hands rank in Three Card Poker, and which row of the pay tables they earn.
+
+A straight beats a flush (T-RANK-1), the ace is high except in 3-2-A (T-RANK-2).
+"""
+
+from collections.abc import Sequence
+from enum import IntEnum, StrEnum
+from typing import Literal, NamedTuple
+
+from controller.rules.cards.card import ACE, QUEEN, RANKS, Card
+
+Meeting = Literal["win", "lose", "push", "dealer_does_not_play"]
+"""How a hand stands against the dealer's."""
+
+
+class Kind(IntEnum):
+    """The kinds of a three-card hand, weakest first (T-RANK-1)."""
+
+    HIGH_CARD = 0
+    PAIR = 1
+    FLUSH = 2
+    STRAIGHT = 3
+    THREE_OF_A_KIND = 4
+    STRAIGHT_FLUSH = 5
+
+
+class Strength(NamedTuple):
+    """A hand's strength: strengths compare as hands do."""
+
+    kind: Kind
+    ranks: tuple[int, ...]
+
+    @property
+    def qualifies(self) -> bool:
+        """Whether a dealer with this hand plays: queen high or better (T-ANTE-1)."""
+        return self.kind > Kind.HIGH_CARD or self.ranks[0] >= QUEEN
+
+    @property
+    def mini_royal(self) -> bool:
+        """Whether it is ace, king and queen in one suit (!T-5)."""
+        return self.kind is Kind.STRAIGHT_FLUSH and self.ranks[0] == ACE
+
+    def __str__(self) -> str:
+        ranks = "-".join(RANKS[rank - 2] for rank in self.ranks)
+        kind = "high" if self.kind is Kind.HIGH_CARD else self.kind.name.lower().replace("_", " ")
+        return f"{ranks} {kind}"
+
+
+def strength(hand: Sequence[Card]) -> Strength:
+    """Rank three cards."""
+    ranks = sorted((rank for rank, _ in hand), reverse=True)
+    high, middle, low = ranks
+    suited = hand[0].suit == hand[1].suit == hand[2].suit
+    if high == low:
+        return Strength(Kind.THREE_OF_A_KIND, (high,))
+    if middle in (high, low):
+        return Strength(Kind.PAIR, (middle, low if high == middle else high))
+    top = _straight_to(ranks)
+    if top:
+        return Strength(Kind.STRAIGHT_FLUSH if suited else Kind.STRAIGHT, (top,))
+    return Strength(Kind.FLUSH if suited else Kind.HIGH_CARD, tuple(ranks))
+
+
+def _straight_to(descending: Sequence[int]) -> int:
+    """Give the top of a three-card straight, or 0; the ace is low only in 3-2-A (T-RANK-2)."""
+    high, middle, low = descending
+    if high == middle + 1 == low + 2:
+        return high
+    return 3 if (high, middle, low) == (ACE, 3, 2) else 0
+
+
+class Row(StrEnum):
+    """The rows of the three-card pay tables (T-PP-2, T-AB-1)."""
+
+    PAIR = "pair"
+    FLUSH = "flush"
+    STRAIGHT = "straight"
+    THREE_OF_A_KIND = "three_of_a_kind"
+    STRAIGHT_FLUSH = "straight_flush"
+    MINI_ROYAL = "mini_royal"
+
+
+_ROWS = {
+    Kind.PAIR: Row.PAIR,
+    Kind.FLUSH: Row.FLUSH,
+    Kind.STRAIGHT: Row.STRAIGHT,
+    Kind.THREE_OF_A_KIND: Row.THREE_OF_A_KIND,
+    Kind.STRAIGHT_FLUSH: Row.STRAIGHT_FLUSH,
+}
+
+
+def row(hand: Strength) -> Row | None:
+    """Give the highest row that a hand earns, and no other (!T-4); None below a pair."""
+    return Row.MINI_ROYAL if hand.mini_royal else _ROWS.get(hand.kind)
+
+
+def meet(held: Strength, dealer: Strength) -> Meeting:
+    """Hold a hand against the dealer's (T-RES-2..4); equal hands push (!T-3)."""
+    if not dealer.qualifies:
+        return "dealer_does_not_play"
+    if held == dealer:
+        return "push"
+    return "win" if held > dealer else "lose"
+
+
+def announcement(dealer: Strength) -> str:
+    """Say the dealer's hand as the dealer does (T-DEAL-6)."""
+    if not dealer.qualifies:
+        return "Dealer doesn't play"
+    if dealer.kind is not Kind.HIGH_CARD:
+        return f"Dealer plays with a {dealer.kind.name.lower().replace('_', ' ')}"
+    highest = dealer.ranks[0]
+    return f"Dealer plays with {'an' if highest == ACE else 'a'} {_NAMES[highest]}"
+
+
+_NAMES = {QUEEN: "Queen", QUEEN + 1: "King", ACE: "Ace"}
