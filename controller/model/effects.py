@@ -6,9 +6,9 @@ import msgspec
 
 from controller.model.outcomes import Outcome
 from controller.model.readings import Reading
-from controller.model.verdicts import SpinVerdict, ThrowVerdict
+from controller.model.verdicts import DealVerdict, SpinVerdict, ThrowVerdict
 
-Verdict = ThrowVerdict | SpinVerdict
+Verdict = ThrowVerdict | SpinVerdict | DealVerdict
 
 
 class Judged(msgspec.Struct, frozen=True, kw_only=True):

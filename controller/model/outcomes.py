@@ -8,35 +8,47 @@ a hole. `roll`, `spin` and `deal` number the attempts from 1; a review, its ruli
 from typing import Literal
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from controller.model.verdicts import Notice, Reason
 
 Seat = str | int
 Phase = Literal["come_out", "point"]
 CrapsCall = Literal["natural", "craps", "point_set", "point_made", "seven_out", "no_decision"]
+HighRollerCall = Literal["elimination", "no_match", "roll_off", "tie"]
+"""A throw that somebody matches or nobody does, a roll of the roll-off, and one that leaves equals at the top."""
 Grade = Literal["sensors", "wheel", "person"]
 Colour = Literal["red", "black", "green"]
 
 
 class Data(msgspec.Struct, frozen=True, kw_only=True):
-    """What one type of outcome tells; every key is always there."""
+    """What one type of outcome tells; every key of its game is always there."""
 
 
 class RollCalled(Data, frozen=True, kw_only=True):
-    """A valid roll: the faces in die order, and what they mean to the round."""
+    """A valid roll: the faces in die order, and what they mean to the game.
+
+    Phases, points and shooters are those of craps; None in High Roller. High Roller tells its game's number,
+    the player whose roll it was, who is still in after it (in the order of their rolls), and who rolls next
+    (None when the game is won); craps has no such keys.
+    """
 
     roll: int
     dice: tuple[int, int]
     total: int
-    phase: Phase
+    phase: Phase | None
     point: int | None
-    call: CrapsCall
+    call: CrapsCall | HighRollerCall
     point_after: int | None
     shooter: Seat | None
     grade: Grade
     notices: tuple[Notice, ...]
     by: str | None
     who: str | None
+    game: int | UnsetType = UNSET
+    player: Seat | UnsetType = UNSET
+    remaining: tuple[Seat, ...] | UnsetType = UNSET
+    next_player: Seat | None | UnsetType = UNSET
 
 
 class RollNoRoll(Data, frozen=True, kw_only=True):
@@ -62,6 +74,8 @@ class RollCorrected(Data, frozen=True, kw_only=True):
     """A person's ruling after the call: what it replaces (`corrects`, an outcome's id) and what holds now.
 
     `ruling` is the input that ruled. A roll that counts now has its call here, one that does not its reasons.
+    What was told since as a consequence of the corrected roll (`player.eliminated`, `game.won`, `bonus.paid`)
+    falls with it; what follows from the ruling is told after it.
     """
 
     roll: int
@@ -73,10 +87,14 @@ class RollCorrected(Data, frozen=True, kw_only=True):
     total: int | None = None
     phase: Phase | None = None
     point: int | None = None
-    call: CrapsCall | None = None
+    call: CrapsCall | HighRollerCall | None = None
     point_after: int | None = None
     shooter: Seat | None = None
     reasons: tuple[Reason, ...] = ()
+    game: int | UnsetType = UNSET
+    player: Seat | UnsetType = UNSET
+    remaining: tuple[Seat, ...] | UnsetType = UNSET
+    next_player: Seat | None | UnsetType = UNSET
 
 
 class SpinCalled(Data, frozen=True, kw_only=True):
@@ -122,6 +140,139 @@ class SpinCorrected(Data, frozen=True, kw_only=True):
     number: str | None = None
     colour: Colour | None = None
     reasons: tuple[Reason, ...] = ()
+
+
+class SeatResult(msgspec.Struct, frozen=True, kw_only=True):
+    """How one position's hand stands against the dealer's; `hand` is its rank in words."""
+
+    seat: str
+    hand: str
+    result: Literal["win", "lose", "push", "dealer_does_not_play", "fold"]
+
+
+class DealCalled(Data, frozen=True, kw_only=True):
+    """A valid deal: every hand, told only once all positions have played or folded.
+
+    `dealer` is arranged from the highest card down (T-DEAL-6). `results` are in the order in which the hands
+    are reconciled (T-DEAL-7), folds last.
+    """
+
+    deal: int
+    hands: dict[str, tuple[str, ...]]
+    dealer: tuple[str, ...]
+    folds: tuple[str, ...]
+    qualifies: bool
+    announcement: str
+    results: tuple[SeatResult, ...]
+    grade: Grade
+    notices: tuple[Notice, ...]
+    by: str | None
+    who: str | None
+
+
+class DealVoid(Data, frozen=True, kw_only=True):
+    """A deal that does not count: all stakes go back and the cards are reshuffled (T-IRR-1). No card is named."""
+
+    deal: int
+    reasons: tuple[Reason, ...]
+    by: str
+    who: str | None
+    notices: tuple[Notice, ...]
+
+
+class DealReview(Data, frozen=True, kw_only=True):
+    """A deal that a person must rule on. No card is named."""
+
+    deal: int
+    reasons: tuple[Reason, ...]
+    notices: tuple[Notice, ...]
+
+
+class DealCorrected(Data, frozen=True, kw_only=True):
+    """A person's ruling after the call, as for a roll."""
+
+    deal: int
+    corrects: str
+    ruling: str
+    by: str
+    who: str | None
+    hands: dict[str, tuple[str, ...]] | None = None
+    dealer: tuple[str, ...] | None = None
+    folds: tuple[str, ...] = ()
+    qualifies: bool | None = None
+    announcement: str | None = None
+    results: tuple[SeatResult, ...] = ()
+    reasons: tuple[Reason, ...] = ()
+
+
+class GameStarted(Data, frozen=True, kw_only=True):
+    """Buying is over and the button throws: `seats` clockwise from the button, the cards of each, the money.
+
+    A card is given by the total that matches it, 2 to 12 (H-MATCH-1). Amounts are cents.
+    """
+
+    game: int
+    button: Seat
+    seats: tuple[Seat, ...]
+    cards: dict[str, tuple[int, ...]]
+    card_cents: int
+    bonus_take: int
+    final: bool
+
+
+class GameVoid(Data, frozen=True, kw_only=True):
+    """A game that was abandoned: all stakes go back, without rake (!H-19)."""
+
+    game: int
+    reasons: tuple[Reason, ...]
+    by: str
+    who: str | None
+
+
+class PlayerEliminated(Data, frozen=True, kw_only=True):
+    """These players are out of this game, clockwise from the button."""
+
+    game: int
+    players: tuple[Seat, ...]
+
+
+class RollDeclined(Data, frozen=True, kw_only=True):
+    """A player leaves out one of the rolls that his matching cards give him (!H-17)."""
+
+    game: int
+    player: Seat
+    by: str
+    who: str | None
+
+
+class Pot(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a game's money goes, in cents: gross = rake + bonus + prize (H-MONEY-1)."""
+
+    gross: int
+    rake: int
+    bonus: int
+    prize: int
+
+
+class GameWon(Data, frozen=True, kw_only=True):
+    """A game is won: `total` is the roll that won it, `bonus_paid` what the Bonus Pot adds to the prize."""
+
+    game: int
+    player: Seat
+    total: int
+    pot: Pot
+    bonus_paid: int
+
+
+class BonusPaid(Data, frozen=True, kw_only=True):
+    """The Bonus Pot is emptied: to the winner of the game just told (the same money as its `bonus_paid`).
+
+    Recorded as rake (H-CLOSE-2) it goes to no player.
+    """
+
+    player: Seat | None
+    amount: int
+    cause: Literal["in_a_row", "final_game", "recorded_as_rake"]
 
 
 class Bets(Data, frozen=True, kw_only=True):
@@ -173,6 +324,16 @@ OUTCOME_TYPES: dict[str, type[Data]] = {
     "spin.no_spin": SpinNoSpin,
     "spin.review": SpinReview,
     "spin.corrected": SpinCorrected,
+    "deal.called": DealCalled,
+    "deal.void": DealVoid,
+    "deal.review": DealReview,
+    "deal.corrected": DealCorrected,
+    "game.started": GameStarted,
+    "game.void": GameVoid,
+    "game.won": GameWon,
+    "player.eliminated": PlayerEliminated,
+    "roll.declined": RollDeclined,
+    "bonus.paid": BonusPaid,
     "bets.opened": Bets,
     "bets.closed": Bets,
     "shooter.changed": ShooterChanged,

@@ -15,6 +15,7 @@ Positive = Annotated[float, Gt(0)]
 NotNegative = Annotated[float, Ge(0)]
 Share = Annotated[float, Ge(0), Le(1)]
 Count = Annotated[int, Ge(1)]
+Cents = Annotated[int, Ge(0), Le(10**6)]
 Word = Annotated[str, MinLen(1)]
 
 Calls = Literal["automatic", "confirm"]
@@ -59,8 +60,24 @@ SpinCause = Literal[
 ]
 """Why a spin is a No Spin or goes to review; a rule set names the rule behind each."""
 
+DealCause = Literal[
+    "wrong_count",
+    "card_twice",
+    "shoe_opened",
+    "called",
+    "cheating",
+    "disputed",
+    "unread_card",
+    "missing_reading",
+    "conflict",
+    "power_lost",
+    "unruled",
+]
+"""Why a deal is void or goes to review; a rule set names the rule behind each."""
+
 THROW_CAUSES: tuple[str, ...] = get_args(ThrowCause)
 SPIN_CAUSES: tuple[str, ...] = get_args(SpinCause)
+DEAL_CAUSES: tuple[str, ...] = get_args(DealCause)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +136,56 @@ class CrapsRules:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HighRollerRules:
+    """What a High Roller table sells, keeps and does with its players. Amounts are cents."""
+
+    card_cents: Count = 100
+    """What one card costs, the same for every card of a game (H-BET-1, !H-18)."""
+    cards_per_player: Count = 150
+    """The most cards that a player buys a game (H-CAP-1)."""
+    decks: Annotated[int, Ge(4), Le(10)] = 10
+    """Decks in the shoe, 44 cards each (H-EQ-1, !H-8)."""
+    rake_percent: Annotated[int, Ge(0), Le(100)] = 10
+    """The rake, of the gross (H-MONEY-1, !H-5)."""
+    bonus_most_cents: Cents = 200
+    """The most that a game may give to the Bonus Pot (H-MONEY-1)."""
+    bonus_take_cents: Cents = 200
+    """What a game gives to the Bonus Pot where nothing else is entered before the roll (!H-6)."""
+    rake_above_bonus_cents: Cents | None = None
+    """By how much the rake must exceed the Bonus Pot's share; none where that policy is off (!H-6)."""
+    wins_for_bonus: Count = 3
+    """Games in a row that win the Bonus Pot (H-BONUS-1)."""
+    no_match: Literal["roll_again", "void_game"] = "roll_again"
+    """What follows an elimination throw that nobody matches (!H-1)."""
+    button_without_cards: Literal["throws", "passes"] = "throws"
+    """Who throws the elimination roll when the button has no card: he, or the next who has (!H-16)."""
+    rolls_may_be_left_out: bool = True
+    """Whether a player with several matching cards may leave out a roll (!H-17)."""
+    leaver: Literal["dealer_rolls", "void_game"] = "dealer_rolls"
+    """What becomes of the game when a player with cards leaves (!H-19)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DealRules:
+    """How a deal of three cards a position runs, and when it counts."""
+
+    order: Literal["rotation", "stacks"] = "rotation"
+    """How cards reach the positions where the shoe does not say: one each in turn, or three at once."""
+    positions_per_player: Literal[1, 2] = 2
+    """Whether one player may play two adjacent positions (T-DEAL-1d)."""
+    reconcile_from: Literal["right", "left"] = "right"
+    """From which side of the dealer the hands are reconciled (T-DEAL-7)."""
+    deal_timeout_s: Positive = 120.0
+    """So long after its last card a deal that lacks cards is decided."""
+    act_timeout_s: Positive = 300.0
+    """So long after its last card a deal that lacks somebody's play or fold goes to a person."""
+    call_hold_ms: NotNegative = 250.0
+    """How long an automatic call is held."""
+    causes: Mapping[str, Word] = field(default_factory=dict)
+    """The rule id behind each cause of a void deal or a review, by the cause's code."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SpinRules:
     """When a spin of the ball counts."""
 
@@ -150,5 +217,7 @@ class RuleSet:
     throw: ThrowRules | None = None
     craps: CrapsRules | None = None
     spin: SpinRules | None = None
+    high_roller: HighRollerRules | None = None
+    deal: DealRules | None = None
     max_lateness_ms: NotNegative = 120.0
     """How late a reading may arrive and still count."""

@@ -73,3 +73,26 @@ class SpinVerdict(msgspec.Struct, frozen=True, kw_only=True):
     notices: tuple[Notice, ...] = ()
     evidence: tuple[Reading, ...] = ()
     grade: Literal["sensors", "wheel"] = "sensors"
+
+
+class Dealt(msgspec.Struct, frozen=True, kw_only=True):
+    """A whole deal: three cards a position (such as `Qh`), the dealer's three, and who folded."""
+
+    hands: dict[str, tuple[str, ...]]
+    dealer: tuple[str, ...]
+    folds: tuple[str, ...]
+
+
+class DealVerdict(msgspec.Struct, frozen=True, kw_only=True):
+    """The judge's word on a deal.
+
+    `dealt` is the whole deal where every card is known and every position has acted. `evidence` are the
+    readings it rests on; before every position has acted, the cards among them are face down.
+    """
+
+    ruling: Ruling
+    sentence: str
+    dealt: Dealt | None = None
+    reasons: tuple[Reason, ...] = ()
+    notices: tuple[Notice, ...] = ()
+    evidence: tuple[Reading, ...] = ()

@@ -4,20 +4,29 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from controller.model.rulesets import SPIN_CAUSES, THROW_CAUSES, RuleSet, SpinRules, ThrowRules
+from controller.model.rulesets import (
+    DEAL_CAUSES,
+    SPIN_CAUSES,
+    THROW_CAUSES,
+    DealRules,
+    HighRollerRules,
+    RuleSet,
+    SpinRules,
+    ThrowRules,
+)
 from controller.settings.document import validate
 from controller.settings.mistakes import KeyPath, SettingsError, did_you_mean
 from controller.settings.places import config_file
 from controller.settings.yaml_text import Document, parse_document
 
-SECTIONS = ("throw", "craps", "spin")
+SECTIONS = ("throw", "craps", "spin", "high_roller", "deal")
 """The sections of a rule set, of which each game has its own."""
 
 SECTIONS_OF_GAME = {
     "craps": ("throw", "craps"),
     "roulette": ("spin",),
-    "high_roller": ("throw",),
-    "three_card": (),
+    "high_roller": ("throw", "high_roller"),
+    "three_card": ("deal",),
 }
 
 
@@ -66,12 +75,12 @@ def checked_ruleset(document: Document, changed_in: str = "") -> RuleSet:
 
 def _contradictions(rules: RuleSet) -> Iterator[_Contradiction]:
     wanted = SECTIONS_OF_GAME[rules.game]
-    there = {"throw": rules.throw, "craps": rules.craps, "spin": rules.spin}
     for section in SECTIONS:
-        if section in wanted and there[section] is None:
+        there = getattr(rules, section) is not None
+        if section in wanted and not there:
             hint = f"add it, or correct the game ({rules.game})"
             yield _Contradiction(((section,),), "nothing", f"a section '{section}'", hint)
-        elif section not in wanted and there[section] is not None:
+        elif section not in wanted and there:
             expected = f"no such section in a rule set of {rules.game}"
             yield _Contradiction(((section,),), f"a section '{section}'", expected, "delete it")
     if rules.throw:
@@ -79,6 +88,11 @@ def _contradictions(rules: RuleSet) -> Iterator[_Contradiction]:
         yield from _cause_contradictions("throw", rules.throw, THROW_CAUSES)
     if rules.spin:
         yield from _cause_contradictions("spin", rules.spin, SPIN_CAUSES)
+    if rules.high_roller:
+        yield from _high_roller_contradictions(rules.high_roller)
+    if rules.deal:
+        yield from _deal_contradictions(rules.deal)
+        yield from _cause_contradictions("deal", rules.deal, DEAL_CAUSES)
 
 
 def _throw_contradictions(throw: ThrowRules) -> Iterator[_Contradiction]:
@@ -106,8 +120,22 @@ def _throw_contradictions(throw: ThrowRules) -> Iterator[_Contradiction]:
         yield _Contradiction((("throw", "sensors", "impact_delay_ms"),), found, expected)
 
 
+def _high_roller_contradictions(rules: HighRollerRules) -> Iterator[_Contradiction]:
+    take, most = ("high_roller", "bonus_take_cents"), ("high_roller", "bonus_most_cents")
+    if rules.bonus_take_cents > rules.bonus_most_cents:
+        expected = f"at most bonus_most_cents ({rules.bonus_most_cents})"
+        yield _Contradiction((take, most), str(rules.bonus_take_cents), expected)
+
+
+def _deal_contradictions(rules: DealRules) -> Iterator[_Contradiction]:
+    hold, timeout = ("deal", "call_hold_ms"), ("deal", "deal_timeout_s")
+    if rules.call_hold_ms >= rules.deal_timeout_s * 1000:
+        expected = f"less than deal_timeout_s ({rules.deal_timeout_s:g} s)"
+        yield _Contradiction((hold, timeout), f"{rules.call_hold_ms:g}", expected)
+
+
 def _cause_contradictions(
-    section: str, rules: ThrowRules | SpinRules, causes: tuple[str, ...]
+    section: str, rules: ThrowRules | SpinRules | DealRules, causes: tuple[str, ...]
 ) -> Iterator[_Contradiction]:
     known = rules.causes
     for cause in causes:

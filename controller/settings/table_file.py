@@ -71,6 +71,10 @@ class TableFile:
     """Thresholds that replace the rule set's; only those that differ."""
     spin: Mapping[str, object] | None = None
     """Thresholds that replace the rule set's; only those that differ."""
+    high_roller: Mapping[str, object] | None = None
+    """What replaces the rule set's policies; only what differs."""
+    deal: Mapping[str, object] | None = None
+    """What replaces the rule set's policies; only what differs."""
     devices: Mapping[str, Device] = field(default_factory=dict)
     """What each device is there for, by its name."""
     switches: Mapping[str, OnOpen] = field(default_factory=dict)

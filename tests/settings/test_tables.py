@@ -163,7 +163,10 @@ def test_an_unknown_rule_set_is_told_at_its_line(tmp_path: Path) -> None:
 
 
 def test_a_rule_set_may_lie_beside_the_table(tmp_path: Path) -> None:
-    (tmp_path / "three.yaml").write_text("name: three\ntitle: Three\ngame: three_card\n")
+    shipped = config_file("rulesets", "three-card-poker-12-014")
+    (tmp_path / "three.yaml").write_text(
+        shipped.read_text().replace("name: three-card-poker-12-014", "name: three")
+    )
     assert table(tmp_path, "table: t\nruleset: ./three.yaml\n").rules.game == "three_card"
 
 

@@ -1,0 +1,149 @@
+"""The deal judge: a deal counts when every position and the dealer got three cards and none came twice.
+
+Nothing it says before every position has acted tells a card.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+
+from controller.model.readings import Card, DeviceDown, DeviceFault, Input, Reading, Switch
+from controller.model.rulesets import DealRules
+from controller.model.verdicts import Dealt, DealVerdict, Reason, Ruling
+from controller.rules.cards.layout import CARDS_EACH, DEALER, Layout, lay_out
+
+SHOE_SWITCHES = frozenset({"shoe", "lid", "shoe_lid"})
+"""The names of the switch on a shoe's lid."""
+NO_SOURCES: Mapping[str, frozenset[str]] = {}
+
+
+def opens_shoe(reading: Reading) -> bool:
+    """Tell whether this is a shoe's lid that opens."""
+    if not isinstance(reading, Switch) or not reading.open:
+        return False
+    return reading.name.lower().replace(" ", "_").replace("-", "_") in SHOE_SWITCHES
+
+
+def judge_deal(
+    readings: Sequence[Reading],
+    seats: Sequence[str],
+    rules: DealRules,
+    *,
+    sources: Mapping[str, frozenset[str]] = NO_SOURCES,
+    called: Reason | None = None,
+    timed_out: bool = False,
+) -> DealVerdict:
+    """Judge one deal from its readings and people's inputs, in time order.
+
+    `seats` are the positions dealt in. `sources` tells for each device which kinds it is known to send. With
+    `called`, a person's call, the deal is void for that cause and for those already proven beside it.
+    `timed_out` tells that no card came for `deal_timeout_s`.
+    """
+    layout = lay_out(readings, seats, rules.order)
+    troubles = list(_troubles(readings, sources))
+    void = [
+        Reason(code=code, rule=rules.causes.get(code, ""), seen=seen)
+        for code, seen in _void(readings, layout, sure=not troubles, over=timed_out and layout.all_acted)
+    ]
+    if called is not None:
+        void.insert(0, called)
+    review = [
+        Reason(code=code, rule=rules.causes.get(code, ""), seen=seen)
+        for code, seen in (*troubles, *_doubts(layout, void=bool(void)))
+    ]
+    dealt = _dealt(layout)
+    evidence = _evidence(readings, face_up=layout.all_acted)
+    if void:
+        sentence = f"Void: {_listed(void)}"
+        return DealVerdict(ruling=Ruling.VOID, sentence=sentence, reasons=tuple(void), evidence=evidence)
+    if review or dealt is None:
+        sentence = f"Review: {_listed(review)}"
+        return DealVerdict(
+            ruling=Ruling.REVIEW, sentence=sentence, dealt=dealt, reasons=tuple(review), evidence=evidence
+        )
+    sentence = f"{len(layout.seats)} hands and the dealer's, three cards each, none twice"
+    return DealVerdict(ruling=Ruling.VALID, sentence=sentence, dealt=dealt, evidence=evidence)
+
+
+def _troubles(
+    readings: Sequence[Reading], sources: Mapping[str, frozenset[str]]
+) -> Iterator[tuple[str, str]]:
+    shoes = {dev for dev, kinds in sources.items() if "card" in kinds}
+    shoes.update(reading.dev for reading in readings if isinstance(reading, Card))
+    told = {
+        (reading.dev, "was down" if isinstance(reading, DeviceDown) else "was not well")
+        for reading in readings
+        if isinstance(reading, DeviceDown | DeviceFault) and reading.dev in shoes
+    }
+    for dev, how in sorted(told):
+        yield "missing_reading", f"{dev} {how} during the deal: a card may have gone unseen"
+
+
+def _void(
+    readings: Sequence[Reading], layout: Layout, *, sure: bool, over: bool
+) -> Iterator[tuple[str, str]]:
+    """Find what voids a deal. A shoe that was not well proves no count: `sure` is False."""
+    if sure:
+        wrong = layout.wrong if over else layout.too_many
+        for position, count in wrong.items():
+            yield "wrong_count", f"{_named(position)} has {count} cards, not {CARDS_EACH}"
+        if layout.beyond:
+            yield "wrong_count", f"{layout.beyond} more cards left the shoe than {CARDS_EACH} each"
+        if layout.repeats(entered=False):
+            yield "card_twice", "one card came twice from one deck"
+    if any(map(opens_shoe, readings)):
+        yield "shoe_opened", "the shoe was opened during the deal"
+
+
+def _doubts(layout: Layout, *, void: bool) -> Iterator[tuple[str, str]]:
+    if void:
+        return
+    for doubt in layout.doubts:
+        yield "conflict", doubt
+    if layout.seats and (layout.wrong or layout.beyond):
+        counts = ", ".join(f"{_named(position)} {count}" for position, count in layout.wrong.items())
+        yield "wrong_count", f"not everybody has {CARDS_EACH} cards: {counts or f'{layout.beyond} too many'}"
+    for position in layout.unread:
+        yield "unread_card", f"a card of {_named(position)} could not be read"
+    if layout.all_acted and layout.repeats(entered=True):
+        yield "conflict", "a card is in two hands as read and entered"
+    if layout.seats and not layout.all_acted:
+        waiting = ", ".join(seat for seat in layout.seats if seat not in layout.acts)
+        yield "missing_reading", f"neither play nor fold is known of position {waiting}"
+
+
+def _dealt(layout: Layout) -> Dealt | None:
+    """Give the whole deal, where nothing of it is in doubt but how it came about."""
+    if not layout.all_out or not layout.all_acted or layout.unread or layout.repeats(entered=True):
+        return None
+    if layout.doubts:
+        return None
+    hands = {
+        position: tuple(held.face for held in layout.hands[position] if held.face is not None)
+        for position in layout.positions
+    }
+    dealer = hands.pop(DEALER)
+    folds = tuple(seat for seat in layout.seats if layout.acts[seat] == "fold")
+    return Dealt(hands=hands, dealer=dealer, folds=folds)
+
+
+def _evidence(readings: Sequence[Reading], *, face_up: bool) -> tuple[Reading, ...]:
+    """Give the readings, the cards face down until every position has acted."""
+    return tuple(readings) if face_up else tuple(map(face_down, readings))
+
+
+def face_down(reading: Reading) -> Reading:
+    """Turn a card face down, as read or as entered; any other reading stays as it is."""
+    if isinstance(reading, Card):
+        return msgspec.structs.replace(reading, rank=None, suit=None)
+    if isinstance(reading, Input):
+        return msgspec.structs.replace(reading, card=None, what=None)
+    return reading
+
+
+def _named(position: str) -> str:
+    return "the dealer" if position == DEALER else f"position {position}"
+
+
+def _listed(reasons: Sequence[Reason]) -> str:
+    return "; ".join(reason.seen for reason in reasons) or "nothing was seen"
