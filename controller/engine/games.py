@@ -7,7 +7,9 @@ from controller.engine.setup import Setup
 from controller.machines.craps import Craps, CrapsState
 from controller.machines.desk import Desk
 from controller.machines.health import Health
+from controller.machines.high_roller import HighRoller
 from controller.machines.roulette import Roulette
+from controller.machines.three_card import ThreeCard
 from controller.model.readings import AnyReading, Input
 from controller.rules.wheel import Learned
 
@@ -55,15 +57,17 @@ def game_for(setup: Setup, desk: Desk, health: Health) -> TableGame:
     """Build the game of the setup's rule set.
 
     Raises:
-        SetupError: the rule set is not of a game that is played here, or the geometry is missing.
+        SetupError: the rule set lacks a section of its game, or the geometry is missing.
     """
-    rules = setup.ruleset
-    match rules.game:
+    match setup.ruleset.game:
         case "craps":
             return _craps(setup, desk, health)
         case "roulette":
             return _roulette(setup, desk, health)
-    raise SetupError(f"rule set {rules.name} plays {rules.game}, which this version can't play at a table")
+        case "high_roller":
+            return _high_roller(setup, desk, health)
+        case "three_card":
+            return _three_card(setup, desk, health)
 
 
 def _craps(setup: Setup, desk: Desk, health: Health) -> Craps:
@@ -102,5 +106,39 @@ def _roulette(setup: Setup, desk: Desk, health: Health) -> Roulette:
         calls=state.calls or setup.calls,
         learned=Learned.from_figures(state.learned),
         last_spin=setup.first.spin - 1,
+        betting_round=setup.first.round,
+    )
+
+
+def _high_roller(setup: Setup, desk: Desk, health: Health) -> HighRoller:
+    rules, state = setup.ruleset, setup.state
+    if setup.dice_table is None or rules.throw is None or rules.high_roller is None:
+        raise SetupError(
+            f"rule set {rules.name} plays High Roller: give the dice_table's measures in the header"
+        )
+    return HighRoller(
+        rules.throw,
+        rules.high_roller,
+        setup.dice_table,
+        desk,
+        health,
+        calls=state.calls or setup.calls,
+        state=state.high_roller,
+        last_roll=setup.first.roll - 1,
+        betting_round=setup.first.round,
+    )
+
+
+def _three_card(setup: Setup, desk: Desk, health: Health) -> ThreeCard:
+    rules, state = setup.ruleset, setup.state
+    if rules.deal is None:
+        raise SetupError(f"rule set {rules.name} plays Three Card Poker: give it a section `deal`")
+    return ThreeCard(
+        rules.deal,
+        desk,
+        health,
+        calls=state.calls or setup.calls,
+        state=state.three_card,
+        last_deal=setup.first.deal - 1,
         betting_round=setup.first.round,
     )

@@ -143,6 +143,8 @@ class Session:
         elif isinstance(reading, Switch):
             if reading.open and reading.name in self._setup.locking_switches:
                 self._mode.lock_by_switch(reading)
+            if self._game.open_attempt:
+                self._game.see(reading)
             return
         else:
             self._health.sent(reading)

@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from controller.machines.high_roller_table import HighRollerState
+from controller.machines.three_card import ThreeCardState
 from controller.model.geometry import DiceTable, Wheel
 from controller.model.outcomes import Seat
 from controller.model.rulesets import Calls, RuleSet
@@ -20,6 +22,7 @@ class First(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     seq: Annotated[int, Meta(ge=1)] = 1
     roll: Annotated[int, Meta(ge=1)] = 1
     spin: Annotated[int, Meta(ge=1)] = 1
+    deal: Annotated[int, Meta(ge=1)] = 1
     round: Annotated[int, Meta(ge=1)] = 1
 
 
@@ -36,6 +39,8 @@ class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     run_out: bool = False
     down: tuple[str, ...] = ()
     learned: dict[str, float] = {}
+    high_roller: HighRollerState | None = None
+    three_card: ThreeCardState | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

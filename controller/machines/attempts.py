@@ -11,10 +11,10 @@ from controller.model.effects import Judged, Proposed
 from controller.model.outcomes import Data, Grade, Outcome
 from controller.model.readings import Input, Reading
 from controller.model.rulesets import Calls
-from controller.model.verdicts import Notice, Reason, Ruling, SpinVerdict, ThrowVerdict
+from controller.model.verdicts import DealVerdict, Notice, Reason, Ruling, SpinVerdict, ThrowVerdict
 
 Value = TypeVar("Value")
-V = TypeVar("V", bound=ThrowVerdict | SpinVerdict)
+V = TypeVar("V", bound=ThrowVerdict | SpinVerdict | DealVerdict)
 
 SPOKEN_CAUSES = frozenset({"called", "cheating", "disputed"})
 """The causes a person can give when declaring an attempt void; any other words go with `called`."""
@@ -157,6 +157,10 @@ class Attempts(Generic[Value, V]):
             self._fire("judged_valid")
             self._desk.set_timer("hold", t + self._hold_us)
 
+    def reconsider(self, verdict: V) -> None:
+        """Take the judge's new word on an attempt under review; only a person ends the review."""
+        self._verdict = verdict
+
     def moved(self) -> None:
         """Take back a decision during the hold: what was at rest moves again."""
         self._fire("moved")
@@ -176,10 +180,10 @@ class Attempts(Generic[Value, V]):
         Raises:
             Refused: it makes no sense now.
         """
-        if entered.name in (self.words.void, "void"):
+        if entered.name in (self.words.void, "void", self.words.says_void):
             self._declare_void(entered)
         elif entered.name == self.words.set_result:
-            self._set_result(entered)
+            self.set_result(entered)
         elif entered.name == "accept":
             self._accept(entered)
         elif entered.name == self.words.clear:
@@ -213,7 +217,8 @@ class Attempts(Generic[Value, V]):
             self._fire(self.words.void)
             self._correct(entered, None, (reason,))
 
-    def _set_result(self, entered: Input) -> None:
+    def set_result(self, entered: Input) -> None:
+        """Take the result that a person entered, before the call or as a ruling after it. Raises Refused."""
         if not self.machine.allows(self.words.set_result):
             self._fire(self.words.set_result)
         value = self._game.value_entered(entered)
@@ -347,6 +352,6 @@ class Attempts(Generic[Value, V]):
         self.machine.fire(trigger)
 
 
-def _grade_of(verdict: ThrowVerdict | SpinVerdict) -> Grade:
+def _grade_of(verdict: ThrowVerdict | SpinVerdict | DealVerdict) -> Grade:
     """Tell what a verdict rests on: the table's own sensors, or a smart wheel's word."""
     return verdict.grade if isinstance(verdict, SpinVerdict) else "sensors"

@@ -7,7 +7,7 @@ from controller.machines.inspections import Inspections
 from controller.machines.refusals import REFUSALS
 from controller.model.effects import Effect, Lamp
 from controller.model.outcomes import Data, Happening, Outcome
-from controller.model.readings import Input
+from controller.model.readings import Input, Reading
 
 NEVER_US = 2**63
 """Later than any reading."""
@@ -40,6 +40,11 @@ class Desk:
             cause=code, what=entered.name, by=entered.by, who=entered.who, says=says or REFUSALS[code]
         )
         self.publish("input.refused", entered.t, happening)
+
+    def refuse_reading(self, reading: Reading, code: str, says: str | None = None) -> None:
+        """Publish that what a device saw does not count, and why."""
+        happening = Happening(cause=code, what=reading.dev, says=says or REFUSALS[code])
+        self.publish("input.refused", reading.t, happening)
 
     def light(self, t: int, name: Literal["puck", "no_more_bets"], shows: str) -> None:
         """Set a lamp or marker."""

@@ -2,10 +2,12 @@
 
 from controller.machines.craps import CRAPS_TABLE
 from controller.machines.flat import MachineTable
-from controller.machines.lifecycle import SPIN, THROW, life_cycle
+from controller.machines.high_roller_table import HIGH_ROLLER_TABLE
+from controller.machines.lifecycle import DEAL, SPIN, THROW, life_cycle
 from controller.machines.refusals import REFUSALS
 from controller.machines.roulette import ROULETTE_TABLE
 from controller.machines.table import DOOR_TABLE, LOCK_TABLE, TEST_TABLE
+from controller.machines.three_card import THREE_CARD_TABLE
 
 TABLES = (
     DOOR_TABLE,
@@ -13,8 +15,11 @@ TABLES = (
     TEST_TABLE,
     life_cycle(THROW),
     CRAPS_TABLE,
+    HIGH_ROLLER_TABLE,
     life_cycle(SPIN),
     ROULETTE_TABLE,
+    life_cycle(DEAL),
+    THREE_CARD_TABLE,
 )
 """Every machine there is, in the order of the manual."""
 

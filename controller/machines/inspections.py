@@ -6,7 +6,14 @@ from controller.machines.flat import Refused
 from controller.model.readings import Input
 from controller.model.verdicts import Notice, Reason
 
-CAUSES = {"cheating": "dice", "ball_out": "ball", "foreign_object": "wheel"}
+CAUSES = {
+    "cheating": "dice",
+    "ball_out": "ball",
+    "foreign_object": "wheel",
+    "wrong_count": "shoe",
+    "card_twice": "shoe",
+    "shoe_opened": "shoe",
+}
 """What a void for this cause leaves to inspect before play goes on."""
 
 

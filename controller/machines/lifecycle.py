@@ -29,6 +29,8 @@ class Words:
     """It has been taken away."""
     settle: str = "settled"
     """The last wager it decided is paid."""
+    says_void: str | None = None
+    """What a person says who declares it void, where that is another word than `void` and the state."""
 
 
 THROW = Words(
@@ -45,6 +47,14 @@ SPIN = Words(
     under_way="in_spin",
     void="no_spin",
     set_result="set_number",
+)
+DEAL = Words(
+    attempt="deal",
+    begin="first_card",
+    under_way="dealing",
+    void="void",
+    set_result="set_card",
+    says_void="misdeal",
 )
 
 

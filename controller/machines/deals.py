@@ -1,0 +1,323 @@
+"""Deals of cards: when one begins, when it is decided, and its way through the life-cycle.
+
+What a deal is worth is the judge's matter (`controller.rules.cards`); when to ask it is decided here. It is
+asked for good only when every position has played or folded: until then no card is told to anybody.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import msgspec
+
+from controller.machines.attempts import Attempts, Result
+from controller.machines.desk import Desk
+from controller.machines.flat import Refused
+from controller.machines.health import Health
+from controller.machines.lifecycle import DEAL
+from controller.model.outcomes import Data
+from controller.model.readings import Card, DeviceDown, DeviceFault, Input, Reading
+from controller.model.rulesets import Calls, DealRules
+from controller.model.verdicts import Dealt, DealVerdict, Reason, Ruling
+from controller.rules.cards.deal import judge_deal, opens_shoe
+from controller.rules.cards.layout import CARDS_EACH, Act, Layout, fill, lay_out, position_of
+
+PLAYER_ROLES = frozenset({"player", "guest"})
+"""Who may not take back a play or a fold."""
+SECOND_US = 1_000_000
+RUNS_ON_US = 4_000_000
+"""Cards that follow a void deal's so soon are still its own: the dealer had not stopped yet."""
+
+
+class CardGame(Protocol):
+    """What a card game does with its deals."""
+
+    @property
+    def seats(self) -> Sequence[str]:
+        """The positions that are dealt in; none where nobody has named them."""
+
+    def snapshot(self) -> object:
+        """Give the game's state, to come back to when the result is corrected."""
+
+    def restore(self, snapshot: object) -> None:
+        """Go back to that state."""
+
+    def began(self, t: int) -> None:
+        """A deal begins: its first card is out."""
+
+    def cards_out(self) -> None:
+        """Everybody has three cards."""
+
+    def all_acted(self) -> None:
+        """Everybody has played or folded."""
+
+    def call(self, result: Result[Dealt]) -> Data:
+        """Apply a deal that counts, and give what to publish."""
+
+    def no_result(self, result: Result[Dealt]) -> Data:
+        """Apply a void deal, and give what to publish."""
+
+    def review(self, result: Result[Dealt]) -> Data:
+        """Give what to publish for a review."""
+
+    def correct(self, result: Result[Dealt], corrects: str, ruling: str) -> Data:
+        """Apply a result in place of the one just undone, and give what to publish."""
+
+    def follow_up(self, t: int) -> None:
+        """Publish what follows from a result."""
+
+
+class Deals:
+    """The deals of one table, from the first card to the ruling."""
+
+    def __init__(
+        self,
+        game: CardGame,
+        rules: DealRules,
+        desk: Desk,
+        health: Health,
+        *,
+        calls: Calls,
+        last: int = 0,
+    ) -> None:
+        """Begin after deal number `last`."""
+        self._game = game
+        self._rules = rules
+        self._desk = desk
+        self._health = health
+        self._readings: list[Reading] = []
+        self._seats: tuple[str, ...] = ()
+        self._runs_on_from_us: int | None = None
+        self.attempts: Attempts[Dealt, DealVerdict] = Attempts(
+            DEAL, self, desk, calls=calls, call_hold_ms=rules.call_hold_ms, causes=rules.causes, last=last
+        )
+
+    # --- readings, timers and inputs ---
+
+    def see(self, reading: Reading) -> None:
+        """Take a reading, in time order."""
+        attempts = self.attempts
+        if isinstance(reading, Card) and self.would_begin(reading):
+            self._begin(reading)
+        elif isinstance(reading, Card) and not attempts.open:
+            self._runs_on_from_us = reading.t
+        elif attempts.open and (isinstance(reading, Card | DeviceDown | DeviceFault) or opens_shoe(reading)):
+            self._readings.append(reading)
+            self._follow(reading)
+
+    def would_begin(self, card: Card) -> bool:
+        """Tell whether this card begins a deal: not one that is dealt, under review or just void."""
+        attempts = self.attempts
+        if attempts.under_way or attempts.state == "held":
+            return False
+        if not attempts.open:
+            from_us = self._runs_on_from_us
+            return from_us is None or card.t - from_us > RUNS_ON_US
+        cards = [reading for reading in self._readings if isinstance(reading, Card)]
+        wanted = CARDS_EACH * len(self._layout().positions)
+        quiet_us = round(self._rules.act_timeout_s * SECOND_US)
+        return len(cards) >= wanted or card.t - cards[-1].t > quiet_us
+
+    def between(self) -> None:
+        """Take that people go on to the next deal: what comes from the shoe now is no rest of the last."""
+        self._runs_on_from_us = None
+
+    def timer(self, name: str, t: int) -> None:
+        """Take a timer of ours that is due at t."""
+        if name == "hold":
+            self.attempts.hold_over()
+        elif name == "deal" and self.attempts.under_way:
+            self.attempts.judged(t, self._judge(timed_out=True))
+
+    def act(self, entered: Input) -> None:
+        """Take a position's play or fold. Raises Refused."""
+        attempts = self.attempts
+        if attempts.state in ("called", "settled"):
+            if entered.by in PLAYER_ROLES:
+                raise Refused("has_acted")
+            attempts.set_result(entered)
+            return
+        if not attempts.open:
+            raise Refused("no_deal")
+        layout = self._layout()
+        position = self._position_in(layout, entered)
+        before = layout.acts.get(position)
+        if before == _act_of(entered):
+            raise Refused("no_change")
+        if before is not None and entered.by in PLAYER_ROLES:
+            raise Refused("has_acted")
+        self._note(entered)
+
+    def set_card(self, entered: Input) -> None:
+        """Take a card that a person enters: unread, never read, or read wrong. Raises Refused."""
+        if not self.attempts.open:
+            self.attempts.set_result(entered)
+            return
+        self._must_fit(entered)
+        self._note(entered)
+
+    def _begin(self, first: Card) -> None:
+        self.attempts.begin(first.t)
+        self.between()
+        self._readings = [*self._health.down.values(), first]
+        self._seats = tuple(self._game.seats)
+        self._follow(first)
+
+    def _follow(self, reading: Reading) -> None:
+        """Judge anew after a reading: what is certain against the deal ends it at once."""
+        attempts = self.attempts
+        verdict = self._judge()
+        if attempts.state in ("review", "proposed"):
+            attempts.reconsider(verdict)
+        elif verdict.ruling is Ruling.VOID or attempts.state == "held":
+            self._decide(reading.t, verdict)
+        else:
+            self._go_on(reading.t, verdict, new_card=isinstance(reading, Card))
+
+    def _note(self, entered: Input) -> None:
+        """Add a person's word to the deal, and go on as far as that leads."""
+        attempts = self.attempts
+        readings = [*self._readings, entered]
+        if attempts.under_way:
+            self._readings = readings
+            self._go_on(entered.t, self._judge(), new_card=False)
+            return
+        verdict = self._judge(readings)
+        if verdict.ruling is Ruling.VALID and attempts.state == "review":
+            attempts.reconsider(verdict)
+            self._readings = readings
+            attempts.enter(msgspec.structs.replace(entered, name="accept"))
+        elif attempts.state == "held":
+            self._readings = readings
+            self._decide(entered.t, verdict)
+        else:
+            self._readings = readings
+            attempts.reconsider(verdict)
+
+    def _go_on(self, t: int, verdict: DealVerdict, *, new_card: bool) -> None:
+        layout = self._layout()
+        if layout.all_out:
+            self._game.cards_out()
+        if layout.all_out and layout.all_acted:
+            self._game.all_acted()
+            self._decide(t, verdict)
+        elif new_card or layout.all_out:
+            wait_s = self._rules.act_timeout_s if layout.all_out else self._rules.deal_timeout_s
+            self._desk.set_timer("deal", t + round(wait_s * SECOND_US))
+
+    def _decide(self, t: int, verdict: DealVerdict) -> None:
+        self._desk.stop_timer("deal")
+        self.attempts.judged(t, verdict)
+
+    # --- the deal as it lies ---
+
+    def _layout(self, readings: Sequence[Reading] | None = None) -> Layout:
+        return lay_out(self._readings if readings is None else readings, self._seats, self._rules.order)
+
+    def _judge(
+        self,
+        readings: Sequence[Reading] | None = None,
+        *,
+        called: Reason | None = None,
+        timed_out: bool = False,
+    ) -> DealVerdict:
+        return judge_deal(
+            self._readings if readings is None else readings,
+            self._seats,
+            self._rules,
+            sources=self._health.sources,
+            called=called,
+            timed_out=timed_out,
+        )
+
+    def _position_in(self, layout: Layout, entered: Input) -> str:
+        position = position_of(entered.seat)
+        if position not in layout.seats:
+            seats = ", ".join(layout.seats) or "none yet"
+            raise Refused(
+                "bad_argument", f"{entered.name} needs a position of this deal ({seats}); enter it again"
+            )
+        return position
+
+    def _must_fit(self, entered: Input) -> None:
+        layout = self._layout()
+        filled = fill(layout.hands, entered)
+        if filled is None:
+            raise Refused("bad_argument", SET_CARD_NEEDS)
+        position, hand = filled
+        if not layout.directed and len(hand) > len(layout.hands[position]):
+            raise Refused("order_broken")
+
+    # --- what the life-cycle asks of its game ---
+
+    def snapshot(self) -> object:
+        """Give the game's state."""
+        return self._game.snapshot()
+
+    def restore(self, snapshot: object) -> None:
+        """Put the game's state back."""
+        self._game.restore(snapshot)
+
+    def value_of(self, verdict: DealVerdict) -> Dealt | None:
+        """Give the deal as it was seen, where nothing of it is unknown."""
+        return verdict.dealt
+
+    def value_entered(self, entered: Input) -> Dealt:
+        """Give the deal with what a person entered in it; raises Refused where that leaves it unknown."""
+        if entered.name == "set_card":
+            self._must_fit(entered)
+        else:
+            self._position_in(self._layout(), entered)
+        readings = [*self._readings, entered]
+        dealt = self._judge(readings).dealt
+        if dealt is None:
+            raise Refused("bad_argument", "the deal would still not be whole: enter what is missing first")
+        self._readings = readings
+        return dealt
+
+    def judge(self, t: int, called: Reason | None) -> DealVerdict:
+        """Judge the present deal on what was seen so far."""
+        del t
+        return self._judge(called=called)
+
+    def readings(self) -> tuple[Reading, ...]:
+        """Give every reading of the present deal, and what people entered in it."""
+        return tuple(self._readings)
+
+    def began(self, t: int) -> None:
+        """Tell the game that a deal begins."""
+        self._game.began(t)
+
+    def call(self, result: Result[Dealt]) -> Data:
+        """Let the game apply a deal that counts."""
+        self._desk.stop_timer("deal")
+        return self._game.call(result)
+
+    def no_result(self, result: Result[Dealt]) -> Data:
+        """Let the game apply a void deal."""
+        self._desk.stop_timer("deal")
+        cards = [reading.t for reading in self._readings if isinstance(reading, Card)]
+        self._runs_on_from_us = cards[-1] if cards and not self._layout().all_out else None
+        return self._game.no_result(result)
+
+    def review(self, result: Result[Dealt]) -> Data:
+        """Let the game say what a review tells."""
+        self._desk.stop_timer("deal")
+        return self._game.review(result)
+
+    def correct(self, result: Result[Dealt], corrects: str, ruling: str) -> Data:
+        """Let the game apply a correction."""
+        return self._game.correct(result, corrects, ruling)
+
+    def follow_up(self, t: int) -> None:
+        """Let the game publish what follows."""
+        self._game.follow_up(t)
+
+
+SET_CARD_NEEDS = (
+    "set_card needs a card such as Qh and the position that lacks it, or in `what` the card it replaces;"
+    " enter it again"
+)
+
+
+def _act_of(entered: Input) -> Act:
+    return "play" if entered.name == "play" else "fold"

@@ -1,0 +1,404 @@
+"""The High Roller machine: the button, the cards, the elimination throw, the roll-off, and the winner."""
+
+from collections.abc import Mapping
+
+from controller.machines import high_roller_buying as buying
+from controller.machines.attempts import Result
+from controller.machines.desk import Desk
+from controller.machines.flat import FlatMachine, Refused
+from controller.machines.health import Health
+from controller.machines.high_roller_rolls import (
+    Taken,
+    Told,
+    dealer_rolls,
+    decline,
+    game_void,
+    remaining,
+    roller,
+    start_of,
+    started,
+    take_total,
+)
+from controller.machines.high_roller_table import BUYING, HIGH_ROLLER_TABLE, ROLLING, HighRollerState
+from controller.machines.throws import Dice, Throws
+from controller.model.geometry import DiceTable
+from controller.model.outcomes import (
+    Bets,
+    BonusPaid,
+    Data,
+    RollCalled,
+    RollCorrected,
+    RollDeclined,
+    RollNoRoll,
+    RollReview,
+    Seat,
+)
+from controller.model.readings import Card, DieReleased, Input, Reading
+from controller.model.rulesets import Calls, HighRollerRules, ThrowRules
+from controller.model.verdicts import Reason
+
+TURNED_AWAY_US = 8_000_000
+"""One refusal for this long, however often the dice are released while no roll is due."""
+
+
+class HighRoller:
+    """One High Roller table, game after game."""
+
+    def __init__(
+        self,
+        throw_rules: ThrowRules,
+        rules: HighRollerRules,
+        table: DiceTable,
+        desk: Desk,
+        health: Health,
+        *,
+        calls: Calls,
+        state: HighRollerState | None = None,
+        last_roll: int = 0,
+        betting_round: int = 1,
+    ) -> None:
+        """Begin in `state`, after roll number `last_roll`."""
+        self._rules = rules
+        self._desk = desk
+        self._state = state or HighRollerState()
+        self._machine = FlatMachine(HIGH_ROLLER_TABLE, self._state.stage)
+        self._round = betting_round
+        self._following: tuple[Told, ...] = ()
+        self._turned_away_until = 0
+        self.throws = Throws(self, throw_rules, table, desk, health, calls=calls, last=last_roll)
+
+    # --- what the session asks ---
+
+    def remembers(self) -> Mapping[str, object]:
+        """Give what the game remembers between throws, in the words of a recording's state."""
+        return {"high_roller": self._state}
+
+    def next_numbers(self) -> Mapping[str, int]:
+        """Give the numbers of the next roll and of the present round of buying."""
+        return {"roll": self.throws.attempts.number + 1, "round": self._round}
+
+    @property
+    def open_attempt(self) -> bool:
+        """Whether a throw still waits for its call or for a ruling."""
+        return self.throws.attempts.open
+
+    def see(self, reading: Reading) -> None:
+        """Take a reading, in time order."""
+        if isinstance(reading, Card):
+            self._see_card(reading)
+        elif self.open_attempt or (refusal := self._no_roll_due()) is None:
+            self.throws.see(reading)
+        elif isinstance(reading, DieReleased):
+            self._turn_away(reading, refusal)
+
+    def timer(self, name: str, t: int) -> None:
+        """Take a timer that is due at t."""
+        self.throws.timer(name, t)
+
+    def begins_attempt(self, reading: Reading) -> bool:
+        """Tell whether this reading would begin a throw."""
+        return isinstance(reading, DieReleased) and not self.throws.attempts.under_way
+
+    def enter(self, entered: Input) -> bool:
+        """Take a person's input; False when this game has no such input. Raises Refused."""
+        match entered.name:
+            case "draw_button":
+                self._draw_button(entered)
+            case "buy":
+                self._buy(entered)
+            case "set_card":
+                self._set_card(entered)
+            case "start_roll":
+                self._start_roll(entered)
+            case "decline":
+                self._decline(entered)
+            case "leave":
+                self._leave(entered)
+            case "closing":
+                self._closing(entered)
+            case "void" if entered.what == "game" or not self._concerns_a_roll():
+                self._abandon(entered, "declared")
+            case "settled" | "paid" if self._state.stage == "won" and not self._state.over:
+                self._next_game(entered.t)
+            case _:
+                return self.throws.attempts.enter(entered)
+        return True
+
+    def reset(self) -> None:
+        """Begin anew where nobody has cards; the Bonus Pot stays, and so does a game that is being played."""
+        state = self._state
+        if not state.sold or state.stage == "won":
+            game = state.game + (state.stage == "won")
+            self._become(HighRollerState(game=game, pot=state.pot))
+
+    def cut_short(self, t: int) -> None:
+        """The recording ends here."""
+        self.throws.attempts.lose_power(t)
+
+    def stop_judging(self) -> None:
+        """Judge no more: only what was told stands."""
+        self.throws.attempts.ending = True
+
+    # --- what the throws ask ---
+
+    @property
+    def warnings(self) -> int:
+        """How many warnings the roller has had: this game knows none."""
+        return 0
+
+    def snapshot(self) -> object:
+        """Give the state to come back to."""
+        return self._state
+
+    def restore(self, snapshot: object) -> None:
+        """Go back to that state; a throw that began the rolling has still begun it."""
+        assert isinstance(snapshot, HighRollerState)
+        starts = snapshot.stage in BUYING
+        self._become(started(snapshot, self._rules.bonus_take_cents) if starts else snapshot)
+
+    def began(self, t: int) -> None:
+        """Close the buying where nobody said `start_roll`: the dice left the hand."""
+        if self._state.stage in BUYING:
+            self._start(t, "dice_released", self._rules.bonus_take_cents)
+
+    def call(self, result: Result[Dice]) -> Data:
+        """Apply a roll that counts."""
+        assert result.value is not None
+        before = self._state
+        thrower = roller(before, self._rules)
+        taken = self._take(sum(result.value))
+        return RollCalled(
+            roll=result.number,
+            dice=result.value,
+            total=sum(result.value),
+            phase=None,
+            point=None,
+            call=taken.call,
+            point_after=None,
+            shooter=None,
+            grade=result.grade,
+            notices=(*result.notices, *dealer_rolls(before, thrower)),
+            by=result.by,
+            who=result.who,
+            game=before.game,
+            player=before.seat(thrower),
+            remaining=self._remaining(),
+            next_player=self._next_player(),
+        )
+
+    def no_result(self, result: Result[Dice]) -> Data:
+        """Rule a roll illegal: the same player rolls again (H-LEGAL-4)."""
+        self._desk.inspections.ask_after(result.reasons)
+        return RollNoRoll(
+            roll=result.number,
+            reasons=result.reasons,
+            by=result.by or "sensors",
+            who=result.who,
+            notices=result.notices,
+        )
+
+    def review(self, result: Result[Dice]) -> Data:
+        """Say what a person must rule on."""
+        return RollReview(
+            roll=result.number, reasons=result.reasons, dice=result.value, notices=result.notices
+        )
+
+    def correct(self, result: Result[Dice], corrects: str, ruling: str) -> Data:
+        """Apply a roll in place of the one just undone, with all that followed from it."""
+        before = self._state
+        taken = self._take(sum(result.value)) if result.value is not None else None
+        return RollCorrected(
+            roll=result.number,
+            corrects=corrects,
+            ruling=ruling,
+            by=result.by or "",
+            who=result.who,
+            dice=result.value,
+            total=sum(result.value) if result.value else None,
+            call=taken.call if taken else None,
+            reasons=result.reasons,
+            game=before.game,
+            player=before.seat(roller(before, self._rules)),
+            remaining=self._remaining(),
+            next_player=self._next_player(),
+        )
+
+    def follow_up(self, t: int) -> None:
+        """Publish who is out and who has won."""
+        following, self._following = self._following, ()
+        for kind, data in following:
+            self._desk.publish(kind, t, data)
+        if self._state.stage in BUYING:
+            self._open_bets(t, "result")
+
+    # --- rolling ---
+
+    def _take(self, total: int) -> Taken:
+        taken = take_total(self._state, total, self._rules)
+        self._follow(taken)
+        return taken
+
+    def _follow(self, taken: Taken) -> None:
+        self._machine.fire(taken.trigger)
+        self._state = taken.state.having(stage=self._machine.state)
+        self._following = taken.told
+
+    def _become(self, state: HighRollerState) -> None:
+        self._state = state
+        self._machine.restore(state.stage)
+
+    def _start_roll(self, entered: Input) -> None:
+        take = buying.bonus_take(entered.count, self._rules)
+        if self._machine.allows("start_roll"):
+            buying.ready(self._state)
+        self._start(entered.t, "dealer", take)
+
+    def _start(self, t: int, cause: str, bonus_take: int) -> None:
+        self._machine.fire("start_roll")
+        self._state = started(self._state, bonus_take)
+        notices = self._desk.inspections.notices()
+        self._desk.publish("bets.closed", t, Bets(round=self._round, cause=cause, notices=notices))
+        self._desk.publish("game.started", t, start_of(self._state, self._rules))
+
+    def _decline(self, entered: Input) -> None:
+        if not self._machine.allows("decline"):
+            self._machine.fire("decline")
+        if self.open_attempt:
+            raise Refused("under_way")
+        player = roller(self._state, self._rules)
+        if entered.seat is not None and str(entered.seat) != player:
+            raise Refused("not_your_turn", f"the next roll is seat {player}'s (H-ORDER-1)")
+        state = self._state
+        self._follow(decline(state, self._rules))
+        data = RollDeclined(game=state.game, player=state.seat(player), by=entered.by, who=entered.who)
+        self._desk.publish("roll.declined", entered.t, data)
+        self.follow_up(entered.t)
+
+    def _remaining(self) -> tuple[Seat, ...]:
+        return tuple(map(self._state.seat, remaining(self._state)))
+
+    def _next_player(self) -> Seat | None:
+        if self._state.stage not in ROLLING:
+            return None
+        return self._state.seat(roller(self._state, self._rules))
+
+    def _concerns_a_roll(self) -> bool:
+        attempts = self.throws.attempts
+        return attempts.machine.allows("no_roll") and self._state.stage not in BUYING
+
+    def _no_roll_due(self) -> Refused | None:
+        if self._state.stage in ROLLING:
+            return None
+        if self._state.stage not in BUYING:
+            return Refused("no_button" if self._state.stage == "button_draw" else "no_game")
+        try:
+            buying.ready(self._state)
+        except Refused as refused:
+            return refused
+        return None
+
+    def _turn_away(self, reading: Reading, refused: Refused) -> None:
+        if reading.t < self._turned_away_until:
+            return
+        self._turned_away_until = reading.t + TURNED_AWAY_US
+        self._desk.refuse_reading(reading, refused.code, refused.says)
+
+    # --- the button and the cards ---
+
+    def _draw_button(self, entered: Input) -> None:
+        self._machine.fire("draw_button")
+        rank = buying.rank_entered(entered.card, "draw_button")
+        self._state = buying.draw(self._state, entered.seat, rank)
+
+    def _buy(self, entered: Input) -> None:
+        state = self._ready_to_sell()
+        count = 1 if entered.count is None else entered.count
+        again = buying.is_re_buy(state, str(entered.seat))
+        sell = buying.buy_again if again else buying.buy
+        state = sell(state, entered.seat, count, self._rules)
+        if self._state.stage == "won":
+            self._next_game(entered.t)
+        if self._machine.allows("button_placed"):
+            self._machine.fire("button_placed")
+        self._machine.fire("re_buy" if again else "buy")
+        self._state = state
+
+    def _ready_to_sell(self) -> HighRollerState:
+        """Give the state in which a card is sold: the button placed, the game before done with."""
+        state = self._state
+        if state.over:
+            raise Refused("final_game_over")
+        if state.stage in ROLLING:
+            raise Refused("buying_over")
+        if state.stage == "won":
+            state = buying.next_game(state, button_moves=True)
+        return buying.place_button(state) if state.stage == "button_draw" else state
+
+    def _see_card(self, card: Card) -> None:
+        if card.rank is None:
+            self._desk.refuse_reading(card, "card_unread")
+            return
+        try:
+            self._lay(card.to, buying.rank_entered(card.rank, "a shoe for this game"))
+        except Refused as refused:
+            self._desk.refuse_reading(card, refused.code, refused.says)
+
+    def _set_card(self, entered: Input) -> None:
+        rank = buying.rank_entered(entered.card, "set_card")
+        if entered.what is None:
+            self._lay(entered.seat, rank)
+        else:
+            replaced = buying.rank_entered(entered.what, "set_card")
+            self._state = buying.replace_card(self._state, entered.seat, rank, replaced)
+
+    def _lay(self, seat: Seat | None, rank: int) -> None:
+        lay = buying.draw if self._state.stage == "button_draw" else buying.pitch
+        self._state = lay(self._state, seat, rank)
+
+    def _leave(self, entered: Input) -> None:
+        name = str(entered.seat)
+        held = self._state.cards.get(name) or self._state.owed.get(name)
+        left = buying.leave(self._state, name)
+        if held and self._rules.leaver == "void_game" and self._machine.allows("abandon"):
+            self._abandon(entered, "left")
+            left = buying.leave(self._state, name)
+        self._become(left)
+
+    # --- between games ---
+
+    def _next_game(self, t: int) -> None:
+        """Open the next game: the last one's winner is paid, and nothing changes it any more."""
+        attempts = self.throws.attempts
+        if attempts.machine.allows("settled"):
+            attempts.machine.fire("settled")
+        self._machine.fire("next_game")
+        self._become(buying.next_game(self._state, button_moves=True))
+        self._open_bets(t, "result")
+
+    def _open_bets(self, t: int, cause: str) -> None:
+        self._round += 1
+        self._desk.publish("bets.opened", t, Bets(round=self._round, cause=cause))
+
+    def _abandon(self, entered: Input, code: str) -> None:
+        if self.open_attempt:
+            raise Refused("under_way")
+        if not self._machine.allows("abandon"):
+            self._machine.fire("abandon")
+        state = self._state
+        if not state.sold:
+            raise Refused("no_game")
+        said = f": {entered.reason}" if entered.reason else ""
+        reason = Reason(code=code, rule="!H-19", seen=f"by the {entered.by}{said}")
+        self._machine.fire("abandon")
+        self._become(buying.next_game(state, button_moves=False))
+        kind, data = game_void(state, reason, by=entered.by, who=entered.who)
+        self._desk.publish(kind, entered.t, data)
+        if state.stage in ROLLING:
+            self._open_bets(entered.t, "game_void")
+
+    def _closing(self, entered: Input) -> None:
+        pot = self._state.pot.cents
+        self._state = buying.close_hours(self._state, entered.count)
+        if self._state.over and pot:
+            data = BonusPaid(player=None, amount=pot, cause="recorded_as_rake")
+            self._desk.publish("bonus.paid", entered.t, data)

@@ -1,0 +1,228 @@
+"""The button and the cards: who draws, who buys and when, and whose each pitched card is. All of it pure.
+
+Each function gives the state as it is afterwards, or raises Refused and changes nothing.
+"""
+
+from controller.machines.flat import Refused
+from controller.machines.high_roller_table import BUYING, HighRollerState
+from controller.model.outcomes import Seat
+from controller.model.rulesets import HighRollerRules
+from controller.rules.high_roller.money import BonusPot
+from controller.rules.high_roller.rolls import rank_of
+
+CARDS_A_DECK = 44
+"""Four of each rank from 2 to Queen (H-EQ-1)."""
+
+
+def rank_entered(card: str | int | None, what: str) -> int:
+    """Give the total that a card matches, however it is written (`Qh`, `Q`, `12`). Raises Refused."""
+    text = "" if card is None else str(card).strip().upper()
+    rank = rank_of(text) or (rank_of(text[:-1]) if text[-1:] in ("C", "D", "H", "S") else None)
+    if rank is None:
+        raise Refused("bad_argument", f"{what} needs a card from 2 to Queen, or 2 to 12; enter it again")
+    return rank
+
+
+def seated(state: HighRollerState, seat: Seat | None, what: str) -> tuple[HighRollerState, str]:
+    """Give the table with this seat at it, and its name. Raises Refused where none is named."""
+    if seat is None or not str(seat):
+        raise Refused("bad_argument", f"{what} needs a seat; enter it again")
+    name = str(seat)
+    if name in state.names:
+        return state, name
+    seats = sorted((*state.seats, seat), key=lambda s: (not str(s).isdecimal(), len(str(s)), str(s)))
+    return state.having(seats=tuple(seats)), name
+
+
+def draw(state: HighRollerState, seat: Seat | None, rank: int) -> HighRollerState:
+    """Give a player his card for the button; equal highest ones draw again (H-BTN-1, !H-9)."""
+    state, name = seated(state, seat, "draw_button")
+    if state.redraw:
+        if name not in state.redraw:
+            raise Refused("has_drawn", f"only {', '.join(state.redraw)} draw again for the button")
+        if name not in state.draws:
+            return state.having(draws={**state.draws, name: rank})
+    elif name not in state.draws:
+        return state.having(draws={**state.draws, name: rank})
+    tied = _highest(state)
+    if name not in tied or len(tied) < 2 or _still_to_draw(state):
+        raise Refused("has_drawn")
+    return state.having(redraw=tied, draws={name: rank})
+
+
+def place_button(state: HighRollerState) -> HighRollerState:
+    """Give the button to the highest card (H-BTN-1). Raises Refused while there is no single one."""
+    if not state.draws:
+        raise Refused("no_button")
+    tied = _still_to_draw(state) or _highest(state)
+    if len(tied) > 1 or _still_to_draw(state):
+        raise Refused("button_tied", f"{' and '.join(tied)} drew equal cards; draw again for the button")
+    return state.having(stage="buy_in", button=tied[0], draws={}, redraw=())
+
+
+def _highest(state: HighRollerState) -> tuple[str, ...]:
+    best = max(state.draws.values())
+    return tuple(seat for seat, rank in state.draws.items() if rank == best)
+
+
+def _still_to_draw(state: HighRollerState) -> tuple[str, ...]:
+    return tuple(seat for seat in state.redraw if seat not in state.draws)
+
+
+def is_re_buy(state: HighRollerState, name: str) -> bool:
+    """Tell whether a purchase by this player belongs to the re-buy: the option has been round once."""
+    if state.stage == "re_buy":
+        return True
+    order = state.clockwise
+    been = name in order and state.asked in order and order.index(name) <= order.index(state.asked)
+    return been and bool(state.cards) and not state.owed
+
+
+def buy(state: HighRollerState, seat: Seat | None, count: int, rules: HighRollerRules) -> HighRollerState:
+    """Sell a player cards in the buy-in; none is a pass. The button is first, then clockwise (H-BTN-2)."""
+    state, name = seated(state, seat, "buy")
+    order = state.clockwise
+    if state.asked is None and name != state.button:
+        raise Refused("button_first", f"the button, seat {state.button}, buys or passes first (H-BTN-2)")
+    if state.asked is not None and state.asked in order and order.index(name) <= order.index(state.asked):
+        raise Refused("turn_passed")
+    return _sold(state, name, count, rules).having(asked=name)
+
+
+def buy_again(
+    state: HighRollerState, seat: Seat | None, count: int, rules: HighRollerRules
+) -> HighRollerState:
+    """Sell a player one more card in the re-buy (H-REBUY-1)."""
+    state, name = seated(state, seat, "buy")
+    if count > 1:
+        raise Refused("one_at_a_time")
+    if state.owed:
+        raise Refused("cards_owed", _owed_to(state))
+    return _sold(state, name, count, rules).having(stage="re_buy")
+
+
+def _sold(state: HighRollerState, name: str, count: int, rules: HighRollerRules) -> HighRollerState:
+    if count < 0:
+        raise Refused("bad_argument", f"buy needs a number of cards, 0 to pass; found {count}")
+    held = len(state.cards.get(name, ())) + state.owed.get(name, 0)
+    if held + count > rules.cards_per_player:
+        left = rules.cards_per_player - held
+        raise Refused("over_limit", f"seat {name} may buy {left} more cards this game (H-CAP-1)")
+    if state.sold + count > rules.decks * CARDS_A_DECK:
+        left = rules.decks * CARDS_A_DECK - state.sold
+        raise Refused("sold_out", f"{left} cards are left in {rules.decks} decks (!H-8)")
+    if not count:
+        return state
+    final = state.final if state.sold else state.closing
+    owed = {**state.owed, name: state.owed.get(name, 0) + count}
+    gone = tuple(seat for seat in state.gone if seat != name)
+    return state.having(owed=owed, final=final, gone=gone)
+
+
+def pitch(state: HighRollerState, seat: Seat | None, rank: int) -> HighRollerState:
+    """Put a card in front of its player: the one named, or the first clockwise who is owed one (H-DEAL-1)."""
+    first = next((name for name in state.clockwise if state.owed.get(name)), None)
+    name = first if seat is None else str(seat)
+    if name is None or not state.owed.get(name) or state.stage not in BUYING:
+        raise Refused("card_not_bought")
+    owed = {each: count - (each == name) for each, count in state.owed.items()}
+    cards = {**state.cards, name: (*state.cards.get(name, ()), rank)}
+    return state.having(owed={each: count for each, count in owed.items() if count}, cards=cards)
+
+
+def replace_card(state: HighRollerState, seat: Seat | None, rank: int, replaced: int) -> HighRollerState:
+    """Put right a card that was read or entered wrong, while cards are bought."""
+    name = str(seat)
+    held = list(state.cards.get(name, ()))
+    if seat is None or replaced not in held or state.stage not in BUYING:
+        raise Refused("bad_argument", "set_card: that seat has no such card to replace; enter it again")
+    held[held.index(replaced)] = rank
+    return state.having(cards={**state.cards, name: tuple(held)})
+
+
+def bonus_take(entered: int | None, rules: HighRollerRules) -> int:
+    """Give what a game gives to the Bonus Pot: as entered before the roll, else as set (!H-6)."""
+    take = rules.bonus_take_cents if entered is None else entered
+    if not 0 <= take <= rules.bonus_most_cents:
+        most = rules.bonus_most_cents
+        raise Refused("bad_argument", f"a game gives 0 to {most} cents to the Bonus Pot; found {take}")
+    return take
+
+
+def ready(state: HighRollerState) -> None:
+    """Do nothing where the dice may be thrown: two or more have their cards (H-START-1). Raises Refused."""
+    if state.stage not in BUYING:
+        return
+    if state.owed:
+        raise Refused("cards_owed", _owed_to(state))
+    if len(state.holders) < 2:
+        raise Refused("too_few_players")
+
+
+def leave(state: HighRollerState, name: str) -> HighRollerState:
+    """Let a player leave: his cards stay in (!H-19), his seat and the button's turn go on without him."""
+    if name not in state.names or name in state.gone:
+        raise Refused("bad_argument", f"leave needs a seat of a player who is here; found {name}")
+    if state.cards.get(name) or state.owed.get(name) or state.stage not in (*BUYING, "button_draw"):
+        return state.having(gone=(*state.gone, name))
+    return unseated(state, (name,))
+
+
+def unseated(state: HighRollerState, left: tuple[str, ...]) -> HighRollerState:
+    """Take these seats away; a button among them goes on to the next who stays."""
+    stay = tuple(seat for seat in state.seats if str(seat) not in left)
+    button = next((name for name in state.clockwise if name not in left), None) if state.button else None
+    asked = state.asked
+    if asked in left:
+        before = state.clockwise[: state.clockwise.index(asked)]
+        asked = next((name for name in reversed(before) if name not in left), None)
+    return state.having(
+        stage="button_draw" if not stay else state.stage,
+        seats=stay,
+        button=button,
+        asked=asked,
+        draws={name: rank for name, rank in state.draws.items() if name not in left},
+        redraw=tuple(name for name in state.redraw if name not in left),
+        gone=tuple(name for name in state.gone if name not in left),
+    )
+
+
+def next_game(state: HighRollerState, *, button_moves: bool) -> HighRollerState:
+    """Clear the table for the next game; the button moves clockwise (H-BTN-3) unless a game was void."""
+    order = state.clockwise
+    button = order[1] if button_moves and len(order) > 1 else state.button
+    fresh = state.having(
+        stage="buy_in",
+        game=state.game + 1,
+        button=button,
+        cards={},
+        owed={},
+        asked=None,
+        roll_off=None,
+        bonus_take=0,
+        final=False,
+    )
+    return unseated(fresh, state.gone) if state.gone else fresh
+
+
+def _owed_to(state: HighRollerState) -> str:
+    owed = ", ".join(f"seat {name} {count}" for name, count in state.owed.items())
+    return f"cards that were bought are not pitched yet: {owed}"
+
+
+def close_hours(state: HighRollerState, count: int | None) -> HighRollerState:
+    """Note that 15 minutes are left (H-CLOSE-1), or (said again, or with `count`) that the hours are over.
+
+    `count` are the players who are left then; without it, those at the table. With fewer than two nobody
+    plays for the Bonus Pot any more (H-CLOSE-2). Raises Refused.
+    """
+    if state.over:
+        raise Refused("final_game_over")
+    if count is None and not state.closing:
+        return state.having(closing=True)
+    if state.sold and state.stage != "won":
+        raise Refused("game_running")
+    left = len(state.seats) - len(state.gone) if count is None else count
+    if left >= 2:
+        raise Refused("final_game_due")
+    return state.having(closing=True, over=True, pot=BonusPot())

@@ -1,0 +1,151 @@
+"""High Roller's states and triggers in the dealers' words, and what a table remembers of its game."""
+
+import msgspec
+
+from controller.machines.flat import Arrow, MachineTable
+from controller.model.outcomes import Seat
+from controller.rules.high_roller.money import BonusPot
+from controller.rules.high_roller.rolls import BoughtCard, RollOff, clockwise_from
+
+BUYING = ("buy_in", "re_buy")
+ROLLING = ("elimination", "roll_off", "tied")
+
+HIGH_ROLLER_TABLE = MachineTable(
+    name="high_roller",
+    initial="button_draw",
+    states={
+        "button_draw": "everybody gets a card face up; the highest places the button",
+        "buy_in": "players buy cards, the button first, and the dealer pitches them face up",
+        "re_buy": "players buy further cards, one at a time",
+        "elimination": "the button throws; who has no card of the total is out",
+        "roll_off": "who is left rolls once for each matching card",
+        "tied": "the highest were equal and roll again, once each",
+        "won": "the game is won; the winner is paid",
+    },
+    triggers={
+        "draw_button": "a player's card for the button",
+        "button_placed": "the highest card alone has the button",
+        "buy": "a player buys cards, or passes with none",
+        "re_buy": "a player buys one more card",
+        "start_roll": "buying is over",
+        "no_match": "nobody has a card of the total; the same player throws again",
+        "survivors": "two or more players have a card of the total",
+        "roll": "a roll that leaves others to come",
+        "decline": "a player leaves out a roll that is his",
+        "tie": "the last roll leaves two or more players equal at the top",
+        "win": "one player alone matched, or rolled the highest",
+        "abandon": "the game is void and all stakes go back",
+        "next_game": "the winner is paid, the button moves on and buying begins",
+    },
+    arrows=(
+        Arrow("draw_button", ("button_draw",), "button_draw"),
+        Arrow("button_placed", ("button_draw",), "buy_in"),
+        Arrow("buy", ("buy_in",), "buy_in"),
+        Arrow("re_buy", BUYING, "re_buy"),
+        Arrow("start_roll", BUYING, "elimination"),
+        Arrow("no_match", ("elimination",), "elimination"),
+        Arrow("survivors", ("elimination",), "roll_off"),
+        Arrow("roll", ("roll_off",), "roll_off"),
+        Arrow("roll", ("tied",), "tied"),
+        Arrow("decline", ("roll_off",), "roll_off"),
+        Arrow("tie", ("roll_off", "tied"), "tied"),
+        Arrow("win", ROLLING, "won"),
+        Arrow("abandon", (*BUYING, *ROLLING), "buy_in"),
+        Arrow("next_game", ("won",), "buy_in"),
+    ),
+    refusals={
+        **{(state, "draw_button"): "button_stands" for state in (*BUYING, *ROLLING, "won")},
+        **{(state, "button_placed"): "button_stands" for state in (*BUYING, *ROLLING, "won")},
+        ("button_draw", "buy"): "no_button",
+        ("re_buy", "buy"): "one_at_a_time",
+        **{(state, "buy"): "buying_over" for state in ROLLING},
+        ("won", "buy"): "not_now",
+        ("button_draw", "re_buy"): "no_button",
+        **{(state, "re_buy"): "buying_over" for state in ROLLING},
+        ("won", "re_buy"): "not_now",
+        ("button_draw", "start_roll"): "no_button",
+        **{(state, "start_roll"): "buying_over" for state in ROLLING},
+        ("won", "start_roll"): "no_game",
+        **{
+            (state, trigger): "not_now"
+            for trigger in ("no_match", "survivors")
+            for state in ("button_draw", *BUYING, "roll_off", "tied", "won")
+        },
+        **{
+            (state, trigger): "not_now"
+            for trigger in ("roll", "tie")
+            for state in ("button_draw", *BUYING, "elimination", "won")
+        },
+        **{(state, "decline"): "no_roll_off" for state in ("button_draw", *BUYING, "elimination", "won")},
+        ("tied", "decline"): "must_roll",
+        **{(state, "win"): "not_now" for state in ("button_draw", *BUYING, "won")},
+        ("button_draw", "abandon"): "no_game",
+        ("won", "abandon"): "no_game",
+        **{(state, "next_game"): "not_now" for state in ("button_draw", *BUYING, *ROLLING)},
+    },
+)
+
+
+class HighRollerState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a High Roller table remembers between throws, in a recording's state.
+
+    `seats` are those at the table in the order in which they are numbered, clockwise; inside they go by their
+    names as text. `draws` are the cards for the button, `redraw` who drew equal ones and draws again.
+    `cards` are the totals that each player's cards match, `owed` what he bought and was not pitched yet,
+    `asked` the last who bought or passed in the buy-in. `gone` have left, their cards still in.
+    """
+
+    stage: str = "button_draw"
+    seats: tuple[Seat, ...] = ()
+    draws: dict[str, int] = {}
+    redraw: tuple[str, ...] = ()
+    button: str | None = None
+    game: int = 1
+    cards: dict[str, tuple[int, ...]] = {}
+    owed: dict[str, int] = {}
+    asked: str | None = None
+    gone: tuple[str, ...] = ()
+    bonus_take: int = 0
+    roll_off: RollOff | None = None
+    pot: BonusPot = BonusPot()
+    closing: bool = False
+    final: bool = False
+    over: bool = False
+    """The final game was played, or the hours ended without one."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Name the seats, clockwise."""
+        return tuple(map(str, self.seats))
+
+    @property
+    def clockwise(self) -> list[str]:
+        """Name the seats clockwise from the button."""
+        return clockwise_from(self.button, self.names) if self.button in self.names else list(self.names)
+
+    @property
+    def holders(self) -> list[str]:
+        """Name those who have cards, clockwise from the button."""
+        return [seat for seat in self.clockwise if self.cards.get(seat)]
+
+    @property
+    def bought(self) -> list[BoughtCard]:
+        """Give every card in front of a player, clockwise from the button."""
+        return [
+            BoughtCard(f"{seat}:{number}", seat, rank)
+            for seat in self.clockwise
+            for number, rank in enumerate(self.cards.get(seat, ()), 1)
+        ]
+
+    @property
+    def sold(self) -> int:
+        """Count the cards that were bought, pitched or not."""
+        return sum(map(len, self.cards.values())) + sum(self.owed.values())
+
+    def seat(self, name: str) -> Seat:
+        """Give a seat as it was first named."""
+        return next((seat for seat in self.seats if str(seat) == name), name)
+
+    def having(self, **changes: object) -> "HighRollerState":
+        """Give this state with something changed."""
+        return msgspec.structs.replace(self, **changes)
