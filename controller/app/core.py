@@ -17,7 +17,7 @@ from controller.app.faults import Fault
 from controller.app.hub import Hub
 from controller.app.inlet import Inlet, Taken
 from controller.app.recorder import Recorder
-from controller.app.resuming import CONTROLLER, Resumed, causes_of, holds, void
+from controller.app.resuming import CONTROLLER, Resumed, causes_of, holds, lapsed
 from controller.app.segments import Segment
 from controller.engine.session import PLAYERS
 from controller.engine.setup import First, Setup, State
@@ -27,8 +27,7 @@ from controller.journal.journal import Journal
 from controller.journal.recovery import InFlight
 from controller.model.effects import Effect, Lamp, Proposed
 from controller.model.outcomes import Bets, Data, Happening, Outcome
-from controller.model.readings import AnyReading, BallBeam, Card, DieAt, DieReleased, Input
-from controller.model.verdicts import Reason
+from controller.model.readings import AnyReading, BallBeam, Card, DieAt, DieReleased, Input, Switch
 
 BUSY_TICK_S = 0.002
 """How finely time runs while an attempt is under way or readings come: a call waits so long at most."""
@@ -110,6 +109,7 @@ class Core:
         self._now_us = 0
         self._readings = 0
         self._ended: dict[Word, int] = {word: getattr(setup.first, word) - 1 for word in WORDS}
+        self._reviewed = dict(self._ended)
         self._state, self._first = setup.state, setup.first
         self._lateness_us = round(setup.ruleset.max_lateness_ms * 1000)
         self._segment = self._new_segment()
@@ -187,11 +187,21 @@ class Core:
             stands_still = not came and self._now_us == before_us
             if stands_still or (not came and self._now_us > self._last_reading_us + needed_us):
                 break
-        if self._attempt_open or self._halted:
+        self._end_recording()
+        self._note_faults()
+
+    def _end_recording(self) -> None:
+        """End it whole between two decisions, or cut off in flight: then nobody knows what came of it."""
+        if self._halted:
+            self._segment.cut()
+        elif self._in_flight:
+            # Time ran on behind the last reading; without this one a replay would not know how far.
+            now_us = self._now_us
+            stopped = Switch(t=now_us, dev=CONTROLLER, name="stopped", open=False, arrived=now_us)
+            self._hand_over(self._segment.feed(stopped))
             self._segment.cut()
         else:
             self._hand_over(self._segment.end())
-        self._note_faults()
 
     def _tick_s(self) -> float:
         busy = self._attempt_open or self._now_us - self._last_reading_us < BUSY_US
@@ -199,7 +209,14 @@ class Core:
 
     @property
     def _attempt_open(self) -> bool:
+        """Whether an attempt waits for its call or for a ruling."""
         return any(getattr(self._first, word) - 1 > self._ended[word] for word in WORDS)
+
+    @property
+    def _in_flight(self) -> bool:
+        """Whether an attempt is not decided, or its call not made."""
+        decided = {word: max(self._ended[word], self._reviewed[word]) for word in WORDS}
+        return any(getattr(self._first, word) - 1 > decided[word] for word in WORDS)
 
     def _take(self, reading: AnyReading, now_us: int) -> None:
         self._readings += 1
@@ -276,11 +293,12 @@ class Core:
                 self._lock_changes += 1
                 self._lock_asked = False
                 self._show_lock()
-        elif not outcome.type.endswith(".review"):
+        else:
+            reached = self._reviewed if outcome.type.endswith(".review") else self._ended
             for word in WORDS:
                 number = getattr(data, word, None)
                 if isinstance(number, int):
-                    self._ended[word] = max(self._ended[word], number)
+                    reached[word] = max(reached[word], number)
 
     # --- locks, lamps and faults ---
 
@@ -326,21 +344,7 @@ class Core:
     def _void_pending(self, entered: Input | None, now_us: int) -> None:
         """Close what was cut off as void, by a person's ruling or because play goes on without one."""
         self._hand_over(self._segment.end())
-        causes = causes_of(self._setup.ruleset)
-        told: list[tuple[str, Data]] = []
-        for cut in self._pending:
-            power = Reason(
-                code="power_lost", rule=causes.get("power_lost", ""), seen="power was lost before the call"
-            )
-            code = "unruled" if entered is None else "called"
-            seen = (
-                "nobody ruled on it before play went on"
-                if entered is None
-                else f"declared by the {entered.by}"
-            )
-            own = Reason(code=code, rule=causes.get(code, ""), seen=seen)
-            by, who = ("nobody", None) if entered is None else (entered.by, entered.who)
-            told.append((f"{cut.attempt}.no_{cut.attempt}", void(cut, (power, own), by=by, who=who)))
+        told = lapsed(self._pending, entered, causes_of(self._setup.ruleset))
         if self._bets_closed:
             self._first = msgspec.structs.replace(self._first, round=self._first.round + 1)
             told.append(("bets.opened", Bets(round=self._first.round, cause="result")))

@@ -10,6 +10,7 @@ from controller.journal.chain import Row
 from controller.journal.contents import outcome_of
 from controller.journal.recovery import InFlight, Recovered
 from controller.model.outcomes import Data, Happening, RollNoRoll, SpinNoSpin
+from controller.model.readings import Input
 from controller.model.rulesets import RuleSet
 from controller.model.verdicts import Reason
 
@@ -87,8 +88,25 @@ def causes_of(rules: RuleSet) -> Mapping[str, str]:
     return {} if rules.spin is None else rules.spin.causes
 
 
-def void(cut: InFlight, reasons: tuple[Reason, ...], *, by: str, who: str | None) -> Data:
-    """Give what to publish for an attempt that was cut off and is void."""
+def lapsed(
+    pending: Iterable[InFlight], entered: Input | None, causes: Mapping[str, str]
+) -> list[tuple[str, Data]]:
+    """Close what was cut off as void, by a person's ruling or because play goes on without one.
+
+    Gives each outcome's type and data.
+    """
+    if entered is None:
+        code, seen, by, who = "unruled", "nobody ruled on it before play went on", "nobody", None
+    else:
+        code, seen, by, who = "called", f"declared by the {entered.by}", entered.by, entered.who
+    reasons = (
+        Reason(code="power_lost", rule=causes.get("power_lost", ""), seen="power was lost before the call"),
+        Reason(code=code, rule=causes.get(code, ""), seen=seen),
+    )
+    return [(f"{cut.attempt}.no_{cut.attempt}", _void(cut, reasons, by, who)) for cut in pending]
+
+
+def _void(cut: InFlight, reasons: tuple[Reason, ...], by: str, who: str | None) -> Data:
     if cut.attempt == "roll":
         return RollNoRoll(roll=cut.number, reasons=reasons, by=by, who=who, notices=())
     return SpinNoSpin(spin=cut.number, reasons=reasons, by=by, who=who, notices=())

@@ -26,14 +26,24 @@ def last_session(rows: list[Row]) -> tuple[Setup, list[Row]]:
 
 
 def replayed(folder: Path, setup: Setup) -> list[bytes]:
-    """Replay every piece of a session, each alone by its own header; give the outcomes' bytes."""
+    """Replay every piece of a session, each alone by its own header; give the outcomes' bytes.
+
+    What was in flight where a piece is cut off goes to review: that word the next session tells.
+    """
     told: list[bytes] = []
     for path in sorted(folder.glob(f"{setup.table}-{int(setup.session):06d}-*.jsonl.gz")):
         with open_log(str(path)) as log:
             header = log.header
             alone = replace(setup, first=header.first or First(), state=header.state or State())
-            told += [canonical(effect) for effect in replay(log, alone) if isinstance(effect, Outcome)]
+            outcomes = [effect for effect in replay(log, alone) if isinstance(effect, Outcome)]
+            if log.truncated and outcomes and _power_lost(outcomes[-1]):
+                outcomes.pop()
+            told += [canonical(outcome) for outcome in outcomes]
     return told
+
+
+def _power_lost(outcome: Outcome) -> bool:
+    return any(reason.code == "power_lost" for reason in getattr(outcome.data, "reasons", ()))
 
 
 def recorded_hashes(path: Path) -> Iterator[str]:

@@ -12,9 +12,10 @@ from controller.app.daemon import Daemon
 from controller.model.readings import AnyReading
 from drivers.sim import dice, wheel
 from drivers.sim.scenes import Feed
-from tests.app.house import HouseMaker, live_of
+from tests.app.house import House, HouseMaker, live_of, unlocked
 from tests.app.pieces import last_session, recorded_hashes, recordings_named, replayed
-from tests.app.rig import until
+from tests.app.rig import PATIENCE_S, until
+from tests.scenes import SECOND_US, throw
 
 FASTER = 30
 """The table's clock runs so much faster than life, and so does every delay between the threads."""
@@ -48,6 +49,32 @@ def by_device(feed: Feed) -> list[list[tuple[int, AnyReading]]]:
     """Part an evening among its devices."""
     ordered = sorted(feed, key=lambda item: item[1].dev)
     return [list(group) for _, group in groupby(ordered, key=lambda item: item[1].dev)]
+
+
+def stopped_in_flight(one: House, after: int) -> None:
+    """Throw, let time run on by the machine's ticks, and stop in order before the throw is decided."""
+    daemon = one.open()
+    unlocked(daemon)
+    live_of(daemon).recorder.start()
+    core = live_of(daemon).core
+    for reading in throw(10 * SECOND_US)[:after]:
+        daemon.inlet.post(msgspec.structs.replace(reading, arrived=reading.t))
+        core.turn(0)
+    daemon.clock.reach(daemon.clock.now_us() + SECOND_US)
+    core.turn(0)
+    core.run_out()
+    assert live_of(daemon).recorder.stop(PATIENCE_S)
+    daemon.close()
+
+
+@pytest.mark.parametrize("after", [1, 60, 150])
+def test_a_piece_cut_off_in_flight_knows_how_far_time_had_run(house: HouseMaker, after: int) -> None:
+    one = house()
+    stopped_in_flight(one, after)
+    setup, rows = last_session(one.rows())
+    live = [row.body for row in rows if b'"cause":"self_test"' not in (row.body or b"")]
+    assert any(b"bets.closed" in (body or b"") for body in live)
+    assert live == replayed(one.options.recordings, setup)
 
 
 @pytest.mark.parametrize("game", ["craps", "roulette"])
