@@ -51,30 +51,42 @@ def by_device(feed: Feed) -> list[list[tuple[int, AnyReading]]]:
     return [list(group) for _, group in groupby(ordered, key=lambda item: item[1].dev)]
 
 
-def stopped_in_flight(one: House, after: int) -> None:
-    """Throw, let time run on by the machine's ticks, and stop in order before the throw is decided."""
+def stopped_in_flight(one: House, readings: list[tuple[int, AnyReading]], runs_on_us: int) -> list[bytes]:
+    """Let readings arrive, then only time run on, and stop in order; give the outcomes after the start."""
     daemon = one.open()
     unlocked(daemon)
     live_of(daemon).recorder.start()
     core = live_of(daemon).core
-    for reading in throw(10 * SECOND_US)[:after]:
-        daemon.inlet.post(msgspec.structs.replace(reading, arrived=reading.t))
+    for arrived, reading in readings:
+        daemon.inlet.post(msgspec.structs.replace(reading, arrived=arrived))
         core.turn(0)
-    daemon.clock.reach(daemon.clock.now_us() + SECOND_US)
+    daemon.clock.reach(daemon.clock.now_us() + runs_on_us)
     core.turn(0)
     core.run_out()
     assert live_of(daemon).recorder.stop(PATIENCE_S)
     daemon.close()
+    _, rows = last_session(one.rows())
+    return [row.body for row in rows if row.body and b'"cause":"self_test"' not in row.body]
 
 
-@pytest.mark.parametrize("after", [1, 60, 150])
-def test_a_piece_cut_off_in_flight_knows_how_far_time_had_run(house: HouseMaker, after: int) -> None:
+def test_dice_in_the_air_at_a_stop_are_left_to_the_next_session(house: HouseMaker) -> None:
     one = house()
-    stopped_in_flight(one, after)
-    setup, rows = last_session(one.rows())
-    live = [row.body for row in rows if b'"cause":"self_test"' not in (row.body or b"")]
-    assert any(b"bets.closed" in (body or b"") for body in live)
-    assert live == replayed(one.options.recordings, setup)
+    dice = [(reading.t, reading) for reading in throw(10 * SECOND_US)[:60]]
+    live = stopped_in_flight(one, dice, SECOND_US)
+    assert b"bets.closed" in live[-1]
+    assert live == replayed(one.options.recordings, last_session(one.rows())[0])
+
+
+def test_a_piece_cut_off_in_flight_knows_how_far_time_had_run(house: HouseMaker) -> None:
+    """No More Bets is called by time alone, between the ball's last pulse and the stop."""
+    one = house(table="roulette")
+    _, feed, scenes = wheel.evening(22, {"valid": 1.0}, 1, wheel=wheel.AMERICAN)
+    drop_us = scenes[0].truth.drop_us
+    assert drop_us is not None
+    before = [(arrived, reading) for arrived, reading in feed if arrived < drop_us - 3_500_000]
+    live = stopped_in_flight(one, before, 2 * SECOND_US)
+    assert b"ball_speed" in live[-1]
+    assert live == replayed(one.options.recordings, last_session(one.rows())[0])
 
 
 @pytest.mark.parametrize("game", ["craps", "roulette"])
