@@ -98,7 +98,7 @@ class Core:
         self._failed = failed
         self._pending = resumed.pending
         self._held = resumed.held
-        self._bets_closed = resumed.bets_closed
+        self._bets_closed = resumed.bets_closed and bool(resumed.pending)
         self._pieces = 0
         self._testing = False
         self._halted = False

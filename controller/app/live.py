@@ -33,7 +33,7 @@ from controller.journal.recovery import power_lost
 from controller.journal.tickets import Ticket
 from controller.journal.verify import Verified
 from controller.model.effects import Effect
-from controller.model.outcomes import Happening, Outcome
+from controller.model.outcomes import Bets, Data, Happening, Outcome
 from controller.model.readings import Input
 from controller.model.tables import TableSettings
 
@@ -190,13 +190,19 @@ class Live:
         recovered = self.journal.recovered._replace(first=self.setup.first)
         causes = causes_of(self.setup.ruleset)
         reviews, first = power_lost(recovered, table=table, session=session, t=t, causes=causes)
-        told: list[Effect] = list(reviews)
+        words: list[tuple[str, Data]] = []
+        if resumed.bets_closed and not resumed.pending:
+            first = msgspec.structs.replace(first, round=first.round + 1)
+            words.append(("bets.opened", Bets(round=first.round, cause="restart")))
         if resumed.state.lock == "unlocked":
             says = "the controller started; play goes on after the self-test"
-            data = Happening(cause="self_test", by=CONTROLLER, says=says)
-            seq = first.seq
-            told.append(Outcome(type="table.locked", t=t, id=f"{table}/{session}/{seq}", seq=seq, data=data))
-            first = msgspec.structs.replace(first, seq=seq + 1)
+            words.append(("table.locked", Happening(cause="self_test", by=CONTROLLER, says=says)))
+        numbered = [
+            Outcome(type=kind, t=t, id=f"{table}/{session}/{seq}", seq=seq, data=data)
+            for seq, (kind, data) in enumerate(words, first.seq)
+        ]
+        told: list[Effect] = [*reviews, *numbered]
+        first = msgspec.structs.replace(first, seq=first.seq + len(numbered))
         return told, first
 
     # --- in other threads ---

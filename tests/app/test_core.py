@@ -95,6 +95,19 @@ def test_a_lock_that_a_person_asked_for_survives_a_restart(house: HouseMaker) ->
     assert one.types() == ["table.locked", "table.unlocked", "table.locked"]
 
 
+def test_bets_that_were_closed_without_a_spin_are_told_open_at_the_next_start(house: HouseMaker) -> None:
+    one = house(table="roulette")
+    daemon = one.open()
+    unlocked(daemon)
+    play(daemon, [says(5 * SECOND_US, "no_more_bets", "dealer")])
+    daemon = one.restart(daemon)
+    drain(daemon)
+    closed, opened, locked = one.outcomes()[-3:]
+    assert (closed.type, opened.type, locked.type) == ("bets.closed", "bets.opened", "table.locked")
+    assert getattr(opened.data, "round", 0) == getattr(closed.data, "round", 0) + 1
+    assert live_of(daemon).core.view.first.round == getattr(opened.data, "round", 0)
+
+
 def test_a_lost_throw_is_reviewed_at_the_start_and_ruled_void_by_a_person(house: HouseMaker) -> None:
     one = house()
     daemon = cut_off_in_flight(one)

@@ -174,6 +174,7 @@ def test_a_held_call_is_told_before_an_orderly_stop(table: Table) -> None:
     for reading in readings:
         pause.wait(max(0.0, reading.t / 1e6 + begun - time.monotonic()))
         table.feed([encode(reading) + b"\n"])
+    until(lambda: table.status()["readings"] == len(readings) + 1, "the last reading to be taken")
     assert table.terminate() == 0
     called = next(row for row in table.rows() if row.name == "roll.called")
     assert called.body is not None
