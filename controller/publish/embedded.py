@@ -1,0 +1,89 @@
+"""The sink for a settlement engine in this process."""
+
+from collections.abc import Callable, Sequence
+from threading import Event, Lock, Thread
+from typing import Protocol
+
+from controller.publish.events import Answer, Message, TableStatus
+from controller.publish.faults import Alarm, PublishFault
+from controller.publish.sink import Post, Ready
+
+TURN_S = 0.5
+
+
+class Consumer(Protocol):
+    """A settlement engine."""
+
+    def take(self, event: bytes, answer: Callable[[Answer], None]) -> None:
+        """Take an event; `answer` is called once its effect is durable, now or later, from any thread.
+
+        An event that was taken before is acknowledged again. Whatever this raises, the event comes again.
+        """
+
+
+class EmbeddedSink:
+    """Hands events to an engine in a thread of its own, so that a slow engine holds up nothing else."""
+
+    def __init__(self, consumer: Consumer, alarm: Alarm) -> None:
+        """Prepare; nothing is handed over before `start`."""
+        self._consumer = consumer
+        self._alarm = alarm
+        self._waiting: dict[str, bytes] = {}
+        self._lock = Lock()
+        self._started = False
+        self._news = Event()
+        self._stopping = False
+        self._post: Post = _to_nobody
+        self._thread = Thread(target=self._run, name="settlement", daemon=True)
+
+    @property
+    def ready(self) -> bool:
+        """Whether the engine's thread is at work."""
+        return self._started and not self._stopping
+
+    def start(self, post: Post) -> None:
+        """Begin to hand over."""
+        self._post = post
+        self._started = True
+        self._thread.start()
+        post(Ready())
+
+    def offer(self, messages: Sequence[Message]) -> None:
+        """Take messages for the engine; one that still waits for it is not taken twice."""
+        with self._lock:
+            for message in messages:
+                self._waiting.setdefault(message.id, message.event)
+        self._news.set()
+
+    def tell(self, status: TableStatus) -> None:
+        """Do nothing: an engine in this process lives and dies with the table."""
+
+    def stop(self, timeout_s: float) -> bool:
+        """Hand over no more; False where the engine does not return."""
+        self._stopping = True
+        self._news.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout_s)
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        while not self._stopping:
+            self._news.wait(TURN_S)
+            self._news.clear()
+            while (told_id := next(iter(self._waiting), None)) is not None and not self._stopping:
+                self._hand_over(self._waiting[told_id])
+                with self._lock:
+                    del self._waiting[told_id]
+
+    def _hand_over(self, event: bytes) -> None:
+        try:
+            self._consumer.take(event, self._post)
+        except Exception as error:  # noqa: BLE001 - whatever the engine raises, the outcome is offered again
+            found = f"{type(error).__name__}: {error}"
+            self._alarm.began(PublishFault("settlement_failed", "settlement engine", found))
+        else:
+            self._alarm.over("settlement_failed")
+
+
+def _to_nobody(_report: object) -> None:
+    """Take reports before the start: there are none."""

@@ -1,0 +1,128 @@
+"""What can be wrong with publishing: a stable code, its likely cause, what to do, when it clears."""
+
+from collections.abc import Mapping
+from typing import NamedTuple, Protocol
+
+
+class FaultKind(NamedTuple):
+    """One entry of the catalogue of publishing's faults."""
+
+    what: str
+    cause: str
+    next_step: str
+    clears: str
+    locks: bool = False
+
+
+class PublishFault(NamedTuple):
+    """A fault that holds: where, and what was found there."""
+
+    code: str
+    where: str
+    found: str
+
+    @property
+    def kind(self) -> FaultKind:
+        """Give its entry in the catalogue."""
+        return FAULTS[self.code]
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.kind.what}: {self.found}; {self.kind.next_step} [{self.code}]"
+
+
+class Alarm(Protocol):
+    """Hears of faults, from any thread; it returns at once and minds no repetition."""
+
+    def began(self, fault: PublishFault) -> None:
+        """Note that this fault holds."""
+
+    def over(self, code: str) -> None:
+        """Note that faults of this code are over, if there was one."""
+
+
+_ANSWERED = "by itself, once settlement acknowledges again"
+_CONNECTED = "by itself, once the broker has taken the table"
+
+FAULTS: Mapping[str, FaultKind] = {
+    "settlement_silent": FaultKind(
+        "the settlement engine does not acknowledge outcomes",
+        "the engine is stopped, or cut off from the broker or the table",
+        "start the engine or mend the network; nothing is lost, the outbox keeps every outcome",
+        "by itself, once settlement has acknowledged enough of what waits",
+        locks=True,
+    ),
+    "settlement_failed": FaultKind(
+        "the settlement engine in this process did not take an outcome",
+        "a defect or a full disk of the engine",
+        "see the engine's own message; the outcome is offered again",
+        _ANSWERED,
+    ),
+    "settlement_absent": FaultKind(
+        "nobody is subscribed to this table's outcomes",
+        "the settlement engine never connected to this broker, or its session has expired",
+        "start the engine, and check that it subscribes to the outcomes of all tables",
+        "by itself, with the next outcome that somebody receives",
+    ),
+    "broker_unreachable": FaultKind(
+        "there is no connection to the broker",
+        "the broker is stopped, or the network is down",
+        "check the broker and the cable; outcomes wait in the outbox",
+        _CONNECTED,
+    ),
+    "broker_refused": FaultKind(
+        "the broker does not take this table",
+        "a certificate that has expired, was revoked, or is not of the authority that the broker trusts",
+        "look into the broker's log, and renew the table's certificate if it says so",
+        _CONNECTED,
+    ),
+    "broker_files_bad": FaultKind(
+        "the certificate, its key or the authority's certificate can't be used",
+        "a missing file, one that this user may not read, or a key that is another certificate's",
+        "put the PEM files named in the table's `publish:` section in place",
+        "by itself, once they can be used",
+    ),
+    "publish_refused": FaultKind(
+        "the broker did not take a message",
+        "the broker's access list does not let this table write that topic, or a limit was reached",
+        "correct the access list or the limit at the broker; the outcome is sent again",
+        "by itself, once the broker takes such a message",
+    ),
+    "identity_taken": FaultKind(
+        "another client has connected with this table's identity",
+        "a copy of this table's certificate at work elsewhere, or two controllers for one table",
+        "find the other one; if it is none of yours, revoke the certificate and make a new key",
+        "by itself, after a minute during which nobody else took it",
+        locks=True,
+    ),
+    "answer_unreadable": FaultKind(
+        "what came as settlement's answer is none",
+        "another program writes to the table's topic, or an engine of another version",
+        "end that program, or update the engine; the outcome is sent again",
+        "by itself, with the next answer that can be read",
+    ),
+    "answers_overflow": FaultKind(
+        "more answers came than could be taken",
+        "an engine or another program that repeats answers without end",
+        "look at what the engine sends; what was lost is asked for again by itself",
+        "by itself, once what waited has been taken",
+    ),
+    "replay_impossible": FaultKind(
+        "settlement asked for outcomes that this journal no longer holds",
+        "an engine restored from a backup older than the journal's retention",
+        "restore a newer backup of the engine, or enter what is missing there by hand",
+        "by itself, with the next replay that is whole",
+    ),
+    "outbox_unreadable": FaultKind(
+        "the outbox can't be read",
+        "the journal's disk or file is damaged",
+        "see the journal's own fault; outcomes are published again once it can be read",
+        "by itself, once it can be read",
+    ),
+    "sink_failed": FaultKind(
+        "the connection to the broker ended on a defect",
+        "a defect of the controller or of its MQTT library",
+        "report the message; the connection is made anew by itself",
+        _CONNECTED,
+    ),
+}
+"""Every fault by its code."""

@@ -1,0 +1,391 @@
+"""The sink for a settlement engine behind an MQTT 5 broker.
+
+One thread does everything: it connects, publishes, reads, and waits with an end to every wait. The broker's
+word for a message is never taken for the settlement engine's, and its refusal never for a success.
+"""
+
+import select
+import socket
+import ssl
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from threading import Thread
+from typing import Literal
+
+import msgspec
+
+from controller.publish.events import (
+    CONTENT_TYPE,
+    MAX_ANSWER_BYTES,
+    Message,
+    TableStatus,
+    read_answer,
+)
+from controller.publish.faults import Alarm, PublishFault
+from controller.publish.mqtt_link import (
+    NO_SUBSCRIBER,
+    SESSION_TAKEN_OVER,
+    Connected,
+    Happened,
+    Lost,
+    MqttLink,
+    Outgoing,
+    Published,
+    Received,
+    Subscribed,
+    tls_context,
+)
+from controller.publish.settings import MqttSettings
+from controller.publish.sink import Post, Ready
+from controller.publish.topics import topics_of
+from controller.publish.window import Backoff, Chance
+
+TURN_S = 0.5
+REFUSED = 0x80
+"""Reason codes from here on are refusals."""
+ALONE_US = 60_000_000
+"""So long must nobody else take the table's identity before that is over."""
+STEADY_US = 10_000_000
+"""A connection that held so long was a good one: the next wait is short again."""
+RETRY_S = 1.0
+RETRY_MOST_S = 60.0
+LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
+JSON = "application/json"
+
+_CONNECTION = frozenset({"broker_unreachable", "broker_refused", "broker_files_bad", "sink_failed"})
+"""Faults of which one at most holds: why there is no connection now."""
+
+Phase = Literal["away", "connecting", "subscribing", "ready"]
+_encode = msgspec.json.Encoder().encode
+
+
+class MqttSink:
+    """Publishes one table's outcomes; all but `offer`, `tell`, `start` and `stop` is its own thread's."""
+
+    def __init__(
+        self,
+        table: str,
+        settings: MqttSettings,
+        alarm: Alarm,
+        *,
+        now_us: Callable[[], int],
+        chance: Chance,
+    ) -> None:
+        """Prepare; ValueError where the table's name or the settings do not do for MQTT."""
+        if settings.tls is None and settings.host not in LOCAL:
+            raise ValueError(
+                f"publish: mqtt: found no `tls` for the broker at {settings.host}, expected the files `ca`,"
+                " `certificate` and `key`; only a broker on this machine goes without"
+            )
+        self._table = table
+        self._settings = settings
+        self._alarm = alarm
+        self._now_us = now_us
+        self._topics = topics_of(table, settings.prefix)
+        self._where = f"{settings.host}:{settings.port}"
+        self._backoff = Backoff(RETRY_S, RETRY_MOST_S, chance)
+        self._timeout_us = round(settings.timeout_s * 1e6)
+        self._link: MqttLink | None = None
+        self._phase: Phase = "away"
+        self._phase_ends_us = 0
+        self._ready_us = 0
+        self._taken_us: int | None = None
+        self._offered: deque[Message] = deque()
+        self._due: deque[Outgoing] = deque()
+        self._unconfirmed: dict[int, tuple[Outgoing, int]] = {}
+        self._on_the_way: set[str] = set()
+        self._players_seq = 0
+        self._refused: set[str] = set()
+        self._status: TableStatus | None = None
+        self._status_is_new = False
+        self._stopping = False
+        self._post: Post = _to_nobody
+        self._woken, self._wake = socket.socketpair()
+        self._woken.setblocking(False)
+        self._wake.setblocking(False)
+        self._thread = Thread(target=self._run, name="mqtt", daemon=True)
+        self.session_present: bool | None = None
+        """Whether the broker remembered the table's session at the last connection."""
+
+    # --- any thread ---
+
+    @property
+    def ready(self) -> bool:
+        """Whether the broker has taken the table and its subscription."""
+        return self._phase == "ready"
+
+    def start(self, post: Post) -> None:
+        """Begin to connect."""
+        self.report_to(post)
+        self._thread.start()
+
+    def report_to(self, post: Post) -> None:
+        """Report to this without a thread: whoever called turns the sink."""
+        self._post = post
+
+    def offer(self, messages: Sequence[Message]) -> None:
+        """Take messages to publish, in order."""
+        self._offered.extend(messages)
+        self._ring()
+
+    def tell(self, status: TableStatus) -> None:
+        """Publish how the table stands, now and at every connection."""
+        self._status, self._status_is_new = status, True
+        self._ring()
+
+    def stop(self, timeout_s: float) -> bool:
+        """Take leave of the broker; False where the thread did not end in time."""
+        self._stopping = True
+        self._ring()
+        if self._thread.is_alive():
+            self._thread.join(timeout_s)
+        return not self._thread.is_alive()
+
+    def _ring(self) -> None:
+        with suppress(OSError):  # A full pipe wakes as well; a closed one has nobody to wake.
+            self._wake.send(b"\0")
+
+    # --- the sink's thread ---
+
+    def _run(self) -> None:
+        while not self._stopping:
+            try:
+                self.turn(TURN_S)
+            except Exception as error:  # noqa: BLE001 - whatever the library raises, the thread goes on
+                found = f"{type(error).__name__}: {error}"
+                self._alarm.began(PublishFault("sink_failed", self._where, found))
+                self._away()
+        self.leave()
+
+    def turn(self, timeout_s: float) -> None:
+        """Do what can be done, and wait at most this long for more."""
+        if self._link is None:
+            if self._now_us() >= self._phase_ends_us:
+                self._connect()
+            else:
+                self._wait(timeout_s)
+                self._offered.clear()
+            return
+        self._wait(timeout_s)
+        self._follow(self._link)
+
+    def leave(self) -> None:
+        """Say that the table goes off line, and end the connection."""
+        link = self._link
+        if link is not None and self.ready:
+            link.publish(self._status_message(self._offline("stopped")))
+            link.close()
+            link.turn()
+        self._away()
+        self._woken.close()
+        self._wake.close()
+
+    def _wait(self, timeout_s: float) -> None:
+        readers: list[MqttLink | socket.socket] = [self._woken]
+        writers: list[MqttLink] = []
+        link = self._link
+        if link is not None and link.fileno() >= 0:
+            readers.append(link)
+            if link.wants_to_write:
+                writers.append(link)
+        if link is None or not (self._offered and link.room):
+            select.select(readers, writers, [], timeout_s)
+        with suppress(BlockingIOError):
+            self._woken.recv(4096)
+
+    def _follow(self, link: MqttLink) -> None:
+        if self.ready:
+            self._publish_what_is_due(link)
+        for happened in link.turn():
+            self._take(link, happened)
+        if self._link is not link:
+            return
+        now_us = self._now_us()
+        if self._phase != "ready" and now_us > self._phase_ends_us:
+            self._lose(
+                "broker_unreachable", f"no answer within {self._settings.timeout_s:g} s: {self._phase}"
+            )
+        elif self._oldest_unconfirmed_us() + self._timeout_us < now_us:
+            self._lose("broker_unreachable", f"a message unanswered for {self._settings.timeout_s:g} s")
+        elif self.ready:
+            self._note_calm(now_us)
+            self._publish_what_is_due(link)
+
+    # --- connecting ---
+
+    def _connect(self) -> None:
+        try:
+            tls = None if self._settings.tls is None else tls_context(self._settings.tls)
+        except OSError as error:
+            self._lose("broker_files_bad", f"{error.strerror or error}: {self._settings.tls}")
+            return
+        will = self._status_message(self._offline("connection lost"))
+        link = MqttLink(self._settings, self._table, tls, will)
+        try:
+            link.open()
+        except ssl.SSLError as error:
+            self._lose("broker_refused", f"{error.reason or error}")
+            return
+        except OSError as error:
+            self._lose("broker_unreachable", error.strerror or str(error))
+            return
+        self._link = link
+        self._enter("connecting")
+
+    def _enter(self, phase: Phase) -> None:
+        self._phase = phase
+        self._phase_ends_us = self._now_us() + self._timeout_us
+
+    def _lose(self, code: str, found: str) -> None:
+        for other in _CONNECTION - {code}:
+            self._alarm.over(other)
+        self._alarm.began(PublishFault(code, self._where, found))
+        self._away()
+
+    def _away(self) -> None:
+        """Throw the connection away, and with it whatever the library still holds."""
+        if self._link is not None:
+            self._link.drop()
+        now_us = self._now_us()
+        if self._phase == "ready" and now_us - self._ready_us > STEADY_US:
+            self._backoff.reset()
+        self._link = None
+        self._phase = "away"
+        self._phase_ends_us = now_us + self._backoff.next_us()
+        self._unconfirmed.clear()
+        self._on_the_way.clear()
+        self._due.clear()
+        self._offered.clear()
+
+    def _take(self, link: MqttLink, happened: Happened) -> None:
+        match happened:
+            case Connected(code=code, says=says) if code >= REFUSED:
+                self._lose("broker_refused", says)
+            case Connected(session=session):
+                self.session_present = session
+                link.subscribe(self._topics.answer)
+                self._enter("subscribing")
+            case Subscribed(code=code, says=says) if code >= REFUSED:
+                self._lose("broker_refused", f"subscription to {self._topics.answer}: {says}")
+            case Subscribed():
+                self._be_ready()
+            case Published():
+                self._confirm(happened)
+            case Received(payload=payload):
+                self._hear(payload)
+            case Lost():
+                self._mourn(happened)
+
+    def _be_ready(self) -> None:
+        self._phase = "ready"
+        self._ready_us = self._now_us()
+        self._status_is_new = True
+        for code in _CONNECTION:
+            self._alarm.over(code)
+        self._offered.clear()  # What comes now comes in order from the oldest on.
+        self._post(Ready())
+
+    def _mourn(self, lost: Lost) -> None:
+        if lost.code == SESSION_TAKEN_OVER:
+            self._taken_us = self._now_us()
+            self._lose("identity_taken", f"the broker says: {lost.says}")
+        elif lost.code >= REFUSED:
+            self._lose("broker_refused", lost.says)
+        elif self._phase == "connecting" and self._settings.tls is not None:
+            self._lose("broker_refused", "the broker closed the connection before it took the table")
+        elif self._link is not None:
+            self._lose("broker_unreachable", f"connection lost: {lost.says}")
+
+    def _note_calm(self, now_us: int) -> None:
+        if self._taken_us is not None and now_us - max(self._taken_us, self._ready_us) > ALONE_US:
+            self._taken_us = None
+            self._alarm.over("identity_taken")
+
+    # --- publishing ---
+
+    def _publish_what_is_due(self, link: MqttLink) -> None:
+        if self._status_is_new and self._status is not None and link.room:
+            self._status_is_new = False
+            self._send(link, self._status_message(self._status))
+        while link.room and (self._due or self._offered):
+            if not self._due:
+                self._due.extend(self._outgoing(self._offered.popleft()))
+            else:
+                self._send(link, self._due.popleft())
+
+    def _outgoing(self, message: Message) -> Iterator[Outgoing]:
+        if message.id in self._on_the_way:
+            return  # The broker has not answered yet: the connection itself still carries it.
+        self._on_the_way.add(message.id)
+        yield self._outcome(message)
+        if message.players is not None and message.seq > self._players_seq:
+            self._players_seq = message.seq
+            yield Outgoing(self._topics.players, message.players, content_type=CONTENT_TYPE)
+
+    def _outcome(self, message: Message) -> Outgoing:
+        return Outgoing(
+            self._topics.outcome,
+            message.event,
+            content_type=CONTENT_TYPE,
+            correlation=message.id.encode(),
+            answer_topic=self._topics.answer,
+        )
+
+    def _send(self, link: MqttLink, message: Outgoing) -> None:
+        mid = link.publish(message)
+        if mid is None:
+            self._refuse(message.topic, "the connection does not take it")
+        else:
+            self._unconfirmed[mid] = (message, self._now_us())
+
+    def _confirm(self, published: Published) -> None:
+        message, _ = self._unconfirmed.pop(published.mid, (None, 0))
+        if message is None:
+            return
+        if message.correlation is not None:
+            self._on_the_way.discard(message.correlation.decode())
+        if published.code >= REFUSED:
+            self._refuse(message.topic, published.says)
+            return
+        self._refused.discard(message.topic)
+        if not self._refused:
+            self._alarm.over("publish_refused")
+        if message.topic != self._topics.outcome:
+            return
+        if published.code == NO_SUBSCRIBER:
+            self._alarm.began(PublishFault("settlement_absent", self._where, published.says))
+        else:
+            self._alarm.over("settlement_absent")
+
+    def _refuse(self, topic: str, says: str) -> None:
+        self._refused.add(topic)
+        self._alarm.began(PublishFault("publish_refused", self._where, f"{topic}: {says}"))
+
+    def _oldest_unconfirmed_us(self) -> int:
+        _, since_us = next(iter(self._unconfirmed.values()), (None, self._now_us()))
+        return since_us
+
+    # --- answers and status ---
+
+    def _hear(self, payload: bytes) -> None:
+        try:
+            if len(payload) > MAX_ANSWER_BYTES:
+                raise msgspec.DecodeError(f"{len(payload)} bytes, more than {MAX_ANSWER_BYTES}")
+            answer = read_answer(payload)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            where = self._topics.answer
+            self._alarm.began(PublishFault("answer_unreadable", where, f"{error}: {payload[:80]!r}"))
+            return
+        self._alarm.over("answer_unreadable")
+        self._post(answer)
+
+    def _status_message(self, status: TableStatus) -> Outgoing:
+        return Outgoing(self._topics.status, _encode(status), retain=True, content_type=JSON)
+
+    def _offline(self, headline: str) -> TableStatus:
+        return TableStatus(table=self._table, state="offline", headline=headline)
+
+
+def _to_nobody(_report: object) -> None:
+    """Take reports before the start: there are none."""

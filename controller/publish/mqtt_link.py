@@ -1,0 +1,261 @@
+"""One connection to an MQTT 5 broker: the only module that knows paho.
+
+paho runs without a thread of its own: whoever owns the link turns it. Its callbacks only note what happened.
+A link is used once and thrown away with whatever the library still held: what must not be lost is in the
+outbox.
+"""
+
+import socket
+import ssl
+from typing import NamedTuple
+
+from paho.mqtt.client import Client, ConnectFlags, DisconnectFlags, MQTTMessage
+from paho.mqtt.enums import CallbackAPIVersion, MQTTErrorCode, MQTTProtocolVersion
+from paho.mqtt.packettypes import PacketTypes
+from paho.mqtt.properties import Properties
+from paho.mqtt.reasoncodes import ReasonCode
+from paho.mqtt.subscribeoptions import SubscribeOptions
+
+from controller.publish.settings import MqttSettings, TlsSettings
+
+MAX_PACKET_BYTES = 65_536
+HEAD_BYTES = 1024
+"""More than topic and properties of a message take."""
+IN_FLIGHT = 20
+"""Messages that the broker has not answered; a broker may allow fewer."""
+NO_SUBSCRIBER = 0x10
+SESSION_TAKEN_OVER = 0x8E
+
+
+class Connected(NamedTuple):
+    """The broker's answer to the connection; `session` tells whether it remembers the table's."""
+
+    code: int
+    says: str
+    session: bool
+
+
+class Subscribed(NamedTuple):
+    """The broker's answer to the subscription."""
+
+    code: int
+    says: str
+
+
+class Published(NamedTuple):
+    """The broker's answer to a message: it proves nothing about who received it."""
+
+    mid: int
+    code: int
+    says: str
+
+
+class Received(NamedTuple):
+    """A message from the broker."""
+
+    topic: str
+    payload: bytes
+
+
+class Lost(NamedTuple):
+    """The connection is over; `code` is the broker's reason, or 0 where it gave none."""
+
+    code: int
+    says: str
+
+
+Happened = Connected | Subscribed | Published | Received | Lost
+
+
+class Outgoing(NamedTuple):
+    """A message to publish with QoS 1."""
+
+    topic: str
+    payload: bytes
+    retain: bool = False
+    content_type: str | None = None
+    correlation: bytes | None = None
+    answer_topic: str | None = None
+
+
+def tls_context(files: TlsSettings) -> ssl.SSLContext:
+    """Trust this authority alone, show this certificate, and speak nothing older than TLS 1.3.
+
+    Raises OSError (ssl.SSLError among them) where a file can't be used.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    context.load_verify_locations(cafile=files.ca)
+    context.load_cert_chain(files.certificate, files.key)
+    return context
+
+
+class MqttLink:
+    """One connection, from `open` to `Lost`."""
+
+    def __init__(
+        self, settings: MqttSettings, client_id: str, tls: ssl.SSLContext | None, will: Outgoing | None = None
+    ) -> None:
+        """Prepare it; `will` is what the broker publishes when the connection breaks."""
+        self._settings = settings
+        self._happened: list[Happened] = []
+        self._max_packet = MAX_PACKET_BYTES
+        self._at_once = IN_FLIGHT
+        self._under_way = 0
+        client = Client(
+            CallbackAPIVersion.VERSION2,
+            client_id=client_id,
+            protocol=MQTTProtocolVersion.MQTTv5,
+            reconnect_on_failure=False,
+        )
+        client.connect_timeout = settings.timeout_s
+        client.max_inflight_messages_set(IN_FLIGHT)
+        if tls is not None:
+            client.tls_set_context(tls)
+        if will is not None:
+            properties = _properties(PacketTypes.WILLMESSAGE, will)
+            client.will_set(will.topic, will.payload, qos=1, retain=will.retain, properties=properties)
+        client.on_connect = self._on_connect
+        client.on_subscribe = self._on_subscribe
+        client.on_publish = self._on_publish
+        client.on_message = self._on_message
+        client.on_disconnect = self._on_disconnect
+        self._client = client
+
+    def open(self) -> None:
+        """Connect and go on with the session that the broker has; raises OSError."""
+        settings = self._settings
+        properties = _no_properties(PacketTypes.CONNECT)
+        properties.SessionExpiryInterval = settings.session_expiry_s
+        properties.MaximumPacketSize = MAX_PACKET_BYTES
+        self._client.connect(
+            settings.host,
+            settings.port,
+            keepalive=settings.keepalive_s,
+            clean_start=False,
+            properties=properties,
+        )
+        opened = self._client.socket()
+        if isinstance(opened, socket.socket):
+            opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def fileno(self) -> int:
+        """Give what to wait on; -1 once the connection is over."""
+        opened = self._client.socket()
+        return opened.fileno() if isinstance(opened, socket.socket) else -1
+
+    @property
+    def wants_to_write(self) -> bool:
+        """Whether bytes wait for the socket."""
+        return self._client.want_write()
+
+    def turn(self) -> list[Happened]:
+        """Read and write what goes without waiting, and tell what happened."""
+        client = self._client
+        if client.socket() is not None:
+            client.loop_read()
+        while isinstance(opened := client.socket(), ssl.SSLSocket) and opened.pending():
+            client.loop_read()
+        if client.want_write():
+            client.loop_write()
+        client.loop_misc()
+        happened, self._happened = self._happened, []
+        return happened
+
+    def subscribe(self, topic: str) -> None:
+        """Subscribe with QoS 1."""
+        self._client.subscribe(topic, options=SubscribeOptions(qos=1, noLocal=True))
+
+    def publish(self, message: Outgoing) -> int | None:
+        """Hand a message to the broker and give its number; None where it is too large or can't be sent."""
+        if len(message.payload) + HEAD_BYTES > self._max_packet:
+            return None
+        info = self._client.publish(
+            message.topic,
+            message.payload,
+            qos=1,
+            retain=message.retain,
+            properties=_properties(PacketTypes.PUBLISH, message),
+        )
+        if info.rc != MQTTErrorCode.MQTT_ERR_SUCCESS:
+            return None
+        self._under_way += 1
+        return info.mid
+
+    @property
+    def room(self) -> int:
+        """How many messages the broker takes before it has answered those under way."""
+        return self._at_once - self._under_way
+
+    def close(self) -> None:
+        """Take leave of the broker, which then publishes no will."""
+        self._client.disconnect()
+
+    def drop(self) -> None:
+        """Break the connection off."""
+        opened = self._client.socket()
+        if isinstance(opened, socket.socket):
+            opened.close()
+
+    def _on_connect(
+        self,
+        _client: Client,
+        _data: object,
+        flags: ConnectFlags,
+        reason: ReasonCode,
+        properties: Properties | None,
+    ) -> None:
+        self._heed(properties)
+        self._happened.append(Connected(reason.value, str(reason), flags.session_present))
+
+    def _heed(self, properties: Properties | None) -> None:
+        """Keep to the broker's limits: paho does not, and a broker disconnects whoever exceeds them."""
+        self._at_once = min(getattr(properties, "ReceiveMaximum", IN_FLIGHT), IN_FLIGHT)
+        self._max_packet = getattr(properties, "MaximumPacketSize", MAX_PACKET_BYTES)
+
+    def _on_subscribe(
+        self,
+        _client: Client,
+        _data: object,
+        _mid: int,
+        reasons: list[ReasonCode],
+        _properties: Properties | None,
+    ) -> None:
+        worst = max(reasons, key=lambda reason: reason.value)
+        self._happened.append(Subscribed(worst.value, str(worst)))
+
+    def _on_publish(
+        self, _client: Client, _data: object, mid: int, reason: ReasonCode, _properties: Properties
+    ) -> None:
+        self._under_way -= 1
+        self._happened.append(Published(mid, reason.value, str(reason)))
+
+    def _on_message(self, _client: Client, _data: object, message: MQTTMessage) -> None:
+        self._happened.append(Received(message.topic, bytes(message.payload)))
+
+    def _on_disconnect(
+        self,
+        _client: Client,
+        _data: object,
+        flags: DisconnectFlags,
+        reason: ReasonCode,
+        _properties: Properties | None,
+    ) -> None:
+        code = reason.value if flags.is_disconnect_packet_from_server else 0
+        self._happened.append(Lost(code, str(reason)))
+
+
+def _no_properties(packet: int) -> Properties:
+    return Properties(packet)  # type: ignore[no-untyped-call]  # paho types all but this one
+
+
+def _properties(packet: int, message: Outgoing) -> Properties:
+    properties = _no_properties(packet)
+    if message.content_type is not None:
+        properties.ContentType = message.content_type
+        properties.PayloadFormatIndicator = 1
+    if message.correlation is not None:
+        properties.CorrelationData = message.correlation
+    if message.answer_topic is not None:
+        properties.ResponseTopic = message.answer_topic
+    return properties

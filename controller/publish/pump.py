@@ -1,0 +1,330 @@
+"""The pump: it drains the outbox into a sink, and closes places on the settlement engine's word alone."""
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from queue import Empty, Full, Queue
+from threading import Thread
+from typing import Protocol
+
+import msgspec
+
+from controller.journal.chain import Row
+from controller.journal.faults import JournalFault
+from controller.publish.events import (
+    Acknowledgement,
+    Again,
+    Message,
+    Signer,
+    TableStatus,
+    message_of,
+)
+from controller.publish.faults import Alarm, PublishFault
+from controller.publish.settings import PublishSettings
+from controller.publish.sink import Ready, Report, Sink
+from controller.publish.window import Chance, Patience, Window
+
+TURN_S = 0.5
+REPORTS = 4096
+"""Reports that may wait; what is lost beyond that is asked for again by itself."""
+STATUS_US = 1_000_000
+"""The status is told at most this often."""
+
+
+class Outbox(Protocol):
+    """What the pump reads: a journal's `Reader`, opened in the pump's own thread."""
+
+    def outbox(self, limit: int = ..., after_n: int = ...) -> list[Row]:
+        """Give the first outcomes after a row that are not acknowledged, in order."""
+
+    def rows(self, from_n: int = ..., to_n: int | None = ...) -> Iterator[Row]:
+        """Give rows in order."""
+
+    def close(self) -> None:
+        """Close it."""
+
+
+class Journal(Protocol):
+    """What the pump writes: a `Journal`."""
+
+    def acknowledge(self, told_id: str, chain: str, by: str) -> object:
+        """Close an outcome's place in the outbox."""
+
+
+class _News:
+    """Outcomes have become durable."""
+
+
+class Pump:
+    """One table's way out; `told` and `post` may be called from any thread and return at once."""
+
+    def __init__(
+        self,
+        table: str,
+        settings: PublishSettings,
+        *,
+        key: Signer,
+        journal: Journal,
+        open_outbox: Callable[[], Outbox],
+        sink: Sink,
+        alarm: Alarm,
+        now_us: Callable[[], int],
+        chance: Chance,
+        status: Callable[[], TableStatus],
+        last_seq: int = 0,
+    ) -> None:
+        """Prepare; nothing is read before `start`.
+
+        `now_us` is monotonic, `last_seq` the newest outcome's number in the journal, `status` gives how the
+        table stands (the pump fills in what it knows of outcomes).
+        """
+        self._table = table
+        self._settings = settings
+        self._key = key
+        self._journal = journal
+        self._open_outbox = open_outbox
+        self._sink = sink
+        self._alarm = alarm
+        self._now_us = now_us
+        self._status = status
+        self._window = Window(settings, chance)
+        self._patience = Patience(settings)
+        self._reports: Queue[Report | _News] = Queue(REPORTS)
+        self._outbox: Outbox | None = None
+        self._more = True
+        self._after_n = 0
+        self._replay_to_n = 0
+        self._replayed_us: int | None = None
+        self._acknowledged_seq = 0
+        self._last_seq = last_seq
+        self._last_chain: str | None = None
+        self._overflowed = False
+        self._told_status: TableStatus | None = None
+        self._status_due_us = 0
+        self._stopping = False
+        self._thread = Thread(target=self._run, name="publish", daemon=True)
+        self.turns = 0
+        """Goes up with each turn of the pump's thread."""
+
+    # --- any thread ---
+
+    def told(self, rows: Sequence[Row]) -> None:
+        """Note that these outcomes are durable."""
+        newest = rows[-1]
+        assert newest.seq is not None
+        self._more = True  # first, or the pump could take the new number for acknowledged
+        self._last_seq, self._last_chain = newest.seq, newest.link.hex()
+        self.post(_News())
+
+    def post(self, report: Report | _News) -> None:
+        """Take what a sink reports."""
+        try:
+            self._reports.put_nowait(report)
+        except Full:
+            self._overflowed = True
+
+    @property
+    def unacknowledged(self) -> int:
+        """How many outcomes settlement has not acknowledged, counted from the oldest of them."""
+        return max(0, self._last_seq - self._acknowledged_seq)
+
+    def start(self) -> None:
+        """Start the sink and the pump's thread."""
+        self._sink.start(self.post)
+        self._thread.start()
+
+    def stop(self, timeout_s: float) -> bool:
+        """End pump and sink; False where one of them did not end in time."""
+        self._stopping = True
+        self.post(_News())
+        ended = True
+        if self._thread.is_alive():
+            self._thread.join(timeout_s)
+            ended = not self._thread.is_alive()
+        return self._sink.stop(timeout_s) and ended
+
+    # --- the pump's thread ---
+
+    def _run(self) -> None:
+        while not self._stopping:
+            self.turn(TURN_S)
+        if self._outbox is not None:
+            self._outbox.close()
+
+    def turn(self, timeout_s: float) -> None:
+        """Take what is reported, offer what is due; wait at most this long for something to do."""
+        self.turns += 1
+        self._take_reports(self._patient_s(timeout_s))
+        now_us = self._now_us()
+        if self._sink.ready:
+            if again := self._window.due(now_us):
+                self._sink.offer(again)
+            self._offer_new(now_us)
+        else:
+            self._read_ahead(now_us)
+        self._mind_silence(now_us)
+        self._tell_status(now_us)
+
+    def _patient_s(self, timeout_s: float) -> float:
+        due_us = self._window.due_us
+        if due_us is None or not self._sink.ready:
+            return timeout_s
+        return min(timeout_s, max(0.0, (due_us - self._now_us()) / 1e6))
+
+    def _take_reports(self, timeout_s: float) -> None:
+        try:
+            self._take(self._reports.get(timeout=timeout_s) if timeout_s else self._reports.get_nowait())
+            for _ in range(REPORTS):
+                self._take(self._reports.get_nowait())
+        except Empty:
+            pass
+        if self._overflowed:
+            self._overflowed = False
+            self._alarm.began(
+                PublishFault("answers_overflow", "settlement's answers", f"more than {REPORTS} waiting")
+            )
+        else:
+            self._alarm.over("answers_overflow")
+
+    def _take(self, report: Report | _News) -> None:
+        match report:
+            case Acknowledgement():
+                self._acknowledge(report)
+            case Again():
+                self._replay(report)
+            case Ready():
+                self._window.hurry(self._now_us())
+            case _News():
+                pass
+
+    def _acknowledge(self, ack: Acknowledgement) -> None:
+        """Hand every acknowledgement to the journal: one that fits nothing there is its fault to tell."""
+        try:
+            self._journal.acknowledge(ack.id, ack.chain, ack.by)
+        except JournalFault:
+            return  # The outcome stays in the window: it is sent and acknowledged again.
+        if self._window.holds(ack.id, ack.chain):
+            now_us = self._now_us()
+            self._window.acknowledged(ack.id, now_us)
+            self._patience.heard(now_us)
+
+    # --- offering ---
+
+    def _offer_new(self, now_us: int) -> None:
+        messages = self._next(self._window.room)
+        if messages:
+            self._window.add(messages, now_us)
+            self._sink.offer(messages)
+        self._count()
+
+    def _read_ahead(self, now_us: int) -> None:
+        """Know what waits even while nobody takes it; it is offered once the sink is ready."""
+        if not len(self._window):
+            self._window.add(self._next(1), now_us)
+        self._count()
+
+    def _count(self) -> None:
+        oldest = self._window.oldest
+        if oldest is not None:
+            self._acknowledged_seq = oldest.seq - 1
+        elif not self._more:
+            self._acknowledged_seq = self._last_seq
+
+    def _next(self, room: int) -> list[Message]:
+        if not (room and self._more):
+            return []
+        self._more = False
+        try:
+            rows = self._read(room)
+        except JournalFault as fault:
+            self._more = True
+            self._outbox = None
+            self._alarm.began(PublishFault("outbox_unreadable", fault.where, str(fault)))
+            return []
+        self._alarm.over("outbox_unreadable")
+        if len(rows) == room:
+            self._more = True
+        if rows:
+            self._after_n = rows[-1].n
+            newest = rows[-1].seq
+            assert newest is not None
+            self._last_seq = max(self._last_seq, newest)
+        return [message_of(row, self._table, self._key) for row in rows if row.body is not None]
+
+    def _read(self, room: int) -> list[Row]:
+        if self._outbox is None:
+            self._outbox = self._open_outbox()
+        rows: list[Row] = []
+        if self._after_n < self._replay_to_n:
+            past = self._outbox.rows(self._after_n + 1, self._replay_to_n)
+            rows = list(islice((row for row in past if row.seq is not None), room))
+            if len(rows) < room:
+                self._after_n, self._replay_to_n = self._replay_to_n, 0
+            self._say_what_is_gone(rows)
+        return rows + self._outbox.outbox(room - len(rows), self._after_n) if len(rows) < room else rows
+
+    # --- replay ---
+
+    def _replay(self, wish: Again) -> None:
+        """Go back to an outcome that settlement misses; asked again at once, it is the same wish."""
+        now_us = self._now_us()
+        soon_us = round(self._settings.retry_s * 1e6)
+        if self._replayed_us is not None and now_us - self._replayed_us < soon_us:
+            return
+        self._replayed_us = now_us
+        oldest = self._window.oldest
+        if oldest is not None and oldest.seq <= wish.from_seq:
+            self._window.hurry(now_us)
+            return
+        from_n = self._row_of(wish.from_seq)
+        if from_n is None or from_n > self._after_n:
+            return
+        self._replay_to_n = max(self._replay_to_n, self._after_n)
+        self._after_n = from_n - 1
+        self._window.clear()
+        self._more = True
+
+    def _row_of(self, seq: int) -> int | None:
+        """Find an outcome's row: each has one, so it can't stand before the row of that number."""
+        try:
+            if self._outbox is None:
+                self._outbox = self._open_outbox()
+            return next((row.n for row in self._outbox.rows(seq) if (row.seq or 0) >= seq), None)
+        except JournalFault as fault:
+            self._outbox = None
+            self._alarm.began(PublishFault("outbox_unreadable", fault.where, str(fault)))
+            return None
+
+    def _say_what_is_gone(self, rows: Sequence[Row]) -> None:
+        gone = [row.seq for row in rows if row.body is None]
+        if gone:
+            found = f"outcomes {gone[0]} to {gone[-1]} were pruned"
+            self._alarm.began(PublishFault("replay_impossible", self._table, found))
+        elif rows:
+            self._alarm.over("replay_impossible")
+
+    # --- how it stands ---
+
+    def _mind_silence(self, now_us: int) -> None:
+        waiting = self.unacknowledged
+        if self._patience.spent(now_us, waiting):
+            oldest = self._window.oldest
+            since = f", the oldest is {oldest.id}" if oldest is not None else ""
+            self._alarm.began(
+                PublishFault("settlement_silent", "settlement engine", f"{waiting} unacknowledged{since}")
+            )
+        else:
+            self._alarm.over("settlement_silent")
+
+    def _tell_status(self, now_us: int) -> None:
+        if now_us < self._status_due_us:
+            return
+        status = msgspec.structs.replace(
+            self._status(),
+            unacknowledged=self.unacknowledged,
+            sequence=self._last_seq or None,
+            chain=self._last_chain,
+        )
+        if status != self._told_status:
+            self._told_status = status
+            self._status_due_us = now_us + STATUS_US
+            self._sink.tell(status)

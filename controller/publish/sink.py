@@ -1,0 +1,35 @@
+"""What a sink is: it takes messages, and tells what comes back."""
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from controller.publish.events import Answer, Message, TableStatus
+
+
+class Ready:
+    """The sink has only just become able to take messages: what it was offered before may be lost."""
+
+
+Report = Ready | Answer
+Post = Callable[[Report], None]
+"""Takes a report, from any thread, and returns at once."""
+
+
+class Sink(Protocol):
+    """A way to the settlement engine. No method waits; whatever takes time is the sink's own thread's."""
+
+    @property
+    def ready(self) -> bool:
+        """Whether messages are taken now; those offered while it is not may be dropped."""
+
+    def start(self, post: Post) -> None:
+        """Begin, and report to this."""
+
+    def offer(self, messages: Sequence[Message]) -> None:
+        """Take messages in order. That they arrived is only ever known from an acknowledgement."""
+
+    def tell(self, status: TableStatus) -> None:
+        """Make known how the table stands."""
+
+    def stop(self, timeout_s: float) -> bool:
+        """End; False where the thread did not end in time."""

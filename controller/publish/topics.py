@@ -1,0 +1,106 @@
+"""The topics of a table, and who may write and read which: mosquitto's access list is made from them.
+
+`python -m controller.publish.topics --table NAME ... --settlement NAME [--staff NAME] [--players NAME=TABLE]`
+prints the list. Names are the common names of certificates (`use_identity_as_username`).
+"""
+
+import argparse
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+PREFIX = "tables"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+
+
+class Topics(NamedTuple):
+    """One table's topics."""
+
+    outcome: str
+    """Every outcome, for the settlement engine and the staff; the table writes it."""
+    players: str
+    """What players may see; the table writes it."""
+    status: str
+    """How the table stands, retained; the table writes it, and the broker when the table is gone."""
+    answer: str
+    """The settlement engine's answers; it alone writes it."""
+
+
+def topics_of(table: str, prefix: str = PREFIX) -> Topics:
+    """Give a table's topics; ValueError where its name can't be part of one."""
+    check_name(table)
+    return Topics(*(f"{prefix}/{table}/{word}" for word in Topics._fields))
+
+
+def check_name(name: str) -> None:
+    """Refuse a name that is no topic level, client id and common name at once; raises ValueError."""
+    if not _NAME.fullmatch(name):
+        raise ValueError(
+            f"found the name {name!r}, expected 1 to 64 letters, digits, '-', '_' and '.', as whoever"
+            " publishes over MQTT must have; rename it in its file and in its certificate"
+        )
+
+
+def access_list(
+    tables: Sequence[str],
+    settlement: str,
+    *,
+    staff: Sequence[str] = (),
+    players: Mapping[str, str] | None = None,
+    prefix: str = PREFIX,
+) -> str:
+    """Write mosquitto's access list: whoever is not named may nothing, and no table another's topics.
+
+    `players` are players' displays and the table each may show.
+    """
+    every = Topics(*(f"{prefix}/+/{word}" for word in Topics._fields))
+    rules = [(settlement, "read", every.outcome), (settlement, "read", every.status)]
+    rules += [(settlement, "write", every.answer)]
+    for name in staff:
+        rules += [(name, "read", topic) for topic in (every.outcome, every.status)]
+    for table in tables:
+        own = topics_of(table, prefix)
+        rules += [(table, "write", topic) for topic in (own.outcome, own.players, own.status)]
+        rules += [(table, "read", own.answer)]
+    for name, table in (players or {}).items():
+        rules += [(name, "read", topics_of(table, prefix).players)]
+    return "".join(_lines(rules))
+
+
+def _lines(rules: Sequence[tuple[str, str, str]]) -> Iterator[str]:
+    yield "# Made by python -m controller.publish.topics; whoever is not named may neither read nor write.\n"
+    before = None
+    for name, may, topic in rules:
+        if name != before:
+            check_name(name)
+            yield f"\nuser {name}\n"
+            before = name
+        yield f"topic {may} {topic}\n"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Print the access list; 2 where a name can't be one."""
+    parser = argparse.ArgumentParser(prog="python -m controller.publish.topics", description=__doc__)
+    parser.add_argument("--table", action="append", required=True, metavar="NAME", help="a table")
+    parser.add_argument("--settlement", required=True, metavar="NAME", help="the settlement engine")
+    parser.add_argument("--staff", action="append", default=[], metavar="NAME", help="a display of the staff")
+    parser.add_argument(
+        "--players", action="append", default=[], metavar="NAME=TABLE", help="a players' display"
+    )
+    parser.add_argument("--prefix", default=PREFIX, help="the first part of every topic")
+    given = parser.parse_args(arguments)
+    displays = dict(pair.partition("=")[::2] for pair in given.players)
+    try:
+        text = access_list(
+            given.table, given.settlement, staff=given.staff, players=displays, prefix=given.prefix
+        )
+    except ValueError as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    sys.stdout.write(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,125 @@
+"""A mosquitto of the test's own, and the certificates of those who speak to it."""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
+
+from controller.publish.settings import TlsSettings
+
+MOSQUITTO = shutil.which("mosquitto") or shutil.which("mosquitto", path="/usr/sbin")
+needs_mosquitto = pytest.mark.skipif(MOSQUITTO is None, reason="mosquitto is not installed: see .ci/services")
+
+PLAIN = "listener {port} 127.0.0.1\nallow_anonymous true\npersistence false\n"
+
+
+@dataclass
+class Mosquitto:
+    """A broker process that can be killed, stopped and started again on the same port."""
+
+    folder: Path
+    config: str = PLAIN
+    port: int = 0
+    process: "subprocess.Popen[bytes] | None" = field(default=None, repr=False)
+
+    def start(self) -> None:
+        """Start it, and wait until it listens."""
+        assert MOSQUITTO is not None
+        self.port = self.port or free_port()
+        file = self.folder / "mosquitto.conf"
+        file.write_text(self.config.format(port=self.port, folder=self.folder), encoding="ascii")
+        with (self.folder / "mosquitto.log").open("ab") as log:
+            self.process = subprocess.Popen([MOSQUITTO, "-c", str(file)], stdout=log, stderr=log)
+        while not listens(self.port):
+            assert self.process.poll() is None, self.log
+
+    def kill(self) -> None:
+        """Take it away at once; without persistence its sessions are lost."""
+        process = self.process
+        if process is not None:
+            process.kill()
+            process.wait(10)
+            self.process = None
+
+    def freeze(self) -> None:
+        """Stop it in its tracks: connections stay, nothing answers."""
+        assert self.process is not None
+        os.kill(self.process.pid, signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let it go on."""
+        assert self.process is not None
+        os.kill(self.process.pid, signal.SIGCONT)
+
+    @property
+    def log(self) -> str:
+        """What it has to say."""
+        return (self.folder / "mosquitto.log").read_text(encoding="utf-8", errors="replace")
+
+
+def free_port() -> int:
+    """Find a port that nobody listens at."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def listens(port: int) -> bool:
+    """Tell whether somebody listens there."""
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+class Authority:
+    """Signs certificates, valid for an hour."""
+
+    def __init__(self, folder: Path, name: str = "authority") -> None:
+        self._folder = folder
+        self._key = ec.generate_private_key(ec.SECP256R1())
+        self._name = _named(name)
+        self._certificate = self._signed(name, self._key, authority=True)
+        self.file = folder / f"{name}.crt"
+        self.file.write_bytes(self._certificate.public_bytes(Encoding.PEM))
+
+    def files(self, name: str, label: str = "") -> TlsSettings:
+        """Make a key and a certificate of this common name."""
+        key = ec.generate_private_key(ec.SECP256R1())
+        stem = self._folder / (label or name)
+        certificate_file, key_file = stem.with_suffix(".crt"), stem.with_suffix(".key")
+        certificate_file.write_bytes(self._signed(name, key).public_bytes(Encoding.PEM))
+        pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+        key_file.write_bytes(pem)
+        return TlsSettings(ca=str(self.file), certificate=str(certificate_file), key=str(key_file))
+
+    def _signed(
+        self, name: str, key: ec.EllipticCurvePrivateKey, *, authority: bool = False
+    ) -> x509.Certificate:
+        now = datetime.now(UTC)
+        builder = (
+            x509.CertificateBuilder()
+            .subject_name(_named(name))
+            .issuer_name(self._name)
+            .public_key(key.public_key())
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(now - timedelta(hours=1))
+            .not_valid_after(now + timedelta(hours=1))
+            .add_extension(x509.BasicConstraints(ca=authority, path_length=None), critical=True)
+            .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
+        )
+        return builder.sign(self._key, hashes.SHA256())
+
+
+def _named(name: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])

@@ -1,0 +1,247 @@
+"""A table that publishes: a real journal, the pump, a sink, and a settlement engine that keeps the books."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from controller.journal.journal import Journal
+from controller.journal.keys import PublicKey
+from controller.journal.reading import Reader
+from controller.publish.events import (
+    Acknowledgement,
+    Again,
+    Answer,
+    Event,
+    TableStatus,
+    answer_bytes,
+    read_event,
+    signed_by,
+)
+from controller.publish.faults import FAULTS, PublishFault
+from controller.publish.mqtt import MqttSink
+from controller.publish.mqtt_link import (
+    Connected,
+    Happened,
+    MqttLink,
+    Outgoing,
+    Received,
+    Subscribed,
+    tls_context,
+)
+from controller.publish.pump import Pump
+from controller.publish.settings import MqttSettings, PublishSettings
+from controller.publish.sink import Sink
+from tests.journal.rig import NAME, Rig, append, begin, durable, evening, rig_in
+
+PATIENCE_S = 60.0
+SECOND_US = 1_000_000
+ENGINE = "settlement"
+
+
+def half() -> float:
+    """Give the same chance always."""
+    return 0.5
+
+
+@dataclass
+class Clock:
+    """Time that goes as fast as the test likes."""
+
+    now: int = 0
+
+    def __call__(self) -> int:
+        return self.now
+
+    def forward(self, seconds: float) -> None:
+        """Let time pass."""
+        self.now += round(seconds * SECOND_US)
+
+
+@dataclass
+class Alarms:
+    """Remembers every fault, and which hold."""
+
+    holding: dict[str, PublishFault] = field(default_factory=dict)
+    ever: list[str] = field(default_factory=list)
+
+    def began(self, fault: PublishFault) -> None:
+        assert fault.code in FAULTS
+        if fault.code not in self.holding:
+            self.ever.append(fault.code)
+        self.holding[fault.code] = fault
+
+    def over(self, code: str) -> None:
+        assert code in FAULTS
+        self.holding.pop(code, None)
+
+
+@dataclass
+class Books:
+    """A settlement engine's books: every outcome has its effect once, in order, or is waited for."""
+
+    key: PublicKey | None = None
+    applied: list[Event] = field(default_factory=list)
+    repeats: int = 0
+    holes: int = 0
+    forged: int = 0
+    forks: int = 0
+
+    def enter(self, payload: bytes) -> list[Answer]:
+        """Take an event, and say what is to be answered."""
+        if self.key is not None and not signed_by(payload, self.key):
+            self.forged += 1
+            return []
+        event = read_event(payload)
+        expected = len(self.applied) + 1
+        if event.seq > expected:
+            self.holes += 1
+            return [Again(from_seq=expected, by=ENGINE)]
+        if event.seq < expected:
+            if self.applied[event.seq - 1].chain != event.chain:
+                self.forks += 1
+                return []
+            self.repeats += 1
+        else:
+            self.applied.append(event)
+        return [Acknowledgement(id=event.id, chain=event.chain, by=ENGINE)]
+
+    @property
+    def seqs(self) -> list[int]:
+        """The numbers of what had an effect."""
+        return [event.seq for event in self.applied]
+
+
+@dataclass
+class Settlement:
+    """The books behind a broker."""
+
+    settings: MqttSettings
+    books: Books = field(default_factory=Books)
+    topic: str = "tables/+/outcome"
+    name: str = ENGINE
+    link: MqttLink | None = None
+    subscribed: bool = False
+    delivered: int = 0
+    held_back: list[Answer] = field(default_factory=list)
+    holds_back: int = 0
+    """So many answers are kept and then sent newest first."""
+
+    def connect(self) -> None:
+        """Connect, with the session that the broker has."""
+        tls = None if self.settings.tls is None else tls_context(self.settings.tls)
+        self.link = MqttLink(self.settings, self.name, tls)
+        self.link.open()
+
+    def drop(self) -> None:
+        """Break the connection off without a word."""
+        assert self.link is not None
+        self.link.drop()
+        self.link = None
+
+    def turn(self) -> None:
+        """Take what has come."""
+        if self.link is None:
+            return
+        for happened in self.link.turn():
+            self._take(self.link, happened)
+
+    def _take(self, link: MqttLink, happened: Happened) -> None:
+        if isinstance(happened, Connected):
+            link.subscribe(self.topic)
+        elif isinstance(happened, Subscribed):
+            self.subscribed = True
+        elif isinstance(happened, Received):
+            self.delivered += 1
+            self.held_back += self.books.enter(happened.payload)
+            if len(self.held_back) > self.holds_back:
+                for answer in reversed(self.held_back):
+                    table = answer.id.split("/")[0] if isinstance(answer, Acknowledgement) else NAME
+                    link.publish(Outgoing(f"tables/{table}/answer", answer_bytes(answer)))
+                self.held_back.clear()
+
+
+class House:
+    """One table with an evening to publish."""
+
+    def __init__(
+        self,
+        folder: Path,
+        sink_of: Callable[["House"], Sink],
+        settings: PublishSettings | None = None,
+        rig: Rig | None = None,
+    ) -> None:
+        self.clock = Clock()
+        self.alarms = Alarms()
+        self.rig = rig or rig_in(folder)
+        self.settings = settings or PublishSettings()
+        self.sink = sink_of(self)
+        self.journal: Journal = self.rig.open()
+        self.headline = "all well"
+        self.pump = Pump(
+            NAME,
+            self.settings,
+            key=self.rig.key,
+            journal=self.journal,
+            open_outbox=lambda: Reader(self.rig.place.journal),
+            sink=self.sink,
+            alarm=self.alarms,
+            now_us=self.clock,
+            chance=half,
+            status=self._status,
+            last_seq=self.journal.recovered.first.seq - 1,
+        )
+        if isinstance(self.sink, MqttSink):
+            self.sink.report_to(self.pump.post)
+        begin(self.journal)
+
+    def _status(self) -> TableStatus:
+        return TableStatus(table=NAME, state="online", headline=self.headline)
+
+    def play(self, throws: int) -> int:
+        """Play an evening of so many throws; give how many outcomes are in the journal."""
+        before = len(self.rig.told)
+        for hand in evening(throws):
+            durable(append(self.journal, hand))
+        self.pump.told(self.rig.told[before:])
+        return len(self.rig.told)
+
+    def turn(self) -> None:
+        """Let pump and sink do what they can."""
+        self.pump.turn(0)
+        if isinstance(self.sink, MqttSink):
+            self.sink.turn(0.001)
+
+    @property
+    def waiting(self) -> list[str]:
+        """What is in the outbox, on the disk."""
+        with Reader(self.rig.place.journal) as reader:
+            return [outcome_id(row.body) for row in reader.outbox(10_000)]
+
+    def close(self) -> None:
+        """End everything."""
+        self.pump.stop(5.0)
+        if isinstance(self.sink, MqttSink):
+            self.sink.leave()
+        if self.pump._outbox is not None:
+            self.pump._outbox.close()
+        self.journal.close()
+
+
+def outcome_id(body: bytes | None) -> str:
+    """Read an outcome's id."""
+    assert body is not None
+    told = msgspec.json.decode(body)
+    assert isinstance(told["id"], str)
+    return told["id"]
+
+
+def until(fact: Callable[[], bool], *turns: Callable[[], None]) -> None:
+    """Let these turn until the fact is there; a fact that never comes is a hang."""
+    end = time.monotonic() + PATIENCE_S
+    while not fact():
+        assert time.monotonic() < end, "it hangs"
+        for turn in turns:
+            turn()
