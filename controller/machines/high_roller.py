@@ -165,7 +165,7 @@ class HighRoller:
         """Apply a roll that counts."""
         assert result.value is not None
         before = self._state
-        thrower = roller(before, self._rules)
+        thrower = roller(before)
         taken = self._take(sum(result.value))
         return RollCalled(
             roll=result.number,
@@ -218,7 +218,7 @@ class HighRoller:
             call=taken.call if taken else None,
             reasons=result.reasons,
             game=before.game,
-            player=before.seat(roller(before, self._rules)),
+            player=before.seat(roller(before)),
             remaining=self._remaining(),
             next_player=self._next_player(),
         )
@@ -265,7 +265,7 @@ class HighRoller:
             self._machine.fire("decline")
         if self.open_attempt:
             raise Refused("under_way")
-        player = roller(self._state, self._rules)
+        player = roller(self._state)
         if entered.seat is not None and str(entered.seat) != player:
             raise Refused("not_your_turn", f"the next roll is seat {player}'s (H-ORDER-1)")
         state = self._state
@@ -280,7 +280,7 @@ class HighRoller:
     def _next_player(self) -> Seat | None:
         if self._state.stage not in ROLLING:
             return None
-        return self._state.seat(roller(self._state, self._rules))
+        return self._state.seat(roller(self._state))
 
     def _concerns_a_roll(self) -> bool:
         attempts = self.throws.attempts

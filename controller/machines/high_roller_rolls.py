@@ -52,14 +52,9 @@ def start_of(state: HighRollerState, rules: HighRollerRules) -> GameStarted:
     )
 
 
-def roller(state: HighRollerState, rules: HighRollerRules) -> str:
-    """Name the player whose roll it is (H-ROLL-1, H-ORDER-1)."""
-    if state.roll_off is not None:
-        return state.roll_off.next.player
-    clockwise = state.clockwise
-    if rules.button_without_cards == "passes":
-        return next((name for name in clockwise if state.cards.get(name)), clockwise[0])
-    return clockwise[0]
+def roller(state: HighRollerState) -> str:
+    """Name the player whose roll it is (H-ROLL-1, H-ORDER-1); the button throws without cards too (!H-16)."""
+    return state.roll_off.next.player if state.roll_off is not None else state.clockwise[0]
 
 
 def dealer_rolls(state: HighRollerState, name: str) -> tuple[Notice, ...]:

@@ -157,8 +157,6 @@ class HighRollerRules:
     """Games in a row that win the Bonus Pot (H-BONUS-1)."""
     no_match: Literal["roll_again", "void_game"] = "roll_again"
     """What follows an elimination throw that nobody matches (!H-1)."""
-    button_without_cards: Literal["throws", "passes"] = "throws"
-    """Who throws the elimination roll when the button has no card: he, or the next who has (!H-16)."""
     rolls_may_be_left_out: bool = True
     """Whether a player with several matching cards may leave out a roll (!H-17)."""
     leaver: Literal["dealer_rolls", "void_game"] = "dealer_rolls"

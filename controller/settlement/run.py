@@ -7,16 +7,33 @@ asked for is imported: a craps table never loads a poker hand.
 # ruff: noqa: PLC0415 - the imports inside functions are the lazy ones named above
 
 from collections.abc import Iterable, Iterator
-from typing import BinaryIO, TextIO
+from typing import TYPE_CHECKING, BinaryIO, TextIO
 
 import msgspec
 
-from controller.settings.mistakes import SettingsError
+from controller.model.rulesets import RuleSet
+from controller.settings.mistakes import Mistake, SettingsError, shown_path
 from controller.settings.paytables import load_paytable
+from controller.settings.places import config_file
 from controller.settings.rulesets import load_ruleset
 from controller.settlement.edges import Report
 from controller.settlement.game import Game
 from controller.settlement.wire import Decoder, Malformed
+
+if TYPE_CHECKING:
+    from controller.settlement.high_roller.paytable import HighRollerPayTable
+
+SHARED_FIGURES = (
+    "card_cents",
+    "cards_per_player",
+    "decks",
+    "rake_percent",
+    "bonus_most_cents",
+    "bonus_take_cents",
+    "rake_above_bonus_cents",
+    "wins_for_bonus",
+)
+"""The figures of High Roller that its rule set and its pay table both hold, by the same names."""
 
 SETTLED = 0
 BAD_INPUT = 2
@@ -48,7 +65,26 @@ def game_for(ruleset: str) -> Game:
             from controller.settlement.high_roller.game import HighRoller
             from controller.settlement.high_roller.paytable import HighRollerPayTable
 
-            return HighRoller(load_paytable(rules.name, HighRollerPayTable))
+            return HighRoller(_as_played(rules, load_paytable(rules.name, HighRollerPayTable)))
+
+
+def _as_played(rules: RuleSet, table: "HighRollerPayTable") -> "HighRollerPayTable":
+    """Give the pay table where it parts the money as the table that plays tells it; raises SettingsError."""
+    assert rules.high_roller is not None
+    settings = table.settings
+    mistakes = []
+    for key in SHARED_FIGURES:
+        played, paid = getattr(rules.high_roller, key), getattr(settings, key).value
+        if played != paid:
+            where, there = (shown_path(config_file(kind, rules.name)) for kind in ("paytables", "rulesets"))
+            expected = f"{played}, as `high_roller.{key}` of {there}"
+            hint = "set the one or the other: the table tells what the settlement pays"
+            mistakes.append(
+                Mistake(file=where, key=f"settings.{key}", found=str(paid), expected=expected, hint=hint)
+            )
+    if mistakes:
+        raise SettingsError(mistakes)
+    return table
 
 
 def check(ruleset: str) -> Report:

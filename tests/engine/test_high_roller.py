@@ -295,12 +295,6 @@ def test_gap_H_16_the_button_throws_without_a_card_of_his_own() -> None:
     assert calls(night.rolls(7).end()) == [("1", "elimination", 7)]
 
 
-def test_gap_H_16_a_house_may_let_the_next_player_with_cards_throw() -> None:
-    night = Night(changed(button_without_cards="passes")).button(s1="Q", s2="9", s3="8")
-    night.says("buy", seat="1", count=0).buys("2", 7).buys("3", 8)
-    assert calls(night.rolls(7).end()) == [("2", "elimination", 7)]
-
-
 # --- legal rolls ---
 
 
