@@ -48,6 +48,7 @@ class Session:
         state = setup.state
         self._setup = setup
         self._desk = Desk(setup.table, setup.session, setup.first.seq)
+        self._desk.inspections.go_on_with(state.inspect)
         self._health = Health(self._desk, setup.sources)
         for name in state.down:
             self._health.down[name] = DeviceDown(t=0, dev=name, reason="down since before this recording")
@@ -99,6 +100,7 @@ class Session:
             lock="locked" if self._mode.lock == "locked" else "unlocked",
             calls=self._setup.state.calls or self._setup.calls,
             down=tuple(sorted(self._health.down)),
+            inspect=self._desk.inspections.waiting,
         )
         return msgspec.structs.replace(table, **self._game.remembers())
 

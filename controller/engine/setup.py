@@ -38,6 +38,8 @@ class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     invalid_rolls: Count = 0
     run_out: bool = False
     down: tuple[str, ...] = ()
+    inspect: tuple[str, ...] = ()
+    """What awaits an inspection."""
     learned: dict[str, float] = {}
     high_roller: HighRollerState | None = None
     three_card: ThreeCardState | None = None

@@ -24,6 +24,15 @@ class Inspections:
         """Start with nothing to inspect."""
         self._waiting: list[str] = []
 
+    @property
+    def waiting(self) -> tuple[str, ...]:
+        """Name what awaits an inspection."""
+        return tuple(self._waiting)
+
+    def go_on_with(self, waiting: Iterable[str]) -> None:
+        """Take up what a recorded state says was waiting."""
+        self._waiting = list(waiting)
+
     def ask_after(self, reasons: Iterable[Reason]) -> None:
         """Ask for what these causes of a void leave to inspect."""
         for reason in reasons:
