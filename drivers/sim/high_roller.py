@@ -1,0 +1,305 @@
+"""Simulated evenings at a High Roller table: people who draw, buy, roll, tie, leave and dispute; with truth.
+
+The truth is worked out here from the document's text alone and knows nothing of the controller's own rules.
+Each entry is an outcome that must be told, with the keys that matter.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from random import Random
+
+import msgspec
+
+from controller.model.readings import AnyReading, Card, Input
+from drivers.sim import dice
+from drivers.sim.scenes import Feed, Header, Scene, in_order_of_arrival
+
+RULES = "high-roller-12-005"
+SECOND_US = 1_000_000
+Told = dict[str, object]
+
+THROWS: Mapping[str, float] = {
+    "valid": 30.0,
+    **dict.fromkeys(
+        (
+            "one_short",
+            "off_table",
+            "bumped",
+            "double_hit",
+            "unsure_face",
+            "no_face",
+            "camera_down_ruled",
+            "box_no_roll_in_flight",
+            "box_no_roll_in_hold",
+            "box_no_roll_late",
+            "box_sets_other_dice",
+        ),
+        1.0,
+    ),
+}
+"""How the dice are thrown, legally for the most part."""
+_LETTERS = {10: "T", 11: "J", 12: "Q"}
+
+
+@dataclass(slots=True)
+class Game:
+    """A game as the people at the table see it: whose cards, whose rolls, and who is still in."""
+
+    number: int
+    order: list[int]
+    """Seats clockwise from the button."""
+    cards: dict[int, list[int]] = field(default_factory=dict)
+    turns: list[int] = field(default_factory=list)
+    """Whose rolls of the roll-off are still to come; none before the elimination."""
+    rolled: list[tuple[int, int]] = field(default_factory=list)
+    """Rolls of the roll-off: who, and the total."""
+    winner: int | None = None
+    total: int = 0
+
+    @property
+    def roller(self) -> int:
+        """Give whose roll it is."""
+        return self.turns[0] if self.turns else self.order[0]
+
+    @property
+    def gross(self) -> int:
+        """Give the money in cents, a dollar a card."""
+        return 100 * sum(map(len, self.cards.values()))
+
+    def copy(self) -> "Game":
+        """Give the game as it is now, to come back to."""
+        return Game(self.number, self.order, self.cards, [*self.turns], [*self.rolled])
+
+    def throw(self, total: int) -> tuple[str, list[int]]:
+        """Take a roll; give its call, and who is out by it."""
+        if self.turns:
+            player = self.turns.pop(0)
+            self.rolled.append((player, total))
+            return self.rolls_done()
+        matching = {seat: self.cards[seat].count(total) for seat in self.order if self.cards.get(seat)}
+        stay = [seat for seat in matching if matching[seat]]
+        if not stay:
+            return "no_match", []
+        out = [seat for seat in matching if not matching[seat]]
+        if len(stay) == 1:
+            self.winner, self.total = stay[0], total
+            return "elimination", out
+        for count in sorted(set(matching.values()), reverse=True):
+            self.turns += [seat for seat in stay if matching[seat] == count for _ in range(count)]
+        return "elimination", out
+
+    def rolls_done(self) -> tuple[str, list[int]]:
+        """Look whether the roll-off is over; a tie is rolled off once each."""
+        if self.turns:
+            return "roll_off", []
+        highest = max(total for _, total in self.rolled)
+        players = list(dict.fromkeys(player for player, _ in self.rolled))
+        best = [player for player in players if (player, highest) in self.rolled]
+        if len(best) == 1:
+            self.winner, self.total = best[0], highest
+            return "roll_off", []
+        self.turns, self.rolled = best, []
+        return "tie", [seat for seat in self.order if seat in players and seat not in best]
+
+    def may_leave_out(self) -> bool:
+        """Tell whether the roller can leave this roll out: he has another, or has rolled."""
+        if not self.turns:
+            return False
+        player = self.turns[0]
+        return self.turns.count(player) > 1 or player in [who for who, _ in self.rolled]
+
+
+class Evening:
+    """One table's evening as it comes about."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = Random(seed)  # noqa: S311 - a reproducible simulation, not a secret
+        self.now = SECOND_US
+        self.feed: Feed = []
+        self.truth: list[Told] = []
+        self.rolls = 0
+        self.seats = sorted(self.rng.sample(range(1, 9), self.rng.randint(3, 6)))
+        self.button = 0
+        self.pot = 0
+        self.row: tuple[int, int] = (0, 0)
+        """Who won last, and how many games in a row."""
+        self.final = False
+        self.gone: set[int] = set()
+        self.thrown: list[Scene] = []
+
+    # --- people and the shoe ---
+
+    def says(self, name: str, by: str = "dealer", **arguments: object) -> None:
+        """Have somebody enter something."""
+        self.now += self.rng.randint(SECOND_US // 2, 3 * SECOND_US)
+        self._post(Input(t=self.now, dev="console", name=name, by=by, **arguments))  # type: ignore[arg-type]  # any
+
+    def pitch(self, rank: int, seat: int) -> None:
+        """Let the shoe pitch a card; now and then it can't be read and the dealer enters it."""
+        self.now += self.rng.randint(300_000, 900_000)
+        knows, read = self.rng.random() < 0.7, self.rng.random() > 0.03
+        shown = _LETTERS.get(rank, str(rank)) if read else None
+        suit = self.rng.choice("cdhs") if read else None
+        self._post(Card(t=self.now, dev="shoe", rank=shown, suit=suit, to=seat if knows else None))  # type: ignore[arg-type]  # a suit
+        if not read:
+            self.says("set_card", seat=seat, card=str(rank))
+
+    def _post(self, reading: AnyReading) -> None:
+        self.feed.append((reading.t + self.rng.randint(200, 3000), reading))
+
+    def told(self, kind: str, **data: object) -> None:
+        """Note an outcome that must be told."""
+        self.truth.append({"type": kind, "data": data})
+
+    # --- the parts of an evening ---
+
+    def draw_button(self) -> None:
+        """Deal cards for the button until one is the highest."""
+        drawing = self.seats
+        while len(drawing) > 1:
+            drawn = {seat: self.rng.randint(2, 12) for seat in drawing}
+            for seat, rank in drawn.items():
+                self.says("draw_button", seat=seat, card=_LETTERS.get(rank, str(rank)))
+            drawing = [seat for seat in drawing if drawn[seat] == max(drawn.values())]
+        self.button = drawing[0]
+
+    def buy(self, game: Game) -> None:
+        """Sell the cards of a game: the button first, then clockwise, then some re-buys."""
+        counts = {seat: self.rng.choice((0, 1, 2, 3, 5, 8)) for seat in game.order}
+        for seat in self.rng.sample(game.order, 2):
+            counts[seat] = max(counts[seat], self.rng.randint(1, 4))
+        for seat in game.order:
+            if counts[seat] or seat == self.button or self.rng.random() < 0.3:
+                self.says("buy", "player", seat=seat, count=counts[seat])
+            for _ in range(counts[seat]):
+                self._sell(game, seat)
+        holders = [seat for seat in game.order if game.cards.get(seat)]
+        for seat in self.rng.choices(holders, k=self.rng.randint(0, 4)):
+            self.says("buy", seat=seat)
+            self._sell(game, seat)
+
+    def _sell(self, game: Game, seat: int) -> None:
+        rank = self.rng.randint(2, 12)
+        self.pitch(rank, seat)
+        game.cards.setdefault(seat, []).append(rank)
+
+    def throw(self, game: Game) -> Game:
+        """Throw once, with whatever people say about it; give the game as it stands then."""
+        kind = self.rng.choices(list(THROWS), list(THROWS.values()))[0]
+        scene, seen = dice.throw(kind, self.rng, self.now + 2 * SECOND_US)
+        self.feed += [(arrived, _dealers(reading)) for arrived, reading in seen]
+        self.thrown.append(scene)
+        self.now = scene.end_us + self.rng.randint(500_000, 2_000_000)
+        self.rolls += 1
+        before, pot, row = game.copy(), self.pot, self.row
+        truth, who = scene.truth, game.roller
+        if truth.verdict == "review":
+            self.told("roll.review", roll=self.rolls)
+        called = truth.ruled_dice if truth.verdict == "review" else truth.dice
+        if truth.verdict == "void" or called is None:
+            self.told("roll.no_roll", roll=self.rolls)
+            return game
+        self._call("roll.called", game, called, player=who)
+        if truth.ruled == "corrected":
+            game, self.pot, self.row = before, pot, row
+            if truth.ruled_dice is None:
+                self.told("roll.corrected", roll=self.rolls, ruling="no_roll", dice=None, next_player=who)
+            else:
+                self._call("roll.corrected", game, truth.ruled_dice)
+        return game
+
+    def _call(self, kind: str, game: Game, faces: tuple[int, int], **more: object) -> None:
+        call, out = game.throw(sum(faces))
+        after = None if game.winner is not None else game.roller
+        self.told(
+            kind, roll=self.rolls, dice=list(faces), total=sum(faces), call=call,
+            game=game.number, next_player=after, **more,
+        )  # fmt: skip
+        if out:
+            self.told("player.eliminated", game=game.number, players=out)
+        self._if_won(game)
+
+    def _if_won(self, game: Game) -> None:
+        if game.winner is None:
+            return
+        gross = game.gross
+        rake = gross // 10
+        bonus = min(200, gross - rake)
+        self.pot += bonus
+        self.row = (game.winner, self.row[1] + 1 if game.winner == self.row[0] else 1)
+        paid = self.pot if self.row[1] == 3 or self.final else 0
+        pot = {"gross": gross, "rake": rake, "bonus": bonus, "prize": gross - rake - bonus}
+        self.told(
+            "game.won", game=game.number, player=game.winner, total=game.total, pot=pot, bonus_paid=paid
+        )
+        if paid:
+            cause = "in_a_row" if self.row[1] == 3 else "final_game"
+            self.told("bonus.paid", player=game.winner, amount=paid, cause=cause)
+            self.pot, self.row = 0, (0, 0)
+
+    def play(self, number: int, *, final: bool) -> None:
+        """Play one game from the buying to the winner, or to its being void."""
+        start = self.seats.index(self.button)
+        game = Game(number, [*self.seats[start:], *self.seats[:start]])
+        self.buy(game)
+        self.final = final
+        if self.rng.random() < 0.8:
+            self.says("start_roll")
+        void = self.rng.random() < 0.06
+        self.told(
+            "game.started", game=number, button=self.button, final=final,
+            cards={str(seat): cards for seat, cards in game.cards.items()},
+        )  # fmt: skip
+        while game.winner is None:
+            game = self.throw(game)
+            if game.winner is None and void:
+                self.says("void", "supervisor", what="game", reason="a spilled drink")
+                self.told("game.void", game=number)
+                self._after_game(moved=False)
+                return
+            self._between_rolls(game)
+        if self.rng.random() < 0.7:
+            self.says("settled")
+        self._after_game(moved=True)
+
+    def _between_rolls(self, game: Game) -> None:
+        while game.winner is None and game.may_leave_out() and self.rng.random() < 0.15:
+            who = game.turns.pop(0)
+            self.says("decline", "player", seat=who)
+            self.told("roll.declined", game=game.number, player=who)
+            _, out = game.rolls_done()
+            if out:
+                self.told("player.eliminated", game=game.number, players=out)
+            self._if_won(game)
+        staying = [seat for seat in self.seats if seat not in self.gone]
+        if game.winner is None and len(staying) > 3 and self.rng.random() < 0.03:
+            leaver = self.rng.choice(staying)
+            self.says("leave", "player", seat=leaver)
+            self.gone.add(leaver)
+
+    def _after_game(self, *, moved: bool) -> None:
+        start = self.seats.index(self.button) + moved
+        order = [*self.seats[start:], *self.seats[:start]]
+        self.button = next(seat for seat in order if seat not in self.gone)
+        self.seats = [seat for seat in self.seats if seat not in self.gone]
+        self.gone.clear()
+
+
+def evening(seed: int, games: int = 6) -> tuple[Header, Feed, list[Told]]:
+    """Play an evening of so many games, the last one final; the same seed gives the same evening."""
+    table = Evening(seed)
+    table.draw_button()
+    for number in range(1, games + 1):
+        final = number == games
+        if final:
+            table.says("closing")
+        table.play(number, final=final)
+    header = Header(table=f"sim-high-roller-{seed}", ruleset=RULES, dice_table=dice.TABLE)
+    return header, in_order_of_arrival(table.feed), table.truth
+
+
+def _dealers(reading: AnyReading) -> AnyReading:
+    """Give what is said at a craps table to the one dealer there is here (H-EQ-2)."""
+    if isinstance(reading, Input):
+        return msgspec.structs.replace(reading, by="dealer")
+    return reading

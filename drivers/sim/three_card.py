@@ -1,0 +1,363 @@
+"""Simulated evenings at a Three Card Poker table: deals of every kind, people who act and err; with truth.
+
+The truth is worked out here from the document's text alone and knows nothing of the controller's own rules.
+Each entry is an outcome that must be told, with the keys that matter.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
+from random import Random
+from typing import NamedTuple
+
+from controller.model.readings import AnyReading, Card, DeviceDown, DeviceUp, Input, Switch
+from drivers.sim.scenes import Feed, Header, in_order_of_arrival
+
+RULES = "three-card-poker-12-014"
+SECOND_US = 1_000_000
+RANKS = "23456789TJQKA"
+DEALER = "dealer"
+Told = dict[str, object]
+
+USUAL: Mapping[str, float] = {
+    "plain": 20.0,
+    **dict.fromkeys(
+        (
+            "unread_card",
+            "unread_seen_early",
+            "card_too_many",
+            "dealer_short",
+            "card_twice",
+            "shoe_opened",
+            "misdeal_while_dealing",
+            "misdeal_in_hold",
+            "misdeal_late",
+            "shoe_down",
+            "nobody_rules",
+            "fold_put_right",
+            "card_put_right",
+            "fold_taken_back",
+        ),
+        1.0,
+    ),
+}
+"""Kinds of deal and how often each comes."""
+
+
+class Dealt(NamedTuple):
+    """A deal as it lies on the felt."""
+
+    hands: dict[str, list[str]]
+    folds: list[str]
+
+
+class Evening:
+    """One table's evening as it comes about."""
+
+    def __init__(self, seed: int, *, directed: bool) -> None:
+        self.rng = Random(seed)  # noqa: S311 - a reproducible simulation, not a secret
+        self.directed = directed
+        self.now = SECOND_US
+        self.feed: Feed = []
+        self.truth: list[Told] = []
+        self.deals = 0
+        self.seats: list[str] = []
+
+    # --- people, the shoe, and what must be told ---
+
+    def says(self, name: str, by: str = "dealer", after_s: float = 1.0, **arguments: object) -> None:
+        """Have somebody enter something."""
+        self.wait(after_s)
+        self.post(Input(t=self.now, dev="console", name=name, by=by, **arguments))  # type: ignore[arg-type]  # any
+
+    def wait(self, seconds: float) -> None:
+        """Let about so much time pass."""
+        self.now += round(seconds * SECOND_US * self.rng.uniform(0.8, 1.2))
+
+    def post(self, reading: AnyReading) -> None:
+        """Let a reading arrive, one to three milliseconds after its time."""
+        self.feed.append((reading.t + self.rng.randint(200, 3000), reading))
+
+    def told(self, kind: str, **data: object) -> None:
+        """Note an outcome that must be told."""
+        self.truth.append({"type": kind, "data": data})
+
+    def void(self, *codes: str, by: str = "sensors") -> None:
+        """Note that the present deal is void for these causes."""
+        self.told("deal.void", deal=self.deals, reasons=[{"code": code} for code in codes], by=by)
+
+    def called(self, kind: str, dealt: Dealt, **more: object) -> None:
+        """Note that the present deal is called, with the results of every hand."""
+        hands = {seat: hand for seat, hand in dealt.hands.items() if seat != DEALER}
+        self.told(kind, deal=self.deals, hands=hands, folds=dealt.folds, results=_results(dealt), **more)
+
+    # --- a deal's parts ---
+
+    def shuffled(self) -> Dealt:
+        """Take cards for everybody from a shuffled deck, and let chance decide who folds."""
+        deck = [rank + suit for rank in RANKS for suit in "cdhs"]
+        self.rng.shuffle(deck)
+        hands = {position: [deck.pop() for _ in range(3)] for position in (*self.seats, DEALER)}
+        folds = [seat for seat in self.seats if self.rng.random() < 0.3]
+        return Dealt(hands, folds)
+
+    def give(self, cards: Sequence[tuple[str, str | None]]) -> None:
+        """Let these cards leave the shoe one after the other; None can't be read."""
+        for position, text in cards:
+            self.now += self.rng.randint(350_000, 900_000)
+            rank, suit = (text[0], text[1]) if text else (None, None)
+            to = position if self.directed else None
+            self.post(Card(t=self.now, dev="shoe", rank=rank, suit=suit, to=to))  # type: ignore[arg-type]  # a suit
+
+    def rotation(self, dealt: Dealt) -> list[tuple[str, str | None]]:
+        """Give the cards in the order of dealing: one each from the dealer's left, three times."""
+        positions = (*self.seats, DEALER)
+        return [(position, dealt.hands[position][lap]) for lap in range(3) for position in positions]
+
+    def act(self, dealt: Dealt, *, but: str | None = None) -> None:
+        """Let everybody play or fold, in any order."""
+        for seat in self.rng.sample(self.seats, len(self.seats)):
+            if seat != but:
+                by = self.rng.choice(("player", "dealer"))
+                self.says("fold" if seat in dealt.folds else "play", by, 1.5, seat=seat)
+
+    # --- an evening ---
+
+    def play(self, kind: str) -> None:
+        """Play one deal of a kind."""
+        self.wait(8)
+        if not self.seats or self.rng.random() < 0.2:
+            count = self.rng.randint(1, 6)
+            self.seats = [str(seat) for seat in sorted(self.rng.sample(range(1, 8), count))]
+            self.says("seats", seats=tuple(self.seats))
+        if self.rng.random() < 0.5:
+            self.says("no_more_bets")
+            self.told("bets.closed", cause="dealer")
+        else:
+            self.told("bets.closed", cause="first_card")
+        self.deals += 1
+        KINDS[kind](self, self.shuffled())
+        self.wait(3)
+        if self.rng.random() < 0.7 and kind != "misdeal_late":
+            self.says("settled")
+
+
+def plain(table: Evening, dealt: Dealt) -> None:
+    """Everything goes as it should."""
+    table.give(table.rotation(dealt))
+    table.act(dealt)
+    table.called("deal.called", dealt, grade="sensors", by=None)
+
+
+def unread_card(table: Evening, dealt: Dealt) -> None:
+    """The shoe can't read a card; the dealer enters it when the hand is shown."""
+    position, text, cards = _one_unread(table, dealt)
+    table.give(cards)
+    table.act(dealt)
+    table.told("deal.review", deal=table.deals, reasons=[{"code": "unread_card"}])
+    table.says("set_card", after_s=4, seat=position, card=text)
+    table.called("deal.called", dealt, grade="person", by="dealer")
+
+
+def unread_seen_early(table: Evening, dealt: Dealt) -> None:
+    """The shoe can't read a card; the dealer enters it before all have acted."""
+    position, text, cards = _one_unread(table, dealt)
+    table.give(cards)
+    table.says("set_card", seat=position, card=text)
+    table.act(dealt)
+    table.called("deal.called", dealt, grade="sensors")
+
+
+def _one_unread(table: Evening, dealt: Dealt) -> tuple[str, str | None, list[tuple[str, str | None]]]:
+    cards = table.rotation(dealt)
+    place = table.rng.randrange(len(cards))
+    position, text = cards[place]
+    cards[place] = (position, None)
+    return position, text, cards
+
+
+def card_too_many(table: Evening, dealt: Dealt) -> None:
+    """A position gets a fourth card."""
+    cards = table.rotation(dealt)
+    spare = next(rank + suit for rank in RANKS for suit in "cdhs" if (rank + suit) not in _all(dealt))
+    table.give([*cards, (table.seats[0], spare)])
+    table.void("wrong_count")
+    table.wait(15)
+
+
+def dealer_short(table: Evening, dealt: Dealt) -> None:
+    """The dealer's third card stays in the shoe, and nobody notices until all have acted."""
+    table.give(table.rotation(dealt)[:-1])
+    table.act(dealt)
+    table.wait(200)
+    table.void("wrong_count")
+
+
+def card_twice(table: Evening, dealt: Dealt) -> None:
+    """A card of another deck is in the shoe."""
+    cards = table.rotation(dealt)
+    place = table.rng.randrange(1, len(cards))
+    cards[place] = (cards[place][0], cards[0][1])
+    table.give(cards)
+    table.void("card_twice")
+    table.wait(15)
+
+
+def shoe_opened(table: Evening, dealt: Dealt) -> None:
+    """The shoe is opened while the cards are out."""
+    table.give(table.rotation(dealt))
+    table.wait(1)
+    table.post(Switch(t=table.now, dev="shoe", name="shoe_lid", open=True))
+    table.void("shoe_opened")
+    table.wait(10)
+    table.post(Switch(t=table.now, dev="shoe", name="shoe_lid", open=False))
+
+
+def misdeal_while_dealing(table: Evening, dealt: Dealt) -> None:
+    """The dealer exposes a card and calls a misdeal."""
+    table.give(table.rotation(dealt)[: table.rng.randint(1, 3 * len(table.seats))])
+    table.says("misdeal", reason="a card was exposed")
+    table.void("called", by="dealer")
+    table.wait(15)
+
+
+def misdeal_in_hold(table: Evening, dealt: Dealt) -> None:
+    """The dealer calls a misdeal just as the last position acts."""
+    table.give(table.rotation(dealt))
+    table.act(dealt)
+    table.says("misdeal", after_s=0.15)
+    table.void("called", by="dealer")
+    table.wait(10)
+
+
+def misdeal_late(table: Evening, dealt: Dealt) -> None:
+    """The supervisor voids the deal after the call and before the first pay-out."""
+    plain(table, dealt)
+    table.says("misdeal", "supervisor", 4)
+    table.told("deal.corrected", deal=table.deals, hands=None, reasons=[{"code": "called"}], by="supervisor")
+
+
+def shoe_down(table: Evening, dealt: Dealt) -> None:
+    """The shoe's cable comes loose for a moment; the dealer finds every hand right and accepts."""
+    cards = table.rotation(dealt)
+    place = table.rng.randrange(1, len(cards))
+    table.give(cards[:place])
+    table.wait(0.1)
+    table.post(DeviceDown(t=table.now, dev="shoe", reason="unplugged"))
+    table.wait(1)
+    table.post(DeviceUp(t=table.now, dev="shoe"))
+    table.give(cards[place:])
+    table.act(dealt)
+    table.told("deal.review", deal=table.deals, reasons=[{"code": "missing_reading"}])
+    table.says("accept", after_s=5)
+    table.called("deal.called", dealt, grade="person", by="dealer")
+
+
+def nobody_rules(table: Evening, dealt: Dealt) -> None:
+    """A card can't be read, nobody says which it is, and the dealer voids the deal in the end."""
+    _, _, cards = _one_unread(table, dealt)
+    table.give(cards)
+    table.act(dealt)
+    table.told("deal.review", deal=table.deals, reasons=[{"code": "unread_card"}])
+    table.says("void", "supervisor", 20, reason="disputed")
+    table.void("disputed", by="supervisor")
+
+
+def fold_put_right(table: Evening, dealt: Dealt) -> None:
+    """The dealer entered a play as a fold and corrects it after the call."""
+    seat = table.rng.choice(table.seats)
+    wrong = Dealt(dealt.hands, [s for s in table.seats if s == seat or s in dealt.folds])
+    right = Dealt(dealt.hands, [s for s in wrong.folds if s != seat])
+    plain(table, wrong)
+    table.says("play", after_s=4, seat=seat)
+    table.called("deal.corrected", right, ruling="play")
+
+
+def card_put_right(table: Evening, dealt: Dealt) -> None:
+    """The shoe misread a card, and the dealer corrects it after the call."""
+    seat = table.rng.choice(table.seats)
+    right = next(rank + suit for rank in RANKS for suit in "hs" if (rank + suit) not in _all(dealt))
+    misread = dealt.hands[seat][0]
+    plain(table, dealt)
+    table.says("set_card", after_s=4, seat=seat, card=right, what=misread)
+    hands = {**dealt.hands, seat: [right, *dealt.hands[seat][1:]]}
+    table.called("deal.corrected", Dealt(hands, dealt.folds), ruling="set_card")
+
+
+def fold_taken_back(table: Evening, dealt: Dealt) -> None:
+    """A player who has folded would rather play, which he can't."""
+    seat = table.rng.choice(table.seats)
+    right = Dealt(dealt.hands, [s for s in table.seats if s == seat or s in dealt.folds])
+    table.give(table.rotation(right))
+    table.says("fold", "player", seat=seat)
+    table.says("play", "player", seat=seat)
+    refused = {"cause": "has_acted", "what": "play"}
+    if len(table.seats) > 1:
+        table.told("input.refused", **refused)
+        table.act(right, but=seat)
+        table.called("deal.called", right)
+    else:
+        table.called("deal.called", right)
+        table.told("input.refused", **refused)
+
+
+Kind = Callable[[Evening, Dealt], None]
+KINDS: Mapping[str, Kind] = {
+    kind.__name__: kind
+    for kind in (
+        plain, unread_card, unread_seen_early, card_too_many, dealer_short, card_twice, shoe_opened,
+        misdeal_while_dealing, misdeal_in_hold, misdeal_late, shoe_down, nobody_rules, fold_put_right,
+        card_put_right, fold_taken_back,
+    )
+}  # fmt: skip
+"""Every kind of deal by name."""
+
+
+def evening(
+    seed: int, mix: Mapping[str, float] = USUAL, n: int = 12, *, directed: bool = True
+) -> tuple[Header, Feed, list[Told]]:
+    """Play `n` deals of the kinds of a mix (kind: weight); the same seed gives the same evening.
+
+    `directed` is a shoe that knows whom it deals to.
+    """
+    table = Evening(seed, directed=directed)
+    for kind in table.rng.choices(list(mix), list(mix.values()), k=n):
+        table.play(kind)
+    header = Header(table=f"sim-three-card-{seed}", ruleset=RULES)
+    return header, in_order_of_arrival(table.feed), table.truth
+
+
+def _all(dealt: Dealt) -> set[str]:
+    return set(chain.from_iterable(dealt.hands.values()))
+
+
+def _results(dealt: Dealt) -> list[Told]:
+    """Hold every hand against the dealer's, from his right; folds come last."""
+    dealer = worth(dealt.hands[DEALER])
+    seats = sorted((seat for seat in dealt.hands if seat != DEALER), key=int, reverse=True)
+    results: list[Told] = []
+    for seat in seats:
+        if seat in dealt.folds:
+            continue
+        held = worth(dealt.hands[seat])
+        if dealer < (0, [RANKS.index("Q")]):
+            result = "dealer_does_not_play"
+        else:
+            result = "push" if held == dealer else "win" if held > dealer else "lose"
+        results.append({"seat": seat, "result": result})
+    results += [{"seat": seat, "result": "fold"} for seat in reversed(seats) if seat in dealt.folds]
+    return results
+
+
+def worth(hand: Sequence[str]) -> tuple[int, list[int]]:
+    """Rank three cards: pair 1, flush 2, straight 3, three of a kind 4, straight flush 5; then by rank."""
+    ranks = sorted((RANKS.index(card[0]) for card in hand), reverse=True)
+    flush = len({card[1] for card in hand}) == 1
+    if ranks == [12, 1, 0]:
+        ranks = [1, 0, -1]
+    straight = ranks[0] - 1 == ranks[1] == ranks[2] + 1
+    if len(set(ranks)) == 1:
+        return 4, ranks
+    if len(set(ranks)) == 2:
+        pair = ranks[1]
+        return 1, [pair, pair, next(rank for rank in ranks if rank != pair)]
+    return 5 if straight and flush else 3 if straight else 2 if flush else 0, ranks

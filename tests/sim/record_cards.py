@@ -1,0 +1,39 @@
+"""Record simulated evenings of the card games: `python -m tests.sim.record_cards DIRECTORY`.
+
+The logs in tests/logs named `sim-high-roller-*` and `sim-three-card-*` were made so. They are not made anew
+when the simulators change: a recording stays what it was.
+"""
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from drivers.sim import high_roller, three_card
+from drivers.sim.scenes import Feed, Header, write_log
+
+Evening = tuple[Header, Feed, list[dict[str, object]]]
+_EVERY_KIND = dict.fromkeys(three_card.KINDS, 1.0)
+
+
+def recordings() -> Mapping[str, Evening]:
+    """Give the evenings by their logs' names."""
+    return {
+        "sim-high-roller-a": high_roller.evening(90_011, 5),
+        "sim-high-roller-b": high_roller.evening(90_012, 5),
+        "sim-three-card-directed": three_card.evening(90_013, _EVERY_KIND, 20),
+        "sim-three-card-rotation": three_card.evening(90_014, _EVERY_KIND, 20, directed=False),
+    }
+
+
+def main(directory: str) -> None:
+    """Write every recording and its expected outcomes into the directory."""
+    for name, (header, feed, truth) in recordings().items():
+        write_log(Path(directory, f"{name}.jsonl.gz"), header, feed)
+        lines = [msgspec.json.encode(outcome).decode() + "\n" for outcome in truth]
+        Path(directory, f"{name}.expected.jsonl").write_text("".join(lines), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

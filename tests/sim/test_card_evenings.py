@@ -1,0 +1,101 @@
+"""Whole simulated evenings of the card games, each outcome told as it happened."""
+
+from collections.abc import Sequence
+
+import msgspec
+import pytest
+
+from controller.engine.session import Session
+from controller.engine.setup import First, Setup, State
+from controller.model.effects import Effect
+from controller.model.outcomes import DealReview, Outcome, RollReview
+from controller.model.readings import AnyReading, Card, DieReleased, Input
+from controller.replay.compare import as_json, compare
+from controller.settings.rulesets import load_ruleset
+from drivers.sim import high_roller, three_card
+from drivers.sim.scenes import Feed, Header
+from tests.sim.play import outcomes_of
+
+EVENINGS = [high_roller.evening(seed)[:2] for seed in range(3)]
+EVENINGS += [three_card.evening(seed, directed=seed > 0)[:2] for seed in range(3)]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_an_evening_of_high_roller(seed: int) -> None:
+    header, feed, truth = high_roller.evening(seed)
+    told = map(as_json, outcomes_of(header, feed, arrivals=seed % 2 == 0))
+    assert compare(list(told), truth) is None
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("directed", [True, False], ids=["directed", "rotation"])
+def test_an_evening_of_three_card_poker(seed: int, directed: bool) -> None:
+    header, feed, truth = three_card.evening(seed, directed=directed)
+    told = map(as_json, outcomes_of(header, feed, arrivals=seed % 2 == 0))
+    assert compare(list(told), truth) is None
+
+
+@pytest.mark.parametrize("kind", three_card.KINDS)
+def test_an_evening_of_one_kind_of_deal(kind: str) -> None:
+    header, feed, truth = three_card.evening(7, {kind: 1.0}, 4)
+    assert compare(list(map(as_json, outcomes_of(header, feed, arrivals=True))), truth) is None
+
+
+@pytest.mark.parametrize("evening", EVENINGS, ids=lambda evening: evening[0].table)
+@pytest.mark.parametrize("share", [0.2, 0.5, 0.8])
+def test_a_power_cut_takes_nothing_back(evening: tuple[Header, Feed], share: float) -> None:
+    header, feed = evening
+    whole = outcomes_of(header, feed, arrivals=True)
+    told = outcomes_of(header, feed[: round(share * len(feed))], arrivals=True, cut=True)
+    stands = [outcome for outcome in told if not _lost(outcome.data)]
+    assert stands == whole[: len(stands)]
+    assert len(told) - len(stands) <= 1
+
+
+@pytest.mark.parametrize("evening", EVENINGS, ids=lambda evening: evening[0].table)
+@pytest.mark.parametrize("share", [0.15, 0.35, 0.55, 0.75])
+def test_an_evening_goes_on_from_its_recorded_state(evening: tuple[Header, Feed], share: float) -> None:
+    """Cut between two attempts: with state and numbers the rest tells what the whole evening told."""
+    header, feed = evening
+    whole = outcomes_of(header, feed, arrivals=True)
+    session, told = _session(header), []
+    cut = False
+    for place, reading in enumerate(feed):
+        if not cut and place >= share * len(feed) and _begins(feed[place - 1], reading):
+            told += _outcomes(session.advance(reading[1].t - 200_000))
+            if not session._game.open_attempt:
+                session = _session(header, session.state(), session.first())
+                cut = True
+        told += _outcomes(session.feed(msgspec.structs.replace(reading[1], arrived=reading[0])))
+    told += _outcomes(session.finish())
+    assert cut
+    assert told == whole
+
+
+def _begins(before: tuple[int, AnyReading], reading: tuple[int, AnyReading]) -> bool:
+    """Tell whether people go on to something new here, after a rest."""
+    quiet = reading[1].t - before[1].t > 1_000_000
+    new = isinstance(reading[1], DieReleased | Card) or (
+        isinstance(reading[1], Input) and reading[1].name in ("seats", "no_more_bets", "buy", "start_roll")
+    )
+    return quiet and new
+
+
+def _outcomes(effects: Sequence[Effect]) -> list[Outcome]:
+    return [effect for effect in effects if isinstance(effect, Outcome)]
+
+
+def _session(header: Header, state: State | None = None, first: First | None = None) -> Session:
+    return Session(
+        Setup(
+            table=header.table,
+            ruleset=load_ruleset(header.ruleset),
+            dice_table=header.dice_table or None,
+            state=state or State(),
+            first=first or First(),
+        )
+    )
+
+
+def _lost(data: object) -> bool:
+    return isinstance(data, RollReview | DealReview) and "power_lost" in {r.code for r in data.reasons}
