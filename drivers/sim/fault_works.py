@@ -1,0 +1,386 @@
+"""How each fault of a virtual table is done, and undone."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import msgspec
+
+from controller.model.readings import AnyReading, BallBeam, DieAt, DieReleased, DieRest, Input, Switch
+from drivers.sim.boards import Board, Script
+from drivers.sim.cables import (
+    Cable,
+    Spoil,
+    cutting,
+    damaging,
+    doubling,
+    dropping,
+    dropping_for_good,
+    swapping,
+)
+from drivers.sim.ss2_wheel import Ss2Wheel
+from drivers.sim.table import Dropped, VirtualTable
+
+Undo = Callable[[int], None]
+BURST_US = 100_000
+BABBLE_US = 4_000
+BABBLED = 12
+PRESS_US = 200_000
+DRIFT_STEP_US = 500_000
+DRIFT_STEP_PPM = 4.0
+"""A crystal that warms up changes by a few millionths a second, never at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where and when a fault is done, and its own figure or word."""
+
+    table: VirtualTable
+    device: str
+    now_us: int
+    value: float | None
+    name: str | None
+
+    @property
+    def cable(self) -> Cable:
+        """Give the device's cable."""
+        return self.table.cables[self.device]
+
+    def until_undone(self, every_us: int, do: Callable[[int], None]) -> Undo:
+        """Do something again and again until the fault is undone."""
+        going_on = True
+
+        def again(now_us: int) -> None:
+            if going_on:
+                do(now_us)
+                self.table.at(now_us + every_us, again)
+
+        def undo(_now_us: int) -> None:
+            nonlocal going_on
+            going_on = False
+
+        self.table.at(self.now_us, again)
+        return undo
+
+
+Work = Callable[[Site], Undo]
+"""Begin a fault; give how it is taken back."""
+
+
+def concerned(table: VirtualTable, work: Work, device: str) -> tuple[str, ...]:
+    """Name the devices that a fault at this one has to do with, this one first."""
+    return (device, _other_node(table, device)) if work is swap_cables else (device,)
+
+
+def unplug(site: Site) -> Undo:
+    """Pull the cable."""
+    cable, port = site.cable, site.device
+    cable.pull()
+    return lambda _now_us: cable.plug(port)
+
+
+def other_name(site: Site) -> Undo:
+    """Plug it in under another name."""
+    cable = site.cable
+    cable.pull()
+    cable.plug(f"{site.device}-other")
+
+    def undo(_now_us: int) -> None:
+        cable.pull()
+        cable.plug(site.device)
+
+    return undo
+
+
+def swap_cables(site: Site) -> Undo:
+    """Plug two nodes in at each other's place."""
+    one = site.cable
+    other = site.table.cables[_other_node(site.table, site.device)]
+
+    def plug(first: str, second: str) -> None:
+        for cable in (one, other):
+            cable.pull()
+        one.plug(first)
+        other.plug(second)
+
+    plug(other.name, one.name)
+    return lambda _now_us: plug(one.name, other.name)
+
+
+def _other_node(table: VirtualTable, device: str) -> str:
+    nodes = [name for name, cable in table.cables.items() if isinstance(cable.peer, Board)]
+    return nodes[nodes.index(device) - 1]
+
+
+def garbage(site: Site) -> Undo:
+    """Send bursts of random bytes, with line ends among them."""
+    cable = site.cable
+
+    def burst(now_us: int) -> None:
+        for _ in range(2):
+            if cable.port is not None:
+                cable.to_table.send(now_us, cable.rng.randbytes(cable.rng.randint(4, 40)) + b"\n")
+
+    return site.until_undone(BURST_US, burst)
+
+
+def _spoiling(make: Callable[[], Spoil]) -> Work:
+    def work(site: Site) -> Undo:
+        spoil = make()
+        spoils = site.cable.to_table.spoils
+        spoils.append(spoil)
+        return lambda _now_us: spoils.remove(spoil)
+
+    return work
+
+
+half_lines = _spoiling(lambda: cutting(0.1))
+bit_errors = _spoiling(lambda: damaging(0.1))
+lost_lines = _spoiling(lambda: dropping(0.2))
+lost_for_good = _spoiling(lambda: dropping_for_good(0))
+repeated_lines = _spoiling(lambda: doubling(0.33))
+reordered_lines = _spoiling(lambda: swapping(0.2, 40_000))
+
+
+def drift(site: Site) -> Undo:
+    """Warm the board up: its clock runs faster and faster, as a crystal's may, and cools down again."""
+    clock = site.cable.peer.clock
+    sound_ppm = clock.off_ppm
+    aim_ppm = 150.0 if site.value is None else site.value
+
+    def warm(now_us: int) -> None:
+        step = max(-DRIFT_STEP_PPM, min(DRIFT_STEP_PPM, aim_ppm - clock.off_ppm))
+        if step and site.cable.peer.clock is clock:
+            clock.run(now_us, clock.off_ppm + step)
+            site.table.at(now_us + DRIFT_STEP_US, warm)
+
+    def undo(now_us: int) -> None:
+        nonlocal aim_ppm
+        aim_ppm = sound_ppm
+        warm(now_us)
+
+    warm(site.now_us)
+    return undo
+
+
+def wild_clock(site: Site) -> Undo:
+    """Let the board's clock run as no crystal does."""
+    clock = site.cable.peer.clock
+    sound_ppm = clock.off_ppm
+    clock.run(site.now_us, 30_000.0 if site.value is None else site.value)
+    return lambda now_us: clock.run(now_us, sound_ppm)
+
+
+def clock_jump(site: Site) -> Undo:
+    """Set the board's clock."""
+    site.cable.peer.clock.jump(30_000_000 if site.value is None else round(site.value * 1000))
+    return _nothing
+
+
+def restart(site: Site) -> Undo:
+    """Let it start anew; its cable stays in."""
+    site.cable.peer.restart(site.now_us)
+    return _nothing
+
+
+def babble(site: Site) -> Undo:
+    """Let a sensor oscillate."""
+    peer = site.cable.peer
+    assert isinstance(peer, Board | Script)
+
+    def say(now_us: int) -> None:
+        for _ in range(BABBLED):
+            peer.sense(now_us, Switch(t=now_us, dev=peer.name, name="key", open=False))
+        site.cable.flush(now_us)
+
+    return site.until_undone(BABBLE_US, say)
+
+
+def nonsense(site: Site) -> Undo:
+    """Let the firmware send a die with seven spots."""
+
+    def say(now_us: int) -> None:
+        fields = {"die": "3", "x": "10", "y": "20"}
+        match site.cable.peer:
+            case Board() as board if not board.hung:
+                board.say(now_us, "die_at", fields, seen_us=now_us)
+            case Script() as script:
+                script.say("die_at", fields, seen_us=now_us)
+            case _:
+                pass
+        site.cable.flush(now_us)
+
+    return site.until_undone(BURST_US, say)
+
+
+def silence(site: Site) -> Undo:
+    """Hang; a board that hangs keeps its clock, and goes on where it was."""
+    peer = site.cable.peer
+    peer.hung = True
+
+    def undo(_now_us: int) -> None:
+        peer.hung = False
+
+    return undo
+
+
+def deaf(site: Site) -> Undo:
+    """Hear nothing."""
+    peer = site.cable.peer
+    peer.deaf = True
+
+    def undo(_now_us: int) -> None:
+        peer.deaf = False
+
+    return undo
+
+
+def stuck_writer(site: Site) -> Undo:
+    """Take no bytes from the table's port."""
+    cable = site.cable
+    cable.blocked = True
+
+    def undo(_now_us: int) -> None:
+        cable.blocked = False
+
+    return undo
+
+
+def power_cycle(site: Site) -> Undo:
+    """Take the power from everything."""
+    cables = site.table.cables.values()
+    for cable in cables:
+        cable.pull()
+        cable.peer.hung = True
+
+    def undo(now_us: int) -> None:
+        for cable in cables:
+            cable.peer.hung = False
+            cable.plug(cable.name)
+            cable.peer.restart(now_us)
+
+    return undo
+
+
+def _dropping(site: Site, dropped: Dropped) -> Undo:
+    site.table.dropped.append(dropped)
+    return lambda _now_us: site.table.dropped.remove(dropped)
+
+
+def dead_sensor(site: Site) -> Undo:
+    """Let nothing be seen or heard by this device, though its board is well."""
+    return _dropping(site, lambda reading: reading.dev == site.device)
+
+
+def hidden_die(site: Site) -> Undo:
+    """Hide a die from the camera."""
+    die = 1 if site.value is None else round(site.value)
+
+    def hides(reading: AnyReading) -> bool:
+        return isinstance(reading, DieAt | DieRest | DieReleased) and reading.die == die
+
+    return _dropping(site, hides)
+
+
+def dead_beam(site: Site) -> Undo:
+    """Let one beam see nothing."""
+    beam = 0 if site.value is None else round(site.value)
+    return _dropping(site, lambda reading: isinstance(reading, BallBeam) and reading.beam == beam)
+
+
+def stuck_button(site: Site) -> Undo:
+    """Press a button again and again."""
+    dice = "cam" in site.table.cables
+    name = site.name or ("no_roll" if dice else "no_spin")
+    pressed = Input(t=0, dev=site.device, name=name, by="boxperson" if dice else "dealer")
+
+    def press(now_us: int) -> None:
+        site.cable.peer.sense(now_us, msgspec.structs.replace(pressed, t=now_us))
+        site.cable.flush(now_us)
+
+    return site.until_undone(PRESS_US, press)
+
+
+def open_door(site: Site) -> Undo:
+    """Open the service door, and let the supervisor unlock the table when it is closed."""
+    door = Switch(t=site.now_us, dev=site.device, name=site.name or "door", open=True)
+    unlocks = Input(t=0, dev=site.device, name="unlock", by="supervisor", reason="door checked")
+
+    def tell(now_us: int, reading: AnyReading) -> None:
+        site.cable.peer.sense(now_us, reading)
+        site.cable.flush(now_us)
+
+    def undo(now_us: int) -> None:
+        tell(now_us, msgspec.structs.replace(door, t=now_us, open=False))
+        tell(now_us, msgspec.structs.replace(unlocks, t=now_us + 1))
+
+    tell(site.now_us, door)
+    return undo
+
+
+def wheel_flags(flags: int) -> Work:
+    """Have the wheel show flags in play."""
+
+    def work(site: Site) -> Undo:
+        wheel = _wheel(site)
+        wheel.add_flags = flags
+
+        def undo(_now_us: int) -> None:
+            wheel.add_flags = 0
+
+        return undo
+
+    return work
+
+
+def wheel_encoder(site: Site) -> Undo:
+    """Have the wheel show a speed that it can't have."""
+    wheel = _wheel(site)
+    wheel.shows_rpm_x10 = 953
+
+    def undo(_now_us: int) -> None:
+        wheel.shows_rpm_x10 = None
+
+    return undo
+
+
+def wheel_no_number(site: Site) -> Undo:
+    """Have the wheel show no number."""
+    wheel = _wheel(site)
+    wheel.hides_numbers = True
+
+    def undo(_now_us: int) -> None:
+        wheel.hides_numbers = False
+
+    return undo
+
+
+def wheel_self_test(site: Site) -> Undo:
+    """Have the wheel tell a fault of its self-test."""
+    _wheel(site).say(b"*F %d" % (11 if site.value is None else round(site.value)))
+    site.cable.flush(site.now_us)
+    return _nothing
+
+
+def wheel_setting(site: Site) -> Undo:
+    """Have a setting changed and committed, and the wheel power-cycled."""
+    wheel = _wheel(site)
+    right = wheel.parameters["m"]
+
+    def set_to(now_us: int, values: tuple[float, ...]) -> None:
+        wheel.drift("m", values)
+        wheel.restart(now_us)
+        site.cable.pull()
+        site.cable.plug(site.device)
+
+    set_to(site.now_us, (20_000.0,))
+    return lambda now_us: set_to(now_us, right)
+
+
+def _wheel(site: Site) -> Ss2Wheel:
+    wheel = site.cable.peer
+    assert isinstance(wheel, Ss2Wheel)
+    return wheel
+
+
+def _nothing(_now_us: int) -> None:
+    """It was over at once; what it did stands until the table has noticed."""

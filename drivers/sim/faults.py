@@ -1,0 +1,402 @@
+"""The faults that a virtual table can have, and what a technician should see of each."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from random import Random
+from typing import Literal
+
+import msgspec
+
+from drivers.sim import fault_works as works
+from drivers.sim.boards import Board, Script
+from drivers.sim.cables import Cable
+from drivers.sim.fault_works import Work
+from drivers.sim.ss2_wheel import Ss2Wheel
+from drivers.sim.stories import Began
+from drivers.sim.table import VirtualTable
+
+DeviceKind = Literal["node", "json-camera", "ss2"]
+_ANY: tuple[DeviceKind, ...] = ("node", "json-camera", "ss2")
+_NODE: tuple[DeviceKind, ...] = ("node",)
+_WHEEL: tuple[DeviceKind, ...] = ("ss2",)
+LONGEST_S = 600.0
+
+
+class Order(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A fault that somebody wants: for how long, and a figure or word of its own where it has one."""
+
+    fault: str
+    device: str = ""
+    seconds: float | None = None
+    value: float | None = None
+    name: str | None = None
+
+
+class OrderError(ValueError):
+    """An order that can't be; the message says what was found and what was expected."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """One kind of fault; `seconds` is how long it lasts where the order does not say."""
+
+    what: str
+    sees: str
+    do: Work
+    seconds: float
+    on: tuple[DeviceKind, ...] = _ANY
+    codes: Mapping[DeviceKind, tuple[str, ...]] = field(default_factory=dict)
+    """One of these codes must be told of the device, where the fault lasts as long as it does here."""
+    only: str = ""
+    """The one device that can have it, where it is the sensors' or the people's."""
+    all_devices: bool = False
+
+
+def _each(*codes: str, on: tuple[DeviceKind, ...] = _ANY) -> Mapping[DeviceKind, tuple[str, ...]]:
+    return dict.fromkeys(on, codes)
+
+
+_PULLED = ("unplugged", "no_port")
+FAULTS: Mapping[str, Fault] = {
+    "unplug": Fault(
+        what="the cable is pulled, and plugged in again at the end",
+        sees="device_down unplugged, then no_port; device_up by itself within 3 s of plugging in",
+        do=works.unplug,
+        seconds=3.0,
+        codes=_each(*_PULLED),
+    ),
+    "other_name": Fault(
+        what="the cable is pulled and plugged in under another name (NAME-other) until the end",
+        sees="device_down unplugged, then no_port, which names the port that is not there",
+        do=works.other_name,
+        seconds=4.0,
+        codes=_each(*_PULLED),
+    ),
+    "swap_cables": Fault(
+        what="the cables of this node and of another are swapped until the end",
+        sees="device_down wrong_device of both, naming who answers",
+        do=works.swap_cables,
+        seconds=6.0,
+        on=_NODE,
+        codes=_each("wrong_device", on=_NODE),
+    ),
+    "garbage": Fault(
+        what="bursts of random bytes on the line",
+        sees="device_fault noisy_line of a node (readings still count), device_down bad_reading of a script;"
+        " an SS2 wheel only counts malformed lines",
+        do=works.garbage,
+        seconds=4.0,
+        codes={"node": ("noisy_line",), "json-camera": ("bad_reading",)},
+    ),
+    "half_lines": Fault(
+        what="every tenth line is cut off and the next begins in it",
+        sees="a node asks again: counters half and recovered go up; what fails is sentences_lost",
+        do=works.half_lines,
+        seconds=3.0,
+    ),
+    "bit_errors": Fault(
+        what="one bit is wrong in every tenth line",
+        sees="a node asks again: counters bad_crc and recovered go up; noisy_line if it lasts",
+        do=works.bit_errors,
+        seconds=3.0,
+        on=("node",),
+    ),
+    "lost_lines": Fault(
+        what="every fifth line is lost",
+        sees="a node asks again: counters gaps and recovered go up; what fails is sentences_lost",
+        do=works.lost_lines,
+        seconds=3.0,
+        on=("node",),
+    ),
+    "lost_for_good": Fault(
+        what="every second sentence of a node is lost, also when it is said again",
+        sees="device_down sentences_lost, and device_up half a second after the last loss",
+        do=works.lost_for_good,
+        seconds=3.0,
+        on=_NODE,
+        codes=_each("sentences_lost", on=_NODE),
+    ),
+    "repeated_lines": Fault(
+        what="every third line comes twice",
+        sees="nothing but the counter repeated; no reading counts twice",
+        do=works.repeated_lines,
+        seconds=4.0,
+        on=_NODE,
+    ),
+    "reordered_lines": Fault(
+        what="every fifth line comes up to 40 ms late, after others",
+        sees="nothing but the counters gaps and recovered",
+        do=works.reordered_lines,
+        seconds=4.0,
+        on=_NODE,
+    ),
+    "drift": Fault(
+        what="the board warms up, and its clock comes to run 150 ppm fast (value: other ppm)",
+        sees="nothing but drift_ppm in the device's status; times stay right",
+        do=works.drift,
+        seconds=40.0,
+        on=("node", "json-camera"),
+    ),
+    "wild_clock": Fault(
+        what="the board's clock runs 3 % fast (value: other ppm)",
+        sees="device_down clock_step, again and again",
+        do=works.wild_clock,
+        seconds=8.0,
+        on=_NODE,
+        codes=_each("clock_step", on=_NODE),
+    ),
+    "clock_jump": Fault(
+        what="the board's clock jumps by 30 s (value: other milliseconds)",
+        sees="device_down bad_clock with its next reading, clock_step within 4 s, then device_up",
+        do=works.clock_jump,
+        seconds=5.0,
+        on=_NODE,
+        codes=_each("clock_step", "bad_clock", on=_NODE),
+    ),
+    "restart": Fault(
+        what="the board's supply dips and it starts anew",
+        sees="device_down restarted, device_up a quarter of a second later; of a script bad_clock, since its"
+        " clock is another",
+        do=works.restart,
+        seconds=1.0,
+        on=("node", "json-camera"),
+        codes={"node": ("restarted",), "json-camera": ("bad_clock",)},
+    ),
+    "babble": Fault(
+        what="a sensor oscillates: three thousand readings a second",
+        sees="device_down babbling; device_up half a second after it falls quiet",
+        do=works.babble,
+        seconds=1.5,
+        on=("node", "json-camera"),
+        codes=_each("babbling", on=("node", "json-camera")),
+    ),
+    "nonsense": Fault(
+        what="the firmware sends readings that can't be",
+        sees="device_down bad_reading, quoting one; device_up half a second after the last",
+        do=works.nonsense,
+        seconds=1.0,
+        on=("node", "json-camera"),
+        codes=_each("bad_reading", on=("node", "json-camera")),
+    ),
+    "silence": Fault(
+        what="the device hangs: it neither hears nor says anything",
+        sees="device_down silent after 1.5 s (an SS2 wheel: 5 s), or deaf where its last answer is older; its"
+        " port is opened anew",
+        do=works.silence,
+        seconds=7.0,
+        codes={"node": ("silent", "deaf"), "json-camera": ("silent",), "ss2": ("silent",)},
+    ),
+    "deaf": Fault(
+        what="the wire from the table to the board is broken",
+        sees="device_down deaf after 1.9 s; its port is opened anew",
+        do=works.deaf,
+        seconds=5.0,
+        on=_NODE,
+        codes=_each("deaf", on=_NODE),
+    ),
+    "stuck_writer": Fault(
+        what="the device's port takes no bytes (only behind real ports)",
+        sees="device_down stuck_writer half a second after the table has something to say",
+        do=works.stuck_writer,
+        seconds=5.0,
+        on=_NODE,
+        codes=_each("stuck_writer", on=_NODE),
+    ),
+    "power_cycle": Fault(
+        what="all devices lose power at once and start anew at the end",
+        sees="device_down of all, device_up of nodes a second after power is back, of a wheel after four",
+        do=works.power_cycle,
+        seconds=3.0,
+        codes={"node": _PULLED, "json-camera": _PULLED, "ss2": _PULLED},
+        all_devices=True,
+    ),
+    "dead_sensor": Fault(
+        what="the board is well but its sensors see nothing",
+        sees="no fault: throws and spins go to review because something is missing or contradicts",
+        do=works.dead_sensor,
+        seconds=15.0,
+        on=("node", "json-camera"),
+    ),
+    "hidden_die": Fault(
+        what="something stands between the camera and die 1 (value: the die)",
+        sees="no fault of a device: the throw goes to review, or is called where nothing was missed",
+        do=works.hidden_die,
+        seconds=2.0,
+        on=("node", "json-camera"),
+        only="cam",
+    ),
+    "dead_beam": Fault(
+        what="track beam 0 sees nothing (value: the beam)",
+        sees="no change of any call: the turns are those of the ball, not of one beam",
+        do=works.dead_beam,
+        seconds=60.0,
+        on=_NODE,
+        only="wheel",
+    ),
+    "stuck_button": Fault(
+        what="a button of the console sticks and says no_roll or no_spin five times a second (name: another)",
+        sees="input.refused over and over between attempts; an attempt meanwhile is a No Roll or No Spin",
+        do=works.stuck_button,
+        seconds=3.0,
+        on=_NODE,
+        only="console",
+    ),
+    "open_door": Fault(
+        what="the service door is opened; at the end it is closed and the supervisor unlocks the table",
+        sees="table.locked by the door; throws and spins do not count until table.unlocked",
+        do=works.open_door,
+        seconds=5.0,
+        on=_NODE,
+        only="console",
+    ),
+    "wheel_component": Fault(
+        what="the wheel reports a failed component (flag 4) in play",
+        sees="device_fault component; a spin under way goes to review",
+        do=works.wheel_flags(4),
+        seconds=60.0,
+        on=_WHEEL,
+        codes=_each("component", on=_WHEEL),
+    ),
+    "wheel_encoder": Fault(
+        what="the wheel's encoder says 95.3 rpm in play",
+        sees="device_fault rotor_speed; a spin under way goes to review",
+        do=works.wheel_encoder,
+        seconds=60.0,
+        on=_WHEEL,
+        codes=_each("rotor_speed", on=_WHEEL),
+    ),
+    "wheel_no_number": Fault(
+        what="the wheel goes on to the next game without showing a number",
+        sees="the spin goes to review: its number was not witnessed",
+        do=works.wheel_no_number,
+        seconds=60.0,
+        on=_WHEEL,
+    ),
+    "wheel_cut_frames": Fault(
+        what="the wheel's buffer runs over: frames are cut off and run into the next",
+        sees="the counter malformed goes up; a number between two frames that are missing goes to review",
+        do=works.half_lines,
+        seconds=10.0,
+        on=_WHEEL,
+    ),
+    "wheel_self_test": Fault(
+        what="the wheel says that its sensor 1 is stuck (value: another code of its self-test)",
+        sees="device_fault self_test_11",
+        do=works.wheel_self_test,
+        seconds=1.0,
+        on=_WHEEL,
+        codes=_each("self_test_11", on=_WHEEL),
+    ),
+    "wheel_setting": Fault(
+        what="somebody sets parameter m to 20000 rpm and power-cycles the wheel; at the end it is set right",
+        sees="device_fault power_cycle where a number had been shown, device_down configuration, naming both"
+        " values",
+        do=works.wheel_setting,
+        seconds=25.0,
+        on=_WHEEL,
+        codes=_each("configuration", "power_cycle", on=_WHEEL),
+    ),
+}
+"""Every fault by its name."""
+
+
+def kind_of(cable: Cable) -> DeviceKind:
+    """Give the type of the device at this cable."""
+    match cable.peer:
+        case Board():
+            return "node"
+        case Script():
+            return "json-camera"
+        case _:
+            assert isinstance(cable.peer, Ss2Wheel)
+            return "ss2"
+
+
+def fitting(table: VirtualTable, name: str) -> tuple[str, ...]:
+    """Name the devices of a table that can have this fault."""
+    fault = FAULTS[name]
+    if fault.all_devices:
+        return ("",)
+    if fault.do is works.swap_cables and sum(kind_of(c) == "node" for c in table.cables.values()) < 2:
+        return ()
+    return tuple(
+        device
+        for device, cable in table.cables.items()
+        if kind_of(cable) in fault.on and fault.only in ("", device)
+    )
+
+
+def read_order(line: bytes) -> Order:
+    """Read an order, one JSON object; raises OrderError."""
+    try:
+        return msgspec.json.decode(line, type=Order)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise OrderError(f'{error}; expected such as {{"fault": "unplug", "device": "cam"}}') from error
+
+
+def carry_out(table: VirtualTable, order: Order, now_us: int) -> Began:
+    """Begin a fault now; it ends by itself.
+
+    Raises:
+        OrderError: there is no such fault or device, the device can't have it or has another already.
+    """
+    fault = FAULTS.get(order.fault)
+    if fault is None:
+        raise OrderError(f"found fault {order.fault!r}, expected one of {', '.join(FAULTS)}")
+    devices = fitting(table, order.fault)
+    if not devices:
+        raise OrderError(f"{order.fault}: no device of this table can have it")
+    device = order.device or devices[0]
+    if device not in devices:
+        raise OrderError(f"{order.fault}: found device {device!r}, expected one of {', '.join(devices)}")
+    seconds = fault.seconds if order.seconds is None else order.seconds
+    if not 0 < seconds <= LONGEST_S:
+        raise OrderError(f"{order.fault}: found {seconds} seconds, expected up to {LONGEST_S:g}")
+    concerned = works.concerned(table, fault.do, device)
+    if any(map(table.troubled, concerned)) or (fault.all_devices and not table.well):
+        raise OrderError(
+            f"{order.fault}: a fault stands at {device or 'some device'} already; wait for its end"
+        )
+    undo = fault.do(works.Site(table, device, now_us, order.value, order.name))
+    cable = table.cables.get(device) or next(iter(table.cables.values()))
+    short = seconds < fault.seconds
+    began = Began(
+        t=now_us,
+        fault=order.fault,
+        device=device,
+        seconds=seconds,
+        codes=() if short else tuple(fault.codes.get(kind_of(cable), ())),
+        sees=fault.sees,
+    )
+    table.begin(began, undo, now_us + round(seconds * 1e6), also=concerned[1:])
+    return began
+
+
+class Schedule:
+    """Faults of a seed: one after another, each at some device, some seconds apart."""
+
+    def __init__(
+        self, table: VirtualTable, seed: int, *, every_s: float, without: frozenset[str] = frozenset()
+    ) -> None:
+        """Draw a fault every so many seconds on average, of all that this table can have."""
+        self._table = table
+        self._rng = Random(seed)  # noqa: S311 - a reproducible simulation, not a secret
+        self._every_s = every_s
+        self._names = [name for name in FAULTS if name not in without and fitting(table, name)]
+
+    def start(self, now_us: int) -> None:
+        """Begin with the first."""
+        self._table.at(now_us + self._gap_us(), self._next)
+
+    def _next(self, now_us: int) -> None:
+        name = self._rng.choice(self._names)
+        device = self._rng.choice(fitting(self._table, name))
+        concerned = works.concerned(self._table, FAULTS[name].do, device)
+        free = not any(map(self._table.troubled, concerned))
+        if free and (self._table.well or not FAULTS[name].all_devices):
+            carry_out(self._table, Order(fault=name, device=device), now_us)
+        if not self._table.over:
+            self._table.at(now_us + self._gap_us(), self._next)
+
+    def _gap_us(self) -> int:
+        return round(self._rng.uniform(0.4, 1.6) * self._every_s * 1e6)

@@ -1,0 +1,81 @@
+"""From a table's settings to a virtual table: its devices, its game, its people."""
+
+from collections.abc import Callable, Mapping
+from random import Random
+
+from controller.model.tables import TableSettings
+from drivers.sim import dice, show, ss2_games, wheel
+from drivers.sim.boards import Board, Peer, Script
+from drivers.sim.cables import Cable
+from drivers.sim.faults import DeviceKind
+from drivers.sim.ss2_wheel import Ss2Wheel
+from drivers.sim.stories import Story
+from drivers.sim.table import VirtualTable
+
+Mix = Mapping[str, float]
+
+
+class NoEveningError(ValueError):
+    """A table that nobody can play at yet; the message says why."""
+
+
+def virtual_table(
+    settings: TableSettings,
+    types: Mapping[str, DeviceKind],
+    *,
+    seed: int,
+    tell: Callable[[Story], None],
+    attempts: int | None = None,
+    mix: Mix | None = None,
+) -> VirtualTable:
+    """Make the virtual hardware of a table, with an evening of this seed.
+
+    `types` are the devices' types by name, a node where nothing is said; `mix` are the kinds of attempts by
+    weight.
+
+    Raises:
+        NoEveningError: there are no simulated evenings of this game.
+    """
+    play = _play(settings, mix)
+    rng = Random(seed)  # noqa: S311 - a reproducible simulation, not a secret
+    cables = []
+    for name, device in settings.devices.items():
+        own = Random(rng.getrandbits(64))  # noqa: S311 - as above: one device's chances are not another's
+        kind = types.get(name, _type_for(device.reads))
+        cables.append(Cable(_peer(name, kind, tuple(device.reads), own), own))
+    return VirtualTable(cables, show.Show(play, seed, attempts), rng=rng, tell=tell)
+
+
+def types_for(settings: TableSettings) -> Mapping[str, DeviceKind]:
+    """Give the type of each device whose file names none: a wheel with a word of its own, or a node."""
+    return {name: _type_for(device.reads) for name, device in settings.devices.items()}
+
+
+def _type_for(reads: tuple[str, ...]) -> DeviceKind:
+    return "ss2" if "wheel_status" in reads else "node"
+
+
+def _peer(name: str, kind: DeviceKind, reads: tuple[str, ...], rng: Random) -> Peer:
+    match kind:
+        case "node":
+            return Board(name, reads, rng)
+        case "json-camera":
+            return Script(name, rng, stamps=True)
+        case "ss2":
+            return Ss2Wheel(name, rng)
+
+
+def _play(settings: TableSettings, mix: Mix | None) -> show.Play:
+    rules = settings.rules
+    if rules.game == "craps" and settings.dice_table is not None and rules.throw is not None:
+        lenient = rules.throw.missed_wall == "warn"
+        name: dice.Rules = "craps-v1" if lenient else "craps-12-034"
+        return show.of_dice(settings.dice_table, name, mix or dice.USUAL)
+    if rules.game == "roulette" and settings.wheel is not None and rules.spin is not None:
+        if rules.spin.revolutions == "trusted_wheel":
+            return show.of_smart_wheel(settings.wheel.pockets_clockwise, mix or ss2_games.USUAL)
+        return show.of_wheel(settings.wheel, rules.name, mix or wheel.USUAL)
+    raise NoEveningError(
+        f"found rule set {rules.name!r} of {rules.game}, expected one of craps or roulette: "
+        "there are no simulated evenings of other games yet"
+    )

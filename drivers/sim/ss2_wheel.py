@@ -1,0 +1,193 @@
+"""An automatic wheel's own end of its SS2 line: it plays what it is given, reports twice a second, answers.
+
+It plays on whatever the table says; what a host orders (`*R`) is answered, and the game it plays next is the
+next one of its script.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from random import Random
+
+from controller.model.readings import AnyReading
+from drivers.protocol.ss2 import LAST_SPIN, SET_LETTERS, Flag, Mode, State
+from drivers.sim.boards import BoardClock
+
+FRAME_US = 500_000
+MUTE_US = 4_000_000
+"""So long after power-on the wheel's controller says nothing."""
+MODE = Mode.REVERSE_EACH_GAME | Mode.RANDOM_ROTOR_SPEED | Mode.AUTOMATIC_STATUS | Mode.HOLD_IN_STATE_1
+APPROVED = {"m": (1.5,), "n": (2920.0,)}
+"""The parameters that a virtual table's file approves; the wheel begins with them."""
+_PARAMETERS = {**APPROVED, "k": (1900.0,), "s": (14.0, 17.5), "h": (60.0,), "z": (38.0,), "g": (0.0,)}
+_SHOWN = {"0": " 0", "00": "00", "000": "38", "0000": "39"}
+_LONGEST_COMMAND = 80
+_STOPPED = frozenset({State.CLOSED, State.ROTOR_STARTED})
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """From `at_us` on the wheel is in this state; a state 5 brings its number."""
+
+    at_us: int
+    state: State
+    flags: int = 0
+    turned: bool = False
+    """The rotor turns over here."""
+    number: str | None = None
+
+
+class Ss2Wheel:
+    """The wheel at its cable."""
+
+    def __init__(self, name: str, rng: Random) -> None:
+        """Be the device of this name."""
+        self.name = name
+        self.hung = False
+        self.deaf = False
+        self.clock = BoardClock(0, 0, 0.0)
+        """It stamps nothing."""
+        self.add_flags = 0
+        """Flags that it shows whatever happens."""
+        self.shows_rpm_x10: int | None = None
+        """What its encoder says in play, instead of the rotor's speed."""
+        self.hides_numbers = False
+        """It goes from state 4 on to the next game without showing a number."""
+        self.parameters = dict(_PARAMETERS)
+        self._rng = rng
+        self._script: deque[Change] = deque()
+        self._heard = bytearray()
+        self._output: list[bytes] = []
+        self._next_frame_us = 0
+        self._committed = dict(_PARAMETERS)
+        self._state = State.CLOSED
+        self._flags = 0
+        self._number: str | None = None
+        self._spin = 1
+        self._clockwise = True
+        self._rpm_x10 = 0
+        self._answers: dict[str, Callable[[str], str]] = {
+            "T": self._parameter,
+            "O": lambda _: f"O {self._state} 1 {self.parameters['h'][0]:g} {int(MODE)}",
+            "o": self._set_mode,
+            "R": lambda _: "R OK",
+            "F": lambda _: "F 0" if self._state == State.CLOSED else "F BUSY",
+            "K": lambda _: "K CAM",
+            "S": lambda _: "S 2.52",
+        }
+
+    def play(self, changes: Iterable[Change]) -> None:
+        """Play these changes after those given before."""
+        self._script.extend(changes)
+
+    def start(self, now_us: int) -> None:
+        """Begin as after power-on: mute for a while, with the settings that were committed."""
+        self.parameters = dict(self._committed)
+        self._state, self._flags, self._number, self._spin = State.CLOSED, 0, None, 1
+        self._rpm_x10 = 0
+        self._heard.clear()
+        self._output.clear()
+        self._next_frame_us = now_us + MUTE_US
+
+    def restart(self, now_us: int) -> None:
+        """Begin anew."""
+        self.start(now_us)
+
+    def drift(self, letter: str, values: tuple[float, ...]) -> None:
+        """Have a setting changed and committed by somebody else's tool."""
+        self.parameters[letter] = self._committed[letter] = values
+
+    def sense(self, now_us: int, reading: AnyReading) -> None:
+        """Take no notice: the wheel reports only what it plays."""
+
+    def say(self, line: bytes) -> None:
+        """Say a line, whatever it is."""
+        self._output.append(line + b"\r\n")
+
+    def receive(self, now_us: int, data: bytes) -> None:
+        """Take commands."""
+        if self.hung or self.deaf or now_us < self._next_frame_us - FRAME_US:
+            return
+        self._heard += data
+        *lines, rest = self._heard.replace(b"\n", b"\r").split(b"\r")
+        self._heard[:] = rest[-_LONGEST_COMMAND:]
+        for line in lines:
+            if line.startswith(b"*") and len(line) > 1:
+                self._obey(line[1:].decode("ascii", "replace"))
+
+    def tick(self, now_us: int) -> None:
+        """Play what is due, and report."""
+        while self._script and self._script[0].at_us <= now_us:
+            self._change(self._script.popleft())
+        if now_us >= self._next_frame_us:
+            self._next_frame_us += FRAME_US * ((now_us - self._next_frame_us) // FRAME_US + 1)
+            if not self.hung:
+                self.say(self._frame())
+
+    def next_due_us(self) -> int | None:
+        """Give when it reports next, or changes."""
+        change = self._script[0].at_us if self._script else self._next_frame_us
+        return min(change, self._next_frame_us)
+
+    def take_output(self) -> bytes:
+        """Give the bytes for the table."""
+        output = b"".join(self._output)
+        self._output.clear()
+        return output
+
+    def _change(self, change: Change) -> None:
+        hidden = self.hides_numbers and change.state == State.WINNING_NUMBER
+        if change.state == State.PLACE_BETS and self._state == State.WINNING_NUMBER:
+            self._spin = self._spin % LAST_SPIN + 1
+        if hidden:
+            return
+        if change.state == State.WINNING_NUMBER and self._state != State.WINNING_NUMBER:
+            self._number = change.number
+            if not self.hung:
+                self.say(self._shown().encode())
+        if self._state in _STOPPED and change.state not in _STOPPED:
+            self._rpm_x10 = self._rng.randint(140, 175)
+        self._state, self._flags = change.state, change.flags
+        if change.turned:
+            self._clockwise = not self._clockwise
+
+    def _frame(self) -> bytes:
+        in_play = State.BALL_IN_RIM <= self._state <= State.WINNING_NUMBER
+        speed = self.shows_rpm_x10 if in_play and self.shows_rpm_x10 is not None else self._rpm_x10
+        flags = self._flags | (self.add_flags if in_play else 0)
+        number, way = self._shown(), int(not self._clockwise)
+        return f"*X;{int(self._state)};{self._spin:03};{number};{flags:X};{speed:03};{way}".encode()
+
+    def _shown(self) -> str:
+        return "  " if self._number is None else _SHOWN.get(self._number, f"{self._number:>2}")
+
+    def _obey(self, command: str) -> None:
+        if command == "X":
+            self.say(self._frame())
+            return
+        answer = self._answers.get(command[0])
+        self.say(f"*{answer(command[1:].strip()) if answer else command[0] + ' NO'}".encode())
+
+    def _set_mode(self, text: str) -> str:
+        return f"o {text}" if self._state == State.CLOSED else "o BUSY"
+
+    def _parameter(self, text: str) -> str:
+        """Read, set or commit a parameter, as the wheel does: an OK proves nothing."""
+        letter, _, values = text.partition(" ")
+        if letter == "f":
+            self._committed = dict(self.parameters)
+        elif letter.isupper() and letter.lower() in self.parameters:
+            found = self.parameters[letter.lower()]
+            return f"T {letter.lower()} " + " ".join(f"{value:.1f}" for value in found)
+        elif len(letter) == 1 and letter in SET_LETTERS and values:
+            self.parameters[letter] = tuple(float(word) for word in values.split() if _is_number(word))
+        return "T OK"
+
+
+def _is_number(word: str) -> bool:
+    return word.replace(".", "", 1).isdigit()
+
+
+def with_flag(state: State, at_us: int, flag: Flag) -> Change:
+    """Have the wheel warn from here on, in the state that it is in."""
+    return Change(at_us, state, int(flag))

@@ -1,0 +1,180 @@
+"""Runs a virtual table behind pseudo-terminals: the only module of the simulation that waits.
+
+One thread. The ports' names are in one folder beside a pipe that takes faults, one JSON object a line.
+"""
+
+import errno
+import os
+import select
+import stat
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from drivers.sim.cables import Cable
+from drivers.sim.clock import Clock
+from drivers.sim.faults import OrderError, carry_out, read_order
+from drivers.sim.ports import Pty
+from drivers.sim.table import VirtualTable
+
+ORDERS = "faults"
+"""The pipe's name in the folder."""
+MOST_WAIT_US = 50_000
+BEHIND_US = 20_000
+"""A clock that can wait goes on for so long while bytes are unread, and then waits for their reader."""
+WAIT_FOR_READER_S = 0.25
+"""Nobody waits longer for a reader: one that hangs must be seen to hang."""
+NOBODY_READS_S = 2.0
+_LONGEST_ORDER = 4096
+_POLL_S = 0.0005
+
+
+class _Socket:
+    """Where a cable's other end is plugged in, and since when what was sent there is unread."""
+
+    def __init__(self, pty: Pty, plugged: int) -> None:
+        self.pty = pty
+        self.plugged = plugged
+        self.blocked = False
+        self.unread_since_s: float | None = None
+        self.sent_us = 0
+
+
+class Stage:
+    """A virtual table, its ports and its clock."""
+
+    def __init__(
+        self, table: VirtualTable, folder: Path, clock: Clock, refused: Callable[[str], None]
+    ) -> None:
+        """Play in this folder, which must exist; `refused` hears of orders that could not be carried out.
+
+        Raises OSError where the folder can't be used.
+        """
+        self.turns = 0
+        self._table = table
+        self._folder = folder
+        self._clock = clock
+        self._refused = refused
+        self._sockets: dict[str, _Socket] = {}
+        self._half_order = b""
+        self._pipe = _pipe_at(folder / ORDERS)
+
+    def run(self, stopping: Callable[[], bool]) -> None:
+        """Play until told to stop."""
+        self._table.start(self._clock.now_us())
+        try:
+            while not stopping():
+                self.turn()
+        finally:
+            self.close()
+
+    def turn(self) -> None:
+        """Do what is due, carry bytes, and wait for what comes next."""
+        self.turns += 1
+        now_us = self._clock.now_us()
+        self._table.run(now_us)
+        for name, cable in self._table.cables.items():
+            self._plug(name, cable)
+            self._send(name, cable, now_us)
+        until_us = min(now_us + MOST_WAIT_US, max(now_us, self._table.next_due_us() or now_us))
+        wait_s = (until_us - now_us) / 1e6 / self._clock.speed
+        if self._clock.speed != 1 and (limit_us := self._reader_limit_us()) is not None:
+            until_us = min(until_us, max(now_us, limit_us))
+            wait_s = min(wait_s, _POLL_S)
+        self._clock.allow(until_us)
+        self._receive(wait_s)
+
+    def close(self) -> None:
+        """Pull every cable and remove the pipe."""
+        for socket in self._sockets.values():
+            socket.pty.pull()
+        self._sockets.clear()
+        os.close(self._pipe)
+        with suppress(FileNotFoundError):
+            (self._folder / ORDERS).unlink()
+
+    # --- cables and ports ---
+
+    def _plug(self, name: str, cable: Cable) -> None:
+        socket = self._sockets.get(name)
+        if socket is not None and (cable.port is None or socket.plugged != cable.plugged):
+            self._sockets.pop(name).pty.pull()
+            socket = None
+        if socket is None and cable.port is not None and self._is_free(cable.port):
+            socket = self._sockets[name] = _Socket(Pty(self._folder / cable.port), cable.plugged)
+        if socket is not None and socket.blocked != cable.blocked:
+            socket.blocked = cable.blocked
+            socket.pty.block(cable.blocked)
+
+    def _is_free(self, port: str) -> bool:
+        """Where two cables are swapped, one must be out before the other is in."""
+        return all(socket.pty.name.name != port for socket in self._sockets.values())
+
+    def _send(self, name: str, cable: Cable, now_us: int) -> None:
+        socket = self._sockets.get(name)
+        if socket is None:
+            return
+        if cable.outbox:
+            socket.pty.write(bytes(cable.outbox))
+            cable.outbox.clear()
+            if socket.unread_since_s is None:
+                socket.unread_since_s = time.monotonic()
+                socket.sent_us = now_us
+        self._see_to_reader(socket)
+
+    @staticmethod
+    def _see_to_reader(socket: _Socket) -> None:
+        since_s = socket.unread_since_s
+        if since_s is None:
+            return
+        if socket.pty.unread == 0:
+            socket.unread_since_s = None
+        elif time.monotonic() - since_s > NOBODY_READS_S:
+            socket.pty.drain()
+            socket.pty.share()
+            socket.unread_since_s = None
+
+    def _reader_limit_us(self) -> int | None:
+        """How far a clock that can wait may run before the table has read what it was sent."""
+        now_s = time.monotonic()
+        behind = [
+            socket.sent_us + BEHIND_US
+            for socket in self._sockets.values()
+            if socket.unread_since_s is not None and now_s - socket.unread_since_s < WAIT_FOR_READER_S
+        ]
+        return min(behind, default=None)
+
+    def _receive(self, wait_s: float) -> None:
+        ends: Mapping[int, str] = {socket.pty.device: name for name, socket in self._sockets.items()}
+        ready, _, _ = select.select([*ends, self._pipe], [], [], wait_s)
+        now_us = self._clock.now_us()
+        for end in ready:
+            if end == self._pipe:
+                self._take_orders(now_us)
+            elif data := self._sockets[ends[end]].pty.read():
+                self._table.hear(ends[end], now_us, data)
+
+    # --- orders ---
+
+    def _take_orders(self, now_us: int) -> None:
+        *lines, self._half_order = (self._half_order + os.read(self._pipe, _LONGEST_ORDER)).split(b"\n")
+        self._half_order = self._half_order[-_LONGEST_ORDER:]
+        for line in filter(bytes.strip, lines):
+            try:
+                carry_out(self._table, read_order(line), now_us)
+            except OrderError as error:
+                self._refused(str(error))
+
+
+def _pipe_at(path: Path) -> int:
+    if not path.exists():
+        os.mkfifo(path, 0o660)
+    # For writing too, so that the pipe has no end when one who ordered something goes.
+    pipe = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISFIFO(os.fstat(pipe).st_mode):
+        os.close(pipe)
+        raise FileExistsError(
+            errno.EEXIST, "found something that is no pipe; choose another --dir", str(path)
+        )
+    return pipe

@@ -1,0 +1,184 @@
+"""The virtual table: devices at their cables, an evening that they sense, faults, and the truth.
+
+No port, clock or thread: whoever runs it says what time it is and carries the bytes. The same seed and the
+same bytes from the table's side give the same bytes to it.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from heapq import heappop, heappush
+from random import Random
+
+from controller.model.readings import AnyReading
+from drivers.sim.cables import Cable
+from drivers.sim.scenes import Scene
+from drivers.sim.show import Show
+from drivers.sim.ss2_wheel import Ss2Wheel
+from drivers.sim.stories import Began, Over, Played, Story
+
+LEAD_US = 8_000_000
+"""So long after the start the evening begins: a wheel is mute for some seconds after power-on."""
+RECOVERY_US = 8_000_000
+"""So long after a fault's end the devices may still be finding each other."""
+Dropped = Callable[[AnyReading], bool]
+
+
+class Standing:
+    """A fault that stands, or stood until `ended_us`."""
+
+    def __init__(self, began: Began, undo: Callable[[int], None], also: tuple[str, ...]) -> None:
+        """Remember how to take it back, and which other devices it concerns."""
+        self.began = began
+        self.also = also
+        self.undo = undo
+        self.ended_us: int | None = None
+
+    def touches(self, begin_us: int, end_us: int) -> bool:
+        """Tell whether it may have changed what the table knew in this time."""
+        over_us = None if self.ended_us is None else self.ended_us + RECOVERY_US
+        return self.began.t <= end_us and (over_us is None or over_us >= begin_us)
+
+
+class VirtualTable:
+    """A table's hardware and people."""
+
+    def __init__(
+        self, cables: Iterable[Cable], show: Show, *, rng: Random, tell: Callable[[Story], None]
+    ) -> None:
+        """Prepare; `tell` hears the truth of each attempt and of each fault as it happens."""
+        self.cables: Mapping[str, Cable] = {cable.name: cable for cable in cables}
+        self.rng = rng
+        self.dropped: list[Dropped] = []
+        """What the sensors do not see at the moment."""
+        self.unheard = 0
+        """Readings of devices that this table does not have."""
+        self.over = False
+        """The evening has ended."""
+        self._show = show
+        self._tell = tell
+        self._feed: deque[tuple[int, AnyReading]] = deque()
+        self._scenes: deque[Scene] = deque()
+        self._attempts = 0
+        self._act_ends_us = 0
+        self._now_us = 0
+        self._timers: list[tuple[int, int, Callable[[int], None]]] = []
+        self._timers_set = 0
+        self._faults: deque[Standing] = deque()
+
+    def start(self, now_us: int) -> None:
+        """Switch everything on; the evening begins `LEAD_US` later."""
+        for cable in self.cables.values():
+            cable.plugged += 1
+            cable.peer.start(now_us)
+            cable.flush(now_us)
+        self.at(now_us + LEAD_US, self._begin_act)
+
+    def at(self, at_us: int, do: Callable[[int], None]) -> None:
+        """Do something at a time; it is told the time."""
+        self._timers_set += 1
+        heappush(self._timers, (at_us, self._timers_set, do))
+
+    def hear(self, name: str, now_us: int, data: bytes) -> None:
+        """Take bytes from the table for a device."""
+        cable = self.cables[name]
+        if cable.port is not None:
+            cable.to_peer.send(now_us, data)
+
+    def next_due_us(self) -> int | None:
+        """Give when something happens next."""
+        due = [cable.next_due_us() for cable in self.cables.values()]
+        due.append(self._timers[0][0] if self._timers else None)
+        due.append(self._feed[0][0] if self._feed else None)
+        due.append(self._scene_told_us() if self._scenes else None)
+        return min((at for at in due if at is not None), default=None)
+
+    def run(self, now_us: int) -> None:
+        """Do what is due by now, each at its own time."""
+        while (due := self.next_due_us()) is not None and due <= now_us:
+            self._now_us = max(self._now_us, due)
+            self._step(self._now_us)
+
+    def _step(self, now_us: int) -> None:
+        while self._timers and self._timers[0][0] <= now_us:
+            heappop(self._timers)[2](now_us)
+        while self._feed and self._feed[0][0] <= now_us:
+            self._sense(now_us, self._feed.popleft()[1])
+        for cable in self.cables.values():
+            cable.run(now_us)
+        while self._scenes and self._scene_told_us() <= now_us:
+            self._tell_scene(now_us)
+
+    # --- faults ---
+
+    def begin(
+        self, began: Began, undo: Callable[[int], None], ends_us: int, *, also: tuple[str, ...] = ()
+    ) -> None:
+        """Take note of a fault that was done, and take it back at its end."""
+        standing = Standing(began, undo, also)
+        self._faults.append(standing)
+        self._tell(began)
+        self.at(ends_us, lambda now_us: self._end(standing, now_us))
+
+    def troubled(self, name: str) -> bool:
+        """Tell whether a fault stands at this device, or at all of them."""
+        return any(
+            f.ended_us is None and (f.began.device in (name, "") or name in f.also) for f in self._faults
+        )
+
+    @property
+    def well(self) -> bool:
+        """Tell whether no fault stands."""
+        return all(fault.ended_us is not None for fault in self._faults)
+
+    def _end(self, standing: Standing, now_us: int) -> None:
+        standing.undo(now_us)
+        standing.ended_us = now_us
+        began = standing.began
+        self._tell(Over(t=now_us, fault=began.fault, device=began.device))
+        while self._faults and (over_us := self._faults[0].ended_us) is not None:
+            oldest_us = self._scenes[0].start_us if self._scenes else now_us
+            if over_us + RECOVERY_US >= oldest_us - RECOVERY_US:
+                break
+            self._faults.popleft()
+
+    # --- the evening ---
+
+    def _begin_act(self, now_us: int) -> None:
+        act = self._show.next_act(now_us)
+        if act is None:
+            self.over = True
+            return
+        self._feed.extend(act.feed)
+        self._scenes.extend(act.scenes)
+        for cable in self.cables.values():
+            if isinstance(cable.peer, Ss2Wheel):
+                cable.peer.play(act.changes)
+        self._act_ends_us = act.end_us
+        self.at(act.end_us, self._begin_act)
+
+    def _sense(self, now_us: int, reading: AnyReading) -> None:
+        cable = self.cables.get(reading.dev)
+        if cable is None:
+            self.unheard += 1
+        elif not any(dropped(reading) for dropped in self.dropped):
+            cable.peer.sense(now_us, reading)
+            cable.flush(now_us)
+
+    def _scene_told_us(self) -> int:
+        """A scene is over when the next begins, or with its act."""
+        return self._scenes[1].start_us if len(self._scenes) > 1 else self._act_ends_us
+
+    def _tell_scene(self, now_us: int) -> None:
+        ends_us = self._scene_told_us()
+        scene = self._scenes.popleft()
+        self._attempts += 1
+        by = [f.began for f in self._faults if f.touches(scene.start_us, ends_us)]
+        self._tell(
+            Played(
+                t=now_us,
+                attempt=self._attempts,
+                scene=scene,
+                ends_us=ends_us,
+                disturbed_by=tuple(f"{began.fault} {began.device}".strip() for began in by),
+            )
+        )

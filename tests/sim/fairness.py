@@ -1,0 +1,172 @@
+"""What may be told of an evening with faults: never what did not happen, and no less than the faults explain.
+
+The referee of `drivers.sim` holds an evening without faults against its truth, attempt by attempt. Here a
+table may have seen only part of an attempt, or nothing; then a review or silence is right beside the call.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from controller.model.effects import Effect, Judged
+from controller.model.outcomes import (
+    Bets,
+    Data,
+    Outcome,
+    RollCalled,
+    RollCorrected,
+    RollNoRoll,
+    SpinCalled,
+    SpinCorrected,
+    SpinNoSpin,
+)
+from controller.model.readings import (
+    AnyReading,
+    BallBeam,
+    DeviceDown,
+    DeviceFault,
+    DieAt,
+    DieReleased,
+    WheelStatus,
+)
+from drivers.sim.referee import disagreements
+from drivers.sim.scenes import Truth
+from drivers.sim.stories import Began, Played
+
+_BEGINNINGS = (DieReleased, DieAt, BallBeam, WheelStatus)
+_BEFORE_US = 300_000
+"""A loss is told back to when the last good sentence came."""
+_AFTER_US = 10_000_000
+_ONCE_A_GAME_US = 120_000_000
+"""A wheel's own faults are told once a game, and may have been told of this one already."""
+
+
+def unfair(played: Sequence[Played], effects: Iterable[Effect]) -> list[str]:
+    """Find every word that is false, and of attempts that no fault disturbed every one that is not due."""
+    told = list(effects)
+    bets = [effect for effect in told if isinstance(effect, Outcome) and isinstance(effect.data, Bets)]
+    attempts = _attempts_of(told)
+    found: list[str] = []
+    disturbed = False
+    for story in played:
+        disturbed, before_disturbed = bool(story.disturbed_by), disturbed
+        if disturbed or before_disturbed:
+            continue
+        own = [a for a in attempts if story.scene.start_us <= a.begun_us < story.ends_us]
+        words = [word for attempt in own for word in attempt.words]
+        first = own[0].number if own else 1
+        found += [
+            f"{_name(story)}: {each.fault}, {each.told}"
+            for each in disagreements([story.scene], [*bets, *words], first)
+        ]
+    for attempt in attempts:
+        stories = [
+            p for p in played if p.scene.start_us <= attempt.decided_us and p.ends_us > attempt.begun_us
+        ]
+        if stories and stories[-1].ends_us > attempt.decided_us:
+            found += _false_words(attempt, stories)
+    return found
+
+
+@dataclass(slots=True)
+class Attempt:
+    """An attempt as the table took it: what was told of it, and from when to when it saw it."""
+
+    number: int
+    begun_us: int
+    decided_us: int
+    words: list[Outcome]
+
+
+def _attempts_of(told: Iterable[Effect]) -> list[Attempt]:
+    begun: dict[str, int] = {}
+    attempts: dict[int, Attempt] = {}
+    for effect in told:
+        if isinstance(effect, Judged):
+            begun[effect.outcome.id] = min(
+                (reading.t for reading in effect.readings), default=effect.outcome.t
+            )
+    for effect in told:
+        number = getattr(getattr(effect, "data", None), "roll", None) or getattr(
+            getattr(effect, "data", None), "spin", None
+        )
+        if not isinstance(effect, Outcome) or number is None:
+            continue
+        attempt = attempts.setdefault(number, Attempt(number, begun.get(effect.id, effect.t), effect.t, []))
+        attempt.words.append(effect)
+    return list(attempts.values())
+
+
+def unnamed(faults: Iterable[Began], readings: Sequence[AnyReading]) -> list[str]:
+    """Find the faults that no reading names with one of the codes that they promise."""
+    health = [r for r in readings if isinstance(r, DeviceDown | DeviceFault)]
+    return [
+        f"{fault.fault} at {fault.device or 'all'} ({fault.t}): expected one of {', '.join(fault.codes)}"
+        for fault in faults
+        if fault.codes
+        and not any(
+            reading.code in fault.codes
+            and fault.device in ("", reading.dev)
+            and fault.t - (_ONCE_A_GAME_US if fault.fault.startswith("wheel_") else _BEFORE_US)
+            <= reading.t
+            <= fault.t + round(fault.seconds * 1e6) + _AFTER_US
+            for reading in health
+        )
+    ]
+
+
+def _false_words(attempt: Attempt, stories: Sequence[Played]) -> Iterator[str]:
+    """Find words that none of these explains: a table that sees no end of a throw owns the next."""
+    names = "; ".join(map(_name, stories))
+    calls = [word for word in attempt.words if isinstance(word.data, RollCalled | SpinCalled)]
+    if len(calls) > 1:
+        yield f"{names}: {len(calls)} calls of one attempt"
+    for word in attempt.words:
+        if not any(_is_true(word.data, story) for story in stories):
+            yield f"{names}: {word.type} {_told(word.data)} is false"
+
+
+def _is_true(data: Data, story: Played) -> bool:
+    truth = story.scene.truth
+    stuck = any(fault.startswith("stuck_button") for fault in story.disturbed_by)
+    by_person = stuck or "called" in truth.reasons or truth.ruled in ("void", "corrected", "stands")
+    match data:
+        case RollCalled() | SpinCalled():
+            return _may_be_called(truth, data)
+        case RollNoRoll() | SpinNoSpin():
+            said = {*truth.reasons, *truth.may_add, "unruled", *(("called",) if by_person else ())}
+            return {reason.code for reason in data.reasons} <= said
+        case RollCorrected() | SpinCorrected():
+            value = _value(data)
+            return by_person if value is None else value in (truth.ruled_dice, truth.ruled_number)
+        case _:
+            return True
+
+
+def _may_be_called(truth: Truth, data: RollCalled | SpinCalled) -> bool:
+    value = _value(data)
+    if data.grade == "person":
+        return value in (truth.ruled_dice, truth.ruled_number)
+    if truth.verdict == "void":
+        return truth.reasons == ("called",)
+    wanted = {truth.dice, truth.number} - {None}
+    if truth.any_order and truth.dice is not None:
+        wanted.add((truth.dice[1], truth.dice[0]))
+    return value in wanted
+
+
+def _told(data: Data) -> str:
+    if isinstance(data, RollNoRoll | SpinNoSpin):
+        return f"for {', '.join(reason.code for reason in data.reasons)}"
+    return str(_value(data)) if isinstance(data, _Valued) else ""
+
+
+_Valued = RollCalled | SpinCalled | RollCorrected | SpinCorrected
+
+
+def _value(data: _Valued) -> tuple[int, int] | str | None:
+    return data.dice if isinstance(data, RollCalled | RollCorrected) else data.number
+
+
+def _name(story: Played) -> str:
+    by = f" under {', '.join(story.disturbed_by)}" if story.disturbed_by else ""
+    return f"#{story.attempt} {story.scene.kind}{by}"
