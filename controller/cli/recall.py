@@ -62,7 +62,12 @@ def _show(recalled: Recalled) -> None:
         print(line)
     if recalled.evidence is not None:
         evidence = recalled.evidence
-        judged = Judged(outcome=recalled.outcome, verdict=evidence.verdict, readings=evidence.readings)
+        judged = Judged(
+            outcome=recalled.outcome,
+            verdict=evidence.verdict,
+            readings=evidence.readings,
+            basis=evidence.basis,
+        )
         for line in lines_of(judged, explain=True):
             print(line)
     for correction in recalled.corrections:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from controller.engine.setup import First, Setup, State
+from controller.engine.setup import First, Setup
 from controller.journal.chain import Draft, Wall
 from controller.journal.contents import (
     ATTEMPT_BEGUN,
@@ -19,32 +19,21 @@ from controller.journal.contents import (
     canonical,
     encode,
 )
-from controller.journal.evidence import Basis, Evidence, Sources, evidence_of, learned, pack
+from controller.journal.evidence import Evidence, evidence_of, pack
 from controller.model.effects import Effect, Judged, Lamp, Late, Proposed
-from controller.model.outcomes import Bets, Outcome
-from controller.model.readings import DieOffTable, DieRest
+from controller.model.outcomes import Outcome
 
 
 class Drafter:
-    """Drafts rows in order, and remembers of the session what the next evidence needs."""
+    """Drafts rows in order, and remembers which attempts are noted to have begun."""
 
-    def __init__(self, first: First, state: State) -> None:
-        """Go on from these numbers and this state."""
+    def __init__(self, first: First) -> None:
+        """Go on from these numbers."""
         self._first = first
-        self._state = state
-        self._sources: Sources = {}
-        self._decided: tuple[int, int] | None = None
-        self._late_close = False
-        self._learned: dict[int, dict[str, float]] = {}
 
     def session(self, setup: Setup) -> None:
         """Begin a session."""
         self._first = setup.first
-        self._state = setup.state
-        self._sources = {dev: frozenset(kinds) for dev, kinds in setup.sources.items()}
-        self._decided = None
-        self._late_close = False
-        self._learned.clear()
 
     def effects(self, effects: Sequence[Effect], after: After, wall: Wall) -> list[Draft]:
         """Draft the rows of one reading's effects; the last one holds what stood afterwards."""
@@ -54,14 +43,11 @@ class Drafter:
         for place, effect in enumerate(effects):
             match effect:
                 case Outcome():
-                    proof = self._proof(effect, effects[place + 1 : place + 2])
-                    drafts.append(outcome_draft(effect, wall, proof))
+                    drafts.append(outcome_draft(effect, wall, _proof(effects[place + 1 : place + 2])))
                     ended |= _ends(effect)
-                    self._note_late_close(effect)
                 case Lamp():
                     drafts.append(event_draft(LAMP, effect, wall))
                 case Proposed():
-                    self._decided = (effect.attempt, effect.t)
                     bare = msgspec.structs.replace(effect.verdict, evidence=())
                     told = msgspec.structs.replace(effect, verdict=bare)
                     drafts.append(event_draft(PROPOSED, told, wall))
@@ -69,7 +55,7 @@ class Drafter:
                     pass
         t = max((effect.t for effect in effects if isinstance(effect, Outcome | Lamp | Proposed)), default=0)
         drafts += [_begin(word, number, t, wall) for word, number in begun if (word, number) not in ended]
-        self._first, self._state = after.first, after.state
+        self._first = after.first
         if drafts:
             drafts[-1] = msgspec.structs.replace(drafts[-1], after=encode(after))
         return drafts
@@ -84,49 +70,11 @@ class Drafter:
 
     def _begun(self, first: First) -> list[tuple[Word, int]]:
         """Name the attempts that the session's numbers show to have begun since the last ones."""
-        begun: list[tuple[Word, int]] = [
+        return [
             (word, getattr(first, word) - 1)
             for word in WORDS
             if getattr(first, word) > getattr(self._first, word)
         ]
-        for _, number in begun:
-            self._learned = {number: self._state.learned, **dict(list(self._learned.items())[:1])}
-        return begun
-
-    def _proof(self, outcome: Outcome, following: Sequence[Effect]) -> Evidence | None:
-        if not following or not isinstance(judged := following[0], Judged):
-            return None
-        attempt = _attempt_of(outcome)
-        number = 0 if attempt is None else attempt[1]
-        decided_at_us = self._decided_at(judged, number)
-        if decided_at_us is not None:
-            self._decided = (number, decided_at_us)
-        self._sources = learned(self._sources, judged.readings)
-        basis = Basis(
-            decided_at_us=decided_at_us,
-            warnings=self._state.warnings,
-            sources=self._sources,
-            learned=self._learned.get(number, self._state.learned),
-            late_close=self._late_close,
-        )
-        return evidence_of(judged, basis)
-
-    def _decided_at(self, judged: Judged, number: int) -> int | None:
-        """Give when the judge was asked; a person rules on what was decided before."""
-        outcome = judged.outcome
-        by_sensors = getattr(outcome.data, "by", None) in (None, "sensors")
-        if by_sensors and not _power_lost(outcome):
-            return outcome.t
-        if self._decided is not None and self._decided[0] == number:
-            return self._decided[1]
-        ends = [r.t for r in judged.readings if isinstance(r, DieRest | DieOffTable) and r.t <= outcome.t]
-        return max(ends, default=None)
-
-    def _note_late_close(self, outcome: Outcome) -> None:
-        if isinstance(outcome.data, Bets):
-            self._late_close = outcome.data.cause == "ball_drop"
-        elif outcome.type in ("spin.called", "spin.no_spin"):
-            self._late_close = False
 
 
 def outcome_draft(outcome: Outcome, wall: Wall, proof: Evidence | None = None) -> Draft:
@@ -151,6 +99,10 @@ def late_draft(late: Sequence[Late], wall: Wall) -> Draft:
     return event_draft(LATE, late, wall)
 
 
+def _proof(following: Sequence[Effect]) -> Evidence | None:
+    return evidence_of(judged) if following and isinstance(judged := following[0], Judged) else None
+
+
 def _begin(word: Word, number: int, t: int, wall: Wall) -> Draft:
     return event_draft(ATTEMPT_BEGUN, Begun(attempt=word, number=number, t=t), wall)
 
@@ -166,7 +118,3 @@ def _attempt_of(outcome: Outcome) -> tuple[Word, int] | None:
 def _ends(outcome: Outcome) -> set[tuple[Word, int]]:
     attempt = _attempt_of(outcome)
     return set() if attempt is None or outcome.type.endswith(".review") else {attempt}
-
-
-def _power_lost(outcome: Outcome) -> bool:
-    return any(reason.code == "power_lost" for reason in getattr(outcome.data, "reasons", ()))

@@ -1,12 +1,13 @@
 """Ask the judge again, with nothing but the evidence that was kept."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from controller.engine.setup import Setup
 from controller.journal.evidence import Evidence
-from controller.model.effects import Verdict
+from controller.model.effects import Basis, Verdict
 from controller.model.geometry import Wheel
-from controller.model.readings import BallOut, DieOffTable, DieRest, ForeignObject, PocketBall, WheelStatus
+from controller.model.readings import Reading
 from controller.model.rulesets import SpinRules
 from controller.model.verdicts import SpinVerdict
 from controller.rules.dice.judge import judge_throw
@@ -25,25 +26,27 @@ class Judgement(NamedTuple):
 def judge_again(evidence: Evidence, setup: Setup) -> Judgement | None:
     """Judge anew what was kept; None where this version has no judge for it.
 
-    A wheel that is trusted (`revolutions: trusted_wheel`) judges itself: its word is kept, not its reasons.
+    A wheel that is trusted (`revolutions: trusted_wheel`) judges itself, and a deal is judged card by card as
+    its people act: their words are kept, not the way to them.
     """
     throw, spin = setup.ruleset.throw, setup.ruleset.spin
+    basis = evidence.basis
+    seen = [reading for reading in evidence.readings if reading.t <= basis.decided_at_us]
     verdict: Verdict
     if evidence.throw is not None and throw is not None and setup.dice_table is not None:
-        ends = [r.t for r in evidence.readings if isinstance(r, DieRest | DieOffTable)]
-        at_us = max(ends, default=0) if evidence.decided_at_us is None else evidence.decided_at_us
         verdict = judge_throw(
-            evidence.readings,
+            seen,
             setup.dice_table,
             throw,
-            decided_at_us=at_us,
-            warnings=evidence.warnings,
-            sources=evidence.known_sources,
+            decided_at_us=basis.decided_at_us,
+            warnings=basis.warnings,
+            sources=basis.sources,
+            called=basis.called,
         )
     elif evidence.spin is not None and spin is not None and setup.wheel is not None:
         if spin.revolutions == "trusted_wheel":
             return None
-        verdict = _judge_spin(evidence, setup.wheel, spin)
+        verdict = _judge_spin(seen, basis, setup.wheel, spin)
     else:
         return None
     return Judgement(verdict, differences(evidence.verdict, verdict))
@@ -60,33 +63,12 @@ def differences(then: Verdict, now: Verdict) -> tuple[str, ...]:
     )
 
 
-def _judge_spin(evidence: Evidence, wheel: Wheel, rules: SpinRules) -> SpinVerdict:
-    sources = evidence.known_sources
-    smart = any("wheel_status" in kinds for kinds in sources.values())
+def _judge_spin(seen: Sequence[Reading], basis: Basis, wheel: Wheel, rules: SpinRules) -> SpinVerdict:
+    smart = any("wheel_status" in kinds for kinds in basis.sources.values())
     watch = (CheckedWatch if smart else SpinWatch)(
-        wheel, rules, Learned.from_figures(evidence.learned), sources
+        wheel, rules, Learned.from_figures(basis.learned), basis.sources
     )
-    verdict = _at(watch, evidence, evidence.decided_at_us) or _when_decided(watch, evidence)
-    return after_late_close(verdict, rules) if evidence.late_close else verdict
-
-
-def _at(watch: SpinWatch, evidence: Evidence, decided_at_us: int | None) -> SpinVerdict | None:
-    if decided_at_us is None:
-        return None
-    for reading in evidence.readings:
-        if reading.t <= decided_at_us:
-            watch.see(reading)
-    return watch.verdict(decided_at_us)[0]
-
-
-def _when_decided(watch: SpinWatch, evidence: Evidence) -> SpinVerdict:
-    """Judge when the readings decide, and anew where one seen during the call's hold may change it."""
-    verdict: SpinVerdict | None = None
-    for reading in evidence.readings:
+    for reading in seen:
         watch.see(reading)
-        if verdict is not None:
-            if isinstance(reading, PocketBall | BallOut | ForeignObject | WheelStatus):
-                verdict = watch.verdict(reading.t)[0]
-        elif watch.decided_by is not None:
-            verdict = watch.verdict(watch.decided_by.t)[0]
-    return verdict or watch.verdict(evidence.readings[-1].t if evidence.readings else 0)[0]
+    verdict = watch.verdict(basis.decided_at_us, basis.called)[0]
+    return after_late_close(verdict, rules) if basis.late_close else verdict

@@ -78,7 +78,7 @@ class Writer:
         self._limits = limits
         self._alarms = Alarms(alarm)
         self._acks = Acks(opened.connection, path)
-        self._drafter = Drafter(opened.memory.first, opened.memory.state)
+        self._drafter = Drafter(opened.memory.first)
         self._queue: Queue[Entry] = Queue(limits.waiting)
         self._late: list[Late] = []
         self._late_entries: list[Entry] = []

@@ -7,7 +7,7 @@ from typing import Generic, Protocol, TypeVar
 from controller.machines.desk import Desk
 from controller.machines.flat import FlatMachine, Refused
 from controller.machines.lifecycle import Words, life_cycle
-from controller.model.effects import Judged, Proposed
+from controller.model.effects import Basis, Judged, Proposed
 from controller.model.outcomes import Data, Grade, Outcome
 from controller.model.readings import Input, Reading
 from controller.model.rulesets import Calls
@@ -54,6 +54,9 @@ class Game(Protocol[Value, V]):
 
     def readings(self) -> tuple[Reading, ...]:
         """Give every reading of the attempt."""
+
+    def basis(self) -> Basis:
+        """Give what the judge's last word rests on beside them."""
 
     def began(self, t: int) -> None:
         """An attempt begins."""
@@ -207,11 +210,10 @@ class Attempts(Generic[Value, V]):
             raise Refused("already_void")
         reason = self._spoken_reason(entered)
         if self.open:
-            reasons = self._game.judge(entered.t, reason).reasons
-            if reason not in reasons:
-                reasons = (*reasons, reason)
+            verdict = self._game.judge(entered.t, reason)
+            reasons = verdict.reasons if reason in verdict.reasons else (*verdict.reasons, reason)
             self._fire(self.words.void)
-            self._void(entered.t, reasons, by=entered.by, who=entered.who)
+            self._void(entered.t, reasons, by=entered.by, who=entered.who, judged=verdict)
             self._end_hold()
         else:
             self._fire(self.words.void)
@@ -300,6 +302,7 @@ class Attempts(Generic[Value, V]):
         who: str | None = None,
         notices: tuple[Notice, ...] = (),
         follow_up: bool = True,
+        judged: V | None = None,
     ) -> None:
         result: Result[Value] = Result(
             number=self.number,
@@ -310,7 +313,7 @@ class Attempts(Generic[Value, V]):
             by=by,
             who=who,
         )
-        self._publish(self.words.void, t, self._game.no_result(result), None)
+        self._publish(self.words.void, t, self._game.no_result(result), None, judged)
         if follow_up:
             self._game.follow_up(t)
 
@@ -339,13 +342,18 @@ class Attempts(Generic[Value, V]):
         self._publish("corrected", entered.t, data, value)
         self._game.follow_up(entered.t)
 
-    def _publish(self, what: str, t: int, data: Data, value: Value | None) -> Outcome:
+    def _publish(
+        self, what: str, t: int, data: Data, value: Value | None, judged: V | None = None
+    ) -> Outcome:
         outcome = self._desk.publish(f"{self.words.attempt}.{what}", t, data)
         self._standing = outcome.id
         self._standing_value = value
-        if self._verdict is not None and what != "corrected":
-            judged = Judged(outcome=outcome, verdict=self._verdict, readings=self._game.readings())
-            self._desk.effects.append(judged)
+        verdict = judged or self._verdict
+        if verdict is not None and what != "corrected":
+            game = self._game
+            self._desk.effects.append(
+                Judged(outcome=outcome, verdict=verdict, readings=game.readings(), basis=game.basis())
+            )
         return outcome
 
     def _fire(self, trigger: str) -> None:

@@ -14,6 +14,7 @@ from controller.machines.desk import Desk
 from controller.machines.flat import Refused
 from controller.machines.health import Health
 from controller.machines.lifecycle import DEAL
+from controller.model.effects import Basis
 from controller.model.outcomes import Data
 from controller.model.readings import Card, DeviceDown, DeviceFault, Input, Reading
 from controller.model.rulesets import Calls, DealRules
@@ -85,6 +86,7 @@ class Deals:
         self._desk = desk
         self._health = health
         self._readings: list[Reading] = []
+        self._basis = Basis(decided_at_us=0)
         self._seats: tuple[str, ...] = ()
         self._runs_on_from_us: int | None = None
         self.attempts: Attempts[Dealt, DealVerdict] = Attempts(
@@ -206,7 +208,11 @@ class Deals:
 
     def _decide(self, t: int, verdict: DealVerdict) -> None:
         self._desk.stop_timer("deal")
+        self._note_basis(t)
         self.attempts.judged(t, verdict)
+
+    def _note_basis(self, t: int, called: Reason | None = None) -> None:
+        self._basis = Basis(decided_at_us=t, called=called, sources=dict(self._health.sources))
 
     # --- the deal as it lies ---
 
@@ -276,12 +282,17 @@ class Deals:
 
     def judge(self, t: int, called: Reason | None) -> DealVerdict:
         """Judge the present deal on what was seen so far."""
-        del t
-        return self._judge(called=called)
+        verdict = self._judge(called=called)
+        self._note_basis(t, called)
+        return verdict
 
     def readings(self) -> tuple[Reading, ...]:
         """Give every reading of the present deal, and what people entered in it."""
         return tuple(self._readings)
+
+    def basis(self) -> Basis:
+        """Give what the last verdict rests on beside them."""
+        return self._basis
 
     def began(self, t: int) -> None:
         """Tell the game that a deal begins."""
@@ -314,7 +325,7 @@ class Deals:
 
 
 SET_CARD_NEEDS = (
-    "set_card needs a card such as Qh and the position that lacks it, or in `what` the card it replaces;"
+    "set_card needs a card by rank and suit, its position, and in `what` the card it replaces, if any;"
     " enter it again"
 )
 

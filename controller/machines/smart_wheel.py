@@ -10,6 +10,7 @@ from controller.machines.flat import Refused
 from controller.machines.health import Health
 from controller.machines.lifecycle import SPIN
 from controller.machines.spins import WheelGame
+from controller.model.effects import Basis
 from controller.model.geometry import Wheel
 from controller.model.outcomes import Data
 from controller.model.readings import Input, Reading, WheelStatus
@@ -45,6 +46,7 @@ class SmartSpins:
         self._health = health
         self._games = WheelGames()
         self._word: WheelWord | None = None
+        self._basis = Basis(decided_at_us=0)
         self._dropped = False
         self.attempts: Attempts[str, SpinVerdict] = Attempts(
             SPIN, self, desk, calls=calls, call_hold_ms=rules.call_hold_ms, causes=rules.causes, last=last
@@ -105,6 +107,7 @@ class SmartSpins:
 
     def _decide(self, t: int) -> None:
         self._desk.stop_timer("give_up")
+        self._basis = Basis(decided_at_us=t)
         word = self._word
         assert word is not None
         verdict = word.verdict()
@@ -144,13 +147,17 @@ class SmartSpins:
 
     def judge(self, t: int, called: Reason | None) -> SpinVerdict:
         """Judge the present spin on what was seen so far."""
-        del t
         assert self._word is not None
+        self._basis = Basis(decided_at_us=t, called=called)
         return self._word.verdict(called)
 
     def readings(self) -> tuple[Reading, ...]:
         """Give every reading of the present spin."""
         return tuple(self._word.readings) if self._word is not None else ()
+
+    def basis(self) -> Basis:
+        """Give what the last verdict rests on beside them."""
+        return self._basis
 
     def began(self, t: int) -> None:
         """Tell the game that a spin begins."""

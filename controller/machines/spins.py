@@ -13,6 +13,7 @@ from controller.machines.health import Health
 from controller.machines.launches import Launches
 from controller.machines.lifecycle import SPIN
 from controller.machines.running_out import QUIET_US
+from controller.model.effects import Basis
 from controller.model.geometry import Wheel
 from controller.model.outcomes import Data
 from controller.model.readings import (
@@ -105,6 +106,7 @@ class Spins:
         self._watch: SpinWatch | None = None
         self._launches = Launches(self._new_watch)
         self._verdict: SpinVerdict | None = None
+        self._basis = Basis(decided_at_us=0)
         self._last_pulse_us = 0
         self._ask_for_drop_us = 0
         self._dropped_us: int | None = None
@@ -274,7 +276,18 @@ class Spins:
             if verdict.ruling is not Ruling.VOID:
                 self._drop(t)
         self._verdict = after_late_close(verdict, self._rules) if self._late_close else verdict
+        self._note_basis(t, late_close=self._late_close)
         self.attempts.judged(t, self._verdict)
+
+    def _note_basis(self, t: int, called: Reason | None = None, *, late_close: bool = False) -> None:
+        assert self._watch is not None
+        self._basis = Basis(
+            decided_at_us=t,
+            called=called,
+            sources=dict(self._health.sources),
+            learned=self._watch.learned.figures(),
+            late_close=late_close,
+        )
 
     def _stop_timers(self) -> None:
         for name in ("no_more_bets", "give_up"):
@@ -310,11 +323,16 @@ class Spins:
     def judge(self, t: int, called: Reason | None) -> SpinVerdict:
         """Judge the present spin on what was seen up to t."""
         assert self._watch is not None
+        self._note_basis(t, called)
         return self._watch.verdict(t, called)[0]
 
     def readings(self) -> tuple[Reading, ...]:
         """Give every reading of the present spin."""
         return tuple(self._watch.readings) if self._watch is not None else ()
+
+    def basis(self) -> Basis:
+        """Give what the last verdict rests on beside them."""
+        return self._basis
 
     def began(self, t: int) -> None:
         """Tell the game that a spin begins."""

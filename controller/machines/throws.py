@@ -11,6 +11,7 @@ from controller.machines.desk import Desk
 from controller.machines.flat import Refused
 from controller.machines.health import Health
 from controller.machines.lifecycle import THROW
+from controller.model.effects import Basis
 from controller.model.geometry import DiceTable
 from controller.model.outcomes import Data
 from controller.model.readings import (
@@ -94,6 +95,7 @@ class Throws:
         self._desk = desk
         self._health = health
         self._readings: list[Reading] = []
+        self._basis = Basis(decided_at_us=0)
         self._down: dict[int, DieRest | DieOffTable] = {}
         self._moving: dict[int, list[DieAt]] = {1: [], 2: []}
         self.attempts: Attempts[Dice, ThrowVerdict] = Attempts(
@@ -210,19 +212,29 @@ class Throws:
 
     def judge(self, t: int, called: Reason | None) -> ThrowVerdict:
         """Judge the present throw on what was seen up to t."""
+        basis = self._basis = Basis(
+            decided_at_us=t,
+            called=called,
+            warnings=self._game.warnings,
+            sources=dict(self._health.sources),
+        )
         return judge_throw(
             self._readings,
             self._table,
             self._rules,
             decided_at_us=t,
-            warnings=self._game.warnings,
-            sources=self._health.sources,
+            warnings=basis.warnings,
+            sources=basis.sources,
             called=called,
         )
 
     def readings(self) -> tuple[Reading, ...]:
         """Give every reading of the present throw."""
         return tuple(self._readings)
+
+    def basis(self) -> Basis:
+        """Give what the last verdict rests on beside them."""
+        return self._basis
 
     def began(self, t: int) -> None:
         """Tell the game that a throw begins."""

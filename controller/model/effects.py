@@ -1,22 +1,40 @@
 """Effects: what the engine hands out for a reading. Outcomes are published, the others are for watching."""
 
+from collections.abc import Mapping
 from typing import Literal
 
 import msgspec
 
 from controller.model.outcomes import Outcome
 from controller.model.readings import Reading
-from controller.model.verdicts import DealVerdict, SpinVerdict, ThrowVerdict
+from controller.model.verdicts import DealVerdict, Reason, SpinVerdict, ThrowVerdict
 
 Verdict = ThrowVerdict | SpinVerdict | DealVerdict
 
 
+class Basis(msgspec.Struct, frozen=True, kw_only=True):
+    """What a verdict rests on beside the attempt's readings: with both the judge says the same again.
+
+    `decided_at_us` is when the judge was asked, `called` what a person had said by then, `warnings` what the
+    shooter had had, `sources` which reading kinds each device was known to send, `learned` what was known of
+    the wheel, `late_close` whether bets were still open at the drop.
+    """
+
+    decided_at_us: int
+    called: Reason | None = None
+    warnings: int = 0
+    sources: Mapping[str, frozenset[str]] = {}
+    learned: Mapping[str, float] = {}
+    late_close: bool = False
+
+
 class Judged(msgspec.Struct, frozen=True, kw_only=True):
-    """The verdict behind the outcome just published, and every reading of the attempt."""
+    """The verdict behind the outcome just published, every reading of the attempt, and its further basis."""
 
     outcome: Outcome
     verdict: Verdict
     readings: tuple[Reading, ...]
+    basis: Basis
 
 
 class Proposed(msgspec.Struct, frozen=True, kw_only=True):

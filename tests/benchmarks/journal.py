@@ -179,7 +179,7 @@ def write_year(folder: Path, outcomes: int) -> None:
 
 def year_of(hands: Sequence[Hand], outcomes: int) -> Iterator[Draft]:
     """Draft so many outcomes and what goes with them: the evening's evidence, new numbers."""
-    drafter = Drafter(First(), State())
+    drafter = Drafter(First())
     evening = [
         (draft, outcome_of(draft.body) if draft.seq is not None else None)
         for hand in hands

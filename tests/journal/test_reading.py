@@ -284,3 +284,27 @@ def test_a_dealer_who_rules_on_spins_changes_nothing_of_what_was_judged(rig: Rig
     setup = replace(setup, state=State(calls=calls))
     assert judged_again_everywhere(rig, readings, setup) >= 8
     assert {getattr(outcome_of(row.body or b"").data, "by", None) for row in rig.told} >= {"boxperson"}
+
+
+def test_what_is_called_in_flight_is_kept_with_what_had_been_seen_by_then(rig: Rig) -> None:
+    thrown = throw(SECOND_US, (3, 4))
+    shout = says(thrown[len(thrown) // 2].t + 1, "no_roll", who="ann")
+    readings = sorted([*thrown, shout], key=lambda reading: reading.t)
+    assert judged_again_everywhere(rig, readings, setup_at(First(), State())) == 1
+    found = recalled(rig, ids(rig, "roll.no_roll")[0])
+    assert found.evidence is not None
+    assert found.evidence.decided_at_us == shout.t
+    assert found.evidence.called is not None
+    assert found.evidence.called.code == "called"
+    assert 10 < len(found.evidence.readings) < len(thrown)
+
+
+def test_a_no_spin_called_while_the_ball_runs_is_judged_the_same_again(rig: Rig) -> None:
+    header, feed, scenes = wheel.evening(6, {"valid": 1}, n=3)
+    assert header.wheel is not msgspec.UNSET
+    setup = Setup(table=NAME, session="1", ruleset=load_ruleset("roulette"), wheel=header.wheel)
+    sensed = [reading for _, reading in feed]
+    shouts = [says(scene.start_us + 6 * SECOND_US, "no_spin", who="ann") for scene in scenes]
+    readings = sorted([*sensed, *shouts], key=lambda reading: reading.t)
+    assert judged_again_everywhere(rig, readings, setup) == 3
+    assert all(recalled(rig, told_id).ruled_by == "boxperson ann" for told_id in ids(rig, "spin.no_spin"))

@@ -48,7 +48,8 @@ class SpinWatch:
         """`sources` tells which reading kinds each device sends, where the configuration does."""
         self._wheel = wheel
         self._rules = rules
-        self._learned = learned
+        self.learned = learned
+        """What was known of the wheel when its ball was launched."""
         self._sources = sources
         self._trace = SpinTrace(wheel, rules, learned, sources)
         self._readings: list[Reading] = []
@@ -163,7 +164,7 @@ class SpinWatch:
             self._wheel,
             self._rules,
             decided_at_us=decided_at_us,
-            learned=self._learned,
+            learned=self.learned,
             called=called,
             sources=self._sources,
         )
