@@ -1,0 +1,307 @@
+"""One table's wager book over time: steps in, lines and money out; corrections by playing the steps again.
+
+Pure. The steps since the last settled state (the anchor) are kept, so that a correction can be worked out
+from there and a restart has little to play again.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import reduce
+from operator import or_
+
+import msgspec
+
+from controller.settlement.craps.dice import Dice
+from controller.settlement.craps.requests import NewShooter, Roll
+from controller.settlement.game import Decided, Game
+from controller.settlement.high_roller.lines import GameMoney, PotRecorded
+from controller.settlement.wire import Request
+from controller.settlement_service.asking import Asked, GameName
+from controller.settlement_service.dice import follow, is_no_news, prelude_of
+from controller.settlement_service.ledger import Movement
+from controller.settlement_service.steps import Anchor, Step, Told
+from controller.settlement_service.tally import Tally, Wager
+
+_RESULTS = {"roulette": "spin", "three_card": "deal"}
+
+
+class Contradiction(Exception):
+    """What an outcome says does not fit the wager book: found, and expected."""
+
+    def __init__(self, found: str, expected: str) -> None:
+        super().__init__(f"found {found}, expected {expected}")
+
+
+class Misread(Exception):
+    """A request that the table's game does not know, with what was expected."""
+
+
+@dataclass(frozen=True, slots=True)
+class Booked:
+    """What a step came to. With `supersedes_from`, results of steps from that one on no longer hold."""
+
+    lines: tuple[Told, ...]
+    movement: Movement
+    wagers: tuple[Wager, ...]
+    players: Mapping[str, str] = field(default_factory=dict)
+    """Whose the wagers named in the lines are."""
+    refused: bool = False
+    supersedes_from: int | None = None
+    anchor: Anchor | None = None
+
+
+@dataclass(slots=True)
+class _Kept:
+    """A step as it stands: corrected where it was."""
+
+    step: Step
+    movement: Movement
+    seqs: set[int] = field(default_factory=set)
+
+
+class _State:
+    """A game under way: its tally and, for craps, what the dice stand at."""
+
+    def __init__(self, rules: "GameOf", table: str, anchor: Anchor) -> None:
+        self._rules = rules
+        self.dice = Dice()
+        self.tally = Tally(
+            table, rules.fresh(), Fraction(*anchor.carry), paid_at_table=rules.name == "high_roller"
+        )
+        for asked in anchor.prelude:
+            request = rules.decode(asked)
+            self.tally.apply(request)
+            follow(self.dice, request)
+
+    def run(self, step: Step, *, shooters: bool = True) -> tuple[list[Told], Movement, bool]:
+        """Take a step; give its lines, what it moves, and whether a player's request was refused.
+
+        Raises Contradiction where an outcome's request is refused.
+        """
+        lines: list[Told] = []
+        moved = Movement()
+        if step.kind == "reset":
+            self.dice = Dice()
+        if step.refund:
+            back = self.tally.refund(self._fresh(), step.refund)
+            lines += [Told(step.n, line) for line in back.lines]
+            moved.add(back.movement)
+        for asked in step.requests:
+            request = self._rules.decode(asked)
+            if is_no_news(self.dice, request) or (not shooters and isinstance(request, NewShooter)):
+                continue
+            applied = self.tally.apply(request)
+            lines += [Told(step.n, line) for line in applied.lines]
+            moved.add(applied.movement)
+            if applied.refused:
+                if step.kind != "asked":
+                    raise Contradiction(
+                        str(msgspec.to_builtins(applied.lines[0])), "a request that is granted"
+                    )
+                return lines, moved, True
+            follow(self.dice, request)
+        self._check_point(step)
+        return lines, moved, False
+
+    def _fresh(self) -> Game:
+        game = self._rules.fresh()
+        for asked in prelude_of(self.dice) if self._rules.name == "craps" else ():
+            game.apply(self._rules.decode(asked))
+        return game
+
+    def _check_point(self, step: Step) -> None:
+        if step.point_after is None:
+            return
+        expected = None if step.point_after == "off" else step.point_after
+        if self.dice.point != expected:
+            raise Contradiction(f"point {expected} at the table", f"point {self.dice.point}")
+
+    def settled(self, step: Step, lines: Iterable[Told]) -> Sequence[Asked] | None:
+        """Give the prelude of an anchor after this step; None where the state is not settled."""
+        if self.tally.up:
+            return None
+        name = self._rules.name
+        if name == "craps":
+            rolled = any(asked["do"] == Roll.__struct_config__.tag for asked in step.requests)
+            return prelude_of(self.dice) if rolled and not self.dice.run_out else None
+        if name == "high_roller":
+            # The Bonus Pot and the row of wins are nothing again (H-BONUS-1, H-CLOSE-1, H-CLOSE-2).
+            emptied = any(
+                isinstance(told.line, PotRecorded)
+                or (isinstance(told.line, GameMoney) and told.line.bonus_paid > 0)
+                for told in lines
+            )
+            return () if emptied else None
+        return () if any(asked["do"] == _RESULTS[name] for asked in step.requests) else None
+
+
+class GameOf:
+    """A rule set's game: its name, fresh books of it, and its requests."""
+
+    def __init__(self, name: GameName, fresh: Callable[[], Game]) -> None:
+        """Take the game's name and what opens a book of it."""
+        self.name = name
+        self.fresh = fresh
+        self._union = reduce(or_, fresh().vocabulary)
+
+    def decode(self, asked: Asked) -> Request:
+        """Read a request; raises Misread where it is none of this game."""
+        try:
+            request = msgspec.convert(asked, type=self._union, str_keys=True)
+        except msgspec.ValidationError as error:
+            raise Misread(f"found {str(asked.get('do'))!r} of {self.name}: {error}") from error
+        assert isinstance(request, Request)
+        return request
+
+
+class TableBook:
+    """A table's book. After an exception it is to be thrown away and loaded again."""
+
+    def __init__(self, game: GameOf, table: str, anchor: Anchor, *, compact: bool = True) -> None:
+        """Begin at an anchor; `compact` lets later anchors take its place."""
+        self._game = game
+        self._table = table
+        self._anchor = anchor
+        self._compact = compact
+        self._state = _State(game, table, anchor)
+        self._history: list[_Kept] = []
+        self._candidate: tuple[int, Anchor, tuple[str, ...]] | None = None
+        self.last_n = anchor.n
+
+    @property
+    def point(self) -> int | None:
+        """The point of a craps table."""
+        return self._state.dice.point
+
+    @property
+    def empty(self) -> bool:
+        """Whether no wager is up."""
+        return not self._state.tally.up
+
+    def wager(self, id_: str) -> Wager | None:
+        """Give a wager that was accepted since the anchor."""
+        return self._state.tally.wagers.get(id_)
+
+    def stakes_of(self, player: str) -> int:
+        """Give the cents that a player has at risk."""
+        return sum(wager.stake for wager in self._state.tally.up if wager.player == player)
+
+    def cost(self, asked: Asked) -> int:
+        """Give the cents that a request takes from its player; raises Misread."""
+        return self._state.tally.cost(self._game.decode(asked))
+
+    def apply(self, step: Step) -> Booked:
+        """Take the next step; raises Contradiction or Misread."""
+        assert step.n == self.last_n + 1
+        anchor = self._move_anchor() if step.result else None
+        booked = self._correct(step) if step.kind == "correction" else self._go_on(step)
+        if booked.refused:
+            return booked
+        self.last_n = step.n
+        return Booked(
+            booked.lines,
+            booked.movement,
+            booked.wagers,
+            {wager.id: wager.player for wager in booked.wagers},
+            supersedes_from=booked.supersedes_from,
+            anchor=anchor,
+        )
+
+    def _go_on(self, step: Step) -> Booked:
+        lines, moved, refused = self._state.run(step)
+        if refused:
+            return Booked(tuple(lines), Movement(), (), refused=True)
+        self._history.append(_Kept(step, moved, set() if step.seq is None else {step.seq}))
+        if self._compact and step.result:
+            self._note_candidate(step, lines)
+        return Booked(tuple(lines), moved, tuple(self._touched(step, lines)))
+
+    def _touched(self, step: Step, lines: Sequence[Told]) -> list[Wager]:
+        asked = [str(asked["id"]) for asked in step.requests if "id" in asked]
+        ids = dict.fromkeys([*asked, *(told.line.id for told in lines if isinstance(told.line, Decided))])
+        return [wager for id_ in ids if (wager := self.wager(id_))]
+
+    # --- settled states ---
+
+    def _note_candidate(self, step: Step, lines: Sequence[Told]) -> None:
+        prelude = self._state.settled(step, lines)
+        if prelude is None:
+            self._candidate = None
+            return
+        carry = self._state.tally.carry.as_integer_ratio()
+        anchor = Anchor(n=step.n, prelude=tuple(prelude), carry=carry)
+        self._candidate = len(self._history), anchor, tuple(self._state.tally.wagers)
+
+    def _move_anchor(self) -> Anchor | None:
+        """Take the candidate as the anchor: the attempt before it can't be corrected any more."""
+        if self._candidate is None:
+            return None
+        kept, anchor, decided = self._candidate
+        self._candidate = None
+        self._anchor = anchor
+        del self._history[:kept]
+        self._state.tally.forget(decided)
+        return anchor
+
+    # --- corrections ---
+
+    def _correct(self, step: Step) -> Booked:
+        place = next((i for i, kept in enumerate(self._history) if step.corrects in kept.seqs), None)
+        if place is None:
+            raise Contradiction(
+                f"a correction of outcome {step.corrects}", "the last attempt, which is not settled"
+            )
+        before = Movement()
+        for kept in self._history:
+            before.add(kept.movement)
+        accepted = dict(self._state.tally.wagers)
+        lines = self._replay(step, place)
+        gone = [wager for id_, wager in accepted.items() if self.wager(id_) is None]
+        moved = Movement()
+        for kept in self._history:
+            moved.add(kept.movement)
+        moved.add(before, -1)
+        wagers = (*self._state.tally.wagers.values(), *(_closed(wager) for wager in gone))
+        return Booked(tuple(lines), moved, wagers, supersedes_from=self._history[place].step.n)
+
+    def _replay(self, step: Step, place: int) -> list[Told]:
+        """Play all steps again, the corrected one as it is now; what can't be granted any more is void.
+
+        No anchor is taken after it before the next result: the correction needs what it corrects. Who got
+        the dice after the corrected roll is told again after the correction.
+        """
+        history, self._history = self._history, []
+        self._candidate = None
+        self._state = _State(self._game, self._table, self._anchor)
+        lines: list[Told] = []
+        for i, kept in enumerate(history):
+            as_it_is = _corrected(kept.step, step) if i == place else kept.step
+            told, moved, refused = self._state.run(as_it_is, shooters=i <= place)
+            if refused:
+                lines += [Told(kept.step.n, _voided(asked)) for asked in _bets(kept.step)]
+                continue
+            seqs = kept.seqs | {step.seq} if i == place and step.seq is not None else kept.seqs
+            self._history.append(_Kept(as_it_is, moved, seqs))
+            if i >= place:
+                lines += told
+        return lines
+
+
+def _corrected(wrong: Step, by: Step) -> Step:
+    return msgspec.structs.replace(wrong, requests=by.requests, refund=by.refund, point_after=by.point_after)
+
+
+def _bets(step: Step) -> list[Asked]:
+    return [asked for asked in step.requests if asked["do"] == "bet"]
+
+
+def _voided(bet: Asked) -> Decided:
+    reason = "what it was made after was corrected, and it could not have been made"
+    amount = bet["amount"]
+    assert isinstance(amount, int)
+    return Decided(str(bet["id"]), str(bet["wager"]), "void", amount, 0, amount, reason)
+
+
+def _closed(wager: Wager) -> Wager:
+    return Wager(wager.id, wager.player, wager.wager, 0, "void")

@@ -1,0 +1,85 @@
+"""Deliveries: an outcome's event as a table signed it, and the engine's answers."""
+
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from controller.journal.keys import PublicKey
+from controller.model.outcomes import OUTCOME_TYPES, Outcome
+from controller.publish.events import Event, read_event, signed_by
+
+
+class Delivery(NamedTuple):
+    """One event, read but not yet believed: its bytes are what the signature covers."""
+
+    payload: bytes
+    event: Event
+
+    @property
+    def table(self) -> str:
+        """The table it says it is from."""
+        return self.event.table
+
+    @property
+    def chain(self) -> str:
+        """The chain hash that an acknowledgement names."""
+        return self.event.chain
+
+
+def read(payload: bytes) -> Delivery:
+    """Read an event's bytes; raises ValueError where they are none."""
+    return Delivery(payload, read_event(payload))
+
+
+def opened(delivery: Delivery, key: PublicKey) -> Outcome | str:
+    """Give the outcome of an event that this key signed, else what is wrong with it."""
+    event = delivery.event
+    if not signed_by(delivery.payload, key):
+        return f"outcome {event.id} is not signed by the key that table {event.table} was enrolled with"
+    parts = event.id.split("/")
+    if parts[0] != event.table or parts[-1] != str(event.seq):
+        return f"the id {event.id} is not that of table {event.table}'s outcome {event.seq}"
+    try:
+        data = msgspec.json.decode(event.data, type=OUTCOME_TYPES[event.type])
+    except (ValueError, KeyError) as error:
+        return f"outcome {event.id} of type {event.type} can't be read ({error}); update settlement"
+    return Outcome(type=event.type, t=int(event.tabletime), id=event.id, seq=event.seq, data=data)
+
+
+RefusalCode = Literal[
+    "unreadable",
+    "table_unknown",
+    "seal_wrong",
+    "before_enrolment",
+    "outcome_conflict",
+    "table_halted",
+    "state_differs",
+    "hold_full",
+]
+
+
+class Acked(NamedTuple):
+    """The outcome's effect is committed, now or before: its id and chain hash, as the journal wants them."""
+
+    table: str
+    id: str
+    chain: str
+
+
+class Held(NamedTuple):
+    """The outcome came ahead of one that is missing; it waits, and that one is asked for again."""
+
+    table: str
+    seq: int
+    asks_from: int
+
+
+class NotTaken(NamedTuple):
+    """The outcome was refused and changed nothing; no acknowledgement will come for it."""
+
+    table: str
+    code: RefusalCode
+    says: str
+
+
+Answer = Acked | Held | NotTaken

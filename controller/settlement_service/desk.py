@@ -1,0 +1,239 @@
+"""The desk: what players and staff ask for. A request has a key and is done once however often it comes."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import msgspec
+from sqlalchemy import insert, select
+
+from controller.settlement.game import Line
+from controller.settlement_service import schema
+from controller.settlement_service.asking import Asked
+from controller.settlement_service.book import Misread
+from controller.settlement_service.engine import Engine
+from controller.settlement_service.faults import RequestRefused
+from controller.settlement_service.ledger import CAGE, Movement, player_account
+from controller.settlement_service.standing import Standing
+from controller.settlement_service.steps import Step
+from controller.settlement_service.work import Cause, Work, encode
+
+Role = Literal["staff", "player", "reader"]
+CHANGES = frozenset({"increase", "reduce", "remove", "working", "no_action"})
+
+
+class Caller(msgspec.Struct, frozen=True, kw_only=True):
+    """Who asks: a token's name and role, and whose account a player's token is for."""
+
+    name: str
+    role: Role
+    player: str | None = None
+
+    def may_act_for(self, player: str) -> bool:
+        """Whether this caller may bet or change bets for a player."""
+        return self.role == "staff" or (self.role == "player" and self.player == player)
+
+    def may_see(self, player: str) -> bool:
+        """Whether this caller may read a player's account."""
+        return self.role in ("staff", "reader") or self.player == player
+
+
+class Done(msgspec.Struct, frozen=True, kw_only=True):
+    """What a request came to: the player's balance after it in cents, and the game's lines."""
+
+    player: str
+    balance: int
+    lines: list[msgspec.Raw] = []
+
+
+class _Refusal(msgspec.Struct, frozen=True, kw_only=True, tag="refused"):
+    rule: str
+    reason: str
+
+
+class _Granted(msgspec.Struct, frozen=True, kw_only=True, tag="granted"):
+    done: Done
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """A request's caller and its idempotency key."""
+
+    caller: Caller
+    key: str
+
+
+class Desk:
+    """Does what is asked of it, through the engine's transactions."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def open_account(self, asking: Asking, player: str) -> Done:
+        """Open a player's account; raises RequestRefused where there is one."""
+
+        def do(work: Work) -> Done:
+            if has_account(work, player):
+                raise RequestRefused("ACCOUNT", f"player {player} has an account")
+            work.add(schema.players, name=player, opened_us=work.now_us)
+            return Done(player=player, balance=work.balance(player_account(player)))
+
+        return self._once(asking, {"do": "open", "player": player}, do)
+
+    def pay(self, asking: Asking, player: str, cents: int) -> Done:
+        """Take chips in (cents above 0) or hand them out (below 0).
+
+        Raises RequestRefused where there is no account or it holds less than is to be handed out.
+        """
+
+        def do(work: Work) -> Done:
+            account = player_account(player)
+            need_account(work, player)
+            if work.balance(account) + min(cents, 0) < 0:
+                raise RequestRefused("FUNDS", f"the balance is {work.balance(account)} cents, less than that")
+            movement = Movement()
+            movement.move(cents, CAGE, account)
+            work.book(movement, Cause("deposit" if cents > 0 else "withdrawal"))
+            return Done(player=player, balance=work.balance(account))
+
+        return self._once(asking, {"do": "pay", "player": player, "cents": cents}, do)
+
+    def seat(self, asking: Asking, table: str, seat: str, player: str) -> Done:
+        """Let a player take a seat, so that the table's shooters and positions are his account's."""
+
+        def do(work: Work) -> Done:
+            need_account(work, player)
+            standing = self._table(work, table)
+            seats = schema.seats
+            here = (seats.c.table_name == table) & (seats.c.seat == seat)
+            before = work.connection.execute(select(seats.c.player).where(here)).scalar_one_or_none()
+            if before is not None and standing.book.stakes_of(before):
+                raise RequestRefused("SEATED", f"player {before} has bets up at seat {seat}")
+            work.connection.execute(seats.delete().where(here))
+            work.connection.execute(insert(seats).values(table_name=table, seat=seat, player=player))
+            return Done(player=player, balance=work.balance(player_account(player)))
+
+        return self._once(asking, {"do": "seat", "table": table, "seat": seat, "player": player}, do)
+
+    def bet(self, asking: Asking, table: str, bet: Asked) -> Done:
+        """Make a bet of the settle contract; raises RequestRefused with the rule that forbids it."""
+
+        def do(work: Work) -> Done:
+            player = str(bet["player"])
+            need_account(work, player)
+            standing = self._table(work, table)
+            if standing.game.name == "high_roller":
+                raise RequestRefused("H-BET-1", "cards are bought at the table, which tells of them itself")
+            if standing.book.wager(str(bet["id"])) is not None or _had(work, table, str(bet["id"])):
+                raise RequestRefused("BOOK-ID", f"a wager {bet['id']} was made before; give each its own id")
+            late = standing.betting == "closed" and standing.game.name == "craps"
+            asked = {**bet, "do": "bet", **({"late": True} if late else {})}
+            return self._ask(work, standing, player, asked)
+
+        return self._once(asking, {**bet, "do": "bet", "table": table}, do)
+
+    def change(self, asking: Asking, table: str, change: Asked) -> Done:
+        """Change or remove a wager that is up; raises RequestRefused with the rule that forbids it."""
+
+        def do(work: Work) -> Done:
+            standing = self._table(work, table)
+            wager = standing.book.wager(str(change["id"]))
+            if wager is None or not asking.caller.may_act_for(wager.player):
+                raise RequestRefused("BOOK-ID", f"no wager {change['id']} of yours is up at {table}")
+            if standing.betting == "closed" and standing.game.name == "craps":
+                raise RequestRefused("C34-MK-1a", "the dice are out; change bets once they open again")
+            return self._ask(work, standing, wager.player, change)
+
+        return self._once(asking, {**change, "table": table}, do)
+
+    def _ask(self, work: Work, table: Standing, player: str, asked: Asked) -> Done:
+        if table.halted:
+            raise RequestRefused("HALTED", f"table {table.name} waits for a person: {table.halted}")
+        account = player_account(player)
+        step = Step(n=table.book.last_n + 1, kind="asked", requests=(asked,))
+        try:
+            if table.book.cost(asked) > work.balance(account):
+                raise RequestRefused(
+                    "FUNDS", f"the balance is {work.balance(account)} cents, less than it takes"
+                )
+            booked = table.book.apply(step)
+        except Misread as error:
+            raise RequestRefused("BOOK-FORM", str(error)) from error
+        if booked.refused:
+            raise _refusal_of(booked.lines[0].line)
+        work.step(table.name, step, booked)
+        work.stands(table.name, table.row())
+        lines = [msgspec.Raw(encode(told.line)) for told in booked.lines]
+        return Done(player=player, balance=work.balance(account), lines=lines)
+
+    def _table(self, work: Work, name: str) -> Standing:
+        standing = self._engine.table(work, name)
+        if standing is None:
+            raise RequestRefused("TABLE", f"no table {name} is enrolled")
+        return standing
+
+    def _once(self, asking: Asking, asked: Asked, do: Callable[[Work], Done]) -> Done:
+        """Do a request, or answer as it was answered when it came with this key before."""
+        text = encode(asked).decode()
+        with self._engine.work() as work:
+            before = _before(work, asking)
+            if before is None:
+                answer = _try(work, do)
+                work.add(
+                    schema.requests,
+                    caller=asking.caller.name,
+                    key=asking.key,
+                    asked=text,
+                    answer=encode(answer).decode(),
+                    answered_us=work.now_us,
+                )
+            elif before[0] == text:
+                answer = msgspec.json.decode(before[1], type=_Granted | _Refusal)
+            else:
+                answer = _Refusal(rule="KEY", reason="this key came with another request; give each its own")
+        if isinstance(answer, _Refusal):
+            raise RequestRefused(answer.rule, answer.reason)
+        return answer.done
+
+
+def _before(work: Work, asking: Asking) -> tuple[str, str] | None:
+    requests = schema.requests
+    query = select(requests.c.asked, requests.c.answer).where(
+        requests.c.caller == asking.caller.name, requests.c.key == asking.key
+    )
+    row = work.connection.execute(query).first()
+    return None if row is None else (row.asked, row.answer)
+
+
+def _try(work: Work, do: Callable[[Work], Done]) -> _Granted | _Refusal:
+    try:
+        return _Granted(done=do(work))
+    except RequestRefused as refused:
+        work.discard()
+        return _Refusal(rule=refused.rule, reason=refused.reason)
+
+
+def has_account(work: Work, player: str) -> bool:
+    """Tell whether a player's account is open."""
+    players = schema.players
+    return work.connection.execute(select(players.c.name).where(players.c.name == player)).first() is not None
+
+
+def need_account(work: Work, player: str) -> None:
+    """Raise RequestRefused where a player has no account."""
+    if not has_account(work, player):
+        raise RequestRefused("ACCOUNT", f"player {player} has no account; open one first")
+
+
+def _had(work: Work, table: str, wager: str) -> bool:
+    wagers = schema.wagers
+    query = select(wagers.c.id).where(wagers.c.table_name == table, wagers.c.id == wager)
+    return work.connection.execute(query).first() is not None
+
+
+def _refusal_of(line: Line) -> RequestRefused:
+    """Give a game's refusal: a refused line has its rule apart, a rejected one before its reason."""
+    rule, reason = getattr(line, "rule", None), str(getattr(line, "reason", ""))
+    if rule is None:
+        rule, _, reason = reason.partition(": ")
+    return RequestRefused(str(rule), reason)

@@ -1,0 +1,42 @@
+"""What a craps game's dice stand at, and the requests that bring a fresh game with an empty book there."""
+
+from collections.abc import Sequence
+
+from controller.settlement.craps.dice import Dice
+from controller.settlement.craps.requests import NewShooter, Roll, RunOut
+from controller.settlement.wire import Request
+from controller.settlement_service.asking import Asked
+
+_PAIRS = {4: (1, 3), 5: (1, 4), 6: (1, 5), 8: (2, 6), 9: (3, 6), 10: (4, 6)}
+_NATURAL = (3, 4)
+
+
+def follow(dice: Dice, request: Request) -> None:
+    """Take a granted request."""
+    match request:
+        case Roll(dice=faces):
+            dice.move_point(dice.throw(sum(faces)))
+        case NewShooter(player=player):
+            dice.new_hand(player)
+        case RunOut(on=on):
+            dice.run_out = on
+        case _:
+            pass
+
+
+def is_no_news(dice: Dice, request: Request) -> bool:
+    """Tell whether the table only says again who has the dice: that must not end a hand."""
+    return isinstance(request, NewShooter) and request.player == dice.shooter
+
+
+def prelude_of(dice: Dice) -> Sequence[Asked]:
+    """Give the requests that bring a fresh game without bets to this state of the dice.
+
+    Points that the hand has made are left out: they count for Sharp Shooter bets alone, which are taken only
+    before a hand's first roll.
+    """
+    shooter: list[Asked] = [{"do": "new_shooter", "player": dice.shooter}] if dice.shooter is not None else []
+    point: list[Asked] = [{"do": "roll", "dice": _PAIRS[dice.point]}] if dice.point is not None else []
+    if not dice.rolls:
+        return [*point, *shooter]
+    return [*shooter, *(point or [{"do": "roll", "dice": _NATURAL}])]

@@ -1,0 +1,144 @@
+"""The settlement engine: one lock, one transaction for whatever comes, and answers only after the commit.
+
+After any failure what is held in memory is thrown away and loaded again, so that memory never knows more than
+the database.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from threading import Lock
+
+import msgspec
+from sqlalchemy import delete, select
+
+from controller.journal.keys import PublicKey
+from controller.settlement_service import schema
+from controller.settlement_service.deliveries import Answer, NotTaken, read
+from controller.settlement_service.faults import RequestRefused
+from controller.settlement_service.intake import Intake, Policies
+from controller.settlement_service.standing import Games, Standing, load_table, shipped_games
+from controller.settlement_service.steps import Anchor
+from controller.settlement_service.store import Store
+from controller.settlement_service.work import Numbers, Work
+
+Clock = Callable[[], int]
+"""Wall time in microseconds since 1970, for labels alone."""
+
+
+class Engine:
+    """Settles the tables that are enrolled. Any thread may call it."""
+
+    def __init__(
+        self, store: Store, clock: Clock, policies: Policies | None = None, games: Games | None = None
+    ) -> None:
+        """Take an open store."""
+        self._store = store
+        self._clock = clock
+        self._intake = Intake(policies or Policies())
+        self._games = games or shipped_games()
+        self._lock = Lock()
+        self._tables: dict[str, Standing] = {}
+        self._numbers: Numbers | None = None
+
+    def deliver(self, payloads: Sequence[bytes]) -> list[Answer]:
+        """Take outcomes' events as they come, in one transaction; give the answers once it is committed.
+
+        An outcome that comes again is acknowledged again and has no further effect. Acknowledgements of
+        outcomes that waited for these are among the answers.
+
+        Raises:
+            OutOfReach: the database does not answer; no answer is given, so let them come again.
+        """
+        answers: list[Answer] = []
+        with self.work() as work:
+            for payload in payloads:
+                try:
+                    delivery = read(payload)
+                except ValueError as error:
+                    answers.append(NotTaken("", "unreadable", f"{payload[:80]!r} is no event ({error})"))
+                    continue
+                table = self.table(work, delivery.table)
+                answers += self._intake.take(work, table, delivery)
+        for name in [table.name for table in self._tables.values() if table.halted]:
+            # Its book may have taken part of what it then refused.
+            self._tables.pop(name, None)
+        return answers
+
+    def enrol(self, table: str, rules: str, key: bytes, *, first_seq: int = 1, anew: bool = False) -> None:
+        """Pin a table's public key (32 bytes) and rule set; its outcomes are taken from `first_seq` on.
+
+        `anew` pins another key of a table that is enrolled and goes on where it stands.
+
+        Raises:
+            RequestRefused: it is enrolled already, or (`anew`) it is not.
+            SettingsError: there is no such rule set.
+            ValueError: these bytes are no Ed25519 public key.
+        """
+        game = self._games(rules)
+        PublicKey(key)
+        with self.work() as work:
+            tables, keys = schema.tables, schema.keys
+            known = work.connection.execute(
+                select(tables.c.rules, tables.c.next_seq).where(tables.c.name == table)
+            ).first()
+            if known is not None and not anew:
+                raise RequestRefused("ENROLLED", f"table {table} is enrolled; give --anew to pin another key")
+            if anew and (known is None or known.rules != rules):
+                raise RequestRefused("ENROLLED", f"table {table} is not enrolled with rules {rules}")
+            from_seq = first_seq if known is None else known.next_seq
+            same = (keys.c.table_name == table) & (keys.c.from_seq == from_seq)
+            work.connection.execute(delete(keys).where(same))
+            work.add(keys, table_name=table, from_seq=from_seq, public_key=key)
+            self._tables.pop(table, None)
+            if known is None:
+                work.add(
+                    tables,
+                    name=table,
+                    rules=rules,
+                    game=game.name,
+                    first_seq=first_seq,
+                    next_seq=first_seq,
+                    last_n=0,
+                    betting="open",
+                    anchor=msgspec.json.encode(Anchor()).decode(),
+                    enrolled_us=work.now_us,
+                )
+
+    def release(self, table: str, who: str, *, refund: bool) -> None:
+        """Let a halted table go on: a person has looked into it.
+
+        With `refund` all its stakes go back and the outcome at which it halted is taken without effect.
+
+        Raises:
+            RequestRefused: no such table is halted.
+        """
+        with self.work() as work:
+            standing = self.table(work, table)
+            if standing is None or not standing.halted:
+                raise RequestRefused("HALTED", f"table {table} is not halted")
+            self._intake.release(work, standing, who, refund=refund)
+
+    @contextmanager
+    def work(self) -> Iterator[Work]:
+        """Give the work of one transaction, written and committed at the end."""
+        with self._lock:
+            try:
+                with self._store.transaction() as connection:
+                    if self._numbers is None:
+                        self._numbers = Numbers(connection)
+                    work = Work(connection, self._numbers, self._clock())
+                    yield work
+                    work.flush()
+            except BaseException:
+                self._tables.clear()
+                self._numbers = None
+                raise
+
+    def table(self, work: Work, name: str) -> Standing | None:
+        """Give a table, loaded where it is not in memory; None where it is not enrolled."""
+        if name not in self._tables:
+            loaded = load_table(work.connection, name, self._games)
+            if loaded is None:
+                return None
+            self._tables[name] = loaded
+        return self._tables[name]

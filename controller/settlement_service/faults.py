@@ -1,0 +1,22 @@
+"""What can be wrong with the settlement engine itself, and refusals of what it is asked."""
+
+
+class SettlementFault(Exception):
+    """Settlement can't go on: a code, where, what was found, what was expected."""
+
+    def __init__(self, code: str, where: str, found: str, expected: str) -> None:
+        super().__init__(f"{where}: found {found}, expected {expected} [{code}]")
+        self.code = code
+
+
+class OutOfReach(Exception):
+    """The database does not answer just now; nothing is known to have been done, so ask again."""
+
+
+class RequestRefused(Exception):
+    """A request that can't be granted and changed nothing: a rule or code, and what would be accepted."""
+
+    def __init__(self, rule: str, reason: str) -> None:
+        super().__init__(f"{rule}: {reason}")
+        self.rule = rule
+        self.reason = reason

@@ -1,0 +1,235 @@
+"""Take outcomes: each once, in order per table, sealed by the table's own key."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from sqlalchemy import select, update
+
+from controller.model.outcomes import Outcome, RollCalled, RollCorrected
+from controller.settlement.craps.dice import Dice
+from controller.settlement_service import schema
+from controller.settlement_service.asking import CORRECTIONS, RESULTS, Asked, asked_by
+from controller.settlement_service.book import Contradiction, Misread
+from controller.settlement_service.deliveries import (
+    Acked,
+    Answer,
+    Delivery,
+    Held,
+    NotTaken,
+    RefusalCode,
+    opened,
+)
+from controller.settlement_service.dice import prelude_of
+from controller.settlement_service.standing import Standing
+from controller.settlement_service.steps import Step
+from controller.settlement_service.work import Work
+
+MALFUNCTIONS = frozenset({"power_lost", "missing_reading", "conflict", "unruled"})
+"""Causes of a No Roll or No Spin that are the equipment's and not the players'."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policies:
+    """What the house has chosen."""
+
+    malfunction: Literal["stand", "refund"] = "stand"
+    """What becomes of bets when a No Roll or No Spin is the equipment's fault: they stand for the next one
+    (!34-10, !R-7), or all stakes go back (as Singapore's Conduct of Gaming rules, r.15, ask)."""
+    hold: int = 1000
+    """How many outcomes of a table may wait for one that is missing."""
+
+
+class Intake:
+    """Takes outcomes into a work."""
+
+    def __init__(self, policies: Policies) -> None:
+        self._policies = policies
+
+    def take(self, work: Work, table: Standing | None, delivery: Delivery) -> list[Answer]:
+        """Take one delivery for its table; give its answer, and those of the outcomes that waited for it."""
+        if table is None:
+            return [_not_taken(delivery, "table_unknown", "it is not enrolled: tablectl settlement enrol")]
+        if table.halted:
+            return [_not_taken(delivery, "table_halted", table.halted)]
+        outcome = opened(delivery, table.key)
+        if isinstance(outcome, str):
+            work.alarm(table.name, "seal_wrong", outcome)
+            return [_not_taken(delivery, "seal_wrong", outcome)]
+        if outcome.seq < table.next_seq:
+            return [self._again(work, table, delivery, outcome)]
+        if outcome.seq > table.next_seq:
+            return [self._hold(work, table, delivery, outcome)]
+        answers = [self._apply(work, table, delivery, outcome)]
+        while not table.halted and table.next_seq in table.early:
+            answers.append(self._apply(work, table, *table.early.pop(table.next_seq)))
+        return answers
+
+    def release(self, work: Work, table: Standing, who: str, *, refund: bool) -> None:
+        """Let a halted table go on."""
+        table.halted = None
+        table.skip_seq = table.next_seq if refund else None
+        alarms = schema.alarms
+        work.connection.execute(
+            update(alarms)
+            .where(alarms.c.table_name == table.name, alarms.c.cleared_us.is_(None))
+            .values(cleared_us=work.now_us, cleared_by=who)
+        )
+        work.stands(table.name, table.row())
+
+    def _again(self, work: Work, table: Standing, delivery: Delivery, outcome: Outcome) -> Answer:
+        """Acknowledge what was applied before; another outcome under its number is a second table's."""
+        known = work.chain_of(table.name, outcome.seq)
+        if known == delivery.chain:
+            return Acked(table.name, outcome.id, delivery.chain)
+        if known is None:
+            says = f"outcome {outcome.id} is older than the first that this table was enrolled with"
+            return _not_taken(delivery, "before_enrolment", says)
+        return self._conflict(work, table, delivery, outcome, known)
+
+    def _hold(self, work: Work, table: Standing, delivery: Delivery, outcome: Outcome) -> Answer:
+        waiting = table.early.get(outcome.seq)
+        if waiting is not None and waiting[0].chain != delivery.chain:
+            return self._conflict(work, table, delivery, outcome, waiting[0].chain)
+        if waiting is None and len(table.early) >= self._policies.hold:
+            says = f"{len(table.early)} outcomes wait for outcome {table.next_seq}; send that one"
+            return _not_taken(delivery, "hold_full", says)
+        table.early[outcome.seq] = delivery, outcome
+        return Held(table.name, outcome.seq, table.next_seq)
+
+    def _conflict(
+        self, work: Work, table: Standing, delivery: Delivery, outcome: Outcome, known: str
+    ) -> NotTaken:
+        """Stop at a second outcome of one number with a true seal: a cloned table, or an old journal."""
+        says = (
+            f"outcome {outcome.seq} came with chain hash {delivery.chain} and with {known}, both signed by "
+            "the table's key: find the second table or the restored journal, then release it"
+        )
+        return self._halt(work, table, delivery, "outcome_conflict", says)
+
+    def _apply(self, work: Work, table: Standing, delivery: Delivery, outcome: Outcome) -> Answer:
+        step = self._step_of(work, table, outcome)
+        if step is not None:
+            try:
+                self._step(work, table, step)
+            except (Contradiction, Misread) as error:
+                says = f"outcome {outcome.id} does not fit the wager book: {error}"
+                return self._halt(work, table, delivery, "state_differs", says)
+        table.betting = _BETTING.get(outcome.type, table.betting)
+        table.next_seq += 1
+        work.outcome(delivery, outcome)
+        work.stands(table.name, table.row())
+        return Acked(table.name, outcome.id, delivery.chain)
+
+    def _halt(
+        self, work: Work, table: Standing, delivery: Delivery, code: RefusalCode, says: str
+    ) -> NotTaken:
+        table.halted = says
+        work.alarm(table.name, code, says)
+        work.halted(table.name, says)
+        return _not_taken(delivery, code, says)
+
+    def _step(self, work: Work, table: Standing, step: Step) -> None:
+        booked = table.book.apply(step)
+        table.anchor = booked.anchor or table.anchor
+        work.step(table.name, step, booked)
+
+    def _step_of(self, work: Work, table: Standing, outcome: Outcome) -> Step | None:
+        """Give what an outcome does to the wager book; None where that is nothing."""
+        n = table.book.last_n + 1
+        game = table.game.name
+        if outcome.seq == table.skip_seq:
+            return self._skipping(work, table, outcome)
+        if outcome.type in _NEW_BEGINNINGS and game != "high_roller":
+            return Step(n=n, kind="reset", seq=outcome.seq, refund=f"{outcome.type}: the table begins anew")
+        asked = tuple(_named(one, self._names(work, table.name)) for one in asked_by(outcome, game))
+        if not asked:
+            return None
+        correction = outcome.type in CORRECTIONS
+        return Step(
+            n=n,
+            kind="correction" if correction else "outcome",
+            requests=asked,
+            seq=outcome.seq,
+            corrects=_corrects(outcome) if correction else None,
+            result=outcome.type in RESULTS,
+            refund=self._refunds(outcome),
+            point_after=_point_after(outcome) if game == "craps" else None,
+        )
+
+    def _skipping(self, work: Work, table: Standing, outcome: Outcome) -> Step:
+        """Hand all stakes back and begin again where the table says it is after this outcome."""
+        dice = Dice()
+        if isinstance(roll := outcome.data, RollCalled) and roll.phase is not None:
+            goes_on = roll.call != "seven_out" and roll.shooter is not None
+            shooter = self._names(work, table.name)[str(roll.shooter)] if goes_on else None
+            dice = Dice(point=roll.point_after, shooter=shooter, rolls=int(goes_on))
+        return Step(
+            n=table.book.last_n + 1,
+            kind="reset",
+            requests=tuple(prelude_of(dice)),
+            seq=outcome.seq,
+            result=True,
+            refund="a contradiction, looked into by a person",
+        )
+
+    def _refunds(self, outcome: Outcome) -> str:
+        if self._policies.malfunction == "stand" or outcome.type.startswith("deal"):
+            return ""
+        codes = [
+            reason.code for reason in getattr(outcome.data, "reasons", ()) if reason.code in MALFUNCTIONS
+        ]
+        return f"malfunction: {', '.join(codes)}" if codes else ""
+
+    def _names(self, work: Work, table: str) -> Mapping[str, str]:
+        seats = schema.seats
+        query = select(seats.c.seat, seats.c.player).where(seats.c.table_name == table)
+        return _Seated(table, {row.seat: row.player for row in work.connection.execute(query)})
+
+
+class _Seated(dict[str, str]):
+    """Players by seat; a seat that nobody has taken an account for has one of its own."""
+
+    def __init__(self, table: str, taken: Mapping[str, str]) -> None:
+        super().__init__(taken)
+        self._table = table
+
+    def __missing__(self, seat: str) -> str:
+        return f"{self._table} seat {seat}"
+
+
+_NEW_BEGINNINGS = frozenset({"table.opened", "table.closed"})
+_BETTING: Mapping[str, Literal["open", "closed"]] = {
+    "bets.opened": "open",
+    "table.opened": "open",
+    "bets.closed": "closed",
+    "table.closed": "closed",
+}
+
+
+def _named(asked: Asked, names: Mapping[str, str]) -> Asked:
+    """Put the players' names in place of their seats."""
+    named = dict(asked)
+    for word in ("player", "button"):
+        if named.get(word) is not None:
+            named[word] = names[str(named[word])]
+    if isinstance(seats := named.get("seats"), tuple | list):
+        named["seats"] = [names[str(seat)] for seat in seats]
+    return named
+
+
+def _corrects(outcome: Outcome) -> int | None:
+    number = str(getattr(outcome.data, "corrects", "")).rpartition("/")[2]
+    return int(number) if number.isdecimal() else None
+
+
+def _point_after(outcome: Outcome) -> int | Literal["off"] | None:
+    match outcome.data:
+        case RollCalled(point_after=point) | RollCorrected(dice=(_, _), point_after=point):
+            return "off" if point is None else point
+        case _:
+            return None
+
+
+def _not_taken(delivery: Delivery, code: RefusalCode, says: str) -> NotTaken:
+    return NotTaken(delivery.table, code, says)

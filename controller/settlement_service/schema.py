@@ -1,0 +1,195 @@
+"""The database's tables, their version, and the way forward from older ones."""
+
+from collections.abc import Callable
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Connection,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+    insert,
+    inspect,
+    select,
+    update,
+)
+
+from controller.settlement_service.faults import SettlementFault
+
+LAYOUT = MetaData()
+
+versions = Table("settlement_version", LAYOUT, Column("version", Integer, nullable=False))
+tables = Table(
+    "tables",
+    LAYOUT,
+    Column("name", Text, primary_key=True),
+    Column("rules", Text, nullable=False),
+    Column("game", Text, nullable=False),
+    Column("first_seq", BigInteger, nullable=False),
+    Column("next_seq", BigInteger, nullable=False),
+    Column("last_n", BigInteger, nullable=False),
+    Column("betting", Text, nullable=False),
+    Column("anchor", Text, nullable=False),
+    Column("halted", Text),
+    Column("skip_seq", BigInteger),
+    Column("enrolled_us", BigInteger, nullable=False),
+)
+keys = Table(
+    "keys",
+    LAYOUT,
+    Column("table_name", Text, primary_key=True),
+    Column("from_seq", BigInteger, primary_key=True, autoincrement=False),
+    Column("public_key", LargeBinary, nullable=False),
+)
+outcomes = Table(
+    "outcomes",
+    LAYOUT,
+    Column("table_name", Text, primary_key=True),
+    Column("seq", BigInteger, primary_key=True, autoincrement=False),
+    Column("id", Text, nullable=False),
+    Column("type", Text, nullable=False),
+    Column("chain", Text, nullable=False),
+    Column("event", LargeBinary, nullable=False),
+    Column("applied_us", BigInteger, nullable=False),
+)
+steps = Table(
+    "steps",
+    LAYOUT,
+    Column("table_name", Text, primary_key=True),
+    Column("n", BigInteger, primary_key=True, autoincrement=False),
+    Column("body", Text, nullable=False),
+)
+wagers = Table(
+    "wagers",
+    LAYOUT,
+    Column("table_name", Text, primary_key=True),
+    Column("id", Text, primary_key=True),
+    Column("player", Text, nullable=False),
+    Column("wager", Text, nullable=False),
+    Column("stake", BigInteger, nullable=False),
+    Column("status", Text, nullable=False),
+)
+results = Table(
+    "results",
+    LAYOUT,
+    Column("table_name", Text, primary_key=True),
+    Column("n", BigInteger, primary_key=True, autoincrement=False),
+    Column("line", BigInteger, primary_key=True, autoincrement=False),
+    Column("of_n", BigInteger, nullable=False),
+    Column("wager", Text, nullable=False),
+    Column("player", Text),
+    Column("body", Text, nullable=False),
+    Column("superseded_by", BigInteger),
+    Index("results_of_player", "player", "table_name", "n"),
+)
+movements = Table(
+    "movements",
+    LAYOUT,
+    Column("id", BigInteger, primary_key=True, autoincrement=False),
+    Column("cause", Text, nullable=False),
+    Column("table_name", Text),
+    Column("n", BigInteger),
+    Column("booked_us", BigInteger, nullable=False),
+)
+entries = Table(
+    "entries",
+    LAYOUT,
+    Column("movement", BigInteger, primary_key=True, autoincrement=False),
+    Column("account", Text, primary_key=True),
+    Column("cents", BigInteger, nullable=False),
+    Index("entries_of_account", "account", "movement"),
+)
+balances = Table(
+    "balances",
+    LAYOUT,
+    Column("account", Text, primary_key=True),
+    Column("cents", BigInteger, nullable=False),
+)
+players = Table(
+    "players",
+    LAYOUT,
+    Column("name", Text, primary_key=True),
+    Column("opened_us", BigInteger, nullable=False),
+)
+seats = Table(
+    "seats",
+    LAYOUT,
+    Column("table_name", Text, primary_key=True),
+    Column("seat", Text, primary_key=True),
+    Column("player", Text, nullable=False),
+)
+requests = Table(
+    "requests",
+    LAYOUT,
+    Column("caller", Text, primary_key=True),
+    Column("key", Text, primary_key=True),
+    Column("asked", Text, nullable=False),
+    Column("answer", Text, nullable=False),
+    Column("answered_us", BigInteger, nullable=False),
+)
+tokens = Table(
+    "tokens",
+    LAYOUT,
+    Column("name", Text, primary_key=True),
+    Column("digest", Text, nullable=False, unique=True),
+    Column("role", Text, nullable=False),
+    Column("player", Text),
+    Column("made_us", BigInteger, nullable=False),
+    Column("revoked_us", BigInteger),
+)
+alarms = Table(
+    "alarms",
+    LAYOUT,
+    Column("id", BigInteger, primary_key=True, autoincrement=False),
+    Column("table_name", Text, nullable=False),
+    Column("code", Text, nullable=False),
+    Column("says", Text, nullable=False),
+    Column("raised_us", BigInteger, nullable=False),
+    Column("cleared_us", BigInteger),
+    Column("cleared_by", Text),
+)
+
+Migration = Callable[[Connection], None]
+
+
+def _first_layout(connection: Connection) -> None:
+    LAYOUT.create_all(connection)
+    connection.execute(insert(versions).values(version=0))
+
+
+MIGRATIONS: tuple[Migration, ...] = (_first_layout,)
+"""The step from each version to the next, version 0 being an empty database.
+
+A step that changes a table keeps the table as it was beside the steps before it.
+"""
+
+
+def migrate(connection: Connection, where: str) -> None:
+    """Bring the database forward within the caller's transaction.
+
+    Raises:
+        SettlementFault: it belongs to another program, or is of a newer version.
+    """
+    version = version_of(connection, where)
+    for number in range(version, len(MIGRATIONS)):
+        MIGRATIONS[number](connection)
+        connection.execute(update(versions).values(version=number + 1))
+
+
+def version_of(connection: Connection, where: str) -> int:
+    """Give the layout's version, 0 for an empty database; raises SettlementFault."""
+    found = inspect(connection).get_table_names()
+    if versions.name not in found:
+        if found:
+            says = f"tables of another program ({', '.join(sorted(found)[:3])})"
+            raise SettlementFault("not_settlement", where, says, "an empty database or one of settlement's")
+        return 0
+    version: int = connection.execute(select(versions.c.version)).scalar_one()
+    if version > len(MIGRATIONS):
+        expected = f"at most version {len(MIGRATIONS)}: install the newer program again"
+        raise SettlementFault("settlement_newer", where, f"layout version {version}", expected)
+    return version

@@ -1,0 +1,101 @@
+"""A table as the engine holds it in memory: its row, its wager book, and the outcomes that came too early."""
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+import msgspec
+from sqlalchemy import Connection, select
+
+from controller.journal.keys import PublicKey
+from controller.model.outcomes import Outcome
+from controller.settings.rulesets import load_ruleset
+from controller.settlement.run import game_for
+from controller.settlement_service import schema
+from controller.settlement_service.book import GameOf, TableBook
+from controller.settlement_service.deliveries import Delivery
+from controller.settlement_service.steps import Anchor, Step
+
+Betting = Literal["open", "closed"]
+Games = Callable[[str], GameOf]
+
+
+@dataclass(slots=True)
+class Standing:
+    """One enrolled table."""
+
+    name: str
+    rules: str
+    game: GameOf
+    key: PublicKey
+    first_seq: int
+    next_seq: int
+    betting: Betting
+    anchor: Anchor
+    halted: str | None
+    skip_seq: int | None
+    """The outcome that a person had taken without effect."""
+    book: TableBook
+    early: dict[int, tuple[Delivery, Outcome]] = field(default_factory=dict)
+
+    def row(self) -> dict[str, object]:
+        """Give what changes of the table's row."""
+        return {
+            "next_seq": self.next_seq,
+            "last_n": self.book.last_n,
+            "betting": self.betting,
+            "anchor": msgspec.json.encode(self.anchor).decode(),
+            "halted": self.halted,
+            "skip_seq": self.skip_seq,
+        }
+
+
+def shipped_games() -> Games:
+    """Give what finds a rule set's game; each is read once, and every book of it is a copy.
+
+    What is found raises SettingsError for an unknown rule set.
+    """
+    known: dict[str, GameOf] = {}
+
+    def find(rules: str) -> GameOf:
+        if rules not in known:
+            pristine = game_for(rules)
+            known[rules] = GameOf(load_ruleset(rules).game, lambda: copy.deepcopy(pristine))
+        return known[rules]
+
+    return find
+
+
+def load_table(connection: Connection, name: str, games: Games) -> Standing | None:
+    """Load a table, playing the steps since its anchor again; None where there is no such table."""
+    row = connection.execute(select(schema.tables).where(schema.tables.c.name == name)).first()
+    if row is None:
+        return None
+    keys = schema.keys
+    pinned = select(keys.c.public_key).where(keys.c.table_name == name).order_by(keys.c.from_seq.desc())
+    anchor = msgspec.json.decode(row.anchor, type=Anchor)
+    game = games(row.rules)
+    book = TableBook(game, name, anchor)
+    for step in steps_after(connection, name, anchor.n):
+        anchor = book.apply(step).anchor or anchor
+    return Standing(
+        name=name,
+        rules=row.rules,
+        game=game,
+        key=PublicKey(connection.execute(pinned).scalars().first() or b""),
+        first_seq=row.first_seq,
+        next_seq=row.next_seq,
+        betting="open" if row.betting == "open" else "closed",
+        anchor=anchor,
+        halted=row.halted,
+        skip_seq=row.skip_seq,
+        book=book,
+    )
+
+
+def steps_after(connection: Connection, table: str, n: int) -> list[Step]:
+    """Give a table's steps after this one, in order."""
+    steps = schema.steps
+    query = select(steps.c.body).where(steps.c.table_name == table, steps.c.n > n).order_by(steps.c.n)
+    return [msgspec.json.decode(body, type=Step) for body in connection.execute(query).scalars()]

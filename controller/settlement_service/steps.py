@@ -1,0 +1,48 @@
+"""Steps: what a table's wager book was told, one indivisible thing at a time, as the database keeps it."""
+
+from typing import Literal
+
+import msgspec
+
+from controller.settlement.game import Line
+from controller.settlement_service.asking import Asked
+
+Kind = Literal["asked", "outcome", "correction", "reset"]
+"""A player's granted request, an outcome, an outcome in another's place, or the table opening anew."""
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One step of a table's history. `n` counts a table's steps from 1 without a hole.
+
+    `requests` are those of the settle contract, with the players' names in place of seats. `seq` is the
+    outcome's number, `corrects` that of the outcome whose place a correction takes. `result` marks the end of
+    an attempt: from then on the attempt before it can't be corrected. `refund` hands all stakes back first,
+    for this reason. `point_after` is what the table says its point is after the step, where it says so.
+    """
+
+    n: int
+    kind: Kind
+    requests: tuple[Asked, ...] = ()
+    seq: int | None = None
+    corrects: int | None = None
+    result: bool = False
+    refund: str = ""
+    point_after: int | Literal["off"] | None = None
+
+
+class Anchor(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A settled state: the book was empty after step `n`, and these requests bring a fresh game there.
+
+    `carry` is the part of a cent of breakage that was not booked, as a fraction in lowest terms.
+    """
+
+    n: int = 0
+    prelude: tuple[Asked, ...] = ()
+    carry: tuple[int, int] = (0, 1)
+
+
+class Told(msgspec.Struct, frozen=True):
+    """A line that a step was answered with; `of_n` is the step it belongs to."""
+
+    of_n: int
+    line: Line

@@ -1,0 +1,134 @@
+"""The database: SQLite for a table that settles for itself, PostgreSQL for a house.
+
+One engine owns it. Its single connection holds SQLite's file for itself alone (so that the faults of several
+connections to a write-ahead log can't happen), or PostgreSQL's advisory lock.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+from sqlalchemy.pool import NullPool
+
+from controller.settlement_service.faults import OutOfReach, SettlementFault
+from controller.settlement_service.schema import migrate, version_of
+
+_LOCK = 0x7461626C
+"""`tabl`: the advisory lock of the one engine of a PostgreSQL database."""
+_DRIVERS = {"postgresql": "postgresql+psycopg"}
+
+
+class Store:
+    """The database of one settlement engine; for one thread at a time."""
+
+    def __init__(self, url: str, *, owner: bool = True) -> None:
+        """Name the database by its URL: `sqlite:////var/lib/table/settlement.db`, `postgresql://...`.
+
+        `owner` False only reads, beside a running engine where that is possible (PostgreSQL).
+
+        Raises:
+            SettlementFault: it is no URL of a database that this program knows.
+        """
+        self._owner = owner
+        self._connection: Connection | None = None
+        try:
+            parsed = make_url(url)
+            driver = _DRIVERS.get(parsed.drivername, parsed.drivername)
+            self.where = parsed.render_as_string(hide_password=True)
+            self._engine = create_engine(parsed.set(drivername=driver), poolclass=NullPool)
+        except (ArgumentError, NoSuchModuleError) as error:
+            expected = "a URL such as sqlite:///settlement.db or postgresql://host/name"
+            raise SettlementFault("database_unknown", "--database", repr(url), expected) from error
+        self.sqlite = self._engine.dialect.name == "sqlite"
+        if self.sqlite:
+            _prepare_sqlite(self._engine)
+
+    def open(self) -> None:
+        """Connect, take the database for this engine alone, and bring its layout forward.
+
+        Raises:
+            OutOfReach: it does not answer.
+            SettlementFault: another engine owns it, or it is not settlement's.
+        """
+        with self.transaction() as connection:
+            if self._owner:
+                migrate(connection, self.where)
+            elif not version_of(connection, self.where):
+                raise SettlementFault(
+                    "not_settlement", self.where, "an empty database", "one of settlement's"
+                )
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        """Give the connection within a transaction; it is committed at the end, or nothing of it happened.
+
+        Raises:
+            OutOfReach: the database does not answer. Where that was at the end, it may have been committed.
+        """
+        connection = self._connected()
+        try:
+            with connection.begin():
+                yield connection
+        except DBAPIError as error:
+            self.close()
+            raise OutOfReach(f"{self.where}: {_first_line(error)}") from error
+
+    def close(self) -> None:
+        """Let go of the database."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(DBAPIError):
+                connection.close()
+
+    def _connected(self) -> Connection:
+        if self._connection is not None:
+            return self._connection
+        try:
+            connection = self._engine.connect()
+            if self._owner and not self.sqlite:
+                _take_lock(connection, self.where)
+        except DBAPIError as error:
+            said = _first_line(error)
+            if "database is locked" in said:
+                raise _owned(self.where) from error
+            raise OutOfReach(f"{self.where}: {said}") from error
+        self._connection = connection
+        return connection
+
+
+def _prepare_sqlite(engine: Engine) -> None:
+    @event.listens_for(engine, "connect")
+    def _set_up(dbapi_connection: Any, _record: object) -> None:  # the driver's own connection
+        # The driver would begin transactions by itself, and too late.
+        dbapi_connection.isolation_level = None
+        for pragma in ("locking_mode = EXCLUSIVE", "journal_mode = WAL", "synchronous = FULL"):
+            dbapi_connection.execute(f"PRAGMA {pragma}")
+        mode = dbapi_connection.execute("PRAGMA journal_mode").fetchone()[0]
+        synchronous = dbapi_connection.execute("PRAGMA synchronous").fetchone()[0]
+        if mode not in ("wal", "memory") or synchronous != 2:
+            found = f"journal_mode {mode}, synchronous {synchronous}"
+            raise SettlementFault("database_not_durable", str(engine.url), found, "wal and 2 (FULL)")
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+
+def _take_lock(connection: Connection, where: str) -> None:
+    with connection.begin():
+        taken = connection.execute(text("SELECT pg_try_advisory_lock(:lock)"), {"lock": _LOCK}).scalar_one()
+    if not taken:
+        connection.close()
+        raise _owned(where)
+
+
+def _owned(where: str) -> SettlementFault:
+    expected = "no other settlement engine or command on this database; stop that one first"
+    return SettlementFault("database_owned", where, "it is in use", expected)
+
+
+def _first_line(error: DBAPIError) -> str:
+    return str(error.orig).strip().partition("\n")[0]

@@ -1,0 +1,227 @@
+"""Work: everything one transaction writes, gathered and written at its end."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import msgspec
+from sqlalchemy import Connection, Table, func, insert, select, text, update
+
+from controller.model.outcomes import Outcome
+from controller.settlement.game import Decided, Line
+from controller.settlement_service import schema
+from controller.settlement_service.book import Booked
+from controller.settlement_service.deliveries import Delivery
+from controller.settlement_service.ledger import Movement
+from controller.settlement_service.steps import Step, Told
+
+_ADD_TO_BALANCE = text(
+    "INSERT INTO balances (account, cents) VALUES (:account, :cents)"
+    " ON CONFLICT (account) DO UPDATE SET cents = balances.cents + excluded.cents"
+)
+_PUT_WAGER = text(
+    "INSERT INTO wagers (table_name, id, player, wager, stake, status)"
+    " VALUES (:table_name, :id, :player, :wager, :stake, :status)"
+    " ON CONFLICT (table_name, id) DO UPDATE SET stake = excluded.stake, status = excluded.status"
+)
+_PUT_TABLE = text(
+    "UPDATE tables SET next_seq = :next_seq, last_n = :last_n, betting = :betting, anchor = :anchor,"
+    " halted = :halted, skip_seq = :skip_seq WHERE name = :t"
+)
+_HALT_TABLE = text("UPDATE tables SET halted = :halted WHERE name = :t")
+encode = msgspec.json.Encoder().encode
+Row = dict[str, object]
+
+
+class Numbers:
+    """The numbers that come next, for movements and alarms."""
+
+    def __init__(self, connection: Connection) -> None:
+        """Go on from what is in the database."""
+        self.movement = _after(connection, schema.movements)
+        self.alarm = _after(connection, schema.alarms)
+
+
+class Cause(NamedTuple):
+    """Why money moves: a word, and the table and step where it is one."""
+
+    word: str
+    table: str | None = None
+    n: int | None = None
+
+
+class Work:
+    """The writes of one transaction; nothing reaches the database before `flush`."""
+
+    def __init__(self, connection: Connection, numbers: Numbers, now_us: int) -> None:
+        """Gather for this connection's transaction."""
+        self.connection = connection
+        self.now_us = now_us
+        self._numbers = numbers
+        self._rows: dict[Table, list[Row]] = {}
+        self._balances: dict[str, int] = {}
+        self._wagers: dict[tuple[str, str], Row] = {}
+        self._superseded: list[Row] = []
+        self._stands: dict[str, Row] = {}
+        self._halted: list[Row] = []
+        self._chains: dict[tuple[str, int], str] = {}
+
+    def add(self, table: Table, **row: object) -> None:
+        """Write a new row."""
+        self._rows.setdefault(table, []).append(row)
+
+    def book(self, movement: Movement, cause: Cause) -> None:
+        """Book a movement, where it moves anything; raises Unbalanced."""
+        legs = movement.balanced()
+        if not legs:
+            return
+        number = self._numbers.movement
+        self._numbers.movement += 1
+        self.add(
+            schema.movements,
+            id=number,
+            cause=cause.word,
+            table_name=cause.table,
+            n=cause.n,
+            booked_us=self.now_us,
+        )
+        for account, cents in legs.items():
+            self.add(schema.entries, movement=number, account=account, cents=cents)
+            self._balances[account] = self._balances.get(account, 0) + cents
+
+    def balance(self, account: str) -> int:
+        """Give an account's cents, with what this work has booked."""
+        query = select(schema.balances.c.cents).where(schema.balances.c.account == account)
+        cents: int = self.connection.execute(query).scalar_one_or_none() or 0
+        return cents + self._balances.get(account, 0)
+
+    def outcome(self, delivery: Delivery, outcome: Outcome) -> None:
+        """Keep an outcome that is applied, with its seal."""
+        self._chains[delivery.table, outcome.seq] = delivery.chain
+        self.add(
+            schema.outcomes,
+            table_name=delivery.table,
+            seq=outcome.seq,
+            id=outcome.id,
+            type=outcome.type,
+            chain=delivery.chain,
+            event=delivery.payload,
+            applied_us=self.now_us,
+        )
+
+    def chain_of(self, table: str, seq: int) -> str | None:
+        """Give the chain hash of an outcome that was applied."""
+        if (table, seq) in self._chains:
+            return self._chains[table, seq]
+        outcomes = schema.outcomes
+        query = select(outcomes.c.chain).where(outcomes.c.table_name == table, outcomes.c.seq == seq)
+        return self.connection.execute(query).scalar_one_or_none()
+
+    def step(self, table: str, step: Step, booked: Booked) -> None:
+        """Keep a step with its lines, wagers and money."""
+        self.add(schema.steps, table_name=table, n=step.n, body=encode(step).decode())
+        if booked.supersedes_from is not None:
+            self._supersede(table, booked.supersedes_from, step.n)
+        for line, told in enumerate(_of_wagers(booked.lines)):
+            named = _named(told.line)
+            self.add(
+                schema.results,
+                table_name=table,
+                n=step.n,
+                line=line,
+                of_n=told.of_n,
+                wager=named,
+                player=booked.players.get(named),
+                body=encode(told.line).decode(),
+                superseded_by=None,
+            )
+        for wager in booked.wagers:
+            self._wagers[table, wager.id] = {
+                "table_name": table,
+                "id": wager.id,
+                "player": wager.player,
+                "wager": wager.wager,
+                "stake": wager.stake,
+                "status": wager.status,
+            }
+        self.book(booked.movement, Cause(step.kind, table, step.n))
+
+    def _supersede(self, table: str, from_n: int, by_n: int) -> None:
+        self._superseded.append({"t": table, "from_n": from_n, "by_n": by_n})
+        for row in self._rows.get(schema.results, ()):
+            of_n = row["of_n"]
+            assert isinstance(of_n, int)
+            if row["table_name"] == table and of_n >= from_n and row["superseded_by"] is None:
+                row["superseded_by"] = by_n
+
+    def stands(self, table: str, row: Row) -> None:
+        """Keep what a table stands at; the last word of the transaction counts."""
+        self._stands[table] = {"t": table, **row}
+
+    def halted(self, table: str, says: str) -> None:
+        """Stop a table; what it stands at stays as it was last kept."""
+        self._halted.append({"t": table, "halted": says})
+
+    def alarm(self, table: str, code: str, says: str) -> None:
+        """Raise an alarm, unless the same holds already."""
+        alarms = schema.alarms
+        query = select(alarms.c.id).where(
+            alarms.c.table_name == table, alarms.c.code == code, alarms.c.cleared_us.is_(None)
+        )
+        raised = any(row["table_name"] == table and row["code"] == code for row in self._rows.get(alarms, ()))
+        if raised or self.connection.execute(query).first():
+            return
+        self.add(
+            alarms, id=self._numbers.alarm, table_name=table, code=code, says=says, raised_us=self.now_us
+        )
+        self._numbers.alarm += 1
+
+    def discard(self) -> None:
+        """Forget what was gathered."""
+        for gathered in (self._rows, self._balances, self._wagers, self._stands, self._chains):
+            gathered.clear()
+        self._superseded.clear()
+        self._halted.clear()
+
+    def flush(self) -> None:
+        """Write it all."""
+        results = schema.results
+        for row in self._superseded:
+            self.connection.execute(
+                update(results)
+                .where(
+                    results.c.table_name == row["t"],
+                    results.c.of_n >= row["from_n"],
+                    results.c.superseded_by.is_(None),
+                )
+                .values(superseded_by=row["by_n"]),
+            )
+        for table, rows in self._rows.items():
+            self.connection.execute(insert(table), rows)
+        if self._balances:
+            changed = [{"account": account, "cents": cents} for account, cents in self._balances.items()]
+            self.connection.execute(_ADD_TO_BALANCE, changed)
+        if self._wagers:
+            self.connection.execute(_PUT_WAGER, list(self._wagers.values()))
+        if self._stands:
+            self.connection.execute(_PUT_TABLE, list(self._stands.values()))
+        if self._halted:
+            self.connection.execute(_HALT_TABLE, self._halted)
+
+
+def _after(connection: Connection, table: Table) -> int:
+    last: int = connection.execute(select(func.coalesce(func.max(table.c.id), 0))).scalar_one()
+    return last + 1
+
+
+def _of_wagers(lines: Iterable[Told]) -> list[Told]:
+    return [told for told in lines if isinstance(_id_of(told.line), str)]
+
+
+def _id_of(line: Line) -> object:
+    return getattr(line, "id", None)
+
+
+def _named(line: Line) -> str:
+    named = str(_id_of(line))
+    bonus = isinstance(line, Decided) and line.wager == "ante_bonus"
+    return named.rpartition(":")[0] if bonus else named

@@ -1,0 +1,295 @@
+"""Tables that seal their outcomes as a journal does, and a settlement engine that listens to them."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from controller.journal.chain import Wall, genesis, seal
+from controller.journal.drafting import outcome_draft
+from controller.journal.keys import Key, load_key, new_key
+from controller.model.outcomes import (
+    Bets,
+    CrapsCall,
+    Data,
+    Happening,
+    Outcome,
+    RollCalled,
+    RollCorrected,
+    RollNoRoll,
+    ShooterChanged,
+    SpinCalled,
+    SpinCorrected,
+    SpinNoSpin,
+)
+from controller.model.verdicts import Reason
+from controller.publish.events import message_of
+from controller.settlement_service.deliveries import Acked, Answer
+from controller.settlement_service.desk import Asking, Caller, Desk
+from controller.settlement_service.engine import Engine
+from controller.settlement_service.intake import Policies
+from controller.settlement_service.prove import Proof, prove
+from controller.settlement_service.standing import shipped_games
+from controller.settlement_service.store import Store
+
+NIGHT_US = 1_800_000_000_000_000
+GAMES = shipped_games()
+STAFF = Caller(name="ann", role="staff")
+
+
+class SealedTable:
+    """A craps or roulette table that tells outcomes, each sealed in its journal's chain."""
+
+    def __init__(self, name: str, key: Key, *, first_seq: int = 1) -> None:
+        self.name = name
+        self.key = key
+        self.seq = first_seq
+        self.attempt = 1
+        self.round = 1
+        self.point: int | None = None
+        self.shooter: str | None = None
+        self._before: tuple[int | None, str | None] = (None, None)
+        self._last = ""
+        self._n = 0
+        self._link = genesis(name, key.public.raw, Wall(NIGHT_US, synced=True))
+
+    def tell(self, type_: str, data: Data) -> bytes:
+        """Publish an outcome."""
+        outcome = Outcome(
+            type=type_, t=self.seq * 1_000_000, id=f"{self.name}/1/{self.seq}", seq=self.seq, data=data
+        )
+        wall = Wall(NIGHT_US + outcome.t, synced=True)
+        row = seal([outcome_draft(outcome, wall)], self._n, self._link, self.key)[0]
+        self.seq += 1
+        self._n, self._link = row.n, row.link
+        return message_of(row, self.name, self.key).event
+
+    # --- craps ---
+
+    def takes_dice(self, shooter: str) -> bytes:
+        """A shooter takes the dice."""
+        self.shooter = shooter
+        return self.tell("shooter.changed", ShooterChanged(shooter=shooter, cause="new_shooter"))
+
+    def dice_out(self) -> bytes:
+        """The dice leave the hand."""
+        return self.tell("bets.closed", Bets(round=self.round, cause="dice_released"))
+
+    def rolls(self, *dice: int) -> list[bytes]:
+        """A roll that counts, from release to the next round of bets."""
+        out = self.dice_out()
+        self._before = self.point, self.shooter
+        pair = (dice[0], dice[1])
+        phase, point, call = self._count(pair)
+        called = self.tell(
+            "roll.called",
+            RollCalled(
+                roll=self.attempt,
+                dice=pair,
+                total=sum(pair),
+                phase="come_out" if phase is None else "point",
+                point=point,
+                call=call,
+                point_after=self.point,
+                shooter=self._before[1],
+                grade="sensors",
+                notices=(),
+                by=None,
+                who=None,
+            ),
+        )
+        self._last = f"{self.name}/1/{self.seq - 1}"
+        return [out, called, *self._next_round()]
+
+    def no_roll(self, code: str = "no_wall_hit") -> list[bytes]:
+        """A No Roll."""
+        out = self.dice_out()
+        self._before = self.point, self.shooter
+        reason = Reason(code=code, rule="C34-INV-1", seen="seen")
+        void = RollNoRoll(roll=self.attempt, reasons=(reason,), by="sensors", who=None, notices=())
+        told = self.tell("roll.no_roll", void)
+        self._last = f"{self.name}/1/{self.seq - 1}"
+        return [out, told, *self._next_round()]
+
+    def roll_corrected(self, *dice: int) -> list[bytes]:
+        """The boxperson rules on the last roll: these faces, or (none) a No Roll."""
+        self.point, self.shooter = self._before
+        shooter = self.shooter
+        if not dice:
+            data = self._corrected("no_roll")
+        else:
+            pair = (dice[0], dice[1])
+            phase, point, call = self._count(pair)
+            data = self._corrected("set_dice", pair, phase, point, call, shooter)
+        told = self.tell("roll.corrected", data)
+        self._last = f"{self.name}/1/{self.seq - 1}"
+        return [told, self.tell("shooter.changed", ShooterChanged(shooter=self.shooter, cause="corrected"))]
+
+    def _corrected(
+        self,
+        ruling: str,
+        dice: tuple[int, int] | None = None,
+        phase: int | None = None,
+        point: int | None = None,
+        call: CrapsCall | None = None,
+        shooter: str | None = None,
+    ) -> RollCorrected:
+        return RollCorrected(
+            roll=self.attempt - 1,
+            corrects=self._last,
+            ruling=ruling,
+            by="boxperson",
+            who="bob",
+            dice=dice,
+            total=sum(dice) if dice else None,
+            phase=None if dice is None else ("come_out" if phase is None else "point"),
+            point=point,
+            call=call,
+            point_after=self.point if dice else None,
+            shooter=shooter,
+        )
+
+    def _count(self, dice: tuple[int, int]) -> tuple[int | None, int | None, CrapsCall]:
+        """Follow the point; give it as it was, twice, and the call."""
+        total, before = sum(dice), self.point
+        call: CrapsCall = "no_decision"
+        if before is None:
+            call = "natural" if total in (7, 11) else "craps" if total in (2, 3, 12) else "point_set"
+            self.point = total if call == "point_set" else None
+        elif total == before:
+            call, self.point = "point_made", None
+        elif total == 7:
+            call, self.point, self.shooter = "seven_out", None, None
+        return before, before, call
+
+    # --- roulette ---
+
+    def spins(self, number: str) -> list[bytes]:
+        """A spin that counts."""
+        closed = self.tell("bets.closed", Bets(round=self.round, cause="ball_speed"))
+        told = self.tell(
+            "spin.called",
+            SpinCalled(
+                spin=self.attempt,
+                number=number,
+                colour="red",
+                revolutions=9.5,
+                grade="sensors",
+                notices=(),
+                by=None,
+                who=None,
+            ),
+        )
+        self._last = f"{self.name}/1/{self.seq - 1}"
+        return [closed, told, *self._next_round()]
+
+    def no_spin(self, code: str = "too_few_revolutions") -> list[bytes]:
+        """A No Spin."""
+        closed = self.tell("bets.closed", Bets(round=self.round, cause="ball_speed"))
+        reason = Reason(code=code, rule="R-IRR-2", seen="seen")
+        void = SpinNoSpin(spin=self.attempt, reasons=(reason,), by="sensors", who=None, notices=())
+        told = self.tell("spin.no_spin", void)
+        self._last = f"{self.name}/1/{self.seq - 1}"
+        return [closed, told, *self._next_round()]
+
+    def spin_corrected(self, number: str | None) -> list[bytes]:
+        """The dealer rules on the last spin."""
+        data = SpinCorrected(
+            spin=self.attempt - 1,
+            corrects=self._last,
+            ruling="set_number" if number else "no_spin",
+            by="dealer",
+            who="dot",
+            number=number,
+            colour="red" if number else None,
+        )
+        told = self.tell("spin.corrected", data)
+        self._last = f"{self.name}/1/{self.seq - 1}"
+        return [told]
+
+    def opens(self) -> bytes:
+        """The table opens anew."""
+        self.point, self.shooter = None, None
+        return self.tell("table.opened", Happening(cause="open_table"))
+
+    def _next_round(self) -> list[bytes]:
+        self.attempt += 1
+        self.round += 1
+        return [self.tell("bets.opened", Bets(round=self.round, cause="result"))]
+
+
+class House:
+    """A settlement engine on a database, with a desk; it can be shut and opened again."""
+
+    def __init__(self, url: str, policies: Policies | None = None) -> None:
+        self.url = url
+        self._policies = policies
+        self._keys = 0
+        self.now_us = NIGHT_US
+        self.open()
+
+    def open(self) -> None:
+        """Open the database."""
+        self.store = Store(self.url)
+        self.store.open()
+        self.engine = Engine(self.store, self._clock, self._policies, GAMES)
+        self.desk = Desk(self.engine)
+
+    def reopen(self) -> None:
+        """Forget all that is in memory, as a restart does."""
+        self.store.close()
+        self.open()
+
+    def enrol(self, table: SealedTable, rules: str) -> None:
+        """Enrol a table."""
+        self.engine.enrol(table.name, rules, table.key.public.raw, first_seq=table.seq)
+
+    def hears(self, *deliveries: bytes | Iterable[bytes]) -> list[Answer]:
+        """Deliver outcomes in one transaction."""
+        flat = [one for each in deliveries for one in ([each] if isinstance(each, bytes) else each)]
+        return self.engine.deliver(flat)
+
+    def takes(self, *deliveries: bytes | Iterable[bytes]) -> None:
+        """Deliver outcomes that must all be acknowledged."""
+        answers = self.hears(*deliveries)
+        assert all(isinstance(answer, Acked) for answer in answers), answers
+
+    def player(self, name: str, cents: int) -> None:
+        """Open an account and put chips into it."""
+        self.desk.open_account(self.asking(), name)
+        self.desk.pay(self.asking(), name, cents)
+
+    def bets(
+        self, table: SealedTable, player: str, id_: str, wager: str, amount: int, **more: object
+    ) -> None:
+        """Make a bet."""
+        self.desk.bet(
+            self.asking(),
+            table.name,
+            {"id": id_, "player": player, "wager": wager, "amount": amount, **more},
+        )
+
+    def asking(self) -> Asking:
+        """Ask as staff, under a key of its own."""
+        self._keys += 1
+        return Asking(STAFF, f"k{self._keys}-{self.now_us}")
+
+    def balance(self, account: str) -> int:
+        """Give an account's cents."""
+        with self.engine.work() as work:
+            return work.balance(account)
+
+    def proof(self) -> Proof:
+        """Prove the database."""
+        with self.store.transaction() as connection:
+            return prove(connection, GAMES)
+
+    def _clock(self) -> int:
+        self.now_us += 1
+        return self.now_us
+
+
+def key_in(folder: Path, name: str = "key") -> Key:
+    """Make a table's key."""
+    path = folder / name
+    if not path.exists():
+        new_key(path)
+    return load_key(path)

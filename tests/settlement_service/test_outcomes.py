@@ -1,0 +1,149 @@
+"""Outcomes are applied once each, in order, and only from the table that was enrolled."""
+
+from pathlib import Path
+
+from sqlalchemy import select
+
+from controller.journal.keys import Key
+from controller.model.outcomes import Happening
+from controller.publish.events import read_event
+from controller.settlement_service import schema
+from controller.settlement_service.deliveries import Acked, Held, NotTaken
+from controller.settlement_service.intake import Policies
+from tests.settlement_service.rig import House, SealedTable, key_in
+
+
+def test_an_acknowledgement_names_id_and_chain_hash(house: House, roulette: SealedTable) -> None:
+    closed = roulette.spins("17")[0]
+    chain = read_event(closed).chain
+    assert house.hears(closed) == [Acked("wheel-1", "wheel-1/1/1", chain)]
+
+
+def test_an_outcome_that_comes_again_has_no_second_effect(house: House, roulette: SealedTable) -> None:
+    house.player("ann", 1_000)
+    house.bets(roulette, "ann", "b1", "red", 100)
+    told = roulette.spins("1")
+    house.takes(told)
+    house.takes(told, told)
+    house.reopen()
+    house.takes(told)
+    assert house.balance("player:ann") == 1_100
+    assert house.proof().faults == ()
+
+
+def test_what_comes_ahead_waits_for_what_is_missing(house: House, roulette: SealedTable) -> None:
+    house.player("ann", 1_000)
+    house.bets(roulette, "ann", "b1", "red", 100)
+    closed, called, opened = roulette.spins("1")
+    assert house.hears(called) == [Held("wheel-1", 2, asks_from=1)]
+    assert house.hears(opened) == [Held("wheel-1", 3, asks_from=1)]
+    assert house.balance("at_risk:wheel-1") == 100
+    answers = house.hears(closed)
+    assert [answer.id for answer in answers if isinstance(answer, Acked)] == [
+        "wheel-1/1/1",
+        "wheel-1/1/2",
+        "wheel-1/1/3",
+    ]
+    assert house.balance("player:ann") == 1_100
+
+
+def test_what_waits_is_bounded(tmp_path: Path, key: Key) -> None:
+    house = House(f"sqlite:///{tmp_path}/small.db", Policies(hold=2))
+    table = SealedTable("wheel-1", key)
+    house.enrol(table, "roulette")
+    first, *rest = [*table.spins("1"), *table.spins("2")]
+    answers = house.hears(rest)
+    assert [type(answer) for answer in answers] == [Held, Held, NotTaken, NotTaken, NotTaken]
+    # Those that were turned away come again, as everything does that is not acknowledged.
+    house.takes(first)
+    house.takes(rest)
+    house.store.close()
+
+
+def test_a_table_that_is_not_enrolled_is_refused(house: House, key: Key) -> None:
+    (answer,) = house.hears(SealedTable("stranger", key).opens())
+    assert isinstance(answer, NotTaken)
+    assert answer.code == "table_unknown"
+
+
+def test_a_table_with_another_key_is_refused_and_told(
+    house: House, roulette: SealedTable, tmp_path: Path
+) -> None:
+    clone = SealedTable(roulette.name, key_in(tmp_path))
+    (answer,) = house.hears(clone.opens())
+    assert isinstance(answer, NotTaken)
+    assert answer.code == "seal_wrong"
+    assert alarms(house) == [("wheel-1", "seal_wrong")]
+    house.takes(roulette.opens())
+
+
+def test_a_true_signature_beside_another_body_is_refused(house: House, roulette: SealedTable) -> None:
+    _, called, _ = told = roulette.spins("17")
+    forged = called.replace(b'"17"', b'"18"')
+    assert forged != called
+    house.takes(told[0])
+    (answer,) = house.hears(forged)
+    assert isinstance(answer, NotTaken)
+    assert answer.code == "seal_wrong"
+    house.takes(called)
+
+
+def test_a_second_table_with_the_same_key_stops_the_table(house: House, key: Key) -> None:
+    """A key that was copied, or a journal that was restored: which is the true table is no guess."""
+    one, other = SealedTable("wheel-1", key), SealedTable("wheel-1", key)
+    house.enrol(one, "roulette")
+    house.takes(one.spins("17"))
+    answers = house.hears(other.opens())
+    assert isinstance(answers[0], NotTaken)
+    assert answers[0].code == "outcome_conflict"
+    (answer,) = house.hears(one.opens())
+    assert isinstance(answer, NotTaken)
+    assert answer.code == "table_halted"
+    house.reopen()
+    (answer,) = house.hears(one.tell("table.opened", _opened()))
+    assert isinstance(answer, NotTaken)
+    house.engine.release("wheel-1", "ann", refund=False)
+    assert alarms(house) == []
+
+
+def test_a_new_key_is_pinned_on_a_persons_word(house: House, roulette: SealedTable, tmp_path: Path) -> None:
+    house.takes(roulette.spins("17"))
+    replaced = SealedTable("wheel-1", key_in(tmp_path), first_seq=roulette.seq)
+    house.engine.enrol("wheel-1", "roulette", replaced.key.public.raw, anew=True)
+    house.takes(replaced.spins("3"))
+    assert house.proof().faults == ()
+
+
+def test_an_outcome_that_does_not_fit_the_book_stops_the_table(house: House, craps: SealedTable) -> None:
+    """The table has a point of which settlement knows nothing: what the roll decides is no guess."""
+    house.player("ann", 1_000)
+    house.bets(craps, "ann", "b1", "pass", 500)
+    craps.point = 6
+    told = craps.rolls(2, 4)
+    answers = house.hears(told)
+    assert [type(answer) for answer in answers] == [Acked, NotTaken, NotTaken]
+    assert isinstance(answers[1], NotTaken)
+    assert answers[1].code == "state_differs"
+    assert house.balance("at_risk:craps-1") == 500
+
+    house.engine.release("craps-1", "ann", refund=True)
+    house.takes(told)
+    assert house.balance("player:ann") == 1_000
+    house.takes(craps.rolls(5, 5))
+    assert house.proof().faults == ()
+
+
+def alarms(house: House) -> list[tuple[str, str]]:
+    query = select(schema.alarms).where(schema.alarms.c.cleared_us.is_(None))
+    with house.store.transaction() as connection:
+        return [(row.table_name, row.code) for row in connection.execute(query)]
+
+
+def _opened() -> Happening:
+    return Happening(cause="open_table")
+
+
+def test_what_is_no_event_is_refused(house: House) -> None:
+    (answer,) = house.hears(b"{}")
+    assert isinstance(answer, NotTaken)
+    assert answer.code == "unreadable"
