@@ -44,6 +44,9 @@ class Segment:
             session=setup.session,
             first=setup.first,
             state=msgspec.structs.replace(setup.state, calls=setup.state.calls or setup.calls),
+            rules=setup.ruleset,
+            sources={dev: tuple(kinds) for dev, kinds in setup.sources.items()},
+            locking_switches=tuple(sorted(setup.locking_switches)),
         )
         self._digest = sha256(_encode(header) + b"\n")
         self._arrived_us = 0

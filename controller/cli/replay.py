@@ -13,6 +13,7 @@ from controller.cli.words import lines_of
 from controller.engine.games import SetupError
 from controller.model.effects import Effect, Late
 from controller.model.outcomes import Outcome
+from controller.model.rulesets import RuleSet
 from controller.replay.capture import Capture, open_capture
 from controller.replay.compare import Json, as_json, compare, read_expected
 from controller.replay.errors import LogError
@@ -80,8 +81,7 @@ def _replay_log(arguments: argparse.Namespace) -> _Told:
         expected = "it with --device ss2"
         raise LogError("--wheel", "it with a recorded log", expected, "a log's header describes its wheel")
     with open_log(arguments.log, lenient=arguments.lenient) as log:
-        ruleset = load_ruleset(_ruleset(log, arguments.rules))
-        setup = setup_of(log.header, ruleset, log.name, arguments.calls)
+        setup = setup_of(log.header, _ruleset(log, arguments.rules), log.name, arguments.calls)
         told = _told(replay(log, setup, _progress_shown()), arguments)
         told.remarks = list(_remarks_on_log(log, told.late))
     return told
@@ -114,15 +114,20 @@ def _told(effects: Iterable[Effect], arguments: argparse.Namespace) -> _Told:
     return told
 
 
-def _ruleset(log: Log, override: str | None) -> str:
-    """Choose the rule set's name; a log may name only a shipped or configured one, never a file."""
+def _ruleset(log: Log, override: str | None) -> RuleSet:
+    """Choose the rules: those asked for, those in force when it was recorded, or those that the log names.
+
+    A log may name only a shipped or configured rule set, never a file.
+    """
     if override:
-        return override
+        return load_ruleset(override)
+    if log.header.rules is not None:
+        return log.header.rules
     name = log.header.ruleset
     if not name or is_path(name):
         found = f"`ruleset` {name!r} in the header" if name else "a header without `ruleset`"
         raise LogError(log.name, found, "a rule set's name", "name one with --rules", line=1)
-    return name
+    return load_ruleset(name)
 
 
 def _progress_shown() -> Callable[[int], None] | None:

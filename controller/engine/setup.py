@@ -15,6 +15,9 @@ from controller.model.rulesets import Calls, RuleSet
 
 Count = Annotated[int, Meta(ge=0)]
 
+LOCKING_SWITCHES = frozenset({"door", "tamper"})
+"""What locks a table unless its file or its log says otherwise."""
+
 
 class First(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The numbers that come next, where they do not begin at 1."""
@@ -60,5 +63,5 @@ class Setup:
     wheel: Wheel | None = None
     sources: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Which reading kinds each device sends (`wall_impact:left` for a wall's), where configuration tells."""
-    locking_switches: frozenset[str] = frozenset({"door", "tamper"})
+    locking_switches: frozenset[str] = LOCKING_SWITCHES
     """Switches whose opening locks the table."""

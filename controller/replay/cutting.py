@@ -46,6 +46,7 @@ def cut(log: Log, ruleset: RuleSet, from_us: int, to_us: int) -> Piece:
             header = msgspec.structs.replace(
                 header,
                 ruleset=ruleset.name,
+                rules=None if header.rules is None else ruleset,
                 session=setup.session,
                 first=session.first(),
                 state=session.state(),

@@ -6,6 +6,7 @@ import msgspec
 
 from controller.engine.setup import First, State
 from controller.model.geometry import DiceTable, Wheel
+from controller.model.rulesets import RuleSet
 from controller.replay.decoding import UNDECODABLE, LineError, error_of, fields_of, shown
 
 WORD = "table-readings"
@@ -23,7 +24,9 @@ class Header(
     """What a log says of itself.
 
     `epoch` is the ISO time of t = 0. A live recording adds `session`, `first` (the numbers that follow on)
-    and `state` (the game's state and what was learned, at its start).
+    and `state` (the game's state and what was learned, at its start); and what its table's file said: `rules`
+    (those in force, the table's own thresholds in them), `sources` (which reading kinds each device sends)
+    and `locking_switches`.
     """
 
     version: Literal[1]
@@ -35,6 +38,9 @@ class Header(
     session: str | int | None = None
     first: First | None = None
     state: State | None = None
+    rules: RuleSet | None = None
+    sources: dict[str, tuple[str, ...]] | None = None
+    locking_switches: tuple[str, ...] | None = None
 
 
 class ReadHeader(NamedTuple):

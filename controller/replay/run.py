@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from controller.engine.session import Session
-from controller.engine.setup import First, Setup, State
+from controller.engine.setup import LOCKING_SWITCHES, First, Setup, State
 from controller.model.effects import Effect
 from controller.model.rulesets import Calls, RuleSet
 from controller.replay.errors import LogError
@@ -33,6 +33,7 @@ def setup_of(header: Header, ruleset: RuleSet, name: str, calls: Calls | None = 
             name, found, expected, "mend the header, or name another rule set with --rules", line=1
         )
     state = header.state or State()
+    switches = LOCKING_SWITCHES if header.locking_switches is None else header.locking_switches
     return Setup(
         table=header.table,
         ruleset=ruleset,
@@ -41,6 +42,8 @@ def setup_of(header: Header, ruleset: RuleSet, name: str, calls: Calls | None = 
         state=state if calls is None else msgspec.structs.replace(state, calls=calls),
         dice_table=header.dice_table,
         wheel=header.wheel,
+        sources=header.sources or {},
+        locking_switches=frozenset(switches),
     )
 
 

@@ -1,18 +1,17 @@
 """A run's recordings, replayed offline."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
 import msgspec
 
-from controller.engine.setup import First, Setup, State
+from controller.engine.setup import Setup
 from controller.journal.chain import Row
 from controller.journal.contents import SESSION_STARTED, After, Identity, canonical
 from controller.model.outcomes import Outcome
 from controller.replay.log import open_log
-from controller.replay.run import replay
+from controller.replay.run import replay, setup_of
 from controller.replay.source import Source
 
 
@@ -26,15 +25,15 @@ def last_session(rows: list[Row]) -> tuple[Setup, list[Row]]:
 
 
 def replayed(folder: Path, setup: Setup) -> list[bytes]:
-    """Replay every piece of a session, each alone by its own header; give the outcomes' bytes.
+    """Replay every piece of a session, each alone by nothing but its own header; give the outcomes' bytes.
 
     What was in flight where a piece is cut off goes to review: that word the next session tells.
     """
     told: list[bytes] = []
     for path in sorted(folder.glob(f"{setup.table}-{int(setup.session):06d}-*.jsonl.gz")):
         with open_log(str(path)) as log:
-            header = log.header
-            alone = replace(setup, first=header.first or First(), state=header.state or State())
+            assert log.header.rules is not None
+            alone = setup_of(log.header, log.header.rules, log.name)
             outcomes = [effect for effect in replay(log, alone) if isinstance(effect, Outcome)]
             if log.truncated and outcomes and _power_lost(outcomes[-1]):
                 outcomes.pop()

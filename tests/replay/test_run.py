@@ -1,13 +1,15 @@
 """Replaying: a cut-off log gives what the whole gave until then and a review of what was in flight."""
 
 import io
+from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from controller.model.outcomes import Outcome, RollReview
 from controller.replay.errors import LogError
-from controller.replay.header import Header
+from controller.replay.header import Header, read_header
 from controller.replay.log import Log
 from controller.replay.run import replay, setup_of
 from controller.settings.rulesets import load_ruleset
@@ -79,6 +81,21 @@ class TestASetup:
 
     def test_lets_the_caller_say_who_calls(self) -> None:
         assert setup_of(self.HEADER, RULES, "a.jsonl", "confirm").state.calls == "confirm"
+
+    def test_goes_by_the_tables_own_file_where_a_live_recording_carries_it(self) -> None:
+        assert RULES.throw is not None
+        rules = replace(RULES, max_lateness_ms=90.0, throw=replace(RULES.throw, call_hold_ms=400.0))
+        sources = {"wall-left": ("wall_impact:left",)}
+        told = msgspec.structs.replace(self.HEADER, rules=rules, sources=sources, locking_switches=("hatch",))
+        read, unknown = read_header(msgspec.json.encode(told))
+        assert (read, unknown) == (told, ())
+        assert read.rules is not None
+        setup = setup_of(read, read.rules, "a.jsonl")
+        assert setup.ruleset == rules
+        assert (setup.sources, setup.locking_switches) == (sources, {"hatch"})
+
+    def test_locks_for_door_and_tamper_where_the_header_says_nothing(self) -> None:
+        assert setup_of(self.HEADER, RULES, "a.jsonl").locking_switches == {"door", "tamper"}
 
     def test_needs_the_geometry_of_its_game(self) -> None:
         with pytest.raises(LogError, match="line 1: found a header with dice_table, expected `wheel` alone"):
