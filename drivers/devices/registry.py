@@ -83,6 +83,7 @@ DEVICE_MODULES: Mapping[str, str] = {
     "jevois": "drivers.devices.jevois",
     "json-camera": "drivers.devices.json_camera",
     "node": "drivers.devices.node",
+    "shoe": "drivers.devices.shoe",
     "ss2": "drivers.devices.ss2",
 }
 """Each type's word and the module whose TYPE describes it, imported when it is asked for."""
