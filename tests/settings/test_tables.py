@@ -63,13 +63,17 @@ def test_the_shipped_tables_load() -> None:
     assert games == {
         "craps": "craps",
         "craps-v1": "craps",
+        "high-roller": "high_roller",
         "roulette": "roulette",
         "roulette-european": "roulette",
         "roulette-ss2": "roulette",
+        "three-card": "three_card",
     }
 
 
-@pytest.mark.parametrize("name", ["craps", "craps-v1", "roulette", "roulette-european"])
+@pytest.mark.parametrize(
+    "name", ["craps", "craps-v1", "high-roller", "roulette", "roulette-european", "three-card"]
+)
 def test_the_shipped_examples_change_no_threshold(name: str) -> None:
     assert load_table(name).rules == load_ruleset(load_table(name).rules.name)
 
