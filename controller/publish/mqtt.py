@@ -98,6 +98,8 @@ class MqttSink:
         self._players_seq = 0
         self._refused: set[str] = set()
         self._status: TableStatus | None = None
+        self._statuses: deque[bytes] = deque(maxlen=16)
+        self._connections = 0
         self._status_is_new = False
         self._stopping = False
         self._post: Post = _to_nobody
@@ -264,7 +266,7 @@ class MqttSink:
                 self._lose("broker_refused", says)
             case Connected(session=session):
                 self.session_present = session
-                link.subscribe(self._topics.answer)
+                link.subscribe(self._topics.answer, self._topics.status)
                 self._enter("subscribing")
             case Subscribed(code=code, says=says) if code >= REFUSED:
                 self._lose("broker_refused", f"subscription to {self._topics.answer}: {says}")
@@ -272,12 +274,15 @@ class MqttSink:
                 self._be_ready()
             case Published():
                 self._confirm(happened)
+            case Received(topic=self._topics.status):
+                self._see(happened)
             case Received(payload=payload):
                 self._hear(payload)
             case Lost():
                 self._mourn(happened)
 
     def _be_ready(self) -> None:
+        self._connections += 1
         self._phase = "ready"
         self._ready_us = self._now_us()
         self._status_is_new = True
@@ -288,14 +293,30 @@ class MqttSink:
 
     def _mourn(self, lost: Lost) -> None:
         if lost.code == SESSION_TAKEN_OVER:
-            self._taken_us = self._now_us()
-            self._lose("identity_taken", f"the broker says: {lost.says}")
+            self._be_doubled(f"the broker says: {lost.says}")
+            self._lose("broker_unreachable", f"connection lost: {lost.says}")
         elif lost.code >= REFUSED:
             self._lose("broker_refused", lost.says)
         elif self._phase == "connecting" and self._settings.tls is not None:
             self._lose("broker_refused", "the broker closed the connection before it took the table")
         elif self._link is not None:
             self._lose("broker_unreachable", f"connection lost: {lost.says}")
+
+    def _see(self, status: Received) -> None:
+        """Look at the status under the table's own name: not every broker says who took a connection."""
+        before = status.retained and self._connections < 2  # It may be this table's own, of its last run.
+        if status.payload in self._statuses or before:
+            return
+        with suppress(msgspec.MsgspecError, UnicodeDecodeError):
+            seen = msgspec.json.decode(status.payload, type=TableStatus)
+            if seen.state == "online":
+                self._be_doubled(
+                    f"a status that is not this table's: session {seen.session}, {seen.headline}"
+                )
+
+    def _be_doubled(self, found: str) -> None:
+        self._taken_us = self._now_us()
+        self._alarm.began(PublishFault("identity_taken", self._where, found))
 
     def _note_calm(self, now_us: int) -> None:
         if self._taken_us is not None and now_us - max(self._taken_us, self._ready_us) > ALONE_US:
@@ -307,7 +328,9 @@ class MqttSink:
     def _publish_what_is_due(self, link: MqttLink) -> None:
         if self._status_is_new and self._status is not None and link.room:
             self._status_is_new = False
-            self._send(link, self._status_message(self._status))
+            told = self._status_message(self._status)
+            self._statuses.append(told.payload)
+            self._send(link, told)
         while link.room and (self._due or self._offered):
             if not self._due:
                 self._due.extend(self._outgoing(self._offered.popleft()))

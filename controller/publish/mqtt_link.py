@@ -51,10 +51,11 @@ class Published(NamedTuple):
 
 
 class Received(NamedTuple):
-    """A message from the broker."""
+    """A message from the broker; `retained` where it had kept it."""
 
     topic: str
     payload: bytes
+    retained: bool
 
 
 class Lost(NamedTuple):
@@ -162,9 +163,9 @@ class MqttLink:
         happened, self._happened = self._happened, []
         return happened
 
-    def subscribe(self, topic: str) -> None:
+    def subscribe(self, *topics: str) -> None:
         """Subscribe with QoS 1."""
-        self._client.subscribe(topic, options=SubscribeOptions(qos=1, noLocal=True))
+        self._client.subscribe([(topic, SubscribeOptions(qos=1)) for topic in topics])
 
     def publish(self, message: Outgoing) -> int | None:
         """Hand a message to the broker and give its number; None where it is too large or can't be sent."""
@@ -231,7 +232,7 @@ class MqttLink:
         self._happened.append(Published(mid, reason.value, str(reason)))
 
     def _on_message(self, _client: Client, _data: object, message: MQTTMessage) -> None:
-        self._happened.append(Received(message.topic, bytes(message.payload)))
+        self._happened.append(Received(message.topic, bytes(message.payload), message.retain))
 
     def _on_disconnect(
         self,

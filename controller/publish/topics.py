@@ -62,7 +62,7 @@ def access_list(
     for table in tables:
         own = topics_of(table, prefix)
         rules += [(table, "write", topic) for topic in (own.outcome, own.players, own.status)]
-        rules += [(table, "read", own.answer)]
+        rules += [(table, "read", topic) for topic in (own.answer, own.status)]
     for name, table in (players or {}).items():
         rules += [(name, "read", topics_of(table, prefix).players)]
     return "".join(_lines(rules))

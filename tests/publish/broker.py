@@ -21,7 +21,22 @@ from controller.publish.settings import TlsSettings
 MOSQUITTO = shutil.which("mosquitto") or shutil.which("mosquitto", path="/usr/sbin")
 needs_mosquitto = pytest.mark.skipif(MOSQUITTO is None, reason="mosquitto is not installed: see .ci/services")
 
-PLAIN = "listener {port} 127.0.0.1\nallow_anonymous true\npersistence false\n"
+PLAIN = "user root\nlistener {port} 127.0.0.1\nallow_anonymous true\npersistence false\n"
+GUARDED = """
+user root
+listener {port} 127.0.0.1
+persistence false
+allow_anonymous false
+cafile {folder}/authority.crt
+certfile {folder}/localhost.crt
+keyfile {folder}/localhost.key
+require_certificate true
+tls_version tlsv1.3
+use_identity_as_username true
+use_username_as_clientid true
+acl_file {folder}/acl
+"""
+"""As the example for a casino's broker is set up."""
 
 
 @dataclass

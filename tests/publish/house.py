@@ -34,9 +34,9 @@ from controller.publish.mqtt_link import (
 from controller.publish.pump import Pump
 from controller.publish.settings import MqttSettings, PublishSettings
 from controller.publish.sink import Sink
-from tests.journal.rig import NAME, Rig, append, begin, durable, evening, rig_in
+from tests.journal.rig import NAME, Rig, append, begin, durable, evening, renumbered, rig_in
 
-PATIENCE_S = 60.0
+PATIENCE_S = 20.0
 SECOND_US = 1_000_000
 ENGINE = "settlement"
 
@@ -124,22 +124,27 @@ class Settlement:
     name: str = ENGINE
     link: MqttLink | None = None
     subscribed: bool = False
+    remembered: bool = False
+    """Whether the broker still had the engine's session."""
+    forges_chain: bool = False
     delivered: int = 0
     held_back: list[Answer] = field(default_factory=list)
     holds_back: int = 0
     """So many answers are kept and then sent newest first."""
 
-    def connect(self) -> None:
-        """Connect, with the session that the broker has."""
+    def come(self) -> None:
+        """Connect, with the session that the broker has, and subscribe."""
+        self.subscribed = False
         tls = None if self.settings.tls is None else tls_context(self.settings.tls)
         self.link = MqttLink(self.settings, self.name, tls)
         self.link.open()
+        until(lambda: self.subscribed, self.turn)
 
     def drop(self) -> None:
         """Break the connection off without a word."""
-        assert self.link is not None
-        self.link.drop()
-        self.link = None
+        if self.link is not None:
+            self.link.drop()
+            self.link = None
 
     def turn(self) -> None:
         """Take what has come."""
@@ -150,17 +155,23 @@ class Settlement:
 
     def _take(self, link: MqttLink, happened: Happened) -> None:
         if isinstance(happened, Connected):
+            self.remembered = happened.session
             link.subscribe(self.topic)
         elif isinstance(happened, Subscribed):
             self.subscribed = True
         elif isinstance(happened, Received):
             self.delivered += 1
-            self.held_back += self.books.enter(happened.payload)
+            self.held_back += [self._written(answer) for answer in self.books.enter(happened.payload)]
             if len(self.held_back) > self.holds_back:
                 for answer in reversed(self.held_back):
                     table = answer.id.split("/")[0] if isinstance(answer, Acknowledgement) else NAME
                     link.publish(Outgoing(f"tables/{table}/answer", answer_bytes(answer)))
                 self.held_back.clear()
+
+    def _written(self, answer: Answer) -> Answer:
+        if self.forges_chain and isinstance(answer, Acknowledgement):
+            return msgspec.structs.replace(answer, chain="0" * 64)
+        return answer
 
 
 class House:
@@ -208,11 +219,34 @@ class House:
         self.pump.told(self.rig.told[before:])
         return len(self.rig.told)
 
+    def play_on(self) -> int:
+        """Play three throws more; give how many outcomes there are."""
+        before = len(self.rig.told)
+        seq = before + 1
+        for hand in evening(3):
+            again = renumbered(hand, seq, self.journal.recovered.session)
+            seq += len(again.outcomes)
+            durable(append(self.journal, again))
+        self.pump.told(self.rig.told[before:])
+        return len(self.rig.told)
+
     def turn(self) -> None:
-        """Let pump and sink do what they can."""
+        """Let pump and sink do what they can; a little time passes."""
+        self.clock.forward(0.01)
         self.pump.turn(0)
         if isinstance(self.sink, MqttSink):
             self.sink.turn(0.001)
+
+    @property
+    def calm(self) -> bool:
+        """Whether the broker owes no answer."""
+        return not (isinstance(self.sink, MqttSink) and self.sink._unconfirmed)
+
+    def hurry(self) -> None:
+        """Take a turn long after the last one, unless the broker owes an answer."""
+        if self.calm:
+            self.clock.forward(61)
+        self.turn()
 
     @property
     def waiting(self) -> list[str]:

@@ -3,12 +3,15 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from controller.publish.events import PlayerEvent, TableStatus
 from controller.publish.mqtt import MqttSink
+from controller.publish.mqtt_link import Connected, MqttLink, Outgoing, Received
 from controller.publish.settings import MqttSettings, PublishSettings
 from tests.journal.rig import NAME
-from tests.publish.broker import Mosquitto, needs_mosquitto
+from tests.publish.broker import PLAIN, Mosquitto, needs_mosquitto
 from tests.publish.house import House, Settlement, half, until
 
 pytestmark = needs_mosquitto
@@ -26,26 +29,292 @@ def local(broker: Mosquitto) -> MqttSettings:
     return MqttSettings(host="localhost", port=broker.port)
 
 
-def house_at(folder: Path, broker: Mosquitto, settings: PublishSettings | None = None) -> House:
+@pytest.fixture
+def houses() -> Iterator[list[House]]:
+    houses: list[House] = []
+    yield houses
+    for house in houses:
+        house.close()
+
+
+@pytest.fixture
+def house(tmp_path: Path, broker: Mosquitto, houses: list[House]) -> House:
+    return open_house(tmp_path, broker, houses)
+
+
+def open_house(
+    folder: Path, broker: Mosquitto, houses: list[House], settings: PublishSettings | None = None
+) -> House:
     def sink(house: House) -> MqttSink:
         return MqttSink(NAME, local(broker), house.alarms, now_us=house.clock, chance=half)
 
-    return House(folder, sink, settings)
+    house = House(folder, sink, settings)
+    houses.append(house)
+    return house
 
 
-def settlement_at(broker: Mosquitto) -> Settlement:
+@pytest.fixture
+def settlement(broker: Mosquitto) -> Iterator[Settlement]:
     settlement = Settlement(local(broker))
-    settlement.connect()
-    until(lambda: settlement.link is not None and settlement.subscribed, settlement.turn)
-    return settlement
+    settlement.come()
+    yield settlement
+    settlement.drop()
 
 
-def test_an_evening_is_settled_once_and_in_order(tmp_path: Path, broker: Mosquitto) -> None:
-    settlement, house = settlement_at(broker), house_at(tmp_path, broker)
-    count = house.play(30)
+def settle_all(house: House, settlement: Settlement, count: int) -> None:
+    """Go on until the outbox is empty: then every outcome must have had its effect once and in order."""
+    until(lambda: len(settlement.books.applied) >= count, house.turn, settlement.turn)
     until(lambda: not house.waiting, house.turn, settlement.turn)
     assert settlement.books.seqs == list(range(1, count + 1))
+    assert house.pump.unacknowledged == 0
+
+
+def test_an_evening_is_settled_once_and_in_order(house: House, settlement: Settlement) -> None:
+    count = house.play(30)
+    settle_all(house, settlement, count)
     assert settlement.delivered == count
     assert not house.alarms.ever
-    house.close()
+
+
+def test_a_broker_that_is_away_for_minutes_costs_nothing_but_time(
+    house: House, settlement: Settlement, broker: Mosquitto
+) -> None:
+    until(lambda: house.sink.ready, house.turn)
+    broker.kill()
     settlement.drop()
+    count = house.play(20)
+    for _ in range(20):
+        house.clock.forward(30)
+        house.turn()
+    assert {"broker_unreachable", "settlement_silent"} <= set(house.alarms.holding)
+    assert house.alarms.holding["settlement_silent"].kind.locks
+    broker.start()
+    settlement.come()
+    house.clock.forward(60)
+    settle_all(house, settlement, count)
+    house.turn()
+    assert not house.alarms.holding
+
+
+def test_a_broker_killed_with_all_it_remembered_loses_no_outcome(
+    house: House, settlement: Settlement, broker: Mosquitto
+) -> None:
+    count = house.play(30)
+    until(lambda: len(settlement.books.applied) >= 10, house.turn, settlement.turn)
+    broker.kill()
+    settlement.drop()
+    until(lambda: not house.sink.ready, house.turn)
+    broker.start()
+    settlement.come()
+    assert not settlement.remembered
+    house.clock.forward(60)
+    settle_all(house, settlement, count)
+
+
+def test_outcomes_that_a_full_queue_at_the_broker_swallowed_come_again(
+    tmp_path: Path, houses: list[House]
+) -> None:
+    broker = Mosquitto(tmp_path, PLAIN + "max_queued_messages 5\nmax_inflight_messages 1\n")
+    broker.start()
+    settlement = Settlement(local(broker))
+    settlement.come()
+    settlement.drop()
+    house = open_house(tmp_path, broker, houses)
+    count = house.play(30)
+    until(lambda: house.sink.ready, house.turn)
+    for _ in range(100):
+        house.turn()
+    assert "publish_refused" not in house.alarms.ever, "the broker confirms what it then drops"
+    settlement.come()
+    assert settlement.remembered
+    until(lambda: len(settlement.books.applied) == count, house.hurry, settlement.turn)
+    settle_all(house, settlement, count)
+    assert settlement.books.holes
+    settlement.drop()
+    broker.kill()
+
+
+def test_a_slow_engine_is_not_flooded(
+    tmp_path: Path, broker: Mosquitto, houses: list[House], settlement: Settlement
+) -> None:
+    house = open_house(tmp_path, broker, houses, PublishSettings(max_in_flight=4))
+    count = house.play(10)
+    while len(settlement.books.applied) < count:
+        for _ in range(50):
+            house.turn()
+        assert settlement.delivered <= len(settlement.books.applied) + 4
+        settlement.turn()
+    settle_all(house, settlement, count)
+    assert settlement.delivered == count
+
+
+def test_a_broker_that_stands_still_is_left_and_found_again(
+    house: House, settlement: Settlement, broker: Mosquitto
+) -> None:
+    count = house.play(30)
+    until(lambda: len(settlement.books.applied) >= 5, house.turn, settlement.turn)
+    broker.freeze()
+    for _ in range(20):
+        house.clock.forward(1)
+        house.turn()
+    assert not house.sink.ready
+    assert "broker_unreachable" in house.alarms.holding
+    broker.thaw()
+    house.clock.forward(60)
+    settle_all(house, settlement, count)
+    assert not house.alarms.holding
+
+
+def test_acknowledgements_may_come_in_any_order(house: House, settlement: Settlement) -> None:
+    settlement.holds_back = 7
+    count = house.play(30)
+    until(lambda: len(settlement.books.applied) >= count - 8, house.turn, settlement.turn)
+    settlement.holds_back = 0
+    house.clock.forward(60)
+    settle_all(house, settlement, count)
+
+
+def test_outcomes_that_come_twice_have_their_effect_once(house: House, settlement: Settlement) -> None:
+    count = house.play(30)
+    for _ in range(200):
+        house.hurry()
+    settle_all(house, settlement, count)
+    assert settlement.books.repeats
+    assert not house.alarms.holding
+
+
+def test_an_engine_restored_from_a_backup_hears_again_what_it_had_acknowledged(
+    house: House, settlement: Settlement
+) -> None:
+    first = house.play(20)
+    settle_all(house, settlement, first)
+    del settlement.books.applied[5:]
+    assert house.play_on() > first
+    settle_all(house, settlement, len(house.rig.told))
+    assert settlement.books.holes
+
+
+def test_an_engine_that_nobody_started_is_told_apart_from_one_that_is_away(
+    house: House, broker: Mosquitto
+) -> None:
+    count = house.play(5)
+    until(lambda: "settlement_absent" in house.alarms.holding and house.calm, house.turn)
+    settlement = Settlement(local(broker))
+    settlement.come()
+    house.clock.forward(60)
+    settle_all(house, settlement, count)
+    assert not house.alarms.holding
+    settlement.drop()
+
+
+def test_an_answer_that_is_none_changes_nothing(house: House, settlement: Settlement) -> None:
+    until(lambda: house.sink.ready, house.turn)
+    assert settlement.link is not None
+    for payload in (b"", b"\xff", b"{}", b"[" * 5000, b'{"answer":"acknowledged","id":"x"}', b"x" * 5000):
+        settlement.link.publish(Outgoing(f"tables/{NAME}/answer", payload))
+    until(lambda: "answer_unreadable" in house.alarms.holding, house.turn, settlement.turn)
+    count = house.play(5)
+    settle_all(house, settlement, count)
+    assert not house.alarms.holding
+
+
+def test_an_acknowledgement_of_another_chain_closes_nothing(house: House, settlement: Settlement) -> None:
+    settlement.forges_chain = True
+    count = house.play(5)
+    until(lambda: len(settlement.books.applied) == count, house.turn, settlement.turn)
+    until(lambda: "journal_ack_differs" in house.rig.alarms, house.turn, settlement.turn)
+    assert len(house.waiting) == count
+    settlement.forges_chain = False
+    house.clock.forward(60)
+    settle_all(house, settlement, count)
+
+
+class Display:
+    """Someone who reads along."""
+
+    def __init__(self, settings: MqttSettings, name: str, topic: str) -> None:
+        self.link = MqttLink(settings, name, None)
+        self.link.open()
+        self.topic = topic
+        self.seen: list[bytes] = []
+
+    def turn(self) -> None:
+        for happened in self.link.turn():
+            if isinstance(happened, Connected):
+                self.link.subscribe(self.topic)
+            elif isinstance(happened, Received):
+                self.seen.append(happened.payload)
+
+
+def test_players_see_each_result_once_and_in_order_however_often_settlement_hears_it(
+    house: House, settlement: Settlement, broker: Mosquitto
+) -> None:
+    display = Display(local(broker), "wall-7", f"tables/{NAME}/players")
+    count = house.play(20)
+
+    for _ in range(200):
+        house.hurry()
+        display.turn()
+    settle_all(house, settlement, count)
+    told = [event.seq for event in settlement.books.applied if event.type != "input.refused"]
+    until(lambda: len(display.seen) >= len(told), house.turn, display.turn)
+    seen = [int(msgspec.json.decode(payload, type=PlayerEvent).sequence) for payload in display.seen]
+    assert seen == told
+    assert settlement.books.repeats
+    display.link.drop()
+
+
+def test_the_table_s_status_is_kept_by_the_broker_which_says_itself_when_the_table_is_gone(
+    house: House, broker: Mosquitto
+) -> None:
+    def status_of(display: Display) -> TableStatus:
+        until(lambda: bool(display.seen), house.turn, display.turn)
+        return msgspec.json.decode(display.seen.pop(), type=TableStatus)
+
+    count = house.play(5)
+    until(lambda: house.sink.ready, house.turn)
+    house.headline = "locked: the drop box door is open"
+    house.clock.forward(2)
+    house.turn()
+    house.turn()
+    display = Display(local(broker), "pit", "tables/+/status")
+    now = status_of(display)
+    assert (now.state, now.headline, now.unacknowledged, now.sequence) == (
+        "online",
+        house.headline,
+        count,
+        count,
+    )
+    sink = house.sink
+    assert isinstance(sink, MqttSink)
+    assert sink._link is not None
+    sink._link.drop()
+    until(lambda: bool(display.seen), display.turn)
+    assert status_of(display) == TableStatus(table=NAME, state="offline", headline="connection lost")
+    until(lambda: not sink.ready, house.turn)
+    house.clock.forward(60)
+    assert status_of(display).state == "online"
+    sink.leave()
+    until(lambda: bool(display.seen), display.turn)
+    assert msgspec.json.decode(display.seen.pop(), type=TableStatus).headline == "stopped"
+    display.link.drop()
+
+
+def test_the_whole_runs_in_threads_and_ends_when_told(house: House, settlement: Settlement) -> None:
+    count = house.play(10)
+    house.pump.start()
+    until(lambda: len(settlement.books.applied) == count, settlement.turn)
+    until(lambda: not house.waiting, settlement.turn)
+    assert house.pump.stop(10.0)
+    assert not house.alarms.ever
+
+
+def test_a_broker_elsewhere_needs_certificates(tmp_path: Path, house: House) -> None:
+    with pytest.raises(ValueError, match=r"found no `tls` for the broker at 192\.0\.2\.1"):
+        MqttSink(NAME, MqttSettings(host="192.0.2.1"), house.alarms, now_us=house.clock, chance=half)
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "+", "table #7", "x" * 65])
+def test_a_name_that_can_t_be_a_topic_is_refused(house: House, name: str) -> None:
+    with pytest.raises(ValueError, match="expected 1 to 64 letters"):
+        MqttSink(name, MqttSettings(host="localhost"), house.alarms, now_us=house.clock, chance=half)
