@@ -1,0 +1,173 @@
+"""The HTTP API: who may do what, keys that make a repeat harmless, and no request that breaks it."""
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import schemathesis
+from fastapi.testclient import TestClient
+from hypothesis import HealthCheck, given, settings
+from hypothesis.errors import Unsatisfiable
+from schemathesis import GenerationMode
+from schemathesis.core.result import Ok
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from controller.journal.keys import Key
+from controller.settlement_service.api import make_app
+from controller.settlement_service.store import Store
+from controller.settlement_service.tokens import Tokens, digest_of
+from tests.settlement_service.rig import House, SealedTable, key_in
+
+STAFF, ANN, READER = "staff-secret", "ann-secret", "reader-secret"
+
+
+def served(house: House, key: Key) -> TestClient:
+    """Serve a house with a player, a craps table and a wheel."""
+    house.enrol(SealedTable("craps-1", key), "craps-12-034")
+    house.enrol(SealedTable("wheel-1", key), "roulette")
+    house.player("ann", 10_000)
+    tokens = Tokens(house.engine)
+    tokens.make("till", "staff", STAFF)
+    tokens.make("ann's", "player", ANN, "ann")
+    tokens.make("screen", "reader", READER)
+    return TestClient(make_app(house.engine), raise_server_exceptions=False)
+
+
+@pytest.fixture
+def client(house: House, key: Key) -> TestClient:
+    return served(house, key)
+
+
+def headers(secret: str, key: str = "k1") -> dict[str, str]:
+    return {"Authorization": f"Bearer {secret}", "Idempotency-Key": key}
+
+
+CHECKS = [
+    schemathesis.checks.not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_schema_conformance,
+]
+BOUNDED = settings(
+    max_examples=6, derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck)
+)
+WAGER = {"id": "b1", "player": "ann", "wager": "red", "amount": 500}
+
+
+def test_a_player_bets_and_reads_his_balance(client: TestClient, house: House) -> None:
+    made = client.post("/tables/wheel-1/wagers", json=WAGER, headers=headers(ANN))
+    assert (made.status_code, made.json()["balance"]) == (200, 9_500)
+    account = client.get("/players/ann", headers=headers(ANN)).json()
+    assert account["balance"] == 9_500
+    assert [wager["stake"] for wager in account["wagers"]] == [500]
+    assert client.get("/tables/wheel-1/wagers/b1", headers=headers(ANN)).json()["status"] == "up"
+
+
+def test_the_same_request_with_the_same_key_is_done_once(client: TestClient, house: House) -> None:
+    answers = [
+        client.post("/players/ann/deposits", json={"cents": 700}, headers=headers(STAFF)) for _ in range(3)
+    ]
+    assert [answer.json()["balance"] for answer in answers] == [10_700] * 3
+    assert house.balance("player:ann") == 10_700
+
+
+def test_another_request_under_the_same_key_is_refused(client: TestClient) -> None:
+    client.post("/players/ann/deposits", json={"cents": 700}, headers=headers(STAFF))
+    other = client.post("/players/ann/deposits", json={"cents": 800}, headers=headers(STAFF))
+    assert (other.status_code, other.json()["rule"]) == (409, "KEY")
+
+
+def test_a_refusal_names_the_rule(client: TestClient) -> None:
+    refused = client.post("/tables/wheel-1/wagers", json={**WAGER, "amount": 50}, headers=headers(ANN))
+    assert refused.status_code == 409
+    assert refused.json()["rule"].startswith(("R-", "!R-"))
+
+
+def test_a_wager_is_taken_back(client: TestClient, house: House) -> None:
+    client.post("/tables/wheel-1/wagers", json=WAGER, headers=headers(ANN))
+    back = client.post("/tables/wheel-1/wagers/b1/changes", json={"do": "remove"}, headers=headers(ANN, "k2"))
+    assert back.json()["balance"] == 10_000
+    assert house.proof().faults == ()
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "secret", "status"),
+    [
+        ("get", "/players/ann", None, None, 401),
+        ("get", "/players/ann", None, "no such secret", 401),
+        ("get", "/players/bob", None, ANN, 403),
+        ("get", "/players/ann", None, READER, 200),
+        ("get", "/players/nobody", None, STAFF, 404),
+        ("get", "/tables", None, ANN, 403),
+        ("get", "/alarms", None, READER, 200),
+        ("post", "/players", {"player": "bob"}, ANN, 403),
+        ("post", "/players", {"player": "bob"}, READER, 403),
+        ("post", "/players/ann/deposits", {"cents": 1}, ANN, 403),
+        ("post", "/players/ann/withdrawals", {"cents": 10_001}, STAFF, 409),
+        ("post", "/players/ann/withdrawals", {"cents": 0}, STAFF, 422),
+        ("post", "/tables/wheel-1/wagers", {**WAGER, "player": "bob"}, ANN, 403),
+        ("post", "/tables/wheel-1/wagers", WAGER, READER, 403),
+        ("post", "/tables/craps-1/wagers", {**WAGER, "confirmed": True}, ANN, 403),
+        ("post", "/tables/nowhere/wagers", WAGER, ANN, 409),
+        ("get", "/health", None, None, 200),
+    ],
+)
+def test_who_may_do_what(
+    client: TestClient,
+    method: str,
+    path: str,
+    body: dict[str, object] | None,
+    secret: str | None,
+    status: int,
+) -> None:
+    given = headers(secret) if secret else {"Idempotency-Key": "k"}
+    assert client.request(method, path, json=body, headers=given).status_code == status
+
+
+def test_a_revoked_token_opens_nothing(client: TestClient, house: House) -> None:
+    Tokens(house.engine).revoke("ann's")
+    assert client.get("/players/ann", headers=headers(ANN)).status_code == 401
+
+
+def test_no_secret_is_kept(client: TestClient, house: House, tmp_path: Path) -> None:
+    house.store.close()
+    kept = (tmp_path / "settlement.db").read_bytes()
+    assert digest_of(STAFF).encode() in kept
+    assert STAFF.encode() not in kept
+
+
+def test_a_database_that_does_not_answer_is_said(house: House, client: TestClient) -> None:
+    house.engine._store = Store("postgresql://nobody@127.0.0.1:1/none")
+    answer = client.get("/health")
+    assert (answer.status_code, answer.json()["rule"]) == (503, "DATABASE")
+
+
+@pytest.fixture(scope="module")
+def fuzzed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    folder = tmp_path_factory.mktemp("fuzz")
+    house = House(f"sqlite:///{folder}/settlement.db")
+    yield served(house, key_in(folder))
+    assert house.proof().faults == ()
+    house.store.close()
+
+
+@pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE])
+def test_no_request_breaks_it(fuzzed: TestClient, mode: GenerationMode) -> None:
+    """Whatever fits or does not fit the document is answered as the document says, and never with 5xx."""
+    document = schemathesis.openapi.from_asgi("/openapi.json", fuzzed.app)
+    operations = [found.ok() for found in document.get_all_operations() if isinstance(found, Ok)]
+    assert len(operations) == 12
+    for operation in operations:
+
+        @BOUNDED
+        @given(case=operation.as_strategy(generation_mode=mode))
+        def check(case: schemathesis.Case[object]) -> None:
+            case.call_and_validate(headers={"Authorization": f"Bearer {STAFF}"}, checks=CHECKS)
+
+        with contextlib.suppress(Unsatisfiable):  # Nothing about an operation without input can be wrong.
+            check()
