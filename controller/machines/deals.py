@@ -128,7 +128,7 @@ class Deals:
         if name == "hold":
             self.attempts.hold_over()
         elif name == "deal" and self.attempts.under_way:
-            self.attempts.judged(t, self._judge(timed_out=True))
+            self._decide(t, self._judge(t))
 
     def act(self, entered: Input) -> None:
         """Take a position's play or fold. Raises Refused."""
@@ -167,9 +167,9 @@ class Deals:
     def _follow(self, reading: Reading) -> None:
         """Judge anew after a reading: what is certain against the deal ends it at once."""
         attempts = self.attempts
-        verdict = self._judge()
+        verdict = self._judge(reading.t)
         if attempts.state in ("review", "proposed"):
-            attempts.reconsider(verdict)
+            self._reconsider(reading.t, verdict)
         elif verdict.ruling is Ruling.VOID or attempts.state == "held":
             self._decide(reading.t, verdict)
         else:
@@ -181,19 +181,16 @@ class Deals:
         readings = [*self._readings, entered]
         if attempts.under_way:
             self._readings = readings
-            self._go_on(entered.t, self._judge(), new_card=False)
+            self._go_on(entered.t, self._judge(entered.t), new_card=False)
             return
-        verdict = self._judge(readings)
-        if verdict.ruling is Ruling.VALID and attempts.state == "review":
-            attempts.reconsider(verdict)
-            self._readings = readings
-            attempts.enter(msgspec.structs.replace(entered, name="accept"))
-        elif attempts.state == "held":
-            self._readings = readings
+        verdict = self._judge(entered.t, readings)
+        self._readings = readings
+        if attempts.state == "held":
             self._decide(entered.t, verdict)
-        else:
-            self._readings = readings
-            attempts.reconsider(verdict)
+            return
+        self._reconsider(entered.t, verdict)
+        if verdict.ruling is Ruling.VALID and attempts.state == "review":
+            attempts.enter(msgspec.structs.replace(entered, name="accept"))
 
     def _go_on(self, t: int, verdict: DealVerdict, *, new_card: bool) -> None:
         layout = self._layout()
@@ -211,6 +208,10 @@ class Deals:
         self._note_basis(t)
         self.attempts.judged(t, verdict)
 
+    def _reconsider(self, t: int, verdict: DealVerdict) -> None:
+        self._note_basis(t)
+        self.attempts.reconsider(verdict)
+
     def _note_basis(self, t: int, called: Reason | None = None) -> None:
         self._basis = Basis(decided_at_us=t, called=called, sources=dict(self._health.sources))
 
@@ -220,19 +221,15 @@ class Deals:
         return lay_out(self._readings if readings is None else readings, self._seats, self._rules.order)
 
     def _judge(
-        self,
-        readings: Sequence[Reading] | None = None,
-        *,
-        called: Reason | None = None,
-        timed_out: bool = False,
+        self, t: int, readings: Sequence[Reading] | None = None, *, called: Reason | None = None
     ) -> DealVerdict:
         return judge_deal(
             self._readings if readings is None else readings,
             self._seats,
             self._rules,
+            decided_at_us=t,
             sources=self._health.sources,
             called=called,
-            timed_out=timed_out,
         )
 
     def _position_in(self, layout: Layout, entered: Input) -> str:
@@ -274,7 +271,7 @@ class Deals:
         else:
             self._position_in(self._layout(), entered)
         readings = [*self._readings, entered]
-        dealt = self._judge(readings).dealt
+        dealt = self._judge(entered.t, readings).dealt
         if dealt is None:
             raise Refused("bad_argument", "the deal would still not be whole: enter what is missing first")
         self._readings = readings
@@ -282,7 +279,7 @@ class Deals:
 
     def judge(self, t: int, called: Reason | None) -> DealVerdict:
         """Judge the present deal on what was seen so far."""
-        verdict = self._judge(called=called)
+        verdict = self._judge(t, called=called)
         self._note_basis(t, called)
         return verdict
 

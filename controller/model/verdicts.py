@@ -86,12 +86,14 @@ class Dealt(msgspec.Struct, frozen=True, kw_only=True):
 class DealVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """The judge's word on a deal.
 
-    `dealt` is the whole deal where every card is known and every position has acted. `evidence` are the
-    readings it rests on; before every position has acted, the cards among them are face down.
+    `seats` are the positions that were named, `dealt` the whole deal where every card is known and every
+    position has acted. `evidence` are the readings it rests on; before every position has acted, the cards
+    among them are face down.
     """
 
     ruling: Ruling
     sentence: str
+    seats: tuple[str, ...] = ()
     dealt: Dealt | None = None
     reasons: tuple[Reason, ...] = ()
     notices: tuple[Notice, ...] = ()

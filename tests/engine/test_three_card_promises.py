@@ -10,11 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controller.engine.setup import State
-from controller.model.effects import Effect, Lamp, Proposed
+from controller.model.effects import Effect, Judged, Lamp, Proposed
 from controller.model.outcomes import DealCalled, DealCorrected, Outcome
 from controller.model.readings import AnyReading, Card, DeviceDown, DeviceFault, DeviceUp, Input, Switch
 from controller.model.rulesets import Calls
+from controller.model.verdicts import DealVerdict
+from controller.rules.cards.deal import judge_deal
 from controller.settings.rulesets import load_ruleset
+from drivers.sim import three_card
 from tests.engine.play import Played
 from tests.scenes import SECOND_US, in_order, says
 
@@ -189,6 +192,28 @@ def test_what_is_called_is_what_lay_on_the_felt(seed: int, directed: bool) -> No
             own = cards[place :: len(SEATS) + 1] if not directed else [c for c in cards if c.to == position]
             dealt = {f"{card.rank}{card.suit}" for card in own if card.rank is not None}
             assert set(called.hands[position]) - dealt <= entered
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("calls", ["automatic", "confirm"])
+def test_every_verdict_is_given_again_by_what_it_rests_on(seed: int, calls: Calls) -> None:
+    """From the readings kept, people's words among them, and the basis alone."""
+    assert RULES.deal is not None
+    _, feed, _ = three_card.evening(seed, directed=seed % 2 == 0)
+    played = Played(ruleset=RULES, state=State(calls=calls)).feed([reading for _, reading in feed]).finish()
+    verdicts = [effect for effect in played.effects if isinstance(effect, Judged)]
+    assert len(verdicts) > 5
+    for judged in verdicts:
+        assert isinstance(judged.verdict, DealVerdict)
+        again = judge_deal(
+            judged.readings,
+            judged.verdict.seats,
+            RULES.deal,
+            decided_at_us=judged.basis.decided_at_us,
+            sources=judged.basis.sources,
+            called=judged.basis.called,
+        )
+        assert again == judged.verdict
 
 
 @pytest.mark.parametrize("cut_after", range(16))

@@ -29,17 +29,19 @@ def judge_deal(
     seats: Sequence[str],
     rules: DealRules,
     *,
+    decided_at_us: int,
     sources: Mapping[str, frozenset[str]] = NO_SOURCES,
     called: Reason | None = None,
-    timed_out: bool = False,
 ) -> DealVerdict:
-    """Judge one deal from its readings and people's inputs, in time order.
+    """Judge one deal from its readings and people's inputs, in time order, as of the moment of decision.
 
     `seats` are the positions dealt in. `sources` tells for each device which kinds it is known to send. With
-    `called`, a person's call, the deal is void for that cause and for those already proven beside it.
-    `timed_out` tells that no card came for `deal_timeout_s`.
+    `called`, a person's call, the deal is void for that cause and for those already proven beside it. A short
+    hand voids the deal once everybody has acted and no card came for `deal_timeout_s`.
     """
     layout = lay_out(readings, seats, rules.order)
+    last_card_us = max((reading.t for reading in readings if isinstance(reading, Card)), default=0)
+    timed_out = decided_at_us - last_card_us >= rules.deal_timeout_s * 1_000_000
     troubles = list(_troubles(readings, sources))
     void = [
         Reason(code=code, rule=rules.causes.get(code, ""), seen=seen)
@@ -55,14 +57,23 @@ def judge_deal(
     evidence = _evidence(readings, face_up=layout.all_acted)
     if void:
         sentence = f"Void: {_listed(void)}"
-        return DealVerdict(ruling=Ruling.VOID, sentence=sentence, reasons=tuple(void), evidence=evidence)
+        return DealVerdict(
+            ruling=Ruling.VOID, sentence=sentence, seats=tuple(seats), reasons=tuple(void), evidence=evidence
+        )
     if review or dealt is None:
         sentence = f"Review: {_listed(review)}"
         return DealVerdict(
-            ruling=Ruling.REVIEW, sentence=sentence, dealt=dealt, reasons=tuple(review), evidence=evidence
+            ruling=Ruling.REVIEW,
+            sentence=sentence,
+            seats=tuple(seats),
+            dealt=dealt,
+            reasons=tuple(review),
+            evidence=evidence,
         )
     sentence = f"{len(layout.seats)} hands and the dealer's, three cards each, none twice"
-    return DealVerdict(ruling=Ruling.VALID, sentence=sentence, dealt=dealt, evidence=evidence)
+    return DealVerdict(
+        ruling=Ruling.VALID, sentence=sentence, seats=tuple(seats), dealt=dealt, evidence=evidence
+    )
 
 
 def _troubles(

@@ -11,7 +11,7 @@ from controller.rules.cards.card import card, face_of, written
 from controller.rules.cards.deal import judge_deal, opens_shoe
 from controller.rules.cards.layout import left_to_right, position_of
 from controller.settings.rulesets import load_ruleset
-from tests.scenes import says
+from tests.scenes import SECOND_US, says
 
 SHIPPED = load_ruleset("three-card-poker-12-014").deal
 assert SHIPPED is not None
@@ -40,7 +40,8 @@ def judged(
     readings: Sequence[AnyReading], *, timed_out: bool = False, called: Reason | None = None
 ) -> DealVerdict:
     """Judge a deal to positions 1 and 2."""
-    return judge_deal(readings, ("1", "2"), RULES, timed_out=timed_out, called=called)
+    decided_at_us = 130 * SECOND_US if timed_out else 10_000
+    return judge_deal(readings, ("1", "2"), RULES, decided_at_us=decided_at_us, called=called)
 
 
 def told(verdict: DealVerdict) -> tuple[Ruling, list[tuple[str, str]]]:
