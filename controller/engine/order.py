@@ -4,8 +4,9 @@ Readings of different devices arrive late and out of order. One is handed on onc
 arrive, so that the order of arrival changes nothing; one that comes later than that is late and not used.
 """
 
-from collections.abc import Iterator
-from heapq import heappop, heappush
+from bisect import insort
+from collections.abc import Sequence
+from itertools import pairwise
 
 import msgspec
 
@@ -67,6 +68,8 @@ _SAME_TIME: tuple[type[Reading], ...] = (
 _RANK: dict[type[Reading], int] = {kind: rank for rank, kind in enumerate(_SAME_TIME)}
 _RANKS = 32
 _encode = msgspec.json.Encoder().encode
+_Waiting = tuple[int, int, AnyReading]
+"""A reading with its place: its time and rank in one number, and which arrival it was."""
 
 
 class Order:
@@ -75,7 +78,7 @@ class Order:
     def __init__(self, max_lateness_ms: float) -> None:
         """Wait this long for a late reading."""
         self._lateness_us = round(max_lateness_ms * 1000)
-        self._waiting: list[tuple[int, int, AnyReading]] = []
+        self._waiting: list[_Waiting] = []
         self._arrivals = 0
         self._now = 0
         self._leapt: AnyReading | None = None
@@ -90,14 +93,14 @@ class Order:
         That is how many microseconds too late it is, or how far ahead of its own arrival.
         """
         t = reading.t
-        now = t
-        if reading.arrived is not None:
-            if t > reading.arrived + AHEAD_US:
-                return t - reading.arrived
-            now = max(t, reading.arrived)
-        elif self._leapt is not None or t > self._now + LEAP_US:
+        now = reading.arrived
+        if now is not None:
+            if t > now + AHEAD_US:
+                return t - now
+            return self._put(reading, max(t, now))
+        if self._leapt is not None or t > self._now + LEAP_US:
             return self._put_leap(reading)
-        return self._put(reading, now)
+        return self._put(reading, t)
 
     def _put(self, reading: AnyReading, now: int) -> int:
         if now > self._now:
@@ -107,7 +110,12 @@ class Order:
         if t < self.watermark:
             return self.watermark - t
         self._arrivals += 1
-        heappush(self._waiting, (t * _RANKS + _RANK[type(reading)], self._arrivals, reading))
+        waiting = self._waiting
+        entry = (t * _RANKS + _RANK[type(reading)], self._arrivals, reading)
+        if waiting and entry < waiting[-1]:
+            insort(waiting, entry)
+        else:
+            waiting.append(entry)
         return 0
 
     def _put_leap(self, reading: AnyReading) -> int:
@@ -131,39 +139,41 @@ class Order:
         self._now = max(self._now, now_us)
         self.watermark = max(self.watermark, self._now - self._lateness_us)
 
-    def ready(self) -> Iterator[AnyReading]:
-        """Give every reading before the watermark, in order."""
+    def ready(self) -> Sequence[AnyReading]:
+        """Take every reading before the watermark, in order."""
         waiting = self._waiting
         limit = self.watermark * _RANKS
-        while waiting and waiting[0][0] < limit:
-            yield from self._next()
+        if not waiting or waiting[0][0] >= limit:
+            return ()
+        count, arrived = 1, len(waiting)
+        while count < arrived and waiting[count][0] < limit:
+            count += 1
+        return (waiting.pop(0)[2],) if count == 1 else self._take(count)
 
-    def rest(self) -> Iterator[AnyReading]:
-        """Give every reading that still waits, in order; the watermark then stands behind the last."""
+    def rest(self) -> Sequence[AnyReading]:
+        """Take every reading that still waits, in order; the watermark then stands behind the last."""
         if self._leapt is not None:
             leapt, self._leapt = self._leapt, None
             self._put(leapt, leapt.t)
-        while self._waiting:
-            yield from self._next()
         self.watermark = max(self.watermark, self._now)
+        return self._take(len(self._waiting))
 
     @property
     def now(self) -> int:
         """The latest time heard of."""
         return self._now
 
-    def _next(self) -> Iterator[AnyReading]:
+    def _take(self, count: int) -> Sequence[AnyReading]:
         waiting = self._waiting
-        key, _, reading = heappop(waiting)
-        if not waiting or waiting[0][0] != key:
-            yield reading
-            return
-        together = [reading]
-        while waiting and waiting[0][0] == key:
-            together.append(heappop(waiting)[2])
-        together.sort(key=_content)
-        yield from together
+        taken = waiting[:count]
+        del waiting[:count]
+        if any(one[0] == next_one[0] for one, next_one in pairwise(taken)):
+            taken.sort(key=_key_and_content)
+        return [reading for _, _, reading in taken]
 
 
-def _content(reading: AnyReading) -> bytes:
-    return _encode(msgspec.structs.replace(reading, arrived=None))
+def _key_and_content(entry: _Waiting) -> tuple[int, bytes]:
+    key, _, reading = entry
+    if reading.arrived is not None:
+        reading = msgspec.structs.replace(reading, arrived=None)
+    return key, _encode(reading)

@@ -31,6 +31,8 @@ TURNED_AWAY_US = 8_000_000
 """One refusal for this long, however many readings a throw at a locked table sends."""
 
 _NOTHING: tuple[Effect, ...] = ()
+_CHANGES_MODE = frozenset({Input, Switch, DeviceUp, DeviceDown, DeviceFault})
+"""Readings that are more than the game's alone."""
 
 
 class Session:
@@ -55,19 +57,23 @@ class Session:
         self._mode = TableMode(self._desk, door=state.table, lock=state.lock)
         self._order = Order(setup.ruleset.max_lateness_ms)
         self._game = game_for(setup, self._desk, self._health)
+        self._see = self._game.see
+        self._plays = False
+        """Whether readings go straight to the game: the table is open, unlocked and not in test mode."""
         self._turned_away_until = 0
         self.late = 0
         """How many readings came too late to count."""
 
     def feed(self, reading: AnyReading) -> Sequence[Effect]:
         """Take one reading as it arrives; give the effects that can be told now, usually none."""
-        behind_us = self._order.put(reading)
+        order = self._order
+        behind_us = order.put(reading)
         if behind_us:
             self._set_aside(reading, behind_us)
-        while self._order.set_aside:
-            self._set_aside(*self._order.set_aside.pop())
+        while order.set_aside:
+            self._set_aside(*order.set_aside.pop())
         self._run()
-        return self._handed_out()
+        return self._handed_out() if self._desk.effects else _NOTHING
 
     def advance(self, now_us: int) -> Sequence[Effect]:
         """Let time run on to now without a reading (a live table's ticks)."""
@@ -113,26 +119,31 @@ class Session:
         self._desk.effects.append(Late(reading=reading, behind_us=behind_us))
 
     def _handed_out(self) -> Sequence[Effect]:
-        effects = self._desk.effects
-        if not effects:
-            return _NOTHING
-        self._desk.effects = []
+        effects, self._desk.effects = self._desk.effects, []
         return effects
 
     def _run(self) -> None:
-        desk = self._desk
-        for ready in self._order.ready():
+        desk, order = self._desk, self._order
+        for ready in order.ready():
             if desk.next_due_us < ready.t:
                 self._fire_timers(ready.t)
-            self._take(ready)
-        if desk.next_due_us < self._order.watermark:
-            self._fire_timers(self._order.watermark)
+            if self._plays and type(ready) not in _CHANGES_MODE:
+                self._health.sent(ready)
+                self._see(ready)
+            else:
+                self._take(ready)
+        if desk.next_due_us < order.watermark:
+            self._fire_timers(order.watermark)
 
     def _fire_timers(self, before_us: int) -> None:
         for name, due_us in self._desk.due_before(before_us):
             self._game.timer(name, due_us)
 
     def _take(self, reading: AnyReading) -> None:
+        self._take_with_care(reading)
+        self._plays = self._mode.why_not_playing is None and not self._mode.testing
+
+    def _take_with_care(self, reading: AnyReading) -> None:
         if isinstance(reading, Input):
             self._enter(reading)
             return

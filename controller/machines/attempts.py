@@ -118,7 +118,7 @@ class Attempts(Generic[Value, V]):
     @property
     def under_way(self) -> bool:
         """Whether an attempt is going on and not decided."""
-        return self.state == self.words.under_way
+        return self.machine.state == self.words.under_way
 
     @property
     def open(self) -> bool:

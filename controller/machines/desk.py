@@ -52,12 +52,16 @@ class Desk:
 
     def set_timer(self, name: str, due_us: int) -> None:
         """Set this timer, or set it anew; it fires once."""
+        earliest = self._timers.get(name) == self.next_due_us
         self._timers[name] = due_us
-        self._find_next()
+        if due_us <= self.next_due_us:
+            self.next_due_us = due_us
+        elif earliest:
+            self._find_next()
 
     def stop_timer(self, name: str) -> None:
         """Stop this timer if it runs."""
-        if self._timers.pop(name, None) is not None:
+        if self._timers.pop(name, None) == self.next_due_us:
             self._find_next()
 
     def due_before(self, t: int) -> Iterator[tuple[str, int]]:

@@ -7,7 +7,7 @@ guards (a refused guard is silent) and no trigger from within a trigger.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from transitions import EventData, Machine
+from transitions import Event, EventData, Machine, Transition
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,24 +77,25 @@ class FlatMachine:
     ) -> None:
         """Start in `state` (the table's initial one by default); `watch` hears each (trigger, from, to)."""
         self.table = table
+        self.state = state or table.initial
+        """The state it is in."""
         self._watch = watch
         self._firing = False
         self._model = _Model()
         self._machine = Machine(
             model=self._model,
             states=list(table.states),
-            initial=state or table.initial,
+            initial=self.state,
             transitions=[[a.trigger, list(a.sources), a.to] for a in table.arrows],
             auto_transitions=False,
             queued=False,
             send_event=True,
-            after_state_change=self._moved,
         )
-
-    @property
-    def state(self) -> str:
-        """The state it is in."""
-        return self._model.state
+        self._arrows: dict[tuple[str, str], tuple[Event, Transition]] = {
+            (source, trigger): (event, arrow)
+            for trigger, event in self._machine.events.items()
+            for source, (arrow,) in event.transitions.items()
+        }
 
     def fire(self, trigger: str) -> None:
         """Follow this trigger's arrow.
@@ -105,24 +106,26 @@ class FlatMachine:
         """
         if self._firing:
             raise RuntimeError(f"{self.table.name}: {trigger} fired from within a trigger")
-        refusal = self.table.refusals.get((self.state, trigger))
-        if refusal is not None:
-            raise Refused(refusal)
+        source = self.state
+        found = self._arrows.get((source, trigger))
+        if found is None:
+            raise Refused(self.table.refusals[source, trigger])
+        event, arrow = found
         self._firing = True
         try:
-            self._machine.events[trigger].trigger(self._model)
+            # The cell is found above, so the library need not look for it among the trigger's arrows again.
+            arrow.execute(EventData(None, event, self._machine, self._model, args=(), kwargs={}))
+            self.state = self._model.state
+            if self._watch is not None:
+                self._watch(trigger, source, self.state)
         finally:
             self._firing = False
 
     def allows(self, trigger: str) -> bool:
         """Tell whether this trigger has an arrow from the present state."""
-        return (self.state, trigger) in self.table.cells
+        return (self.state, trigger) in self._arrows
 
     def restore(self, state: str) -> None:
         """Go back to a state it was in before: for corrections and for starting from a recorded state."""
         self._machine.set_state(state, self._model)
-
-    def _moved(self, event: EventData) -> None:
-        transition = event.transition
-        if self._watch is not None and transition is not None and transition.dest is not None:
-            self._watch(event.event.name, transition.source, transition.dest)
+        self.state = state

@@ -23,7 +23,12 @@ class Health:
 
     def sent(self, reading: Reading) -> None:
         """Remember that this device sends this kind of reading."""
-        wall = f":{reading.wall}" if isinstance(reading, WallImpact) else ""
+        if isinstance(reading, WallImpact):
+            self._learn(reading, f":{reading.wall}")
+        elif (reading.dev, type(reading), "") not in self._known:
+            self._learn(reading, "")
+
+    def _learn(self, reading: Reading, wall: str) -> None:
         key = (reading.dev, type(reading), wall)
         if key not in self._known:
             self._known.add(key)

@@ -1,5 +1,7 @@
 """The roulette machine: betting, the ball in the track, No More Bets, the drop, the number, and paying."""
 
+from collections.abc import Callable
+
 from controller.machines.attempts import Result
 from controller.machines.desk import Desk
 from controller.machines.flat import Arrow, FlatMachine, MachineTable, Refused
@@ -96,6 +98,8 @@ class Roulette:
         self.spins: Spins | SmartSpins = spins(
             self, rules, wheel, desk, health, calls=calls, learned=learned, last=last_spin
         )
+        self.see: Callable[[Reading], None] = self.spins.see
+        """Take a reading, in time order."""
 
     # --- what the session asks ---
 
@@ -111,10 +115,6 @@ class Roulette:
     def open_attempt(self) -> bool:
         """Whether a spin still waits for its call or for a ruling."""
         return self.spins.attempts.open
-
-    def see(self, reading: Reading) -> None:
-        """Take a reading, in time order."""
-        self.spins.see(reading)
 
     def begins_attempt(self, reading: Reading) -> bool:
         """Tell whether this reading could begin a spin."""

@@ -114,11 +114,37 @@ class Spins:
         self.attempts: Attempts[str, SpinVerdict] = Attempts(
             SPIN, self, desk, calls=calls, call_hold_ms=rules.call_hold_ms, causes=rules.causes, last=last
         )
+        self._machine = self.attempts.machine
 
     # --- readings and timers ---
 
     def see(self, reading: Reading) -> None:
         """Take a reading, in time order."""
+        if (
+            isinstance(reading, BallBeam)
+            and self._machine.state == SPIN.under_way
+            and self._dropped_us is None
+            and reading.t - self._last_pulse_us <= QUIET_US
+            and not self._launches.pending
+        ):
+            self._see_pulse(reading)
+        else:
+            self._see_with_care(reading)
+
+    def _see_pulse(self, pulse: BallBeam) -> None:
+        """Take a pulse of the ball that runs; no other is in sight."""
+        watch = self._watch
+        assert watch is not None
+        watch.see(pulse)
+        decided_by = watch.decided_by
+        if decided_by is not None:
+            self._decide(decided_by.t)
+            return
+        self._last_pulse_us = pulse.t
+        if pulse.t >= self._ask_for_drop_us and self._game.bets_open:
+            self._expect_drop(pulse.t)
+
+    def _see_with_care(self, reading: Reading) -> None:
         attempts = self.attempts
         word = reading if isinstance(reading, WheelStatus) else None
         told = word if word is not None and self._wheel_games.see(word) == "seen" else None
@@ -142,6 +168,7 @@ class Spins:
         elif name == "no_more_bets" and self.attempts.under_way:
             if not self._put_off(name, self._no_more_bets_at_us(), t):
                 self._game.no_more_bets(t)
+                self._set_give_up(t)
         elif (
             name == "give_up"
             and self.attempts.under_way
@@ -232,7 +259,6 @@ class Spins:
             return
         self._desk.set_timer("no_more_bets", max(due_us, t))
         self._ask_for_drop_us = t + (due_us - t) // 4
-        self._set_give_up(t)
 
     def _set_give_up(self, t: int) -> None:
         give_up_us = self._give_up_at_us()

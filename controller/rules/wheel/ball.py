@@ -5,21 +5,43 @@ the wheel's drop speed, so each pulse belongs to one lap or to none, and a pulse
 made by something else changes nothing.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from math import atan2, cos, pi, sin
-from operator import mul
-from typing import TypeVar
+from math import atan2, cos, floor, pi, sin, sqrt
+from operator import mul, sub, truediv
+from typing import NamedTuple, TypeVar
+
+import msgspec
 
 from controller.model.geometry import Wheel
 from controller.model.readings import BallBeam, Turning
-from controller.rules.wheel.curve import Curve, Expected, improve
+from controller.rules.wheel.curve import Curve, Expected, Points, improve
 from controller.rules.wheel.laps import Lap
 from controller.rules.wheel.learned import NOMINAL_DRAG, Learned
 
 _T = TypeVar("_T")
-_Own = tuple[int, float, float, float]
-"""A pulse of the ball's: its index, turns before the end by its beam, speed, and turns off the curve."""
+
+
+class _Own(NamedTuple):
+    """The ball's pulses: their indices, turns before the end by their beams, speeds, turns off the curve."""
+
+    which: Sequence[int]
+    turns: Sequence[float]
+    speeds: Sequence[float]
+    offs: Sequence[float]
+
+    def but_the_first(self) -> "_Own":
+        return _Own(self.which[1:], self.turns[1:], self.speeds[1:], self.offs[1:])
+
+    def at(self, chosen: Sequence[int]) -> "_Own":
+        which, turns, speeds, offs = self
+        return _Own(
+            [which[i] for i in chosen],
+            [turns[i] for i in chosen],
+            [speeds[i] for i in chosen],
+            [offs[i] for i in chosen],
+        )
+
 
 _DOUBLED_US = 30_000
 """A beam cut again within this time was cut once: contacts chatter for some milliseconds."""
@@ -33,7 +55,7 @@ _FITTED_LAPS = 8
 _ROUNDS = 3
 _WIDE_GATE_TURNS = 0.12
 _GATE_S, _GATE_TURNS = 0.025, 0.006
-_LEAST_COHERENCE = 0.5
+_LEAST_COHERENCE, _PLAIN_COHERENCE = 0.5, 0.9
 _LEAST_PULSES = 3
 _MOST_STRANGERS = 0.25
 _MOST_MISSED = 0.45
@@ -44,8 +66,7 @@ _CLEARLY_MORE_STRANGERS = 5
 _FIT_ERROR_TURNS = 0.03
 
 
-@dataclass(frozen=True, slots=True)
-class BallRun:
+class BallRun(msgspec.Struct, frozen=True):
     """A ball that was followed.
 
     `direction` is None where the beams that heard it stand so that both directions fit. `turns` are those
@@ -98,12 +119,15 @@ def follow_ball(
     return None
 
 
-def _undoubled(pulses: Sequence[BallBeam], left_us: int | None) -> list[BallBeam]:
+def _undoubled(pulses: Sequence[BallBeam], left_us: int | None) -> Sequence[BallBeam]:
+    times = [pulse.t for pulse in pulses]
+    if left_us is not None and times and times[-1] > left_us + _DOUBLED_US:
+        pulses = pulses[: bisect_right(times, left_us + _DOUBLED_US)]
+    if min(map(sub, times[1:], times), default=_DOUBLED_US) >= _DOUBLED_US:
+        return pulses
     last: dict[int, int] = {}
     cuts: list[BallBeam] = []
     for pulse in pulses:
-        if left_us is not None and pulse.t > left_us + _DOUBLED_US:
-            break
         if pulse.t - last.get(pulse.beam, -_DOUBLED_US) >= _DOUBLED_US:
             cuts.append(pulse)
             last[pulse.beam] = pulse.t
@@ -139,11 +163,12 @@ def _fit_laps(laps: Sequence[Lap], expected: Expected, end_us: int) -> Curve:
     seconds = [(end_us - lap.end_us + lap.length_us / 2) / 1e6 for lap in chosen]
     speeds = [1e6 / lap.length_us for lap in chosen]
 
-    def residuals(curve: Curve) -> list[float]:
-        fitted = curve.speeds_before(seconds)
-        return [(f / v - 1.0) / _LAP_ERROR for f, v in zip(fitted, speeds, strict=True)]
-
-    return improve(expected.curve, expected, residuals, _ROUNDS)
+    weights = [1.0 / (_LAP_ERROR * speed) ** 2 for speed in speeds]
+    points = Points(Curve.speeds_before, seconds, speeds, weights)
+    curve = expected.curve
+    for _ in range(_ROUNDS):
+        curve = improve(curve, expected, points)
+    return curve
 
 
 class _Fit:
@@ -162,90 +187,108 @@ class _Fit:
         self._end_us = end_us
         self._direction = direction
         self._end_place = 0.0
-        self._speeds: list[float] = []
+        self._speeds: Sequence[float] = ()
 
     def run(self, curve: Curve) -> BallRun | None:
-        if not self._lock_on(curve):
+        if len(self._cuts) < _LEAST_PULSES:
             return None
         self._speeds = curve.speeds_before(self._seconds)
+        return self._plain_run(curve) or self._doubtful_run(curve)
+
+    def _plain_run(self, curve: Curve) -> BallRun | None:
+        """Try a few pulses for all; None where not every pulse then turns out to be the ball's."""
+        whole = range(len(self._cuts))
+        few = _spaced(whole, _FITTED_PULSES)
+        places, seconds = [self._places[i] for i in few], [self._seconds[i] for i in few]
+        ran = curve.turns_before(seconds)
+        if self._lock_on(places, ran) < _PLAIN_COHERENCE:
+            return None
+        offs = self._offs(places, ran)
+        if max(map(abs, offs)) > _WIDE_GATE_TURNS:
+            return None
+        near = _Own(few, list(map(sub, ran, offs)), [self._speeds[i] for i in few], offs)
+        fitted = self._refit(curve, near, ran)
+        mine = self._own(fitted, wide=False)
+        return self._judged(fitted, mine) if len(mine.which) == len(whole) else None
+
+    def _doubtful_run(self, curve: Curve) -> BallRun | None:
+        """Find the ball's pulses among all of them."""
+        coherence = self._lock_on(self._places, curve.turns_before(self._seconds))
+        if coherence < _LEAST_COHERENCE:
+            return None
         mine = self._own(curve, wide=True)
-        if len(mine) < _LEAST_PULSES:
+        if len(mine.which) < _LEAST_PULSES:
             return None
         curve = self._refit(curve, mine)
         mine = self._own(curve, wide=False)
-        if _LEAST_PULSES <= len(mine) < len(self._cuts):
+        if _LEAST_PULSES <= len(mine.which) < len(self._cuts):
             curve = self._refit(curve, mine)
             mine = self._own(curve, wide=False)
-        return self._judged(curve, mine)
+        return self._judged(curve, mine) if len(mine.which) >= _LEAST_PULSES else None
 
-    def _lock_on(self, curve: Curve) -> bool:
-        phases = [
-            2 * pi * (place + turns)
-            for place, turns in zip(self._places, curve.turns_before(self._seconds), strict=True)
-        ]
+    def _lock_on(self, places: Sequence[float], ran: Sequence[float]) -> float:
+        """Find where on the track the run ended; give how well the pulses agree on it, from 0 to 1."""
+        phases = [2 * pi * (place + turns) for place, turns in zip(places, ran, strict=True)]
         east, north = sum(map(cos, phases)), sum(map(sin, phases))
         self._end_place = atan2(north, east) / (2 * pi)
-        return bool(phases) and (east * east + north * north) ** 0.5 >= _LEAST_COHERENCE * len(phases)
+        return sqrt(east * east + north * north) / len(phases)
 
-    def _own(self, curve: Curve, *, wide: bool) -> list[_Own]:
-        """Give the pulses that lie near enough to the curve to be the ball's."""
+    def _offs(self, places: Sequence[float], ran: Sequence[float]) -> list[float]:
+        """Give how far off the curve each pulse's beam stands, in turns, from -0.5 to 0.5."""
         end = self._end_place
-        mine = []
-        for i, ran in enumerate(curve.turns_before(self._seconds)):
-            off = self._places[i] + ran - end
-            off -= round(off)
-            if -_WIDE_GATE_TURNS <= off <= _WIDE_GATE_TURNS:
-                speed = self._speeds[i]
-                if wide or abs(off) <= _GATE_S * speed + _GATE_TURNS:
-                    mine.append((i, ran - off, speed, off))
-        return mine
+        offs = [place + turns - end for place, turns in zip(places, ran, strict=True)]
+        return [off - round(off) for off in offs]
 
-    def _refit(self, curve: Curve, pulses: Sequence[_Own]) -> Curve:
-        mine = _spaced(pulses, _FITTED_PULSES)
-        seconds = [self._seconds[i] for i, _, _, _ in mine]
-        wanted = [turns for _, turns, _, _ in mine]
-        weights = [1.0 / (_JITTER_S * speed + 1e-4) for _, _, speed, _ in mine]
-        squares = [w * w for w in weights]
-        whole = sum(squares)
-        shift = 0.0
+    def _own(self, curve: Curve, *, wide: bool) -> _Own:
+        """Give the pulses that lie near enough to the curve to be the ball's."""
+        ran = curve.turns_before(self._seconds)
+        offs = self._offs(self._places, ran)
+        every = _Own(range(len(offs)), list(map(sub, ran, offs)), self._speeds, offs)
+        farthest = max(map(abs, offs))
+        if farthest <= _WIDE_GATE_TURNS and farthest <= _GATE_S * min(self._speeds) + _GATE_TURNS:
+            return every
+        return every.at(
+            [
+                i
+                for i, (off, speed) in enumerate(zip(offs, self._speeds, strict=True))
+                if abs(off) <= _WIDE_GATE_TURNS and (wide or abs(off) <= _GATE_S * speed + _GATE_TURNS)
+            ]
+        )
 
-        def residuals(tried: Curve) -> list[float]:
-            nonlocal shift
-            offs = [ran - turns for ran, turns in zip(tried.turns_before(seconds), wanted, strict=True)]
-            shift = sum(map(mul, squares, offs)) / whole
-            return [w * (off - shift) for w, off in zip(weights, offs, strict=True)]
-
-        fitted = improve(curve, self._expected, residuals, 1)
-        residuals(fitted)
-        self._end_place += shift
+    def _refit(self, curve: Curve, pulses: _Own, ran: list[float] | None = None) -> Curve:
+        """Fit the curve and the place of its end; `ran` is what the curve gives, where that is known."""
+        mine = pulses.at(_spaced(range(len(pulses.which)), _FITTED_PULSES)) if ran is None else pulses
+        seconds = [self._seconds[i] for i in mine.which]
+        weights = [1.0 / (_JITTER_S * speed + 1e-4) ** 2 for speed in mine.speeds]
+        points = Points(Curve.turns_before, seconds, mine.turns, weights, shifted=True)
+        fitted = improve(curve, self._expected, points, ran)
+        moved = map(sub, fitted.turns_before(seconds), mine.turns)
+        self._end_place += sum(map(mul, weights, moved)) / sum(weights)
         return fitted
 
-    def _judged(self, curve: Curve, mine: Sequence[_Own]) -> BallRun | None:
-        if len(mine) < _LEAST_PULSES:
-            return None
-        all_mine = mine
-        while len(mine) > _LEAST_PULSES and self._stands_alone(mine):
-            mine = mine[1:]
-        scatter = (sum([(off / speed) ** 2 for _, _, speed, off in mine]) / len(mine)) ** 0.5
-        followed = tuple(self._cuts[i] for i, _, _, _ in mine)
-        strangers = len(self._cuts) - len(mine)
-        passes = self._passes(mine)
-        heard = [beam for beam, (_, own) in enumerate(passes) if own]
-        missed = sum(passes[beam][0] - passes[beam][1] for beam in heard)
+    def _judged(self, curve: Curve, all_mine: _Own) -> BallRun | None:
+        mine = all_mine
+        while len(mine.which) > _LEAST_PULSES and self._stands_alone(mine):
+            mine = mine.but_the_first()
+        owned = len(mine.which)
+        late = map(truediv, mine.offs, mine.speeds)
+        scatter = sqrt(sum([seconds * seconds for seconds in late]) / owned)
+        strangers = len(self._cuts) - owned
+        missed = self._missed(mine)
         if (
             strangers > _MOST_STRANGERS * len(self._cuts)
-            or missed > _MOST_MISSED * (missed + len(mine))
+            or missed > _MOST_MISSED * (missed + owned)
             or scatter > _MOST_SCATTER_S
         ):
             return None
-        first_turns = mine[0][1]
-        skipped = missed or len(mine) < len(all_mine)
-        earliest_turns = all_mine[0][1] + self._working_gaps(all_mine, -1.0)[2 if skipped else 1]
+        first_turns = mine.turns[0]
+        skipped = missed or mine is not all_mine
+        earliest_turns = all_mine.turns[0] + self._working_gaps(all_mine, -1.0)[2 if skipped else 1]
         return BallRun(
             direction=self._direction,
             curve=curve,
             end_us=self._end_us,
-            followed=followed,
+            followed=tuple(self._cuts[i] for i in mine.which) if strangers else tuple(self._cuts),
             turns=first_turns,
             turns_from=first_turns - _FIT_ERROR_TURNS,
             turns_to=earliest_turns + _FIT_ERROR_TURNS,
@@ -254,34 +297,30 @@ class _Fit:
             scatter_s=scatter,
         )
 
-    def _stands_alone(self, mine: Sequence[_Own]) -> bool:
+    def _stands_alone(self, mine: _Own) -> bool:
         """Tell whether the first pulse is so far ahead of the others that it may be none of the ball's."""
-        return mine[0][1] - mine[1][1] > self._working_gaps(mine, 1.0)[1] + _FIT_ERROR_TURNS
+        return mine.turns[0] - mine.turns[1] > self._working_gaps(mine, 1.0)[1] + _FIT_ERROR_TURNS
 
-    def _passes(self, mine: Sequence[_Own]) -> list[tuple[int, int]]:
-        """Give for each beam how often the ball passed it in the followed run, and how often it was heard."""
-        first, last = mine[0][1] + 0.01, mine[-1][1] - 0.01
-        heard = [0] * len(self._beams)
-        for i, _, _, _ in mine:
-            heard[self._cuts[i].beam] += 1
-        passed = [
-            int((first - self._before_end(beam)) // 1) - int((last - self._before_end(beam)) // 1)
-            for beam in range(len(self._beams))
-        ]
-        return list(zip(passed, heard, strict=True))
+    def _missed(self, mine: _Own) -> int:
+        """Count the passes of the followed run that a beam missed which heard others."""
+        first, last = mine.turns[0] + 0.01, mine.turns[-1] - 0.01
+        heard = [self._cuts[i].beam for i in mine.which]
+        missed = 0
+        for beam in set(heard):
+            before_end = (self._end_place - self._beams[beam]) % 1.0
+            missed += floor(first - before_end) - floor(last - before_end) - heard.count(beam)
+        return missed
 
-    def _before_end(self, beam: int) -> float:
-        return (self._end_place - self._beams[beam]) % 1.0
-
-    def _working_gaps(self, mine: Sequence[_Own], ahead: float) -> list[float]:
+    def _working_gaps(self, mine: _Own, ahead: float) -> list[float]:
         """Give how far from its first pulse the ball passed the next working beams (-1: the ones before).
 
         It was launched after the nearest one before, unless that missed it; that two in a row missed it is
         likely only where beams are seen to miss. A beam works when it was heard in one of the first two laps.
         """
-        first_turns = mine[0][1]
-        working = {self._cuts[i].beam for i, turns, _, _ in mine if first_turns - turns < 2.0}
-        here = self._beams[self._cuts[mine[0][0]].beam]
+        until = mine.turns[0] - 2.0
+        early = [i for i, turns in zip(mine.which, mine.turns, strict=True) if turns > until]
+        working = {self._cuts[i].beam for i in early}
+        here = self._beams[self._cuts[mine.which[0]].beam]
         gaps = sorted((ahead * (self._beams[beam] - here) - 1e-6) % 1.0 + 1e-6 for beam in working)
         return [*gaps, *(gap + 1.0 for gap in gaps), gaps[0] + 2.0]
 

@@ -1,8 +1,6 @@
 """The causes of a No Spin and of a review: one rule, one function, one id."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
 
 from controller.model.geometry import Wheel
 from controller.model.readings import ForeignObject, Turning
@@ -27,28 +25,30 @@ _OUTSIDE_THE_WHEEL = frozenset({"felt", "layout", "table"})
 _DROP_SPEED_TOLERANCE = 0.25
 
 
-@dataclass(frozen=True)
 class Case:
     """One spin before its judge: what was seen, and what the ball's pulses prove."""
 
-    trace: SpinTrace
-    ball: BallRun | None
-    decided_at_us: int
-
-    @property
-    def wheel(self) -> Wheel:
-        """The wheel."""
-        return self.trace.wheel
-
-    @property
-    def rules(self) -> SpinRules:
-        """The rule set's settings."""
-        return self.trace.rules
-
-    @property
-    def learned(self) -> Learned:
+    def __init__(self, trace: SpinTrace, ball: BallRun | None, decided_at_us: int) -> None:
+        """`ball` is None where the pulses make no run of a slowing ball."""
+        self.trace = trace
+        self.ball = ball
+        self.decided_at_us = decided_at_us
+        self.wheel: Wheel = trace.wheel
+        self.rules: SpinRules = trace.rules
+        self.learned: Learned = trace.learned
         """What was known of the wheel before this spin."""
-        return self.trace.learned
+        self.reversal = self._reversal()
+        """The first change of the rotor's direction after the launch."""
+        self.rotor_direction: Turning | None = (
+            trace.rotor_direction if self.reversal is None else self.reversal.before
+        )
+        """Which way the rotor turned when the ball was launched; None where no index pass told."""
+        self.rested_us: int | None = (
+            None if trace.pockets.stands is None else trace.pockets.agreeing[0].reading.t
+        )
+        """Since when the ball has lain in its pocket at the latest; None while that is not certain."""
+        self.drop_fits = self._drop_fits()
+        """Whether the ball had about the wheel's drop speed when the drop was sensed."""
 
     def rule(self, code: str) -> str:
         """Give the id of the rule behind a cause."""
@@ -73,43 +73,30 @@ class Case:
         pulses = self.trace.pulses if self.ball is None else self.ball.followed
         return pulses[0].t if pulses else self.decided_at_us
 
-    @cached_property
-    def reversal(self) -> Reversal | None:
-        """The first change of the rotor's direction after the launch."""
-        return next((change for change in self.trace.reversals if change.last_us >= self.began_us), None)
+    def _reversal(self) -> Reversal | None:
+        if not self.trace.reversals:
+            return None
+        began_us = self.began_us
+        return next((change for change in self.trace.reversals if change.last_us >= began_us), None)
 
-    @property
-    def rotor_direction(self) -> Turning | None:
-        """Which way the rotor turned when the ball was launched; None where no index pass told."""
-        return self.trace.rotor_direction if self.reversal is None else self.reversal.before
-
-    @cached_property
-    def rested_us(self) -> int | None:
-        """Since when the ball has lain in its pocket at the latest; None while that is not certain."""
-        pockets = self.trace.pockets
-        return pockets.agreeing[0].reading.t if pockets.stands is not None else None
-
-    @cached_property
-    def drop_fits(self) -> bool:
-        """Tell whether the ball had about the wheel's drop speed when the drop was sensed."""
+    def _drop_fits(self) -> bool:
         if self.ball is None or self.trace.drop is None:
             return False
         expected, _ = self.learned.drop_speed(self.wheel.drop_rev_per_s)
         return abs(self.ball.curve.speed / expected - 1.0) <= _DROP_SPEED_TOLERANCE
 
-    @cached_property
+    @property
     def index_silent(self) -> bool:
         """Tell whether index passes are missing now: more than two that were due did not come."""
         return self.trace.rotor.turns_at(self.decided_at_us) is None
 
-    @cached_property
+    @property
     def silent_turns_passed(self) -> bool:
         """Tell whether the turns without a pocket read after a sensed drop are over."""
         drop = self.trace.drop
-        if drop is None or self.index_silent:
+        if drop is None or self.trace.pockets.reads or self.index_silent:
             return False
-        over_us = self.trace.rotor.after_turns_us(drop.t, self.rules.turns_without_read)
-        return not self.trace.pockets.reads and self.decided_at_us >= over_us
+        return self.decided_at_us >= self.trace.rotor.after_turns_us(drop.t, self.rules.turns_without_read)
 
 
 def same_direction(case: Case) -> Reason | None:

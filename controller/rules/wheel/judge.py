@@ -22,7 +22,6 @@ from controller.model.readings import (
 from controller.model.rulesets import SpinRules
 from controller.model.verdicts import Reason, Ruling, SpinVerdict
 from controller.rules.wheel import causes
-from controller.rules.wheel.ball import follow_ball
 from controller.rules.wheel.causes import Case
 from controller.rules.wheel.learned import Learned
 from controller.rules.wheel.trace import Sources, SpinTrace
@@ -75,15 +74,7 @@ def judge_trace(
     trace: SpinTrace, seen: Sequence[Reading], decided_at_us: int, called: Reason | None
 ) -> tuple[SpinVerdict, Learned]:
     """Rule on what was traced already: `seen` are the trace's readings, none later than the decision."""
-    ball = follow_ball(
-        trace.pulses,
-        trace.clock.laps,
-        trace.wheel,
-        trace.learned,
-        trace.left_track_us,
-        directions=trace.directions_left(),
-    )
-    case = Case(trace, ball, decided_at_us)
+    case = Case(trace, trace.ball(), decided_at_us)
     verdict = _rule_on(case, called, tuple([r for r in seen if type(r) in _EVIDENCE]))
     return verdict, _learn(case)
 

@@ -4,7 +4,7 @@ One beam's own laps need neither the beams' angles nor the ball's direction, so 
 askew or double-firing costs laps and never makes false ones.
 """
 
-from dataclasses import dataclass
+import msgspec
 
 from controller.rules.wheel.learned import NOMINAL_DRAG, Learned
 
@@ -13,6 +13,8 @@ _FASTEST_LAP_US = 200_000
 this time was doubled, or chatters."""
 _SLOWEST_LAP = 1.3
 """The longest lap, in laps at the drop speed."""
+_PLAIN_US = _FASTEST_LAP_US // 2
+"""Of one beam's cuts no two can both lie this near to the same time."""
 _STEP_TOLERANCE, _STEP_DRIFT, _MOST_TOLERANCE = 0.05, 0.02, 0.2
 _CROWDED_LAPS = 2
 _LOST_AFTER = 6
@@ -23,8 +25,7 @@ _FIRST_WEIGHT, _NEXT_WEIGHT = 0.8, 0.4
 _LEAST_DECELERATION = 0.005
 
 
-@dataclass(slots=True)
-class Lap:
+class Lap(msgspec.Struct, frozen=True, gc=False):
     """One lap that a beam timed, and the speed lost a second by then (None when no lap before told it)."""
 
     end_us: int
@@ -45,6 +46,8 @@ class LapClock:
         self.drop_rev_per_s = learned.drop_speed(nominal_drop_rev_per_s)[0]
         self.laps: list[Lap] = []
         self._slowest_lap_us = round(1e6 * _SLOWEST_LAP / self.drop_rev_per_s)
+        self._slowest_speed = 1e6 / self._slowest_lap_us
+        self._longest_lap_us = 1e6 / self._slowest_speed
         self.looking_since_us: int | None = None
         """Since when the clock looks for a first lap: the first cut, or where it started again."""
         self._learned_deceleration = learned.deceleration()
@@ -61,34 +64,26 @@ class LapClock:
 
     def see(self, t_us: int, beam: int) -> Lap | None:
         """Take one cut; give the lap it closed when it is in step."""
-        if self.looking_since_us is None:
-            self.looking_since_us = t_us
         cuts = self._cuts.get(beam)
         if cuts is None:
+            if self.looking_since_us is None:
+                self.looking_since_us = t_us
             self._cuts[beam] = [t_us]
             return None
-        if t_us - cuts[-1] < _FASTEST_LAP_US:
+        since_us = t_us - cuts[-1]
+        if since_us < _FASTEST_LAP_US:
             return None
-        started = self._find_start(t_us, cuts)
+        length_us = self._lap_length(t_us, since_us, cuts)
         cuts.append(t_us)
         if len(cuts) > 4:
             del cuts[0]
-        if started is None:
+        if length_us is None:
             self._out_of_step += 1
             if self._out_of_step > _LOST_AFTER:
                 self._start_again(t_us)
             return None
         self._out_of_step = 0
-        return self._close(t_us, t_us - started)
-
-    def expected_length_us(self, t_us: int) -> float | None:
-        """Give how long a lap that ends at this time should take; None while no lap is known."""
-        if not self.laps:
-            return None
-        last = self.laps[-1]
-        seconds = (t_us - last.end_us) / 1e6
-        speed = 1e6 / last.length_us - self.deceleration * seconds
-        return 1e6 / max(speed, 1e6 / self._slowest_lap_us)
+        return self._close(t_us, length_us)
 
     def speed_at(self, t_us: int) -> float | None:
         """Give the ball's speed now in rev/s, carried on from its last lap; None while no lap is known."""
@@ -115,61 +110,68 @@ class LapClock:
         rates = [friction + NOMINAL_DRAG * v * v for v in (speed, middle, slowest)]
         return (speed - slowest) / 6 * (1 / rates[0] + 4 / rates[1] + 1 / rates[2])
 
-    def _find_start(self, t_us: int, cuts: list[int]) -> int | None:
-        expected = self.expected_length_us(t_us)
-        if expected is None:
-            return cuts[-1] if t_us - cuts[-1] <= self._slowest_lap_us else None
-        unseen_s = (t_us - self.laps[-1].end_us) / 1e6
+    def _lap_length(self, t_us: int, since_us: int, cuts: list[int]) -> int | None:
+        """Give how long the lap took that this cut closes; None where it closes none in step."""
+        if not self.laps:
+            return since_us if since_us <= self._slowest_lap_us else None
+        last = self.laps[-1]
+        unseen_s = (t_us - last.end_us) / 1e6
+        speed = 1e6 / last.length_us - self.deceleration * unseen_s
+        expected = 1e6 / speed if speed > self._slowest_speed else self._longest_lap_us
         tolerance = min(_STEP_TOLERANCE + _STEP_DRIFT * unseen_s, _MOST_TOLERANCE) * expected
-        wanted = t_us - expected
+        off = abs(since_us - expected)
+        if off <= tolerance and off < _PLAIN_US:
+            self._crowded = 0
+            return since_us
+        return self._length_in_step(t_us, cuts, expected, tolerance)
+
+    def _length_in_step(
+        self, t_us: int, cuts: list[int], expected_us: float, tolerance_us: float
+    ) -> int | None:
+        wanted = t_us - expected_us
         start = cuts[-1]
         for cut in cuts:
             if abs(cut - wanted) < abs(start - wanted):
                 start = cut
-        if abs(start - wanted) > tolerance:
+        if abs(start - wanted) > tolerance_us:
             return None
-        cut_within = start != cuts[-1] and _is_several(expected, t_us - cuts[-1])
+        cut_within = start != cuts[-1] and _is_several(expected_us, t_us - cuts[-1])
         self._crowded = self._crowded + 1 if cut_within else 0
         if self._crowded < _CROWDED_LAPS:
-            return start
+            return t_us - start
         self._start_again(t_us)
-        return cuts[-1]
+        return t_us - cuts[-1]
 
     def _close(self, t_us: int, length_us: int) -> Lap:
-        rate = self._measure(t_us, length_us)
         speed = 1e6 / length_us
-        if rate is not None:
-            speed = (1e6 / self.laps[self._compared].length_us + speed) / 2
-            weight = _NEXT_WEIGHT if self._measured else _FIRST_WEIGHT
-            self.deceleration = max(
-                self.deceleration + weight * (rate - self.deceleration), _LEAST_DECELERATION
-            )
-            self._measured_at += weight * (speed - self._measured_at)
-            self._measured = True
-        elif not self._measured:
+        laps, at = self.laps, self._compared
+        # The speed lost is told by the lap, by any beam, that ended about a lap before this one.
+        earliest = t_us - 1.15 * length_us
+        while at < len(laps) and laps[at].end_us < earliest:
+            at += 1
+        self._compared = at
+        rate = None
+        if at < len(laps):
+            before = laps[at]
+            apart_us = t_us - length_us / 2 - (before.end_us - before.length_us / 2)
+            if apart_us >= _LEAST_APART * length_us:
+                speed_before = 1e6 / before.length_us
+                rate = (speed_before - speed) / (apart_us / 1e6)
+                weight = _NEXT_WEIGHT if self._measured else _FIRST_WEIGHT
+                self._set_rate(self.deceleration + weight * (rate - self.deceleration))
+                self._measured_at += weight * ((speed_before + speed) / 2 - self._measured_at)
+                self._measured = True
+        if not self._measured:
             usual = self._learned_deceleration - NOMINAL_DRAG * self.drop_rev_per_s**2
-            self.deceleration = max(usual + NOMINAL_DRAG * speed * speed, _LEAST_DECELERATION)
+            self._set_rate(usual + NOMINAL_DRAG * speed * speed)
             self._measured_at = speed
         lap = Lap(t_us, length_us, rate)
-        self.laps.append(lap)
+        laps.append(lap)
         self._predicted_us = None
         return lap
 
-    def _measure(self, t_us: int, length_us: int) -> float | None:
-        """Compare this lap with the one that ended about a lap before it, by any beam, for the speed lost."""
-        laps = self.laps
-        if not laps:
-            return None
-        earliest = t_us - 1.15 * length_us
-        while self._compared < len(laps) and laps[self._compared].end_us < earliest:
-            self._compared += 1
-        if self._compared == len(laps):
-            return None
-        before = laps[self._compared]
-        apart_us = t_us - length_us / 2 - (before.end_us - before.length_us / 2)
-        if apart_us < _LEAST_APART * length_us:
-            return None
-        return (1e6 / before.length_us - 1e6 / length_us) / (apart_us / 1e6)
+    def _set_rate(self, deceleration: float) -> None:
+        self.deceleration = max(deceleration, _LEAST_DECELERATION)
 
     def _start_again(self, t_us: int) -> None:
         self.looking_since_us = t_us

@@ -17,6 +17,7 @@ from controller.model.readings import (
     Turning,
 )
 from controller.model.rulesets import SpinRules
+from controller.rules.wheel.ball import BallRun, follow_ball
 from controller.rules.wheel.laps import LapClock
 from controller.rules.wheel.learned import Learned
 from controller.rules.wheel.pockets import PocketCount, place_read
@@ -72,12 +73,14 @@ class SpinTrace:
         self.odd_mark: RotorIndex | None = None
         """The last index pass, when it told another direction than the passes before it."""
         self.reversals: list[Reversal] = []
+        self._beams = len(wheel.beams_deg)
         self._sources = sources or {}
         self._laps_after_drop = 0
         self.ball_direction: Turning | None = None
         """Which way the ball runs by the order of its pulses so far; None while they do not clearly tell."""
         self._ccw = self._cw = 0
         self._last_step: tuple[int, int] | None = None
+        self._followed: tuple[tuple[int, int | None], BallRun | None] | None = None
 
     @property
     def begun(self) -> bool:
@@ -106,6 +109,17 @@ class SpinTrace:
         direction = self.ball_direction
         return ("ccw", "cw") if direction is None else (direction,)
 
+    def ball(self) -> BallRun | None:
+        """Give the run that explains the pulses so far; None where no smoothly slowing ball does."""
+        evidence = len(self.pulses), self.left_track_us
+        if self._followed is None or self._followed[0] != evidence:
+            laps, directions = self.clock.laps, self.directions_left()
+            run = follow_ball(
+                self.pulses, laps, self.wheel, self.learned, self.left_track_us, directions=directions
+            )
+            self._followed = evidence, run
+        return self._followed[1]
+
     def dropped_us(self) -> int:
         """When the drop was sensed, or by when it is overdue."""
         if self.drop is not None:
@@ -119,7 +133,7 @@ class SpinTrace:
     def see(self, reading: Reading) -> None:
         """Take the next reading, in time order."""
         if isinstance(reading, BallBeam):
-            self._see_pulse(reading)
+            self.see_pulse(reading)
         elif isinstance(reading, RotorIndex):
             self._see_mark(reading)
         elif isinstance(reading, PocketBall):
@@ -127,8 +141,9 @@ class SpinTrace:
         else:
             self._see_other(reading)
 
-    def _see_pulse(self, pulse: BallBeam) -> None:
-        if pulse.beam >= len(self.wheel.beams_deg):
+    def see_pulse(self, pulse: BallBeam) -> None:
+        """Take the next reading, a pulse of a beam."""
+        if pulse.beam >= self._beams:
             return
         self.pulses.append(pulse)
         lap = self.clock.see(pulse.t, pulse.beam)
@@ -149,7 +164,8 @@ class SpinTrace:
         beams = self.wheel.beams_deg
         ccw = (beams[pulse.beam] - beams[beam]) / 360.0
         ran = (pulse.t - since_us) / lap_us
-        off_ccw, off_cw = _apart(ran, ccw), _apart(ran, -ccw)
+        off_ccw, off_cw = ran - ccw, ran + ccw
+        off_ccw, off_cw = abs(off_ccw - round(off_ccw)), abs(off_cw - round(off_cw))
         if abs(off_ccw - off_cw) > _VOTE_TURNS:
             self._ccw += off_ccw < off_cw
             self._cw += off_cw < off_ccw
@@ -205,12 +221,6 @@ class SpinTrace:
     def _serves_wheel(self, device: str) -> bool:
         kinds = self._sources.get(device)
         return kinds is None or any(kind.partition(":")[0] in WHEEL_KINDS for kind in kinds)
-
-
-def _apart(one: float, other: float) -> float:
-    """Give how far apart two places on the track are, in turns."""
-    off = one - other
-    return abs(off - round(off))
 
 
 def _clear(ccw: int, cw: int) -> Turning | None:

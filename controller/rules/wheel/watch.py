@@ -98,7 +98,13 @@ class SpinWatch:
     def see(self, reading: Reading) -> None:
         """Take the next reading. A suspicion of a No Spin asks the judge at once."""
         self._readings.append(reading)
-        self._trace.see(reading)
+        trace = self._trace
+        if isinstance(reading, BallBeam):
+            trace.see_pulse(reading)
+            if trace.ball_direction is None or trace.ball_direction != trace.rotor.direction:
+                return
+        else:
+            trace.see(reading)
         if self.no_spin_by is None and self._suspicious(reading):
             verdict, _ = self.verdict(reading.t)
             if verdict.ruling is Ruling.VOID:
@@ -171,15 +177,15 @@ class SpinWatch:
 
     def _suspicious(self, reading: Reading) -> bool:
         trace = self._trace
-        if isinstance(reading, BallBeam | RotorIndex):
-            return self._same_direction()
+        if isinstance(reading, (BallBeam, RotorIndex)):
+            return trace.ball_direction is not None and self._same_direction()
         if isinstance(reading, BallDrop):
             return len(trace.pulses) <= (self._rules.min_revolutions + 1) * len(self._wheel.beams_deg)
         return isinstance(reading, ForeignObject | BallOut)
 
     def _same_direction(self) -> bool:
         trace = self._trace
-        if trace.ball_direction is None or trace.ball_direction != trace.rotor.direction:
+        if trace.ball_direction != trace.rotor.direction:
             return False
         return trace.marks >= _SURE_MARKS and self._is_time_to_ask()
 
