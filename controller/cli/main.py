@@ -12,6 +12,7 @@ from controller.cli.exits import BROKEN_PIPE, INTERRUPTED
 COMMANDS = {
     "replay": "run a recorded sensor log through the engine and print every outcome",
     "settle": "settle wagers: JSON Lines in, JSON Lines out",
+    "settlement": "run the settlement engine, enrol tables, make tokens, prove the money",
     "rules": "show a rule set, or check its pay table against the house edges",
     "demo": "watch an evening at a virtual table",
     "run": "run the daemon of a table",

@@ -1,0 +1,189 @@
+"""`tablectl settlement`: run the settlement engine, enrol tables, make tokens, prove the money."""
+
+import argparse
+import secrets
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from controller.cli.exits import BAD_INPUT, FAILED, OK, OUT_OF_REACH, say
+from controller.settings.mistakes import SettingsError
+
+# ruff: noqa: PLC0415 - a database is loaded only by the command that needs it
+
+if TYPE_CHECKING:
+    from controller.settlement_service.engine import Engine
+
+LOCAL = frozenset({"127.0.0.1", "::1", "localhost"})
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument(
+        "--database",
+        default="sqlite:////var/lib/table/settlement.db",
+        metavar="URL",
+        help="sqlite:////path or postgresql://user@host/name (default: %(default)s)",
+    )
+    does = parser.add_subparsers(dest="does", metavar="WHAT", required=True)
+    run_it = does.add_parser("run", help="serve the HTTP API and settle the outcomes of a broker")
+    run_it.add_argument(
+        "--listen", default="127.0.0.1:8440", metavar="HOST:PORT", help="(default: %(default)s)"
+    )
+    run_it.add_argument("--certificate", nargs=2, default=(), metavar=("PEM", "KEY"), help="speak HTTPS")
+    run_it.add_argument("--name", default="settlement", help="the engine's name in acknowledgements")
+    run_it.add_argument("--broker", metavar="HOST:PORT", help="an MQTT 5 broker that tables publish to")
+    run_it.add_argument("--broker-tls", nargs=3, metavar=("CA", "PEM", "KEY"), help="TLS 1.3 files for it")
+    run_it.add_argument(
+        "--malfunction",
+        choices=("stand", "refund"),
+        default="stand",
+        help="what becomes of bets when the equipment fails (default: they stand)",
+    )
+    does.add_parser("prove", help="check every movement, balance, seal and replay; 1 where one is wrong")
+    enrol = does.add_parser("enrol", help="pin a table's public key and rule set")
+    enrol.add_argument("table", help="the table's name")
+    enrol.add_argument("--rules", required=True, metavar="NAME", help="its rule set")
+    enrol.add_argument("--key", required=True, metavar="HEX", help="its public key, 64 hexadecimal digits")
+    enrol.add_argument("--first", type=int, default=1, metavar="SEQ", help="its next outcome (default: 1)")
+    enrol.add_argument("--anew", action="store_true", help="pin another key of an enrolled table")
+    release = does.add_parser("release", help="let a halted table go on, once a person has looked into it")
+    release.add_argument("table")
+    release.add_argument("--who", required=True, help="who has looked into it")
+    release.add_argument("--refund", action="store_true", help="hand all its stakes back first")
+    token = does.add_parser("token", help="make, list and revoke the tokens of the HTTP API")
+    of_tokens = token.add_subparsers(dest="token", metavar="WHAT", required=True)
+    make = of_tokens.add_parser("make", help="make a token and show it, this once")
+    make.add_argument("name", help="whose it is")
+    make.add_argument("--role", choices=("staff", "player", "reader"), required=True)
+    make.add_argument("--player", help="the player whose account a player's token is for")
+    of_tokens.add_parser("list", help="list all tokens")
+    of_tokens.add_parser("revoke", help="let a token open nothing any more").add_argument("name")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Do it; 1 where a proof fails or a request is refused, 3 where the database does not answer."""
+    try:
+        from controller.settlement_service.faults import OutOfReach, RequestRefused, SettlementFault
+    except ImportError as error:  # pragma: no cover - an installation without the extra
+        say(f"found no {error.name}, expected the extra: pip install 'table-controller[settlement]'")
+        return BAD_INPUT
+    try:
+        return _do(arguments)
+    except (SettlementFault, SettingsError, ValueError) as error:
+        say(error)
+        return BAD_INPUT
+    except RequestRefused as refused:
+        say(refused)
+        return FAILED
+    except OutOfReach as error:
+        say(error)
+        return OUT_OF_REACH
+
+
+def _do(arguments: argparse.Namespace) -> int:
+    from controller.settlement_service.engine import Engine
+    from controller.settlement_service.intake import Policies
+    from controller.settlement_service.store import Store
+
+    if arguments.does == "prove":
+        return _prove(arguments.database)
+    store = Store(arguments.database)
+    store.open()
+    policies = Policies(malfunction=getattr(arguments, "malfunction", "stand"))
+    engine = Engine(store, lambda: time.time_ns() // 1000, policies)
+    match arguments.does:
+        case "run":
+            _run(engine, arguments)
+        case "enrol":
+            engine.enrol(
+                arguments.table,
+                arguments.rules,
+                _key(arguments.key),
+                first_seq=arguments.first,
+                anew=arguments.anew,
+            )
+        case "release":
+            engine.release(arguments.table, arguments.who, refund=arguments.refund)
+        case _:
+            _token(engine, arguments)
+    store.close()
+    return OK
+
+
+def _run(engine: "Engine", arguments: argparse.Namespace) -> None:
+    from controller.publish.settings import MqttSettings, TlsSettings
+    from controller.settlement_service.serving import Serving, serve
+
+    host, port = _address(arguments.listen, "--listen")
+    if host not in LOCAL and not arguments.certificate:
+        raise ValueError(f"--listen {host}: found no --certificate, expected one beyond this machine")
+    broker = None
+    if arguments.broker:
+        broker_host, broker_port = _address(arguments.broker, "--broker")
+        tls = arguments.broker_tls and TlsSettings(
+            ca=arguments.broker_tls[0], certificate=arguments.broker_tls[1], key=arguments.broker_tls[2]
+        )
+        if broker_host not in LOCAL and not tls:
+            raise ValueError(
+                f"--broker {broker_host}: found no --broker-tls, expected it beyond this machine"
+            )
+        broker = MqttSettings(host=broker_host, port=broker_port, tls=tls or None)
+    serving = Serving(
+        host=host, port=port, name=arguments.name, certificate=arguments.certificate, broker=broker
+    )
+    serve(engine, serving, lambda: time.monotonic_ns() // 1000, say)
+
+
+def _prove(database: str) -> int:
+    from controller.settlement_service.prove import prove
+    from controller.settlement_service.standing import shipped_games
+    from controller.settlement_service.store import Store
+
+    path = database.removeprefix("sqlite:///")
+    if path != database and not Path(path).exists():
+        raise ValueError(f"--database: found no file {path}, expected a settlement database")
+    store = Store(database, owner=False)
+    store.open()
+    with store.transaction() as connection:
+        proof = prove(connection, shipped_games())
+    store.close()
+    sys.stdout.write(msgspec.json.format(msgspec.json.encode(proof)).decode() + "\n")
+    return FAILED if proof.faults else OK
+
+
+def _token(engine: "Engine", arguments: argparse.Namespace) -> None:
+    from controller.settlement_service.tokens import TOKEN_BYTES, Tokens
+
+    tokens = Tokens(engine)
+    match arguments.token:
+        case "make":
+            secret = secrets.token_urlsafe(TOKEN_BYTES)
+            tokens.make(arguments.name, arguments.role, secret, arguments.player)
+            print(secret)
+        case "revoke":
+            tokens.revoke(arguments.name)
+        case _:
+            for name, role, player, valid in tokens.listed():
+                whose = f" of {player}" if player else ""
+                print(f"{name}: {role}{whose}{'' if valid else ', revoked'}")
+
+
+def _key(text: str) -> bytes:
+    try:
+        key = bytes.fromhex(text)
+    except ValueError:
+        key = b""
+    if len(key) != 32:
+        raise ValueError(f"--key: found {text!r}, expected a public key's 64 hexadecimal digits")
+    return key
+
+
+def _address(text: str, option: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdecimal() or int(port) > 65535:
+        raise ValueError(f"{option}: found {text!r}, expected HOST:PORT")
+    return host.strip("[]"), int(port)
