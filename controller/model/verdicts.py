@@ -87,8 +87,8 @@ class DealVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """The judge's word on a deal.
 
     `seats` are the positions that were named, `dealt` the whole deal where every card is known and every
-    position has acted. `evidence` are the readings it rests on; before every position has acted, the cards
-    among them are face down.
+    position has acted. `evidence` are the readings it rests on, until every position has acted without those
+    that name a card.
     """
 
     ruling: Ruling

@@ -5,8 +5,6 @@ Nothing it says before every position has acted tells a card.
 
 from collections.abc import Iterator, Mapping, Sequence
 
-import msgspec
-
 from controller.model.readings import Card, DeviceDown, DeviceFault, Input, Reading, Switch
 from controller.model.rulesets import DealRules
 from controller.model.verdicts import Dealt, DealVerdict, Reason, Ruling
@@ -139,17 +137,12 @@ def _dealt(layout: Layout) -> Dealt | None:
 
 
 def _evidence(readings: Sequence[Reading], *, face_up: bool) -> tuple[Reading, ...]:
-    """Give the readings, the cards face down until every position has acted."""
-    return tuple(readings) if face_up else tuple(map(face_down, readings))
+    """Give the readings; until every position has acted, without those that name a card."""
+    return tuple(reading for reading in readings if face_up or not _names_card(reading))
 
 
-def face_down(reading: Reading) -> Reading:
-    """Turn a card face down, as read or as entered; any other reading stays as it is."""
-    if isinstance(reading, Card):
-        return msgspec.structs.replace(reading, rank=None, suit=None)
-    if isinstance(reading, Input):
-        return msgspec.structs.replace(reading, card=None, what=None)
-    return reading
+def _names_card(reading: Reading) -> bool:
+    return isinstance(reading, Card) or (isinstance(reading, Input) and reading.name == "set_card")
 
 
 def _named(position: str) -> str:
