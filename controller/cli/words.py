@@ -9,11 +9,21 @@ from controller.cli.exits import printable
 from controller.model.effects import Effect, Judged, Lamp, Late, Proposed
 from controller.model.outcomes import (
     Bets,
+    BonusPaid,
     Data,
+    DealCalled,
+    DealCorrected,
+    DealReview,
+    DealVoid,
+    GameStarted,
+    GameVoid,
+    GameWon,
     Happening,
     Outcome,
+    PlayerEliminated,
     RollCalled,
     RollCorrected,
+    RollDeclined,
     RollNoRoll,
     RollReview,
     ShooterChanged,
@@ -77,9 +87,8 @@ def describe(data: Data) -> str:
 
 @describe.register
 def _(data: RollCalled) -> str:
-    phase = "come-out" if data.point is None else f"point {data.point}"
     return (
-        f"#{data.roll} {_dice(data.dice)}, {phase}: {_plain(data.call)}"
+        f"#{data.roll} {_dice(data.dice)}, {_stage(data)}: {_plain(data.call)}"
         + _shooter_now(data)
         + _source(data.grade, data.by, data.who)
         + _noted(data.notices)
@@ -125,6 +134,66 @@ def _(data: SpinReview) -> str:
 def _(data: SpinCorrected) -> str:
     call = f"{data.number} {data.colour}" if data.number is not None else _causes(data.reasons)
     return f"#{data.spin} {call}, {_plain(data.ruling)}{_by(data.by, data.who)}, corrects {data.corrects}"
+
+
+@describe.register
+def _(data: DealCalled) -> str:
+    folds = f", folded: {', '.join(data.folds)}" if data.folds else ""
+    hands = "; ".join(f"{result.seat} {result.hand} {_plain(result.result)}" for result in data.results)
+    source = _source(data.grade, data.by, data.who)
+    return f"#{data.deal} {data.announcement}, {' '.join(data.dealer)}: {hands}{folds}{source}"
+
+
+@describe.register
+def _(data: DealVoid) -> str:
+    return f"#{data.deal} {_causes(data.reasons)}{_by(data.by, data.who)}{_noted(data.notices)}"
+
+
+@describe.register
+def _(data: DealReview) -> str:
+    return f"#{data.deal} {_causes(data.reasons)}{_noted(data.notices)}"
+
+
+@describe.register
+def _(data: DealCorrected) -> str:
+    call = data.announcement or _causes(data.reasons)
+    return f"#{data.deal} {call}, {_plain(data.ruling)}{_by(data.by, data.who)}, corrects {data.corrects}"
+
+
+@describe.register
+def _(data: GameStarted) -> str:
+    cards = "; ".join(f"seat {seat}: {' '.join(map(str, ranks))}" for seat, ranks in data.cards.items())
+    final = ", the final game" if data.final else ""
+    return f"game {data.game}{final}, button at seat {data.button}: {cards}"
+
+
+@describe.register
+def _(data: GameVoid) -> str:
+    return f"game {data.game} {_causes(data.reasons)}{_by(data.by, data.who)}"
+
+
+@describe.register
+def _(data: PlayerEliminated) -> str:
+    return f"game {data.game}, out: seats {', '.join(map(str, data.players))}"
+
+
+@describe.register
+def _(data: RollDeclined) -> str:
+    return f"game {data.game}, seat {data.player} leaves out a roll{_by(data.by, data.who)}"
+
+
+@describe.register
+def _(data: GameWon) -> str:
+    pot = data.pot
+    parts = f"gross {_money(pot.gross)}, rake {_money(pot.rake)}, Bonus Pot {_money(pot.bonus)}"
+    paid = f", and the Bonus Pot of {_money(data.bonus_paid)}" if data.bonus_paid else ""
+    return f"game {data.game}, seat {data.player} wins {_money(pot.prize)} with {data.total}{paid} ({parts})"
+
+
+@describe.register
+def _(data: BonusPaid) -> str:
+    whom = "the house, as rake" if data.player is None else f"seat {data.player}, {_plain(data.cause)}"
+    return f"{_money(data.amount)} to {whom}"
 
 
 @describe.register
@@ -181,6 +250,16 @@ def _readings(readings: Iterable[Reading]) -> Iterator[str]:
 
 def _dice(dice: tuple[int, int]) -> str:
     return f"{dice[0]}-{dice[1]} = {sum(dice)}"
+
+
+def _stage(data: RollCalled) -> str:
+    if not isinstance(data.game, msgspec.UnsetType):
+        return f"game {data.game}, seat {data.player}"
+    return "come-out" if data.point is None else f"point {data.point}"
+
+
+def _money(cents: int) -> str:
+    return f"${cents // 100}.{cents % 100:02}"
 
 
 def _causes(reasons: Iterable[Reason]) -> str:
