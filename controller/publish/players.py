@@ -78,4 +78,5 @@ def _uncovered(hands: msgspec.Raw, folds: tuple[str, ...]) -> msgspec.Raw:
 
 
 def _without_rank_of_folds(results: msgspec.Raw) -> msgspec.Raw:
-    return msgspec.Raw(_encode([result for result in _decode_list(results) if result["result"] != b'"fold"']))
+    standing = [result for result in _decode_list(results) if bytes(result["result"]) != b'"fold"']
+    return msgspec.Raw(_encode(standing))

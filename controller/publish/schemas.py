@@ -1,0 +1,260 @@
+"""JSON Schemas of all messages and an AsyncAPI document: `python -m controller.publish.schemas [--check]`."""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from inspect import cleandoc
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from controller.model.outcomes import OUTCOME_TYPES
+from controller.publish.events import (
+    CONTENT_TYPE,
+    SCHEMA_VERSION,
+    Acknowledgement,
+    Again,
+    Event,
+    PlayerEvent,
+    TableStatus,
+    schema_id,
+)
+from controller.publish.players import PLAYER_KEYS, REASON_KEYS
+from controller.publish.topics import PREFIX, Topics
+
+FOLDER = Path(__file__).parents[2] / "docs" / "messages"
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+JSON = "application/json"
+
+Json = dict[str, object]
+Family = Literal["outcomes", "players"]
+
+_ANSWERS = {"acknowledged": Acknowledgement, "again": Again}
+
+
+def documents() -> Mapping[str, str]:
+    """Give the text of every document by its path below the folder."""
+    made: dict[str, Json] = {"asyncapi.json": asyncapi()}
+    for type_ in OUTCOME_TYPES:
+        made[_file("outcomes", type_)] = outcome_schema(type_)
+    for type_ in PLAYER_KEYS:
+        made[_file("players", type_)] = player_schema(type_)
+    made["status.schema.json"] = _schema_of(TableStatus, schema_id("messages", "status"))
+    for name, kind in _ANSWERS.items():
+        made[f"{name}.schema.json"] = _schema_of(kind, schema_id("messages", name))
+    return {path: json.dumps(document, indent=2) + "\n" for path, document in made.items()}
+
+
+def outcome_schema(type_: str) -> Json:
+    """Give the schema of one type of outcome as settlement and the staff get it."""
+    (data, envelope), components = _components(OUTCOME_TYPES[type_], Event)
+    return _event_schema("outcomes", type_, envelope, data, components)
+
+
+def player_schema(type_: str) -> Json:
+    """Give the schema of one type of outcome as players get it."""
+    (_, envelope), components = _components(OUTCOME_TYPES[type_], PlayerEvent)
+    name = OUTCOME_TYPES[type_].__name__
+    data = _only(components.pop(name), PLAYER_KEYS[type_])
+    if "Reason" in components:
+        components["Reason"] = _only(components["Reason"], REASON_KEYS)
+    data["description"] = f"What players may see of {type_}."
+    return _event_schema("players", type_, envelope, data, components)
+
+
+def stale(folder: Path) -> list[Path]:
+    """List the documents that are not what the types say now, and files that are none of them."""
+    wanted = {folder / path: text for path, text in documents().items()}
+    changed = [
+        file
+        for file, text in wanted.items()
+        if not file.is_file() or file.read_text(encoding="utf-8") != text
+    ]
+    return changed + sorted(set(folder.rglob("*.json")) - set(wanted))
+
+
+def main(arguments: list[str] | None = None, folder: Path = FOLDER) -> int:
+    """Write the documents, or with `--check` give 1 when one is stale."""
+    parser = argparse.ArgumentParser(prog="python -m controller.publish.schemas", description=__doc__)
+    parser.add_argument("--check", action="store_true", help="only say whether a document is stale")
+    check = parser.parse_args(arguments).check
+    changed = stale(folder)
+    made = documents()
+    for file in changed:
+        if check:
+            message = f"{file}: stale; run python -m controller.publish.schemas and commit it\n"
+            sys.stderr.write(message)
+        elif (text := made.get(str(file.relative_to(folder)))) is None:
+            file.unlink()
+        else:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8")
+    return 1 if check and changed else 0
+
+
+def asyncapi() -> Json:
+    """Give the AsyncAPI 3 document: who sends what where."""
+    every = Topics(*(f"{PREFIX}/{{table}}/{word}" for word in Topics._fields))
+    outcomes = {type_: _message("outcomes", type_) for type_ in OUTCOME_TYPES}
+    players = {type_: _message("players", type_) for type_ in PLAYER_KEYS}
+    status: dict[str, Json] = {"status": _plain_message("status", TableStatus)}
+    answers = {name: _plain_message(name, kind) for name, kind in _ANSWERS.items()}
+    return {
+        "asyncapi": "3.0.0",
+        "info": {
+            "title": "Table controller",
+            "version": f"{SCHEMA_VERSION}.0.0",
+            "description": "Outcomes of dice, wheel and card tables over MQTT 5. All is sent with QoS 1;"
+            " an outcome is sent until the settlement engine itself acknowledges it.",
+        },
+        "defaultContentType": CONTENT_TYPE,
+        "channels": {
+            "outcome": _channel(every.outcome, "Every outcome of a table, in order.", outcomes),
+            "players": _channel(every.players, "What players' displays may show.", players),
+            "status": _channel(every.status, "How a table stands: retained, and the table's will.", status),
+            "answer": _channel(every.answer, "What the settlement engine answers.", answers),
+        },
+        "operations": dict(_operations()),
+    }
+
+
+def _operations() -> Iterator[tuple[str, Json]]:
+    for name, action, summary in (
+        ("outcome", "send", "The table publishes an outcome; it repeats what is not acknowledged."),
+        ("players", "send", "The table publishes what players may see of an outcome, once."),
+        ("status", "send", "The table publishes how it stands, whenever that changes."),
+        ("answer", "receive", "The table hears that an outcome has had its effect, or is to come again."),
+    ):
+        operation: Json = {"action": action, "channel": {"$ref": f"#/channels/{name}"}, "summary": summary}
+        operation["bindings"] = {"mqtt": {"qos": 1, "retain": name == "status", "bindingVersion": "0.2.0"}}
+        if name == "outcome":
+            operation["reply"] = {"channel": {"$ref": "#/channels/answer"}}
+        yield f"{action}{name.capitalize()}", operation
+
+
+def _channel(address: str, description: str, messages: Mapping[str, Json]) -> Json:
+    return {
+        "address": address,
+        "description": description,
+        "parameters": {"table": {"description": "The table's name."}},
+        "messages": {name.replace(".", "_"): message for name, message in messages.items()},
+    }
+
+
+def _message(family: Family, type_: str) -> Json:
+    kind = OUTCOME_TYPES[type_]
+    return {
+        "name": type_,
+        "title": type_,
+        "summary": _first_line(kind),
+        "contentType": CONTENT_TYPE,
+        "payload": _payload(_file(family, type_)),
+    }
+
+
+def _plain_message(name: str, kind: type) -> Json:
+    return {
+        "name": name,
+        "title": name,
+        "summary": _first_line(kind),
+        "contentType": JSON,
+        "payload": _payload(f"{name}.schema.json"),
+    }
+
+
+def _payload(file: str) -> Json:
+    return {"schemaFormat": "application/schema+json;version=2020-12", "schema": {"$ref": f"./{file}"}}
+
+
+def _file(family: Family, type_: str) -> str:
+    return f"{family}/{type_}.schema.json"
+
+
+def _first_line(kind: type) -> str:
+    return (kind.__doc__ or "").strip().splitlines()[0]
+
+
+def _components(*kinds: type) -> tuple[list[Json], dict[str, Json]]:
+    schemas, components = msgspec.json.schema_components(kinds, ref_template="#/$defs/{name}")
+    return [dict(schema) for schema in schemas], {
+        name: _dedented(shape) for name, shape in components.items()
+    }
+
+
+def _dedented(shape: Mapping[str, object]) -> Json:
+    """Take the indentation out of a description: Python 3.13 does it by itself, older ones do not."""
+    description = shape.get("description")
+    return {**shape, "description": cleandoc(description)} if isinstance(description, str) else dict(shape)
+
+
+def _schema_of(kind: type, id_: str) -> Json:
+    _, components = _components(kind)
+    shape = components.pop(kind.__name__)
+    return _document(id_, shape, components)
+
+
+def _event_schema(
+    family: Family, type_: str, envelope: Json, data: Json, components: dict[str, Json]
+) -> Json:
+    shape = components.pop(str(envelope["$ref"]).rpartition("/")[2])
+    id_ = schema_id(family, type_)
+    properties = shape["properties"]
+    assert isinstance(properties, dict)
+    shape["properties"] = {**properties, "type": {"const": type_}, "dataschema": {"const": id_}, "data": data}
+    if family == "outcomes":
+        required = shape["required"]
+        assert isinstance(required, list)
+        shape["required"] = [*required, "signature"]
+    shape["title"] = type_
+    return _document(id_, _with_constants_required(shape), components)
+
+
+def _with_constants_required(shape: Json) -> Json:
+    """Ask for what the types give by themselves: it is always on the wire."""
+    required = shape["required"]
+    assert isinstance(required, list)
+    return {**shape, "required": ["specversion", "datacontenttype", *required]}
+
+
+def _document(id_: str, shape: Json, components: Mapping[str, Json]) -> Json:
+    document: Json = {"$schema": DIALECT, "$id": id_, **shape}
+    used = _used(document, components)
+    if used:
+        document["$defs"] = {name: components[name] for name in sorted(used)}
+    return document
+
+
+def _used(shape: object, components: Mapping[str, Json]) -> set[str]:
+    """Name the components that a schema refers to, and those that they refer to."""
+    found: set[str] = set()
+    waiting: list[object] = [shape]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, Mapping):
+            name = str(one.get("$ref", "")).rpartition("/")[2]
+            if name in components and name not in found:
+                found.add(name)
+                waiting.append(components[name])
+            waiting += one.values()
+        elif isinstance(one, list):
+            waiting += one
+    return found
+
+
+def _only(shape: Json, keys: tuple[str, ...]) -> Json:
+    """Keep these keys of a schema and forbid all others."""
+    properties, required = shape["properties"], shape.get("required", [])
+    assert isinstance(properties, dict)
+    assert isinstance(required, list)
+    return {
+        **shape,
+        "properties": {key: properties[key] for key in keys},
+        "required": [key for key in required if key in keys],
+        "additionalProperties": False,
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main())
