@@ -10,6 +10,7 @@ import msgspec
 from controller.cli.dealer import call_in_words, puck_in_words
 from controller.cli.exits import BAD_INPUT, FAILED, OK, say
 from controller.cli.screen import Screen, Style
+from controller.cli.words import describe
 from controller.engine.session import Session
 from controller.engine.setup import Setup
 from controller.model.outcomes import (
@@ -29,15 +30,18 @@ from controller.model.outcomes import (
 )
 from controller.model.rulesets import RuleSet
 from controller.model.verdicts import Notice, Reason
+from controller.replay.compare import as_json, compare
 from controller.settings.mistakes import SettingsError
 from controller.settings.rulesets import load_ruleset
-from drivers.sim import dice, wheel
+from drivers.sim import dice, high_roller, three_card, wheel
 from drivers.sim.referee import Disagreement, disagreements
 from drivers.sim.scenes import Feed, Header, Scene
 
 SHOW_S = 20.0
 """How long the whole show takes on a terminal."""
 _FRAMES = 5
+_ENDS = frozenset(("game.won", "game.void", "deal.called", "deal.void", "deal.review"))
+"""What the audience of a card game waits for."""
 _NEEDLESS = frozenset(("unknown_input", "no_change"))
 """Refusals not worth a line."""
 
@@ -75,6 +79,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--spins", type=_count, default=6, metavar="N", help="spins of the wheel (default: 6)"
     )
+    parser.add_argument(
+        "--games", type=_count, default=1, metavar="N", help="games of High Roller (default: 1)"
+    )
+    parser.add_argument(
+        "--deals", type=_count, default=4, metavar="N", help="deals of Three Card Poker (default: 4)"
+    )
     parser.add_argument("--fast", action="store_true", help="do not pause between the calls")
 
 
@@ -85,7 +95,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def play(arguments: argparse.Namespace, screen: Screen, sleep: Callable[[float], None]) -> int:
     """Play the evening on a screen, pausing by `sleep` where the screen is a terminal."""
-    attempts = arguments.throws + arguments.spins
+    attempts = arguments.throws + arguments.spins + arguments.games + arguments.deals
     paced = screen.terminal and not arguments.fast and attempts
     show = _Show(screen, sleep, SHOW_S / attempts if paced else 0.0)
     wrong: list[Disagreement] = []
@@ -96,11 +106,15 @@ def play(arguments: argparse.Namespace, screen: Screen, sleep: Callable[[float],
         if arguments.spins:
             evening = wheel.evening(arguments.seed, _WHEEL_MIX, arguments.spins, wheel=wheel.AMERICAN)
             wrong += show.evening(*evening)
+        if arguments.games:
+            show.cards(*high_roller.evening(arguments.seed, arguments.games))
+        if arguments.deals:
+            show.cards(*three_card.evening(arguments.seed, n=arguments.deals))
     except SettingsError as error:
         say(error)
         return BAD_INPUT
     show.summary(attempts, wrong)
-    return FAILED if wrong else OK
+    return FAILED if wrong or show.differences else OK
 
 
 class _Show:
@@ -113,6 +127,26 @@ class _Show:
         self._closed_us = 0
         self._scenes: Sequence[Scene] = ()
         self._readings = 0
+        self.differences: list[str] = []
+        """Where a card game's outcomes and the simulator's truth part."""
+
+    def cards(self, header: Header, feed: Feed, truth: list[dict[str, object]]) -> None:
+        """Play a card table's evening."""
+        rules = load_ruleset(header.ruleset)
+        self._screen.line(self._screen.styled(rules.title, "bold"))
+        self._screen.line()
+        told: list[Outcome] = []
+        for outcome in _outcomes(header, rules, feed):
+            told.append(outcome)
+            if outcome.type in _ENDS and self._pause_s:
+                self._sleep(self._pause_s)
+            if not outcome.type.startswith("bets."):
+                self._screen.line(f"  {_plain(outcome.type):<17} {describe(outcome.data)}")
+        self._readings += len(feed)
+        self._screen.line()
+        difference = compare([as_json(outcome) for outcome in told], truth)
+        if difference is not None:
+            self.differences.append(f"{rules.title}: {difference}")
 
     def evening(self, header: Header, feed: Feed, scenes: Sequence[Scene]) -> list[Disagreement]:
         """Play one table's evening; give where its outcomes and the simulator's truth part."""
@@ -130,12 +164,14 @@ class _Show:
 
     def summary(self, attempts: int, wrong: Sequence[Disagreement]) -> None:
         """Say how the evening went."""
-        agreed = attempts - len({(each.scene.kind, each.attempt) for each in wrong})
-        style: Style = "red" if wrong else "green"
+        agreed = attempts - len({(each.scene.kind, each.attempt) for each in wrong}) - len(self.differences)
+        style: Style = "green" if agreed == attempts else "red"
         line = f"{agreed} of {attempts} calls agree with what happened on the tables"
         self._screen.line(self._screen.styled(line, style) + f" — from {self._readings:,} sensor readings")
         for each in wrong:
             self._screen.line(f"  #{each.attempt} {each.scene.kind}: {each.fault}, {each.told}")
+        for difference in self.differences:
+            self._screen.line(f"  {difference}")
 
     def _tell(self, outcome: Outcome) -> None:
         match outcome.data:

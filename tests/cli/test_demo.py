@@ -36,8 +36,11 @@ def evening(*words: str) -> argparse.Namespace:
 
 
 def shown(stream: Terminal, environment: dict[str, str], *words: str) -> tuple[int, str, list[float]]:
+    """Show an evening; without cards unless they are asked for."""
     pauses: list[float] = []
-    code = demo.play(evening(*words), Screen(stream, environment), pauses.append)
+    code = demo.play(
+        evening("--games", "0", "--deals", "0", *words), Screen(stream, environment), pauses.append
+    )
     return code, stream.getvalue(), pauses
 
 
@@ -54,6 +57,15 @@ def test_a_spin_tells_its_number_its_revolutions_and_when_bets_were_closed() -> 
     assert code == 0
     assert "revolutions, No More Bets" in text
     assert "3 of 3 calls agree" in text
+
+
+def test_a_game_and_deals_of_cards_are_told_in_words() -> None:
+    words = ("--throws", "0", "--spins", "0", "--games", "1", "--deals", "3")
+    code, text, _ = shown(Pipe(), UTF8, *words)
+    assert code == 0
+    assert "game won" in text
+    assert "Dealer" in text
+    assert "4 of 4 calls agree" in text
 
 
 def test_on_a_terminal_it_takes_about_twenty_seconds() -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
+import msgspec
 import pytest
 
 from controller.engine.setup import State
@@ -333,6 +334,20 @@ def test_H_LEGAL_3_contact_with_cards_is_none() -> None:
     assert calls(night.end()) == [("1", "elimination", 9)]
 
 
+def test_gap_H_15_a_die_that_leans_on_two_things_is_rolled_again() -> None:
+    night = two_players()
+    night.now += 10 * SECOND_US
+    leaning = [
+        msgspec.structs.replace(r, resting_sides=(1, 3), on="cards", tilt_deg=30.0, up=None)
+        if isinstance(r, DieRest) and r.die == 1
+        else r
+        for r in throw(night.now, FACES[9])
+    ]
+    night.played.feed(leaning)
+    reasons = night.end().data(RollNoRoll)[0].reasons
+    assert [(r.code, r.rule) for r in reasons] == [("cocked", "!H-15")]
+
+
 def test_gap_H_14_contact_with_loose_chips_is_for_the_dealer_to_rule() -> None:
     night = two_players()
     night.now += 10 * SECOND_US
@@ -421,6 +436,27 @@ def test_H_MONEY_1_ten_per_cent_is_rake_up_to_two_dollars_bonus_and_the_rest_the
     won = night.end().data(GameWon)[0]
     assert (won.pot.gross, won.pot.rake, won.pot.bonus, won.pot.prize) == (3000, 300, 200, 2500)
     assert won.bonus_paid == 0
+
+
+@pytest.mark.parametrize("cents", [100, 50])
+def test_H_BET_1_and_gap_H_18_every_card_of_a_game_has_one_price(cents: int) -> None:
+    played = (
+        Night(changed(card_cents=cents)).button(s1="Q", s2="9").buys("1", 7, 8).buys("2", 9).rolls(9).end()
+    )
+    assert played.data(GameStarted)[0].card_cents == cents
+    assert played.data(GameWon)[0].pot.gross == 3 * cents
+
+
+def test_gap_H_5_the_rake_is_a_tenth_of_the_gross_to_the_cent() -> None:
+    night = two_players(first=(7,) * 6, second=(9,)).says("start_roll", count=0).rolls(9)
+    pot = night.end().data(GameWon)[0].pot
+    assert (pot.gross, pot.rake, pot.bonus, pot.prize) == (700, 70, 0, 630)
+
+
+def test_gap_H_6_a_house_may_keep_the_share_below_the_rake() -> None:
+    night = Night(changed(rake_above_bonus_cents=100)).button(s1="Q", s2="9").buys("1", *[7] * 11)
+    pot = night.buys("2", 9).rolls(9).end().data(GameWon)[0].pot
+    assert (pot.gross, pot.rake, pot.bonus, pot.prize) == (1200, 120, 20, 1060)
 
 
 def test_gap_H_7_two_cards_cannot_give_more_than_the_rake_leaves() -> None:

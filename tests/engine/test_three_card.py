@@ -185,7 +185,7 @@ def test_play_and_fold_belong_to_a_position_of_the_deal() -> None:
         ("Js 9h 3d", "Dealer doesn't play", False),
     ],
 )
-def test_T_DEAL_6_the_dealers_hand_is_arranged_and_announced(
+def test_T_DEAL_6_and_T_ANTE_1_the_dealer_announces_whether_he_plays(
     hand: str, says_so: str, qualifies: bool
 ) -> None:
     deal = called(seated("1").deals({"1": "Qh Jd 2c", "dealer": hand}).act(p1="play").end())
@@ -196,7 +196,7 @@ def test_T_DEAL_6_the_dealers_cards_run_from_the_highest_down() -> None:
     assert called(seated().deals().act(p1="play", p2="play").end()).dealer == ("Kc", "8d", "3s")
 
 
-def test_T_DEAL_7_hands_are_reconciled_from_the_dealers_right_and_folds_are_last() -> None:
+def test_T_DEAL_7_and_T_DEAL_5_hands_are_reconciled_from_the_right_and_folds_collected() -> None:
     hands = {"1": "Ah Jd 2c", "2": "7s 7d 9h", "3": "Th 4c 3c", "4": "Td 4d 5h", "dealer": "Ts 4s 2d"}
     deal = called(
         Table().says("seats", seats=["1", "2", "3", "4"]).deals(hands)
