@@ -15,6 +15,7 @@ COMMANDS = {
     "settlement": "run the settlement engine, enrol tables, make tokens, prove the money",
     "rules": "show a rule set, or check its pay table against the house edges",
     "demo": "watch an evening at a virtual table",
+    "simulate": "play a table's hardware and people behind pseudo-terminals, with faults on demand",
     "run": "run the daemon of a table",
     "status": "show how the running table stands",
     "faults": "show what is wrong with the running table, and what to do",

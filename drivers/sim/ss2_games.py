@@ -9,7 +9,6 @@ from drivers.protocol.ss2 import Flag, State
 from drivers.sim.scenes import Feed, Scene, Truth
 from drivers.sim.ss2_wheel import Change, with_flag
 
-FRAME_US = 500_000
 _REVIEW = Truth(verdict="review", allowed=("review",), ruled="unruled")
 
 
@@ -27,7 +26,6 @@ class Game:
     pockets: Sequence[str]
     changes: list[Change] = field(init=False)
     said: list[Input] = field(default_factory=list)
-    bets_us: int = field(init=False)
     launch_us: int = field(init=False)
     close_us: int = field(init=False)
     number_us: int = field(init=False)
@@ -36,15 +34,13 @@ class Game:
     def __post_init__(self) -> None:
         """Let the game take its course."""
         rng = self.rng
-        self.bets_us = self.start_us + _seconds(rng, 2.0, 3.0)
-        self.launch_us = self.bets_us + _seconds(rng, 5.0, 8.0)
+        self.launch_us = self.start_us + _seconds(rng, 6.0, 10.0)
         self.close_us = self.launch_us + _seconds(rng, 3.5, 4.5)
         self.number_us = self.close_us + _seconds(rng, 9.0, 14.0)
         self.end_us = self.number_us + _seconds(rng, 5.0, 6.0)
         self.changes = [
-            Change(self.start_us, State.ROTOR_STARTED),
-            Change(self.bets_us, State.PLACE_BETS),
-            Change(self.bets_us + 1_200_000, State.PLACE_BETS, turned=True),
+            Change(self.start_us, State.PLACE_BETS),
+            Change(self.start_us + 1_200_000, State.PLACE_BETS, turned=True),
             Change(self.launch_us, State.BALL_IN_RIM),
             Change(self.close_us, State.NO_MORE_BETS),
             Change(self.number_us, State.WINNING_NUMBER, number=self.number),

@@ -16,7 +16,7 @@ from drivers.sim.boards import BoardClock
 FRAME_US = 500_000
 MUTE_US = 4_000_000
 """So long after power-on the wheel's controller says nothing."""
-MODE = Mode.REVERSE_EACH_GAME | Mode.RANDOM_ROTOR_SPEED | Mode.AUTOMATIC_STATUS | Mode.HOLD_IN_STATE_1
+MODE = Mode.REVERSE_EACH_GAME | Mode.RANDOM_ROTOR_SPEED | Mode.AUTOMATIC_STATUS
 APPROVED = {"m": (1.5,), "n": (2920.0,)}
 """The parameters that a virtual table's file approves; the wheel begins with them."""
 _PARAMETERS = {**APPROVED, "k": (1900.0,), "s": (14.0, 17.5), "h": (60.0,), "z": (38.0,), "g": (0.0,)}
@@ -64,6 +64,7 @@ class Ss2Wheel:
         self._flags = 0
         self._number: str | None = None
         self._spin = 1
+        self._decided = False
         self._clockwise = True
         self._rpm_x10 = 0
         self._answers: dict[str, Callable[[str], str]] = {
@@ -84,7 +85,7 @@ class Ss2Wheel:
         """Begin as after power-on: mute for a while, with the settings that were committed."""
         self.parameters = dict(self._committed)
         self._state, self._flags, self._number, self._spin = State.CLOSED, 0, None, 1
-        self._rpm_x10 = 0
+        self._rpm_x10, self._decided = 0, False
         self._heard.clear()
         self._output.clear()
         self._next_frame_us = now_us + MUTE_US
@@ -136,13 +137,13 @@ class Ss2Wheel:
         return output
 
     def _change(self, change: Change) -> None:
-        hidden = self.hides_numbers and change.state == State.WINNING_NUMBER
-        if change.state == State.PLACE_BETS and self._state == State.WINNING_NUMBER:
-            self._spin = self._spin % LAST_SPIN + 1
-        if hidden:
+        if change.state == State.PLACE_BETS and self._decided:
+            self._spin, self._decided = self._spin % LAST_SPIN + 1, False
+        if change.state == State.WINNING_NUMBER and self.hides_numbers:
+            self._number, self._decided = change.number, True
             return
         if change.state == State.WINNING_NUMBER and self._state != State.WINNING_NUMBER:
-            self._number = change.number
+            self._number, self._decided = change.number, True
             if not self.hung:
                 self.say(self._shown().encode())
         if self._state in _STOPPED and change.state not in _STOPPED:

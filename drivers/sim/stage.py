@@ -23,9 +23,8 @@ ORDERS = "faults"
 MOST_WAIT_US = 50_000
 BEHIND_US = 20_000
 """A clock that can wait goes on for so long while bytes are unread, and then waits for their reader."""
-WAIT_FOR_READER_S = 0.25
-"""Nobody waits longer for a reader: one that hangs must be seen to hang."""
 NOBODY_READS_S = 2.0
+"""Bytes that nobody has read for so long are thrown away, and nobody waits for their reader any more."""
 _LONGEST_ORDER = 4096
 _POLL_S = 0.0005
 
@@ -37,6 +36,7 @@ class _Socket:
         self.pty = pty
         self.plugged = plugged
         self.blocked = False
+        self.abandoned = False
         self.unread_since_s: float | None = None
         self.sent_us = 0
 
@@ -116,6 +116,7 @@ class Stage:
         if socket is None:
             return
         if cable.outbox:
+            self._see_to_reader(socket)
             socket.pty.write(bytes(cable.outbox))
             cable.outbox.clear()
             if socket.unread_since_s is None:
@@ -129,19 +130,18 @@ class Stage:
         if since_s is None:
             return
         if socket.pty.unread == 0:
-            socket.unread_since_s = None
+            socket.unread_since_s, socket.abandoned = None, False
         elif time.monotonic() - since_s > NOBODY_READS_S:
             socket.pty.drain()
             socket.pty.share()
-            socket.unread_since_s = None
+            socket.unread_since_s, socket.abandoned = None, True
 
     def _reader_limit_us(self) -> int | None:
         """How far a clock that can wait may run before the table has read what it was sent."""
-        now_s = time.monotonic()
         behind = [
             socket.sent_us + BEHIND_US
             for socket in self._sockets.values()
-            if socket.unread_since_s is not None and now_s - socket.unread_since_s < WAIT_FOR_READER_S
+            if socket.unread_since_s is not None and not socket.abandoned
         ]
         return min(behind, default=None)
 

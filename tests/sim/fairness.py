@@ -4,7 +4,7 @@ The referee of `drivers.sim` holds an evening without faults against its truth, 
 table may have seen only part of an attempt, or nothing; then a review or silence is right beside the call.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from controller.model.effects import Effect, Judged
@@ -33,9 +33,15 @@ from drivers.sim.scenes import Truth
 from drivers.sim.stories import Began, Played
 
 _BEGINNINGS = (DieReleased, DieAt, BallBeam, WheelStatus)
+_CLOCKS_US = 5_000
+"""More than a node's time may be early; scenes begin with the release itself."""
 _BEFORE_US = 300_000
 """A loss is told back to when the last good sentence came."""
 _AFTER_US = 10_000_000
+_HIDDEN: Mapping[str, tuple[str, ...]] = {
+    "hidden_die": ("one_die_thrown", "not_simultaneous"),
+}
+"""What a table may say that saw nothing of a die, and no fault."""
 _ONCE_A_GAME_US = 120_000_000
 """A wheel's own faults are told once a game, and may have been told of this one already."""
 
@@ -63,7 +69,7 @@ def unfair(played: Sequence[Played], effects: Iterable[Effect]) -> list[str]:
             p for p in played if p.scene.start_us <= attempt.decided_us and p.ends_us > attempt.begun_us
         ]
         if stories and stories[-1].ends_us > attempt.decided_us:
-            found += _false_words(attempt, stories)
+            found += _false_words(attempt, stories, played)
     return found
 
 
@@ -77,22 +83,20 @@ class Attempt:
     words: list[Outcome]
 
 
-def _attempts_of(told: Iterable[Effect]) -> list[Attempt]:
+def _attempts_of(told: Sequence[Effect]) -> list[Attempt]:
     begun: dict[str, int] = {}
-    attempts: dict[int, Attempt] = {}
     for effect in told:
         if isinstance(effect, Judged):
-            begun[effect.outcome.id] = min(
-                (reading.t for reading in effect.readings), default=effect.outcome.t
-            )
+            seen = [reading.t for reading in effect.readings if isinstance(reading, _BEGINNINGS)]
+            begun[effect.outcome.id] = min(seen, default=effect.outcome.t) + _CLOCKS_US
+    attempts: dict[int, Attempt] = {}
     for effect in told:
-        number = getattr(getattr(effect, "data", None), "roll", None) or getattr(
-            getattr(effect, "data", None), "spin", None
-        )
-        if not isinstance(effect, Outcome) or number is None:
+        if not isinstance(effect, Outcome):
             continue
-        attempt = attempts.setdefault(number, Attempt(number, begun.get(effect.id, effect.t), effect.t, []))
-        attempt.words.append(effect)
+        number = getattr(effect.data, "roll", None) or getattr(effect.data, "spin", None)
+        if number is not None:
+            since_us = begun.get(effect.id, effect.t)
+            attempts.setdefault(number, Attempt(number, since_us, effect.t, [])).words.append(effect)
     return list(attempts.values())
 
 
@@ -114,14 +118,16 @@ def unnamed(faults: Iterable[Began], readings: Sequence[AnyReading]) -> list[str
     ]
 
 
-def _false_words(attempt: Attempt, stories: Sequence[Played]) -> Iterator[str]:
+def _false_words(attempt: Attempt, stories: Sequence[Played], played: Sequence[Played]) -> Iterator[str]:
     """Find words that none of these explains: a table that sees no end of a throw owns the next."""
     names = "; ".join(map(_name, stories))
     calls = [word for word in attempt.words if isinstance(word.data, RollCalled | SpinCalled)]
     if len(calls) > 1:
         yield f"{names}: {len(calls)} calls of one attempt"
     for word in attempt.words:
-        if not any(_is_true(word.data, story) for story in stories):
+        # A person speaks of what lies on the table now, though the table may not have seen it thrown.
+        now = [p for p in played if p.scene.start_us <= word.t < p.ends_us]
+        if not any(_is_true(word.data, story) for story in [*stories, *now]):
             yield f"{names}: {word.type} {_told(word.data)} is false"
 
 
@@ -133,7 +139,11 @@ def _is_true(data: Data, story: Played) -> bool:
         case RollCalled() | SpinCalled():
             return _may_be_called(truth, data)
         case RollNoRoll() | SpinNoSpin():
-            said = {*truth.reasons, *truth.may_add, "unruled", *(("called",) if by_person else ())}
+            hidden = {code for fault in story.disturbed_by for code in _HIDDEN.get(fault.split()[0], ())}
+            # Of a ball whose start was hidden the table saw only the end of its run.
+            if any(fault.endswith(" wheel") or fault == "power_cycle" for fault in story.disturbed_by):
+                hidden.add("too_few_revolutions")
+            said = {*hidden, *truth.reasons, *truth.may_add, "unruled", *(("called",) if by_person else ())}
             return {reason.code for reason in data.reasons} <= said
         case RollCorrected() | SpinCorrected():
             value = _value(data)

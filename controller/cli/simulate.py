@@ -1,0 +1,231 @@
+"""`tablectl simulate`: a table's hardware and people, virtual, behind pseudo-terminals."""
+
+import argparse
+import shlex
+import signal
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from threading import Event
+from typing import TextIO, cast, get_args
+
+import msgspec
+
+from controller.cli.exits import BAD_INPUT, OK, printable, say
+from controller.cli.words import clock as time_in_words
+from controller.settings.mistakes import SettingsError
+from controller.settings.places import config_file, is_path
+from controller.settings.tables import load_table
+from controller.settings.yaml_text import Document, Value, parse_document
+from drivers.sim.clock import Clock, PacedClock, RealClock
+from drivers.sim.faults import FAULTS, DeviceKind, Schedule
+from drivers.sim.setting import NoEveningError, types_for, virtual_table
+from drivers.sim.ss2_wheel import APPROVED, MODE
+from drivers.sim.stage import ORDERS, Stage
+from drivers.sim.stories import Began, Over, Played, Story
+
+EVERY_S = 20.0
+"""How often a seeded schedule has a fault, on average."""
+_FIRST_FAULT_US = 15_000_000
+_FASTEST = 20.0
+_KINDS: tuple[str, ...] = get_args(DeviceKind)
+_LONGEST_PORT = 90
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("table", nargs="?", metavar="TABLE", help="a table's name, or its .yaml file's path")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="which evening (default: 1)")
+    parser.add_argument(
+        "--speed",
+        type=_speed,
+        default=1.0,
+        metavar="X",
+        help=f"so many times as fast as life, up to {_FASTEST:g}; only for a program that follows DIR/clock",
+    )
+    parser.add_argument(
+        "--faults", type=_seed, metavar="SEED", help="have faults of this seed now and then (default: none)"
+    )
+    parser.add_argument(
+        "--dir", type=Path, metavar="DIR", help="folder of ports, table file and truth (default: a new one)"
+    )
+    parser.add_argument("--throws", type=_count, metavar="N", help="end after so many throws, spins or games")
+    parser.add_argument("--list-faults", action="store_true", help="list the faults and what is seen of each")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Play until the evening ends or Ctrl-C; 2 where the table or the folder can't be used."""
+    if arguments.list_faults:
+        list_faults()
+        return OK
+    if arguments.table is None:
+        say("simulate: found no TABLE, expected a table's name or file; or ask for --list-faults")
+        return BAD_INPUT
+    try:
+        return _Evening(arguments).run()
+    except (SettingsError, NoEveningError) as error:
+        say(error)
+    except OSError as error:
+        say(f"{error.filename or arguments.dir}: {error.strerror or error}")
+    return BAD_INPUT
+
+
+def list_faults() -> None:
+    """Print every fault: what happens, and what a technician should see."""
+    for name, fault in FAULTS.items():
+        on = "all devices at once" if fault.all_devices else fault.only or ", ".join(fault.on)
+        print(f"{name} ({on}; {fault.seconds:g} s)\n    {fault.what}\n    see: {fault.sees}")
+
+
+class _Evening:
+    """One run of the command."""
+
+    def __init__(self, arguments: argparse.Namespace) -> None:
+        """Make the folder, the table's file, the ports and everything behind them."""
+        self._arguments = arguments
+        path = config_file("tables", arguments.table)
+        settings = load_table(str(path))
+        document = parse_document(path)
+        self._stopping = Event()
+        types = types_for(settings)
+        types = {name: _type_in(document, name) or kind for name, kind in types.items()}
+        self._table = virtual_table(
+            settings, types, seed=arguments.seed, tell=self._tell, attempts=arguments.throws
+        )
+        folder = arguments.dir or Path(tempfile.mkdtemp(prefix=f"{settings.table}-"))
+        folder.mkdir(parents=True, exist_ok=True)
+        self._folder = folder.resolve()
+        if len(str(self._folder)) > _LONGEST_PORT:
+            say(f"{self._folder}: a long path; a socket's may have 107 characters, so choose a shorter --dir")
+        self._truth: TextIO = (self._folder / "truth.jsonl").open("w", encoding="utf-8")
+        clock: Clock = (
+            RealClock() if arguments.speed == 1 else PacedClock(arguments.speed, self._folder / "clock")
+        )
+        self._clock = clock
+        self._stage = Stage(self._table, self._folder, clock, say)
+        self._file = self._folder / "table.yaml"
+        self._file.write_text(table_file(document, path, self._folder, types), encoding="utf-8")
+        self._calls = settings.calls
+
+    def run(self) -> int:
+        """Play."""
+        self._introduce()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: self._stopping.set())
+        if self._arguments.faults is not None:
+            schedule = Schedule(self._table, self._arguments.faults, every_s=EVERY_S)
+            schedule.start(self._clock.now_us() + _FIRST_FAULT_US)
+        try:
+            self._stage.run(lambda: self._stopping.is_set() or self._ended())
+        finally:
+            self._truth.close()
+        print("the virtual table is switched off")
+        return OK
+
+    def _ended(self) -> bool:
+        return self._table.over and self._table.well
+
+    def _introduce(self) -> None:
+        folder, name = shlex.quote(str(self._folder)), shlex.quote(str(self._file))
+        devices = ", ".join(self._table.cables)
+        print(f"Virtual hardware behind {folder}: {devices}.")
+        print(f"The table's file with these ports is {name}.")
+        if self._calls == "confirm":
+            print("It says calls: automatic, since no virtual person confirms what is proposed.")
+        print(f"\n  tablectl run {name} --journal {folder}/journal --socket {folder}/control.sock")
+        print(f"  tablectl watch --socket {folder}/control.sock")
+        first = next(iter(self._table.cables))
+        order = shlex.quote(f'{{"fault": "unplug", "device": "{first}"}}')
+        print(f"  echo {order} > {folder}/{ORDERS}      (tablectl simulate --list-faults)")
+        print(f"\nThe truth is written to {folder}/truth.jsonl. Ctrl-C ends.\n")
+        if self._arguments.speed != 1:
+            say(
+                f"the clock runs {self._arguments.speed:g} x as fast as life:"
+                f" only a program that follows {folder}/clock can keep up"
+            )
+        sys.stdout.flush()
+
+    def _tell(self, story: Story) -> None:
+        self._truth.write(msgspec.json.encode(story).decode() + "\n")
+        self._truth.flush()
+        print(printable(in_words(story)), flush=True)
+
+
+def in_words(story: Story) -> str:
+    """Say in a line what happened."""
+    at = f"{time_in_words(story.t):>11}"
+    match story:
+        case Played(attempt=attempt, scene=scene, disturbed_by=faults):
+            truth = scene.truth
+            what = (truth.dice and f"{truth.dice[0]}-{truth.dice[1]}") or truth.number or ""
+            why = f" ({', '.join(truth.reasons)})" if truth.reasons else ""
+            under = f"; while {', '.join(faults)}" if faults else ""
+            return f"{at}  #{attempt} {scene.kind}: {truth.verdict} {what}{why}".rstrip() + under
+        case Began(fault=fault, device=device, seconds=seconds, sees=sees):
+            return f"{at}  fault {fault} {device} for {seconds:g} s: {sees}"
+        case Over(fault=fault, device=device):
+            return f"{at}  over {fault} {device}"
+
+
+def table_file(document: Document, path: Path, folder: Path, types: Mapping[str, DeviceKind]) -> str:
+    """Write a table's file anew with the virtual ports in it."""
+    import yaml  # noqa: PLC0415 - only this command writes YAML
+
+    assert isinstance(document.value, dict)
+    value: dict[str, Value] = dict(document.value)
+    ruleset = value.get("ruleset")
+    if isinstance(ruleset, str) and is_path(ruleset):
+        value["ruleset"] = str((path.parent / ruleset).resolve())
+    value["calls"] = "automatic"
+    devices = value["devices"]
+    assert isinstance(devices, dict)
+    value["devices"] = {
+        name: {**_sensors(section), **_port(types[name], name, folder)} for name, section in devices.items()
+    }
+    text: str = yaml.safe_dump(value, sort_keys=False, width=110)
+    return f"# Written by tablectl simulate: a table whose devices are virtual.\n{text}"
+
+
+def _sensors(section: Value) -> dict[str, Value]:
+    """Keep what a device is there for; how it is reached is another matter here."""
+    assert isinstance(section, dict)
+    return {key: section[key] for key in ("reads", "wall") if key in section}
+
+
+def _port(kind: DeviceKind, name: str, folder: Path) -> dict[str, Value]:
+    reached: dict[str, Value] = {"type": kind, "port": str(folder / name)}
+    match kind:
+        case "node":
+            return {**reached, "node": name}
+        case "json-camera":
+            return {**reached, "clock": "own"}
+        case "ss2":
+            approved: Value = {letter: list(values) for letter, values in APPROVED.items()}
+            return {**reached, "approved": approved, "approved_mode": int(MODE)}
+
+
+def _type_in(document: Document, name: str) -> DeviceKind | None:
+    """Give the type that the file names, where it is one that can be virtual."""
+    devices = document.value.get("devices") if isinstance(document.value, dict) else None
+    section = devices.get(name) if isinstance(devices, dict) else None
+    kind = section.get("type") if isinstance(section, dict) else None
+    return cast("DeviceKind", kind) if kind in _KINDS else None
+
+
+def _speed(text: str) -> float:
+    speed = float(text)
+    if not 0.1 <= speed <= _FASTEST:
+        raise argparse.ArgumentTypeError(f"found {text}, expected 0.1 to {_FASTEST:g}")
+    return speed
+
+
+def _count(text: str) -> int:
+    count = int(text)
+    if count < 1:
+        raise argparse.ArgumentTypeError(f"found {text}, expected 1 or more")
+    return count
+
+
+def _seed(text: str) -> int | None:
+    return None if text == "none" else int(text)
