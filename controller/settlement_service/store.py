@@ -16,6 +16,8 @@ from sqlalchemy.pool import NullPool
 from controller.settlement_service.faults import OutOfReach, SettlementFault
 from controller.settlement_service.schema import migrate, version_of
 
+PATIENCE_S = 0.5
+"""How long another owner of an SQLite file is given to let go of it."""
 _LOCK = 0x7461626C
 """`tabl`: the advisory lock of the one engine of a PostgreSQL database."""
 _DRIVERS = {"postgresql": "postgresql+psycopg"}
@@ -38,7 +40,8 @@ class Store:
             parsed = make_url(url)
             driver = _DRIVERS.get(parsed.drivername, parsed.drivername)
             self.where = parsed.render_as_string(hide_password=True)
-            self._engine = create_engine(parsed.set(drivername=driver), poolclass=NullPool)
+            wait = {"timeout": PATIENCE_S} if parsed.drivername.startswith("sqlite") else {}
+            self._engine = create_engine(parsed.set(drivername=driver), poolclass=NullPool, connect_args=wait)
         except (ArgumentError, NoSuchModuleError) as error:
             expected = "a URL such as sqlite:///settlement.db or postgresql://host/name"
             raise SettlementFault("database_unknown", "--database", repr(url), expected) from error

@@ -1,0 +1,45 @@
+"""Evenings for an engine that is killed: each line with the word by which it is known to be done."""
+
+import json
+import random
+from typing import NamedTuple
+
+from controller.journal.keys import Key
+from controller.publish.events import read_event
+from tests.settlement_service.rig import SealedTable
+
+
+class Told(NamedTuple):
+    """A line for the listener, and the word it answers with once the line is committed."""
+
+    line: str
+    word: str
+
+
+def outcome(event: bytes) -> Told:
+    """Give an outcome's line."""
+    return Told(f"E {event.hex()}", read_event(event).id)
+
+
+def bet(table: str, **bet: object) -> Told:
+    """Give a bet's line."""
+    return Told(f"B {json.dumps([table, bet])}", str(bet["id"]))
+
+
+def roulette(name: str, key: Key, spins: int, seed: int, player: str = "ann") -> list[Told]:
+    """Give an evening of bets, spins, No Spins and corrections at one wheel."""
+    chance = random.Random(f"{name}-{seed}")
+    table = SealedTable(name, key)
+    told: list[Told] = []
+    for spin in range(spins):
+        wager = {"id": f"{name}-b{spin}", "player": player, "amount": chance.choice((100, 250))}
+        if chance.random() < 0.5:
+            told.append(bet(name, **wager, wager="red"))
+        else:
+            told.append(bet(name, **wager, wager="straight", numbers=[str(chance.randrange(37))]))
+        number = str(chance.randrange(37))
+        events = table.no_spin() if chance.random() < 0.1 else table.spins(number)
+        if chance.random() < 0.1:
+            events = [*events, *table.spin_corrected(str(chance.randrange(37)))]
+        told += [outcome(event) for event in events]
+    return told

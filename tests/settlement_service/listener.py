@@ -1,0 +1,78 @@
+"""A settlement engine in a process of its own, to be killed: lines in, done lines out.
+
+`python -m tests.settlement_service.listener URL`. `E` and an event in hex is an outcome, `B`, a key and a bet
+in JSON is a bet. What is committed is told by the line's own word: an outcome's id, or the key.
+"""
+
+import json
+import sys
+import time
+
+from controller.settlement_service.deliveries import Acked
+from controller.settlement_service.desk import Asking, Caller, Desk
+from controller.settlement_service.engine import Engine
+from controller.settlement_service.faults import OutOfReach, RequestRefused
+from controller.settlement_service.store import Store
+
+BATCH = 8
+
+
+def main(url: str) -> None:
+    """Listen until killed or told no more."""
+    store = Store(url)
+    while True:
+        try:
+            store.open()
+        except OutOfReach:
+            time.sleep(0.05)
+        else:
+            break
+    engine = Engine(store, lambda: time.time_ns() // 1000)
+    desk = Desk(engine)
+    events: list[bytes] = []
+    for line in sys.stdin:
+        word, _, rest = line.strip().partition(" ")
+        if word == "E":
+            events.append(bytes.fromhex(rest))
+            if len(events) < BATCH:
+                continue
+        _settle(engine, events)
+        events = []
+        if word == "B":
+            table, bet = json.loads(rest)
+            _bet(desk, table, bet)
+    _settle(engine, events)
+    store.close()
+
+
+def _settle(engine: Engine, events: list[bytes]) -> None:
+    if not events:
+        return
+    try:
+        answers = engine.deliver(events)
+    except OutOfReach:
+        return
+    for answer in answers:
+        if isinstance(answer, Acked):
+            _tell(answer.id)
+
+
+def _bet(desk: Desk, table: str, bet: dict[str, object]) -> None:
+    key = str(bet["id"])
+    try:
+        desk.bet(Asking(Caller(name="till", role="staff"), key), table, bet)
+    except OutOfReach:
+        return
+    except RequestRefused as refused:
+        _tell(f"refused {refused}")
+        return
+    _tell(key)
+
+
+def _tell(word: str) -> None:
+    sys.stdout.write(f"{word}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,58 @@
+"""A PostgreSQL cluster of the test's own, on a private socket, that can be crashed and started again."""
+
+import getpass
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+
+_FOUND = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+BINARIES = _FOUND[-1].parent if _FOUND else None
+needs_postgres = pytest.mark.skipif(BINARIES is None, reason="PostgreSQL is not installed: see .ci/services")
+SETTINGS = "-c listen_addresses='' -c shared_buffers=16MB -c max_connections=20"
+
+
+class Cluster:
+    """One cluster in a folder of its own. PostgreSQL refuses to run as root, so then its own user does."""
+
+    def __init__(self) -> None:
+        assert BINARIES is not None
+        self.folder = Path(tempfile.mkdtemp(prefix="pg"))  # A socket's path has 107 characters at most.
+        self._data = self.folder / "data"
+        self._user = "postgres" if os.geteuid() == 0 else getpass.getuser()
+        if os.geteuid() == 0:
+            shutil.chown(self.folder, "postgres", "postgres")
+        self._run("initdb", "--auth=trust", "--username=settlement", "--no-instructions", str(self._data))
+        self.start()
+
+    @property
+    def url(self) -> str:
+        """The database's URL."""
+        return f"postgresql://settlement@/postgres?host={self.folder}"
+
+    def start(self) -> None:
+        """Start it and wait until it answers."""
+        options = f"-k {self.folder} {SETTINGS}"
+        log = str(self.folder / "log")
+        self._run("pg_ctl", "-D", str(self._data), "-w", "-o", options, "-l", log, "start")
+
+    def crash(self) -> None:
+        """Stop it at once, as a power cut does: it recovers from its log at the next start."""
+        self._run("pg_ctl", "-D", str(self._data), "-w", "-m", "immediate", "stop")
+
+    def remove(self) -> None:
+        """Stop it and take it away."""
+        self.crash()
+        shutil.rmtree(self.folder)
+
+    def _run(self, program: str, *arguments: str) -> None:
+        assert BINARIES is not None
+        as_user = ["runuser", "-u", self._user, "--"] if os.geteuid() == 0 else []
+        command = [*as_user, str(BINARIES / program), *arguments]
+        done = subprocess.run(
+            command, cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False
+        )
+        assert done.returncode == 0, done.stderr.decode()

@@ -1,0 +1,196 @@
+"""An engine that is killed and a database that crashes: every outcome has its effect exactly once."""
+
+import random
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from sqlalchemy import create_engine, text
+
+from controller.journal.keys import Key
+from controller.settlement_service.faults import OutOfReach, SettlementFault
+from controller.settlement_service.store import Store
+from tests.settlement_service.evenings import Told, roulette
+from tests.settlement_service.postgres import Cluster, needs_postgres
+from tests.settlement_service.rig import House, SealedTable
+
+SPINS = 15
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    cluster = Cluster()
+    yield cluster
+    cluster.remove()
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=needs_postgres)])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/killed.db"
+    cluster: Cluster = request.getfixturevalue("cluster")
+    return emptied(cluster)
+
+
+def emptied(cluster: Cluster) -> str:
+    engine = create_engine(cluster.url.replace("postgresql:", "postgresql+psycopg:"))
+    with engine.begin() as connection:
+        connection.execute(text("DROP SCHEMA public CASCADE; CREATE SCHEMA public"))
+    engine.dispose()
+    return cluster.url
+
+
+def prepared(url: str, key: Key) -> None:
+    house = House(url)
+    house.enrol(SealedTable("wheel-1", key), "roulette")
+    house.player("ann", 100_000)
+    house.store.close()
+
+
+def undisturbed(evening: Sequence[Told], key: Key, tmp_path: Path) -> int:
+    """Give the balance that the evening comes to when nothing is killed."""
+    url = f"sqlite:///{tmp_path}/undisturbed.db"
+    prepared(url, key)
+    listened(url, evening, acks=len(evening))
+    house = House(url)
+    balance = house.balance("player:ann")
+    house.store.close()
+    return balance
+
+
+def listened(url: str, lines: Sequence[Told], acks: int) -> list[str]:
+    """Let a listener take these lines, and kill it once it has told so many words."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.settlement_service.listener", url],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write("".join(f"{told.line}\n" for told in lines))
+    process.stdin.flush()
+    if acks >= len(lines):
+        process.stdin.close()
+    words: list[str] = []
+    for word in process.stdout:
+        words.append(word.strip())
+        if len(words) == acks:
+            break
+    process.kill()
+    process.wait()
+    process.stdout.close()
+    if not process.stdin.closed:
+        process.stdin.close()
+    return words
+
+
+def test_an_engine_killed_again_and_again_applies_each_outcome_once(
+    url: str, key: Key, tmp_path: Path
+) -> None:
+    evening = roulette("wheel-1", key, SPINS, seed=1)
+    prepared(url, key)
+    chance = random.Random(7)
+    done: set[str] = set()
+    kills = 0
+    while left := [told for told in evening if told.word not in done]:
+        # What was done and not told comes again, and sometimes what was told as well.
+        again = [told for told in evening if told.word in done][-chance.randrange(4) :]
+        words = listened(url, [*again, *left], acks=chance.randrange(8, 30))
+        assert not any(word.startswith("refused") for word in words), words
+        done.update(words)
+        kills += 1
+    assert kills > 2
+    house = House(url)
+    assert house.balance("player:ann") == undisturbed(evening, key, tmp_path)
+    assert house.proof().faults == ()
+    house.store.close()
+
+
+@needs_postgres
+def test_a_database_that_crashes_in_a_transaction_loses_it_whole(cluster: Cluster, key: Key) -> None:
+    house = House(emptied(cluster))
+    table = SealedTable("wheel-1", key)
+    house.enrol(table, "roulette")
+    house.player("ann", 10_000)
+    house.bets(table, "ann", "b1", "red", 100)
+    events = table.spins("1")
+    with pytest.raises(OutOfReach):
+        spoilt(house, cluster, events)
+    cluster.start()
+    house.takes(events)
+    house.takes(events)
+    assert house.balance("player:ann") == 10_100
+    assert house.proof().faults == ()
+    house.store.close()
+
+
+def spoilt(house: House, cluster: Cluster, events: list[bytes]) -> None:
+    """Crash the database once the first outcome of a transaction has been worked on."""
+    take = house.engine._intake.take
+    calls = 0
+
+    def crash_then_take(*arguments: object) -> object:
+        nonlocal calls
+        calls += 1
+        if calls == 2:
+            cluster.crash()
+        return take(*arguments)  # type: ignore[arg-type]  # handed on as they came
+
+    house.engine._intake.take = crash_then_take  # type: ignore[method-assign,assignment]
+    try:
+        house.hears(events)
+    finally:
+        house.engine._intake.take = take  # type: ignore[method-assign]
+
+
+@needs_postgres
+def test_a_database_restarted_again_and_again_keeps_each_effect_once(
+    cluster: Cluster, key: Key, tmp_path: Path
+) -> None:
+    url = emptied(cluster)
+    evening = roulette("wheel-1", key, SPINS, seed=2)
+    prepared(url, key)
+    done: set[str] = set()
+    restarts = 0
+    while left := [told for told in evening if told.word not in done]:
+        done.update(listened(url, left, acks=20))
+        cluster.crash()
+        cluster.start()
+        restarts += 1
+    assert restarts > 2
+    house = House(url)
+    assert house.balance("player:ann") == undisturbed(evening, key, tmp_path)
+    assert house.proof().faults == ()
+    house.store.close()
+
+
+def test_a_second_engine_is_turned_away(url: str, key: Key) -> None:
+    house = House(url)
+    with pytest.raises(SettlementFault, match="in use"):
+        Store(url).open()
+    house.store.close()
+    again = Store(url)
+    again.open()
+    again.close()
+
+
+def test_a_database_of_another_program_is_left_alone(url: str) -> None:
+    store = Store(url)
+    with store.transaction() as connection:
+        connection.execute(text("CREATE TABLE theirs (a INTEGER)"))
+    with pytest.raises(SettlementFault, match="another program"):
+        store.open()
+    store.close()
+
+
+def test_a_database_of_a_newer_program_is_left_alone(url: str) -> None:
+    store = Store(url)
+    store.open()
+    with store.transaction() as connection:
+        connection.execute(text("UPDATE settlement_version SET version = 99"))
+    with pytest.raises(SettlementFault, match="99"):
+        store.open()
+    store.close()
