@@ -151,10 +151,11 @@ class HighRoller:
         return self._state
 
     def restore(self, snapshot: object) -> None:
-        """Go back to that state; a throw that began the rolling has still begun it."""
+        """Go back to that state, but for who has left since, and a throw that began the rolling."""
         assert isinstance(snapshot, HighRollerState)
-        starts = snapshot.stage in BUYING
-        self._become(started(snapshot, self._rules.bonus_take_cents) if starts else snapshot)
+        before = snapshot.having(gone=self._state.gone, closing=self._state.closing)
+        starts = before.stage in BUYING
+        self._become(started(before, self._rules.bonus_take_cents) if starts else before)
 
     def began(self, t: int) -> None:
         """Close the buying where nobody said `start_roll`: the dice left the hand."""
@@ -286,17 +287,6 @@ class HighRoller:
         attempts = self.throws.attempts
         return attempts.machine.allows("no_roll") and self._state.stage not in BUYING
 
-    def _no_roll_due(self) -> Refused | None:
-        if self._state.stage in ROLLING:
-            return None
-        if self._state.stage not in BUYING:
-            return Refused("no_button" if self._state.stage == "button_draw" else "no_game")
-        try:
-            buying.ready(self._state)
-        except Refused as refused:
-            return refused
-        return None
-
     def _turn_away(self, reading: Reading, refused: Refused) -> None:
         if reading.t < self._turned_away_until:
             return
@@ -399,6 +389,8 @@ class HighRoller:
     def _closing(self, entered: Input) -> None:
         pot = self._state.pot.cents
         self._state = buying.close_hours(self._state, entered.count)
+        if self._state.over and self.throws.attempts.machine.allows("settled"):
+            self.throws.attempts.machine.fire("settled")
         if self._state.over and pot:
             data = BonusPaid(player=None, amount=pot, cause="recorded_as_rake")
             self._desk.publish("bonus.paid", entered.t, data)

@@ -4,7 +4,7 @@ Each function gives the state as it is afterwards, or raises Refused and changes
 """
 
 from controller.machines.flat import Refused
-from controller.machines.high_roller_table import BUYING, HighRollerState
+from controller.machines.high_roller_table import BUYING, ROLLING, HighRollerState
 from controller.model.outcomes import Seat
 from controller.model.rulesets import HighRollerRules
 from controller.rules.high_roller.money import BonusPot
@@ -157,6 +157,19 @@ def ready(state: HighRollerState) -> None:
         raise Refused("cards_owed", _owed_to(state))
     if len(state.holders) < 2:
         raise Refused("too_few_players")
+
+
+def no_roll_due(state: HighRollerState) -> Refused | None:
+    """Say why dice that are thrown now do not count; None where a roll is due."""
+    if state.stage in ROLLING:
+        return None
+    if state.stage not in BUYING:
+        return Refused("no_button" if state.stage == "button_draw" else "no_game")
+    try:
+        ready(state)
+    except Refused as refused:
+        return refused
+    return None
 
 
 def leave(state: HighRollerState, name: str) -> HighRollerState:

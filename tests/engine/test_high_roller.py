@@ -575,6 +575,17 @@ def test_a_correction_gives_back_a_roll_that_was_left_out_since() -> None:
     assert [card.player for card in night.state.roll_off.turns] == ["1", "2"]
 
 
+def test_a_correction_forgets_neither_who_left_nor_that_the_hours_end() -> None:
+    night = two_players(first=(7, 7)).rolls(7, 4).says("leave", seat="1").says("closing")
+    night.says("set_dice", dice=[5, 5])
+    assert (night.state.gone, night.state.closing) == (("1",), True)
+
+
+def test_a_pot_recorded_as_rake_closes_the_last_game_for_good() -> None:
+    night = two_players(first=(7,), second=(9,)).rolls(9).says("closing", count=1).says("no_roll")
+    assert night.end().refusals() == ["already_settled"]
+
+
 def test_once_the_winner_is_paid_or_the_next_game_begins_nothing_changes_the_last() -> None:
     assert two_players().rolls(9).says("settled").says("set_dice", dice=[3, 4]).end().refusals() == [
         "already_settled"
