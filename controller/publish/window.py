@@ -45,6 +45,7 @@ class Window:
         self._backoff = Backoff(settings.retry_s, settings.retry_most_s, chance)
         self._waiting: dict[str, Message] = {}
         self._due_us: int | None = None
+        self._newest_seq = 0
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -60,8 +61,7 @@ class Window:
         oldest = self.oldest
         if oldest is None:
             return self._size
-        newest = next(reversed(self._waiting.values()))
-        return max(0, self._size - (newest.seq - oldest.seq + 1))
+        return max(0, self._size - (self._newest_seq - oldest.seq + 1))
 
     @property
     def due_us(self) -> int | None:
@@ -72,6 +72,7 @@ class Window:
         """Note that these were offered now."""
         for message in messages:
             self._waiting[message.id] = message
+            self._newest_seq = message.seq
         if self._due_us is None and self._waiting:
             self._due_us = now_us + self._backoff.next_us()
 

@@ -1,0 +1,90 @@
+"""A settlement engine in the same process."""
+
+from collections.abc import Callable
+from pathlib import Path
+from threading import Event
+
+from controller.publish.embedded import EmbeddedSink
+from controller.publish.events import Answer
+from tests.publish.house import Books, House, until
+
+
+class Engine:
+    """Books in this process, which a test may make slow or faulty."""
+
+    def __init__(self, house: House) -> None:
+        self.books = Books(key=house.rig.key.public)
+        self.may_work = Event()
+        self.may_work.set()
+        self.faults = 0
+
+    def take(self, event: bytes, answer: Callable[[Answer], None]) -> None:
+        self.may_work.wait(30)
+        if self.faults:
+            self.faults -= 1
+            raise OSError(28, "No space left on device")
+        for one in self.books.enter(event):
+            answer(one)
+
+
+def house_with(folder: Path) -> tuple[House, Engine]:
+    engines: list[Engine] = []
+
+    def sink(house: House) -> EmbeddedSink:
+        engines.append(Engine(house))
+        return EmbeddedSink(engines[0], house.alarms)
+
+    house = House(folder, sink)
+    house.sink.start(house.pump.post)
+    return house, engines[0]
+
+
+def settled(house: House, engine: Engine, count: int) -> None:
+    until(lambda: len(engine.books.applied) == count and not house.waiting, house.turn)
+    assert engine.books.seqs == list(range(1, count + 1))
+
+
+def test_an_evening_is_settled_in_the_process(tmp_path: Path) -> None:
+    house, engine = house_with(tmp_path)
+    settled(house, engine, house.play(30))
+    assert not house.alarms.ever
+    house.close()
+
+
+def test_an_engine_that_fails_gets_the_outcome_again(tmp_path: Path) -> None:
+    house, engine = house_with(tmp_path)
+    engine.faults = 2
+    count = house.play(10)
+    until(lambda: engine.faults == 0, house.turn)
+    settled(house, engine, count)
+    assert "settlement_failed" in house.alarms.ever
+    assert "settlement_failed" not in house.alarms.holding
+    house.close()
+
+
+def test_an_engine_that_hangs_holds_up_nothing_but_itself(tmp_path: Path) -> None:
+    house, engine = house_with(tmp_path)
+    engine.may_work.clear()
+    count = house.play(10)
+    for _ in range(20):
+        house.clock.forward(60)
+        house.turn()
+    assert "settlement_silent" in house.alarms.holding
+    engine.may_work.set()
+    settled(house, engine, count)
+    house.turn()
+    assert not house.alarms.holding
+    house.close()
+
+
+def test_what_still_waits_for_the_engine_is_not_handed_over_twice(tmp_path: Path) -> None:
+    house, engine = house_with(tmp_path)
+    engine.may_work.clear()
+    count = house.play(10)
+    for _ in range(20):
+        house.clock.forward(60)
+        house.turn()
+    engine.may_work.set()
+    settled(house, engine, count)
+    assert engine.books.repeats == 0
+    house.close()

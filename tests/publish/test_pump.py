@@ -1,0 +1,265 @@
+"""The pump over a real journal: nothing is closed but on settlement's word, and a fault never goes unsaid."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from controller.journal.faults import JournalFault
+from controller.publish.events import Acknowledgement, Again, Message, TableStatus, read_event
+from controller.publish.pump import REPORTS
+from controller.publish.settings import PublishSettings
+from controller.publish.sink import Post, Ready
+from tests.journal.rig import durable
+from tests.publish.house import ENGINE, Books, House
+
+
+class Slate:
+    """A sink that only writes down what it is offered."""
+
+    def __init__(self) -> None:
+        self.ready = True
+        self.offered: list[Message] = []
+        self.statuses: list[TableStatus] = []
+
+    def start(self, post: Post) -> None:
+        post(Ready())
+
+    def offer(self, messages: Sequence[Message]) -> None:
+        self.offered += messages
+
+    def tell(self, status: TableStatus) -> None:
+        self.statuses.append(status)
+
+    def stop(self, timeout_s: float) -> bool:
+        return timeout_s > 0
+
+    @property
+    def seqs(self) -> list[int]:
+        """The numbers of what was offered since the last time of asking."""
+        seqs = [message.seq for message in self.offered]
+        self.offered.clear()
+        return seqs
+
+
+@pytest.fixture
+def slate() -> Slate:
+    return Slate()
+
+
+@pytest.fixture
+def house(tmp_path: Path, slate: Slate) -> Iterator[House]:
+    house = House(tmp_path, lambda _: slate, PublishSettings(max_in_flight=4))
+    yield house
+    house.close()
+
+
+def acknowledge(house: House, *messages: Message) -> None:
+    for message in messages:
+        house.pump.post(Acknowledgement(id=message.id, chain=message.chain, by=ENGINE))
+    house.turn()
+
+
+def test_a_place_is_closed_only_by_an_acknowledgement(house: House, slate: Slate) -> None:
+    count = house.play(10)
+    for _ in range(5):
+        house.turn()
+    first = list(slate.offered)
+    assert slate.seqs == [1, 2, 3, 4]
+    assert len(house.waiting) == count
+    acknowledge(house, first[0], first[1])
+    assert slate.seqs == [5, 6]
+    durable(house.journal.note("fence", {}))
+    assert len(house.waiting) == count - 2
+
+
+def test_outcomes_follow_what_the_journal_held_before_the_start(tmp_path: Path, slate: Slate) -> None:
+    house = House(tmp_path, lambda _: slate)
+    count = house.play(4)
+    house.close()
+    again = House(tmp_path, lambda _: slate, rig=house.rig)
+    again.turn()
+    assert slate.seqs == list(range(1, count + 1))
+    assert again.pump.unacknowledged == count
+    again.close()
+
+
+def test_nothing_is_offered_to_a_sink_that_is_not_ready_but_silence_is_counted(
+    house: House, slate: Slate
+) -> None:
+    slate.ready = False
+    house.play(3)
+    house.turn()
+    house.clock.forward(121)
+    house.turn()
+    assert slate.seqs == []
+    assert "settlement_silent" in house.alarms.holding
+    slate.ready = True
+    house.pump.post(Ready())
+    house.turn()
+    assert slate.seqs == [1, 2, 3, 4]
+
+
+def test_too_many_unacknowledged_lock_play_until_settlement_has_caught_up(
+    tmp_path: Path, slate: Slate
+) -> None:
+    house = House(tmp_path, lambda _: slate, PublishSettings(max_in_flight=4, max_unacknowledged=8))
+    count = house.play(9)
+    house.turn()
+    fault = house.alarms.holding["settlement_silent"]
+    assert fault.kind.locks
+    assert fault.found == f"{count} unacknowledged, the oldest is table-7/1/1"
+    left = count
+    while left > 4:
+        assert "settlement_silent" in house.alarms.holding
+        message = slate.offered.pop(0)
+        acknowledge(house, message)
+        left -= 1
+    assert "settlement_silent" not in house.alarms.holding
+    house.close()
+
+
+def test_what_a_lost_connection_took_is_offered_at_once_in_order(house: House, slate: Slate) -> None:
+    house.play(5)
+    house.turn()
+    second = slate.offered[1]
+    assert slate.seqs == [1, 2, 3, 4]
+    acknowledge(house, second)
+    house.pump.post(Ready())
+    house.turn()
+    assert slate.seqs == [1, 3, 4]
+
+
+def test_a_wish_to_hear_again_what_is_under_way_repeats_it_once(house: House, slate: Slate) -> None:
+    house.play(5)
+    house.turn()
+    assert slate.seqs == [1, 2, 3, 4]
+    for _ in range(20):
+        house.pump.post(Again(from_seq=2, by=ENGINE))
+    house.turn()
+    assert slate.seqs == [1, 2, 3, 4]
+
+
+def test_settlement_hears_again_what_it_had_closed_and_then_what_is_new(house: House, slate: Slate) -> None:
+    books = Books(key=house.rig.key.public)
+    count = house.play(10)
+
+    def settle() -> None:
+        house.turn()
+        while slate.offered:
+            for answer in books.enter(slate.offered.pop(0).event):
+                house.pump.post(answer)
+            house.turn()
+
+    settle()
+    assert books.seqs == list(range(1, count + 1))
+    del books.applied[2:]
+    house.clock.forward(10)
+    house.pump.post(Again(from_seq=3, by=ENGINE))
+    settle()
+    assert books.seqs == list(range(1, count + 1))
+    total = house.play_on()
+    settle()
+    assert books.seqs == list(range(1, total + 1))
+    assert not books.holes
+    assert not house.alarms.ever
+
+
+@pytest.mark.parametrize("from_seq", [10_000, 9])
+def test_a_wish_for_what_was_never_told_changes_nothing(house: House, slate: Slate, from_seq: int) -> None:
+    house.play(5)
+    house.turn()
+    slate.offered.clear()
+    house.pump.post(Again(from_seq=from_seq, by=ENGINE))
+    house.turn()
+    assert slate.seqs in ([], [1, 2, 3, 4])
+
+
+def test_a_replay_of_what_was_pruned_says_what_is_gone(house: House, slate: Slate) -> None:
+    house.play(4)
+    house.turn()
+    while slate.offered:
+        acknowledge(house, slate.offered.pop(0))
+    durable(house.journal.note("fence", {}))
+    house.journal.close()
+    house.journal = house.rig.open()
+    house.pump._journal = house.journal
+    latest = 2**62
+    durable(house.journal.prune(evidence_before_us=latest, bodies_before_us=latest, by="technician"))
+    house.pump.post(Again(from_seq=1, by=ENGINE))
+    house.turn()
+    assert slate.seqs == []
+    assert "outcomes 1 to 4 were pruned" in house.alarms.holding["replay_impossible"].found
+
+
+def test_an_outbox_that_can_t_be_read_is_said_and_read_again(house: House, slate: Slate) -> None:
+    opens = house.pump._open_outbox
+
+    def broken() -> object:
+        raise JournalFault("journal_io_error", "journal.db", "an error of the disk", "a sound disk")
+
+    house.pump._open_outbox = broken  # type: ignore[assignment]  # it never gives anything
+    house.play(3)
+    house.turn()
+    assert "outbox_unreadable" in house.alarms.holding
+    house.pump._open_outbox = opens
+    house.turn()
+    assert slate.seqs == [1, 2, 3, 4]
+    assert not house.alarms.holding
+
+
+def test_an_acknowledgement_that_the_journal_does_not_take_leaves_the_outcome_waiting(
+    house: House, slate: Slate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    house.play(3)
+    house.turn()
+
+    def full(*_: object) -> object:
+        raise JournalFault("journal_disk_full", "journal.db", "no space", "a disk with space")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(house.journal, "acknowledge", full)
+        acknowledge(house, slate.offered[0])
+    slate.offered.clear()
+    house.clock.forward(60)
+    house.turn()
+    assert slate.seqs == [1, 2, 3, 4]
+
+
+def test_more_answers_than_can_wait_are_a_fault_and_cost_nothing(house: House, slate: Slate) -> None:
+    count = house.play(3)
+    house.turn()
+    for _ in range(REPORTS + 1):
+        house.pump.post(Ready())
+    acknowledge(house, *slate.offered)
+    assert "answers_overflow" in house.alarms.holding
+    slate.offered.clear()
+    house.clock.forward(60)
+    house.turn()
+    assert not house.alarms.holding
+    acknowledge(house, *slate.offered)
+    acknowledge(house, *slate.offered[4:])
+    assert house.pump.unacknowledged == max(0, count - 8)
+
+
+def test_the_status_says_how_far_settlement_is_and_is_told_only_when_it_changes(
+    house: House, slate: Slate
+) -> None:
+    house.turn()
+    count = house.play(3)
+    house.clock.forward(2)
+    house.turn()
+    house.clock.forward(2)
+    house.turn()
+    assert [status.unacknowledged for status in slate.statuses] == [0, count]
+    newest = slate.statuses[-1]
+    assert newest.sequence == count
+    assert newest.chain == house.rig.told[-1].link.hex()
+
+
+def test_messages_are_what_the_journal_holds(house: House, slate: Slate) -> None:
+    house.play(3)
+    house.turn()
+    for message, row in zip(slate.offered, house.rig.told, strict=False):
+        event = read_event(message.event)
+        assert (event.seq, event.chain) == (row.seq, row.link.hex())

@@ -1,0 +1,38 @@
+"""Who may write and read which topic."""
+
+from pathlib import Path
+
+import pytest
+
+from controller.publish.topics import access_list, main, topics_of
+
+EXAMPLE = Path(__file__).parents[2] / "systemd" / "mosquitto" / "acl"
+ARGUMENTS = ["--table", "craps-1", "--table", "roulette-1", "--settlement", "settlement"]
+ARGUMENTS += ["--staff", "pit", "--players", "wall-1=craps-1"]
+
+
+def test_a_table_has_four_topics_of_its_own() -> None:
+    assert topics_of("craps-1") == (
+        "tables/craps-1/outcome",
+        "tables/craps-1/players",
+        "tables/craps-1/status",
+        "tables/craps-1/answer",
+    )
+
+
+def test_players_displays_read_nothing_but_the_players_topic_of_their_table() -> None:
+    rules = access_list(["craps-1"], "settlement", players={"wall-1": "craps-1"})
+    assert rules.split("user wall-1\n")[1] == "topic read tables/craps-1/players\n"
+
+
+def test_the_access_list_that_is_shipped_is_the_one_that_is_made(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(ARGUMENTS) == 0
+    assert capsys.readouterr().out == EXAMPLE.read_text(encoding="ascii")
+
+
+@pytest.mark.parametrize("name", ["a b", "+", "x\ntopic readwrite #"])
+def test_a_name_that_would_change_the_list_is_refused(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--table", name, "--settlement", "s"]) == 2
+    assert "expected 1 to 64 letters" in capsys.readouterr().err
+    assert main(["--table", "t", "--settlement", name]) == 2
+    assert main(["--table", "t", "--settlement", "s", "--players", name]) == 2

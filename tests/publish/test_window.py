@@ -1,0 +1,116 @@
+"""What is offered when: in order, so many at a time, again after a while, and an end to patience."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from controller.publish.events import Message
+from controller.publish.settings import PublishSettings
+from controller.publish.window import Backoff, Patience, Window
+from tests.publish.house import SECOND_US, half
+
+SETTINGS = PublishSettings(max_in_flight=5, retry_s=1.0, retry_most_s=8.0, max_unacknowledged=10)
+
+
+def message(seq: int) -> Message:
+    """Make an outcome's message; journal rows between outcomes are other events'."""
+    return Message(3 * seq, seq, f"t/1/{seq}", f"{seq:064x}", b"{}", None)
+
+
+def test_waits_double_up_to_the_longest_and_are_shortened_by_chance() -> None:
+    waits = Backoff(1.0, 8.0, lambda: 0.999999)
+    assert [round(waits.next_us() / SECOND_US) for _ in range(6)] == [1, 2, 4, 8, 8, 8]
+    waits.ease()
+    assert round(waits.next_us() / SECOND_US) == 8
+    waits.reset()
+    assert round(waits.next_us() / SECOND_US) == 1
+    assert Backoff(1.0, 8.0, lambda: 0.0).next_us() == SECOND_US // 2
+    assert max(Backoff(1.0, 1e9, half).next_us() for _ in range(1)) < SECOND_US
+
+
+def test_a_wait_of_any_length_can_be_doubled() -> None:
+    waits = Backoff(1.0, 60.0, half)
+    assert [waits.next_us() for _ in range(5000)][-1] == 45 * SECOND_US
+
+
+def test_what_is_not_acknowledged_is_offered_again_in_order() -> None:
+    window = Window(SETTINGS, half)
+    window.add([message(1), message(2), message(3)], 0)
+    assert window.due(0) == ()
+    window.acknowledged("t/1/2", 0)
+    assert window.due(SECOND_US) == (message(1), message(3))
+    assert window.due(SECOND_US) == ()
+    assert window.due(3 * SECOND_US) == (message(1), message(3))
+
+
+def test_an_outcome_that_hangs_holds_up_those_that_follow() -> None:
+    window = Window(SETTINGS, half)
+    window.add([message(seq) for seq in (1, 2, 3, 4, 5)], 0)
+    for seq in (2, 3, 4):
+        window.acknowledged(f"t/1/{seq}", 0)
+    assert window.room == 0
+    window.acknowledged("t/1/1", 0)
+    assert window.room == 4
+
+
+def test_only_the_right_chain_counts() -> None:
+    window = Window(SETTINGS, half)
+    window.add([message(1)], 0)
+    assert window.holds("t/1/1", message(1).chain)
+    assert not window.holds("t/1/1", message(2).chain)
+    assert not window.holds("t/1/2", message(2).chain)
+
+
+def test_patience_ends_with_too_many_and_comes_back_with_half_of_them() -> None:
+    patience = Patience(SETTINGS)
+    assert not patience.spent(0, 10)
+    assert patience.spent(0, 11)
+    assert patience.spent(0, 6)
+    assert not patience.spent(0, 5)
+    assert not patience.spent(0, 10)
+
+
+def test_patience_ends_with_too_long_a_silence_and_comes_back_with_a_word() -> None:
+    patience = Patience(SETTINGS)
+    patience.spent(0, 1)
+    assert not patience.spent(120 * SECOND_US, 1)
+    assert patience.spent(121 * SECOND_US, 1)
+    patience.heard(122 * SECOND_US)
+    assert not patience.spent(122 * SECOND_US, 1)
+
+
+def test_silence_while_nothing_waits_is_no_silence() -> None:
+    patience = Patience(SETTINGS)
+    patience.spent(0, 0)
+    patience.spent(1000 * SECOND_US, 0)
+    assert not patience.spent(1001 * SECOND_US, 1)
+
+
+@settings(derandomize=True, max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(["offer", "acknowledge", "wait", "lose"]), st.integers(0, 9))))
+def test_whatever_happens_what_is_due_is_in_order_and_within_bounds(
+    steps: list[tuple[str, int]],
+) -> None:
+    window = Window(SETTINGS, half)
+    next_seq, now_us, open_seqs = 1, 0, set[int]()
+    for step, value in steps:
+        match step:
+            case "offer":
+                fresh = [message(next_seq + place) for place in range(min(value, window.room))]
+                next_seq += len(fresh)
+                window.add(fresh, now_us)
+                open_seqs |= {one.seq for one in fresh}
+            case "acknowledge" if open_seqs:
+                seq = sorted(open_seqs)[value % len(open_seqs)]
+                open_seqs.discard(seq)
+                window.acknowledged(f"t/1/{seq}", now_us)
+            case "wait":
+                now_us += value * SECOND_US
+            case "lose":
+                window.hurry(now_us)
+        due = [one.seq for one in window.due(now_us)]
+        assert due in ([], sorted(open_seqs))
+        assert len(window) == len(open_seqs)
+        if open_seqs:
+            assert max(open_seqs) - min(open_seqs) < 5
+            assert window.due_us is not None
+            assert window.due_us <= now_us + 8 * SECOND_US
