@@ -86,7 +86,7 @@ class HighRoller:
         """Take a reading, in time order."""
         if isinstance(reading, Card):
             self._see_card(reading)
-        elif self.open_attempt or (refusal := self._no_roll_due()) is None:
+        elif self.open_attempt or (refusal := buying.no_roll_due(self._state)) is None:
             self.throws.see(reading)
         elif isinstance(reading, DieReleased):
             self._turn_away(reading, refusal)
