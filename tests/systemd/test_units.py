@@ -1,0 +1,192 @@
+"""The units: systemd finds no fault in them; they are closed to all but what they need."""
+
+import os
+import re
+import shutil
+import subprocess
+from configparser import ConfigParser, MissingSectionHeaderError
+from pathlib import Path
+
+import pytest
+
+from controller.app.options import JOURNAL, SOCKET
+from controller.app.watchdog import STUCK_S
+from controller.journal.keys import CREDENTIAL
+
+SYSTEMD = Path(__file__).parents[2] / "systemd"
+UNITS = ("table.service", "table-settlement.service")
+PROGRAM = "/opt/table/bin/tablectl"
+EXPOSURE = 20
+"""The most that is let pass, in tenths of systemd's own figure."""
+
+needs_systemd = pytest.mark.skipif(
+    shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed: see .ci/services"
+)
+needs_root = pytest.mark.skipif(
+    os.geteuid() != 0 or shutil.which("systemd-sysusers") is None,
+    reason="making users in a folder of its own needs root and systemd-sysusers",
+)
+
+
+def lines_of(unit: str) -> list[str]:
+    """Give a unit's lines, continued ones joined."""
+    return (SYSTEMD / unit).read_text(encoding="utf-8").replace("\\\n", "").splitlines()
+
+
+def values(unit: str, key: str) -> list[str]:
+    """Give every value of a key."""
+    return [line.partition("=")[2].strip() for line in lines_of(unit) if line.startswith(f"{key}=")]
+
+
+def value(unit: str, key: str) -> str:
+    """Give the one value of a key."""
+    (only,) = values(unit, key)
+    return only
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Path:
+    """Copies of the units whose program is one that this machine has."""
+    for unit in UNITS:
+        text = (SYSTEMD / unit).read_text(encoding="utf-8")
+        assert PROGRAM in text
+        (tmp_path / unit).write_text(text.replace(PROGRAM, "/bin/true"), encoding="utf-8")
+    return tmp_path
+
+
+@needs_systemd
+@pytest.mark.parametrize("unit", UNITS)
+def test_systemd_finds_no_fault(unit: str, here: Path) -> None:
+    done = subprocess.run(
+        ["systemd-analyze", "verify", "--man=no", str(here / unit)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout + done.stderr) == (0, "")
+
+
+@needs_systemd
+@pytest.mark.parametrize("unit", UNITS)
+def test_a_unit_is_exposed_to_no_more_than_two(unit: str, here: Path) -> None:
+    done = subprocess.run(
+        ["systemd-analyze", "security", "--offline=true", f"--threshold={EXPOSURE}", str(here / unit)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+
+
+@needs_systemd
+def test_a_unit_that_is_not_closed_would_be_found_out(here: Path) -> None:
+    bare = here / "bare.service"
+    bare.write_text("[Service]\nExecStart=/bin/true\n", encoding="utf-8")
+    done = subprocess.run(
+        ["systemd-analyze", "security", "--offline=true", f"--threshold={EXPOSURE}", str(bare)],
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode != 0
+
+
+def test_the_controller_reaches_its_ports_and_lines() -> None:
+    unit = "table.service"
+    assert set(values(unit, "DeviceAllow")) == {
+        f"char-{kind} rw" for kind in ("ttyACM", "ttyUSB", "gpiochip")
+    }
+    assert value(unit, "DevicePolicy") == "closed"
+    assert "systemd-modules-load.service" in value(unit, "After").split()
+    assert {"dialout", "gpio"} <= set(value(unit, "SupplementaryGroups").split())
+    for hides_devices in ("PrivateDevices", "ProcSubset", "PrivateNetwork"):
+        assert not values(unit, hides_devices), hides_devices
+
+
+def test_a_module_is_loaded_for_every_kind_of_port() -> None:
+    modules = (SYSTEMD / "modules-load.d" / "table.conf").read_text(encoding="ascii")
+    loaded = {line for line in modules.splitlines() if not line.startswith("#")}
+    assert {"cdc_acm", "usbserial", "ftdi_sio", "cp210x", "ch341"} <= loaded
+
+
+def test_the_controller_stands_where_it_can_make_its_fifo_and_finds_its_folders() -> None:
+    unit = "table.service"
+    runtime = f"/run/{value(unit, 'RuntimeDirectory')}"
+    assert value(unit, "WorkingDirectory") == runtime == str(Path(SOCKET).parent)
+    assert f"/var/lib/{value(unit, 'StateDirectory')}" == JOURNAL
+    assert value(unit, "LoadCredentialEncrypted").startswith(f"{CREDENTIAL}:")
+
+
+def test_the_controller_may_give_its_socket_to_a_group() -> None:
+    filters = values("table.service", "SystemCallFilter")
+    assert filters.index("@chown") > filters.index("~@privileged @resources")
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_a_service_comes_back_for_ever_and_is_watched(unit: str) -> None:
+    assert value(unit, "Type") == "notify"
+    assert value(unit, "Restart") == "always"
+    assert value(unit, "StartLimitIntervalSec") == "0"
+    assert int(value(unit, "RestartSec")) >= 2
+    assert int(value(unit, "WatchdogSec")) > STUCK_S, "a thread that hangs is told before the watchdog bites"
+
+
+def test_the_options_that_the_unit_gives_are_the_command_s_own(capsys: pytest.CaptureFixture[str]) -> None:
+    from controller.cli.main import main  # noqa: PLC0415 - the whole command line, for this test alone
+
+    with pytest.raises(SystemExit):
+        main(["run", "--help"])
+    known = set(re.findall(r"--[a-z-]+", capsys.readouterr().out))
+    given = set(re.findall(r"--[a-z-]+", value("table.service", "ExecStart")))
+    assert given <= known
+
+
+def test_every_group_that_is_named_is_made() -> None:
+    made = (SYSTEMD / "sysusers.d" / "table.conf").read_text(encoding="ascii")
+    named = set(re.findall(r"-group (\S+)", value("table.service", "ExecStart")))
+    named |= set(value("table.service", "SupplementaryGroups").split())
+    named |= {value(unit, "Group") for unit in UNITS}
+    for group in named:
+        assert re.search(rf"^[ug] {group}\s", made, re.MULTILINE), group
+
+
+@needs_root
+def test_users_groups_and_folders_can_be_made(tmp_path: Path) -> None:
+    (tmp_path / "etc").mkdir()
+    for program, file in (("systemd-sysusers", "sysusers.d"), ("systemd-tmpfiles", "tmpfiles.d")):
+        create = ["--create"] if program == "systemd-tmpfiles" else []
+        done = subprocess.run(
+            [program, *create, f"--root={tmp_path}", str(SYSTEMD / file / "table.conf")],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+    assert (tmp_path / "var/lib/table").stat().st_mode & 0o777 == 0o700
+    assert "table-console" in (tmp_path / "etc/group").read_text(encoding="utf-8")
+
+
+def test_rules_of_udev_are_whole() -> None:
+    """Each line is comparisons and assignments alone, and every port is kept from ModemManager."""
+    rules = (SYSTEMD / "udev" / "60-table.rules").read_text(encoding="ascii").splitlines()
+    pair = r'[A-Z]+(?:\{[A-Z_]+\})?(?:==|\+=|=)"[^"]*"'
+    for rule in rules:
+        assert rule.startswith("#") or re.fullmatch(rf"{pair}(?:, {pair})*", rule), rule
+    assert any(
+        'KERNEL=="ttyACM*|ttyUSB*"' in rule and 'ENV{ID_MM_DEVICE_IGNORE}="1"' in rule for rule in rules
+    )
+
+
+@pytest.mark.parametrize(
+    ("file", "section", "key"),
+    [
+        ("journald.conf.d/table.conf", "Journal", "SystemMaxUse"),
+        ("system.conf.d/table-watchdog.conf", "Manager", "RuntimeWatchdogSec"),
+    ],
+)
+def test_drop_ins_set_what_they_are_for(file: str, section: str, key: str) -> None:
+    parser = ConfigParser()
+    try:
+        parser.read_string((SYSTEMD / file).read_text(encoding="ascii"))
+    except MissingSectionHeaderError:
+        pytest.fail(f"{file} has no section")
+    assert parser[section][key]
