@@ -4,6 +4,7 @@ import argparse
 import secrets
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -91,27 +92,26 @@ def _do(arguments: argparse.Namespace) -> int:
 
     if arguments.does == "prove":
         return _prove(arguments.database)
-    store = Store(arguments.database)
-    store.open()
     policies = Policies(malfunction=getattr(arguments, "malfunction", "stand"))
-    engine = Engine(store, lambda: time.time_ns() // 1000, policies)
+    with closing(Store(arguments.database)) as store:
+        store.open()
+        _with(Engine(store, lambda: time.time_ns() // 1000, policies), arguments)
+    return OK
+
+
+def _with(engine: "Engine", arguments: argparse.Namespace) -> None:
     match arguments.does:
         case "run":
             _run(engine, arguments)
         case "enrol":
+            key = _key(arguments.key)
             engine.enrol(
-                arguments.table,
-                arguments.rules,
-                _key(arguments.key),
-                first_seq=arguments.first,
-                anew=arguments.anew,
+                arguments.table, arguments.rules, key, first_seq=arguments.first, anew=arguments.anew
             )
         case "release":
             engine.release(arguments.table, arguments.who, refund=arguments.refund)
         case _:
             _token(engine, arguments)
-    store.close()
-    return OK
 
 
 def _run(engine: "Engine", arguments: argparse.Namespace) -> None:
@@ -146,11 +146,10 @@ def _prove(database: str) -> int:
     path = database.removeprefix("sqlite:///")
     if path != database and not Path(path).exists():
         raise ValueError(f"--database: found no file {path}, expected a settlement database")
-    store = Store(database, owner=False)
-    store.open()
-    with store.transaction() as connection:
-        proof = prove(connection, shipped_games())
-    store.close()
+    with closing(Store(database, owner=False)) as store:
+        store.open()
+        with store.transaction() as connection:
+            proof = prove(connection, shipped_games())
     sys.stdout.write(msgspec.json.format(msgspec.json.encode(proof)).decode() + "\n")
     return FAILED if proof.faults else OK
 

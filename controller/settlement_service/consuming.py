@@ -89,9 +89,15 @@ class Broker:
                 stop.wait(1.0)
                 continue
             self.turn(TURN_S)
+        self.close()
+
+    def close(self) -> None:
+        """Take leave of the broker."""
         if self._link is not None:
             self._link.close()
             self._link.turn()
+            self._link.drop()
+            self._link = None
 
     def turn(self, timeout_s: float) -> None:
         """Read, settle and answer what is there, waiting at most this long for something."""

@@ -56,9 +56,13 @@ class SealedTable:
         outcome = Outcome(
             type=type_, t=self.seq * 1_000_000, id=f"{self.name}/1/{self.seq}", seq=self.seq, data=data
         )
+        self.seq += 1
+        return self.sealed(outcome)
+
+    def sealed(self, outcome: Outcome) -> bytes:
+        """Seal an outcome that a session published; give its event."""
         wall = Wall(NIGHT_US + outcome.t, synced=True)
         row = seal([outcome_draft(outcome, wall)], self._n, self._link, self.key)[0]
-        self.seq += 1
         self._n, self._link = row.n, row.link
         return message_of(row, self.name, self.key).event
 

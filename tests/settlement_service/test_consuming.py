@@ -1,0 +1,151 @@
+"""Outcomes by way of a broker, or within the table's own process."""
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from controller.journal.keys import Key
+from controller.publish.events import Acknowledgement, Again, Answer, Message, read_event
+from controller.publish.mqtt import MqttSink
+from controller.publish.mqtt_link import Outgoing
+from controller.publish.settings import MqttSettings
+from controller.publish.sink import Report
+from controller.settlement_service.consuming import Broker, Embedded, RefusedOutcome
+from tests.publish.broker import Mosquitto, needs_mosquitto
+from tests.publish.house import Alarms
+from tests.settlement_service.rig import House, SealedTable, key_in
+
+TURNS = 400
+"""So many turns of both sides are enough for anything, on any machine."""
+
+
+def now_us() -> int:
+    return time.monotonic_ns() // 1000
+
+
+def message(event: bytes) -> Message:
+    """Give an event as a sink takes it."""
+    read = read_event(event)
+    return Message(read.seq, read.seq, read.id, read.chain, event, None)
+
+
+class Line:
+    """A table's sink and an engine's intake at one broker, turned by the test."""
+
+    def __init__(self, house: House, table: SealedTable, mosquitto: Mosquitto) -> None:
+        self.settings = MqttSettings(host="127.0.0.1", port=mosquitto.port)
+        self.reports: list[Report] = []
+        self.said: list[str] = []
+        self.sink = MqttSink(table.name, self.settings, Alarms(), now_us=now_us, chance=lambda: 0.0)
+        self.sink.report_to(self.reports.append)
+        self.broker = Broker(house.engine, self.settings, "settlement", now_us, self.said.append)
+        self.until(lambda: self.sink.ready and self.broker.ready)
+
+    def until(self, done: Callable[[], bool]) -> None:
+        """Turn both until that holds."""
+        for _ in range(TURNS):
+            if done():
+                return
+            self.sink.turn(0.02)
+            if self.broker._link is not None or self.broker._connect():
+                self.broker.turn(0.02)
+        raise AssertionError(f"not done: {self.reports}, {self.said}")
+
+    def sends(self, *events: bytes) -> None:
+        """Publish events and turn until each is acknowledged."""
+        self.sink.offer([message(event) for event in events])
+        wanted = {read_event(event).id for event in events}
+        self.until(lambda: wanted <= self.acknowledged)
+
+    @property
+    def acknowledged(self) -> set[str]:
+        """The outcomes acknowledged so far."""
+        return {report.id for report in self.reports if isinstance(report, Acknowledgement)}
+
+
+@pytest.fixture
+def mosquitto(tmp_path: Path) -> Iterator[Mosquitto]:
+    broker = Mosquitto(tmp_path)
+    broker.start()
+    yield broker
+    broker.kill()
+
+
+@pytest.fixture
+def line(house: House, roulette: SealedTable, mosquitto: Mosquitto) -> Iterator[Line]:
+    line = Line(house, roulette, mosquitto)
+    yield line
+    line.sink.leave()
+    line.broker.close()
+
+
+@needs_mosquitto
+def test_outcomes_come_by_the_broker_and_are_answered(
+    house: House, roulette: SealedTable, mosquitto: Mosquitto, line: Line
+) -> None:
+    house.player("ann", 1_000)
+    house.bets(roulette, "ann", "b1", "red", 100)
+    events = roulette.spins("1")
+    line.sends(*events)
+    assert house.balance("player:ann") == 1_100
+    chains = {report.chain for report in line.reports if isinstance(report, Acknowledgement)}
+    assert chains == {read_event(event).chain for event in events}
+
+
+@needs_mosquitto
+def test_what_is_missing_is_asked_for(roulette: SealedTable, line: Line) -> None:
+    closed, *rest = roulette.spins("1")
+    line.sink.offer([message(event) for event in rest])
+    line.until(lambda: any(isinstance(report, Again) for report in line.reports))
+    asked = [report for report in line.reports if isinstance(report, Again)]
+    assert [report.from_seq for report in asked] == [1]
+    line.sends(closed, *rest)
+
+
+@needs_mosquitto
+def test_a_broker_killed_with_its_sessions_loses_nothing(
+    house: House, roulette: SealedTable, mosquitto: Mosquitto, line: Line
+) -> None:
+    house.player("ann", 1_000)
+    house.bets(roulette, "ann", "b1", "red", 100)
+    events = roulette.spins("1")
+    line.sends(events[0])
+    mosquitto.kill()
+    mosquitto.start()
+    line.until(lambda: not (line.sink.ready and line.broker.ready))
+    line.until(lambda: line.sink.ready and line.broker.ready)
+    line.sends(*events)
+    assert house.balance("player:ann") == 1_100
+    assert house.proof().faults == ()
+
+
+@needs_mosquitto
+def test_an_event_on_another_tables_topic_is_ignored(
+    house: House, roulette: SealedTable, mosquitto: Mosquitto, line: Line
+) -> None:
+    assert line.sink._link is not None
+    line.sink._link.publish(Outgoing("tables/other/outcome", roulette.opens()))
+    line.until(lambda: bool(line.said))
+    assert "no event of that table" in line.said[0]
+    assert line.acknowledged == set()
+
+
+def test_within_the_process_an_answer_follows_the_commit(house: House, roulette: SealedTable) -> None:
+    answers: list[Answer] = []
+    consumer = Embedded(house.engine, "embedded")
+    event = roulette.opens()
+    consumer.take(event, answers.append)
+    consumer.take(event, answers.append)
+    read = read_event(event)
+    assert answers == [Acknowledgement(id=read.id, chain=read.chain, by="embedded")] * 2
+
+
+def test_within_the_process_a_refusal_is_raised(house: House, key: Key, tmp_path: Path) -> None:
+    clone = SealedTable("wheel-1", key_in(tmp_path))
+    house.enrol(SealedTable("wheel-1", key), "roulette")
+    answers: list[Answer] = []
+    with pytest.raises(RefusedOutcome, match="not signed"):
+        Embedded(house.engine, "embedded").take(clone.opens(), answers.append)
+    assert answers == []

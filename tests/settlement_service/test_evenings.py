@@ -1,0 +1,141 @@
+"""Whole evenings, from what simulated sensors see to what players have in the end."""
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+import pytest
+
+from controller.engine.session import Session
+from controller.engine.setup import Setup
+from controller.journal.keys import Key
+from controller.model.outcomes import (
+    Outcome,
+    RollCalled,
+    RollCorrected,
+    RollNoRoll,
+    SpinCalled,
+    SpinCorrected,
+    SpinNoSpin,
+)
+from controller.settings.rulesets import load_ruleset
+from drivers.sim import dice, wheel
+from drivers.sim.referee import disagreements
+from drivers.sim.scenes import Feed, Header
+from tests.settlement_service.rig import House, SealedTable
+
+CHIPS = 1_000_000
+
+
+def outcomes(header: Header, feed: Feed) -> Iterator[Outcome]:
+    """Let a session judge what the sensors saw."""
+    session = Session(
+        Setup(
+            table=header.table,
+            ruleset=load_ruleset(header.ruleset),
+            dice_table=header.dice_table or None,
+            wheel=header.wheel or None,
+        )
+    )
+    for arrived_us, reading in feed:
+        for effect in session.feed(msgspec.structs.replace(reading, arrived=arrived_us)):
+            if isinstance(effect, Outcome):
+                yield effect
+    for effect in session.finish():
+        if isinstance(effect, Outcome):
+            yield effect
+
+
+class Punter:
+    """Bets 100 cents whenever bets open, and remembers before which attempt."""
+
+    def __init__(self, house: House, table: SealedTable, **bet: object) -> None:
+        self._house = house
+        self._table = table
+        self._bet = bet
+        self.before: list[int] = []
+
+    def bets(self, attempt: int) -> None:
+        """Bet on the attempt to come."""
+        self._house.bets(
+            self._table, "ann", f"b{len(self.before)}", str(self._bet["wager"]), 100, **self._more
+        )
+        self.before.append(attempt)
+
+    @property
+    def _more(self) -> dict[str, object]:
+        return {name: value for name, value in self._bet.items() if name != "wager"}
+
+
+def results_of(told: Sequence[Outcome]) -> dict[int, object]:
+    """Give what each attempt came to in the end: the dice, the number, or None where it does not count."""
+    final: dict[int, object] = {}
+    for outcome in told:
+        match outcome.data:
+            case RollCalled(roll=attempt, dice=result) | RollCorrected(roll=attempt, dice=result):
+                final[attempt] = result
+            case SpinCalled(spin=attempt, number=result) | SpinCorrected(spin=attempt, number=result):
+                final[attempt] = result
+            case RollNoRoll(roll=attempt) | SpinNoSpin(spin=attempt):
+                final[attempt] = None
+            case _:
+                pass
+    return final
+
+
+def played(house: House, table: SealedTable, punter: Punter, told: Sequence[Outcome]) -> None:
+    """Bet and settle as the evening goes; some outcomes come twice, in batches as they fall."""
+    punter.bets(1)
+    last = 0
+    for outcome in told:
+        event = table.sealed(outcome)
+        house.takes(event, event)
+        last = max(last, getattr(outcome.data, "roll", 0), getattr(outcome.data, "spin", 0))
+        if outcome.type == "bets.opened":
+            punter.bets(last + 1)
+
+
+def expected(punter: Punter, final: dict[int, object], wins: object, odds: int) -> tuple[int, int]:
+    """Work out by hand what the punter has, and what he still has at risk."""
+    balance, at_risk = CHIPS, 0
+    for before in punter.before:
+        balance -= 100
+        result = next((final[n] for n in sorted(final) if n >= before and final[n] is not None), None)
+        if result is None:
+            at_risk += 100
+        elif result == wins or (isinstance(result, tuple) and sum(result) == wins):
+            balance += 100 + 100 * odds
+    return balance, at_risk
+
+
+@pytest.mark.parametrize("seed", [3, 11])
+def test_an_evening_of_craps_adds_up(house: House, key: Key, seed: int) -> None:
+    """Any Seven pays 4 to 1 whenever a roll that counts is a 7 (C34-PAY-16)."""
+    header, feed, scenes = dice.evening(seed, n=24)
+    told = list(outcomes(header, feed))
+    assert disagreements(scenes, told) == []
+    table = SealedTable(header.table, key)
+    house.enrol(table, header.ruleset)
+    house.player("ann", CHIPS)
+    punter = Punter(house, table, wager="any7")
+    played(house, table, punter, told)
+    balance = house.balance("player:ann"), house.balance(f"at_risk:{header.table}")
+    assert balance == expected(punter, results_of(told), 7, 4)
+    assert house.proof().faults == ()
+
+
+@pytest.mark.parametrize("seed", [3, 11])
+def test_an_evening_of_roulette_adds_up(house: House, key: Key, seed: int) -> None:
+    """A bet on one number pays 35 to 1 (R-PAY-1)."""
+    header, feed, scenes = wheel.evening(seed, n=12, wheel=wheel.AMERICAN)
+    told = list(outcomes(header, feed))
+    assert disagreements(scenes, told) == []
+    final = results_of(told)
+    number = next(str(result) for result in final.values() if result is not None)
+    table = SealedTable(header.table, key)
+    house.enrol(table, header.ruleset)
+    house.player("ann", CHIPS)
+    punter = Punter(house, table, wager="straight", numbers=[number])
+    played(house, table, punter, told)
+    balance = house.balance("player:ann"), house.balance(f"at_risk:{header.table}")
+    assert balance == expected(punter, final, number, 35)
+    assert house.proof().faults == ()

@@ -1,0 +1,32 @@
+"""The proof finds what somebody did to the database."""
+
+import pytest
+from sqlalchemy import text
+
+from tests.settlement_service.rig import House, SealedTable
+
+
+@pytest.mark.parametrize(
+    ("change", "finds"),
+    [
+        ("UPDATE balances SET cents = cents + 1 WHERE account = 'player:ann'", "its entries come to"),
+        ("UPDATE entries SET cents = cents + 1 WHERE account = 'player:ann'", "cents of nothing"),
+        ("DELETE FROM entries WHERE movement = 1", "has no entries"),
+        ("DELETE FROM movements WHERE id = 1", "belong to no movement"),
+        ("DELETE FROM outcomes WHERE seq = 2", "outcome 3 follows 1"),
+        ("UPDATE outcomes SET chain = 'x' WHERE seq = 2", "another's number, id or hash"),
+        ("UPDATE tables SET next_seq = 9", "waits for outcome 9"),
+        ("UPDATE wagers SET stake = 1", "its wagers come to"),
+        ("DELETE FROM steps WHERE n = 1", "can't be played again"),
+        ("UPDATE steps SET body = replace(body, '\"1\"', '\"2\"')", "played again by"),
+        ("UPDATE keys SET public_key = zeroblob(32)", "is not signed"),
+    ],
+)
+def test_the_proof_finds_it(house: House, roulette: SealedTable, change: str, finds: str) -> None:
+    house.player("ann", 1_000)
+    house.bets(roulette, "ann", "b1", "red", 100)
+    house.takes(roulette.spins("1"))
+    assert house.proof().faults == ()
+    with house.store.transaction() as connection:
+        connection.execute(text(change))
+    assert any(finds in fault for fault in house.proof().faults), house.proof().faults
