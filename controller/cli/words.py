@@ -10,6 +10,8 @@ from controller.model.effects import Effect, Judged, Lamp, Late, Proposed
 from controller.model.outcomes import (
     Bets,
     BonusPaid,
+    CardPitched,
+    CardsBought,
     Data,
     DealCalled,
     DealCorrected,
@@ -158,6 +160,18 @@ def _(data: DealReview) -> str:
 def _(data: DealCorrected) -> str:
     call = data.announcement or _causes(data.reasons)
     return f"#{data.deal} {call}, {_plain(data.ruling)}{_by(data.by, data.who)}, corrects {data.corrects}"
+
+
+@describe.register
+def _(data: CardsBought) -> str:
+    cards = "a card" if data.count == 1 else f"{data.count} cards"
+    return f"game {data.game}, seat {data.player} buys {cards}{_by(data.by, data.who)}"
+
+
+@describe.register
+def _(data: CardPitched) -> str:
+    instead = "" if data.replaces is None else f" instead of {data.replaces}"
+    return f"game {data.game}, seat {data.player} gets {data.card}{instead}{_by(data.by, data.who)}"
 
 
 @describe.register

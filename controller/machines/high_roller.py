@@ -312,6 +312,8 @@ class HighRoller:
             self._machine.fire("button_placed")
         self._machine.fire("re_buy" if again else "buy")
         self._state = state
+        if count:
+            self._desk.publish("cards.bought", entered.t, buying.bought(state, entered, count))
 
     def _ready_to_sell(self) -> HighRollerState:
         """Give the state in which a card is sold: the button placed, the game before done with."""
@@ -329,21 +331,30 @@ class HighRoller:
             self._desk.refuse_reading(card, "card_unread")
             return
         try:
-            self._lay(card.to, buying.rank_entered(card.rank, "a shoe for this game"))
+            rank = buying.rank_entered(card.rank, "a shoe for this game")
+            self._lay(card, card.to, rank)
         except Refused as refused:
             self._desk.refuse_reading(card, refused.code, refused.says)
 
     def _set_card(self, entered: Input) -> None:
         rank = buying.rank_entered(entered.card, "set_card")
         if entered.what is None:
-            self._lay(entered.seat, rank)
-        else:
-            replaced = buying.rank_entered(entered.what, "set_card")
-            self._state = buying.replace_card(self._state, entered.seat, rank, replaced)
+            self._lay(entered, entered.seat, rank)
+            return
+        replaced = buying.rank_entered(entered.what, "set_card")
+        self._state = buying.replace_card(self._state, entered.seat, rank, replaced)
+        self._pitched(entered, str(entered.seat), rank, replaced)
 
-    def _lay(self, seat: Seat | None, rank: int) -> None:
-        lay = buying.draw if self._state.stage == "button_draw" else buying.pitch
-        self._state = lay(self._state, seat, rank)
+    def _lay(self, seen: Card | Input, seat: Seat | None, rank: int) -> None:
+        if self._state.stage == "button_draw":
+            self._state = buying.draw(self._state, seat, rank)
+            return
+        self._state, player = buying.pitch(self._state, seat, rank)
+        self._pitched(seen, player, rank)
+
+    def _pitched(self, seen: Card | Input, name: str, rank: int, replaced: int | None = None) -> None:
+        told = buying.pitched(self._state, seen, name, rank, replaced)
+        self._desk.publish("card.pitched", seen.t, told)
 
     def _leave(self, entered: Input) -> None:
         name = str(entered.seat)

@@ -5,7 +5,8 @@ Each function gives the state as it is afterwards, or raises Refused and changes
 
 from controller.machines.flat import Refused
 from controller.machines.high_roller_table import BUYING, ROLLING, HighRollerState
-from controller.model.outcomes import Seat
+from controller.model.outcomes import CardPitched, CardsBought, Seat
+from controller.model.readings import Card, Input
 from controller.model.rulesets import HighRollerRules
 from controller.rules.high_roller.money import BonusPot
 from controller.rules.high_roller.rolls import rank_of
@@ -119,15 +120,33 @@ def _sold(state: HighRollerState, name: str, count: int, rules: HighRollerRules)
     return state.having(owed=owed, final=final, gone=gone)
 
 
-def pitch(state: HighRollerState, seat: Seat | None, rank: int) -> HighRollerState:
-    """Put a card in front of its player: the one named, or the first clockwise who is owed one (H-DEAL-1)."""
+def pitch(state: HighRollerState, seat: Seat | None, rank: int) -> tuple[HighRollerState, str]:
+    """Put a card in front of its player: the one named, or the first clockwise who is owed one (H-DEAL-1).
+
+    Gives the state, and the player's name.
+    """
     first = next((name for name in state.clockwise if state.owed.get(name)), None)
     name = first if seat is None else str(seat)
     if name is None or not state.owed.get(name) or state.stage not in BUYING:
         raise Refused("card_not_bought")
     owed = {each: count - (each == name) for each, count in state.owed.items()}
     cards = {**state.cards, name: (*state.cards.get(name, ()), rank)}
-    return state.having(owed={each: count for each, count in owed.items() if count}, cards=cards)
+    return state.having(owed={each: count for each, count in owed.items() if count}, cards=cards), name
+
+
+def bought(state: HighRollerState, entered: Input, count: int) -> CardsBought:
+    """Tell of a purchase."""
+    player = state.seat(str(entered.seat))
+    return CardsBought(game=state.game, player=player, count=count, by=entered.by, who=entered.who)
+
+
+def pitched(
+    state: HighRollerState, seen: Card | Input, name: str, rank: int, replaced: int | None
+) -> CardPitched:
+    """Tell of a card that lies in front of its player."""
+    by, who = (seen.by, seen.who) if isinstance(seen, Input) else ("shoe", None)
+    player = state.seat(name)
+    return CardPitched(game=state.game, player=player, card=rank, replaces=replaced, by=by, who=who)
 
 
 def replace_card(state: HighRollerState, seat: Seat | None, rank: int, replaced: int) -> HighRollerState:

@@ -16,7 +16,7 @@ Seat = str | int
 Phase = Literal["come_out", "point"]
 CrapsCall = Literal["natural", "craps", "point_set", "point_made", "seven_out", "no_decision"]
 HighRollerCall = Literal["elimination", "no_match", "roll_off", "tie"]
-"""A throw that somebody matches or nobody does, a roll of the roll-off, and one that leaves equals at the top."""
+"""A throw that somebody matches or nobody does, a roll of the roll-off, one that leaves equals at the top."""
 Grade = Literal["sensors", "wheel", "person"]
 Colour = Literal["red", "black", "green"]
 
@@ -48,7 +48,7 @@ class RollCalled(Data, frozen=True, kw_only=True):
     game: int | UnsetType = UNSET
     player: Seat | UnsetType = UNSET
     remaining: tuple[Seat, ...] | UnsetType = UNSET
-    next_player: Seat | None | UnsetType = UNSET
+    next_player: Seat | UnsetType | None = UNSET
 
 
 class RollNoRoll(Data, frozen=True, kw_only=True):
@@ -94,7 +94,7 @@ class RollCorrected(Data, frozen=True, kw_only=True):
     game: int | UnsetType = UNSET
     player: Seat | UnsetType = UNSET
     remaining: tuple[Seat, ...] | UnsetType = UNSET
-    next_player: Seat | None | UnsetType = UNSET
+    next_player: Seat | UnsetType | None = UNSET
 
 
 class SpinCalled(Data, frozen=True, kw_only=True):
@@ -171,7 +171,7 @@ class DealCalled(Data, frozen=True, kw_only=True):
 
 
 class DealVoid(Data, frozen=True, kw_only=True):
-    """A deal that does not count: all stakes go back and the cards are reshuffled (T-IRR-1). No card is named."""
+    """A void deal: all stakes go back and the cards are reshuffled (T-IRR-1). No card is named."""
 
     deal: int
     reasons: tuple[Reason, ...]
@@ -203,6 +203,30 @@ class DealCorrected(Data, frozen=True, kw_only=True):
     announcement: str | None = None
     results: tuple[SeatResult, ...] = ()
     reasons: tuple[Reason, ...] = ()
+
+
+class CardsBought(Data, frozen=True, kw_only=True):
+    """A player has bought so many cards of this game; they are pitched one by one."""
+
+    game: int
+    player: Seat
+    count: int
+    by: str
+    who: str | None
+
+
+class CardPitched(Data, frozen=True, kw_only=True):
+    """A card lies face up in front of its player: the total that matches it, 2 to 12 (H-MATCH-1).
+
+    `replaces` is the card that was read or entered wrong in its place; `by` is `shoe`, or who entered it.
+    """
+
+    game: int
+    player: Seat
+    card: int
+    replaces: int | None
+    by: str
+    who: str | None
 
 
 class GameStarted(Data, frozen=True, kw_only=True):
@@ -328,6 +352,8 @@ OUTCOME_TYPES: dict[str, type[Data]] = {
     "deal.void": DealVoid,
     "deal.review": DealReview,
     "deal.corrected": DealCorrected,
+    "cards.bought": CardsBought,
+    "card.pitched": CardPitched,
     "game.started": GameStarted,
     "game.void": GameVoid,
     "game.won": GameWon,

@@ -25,6 +25,8 @@ PLAYER_KEYS: Mapping[str, tuple[str, ...]] = {
     "deal.void": ("deal", "reasons"),
     "deal.review": ("deal", "reasons"),
     "deal.corrected": (*_DEALT, "corrects", "ruling", "reasons"),
+    "cards.bought": ("game", "player", "count"),
+    "card.pitched": ("game", "player", "card", "replaces"),
     "game.started": ("game", "button", "seats", "cards", "card_cents", "final"),
     "game.void": ("game", "reasons"),
     "game.won": ("game", "player", "total", "pot", "bonus_paid"),

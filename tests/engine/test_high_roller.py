@@ -248,7 +248,7 @@ def test_gap_H_6_the_share_of_the_bonus_pot_is_entered_before_the_roll() -> None
 def test_a_throw_closes_the_buying_where_nobody_said_so() -> None:
     played = two_players().rolls(7).end()
     assert played.data(Bets)[0].cause == "dice_released"
-    assert played.told()[:3] == ["bets.closed", "game.started", "roll.called"]
+    assert played.told("bets", "game", "roll") == ["bets.closed", "game.started", "roll.called"]
     assert two_players().says("start_roll").end().data(Bets)[0].cause == "dealer"
 
 

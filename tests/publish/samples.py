@@ -8,6 +8,8 @@ from controller.journal.keys import Key
 from controller.model.outcomes import (
     Bets,
     BonusPaid,
+    CardPitched,
+    CardsBought,
     Data,
     DealCalled,
     DealCorrected,
@@ -122,6 +124,8 @@ SAMPLES: dict[str, Data] = {
         results=RESULTS,
         reasons=REASONS,
     ),
+    "cards.bought": CardsBought(game=2, player="1", count=3, by="dealer", who=STAFF),
+    "card.pitched": CardPitched(game=2, player="1", card=11, replaces=None, by="dealer", who=STAFF),
     "game.started": GameStarted(
         game=1,
         button="1",

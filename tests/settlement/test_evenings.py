@@ -17,8 +17,8 @@ from controller.model.outcomes import (
 from controller.settings.mistakes import SettingsError
 from controller.settings.rulesets import load_ruleset
 from controller.settlement import run
-from controller.settlement.from_outcomes import CORRECTIONS, Asked, GameName, asked_by
 from controller.settlement.run import SHARED_FIGURES, game_for, settle
+from controller.settlement_service.asking import CORRECTIONS, Asked, GameName, asked_by
 from drivers.sim import high_roller, three_card
 from tests.engine.play import play
 from tests.scenes import SECOND_US, says, throw
