@@ -11,6 +11,8 @@ from controller.machines.high_roller_table import HighRollerState
 from controller.model.outcomes import (
     Bets,
     BonusPaid,
+    CardPitched,
+    CardsBought,
     GameStarted,
     GameVoid,
     GameWon,
@@ -184,6 +186,17 @@ def test_H_DEAL_1_an_unreadable_card_is_entered_at_the_console() -> None:
     night.says("start_roll").says("set_card", seat="1", card="J")
     assert night.state.cards == {"1": (7, 11)}
     assert night.end().refusals() == ["card_unread", "cards_owed"]
+
+
+def test_H_DEAL_1_every_purchase_and_every_card_is_told_so_that_nothing_paid_for_is_lost() -> None:
+    night = Night().button(s1="Q", s2="9").says("buy", "player", seat="1", count=2).pitched("J")
+    played = night.says("set_card", card="4").says("set_card", seat="1", card="5", what="4").end()
+    assert [(b.player, b.count, b.by) for b in played.data(CardsBought)] == [("1", 2, "player")]
+    assert [(c.player, c.card, c.replaces, c.by) for c in played.data(CardPitched)] == [
+        ("1", 11, None, "shoe"),
+        ("1", 4, None, "dealer"),
+        ("1", 5, 4, "dealer"),
+    ]
 
 
 def test_H_DEAL_1_a_card_read_wrong_is_put_right_before_the_roll() -> None:
