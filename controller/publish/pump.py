@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
+from pathlib import Path
 from queue import Empty, Full, Queue
 from threading import Thread
 from typing import Protocol
@@ -10,6 +11,7 @@ import msgspec
 
 from controller.journal.chain import Row
 from controller.journal.faults import JournalFault
+from controller.journal.reading import check_contents
 from controller.publish.events import (
     Acknowledgement,
     Again,
@@ -27,11 +29,13 @@ TURN_S = 0.5
 REPORTS = 4096
 """Reports that may wait; what is lost beyond that is asked for again by itself."""
 STATUS_US = 1_000_000
-"""The status is told at most this often."""
+"""The status is looked at this often."""
 
 
 class Outbox(Protocol):
     """What the pump reads: a journal's `Reader`, opened in the pump's own thread."""
+
+    path: Path
 
     def outbox(self, limit: int = ..., after_n: int = ...) -> list[Row]:
         """Give the first outcomes after a row that are not acknowledged, in order."""
@@ -94,7 +98,7 @@ class Pump:
         self._after_n = 0
         self._replay_to_n = 0
         self._replayed_us: int | None = None
-        self._acknowledged_seq = 0
+        self._acknowledged_seq = last_seq
         self._last_seq = last_seq
         self._last_chain: str | None = None
         self._overflowed = False
@@ -233,34 +237,47 @@ class Pump:
         if not (room and self._more):
             return []
         self._more = False
+        messages: list[Message] = []
         try:
             rows = self._read(room)
+            for row in rows:
+                if row.body is not None:
+                    check_contents(row, self._reader.path)
+                    messages.append(message_of(row, self._table, self._key))
+                self._after_n = row.n
         except JournalFault as fault:
             self._more = True
-            self._outbox = None
-            self._alarm.began(PublishFault("outbox_unreadable", fault.where, str(fault)))
-            return []
+            self._be_unreadable(fault)
+            return messages
         self._alarm.over("outbox_unreadable")
         if len(rows) == room:
             self._more = True
-        if rows:
-            self._after_n = rows[-1].n
-            newest = rows[-1].seq
-            assert newest is not None
-            self._last_seq = max(self._last_seq, newest)
-        return [message_of(row, self._table, self._key) for row in rows if row.body is not None]
+        if messages:
+            self._last_seq = max(self._last_seq, messages[-1].seq)
+        return messages
 
     def _read(self, room: int) -> list[Row]:
-        if self._outbox is None:
-            self._outbox = self._open_outbox()
+        reader = self._reader
         rows: list[Row] = []
         if self._after_n < self._replay_to_n:
-            past = self._outbox.rows(self._after_n + 1, self._replay_to_n)
+            past = reader.rows(self._after_n + 1, self._replay_to_n)
             rows = list(islice((row for row in past if row.seq is not None), room))
             if len(rows) < room:
                 self._after_n, self._replay_to_n = self._replay_to_n, 0
             self._say_what_is_gone(rows)
-        return rows + self._outbox.outbox(room - len(rows), self._after_n) if len(rows) < room else rows
+        return rows + reader.outbox(room - len(rows), self._after_n) if len(rows) < room else rows
+
+    @property
+    def _reader(self) -> Outbox:
+        if self._outbox is None:
+            self._outbox = self._open_outbox()
+        return self._outbox
+
+    def _be_unreadable(self, fault: JournalFault) -> None:
+        if self._outbox is not None:
+            self._outbox.close()
+            self._outbox = None
+        self._alarm.began(PublishFault("outbox_unreadable", fault.where, str(fault)))
 
     # --- replay ---
 
@@ -276,7 +293,7 @@ class Pump:
             self._window.hurry(now_us)
             return
         from_n = self._row_of(wish.from_seq)
-        if from_n is None or from_n > self._after_n:
+        if from_n is None:
             return
         self._replay_to_n = max(self._replay_to_n, self._after_n)
         self._after_n = from_n - 1
@@ -284,15 +301,20 @@ class Pump:
         self._more = True
 
     def _row_of(self, seq: int) -> int | None:
-        """Find an outcome's row: each has one, so it can't stand before the row of that number."""
+        """Find the row of an outcome that was offered before, by halves; None where there is none."""
+        low, high = 1, self._after_n + 1
         try:
-            if self._outbox is None:
-                self._outbox = self._open_outbox()
-            return next((row.n for row in self._outbox.rows(seq) if (row.seq or 0) >= seq), None)
+            while low < high:
+                middle = (low + high) // 2
+                told = next((row for row in self._reader.rows(middle, high) if row.seq is not None), None)
+                if told is None or told.seq is None or told.seq >= seq:
+                    high = middle
+                else:
+                    low = told.n + 1
         except JournalFault as fault:
-            self._outbox = None
-            self._alarm.began(PublishFault("outbox_unreadable", fault.where, str(fault)))
+            self._be_unreadable(fault)
             return None
+        return low if low <= self._after_n else None
 
     def _say_what_is_gone(self, rows: Sequence[Row]) -> None:
         gone = [row.seq for row in rows if row.body is None]
@@ -318,6 +340,7 @@ class Pump:
     def _tell_status(self, now_us: int) -> None:
         if now_us < self._status_due_us:
             return
+        self._status_due_us = now_us + STATUS_US
         status = msgspec.structs.replace(
             self._status(),
             unacknowledged=self.unacknowledged,
@@ -326,5 +349,4 @@ class Pump:
         )
         if status != self._told_status:
             self._told_status = status
-            self._status_due_us = now_us + STATUS_US
             self._sink.tell(status)

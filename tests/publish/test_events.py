@@ -155,7 +155,7 @@ def test_a_review_tells_players_neither_dice_nor_number(key: Key) -> None:
         assert word not in players
 
 
-@pytest.mark.parametrize("type_", FOR_STAFF_ALONE)
+@pytest.mark.parametrize("type_", sorted(FOR_STAFF_ALONE))
 def test_devices_and_refusals_are_the_staff_s_alone(type_: str, key: Key) -> None:
     assert message_of(row_of(type_, key), TABLE, key).players is None
 

@@ -3,9 +3,12 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from controller.journal.chain import Row
 from controller.journal.faults import JournalFault
+from controller.journal.reading import Reader
 from controller.publish.events import Acknowledgement, Again, Message, TableStatus, read_event
 from controller.publish.pump import REPORTS
 from controller.publish.settings import PublishSettings
@@ -205,6 +208,26 @@ def test_an_outbox_that_can_t_be_read_is_said_and_read_again(house: House, slate
     house.pump._open_outbox = opens
     house.turn()
     assert slate.seqs == [1, 2, 3, 4]
+    assert not house.alarms.holding
+
+
+def test_a_row_that_was_changed_on_the_disk_is_never_published(house: House, slate: Slate) -> None:
+    house.play(3)
+    opens = house.pump._open_outbox
+
+    class Changed(Reader):
+        def outbox(self, limit: int = 100, after_n: int = 0) -> list[Row]:
+            rows = super().outbox(limit, after_n)
+            assert rows[2].body is not None
+            return [*rows[:2], msgspec.structs.replace(rows[2], body=rows[2].body + b" "), *rows[3:]]
+
+    house.pump._open_outbox = lambda: Changed(house.rig.place.journal)
+    house.turn()
+    assert slate.seqs == [1, 2]
+    assert "journal_row_changed" in house.alarms.holding["outbox_unreadable"].found
+    house.pump._open_outbox = opens
+    house.turn()
+    assert slate.seqs == [3, 4]
     assert not house.alarms.holding
 
 

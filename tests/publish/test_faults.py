@@ -1,0 +1,77 @@
+"""Every fault of publishing is in the catalogue, is raised somewhere, and is over once its cause is."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import controller.publish
+from controller.publish.events import Answer
+from controller.publish.faults import FAULTS, PublishFault
+from controller.publish.mqtt import MqttSink
+from controller.publish.settings import MqttSettings
+from controller.publish.sink import Ready
+from tests.publish.broker import Mosquitto, free_port, needs_mosquitto
+from tests.publish.house import Alarms, Clock, half, until
+
+SOURCE = Path(controller.publish.__path__[0])
+
+
+def test_every_fault_of_the_catalogue_is_raised_and_no_other() -> None:
+    source = "".join(file.read_text(encoding="utf-8") for file in SOURCE.glob("*.py"))
+    raised = set(re.findall(r'(?:PublishFault|_lose)\(\s*"(\w+)"', source))
+    assert raised == set(FAULTS)
+    over = set(re.findall(r'\.over\("(\w+)"\)', source))
+    connection = {"broker_unreachable", "broker_refused", "broker_files_bad", "sink_failed"}
+    assert over | connection == set(FAULTS)
+
+
+def test_every_fault_says_what_it_is_what_to_do_and_when_it_clears() -> None:
+    for code, kind in FAULTS.items():
+        assert all((kind.what, kind.cause, kind.next_step, kind.clears)), code
+    assert {code for code, kind in FAULTS.items() if kind.locks} == {"settlement_silent", "identity_taken"}
+
+
+def test_a_fault_reads_as_one_line_that_ends_with_its_code() -> None:
+    line = str(PublishFault("broker_unreachable", "10.0.0.5:8883", "connection refused"))
+    assert line.startswith("10.0.0.5:8883: there is no connection to the broker: connection refused; check")
+    assert line.endswith("[broker_unreachable]")
+
+
+@needs_mosquitto
+def test_a_defect_in_the_connection_does_not_end_its_thread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broker = Mosquitto(tmp_path)
+    broker.start()
+    alarms, clock = Alarms(), Clock()
+    settings = MqttSettings(host="localhost", port=broker.port)
+    sink = MqttSink("table-7", settings, alarms, now_us=clock, chance=half)
+    turn = sink.turn
+    calls: list[float] = []
+
+    def broken_once(timeout_s: float) -> None:
+        calls.append(timeout_s)
+        if len(calls) == 1:
+            raise RuntimeError("the library fell over")
+        turn(0.01)
+
+    monkeypatch.setattr(sink, "turn", broken_once)
+    reports: list[Ready | Answer] = []
+    sink.start(reports.append)
+    until(lambda: "sink_failed" in alarms.ever)
+    clock.forward(60)
+    until(lambda: bool(reports))
+    assert not alarms.holding
+    assert sink.stop(10.0)
+    broker.kill()
+
+
+def test_a_broker_that_was_never_there_is_said_and_the_thread_ends_when_told() -> None:
+    alarms, clock = Alarms(), Clock()
+    settings = MqttSettings(host="localhost", port=free_port())
+    sink = MqttSink("table-7", settings, alarms, now_us=clock, chance=half)
+    sink.start(lambda _: None)
+    until(lambda: "broker_unreachable" in alarms.holding)
+    assert not sink.ready
+    assert sink.stop(10.0)
