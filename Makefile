@@ -35,7 +35,7 @@ test: .venv/.dev
 	@$(BIN)/ruff format --check --quiet $(CODE)
 	@$(BIN)/mypy --no-error-summary
 	@$(BIN)/lint-imports --no-logo >.venv/imports.txt || { cat .venv/imports.txt; exit 1; }
-	@$(BIN)/python -m controller.settings.schema --check
+	@$(BIN)/python -m controller.app.schemas --check
 	@$(BIN)/python -m pytest --quiet -n 2 -m "not slow"
 
 bench: .venv/.dev
@@ -50,7 +50,7 @@ crash: .venv/.dev
 	@$(BIN)/python -m tests.journal.crash --states $(STATES)
 
 schema: .venv/.dev
-	@$(BIN)/python -m controller.settings.schema
+	@$(BIN)/python -m controller.app.schemas
 
 diagrams: .venv/.dev
 	@$(BIN)/python -c "from controller.machines.diagrams import manual; print(manual(), end='')" >docs/machines.md

@@ -54,6 +54,12 @@ class Board:
             if its == duty:
                 self.over(code, duty)
 
+    def clear_code(self, code: str) -> None:
+        """Take off a fault of every duty."""
+        for its, duty in tuple(self._holding):
+            if its == code:
+                self.over(code, duty)
+
     @property
     def present(self) -> tuple[Fault, ...]:
         """Every fault that holds, the oldest first."""

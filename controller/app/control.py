@@ -233,6 +233,8 @@ class Control:
         try:
             if request.what == "identity":
                 self._daemon.approve_identity(peer.user, who)
+            elif request.what == "device":
+                self._daemon.approve_devices()
             else:
                 self._daemon.approve_clock()
         except OSError as error:

@@ -82,9 +82,10 @@ class Core:
         epoch: str,
         rotation: Rotation,
         failed: Callable[[], None],
+        lit: Callable[[str, str], None],
     ) -> None:
-        """Go on from what was resumed; `failed` hears when the core stops on a defect."""
-        self.devices = Devices(setup)
+        """Go on from what was resumed; `failed` hears when the core stops on a defect, `lit` of lamps."""
+        self.devices = Devices(setup, board)
         self.lamps: dict[str, str] = {}
         self.turns = 0
         self._setup = setup
@@ -96,6 +97,7 @@ class Core:
         self._epoch = epoch
         self._rotation = rotation
         self._failed = failed
+        self._lit = lit
         self._pending = resumed.pending
         self._held = resumed.held
         self._bets_closed = resumed.bets_closed and bool(resumed.pending)
@@ -317,6 +319,7 @@ class Core:
     def _light(self, name: str, shows: str) -> None:
         if self.lamps.get(name) != shows:
             self.lamps[name] = shows
+            self._lit(name, shows)
             self._hub.tell("lamps", b'{"lamp":%s}\n' % _encode({"name": name, "shows": shows}))
 
     def _note_faults(self) -> None:

@@ -15,6 +15,7 @@ from controller.app import exits
 from controller.app.board import Board, Change
 from controller.app.clock import Clock, DataClock, MonotonicClock, WallWatch, iso, system_wall
 from controller.app.faults import Fault, of_journal
+from controller.app.hardware import Hardware
 from controller.app.hub import Hub
 from controller.app.identity import (
     Approved,
@@ -85,6 +86,7 @@ class Daemon:
         self.live: Live | None = None
         self.started = wall()
         self.sources = [make(self) for make in sources]
+        self.hardware = next((source for source in self.sources if isinstance(source, Hardware)), None)
         self.exit_code = exits.STOPPED
         self._environ = environ
         self._notifier = Notifier(environ)
@@ -120,6 +122,7 @@ class Daemon:
                 inlet=self.inlet,
                 wall=self.wall,
                 failed=self._core_failed,
+                hardware=self.hardware,
                 accept=self._accept,
             )
         except JournalFault as fault:
@@ -150,6 +153,8 @@ class Daemon:
 
     def run(self) -> None:
         """Look after the parts until told to stop."""
+        if self.hardware is not None:
+            self.hardware.power_on()
         self.begin()
         self._notifier.tell(READY, f"STATUS={self.headline()}")
         self.look_after()
@@ -167,6 +172,8 @@ class Daemon:
             self.board.over(OVERFLOW)
         if self.live is not None:
             self.live.test()
+        if self.hardware is not None:
+            self.hardware.refresh()
         if self._watchdog.look(now_us):
             self._notifier.tell(WATCHDOG, f"STATUS={self.headline()}")
 
@@ -179,8 +186,8 @@ class Daemon:
     def close(self) -> int:
         """Stop sources, core, recorder and journal, in this order; give the exit code."""
         self._notifier.tell(STOPPING)
-        if self._begun:
-            for source in self.sources:
+        for source in self.sources:
+            if self._begun or source is self.hardware:
                 source.stop(STOP_S)
         if self.live is not None and not self.live.end(begun=self._begun) and not self.exit_code:
             self.exit_code = exits.NOT_FLUSHED
@@ -197,7 +204,8 @@ class Daemon:
         """Say in a line how the table stands."""
         present = [fault for fault in self.board.present if fault.code != WAITS]
         if present:
-            return f"{present[0].code}: {present[0].kind.next_step}"
+            first = present[0]
+            return f"{first.code} ({first.found}): {first.kind.next_step}"
         if self.live is None:
             return "starting"
         view = self.live.core.view
@@ -225,6 +233,10 @@ class Daemon:
         """Go on with the journal that is there, on a person's word; it is opened at the next turn."""
         self._accept = Acceptance(by=by, who=who, reason=reason)
         self._reopen_at_us = 0
+
+    def approve_devices(self) -> None:
+        """Take devices as well that said that a part of theirs failed."""
+        self.board.clear_code("device_component")
 
     def approve_clock(self) -> None:
         """Take the wall clock as right."""
@@ -315,3 +327,7 @@ class Daemon:
             "fault": {"code": fault.code, "where": fault.where, "found": fault.found, "began": change.began}
         }
         self.hub.tell("faults", _encode(line) + b"\n")
+        if self.live is None and self.hardware is not None:
+            present = self.board.present
+            self.hardware.show("lock", "locked")
+            self.hardware.show("fault", present[0].code if present else "none")

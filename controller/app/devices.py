@@ -2,8 +2,12 @@
 
 from typing import NamedTuple
 
+from controller.app.board import Board
+from controller.app.faults import Fault
 from controller.engine.setup import Setup
 from controller.model.readings import AnyReading, DeviceDown, DeviceFault, DeviceUp, Input, Switch, kind_of
+
+RATE_OVER_US = 5_000_000
 
 
 class Seen(NamedTuple):
@@ -11,16 +15,26 @@ class Seen(NamedTuple):
 
     up: bool
     says: str
-    readings: int
-    last_us: int
+    readings: int = 0
+    last_us: int = 0
+    trouble: str = ""
+    """The code of its last trouble, which may be over."""
+    per_s: float = 0.0
+    """Readings a second over the last seconds in which it sent any."""
+    counted_us: int = 0
+    counted: int = 0
+
+
+NEVER = Seen(up=False, says="not heard of yet")
 
 
 class Devices:
     """Written by the core's thread, read by others."""
 
-    def __init__(self, setup: Setup) -> None:
-        """Expect nothing yet."""
+    def __init__(self, setup: Setup, board: Board) -> None:
+        """Expect nothing yet; put on the board what a device says of itself that locks play."""
         self._locking = setup.locking_switches
+        self._board = board
         self._seen: dict[str, Seen] = {}
         self._open: dict[tuple[str, str], bool] = {}
 
@@ -29,24 +43,35 @@ class Devices:
         if isinstance(reading, Input) and reading.dev in ("controller", "control"):
             return
         before = self._seen.get(reading.dev)
-        count = 1 if before is None else before.readings + 1
-        says, up = ("", True) if before is None else (before.says, before.up)
-        if isinstance(reading, DeviceUp | DeviceDown | DeviceFault):
-            up = not isinstance(reading, DeviceDown)
-            says = f"{kind_of(reading)}: {reading.reason}" if reading.reason else kind_of(reading)
-        elif isinstance(reading, Switch):
-            self._open[reading.dev, reading.name] = reading.open
-        self._seen[reading.dev] = Seen(up, says, count, reading.arrived or reading.t)
+        seen = Seen(up=True, says="") if before is None else before
+        match reading:
+            case DeviceUp() | DeviceDown() | DeviceFault():
+                seen = self._told(seen, reading)
+            case Switch():
+                self._open[reading.dev, reading.name] = reading.open
+            case _:
+                pass
+        self._seen[reading.dev] = _counted(seen, reading.t if reading.arrived is None else reading.arrived)
+
+    def _told(self, seen: Seen, reading: DeviceUp | DeviceDown | DeviceFault) -> Seen:
+        says = f"{kind_of(reading)}: {reading.reason}" if reading.reason else kind_of(reading)
+        if isinstance(reading, DeviceUp):
+            self._board.clear(reading.dev)
+            return seen._replace(up=True, says=says)
+        code = str(reading.code)
+        if (fault := _locks(code, reading)) is not None:
+            self._board.began(fault, reading.dev)
+        return seen._replace(up=not isinstance(reading, DeviceDown) and seen.up, says=says, trouble=code)
 
     @property
     def seen(self) -> dict[str, Seen]:
         """Give every device that was heard of, by its name."""
         return self._seen.copy()
 
-    def missing(self, wanted: frozenset[str]) -> tuple[str, ...]:
-        """Name those that are down or were never heard of."""
+    def missing(self, wanted: frozenset[str]) -> dict[str, str]:
+        """Give those that are down or were never heard of, each with what it said last."""
         seen = self.seen
-        return tuple(sorted(name for name in wanted if name not in seen or not seen[name].up))
+        return {name: one.says for name in sorted(wanted) if not (one := seen.get(name, NEVER)).up}
 
     @property
     def open_switches(self) -> tuple[str, ...]:
@@ -59,3 +84,19 @@ class Devices:
                 if is_open and name in self._locking
             )
         )
+
+
+def _locks(code: str, reading: DeviceDown | DeviceFault) -> Fault | None:
+    """Give the fault that a device's own word is where results would rest on what is wrong."""
+    if code == "component":
+        return Fault("device_component", reading.dev, reading.reason)
+    return Fault("device_configuration", reading.dev, reading.reason) if code == "configuration" else None
+
+
+def _counted(seen: Seen, now_us: int) -> Seen:
+    seen = seen._replace(readings=seen.readings + 1, last_us=now_us)
+    elapsed_us = now_us - seen.counted_us
+    if elapsed_us < RATE_OVER_US:
+        return seen
+    per_s = round((seen.readings - seen.counted) * 1e6 / elapsed_us, 1)
+    return seen._replace(per_s=per_s, counted_us=now_us, counted=seen.readings)

@@ -62,6 +62,24 @@ _OWN: Mapping[str, FaultKind] = {
         "see what it waits for in `tablectl status`",
         "by itself, once all its checks pass",
     ),
+    "device_missing": FaultKind(
+        "a device that the table's file names is not up since the start",
+        "its cable, its power, its port's name in the file, or its firmware",
+        "see `tablectl devices`: each has its last trouble there, and what to do about it",
+        "by itself, once every device is up",
+    ),
+    "device_component": FaultKind(
+        "a wheel says that a sensor, its motor or its encoder failed",
+        "a worn or dirty part of the wheel",
+        "run the wheel's self-test and mend it, then power-cycle it, or `tablectl approve device`",
+        "when the wheel comes up anew, or a person of the staff approves it",
+    ),
+    "device_configuration": FaultKind(
+        "a wheel's settings are not the approved ones",
+        "somebody set a parameter, or the wheel was exchanged",
+        "compare them in `tablectl devices`, set the approved ones again and power-cycle the wheel",
+        "by itself, once the settings read back are the approved ones",
+    ),
     "clock_stepped": FaultKind(
         "the wall clock was set by more than it may drift",
         "a person, a time server or a bad clock battery set it",

@@ -12,6 +12,7 @@ from controller.app.board import Board
 from controller.app.clock import iso
 from controller.app.core import Core
 from controller.app.faults import Fault, of_journal
+from controller.app.hardware import Hardware
 from controller.app.hub import Hub
 from controller.app.identity import Digests
 from controller.app.inlet import Inlet
@@ -23,7 +24,7 @@ from controller.app.verifier import Verifier
 from controller.app.watchdog import Watchdog
 from controller.engine.setup import First, Setup
 from controller.journal.chain import Wall
-from controller.journal.contents import Identity
+from controller.journal.contents import Identity, outcome_of
 from controller.journal.faults import JournalFault
 from controller.journal.journal import Journal
 from controller.journal.keys import Key
@@ -57,6 +58,7 @@ class Live:
         inlet: Inlet,
         wall: Callable[[], Wall],
         failed: Callable[[], None],
+        hardware: Hardware | None = None,
         accept: Acceptance | None = None,
     ) -> None:
         """Open the journal and take up the table where it was left, locked.
@@ -70,6 +72,8 @@ class Live:
         self._board = board
         self._hub = hub
         self._inlet = inlet
+        self._hardware = hardware
+        self._begun_us = inlet.now_us
         self._asked_at = -1
         self._testing = Lock()
         self._tested: tuple[Check, ...] = ()
@@ -111,6 +115,7 @@ class Live:
             epoch=iso(self.started_wall.us - self._inlet.now_us),
             rotation=options.rotation,
             failed=failed,
+            lit=_unlit if self._hardware is None else self._hardware.show,
         )
         wanted = frozenset(settings.devices) if options.self_test_devices else frozenset()
         self.self_test = SelfTest(self.journal, started, self.core.devices, board, wanted)
@@ -147,6 +152,7 @@ class Live:
             self._test()
 
     def _test(self) -> None:
+        self.self_test.look_for_missing(self._inlet.now_us - self._begun_us)
         checks = self.self_test.run()
         if [(check.name, check.ok) for check in checks] != [(check.name, check.ok) for check in self._tested]:
             event = {"passed": passed(checks), "checks": checks}
@@ -219,6 +225,8 @@ class Live:
             self.last_n = row.n
             line = b'{"outcome":%s,"n":%d,"chain":"%s"}\n' % (row.body, row.n, row.link.hex().encode())
             self._hub.tell("outcomes", line)
+            if self._hardware is not None:
+                self._hardware.told(outcome_of(row.body))
 
     def _verified(self, found: Verified) -> None:
         self.core.note("journal.verified", {"rows": found.rows, "last_link": found.last_link.hex()})
@@ -248,6 +256,10 @@ def setup_of(settings: TableSettings, resumed: Resumed, session: int) -> Setup:
         },
         locking_switches=frozenset(name for name, does in settings.switches.items() if does == "lock"),
     )
+
+
+def _unlit(lamp: str, shows: str) -> None:
+    """Take no notice: a table without hardware of its own has no lamps but those that watchers hear of."""
 
 
 def _boot_id() -> str:

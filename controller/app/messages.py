@@ -51,9 +51,9 @@ class Enter(Request, frozen=True, kw_only=True, omit_defaults=True, tag="input")
 
 
 class Approve(Request, frozen=True, kw_only=True, tag="approve"):
-    """A person takes a changed identity, the wall clock, or a journal that is not the newest, as right."""
+    """A person takes a changed identity, the wall clock, a device, or an older journal as right."""
 
-    what: Literal["identity", "clock", "journal"]
+    what: Literal["identity", "clock", "device", "journal"]
     who: Words | None = None
     reason: Words = ""
 

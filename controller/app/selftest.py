@@ -1,13 +1,18 @@
 """The self-test: what must be well before play, checked again until it is."""
 
+from collections.abc import Mapping
+
 import msgspec
 
 from controller.app.board import Board
 from controller.app.devices import Devices
+from controller.app.faults import Fault
 from controller.journal.journal import Journal
 from controller.journal.tickets import Ticket
 
 WAITS = "self_test_waits"
+DEVICES_WITHIN_US = 20_000_000
+"""A wheel is mute for seconds after power-on, a camera's program starts slowly: later it is a fault."""
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,6 +40,15 @@ class SelfTest:
         """Check everything."""
         return (self._writable(), self._up(), self._closed(), self._well())
 
+    def look_for_missing(self, since_start_us: int) -> None:
+        """Name the devices that are still not up so long after the start, until all are."""
+        missing = self._devices.missing(self._wanted)
+        waits = any(fault.code == WAITS for fault in self._board.present)
+        if not missing:
+            self._board.over("device_missing")
+        elif waits and since_start_us > DEVICES_WITHIN_US:
+            self._board.began(Fault("device_missing", ", ".join(missing), _each(missing)))
+
     def _writable(self) -> Check:
         fault = self._journal.fault
         ok = fault is None and self._started.durable
@@ -47,9 +61,7 @@ class SelfTest:
 
     def _up(self) -> Check:
         missing = self._devices.missing(self._wanted)
-        says = (
-            f"not heard of, or down: {', '.join(missing)}" if missing else f"{len(self._wanted)} of them up"
-        )
+        says = f"not up: {_each(missing)}" if missing else f"{len(self._wanted)} of them up"
         return Check(name="devices", ok=not missing, says=says)
 
     def _closed(self) -> Check:
@@ -61,6 +73,10 @@ class SelfTest:
         locking = [fault for fault in self._board.locking if fault.code != WAITS]
         says = ", ".join(fault.code for fault in locking) or "no fault that locks play"
         return Check(name="faults", ok=not locking, says=says)
+
+
+def _each(missing: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} ({says})" for name, says in missing.items())
 
 
 def passed(checks: tuple[Check, ...]) -> bool:

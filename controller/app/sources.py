@@ -49,42 +49,6 @@ class Source(Protocol):
         """Post no more; False where its thread did not end in time."""
 
 
-class Station(Protocol):
-    """The devices behind their links, with a thread of their own (`drivers.link.station`)."""
-
-    @property
-    def turns(self) -> int:
-        """Give a number that goes up while its thread is alive."""
-
-    def start(self, hear: Callable[[AnyReading], object]) -> None:
-        """Hand on every reading from now on."""
-
-    def stop(self, timeout_s: float) -> bool:
-        """End all threads; False where one does not end in time."""
-
-
-class Devices:
-    """A table's own devices as a source."""
-
-    def __init__(self, station: Station) -> None:
-        """Take what this station hears, stamped on the table's clock."""
-        self.name = "devices"
-        self._station = station
-
-    @property
-    def turns(self) -> int:
-        """Give the turns of the station's thread."""
-        return self._station.turns
-
-    def start(self, inlet: Inlet) -> None:
-        """Post every reading."""
-        self._station.start(inlet.post)
-
-    def stop(self, timeout_s: float) -> bool:
-        """Close all links."""
-        return self._station.stop(timeout_s)
-
-
 class Mapper:
     """Maps a sender's clock to the table's by the least delay seen: no reading is from the future."""
 

@@ -1,9 +1,12 @@
 """What the control socket tells of the table."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from controller.app.clock import iso
+from controller.app.devices import NEVER, Seen
 from controller.app.faults import CATALOGUE, Fault
+from drivers.devices.troubles import TROUBLES
 
 if TYPE_CHECKING:
     from controller.app.daemon import Daemon
@@ -45,12 +48,35 @@ def status_of(daemon: "Daemon") -> dict[str, object]:
         "readings": view.readings,
         "late": view.late,
         "lamps": dict(live.core.lamps),
-        "devices": {name: seen._asdict() for name, seen in live.core.devices.seen.items()},
+        "devices": devices_of(daemon, live.core.devices.seen),
         "open_switches": live.core.devices.open_switches,
         "self_test": live.tested,
         "recording": view.recording,
         "journal": {"last_row": live.last_n, "waiting": live.journal.waiting},
     }
+
+
+def devices_of(daemon: "Daemon", seen: Mapping[str, Seen]) -> dict[str, dict[str, object]]:
+    """Give of each device how it is, how much it sends, its last trouble, what to do, and its own figures."""
+    hardware = daemon.hardware
+    figures = {} if hardware is None else hardware.status()
+    kinds = {} if hardware is None else hardware.kinds
+    now_us = daemon.inlet.now_us
+    told: dict[str, dict[str, object]] = {}
+    for name in (*daemon.settings.devices, *(name for name in seen if name not in daemon.settings.devices)):
+        one = seen.get(name, NEVER)
+        told[name] = {
+            "type": kinds.get(name, ""),
+            "up": one.up,
+            "says": one.says,
+            "readings": one.readings,
+            "readings_per_s": one.per_s,
+            "last_seen_s": None if one is NEVER else round((now_us - one.last_us) / 1e6, 1),
+            "trouble": one.trouble,
+            "do": TROUBLES[one.trouble].do if one.trouble in TROUBLES else "",
+            "figures": figures.get(name, {}),
+        }
+    return told
 
 
 def fault_of(fault: Fault) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""`tablectl approve`: a person takes a changed identity, the clock or an older journal as right."""
+"""`tablectl approve`: a person takes a changed identity, the clock, a device or an older journal as right."""
 
 import argparse
 
@@ -10,7 +10,9 @@ from controller.cli.link import OutOfReachError, add_socket, ask, out_of_reach
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument("what", choices=("identity", "clock", "journal"), help="what is taken as right")
+    parser.add_argument(
+        "what", choices=("identity", "clock", "device", "journal"), help="what is taken as right"
+    )
     parser.add_argument("--who", metavar="NAME", help="the person (default: the unix user)")
     parser.add_argument("--reason", default="", metavar="WORDS", help="why, for the journal")
     add_socket(parser)

@@ -18,6 +18,7 @@ COMMANDS = {
     "simulate": "play a table's hardware and people behind pseudo-terminals, with faults on demand",
     "run": "run the daemon of a table",
     "status": "show how the running table stands",
+    "devices": "show how each device of the running table is, and what to do",
     "faults": "show what is wrong with the running table, and what to do",
     "input": "enter what a person says at the running table",
     "approve": "take a changed identity, the clock or an older journal as right",

@@ -4,14 +4,16 @@ import argparse
 import os
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from controller.app import exits
 from controller.app.control import Control
 from controller.app.daemon import Daemon, InUseError
+from controller.app.joining import hardware_of, load_with_hardware
 from controller.app.options import JOURNAL, SOCKET, Options
 from controller.app.roles import Groups
-from controller.app.sources import JsonLines
+from controller.app.sources import JsonLines, Source
 from controller.cli.exits import say
 from controller.engine.games import SetupError
 from controller.settings.mistakes import SettingsError
@@ -44,7 +46,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"the control socket (default: $RUNTIME_DIRECTORY/control.sock, else {SOCKET})",
     )
     parser.add_argument(
-        "--readings", metavar="PATH", help="take readings as JSON lines from a FIFO, unix socket or -"
+        "--readings",
+        metavar="PATH",
+        help="take readings as JSON lines from a FIFO, unix socket or -, instead of the table's devices",
     )
     parser.add_argument(
         "--data-time",
@@ -90,15 +94,20 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _build(arguments: argparse.Namespace) -> tuple[Daemon, Control]:
     options = _options(arguments)
-    sources = []
-    if options.readings is not None:
-        path = options.readings
+    path = options.readings
+    sources: list[Callable[[Daemon], Source]] = []
+    if path is not None:
+        settings = load_table(options.table)
         sources.append(
             lambda daemon: JsonLines(
                 path, daemon.board, daemon.clock.now_us, data_time=daemon.options.data_time
             )
         )
-    daemon = Daemon(options, load_table(options.table), environ=dict(os.environ), sources=sources)
+    else:
+        settings = load_with_hardware(options.table)
+        if any(device.settings is not None for device in settings.devices.values()):
+            sources.append(lambda daemon: hardware_of(settings, daemon.clock.now_us))
+    daemon = Daemon(options, settings, environ=dict(os.environ), sources=sources)
     daemon.open()
     try:
         control = Control(daemon, options.socket, options.groups, options.socket_group)

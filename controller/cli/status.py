@@ -36,7 +36,7 @@ def _show(status: dict[str, object]) -> None:
     plain = {name: value for name, value in status.items() if name not in _APART and value not in ({}, [])}
     sections = (
         ("status", rows_of(plain)),
-        ("devices", rows_of(_mapping(status.get("devices")))),
+        ("devices", ((name, _device(one)) for name, one in _mapping(status.get("devices")).items())),
         ("self-test", ((str(check["name"]), str(check["says"])) for check in _list(status.get("self_test")))),
         ("faults", ((str(fault["code"]), str(fault["found"])) for fault in _list(status.get("faults")))),
     )
@@ -44,6 +44,11 @@ def _show(status: dict[str, object]) -> None:
         lines = [printable(line) for line in aligned(rows)]
         if lines:
             print(f"\n{heading}", *lines, sep="\n")
+
+
+def _device(one: object) -> str:
+    device = _mapping(one)
+    return f"{'up' if device.get('up') else 'DOWN'}, {device.get('says') or 'it sends'}"
 
 
 def _mapping(value: object) -> dict[str, object]:

@@ -40,9 +40,14 @@ OnOpen = Literal["lock", "note"]
 class Device:
     """What a device is there for: without it, these readings are missing rather than not seen."""
 
-    reads: tuple[DeviceReading, ...]
+    reads: tuple[DeviceReading, ...] = ()
+    """Empty for one that only speaks for others."""
     wall: Wall | None = None
     """The wall that a wall sensor listens to."""
+    type: str = ""
+    """The kind of hardware; empty where another device speaks for it, or readings come from elsewhere."""
+    settings: object | None = None
+    """Its kind's own settings; None where the table was loaded without its hardware."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

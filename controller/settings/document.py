@@ -1,6 +1,7 @@
 """Typed documents: a YAML file against a frozen dataclass, strictly, with every mistake at once."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -14,7 +15,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_IN_ITS_OWN_WORDS = ("value_error", "assertion_error", "string_pattern_mismatch", "multiple_of")
+_SELF_TOLD = re.compile(r"(?P<key>[^\s:]+): (?:found (?P<found>.+?), )?expected (?P<expected>.+)")
+"""How a section that checks itself tells a mistake, one a line: `inputs.door.line: found 30, expected ...`"""
+_IN_ITS_OWN_WORDS = ("assertion_error", "string_pattern_mismatch", "multiple_of")
 
 
 def read_document(path: Path, shape: type[T]) -> T:
@@ -54,6 +57,9 @@ def _explain(document: Document, shape: Shape, errors: "list[ErrorDetails]") -> 
             yield _missing_key(document, shape, (*path, missing))
         elif error["loc"][-1:] == ("[key]",):
             yield document.mistake(path, f"the key '{path[-1]}'", _own_words(error))
+        elif error["type"] == "value_error":
+            for line in _own_words(error).splitlines():
+                yield _self_told(document, path, line)
         else:
             yield _wrong_value(document, shape, path, error)
 
@@ -96,6 +102,15 @@ def _wrong_value(document: Document, shape: Shape, path: KeyPath, error: "ErrorD
     if error["type"] in _IN_ITS_OWN_WORDS or not expected:
         expected = _own_words(error)
     return document.mistake(path, _found(value), expected, _hint(value, shapes))
+
+
+def _self_told(document: Document, path: KeyPath, line: str) -> Mistake:
+    told = _SELF_TOLD.fullmatch(line)
+    if told is None:
+        return document.mistake(path, _found(_value_at(document.value, path)), line)
+    expected, _, hint = told["expected"].partition("; ")
+    at = (*path, *told["key"].split("."))
+    return document.mistake(at, told["found"] or "something else", expected, hint)
 
 
 def _own_words(error: "ErrorDetails") -> str:

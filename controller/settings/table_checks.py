@@ -1,10 +1,12 @@
 """What must fit together in a table's file, beyond the type of each value."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from controller.model.pockets import STANDARD_POCKETS
 from controller.model.rulesets import RuleSet
+from controller.model.tables import Device
+from controller.settings.devices import Devices
 from controller.settings.mistakes import Mistake
 from controller.settings.table_file import DiceTableSection, TableFile, WheelSection
 from controller.settings.yaml_text import Document
@@ -17,7 +19,9 @@ _GEOMETRY_OF_GAME = {
 }
 
 
-def table_mistakes(document: Document, written: TableFile, rules: RuleSet) -> Iterator[Mistake]:
+def table_mistakes(
+    document: Document, written: TableFile, rules: RuleSet, devices: Devices
+) -> Iterator[Mistake]:
     """Find every contradiction inside a table's file and with its rule set."""
     if "/" in written.table:
         expected = "a name without '/', which parts the ids of outcomes"
@@ -28,9 +32,9 @@ def table_mistakes(document: Document, written: TableFile, rules: RuleSet) -> It
     if written.wheel:
         yield from _wheel(document, written.wheel)
         yield from _wheel_geometry(document, written.wheel, rules)
-    yield from _devices(document, written)
-    if written.devices:
-        yield from _blind_spots(document, written, rules)
+    yield from _devices(document, devices)
+    if written.devices and devices.whole:
+        yield from _blind_spots(document, devices.devices, rules)
 
 
 def _geometry(document: Document, written: TableFile, rules: RuleSet) -> Iterator[Mistake]:
@@ -81,11 +85,12 @@ def _wheel_geometry(document: Document, wheel: WheelSection, rules: RuleSet) -> 
             yield document.mistake(("wheel", key), "nothing", "where its sensors are, to count turns", hint)
 
 
-def _devices(document: Document, written: TableFile) -> Iterator[Mistake]:
-    for name, device in written.devices.items():
+def _devices(document: Document, devices: Devices) -> Iterator[Mistake]:
+    for name, device in devices.devices.items():
         at = ("devices", name)
-        if not device.reads:
-            yield document.mistake((*at, "reads"), "an empty list", "the kinds of reading it sends")
+        if not device.reads and not devices.may_read_nothing(name):
+            found = "an empty list" if document.has((*at, "reads")) else "nothing"
+            yield document.mistake((*at, "reads"), found, "the kinds of reading it sends")
         if "wall_impact" in device.reads and device.wall is None:
             expected = "the wall it listens to"
             yield document.mistake((*at, "wall"), "nothing", expected, "add wall: left, right, front or back")
@@ -96,16 +101,16 @@ def _devices(document: Document, written: TableFile) -> Iterator[Mistake]:
             )
 
 
-def _blind_spots(document: Document, written: TableFile, rules: RuleSet) -> Iterator[Mistake]:
+def _blind_spots(document: Document, devices: Mapping[str, Device], rules: RuleSet) -> Iterator[Mistake]:
     """Find what the rules need and no device reads: such a table could only ever ask a person."""
-    read = {kind for device in written.devices.values() for kind in device.reads}
+    read = {kind for device in devices.values() for kind in device.reads}
     hint = "add the device that reads it"
     for kind in _needed_kinds(rules):
         if kind not in read:
             yield document.mistake(
                 ("devices",), f"no device that reads {kind}", f"one, for {rules.name}", hint
             )
-    heard = {device.wall for device in written.devices.values()}
+    heard = {device.wall for device in devices.values()}
     for wall in _needed_walls(rules):
         if wall not in heard:
             yield document.mistake(

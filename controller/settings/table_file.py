@@ -8,7 +8,7 @@ from annotated_types import MinLen
 
 from controller.model.readings import Surface
 from controller.model.rulesets import Calls, NotNegative, Positive, Word
-from controller.model.tables import Device, OnOpen
+from controller.model.tables import OnOpen
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +75,7 @@ class TableFile:
     """What replaces the rule set's policies; only what differs."""
     deal: Mapping[str, object] | None = None
     """What replaces the rule set's policies; only what differs."""
-    devices: Mapping[str, Device] = field(default_factory=dict)
-    """What each device is there for, by its name."""
+    devices: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    """The devices by their names: what each is there for, and how it is reached."""
     switches: Mapping[str, OnOpen] = field(default_factory=dict)
     """What a switch does when it opens; `door` and `tamper` lock the table unless said otherwise."""

@@ -6,7 +6,8 @@ from pathlib import Path
 from controller.model.geometry import DiceTable, Wheel, Zone
 from controller.model.pockets import STANDARD_POCKETS
 from controller.model.rulesets import RuleSet
-from controller.model.tables import OnOpen, TableSettings
+from controller.model.tables import Device, OnOpen, TableSettings
+from controller.settings.devices import DeviceKinds, Devices
 from controller.settings.document import validate
 from controller.settings.mistakes import Mistake, SettingsError
 from controller.settings.places import config_file, is_path
@@ -18,8 +19,12 @@ from controller.settings.yaml_text import Document, parse_document
 _LOCKING_SWITCHES: Mapping[str, OnOpen] = {"door": "lock", "tamper": "lock"}
 
 
-def load_table(name: str, directory: Path | None = None) -> TableSettings:
+def load_table(
+    name: str, directory: Path | None = None, *, kinds: DeviceKinds | None = None
+) -> TableSettings:
     """Load a table by its name or its file's path, with its rule set and its own thresholds in it.
+
+    `kinds` are the kinds of hardware by their words; without them no device gets its kind's settings.
 
     Raises SettingsError with every mistake in the table's file and, where the two don't fit, in its rule set.
     """
@@ -36,11 +41,13 @@ def load_table(name: str, directory: Path | None = None) -> TableSettings:
         rules = _rules_for(document, path, directory)
     except SettingsError as error:
         mistakes += error.mistakes
+    devices = Devices(document, kinds, path.parent)
+    mistakes += devices.mistakes
     if written and rules:
-        mistakes += table_mistakes(document, written, rules)
+        mistakes += table_mistakes(document, written, rules, devices)
     if not written or not rules or mistakes:
         raise SettingsError(mistakes)
-    return _settings(written, rules)
+    return _settings(written, rules, devices.devices)
 
 
 def _rules_for(table: Document, path: Path, directory: Path | None) -> RuleSet | None:
@@ -72,14 +79,14 @@ def _refuse_foreign_sections(table: Document, rules: RuleSet) -> None:
         )
 
 
-def _settings(written: TableFile, rules: RuleSet) -> TableSettings:
+def _settings(written: TableFile, rules: RuleSet, devices: Mapping[str, Device]) -> TableSettings:
     return TableSettings(
         table=written.table,
         rules=rules,
         calls=written.calls,
         dice_table=_dice_table(written.dice_table) if written.dice_table else None,
         wheel=_wheel(written.wheel) if written.wheel else None,
-        devices=written.devices,
+        devices=devices,
         switches={**_LOCKING_SWITCHES, **written.switches},
     )
 

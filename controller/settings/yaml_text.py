@@ -54,6 +54,10 @@ class Document:
             path = path[:-1]
         return self.places[path]
 
+    def has(self, path: KeyPath) -> bool:
+        """Tell whether this key is written down."""
+        return path in self.places
+
     def mistake(self, path: KeyPath, found: str, expected: str, hint: str = "") -> Mistake:
         """Make a mistake that stands at this key's place."""
         place = self.place(path)

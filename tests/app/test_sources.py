@@ -2,14 +2,14 @@
 
 import os
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from controller.app.board import Board
 from controller.app.inlet import Inlet
-from controller.app.sources import MAX_LINE, Devices, JsonLines, Mapper, Source
-from controller.model.readings import AnyReading, DeviceUp
+from controller.app.sources import MAX_LINE, JsonLines, Mapper
+from controller.model.readings import AnyReading
 from tests.app.house import HandClock
 from tests.app.rig import PATIENCE_S, until
 
@@ -57,37 +57,6 @@ def fifo(path: Path) -> Iterator[int]:
         yield descriptor
     finally:
         os.close(descriptor)
-
-
-class OneNode:
-    """A station with one device that says one thing."""
-
-    turns = 7
-
-    def __init__(self) -> None:
-        self.stopped = False
-
-    def start(self, hear: Callable[[AnyReading], object]) -> None:
-        """Hand on a reading, stamped by its link a moment ago."""
-        hear(DeviceUp(t=4_990, dev="wall-left", arrived=4_995))
-
-    def stop(self, timeout_s: float) -> bool:
-        """End at once."""
-        self.stopped = timeout_s > 0
-        return True
-
-
-def test_a_station_of_devices_is_a_source_like_any_other() -> None:
-    clock = HandClock()
-    clock.us = 5_000
-    inlet, node = Inlet(clock), OneNode()
-    source: Source = Devices(node)
-    source.start(inlet)
-    reading = inlet.take(0).reading
-    assert reading == DeviceUp(t=4_990, dev="wall-left", arrived=5_000)
-    assert (source.name, source.turns) == ("devices", 7)
-    assert source.stop(1.0)
-    assert node.stopped
 
 
 def test_a_line_without_a_time_happened_when_it_arrived(tmp_path: Path) -> None:

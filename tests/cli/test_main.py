@@ -28,7 +28,8 @@ def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         cli.main(["--help"])
     told = capsys.readouterr().out
-    assert all(f"    {name} " in told for name in cli.COMMANDS)
+    named = {line.split()[0] for line in told.splitlines() if line.startswith("    ")}
+    assert named >= set(cli.COMMANDS)
 
 
 def test_help_imports_no_command_and_no_library() -> None:

@@ -92,7 +92,8 @@ class TestASetup:
         assert read.rules is not None
         setup = setup_of(read, read.rules, "a.jsonl")
         assert setup.ruleset == rules
-        assert (setup.sources, setup.locking_switches) == (sources, {"hatch"})
+        assert dict(setup.sources) == sources
+        assert setup.locking_switches == frozenset({"hatch"})
 
     def test_locks_for_door_and_tamper_where_the_header_says_nothing(self) -> None:
         assert setup_of(self.HEADER, RULES, "a.jsonl").locking_switches == {"door", "tamper"}

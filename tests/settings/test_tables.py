@@ -66,13 +66,15 @@ def test_the_shipped_tables_load() -> None:
         "high-roller": "high_roller",
         "roulette": "roulette",
         "roulette-european": "roulette",
+        "roulette-gpio": "roulette",
         "roulette-ss2": "roulette",
         "three-card": "three_card",
     }
 
 
 @pytest.mark.parametrize(
-    "name", ["craps", "craps-v1", "high-roller", "roulette", "roulette-european", "three-card"]
+    "name",
+    ["craps", "craps-v1", "high-roller", "roulette", "roulette-european", "roulette-gpio", "three-card"],
 )
 def test_the_shipped_examples_change_no_threshold(name: str) -> None:
     assert load_table(name).rules == load_ruleset(load_table(name).rules.name)
@@ -92,7 +94,7 @@ def test_zones_and_devices_are_as_written() -> None:
         "bank": ((1550, 900), (2050, 900), (2050, 1100), (1550, 1100)),
         "cup": ((1700, 0), (1900, 0), (1900, 140), (1700, 140)),
     }
-    assert craps.devices["wall-left"] == Device(reads=("wall_impact",), wall="left")
+    assert craps.devices["wall-left"] == Device(reads=("wall_impact",), wall="left", type="node")
 
 
 @pytest.mark.parametrize(("pockets", "count"), [("american", 38), ("european", 37)])

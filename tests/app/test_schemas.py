@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from controller.app.schemas import main, schemas, stale
 from controller.settings.places import config_home
-from controller.settings.schema import main, schemas, stale
 
 
 def test_the_schemas_are_those_of_the_types() -> None:

@@ -1,4 +1,4 @@
-"""JSON Schemas of the configuration files, for editors: `python -m controller.settings.schema [--check]`."""
+"""JSON Schemas of the configuration files, for editors: `python -m controller.app.schemas [--check]`."""
 
 import argparse
 import ast
@@ -14,7 +14,9 @@ from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
+from controller.app.kinds import Kinds
 from controller.model.rulesets import RuleSet
+from controller.settings.devices import Bare, shape_of
 from controller.settings.places import config_home
 from controller.settings.rulesets import SECTIONS
 from controller.settings.table_file import TableFile
@@ -35,7 +37,7 @@ def schemas() -> Mapping[str, str]:
     """Give the text of each schema file by its name."""
     rules = TypeAdapter(RuleSet).json_schema(schema_generator=_ForEditors)
     table = TypeAdapter(TableFile).json_schema(schema_generator=_ForEditors)
-    files = {"ruleset": rules, "table": _with_thresholds(table, rules)}
+    files = {"ruleset": rules, "table": _with_devices(_with_thresholds(table, rules))}
     for game, shape in _PAY_TABLES.items():
         files[f"{game}-paytable"] = TypeAdapter(shape).json_schema(schema_generator=_ForEditors)
     return {f"{name}.schema.json": json.dumps(schema, indent=2) + "\n" for name, schema in files.items()}
@@ -49,14 +51,14 @@ def stale(folder: Path) -> list[Path]:
 
 def main(arguments: list[str] | None = None) -> int:
     """Write the schema files, or with `--check` give 1 when one is stale."""
-    parser = argparse.ArgumentParser(prog="python -m controller.settings.schema", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m controller.app.schemas", description=__doc__)
     parser.add_argument("--check", action="store_true", help="only say whether a file is stale")
     check = parser.parse_args(arguments).check
     folder = config_home() / "schema"
     changed = stale(folder)
     for file in changed:
         if check:
-            message = f"{file}: stale; run python -m controller.settings.schema and commit it\n"
+            message = f"{file}: stale; run python -m controller.app.schemas and commit it\n"
             sys.stderr.write(message)
         else:
             file.parent.mkdir(exist_ok=True)
@@ -70,8 +72,10 @@ class _ForEditors(GenerateJsonSchema):
     def dataclass_schema(self, schema: core_schema.DataclassSchema) -> JsonSchemaValue:
         made = super().dataclass_schema(schema)
         made["additionalProperties"] = False
-        for key, text in _attribute_docstrings(schema["cls"]):
-            made["properties"][key]["description"] = text
+        for cls in reversed(schema["cls"].__mro__):
+            for key, text in _attribute_docstrings(cls):
+                made["properties"][key]["description"] = text
+        made["properties"].get("type", {}).setdefault("description", "The kind of hardware.")
         return made
 
     def field_title_should_be_set(self, schema: object) -> bool:  # noqa: ARG002 - the key says it all
@@ -80,6 +84,8 @@ class _ForEditors(GenerateJsonSchema):
 
 
 def _attribute_docstrings(cls: type) -> Iterator[tuple[str, str]]:
+    if cls is object or cls.__module__ == "types":
+        return  # made at run time: what it was made from has the words
     (definition,) = ast.parse(textwrap.dedent(inspect.getsource(cls))).body
     assert isinstance(definition, ast.ClassDef)
     for attribute, following in pairwise(definition.body):
@@ -96,6 +102,16 @@ def _with_thresholds(table: JsonSchemaValue, rules: JsonSchemaValue) -> JsonSche
         table["properties"][section] = {**rules["properties"][section], "description": note}
     partial = {name: {**shape, "required": []} for name, shape in rules["$defs"].items()}
     return {**table, "$defs": {**table["$defs"], **partial}}
+
+
+def _with_devices(table: JsonSchemaValue) -> JsonSchemaValue:
+    """Let a device be of any kind, each with its own keys, or one that another device speaks for."""
+    shapes = [Bare, *(shape_of(name, kind) for name, kind in sorted(Kinds().items()))]
+    made = [TypeAdapter(shape).json_schema(schema_generator=_ForEditors) for shape in shapes]
+    parts = {name: part for shape in made for name, part in shape.pop("$defs", {}).items()}
+    devices = {**table["properties"]["devices"], "additionalProperties": {"anyOf": made}}
+    properties = {**table["properties"], "devices": devices}
+    return {**table, "properties": properties, "$defs": {**table["$defs"], **parts}}
 
 
 if __name__ == "__main__":

@@ -1,0 +1,251 @@
+"""The devices of a table's file: what each is there for, and the settings of its kind of hardware.
+
+The kinds are handed in by the program that joins hardware to a table: nothing here knows one of them. Without
+them a file's devices are read for what they are there for alone.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, is_dataclass, make_dataclass
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, Protocol
+
+from controller.model.readings import Wall
+from controller.model.tables import Device, DeviceReading
+from controller.settings.document import validate
+from controller.settings.mistakes import KeyPath, Mistake, SettingsError, did_you_mean, one_of
+from controller.settings.yaml_text import Document, Value
+
+_OWN_KEYS = ("type", "reads", "wall")
+
+
+class Wrong(NamedTuple):
+    """A mistake in a device's settings: at which of its keys, and what to do."""
+
+    at: KeyPath
+    found: str
+    expected: str
+    hint: str = ""
+
+
+class Speaks(NamedTuple):
+    """A device speaks for a device of the table: itself, or one whose name stands at this key.
+
+    `kinds` and `wall` are what its settings tell of it; None where they don't.
+    """
+
+    at: KeyPath
+    dev: str
+    kinds: tuple[DeviceReading, ...] | None = None
+    wall: Wall | None = None
+
+
+class Claim(NamedTuple):
+    """Something that no second device may have: a port, a name, a line of a chip."""
+
+    at: KeyPath
+    what: str
+
+
+class DeviceKind(Protocol):
+    """What a table's file needs to know of a kind of hardware."""
+
+    @property
+    def settings(self) -> type:
+        """Give the dataclass of its settings."""
+
+    def speaks(self, name: str, settings: object) -> Iterator[Speaks]:
+        """Tell for which devices of the table one of this name speaks."""
+
+    def claims(self, settings: object) -> Iterator[Claim]:
+        """Tell what it has for itself alone."""
+
+    def wrong(self, settings: object, folder: Path) -> Iterator[Wrong]:
+        """Find what this machine can't do with its settings; `folder` is that of the table's file."""
+
+
+DeviceKinds = Mapping[str, DeviceKind]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bare:
+    """A device without hardware of its own: another device speaks for it, or readings come from elsewhere."""
+
+    reads: tuple[DeviceReading, ...] = ()
+    """The kinds of reading that it sends: while it is down, these are missing rather than not seen."""
+    wall: Wall | None = None
+    """The wall that a wall sensor listens to."""
+
+
+def shape_of(name: str, kind: DeviceKind) -> type:
+    """Make the shape of a device of this kind, as a table's file has it."""
+    assert is_dataclass(kind.settings)
+    return make_dataclass(
+        f"{kind.settings.__name__}OfTable",
+        [
+            ("type", Literal[name]),
+            ("reads", tuple[DeviceReading, ...], ()),
+            ("wall", Wall | None, None),
+        ],
+        bases=(kind.settings,),
+        frozen=True,
+        kw_only=True,
+    )
+
+
+class Devices:
+    """The devices of one file, read one by one: every mistake of each is kept."""
+
+    def __init__(self, document: Document, kinds: DeviceKinds | None, folder: Path) -> None:
+        """Read them; `mistakes` then has all that is wrong."""
+        self.mistakes: list[Mistake] = []
+        self._document = document
+        self._kinds = kinds
+        self._spoken: dict[str, Speaks] = {}
+        self._speakers: dict[str, str] = {}
+        self._whole = True
+        written = document.value.get("devices") if isinstance(document.value, dict) else None
+        sections = written if isinstance(written, dict) else {}
+        self._names = tuple(sections)
+        self._read = {
+            name: read
+            for name, section in sections.items()
+            if isinstance(section, dict) and (read := self._device(name, section)) is not None
+        }
+        self._whole = len(self._read) == len(sections)
+        if kinds is not None:
+            self._join(kinds, folder)
+
+    @property
+    def devices(self) -> Mapping[str, Device]:
+        """Give those that could be read, each with what the hardware that speaks for it tells."""
+        return {name: self._told(name, device) for name, device in self._read.items()}
+
+    @property
+    def whole(self) -> bool:
+        """Whether every device could be read: else nothing can be said of one that is missing."""
+        known = all(device.reads or not device.type for device in self._read.values())
+        return self._whole and (known or self._kinds is not None)
+
+    def _device(self, name: str, section: Mapping[str, Value]) -> Device | None:
+        word = section.get("type")
+        if word is None and "type" not in section:
+            return self._bare(name, section)
+        if self._kinds is None:
+            read = self._bare(name, {key: section[key] for key in ("reads", "wall") if key in section})
+            return None if read is None else Device(reads=read.reads, wall=read.wall, type=str(word))
+        kind = self._kinds.get(word) if isinstance(word, str) else None
+        if kind is None:
+            hint = did_you_mean(word, self._kinds)
+            found = "nothing" if word is None else repr(word)
+            self._wrong(name, Wrong(("type",), found, one_of(sorted(self._kinds)), hint))
+            return None
+        settings: Any = self._validated(name, section, shape_of(str(word), kind))  # Any: its kind's own shape
+        if settings is None:
+            return None
+        return Device(reads=settings.reads, wall=settings.wall, type=str(word), settings=settings)
+
+    def _bare(self, name: str, section: Mapping[str, Value]) -> Device | None:
+        bare = self._validated(name, section, Bare)
+        return Device(reads=bare.reads, wall=bare.wall) if isinstance(bare, Bare) else None
+
+    def _validated(self, name: str, section: Mapping[str, Value], shape: type) -> object | None:
+        alone = Document({"devices": {name: dict(section)}}, self._document.places)
+        around = make_dataclass("OneDevice", [("devices", dict[str, shape])])  # type: ignore[valid-type]  # made above
+        try:
+            read: object = validate(alone, around).devices[name]
+        except SettingsError as error:
+            self.mistakes += error.mistakes
+            return None
+        return read
+
+    # --- how they fit together ---
+
+    def _join(self, kinds: DeviceKinds, folder: Path) -> None:
+        claimed: dict[str, str] = {}
+        for name, device in self._read.items():
+            if device.settings is None:
+                continue
+            kind = kinds[device.type]
+            for wrong in kind.wrong(device.settings, folder):
+                self._wrong(name, wrong)
+            for claim in kind.claims(device.settings):
+                first = claimed.setdefault(claim.what, name)
+                if first != name:
+                    expected = f"one of its own: {first} has it already"
+                    self._wrong(name, Wrong(claim.at, claim.what, expected))
+            for speaks in kind.speaks(name, device.settings):
+                self._hear(name, speaks)
+        if any(device.type for device in self._read.values()):
+            self._find_mute(kinds)
+
+    def _hear(self, speaker: str, speaks: Speaks) -> None:
+        dev = speaks.dev
+        if dev not in self._names:
+            hint = did_you_mean(dev, self._names) or f"add {dev} to the devices"
+            self._wrong(
+                speaker, Wrong(speaks.at, f"'{dev}'", f"a device of this file: {one_of(self._names)}", hint)
+            )
+        there = self._read.get(dev)
+        if there is None:
+            return
+        if dev != speaker and there.type:
+            expected = f"a device without a type: {dev} speaks for itself"
+            self._wrong(speaker, Wrong(speaks.at, f"'{dev}'", expected))
+        before = self._speakers.setdefault(dev, speaker)
+        if before != speaker:
+            expected = f"one device that speaks for it: {before} does already"
+            self._wrong(speaker, Wrong(speaks.at, f"'{dev}'", expected))
+            return
+        self._spoken[dev] = self._both(speaker, self._spoken.get(dev), speaks)
+        self._compare(dev, there, self._spoken[dev])
+
+    def _both(self, speaker: str, before: Speaks | None, now: Speaks) -> Speaks:
+        """Join what two of a device's sensors tell of one device of the table."""
+        if before is None:
+            return now
+        if before.wall and now.wall and before.wall != now.wall:
+            expected = f"one wall a device: another of its sensors is at the {before.wall} one"
+            self._wrong(
+                speaker, Wrong(now.at, f"the {now.wall} wall", expected, "give each wall a dev of its own")
+            )
+        kinds = None if before.kinds is None or now.kinds is None else (*before.kinds, *now.kinds)
+        return Speaks(now.at, now.dev, kinds and tuple(dict.fromkeys(kinds)), before.wall or now.wall)
+
+    def _compare(self, dev: str, written: Device, told: Speaks) -> None:
+        if written.wall and told.wall and written.wall != told.wall:
+            expected = f"'{told.wall}', as its sensor says"
+            self._wrong(dev, Wrong(("wall",), f"'{written.wall}'", expected, "delete it here, or correct it"))
+
+    def _find_mute(self, kinds: DeviceKinds) -> None:
+        for name, device in self._read.items():
+            if not device.type and name not in self._spoken and self._whole:
+                hint = "or name it as the dev of another device's channel or input"
+                expected = f"a type: {one_of(sorted(kinds))}"
+                self._wrong(name, Wrong(("type",), "nothing that speaks for it", expected, hint))
+            told = self._spoken.get(name)
+            if told is None or told.kinds is None:
+                continue
+            for place, kind in enumerate(device.reads):
+                if kind not in told.kinds:
+                    expected = f"what it sends: {one_of(told.kinds)}"
+                    self._wrong(name, Wrong(("reads", place), f"'{kind}'", expected, "delete it"))
+
+    def _told(self, name: str, device: Device) -> Device:
+        told = self._spoken.get(name)
+        if told is None:
+            return device
+        return Device(
+            reads=device.reads or told.kinds or (),
+            wall=device.wall or told.wall,
+            type=device.type,
+            settings=device.settings,
+        )
+
+    def may_read_nothing(self, name: str) -> bool:
+        """Tell whether this device is there for others, or is of a kind that is not known here."""
+        for_others = any(speaker == name and dev != name for dev, speaker in self._speakers.items())
+        return for_others or (self._kinds is None and bool(self._read[name].type))
+
+    def _wrong(self, name: str, wrong: Wrong) -> None:
+        at = ("devices", name, *wrong.at)
+        self.mistakes.append(self._document.mistake(at, wrong.found, wrong.expected, wrong.hint))
