@@ -43,6 +43,7 @@ bench: .venv/.dev
 
 soak: .venv/.dev
 	@$(BIN)/python -m tests.sim.soak --seconds $(SECONDS)
+	@$(BIN)/python -m tests.sim.table_soak
 	@$(BIN)/python -m tests.app.soak --kills $(KILLS)
 	@$(BIN)/python -m pytest --quiet -m slow || [ $$? -eq 5 ]  # 5: there is no slow test
 

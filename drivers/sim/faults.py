@@ -382,21 +382,27 @@ class Schedule:
         self._table = table
         self._rng = Random(seed)  # noqa: S311 - a reproducible simulation, not a secret
         self._every_s = every_s
+        self._stopped = False
         self._names = [name for name in FAULTS if name not in without and fitting(table, name)]
 
     def start(self, now_us: int) -> None:
         """Begin with the first."""
         self._table.at(now_us + self._gap_us(), self._next)
 
+    def stop(self) -> None:
+        """Have no more; those that stand end in their own time."""
+        self._stopped = True
+
     def _next(self, now_us: int) -> None:
+        if self._stopped or self._table.over:
+            return
         name = self._rng.choice(self._names)
         device = self._rng.choice(fitting(self._table, name))
         concerned = works.concerned(self._table, FAULTS[name].do, device)
         free = not any(map(self._table.troubled, concerned))
         if free and (self._table.well or not FAULTS[name].all_devices):
             carry_out(self._table, Order(fault=name, device=device), now_us)
-        if not self._table.over:
-            self._table.at(now_us + self._gap_us(), self._next)
+        self._table.at(now_us + self._gap_us(), self._next)
 
     def _gap_us(self) -> int:
         return round(self._rng.uniform(0.4, 1.6) * self._every_s * 1e6)

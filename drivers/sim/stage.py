@@ -23,10 +23,11 @@ ORDERS = "faults"
 MOST_WAIT_US = 50_000
 BEHIND_US = 20_000
 """A clock that can wait goes on for so long while bytes are unread, and then waits for their reader."""
-NOBODY_READS_S = 2.0
+NOBODY_READS_S = 1.0
 """Bytes that nobody has read for so long are thrown away, and nobody waits for their reader any more."""
+SURELY_THERE_S = 0.02
 _LONGEST_ORDER = 4096
-_POLL_S = 0.0005
+_POLL_S = 0.001
 
 
 class _Socket:
@@ -115,23 +116,25 @@ class Stage:
         socket = self._sockets.get(name)
         if socket is None:
             return
+        # Before more is written: what was written just now may still be on its way through the kernel.
+        self._see_to_reader(socket)
         if cable.outbox:
-            self._see_to_reader(socket)
             socket.pty.write(bytes(cable.outbox))
             cable.outbox.clear()
             if socket.unread_since_s is None:
                 socket.unread_since_s = time.monotonic()
                 socket.sent_us = now_us
-        self._see_to_reader(socket)
 
     @staticmethod
     def _see_to_reader(socket: _Socket) -> None:
         since_s = socket.unread_since_s
         if since_s is None:
             return
+        waited_s = time.monotonic() - since_s
         if socket.pty.unread == 0:
-            socket.unread_since_s, socket.abandoned = None, False
-        elif time.monotonic() - since_s > NOBODY_READS_S:
+            if not socket.abandoned or waited_s > SURELY_THERE_S:
+                socket.unread_since_s, socket.abandoned = None, False
+        elif waited_s > NOBODY_READS_S:
             socket.pty.drain()
             socket.pty.share()
             socket.unread_since_s, socket.abandoned = None, True

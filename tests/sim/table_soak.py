@@ -1,0 +1,94 @@
+"""Play virtual tables behind pseudo-terminals, ten times as fast as life, with a fault every few seconds.
+
+`python -m tests.sim.table_soak [--minutes 30] [--speed 10] [--seed 1]`: each table gets its share of the
+minutes. Ends with 1 where a word was false, a fault not named, a device not up again, or memory grew.
+"""
+
+import argparse
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from drivers.sim.faults import Schedule
+from drivers.sim.stories import Began
+from tests.sim.fairness import unfair, unnamed
+from tests.sim.live_table import LiveTable
+
+TABLES = ("craps", "roulette-ss2", "craps-v1", "roulette")
+EVERY_S = 7.0
+SETTLE_US = 60_000_000
+"""At the end all faults are over and every device must be up."""
+SLOWEST = 4.0
+"""So many times as long as it should take is hung."""
+GROWN_KB = 20_000
+_FIRST_US = 12_000_000
+
+
+def say(line: str) -> None:
+    """Write a line at once."""
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+def resident_kb() -> int:
+    """Give what this process holds in memory."""
+    pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
+    return int(pages) * 4
+
+
+def play(table: str, seed: int, seconds: float, speed: float) -> list[str]:
+    """Play one table; give what was wrong."""
+    with tempfile.TemporaryDirectory(prefix="table-soak-") as folder:
+        live = LiveTable(table, Path(folder), speed=speed, seed=seed)
+        began_us, began_s = live.clock.now_us(), time.monotonic()
+        schedule = Schedule(live.table, seed, every_s=EVERY_S)
+        schedule.start(began_us + _FIRST_US)
+        wrong: list[str] = []
+        live.start()
+        try:
+            ends_us = began_us + round(seconds * 1e6)
+            while live.clock.now_us() < ends_us + SETTLE_US and not wrong:
+                time.sleep(0.1)
+                if live.clock.now_us() >= ends_us:
+                    schedule.stop()
+                if time.monotonic() - began_s > SLOWEST * (seconds + SETTLE_US / 1e6) / speed:
+                    wrong.append(f"{table}: hung at {(live.clock.now_us() - began_us) / 1e6:.0f} s")
+        finally:
+            live.stop()
+    faults = [story for story in live.stories if isinstance(story, Began)]
+    wrong += [f"{table}: {each}" for each in unfair(live.played, live.effects)]
+    wrong += [f"{table}: not named: {each}" for each in unnamed(faults, live.readings)]
+    if not live.all_up():
+        wrong.append(f"{table}: not up again: {[(dev, live.health(dev)[-3:]) for dev in live.devices]}")
+    disturbed = sum(bool(story.disturbed_by) for story in live.played)
+    took_s = time.monotonic() - began_s
+    say(
+        f"{table}: {len(live.played)} attempts, {disturbed} disturbed by {len(faults)} faults,"
+        f" {len(live.readings)} readings, {live.session.late} late, in {took_s:.0f} s"
+    )
+    return wrong
+
+
+def main() -> int:
+    """Run the soak."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--minutes", type=float, default=30)
+    parser.add_argument("--speed", type=float, default=10)
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+    wrong: list[str] = []
+    held_kb: list[int] = []
+    seconds = arguments.minutes * 60 / len(TABLES) / 2
+    for part in range(2):
+        for number, table in enumerate(TABLES):
+            wrong += play(table, arguments.seed + 10 * part + number, seconds, arguments.speed)
+        held_kb.append(resident_kb())
+    if held_kb[1] > held_kb[0] + GROWN_KB:
+        wrong.append(f"memory grew from {held_kb[0]} to {held_kb[1]} kB over the same again")
+    say("\n".join([*wrong, f"{held_kb[1]} kB, {len(wrong)} things wrong"]))
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,252 @@
+"""A virtual table, the real devices and a session in simulated time: what was sensed is what is told."""
+
+from collections.abc import Mapping
+from itertools import pairwise
+
+import msgspec
+import pytest
+
+from controller.model.outcomes import SpinCalled
+from controller.model.readings import (
+    AnyReading,
+    DeviceDown,
+    DeviceFault,
+    DeviceUp,
+    DieAt,
+    Input,
+    WallImpact,
+    WheelStatus,
+)
+from drivers.sim import dice, ss2_games
+from drivers.sim.faults import FAULTS, DeviceKind, Order, OrderError, Schedule, carry_out, fitting, read_order
+from drivers.sim.referee import disagreements
+from drivers.sim.show import of_dice
+from drivers.sim.stories import Began, Over, Played
+from tests.sim.fairness import unfair, unnamed
+from tests.sim.virtual_house import House
+
+HEALTH = (DeviceUp, DeviceDown, DeviceFault)
+TABLES: Mapping[str, Mapping[str, DeviceKind]] = {
+    "craps": {},
+    "craps-v1": {"cam": "json-camera"},
+    "roulette": {},
+    "roulette-ss2": {},
+}
+ONLY_BEHIND_PORTS = frozenset({"stuck_writer"})
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_an_evening_without_faults_is_told_as_it_happened(table: str) -> None:
+    house = House(table, seed=3, types=TABLES[table], attempts=8)
+    house.play()
+    assert len(house.played) == 8
+    assert disagreements([story.scene for story in house.played], house.outcomes) == []
+    assert house.session.late == 0
+
+
+def sensed_of(reading: AnyReading) -> AnyReading:
+    return msgspec.structs.replace(reading, t=0, arrived=None)
+
+
+@pytest.mark.parametrize("cam", ["node", "json-camera"])
+def test_readings_come_out_as_they_went_in_and_as_late_as_the_link_promises(cam: DeviceKind) -> None:
+    house = House("craps", seed=5, types={"cam": cam}, attempts=3, mix=dice.PLAIN)
+    play = of_dice(house.settings.dice_table, "craps-12-034", dice.PLAIN)  # type: ignore[arg-type]  # it is a dice table
+    act = play(5 * 1_000_003, 3)
+    house.play()
+    went_in = [reading for _, reading in act.feed if reading.dev in house.devices]
+    came_out = [reading for reading in house.readings if not isinstance(reading, HEALTH)]
+    key = lambda reading: (reading.dev, reading.t)  # noqa: E731 - one line says it
+    went_in.sort(key=key)
+    came_out.sort(key=key)
+    assert [sensed_of(r) for r in came_out] == [sensed_of(r) for r in went_in]
+    began_us = house.played[0].scene.start_us - act.scenes[0].start_us
+    errors = [out.t - (into.t + began_us) for into, out in zip(went_in, came_out, strict=True)]
+    assert max(map(abs, errors)) < 1000
+    assert any(isinstance(reading, DieAt) for reading in came_out)
+
+
+def test_the_same_seed_gives_the_same_evening_to_the_byte() -> None:
+    one, other = House("craps", seed=9, attempts=2), House("craps", seed=9, attempts=2)
+    for house in (one, other):
+        Schedule(house.table, 4, every_s=5, without=ONLY_BEHIND_PORTS).start(house.now_us)
+        house.play()
+    assert one.readings == other.readings
+    assert one.stories == other.stories
+    assert one.outcomes == other.outcomes
+
+
+def types_of(table: str, cam: DeviceKind) -> Mapping[str, DeviceKind]:
+    return {"cam": cam} if table == "craps" else {}
+
+
+def cases() -> list[tuple[str, DeviceKind, str, str]]:
+    """Each fault at one device of each type that can have it: table, camera's type, fault, device."""
+    found: list[tuple[str, DeviceKind, str, str]] = []
+    tables: tuple[tuple[str, DeviceKind, tuple[DeviceKind, ...]], ...] = (
+        ("craps", "node", ("node",)),
+        ("craps", "json-camera", ("json-camera",)),
+        ("roulette", "node", ()),
+        ("roulette-ss2", "node", ("ss2",)),
+    )
+    for table, cam, wanted in tables:
+        house = House(table, types=types_of(table, cam), attempts=1)
+        for name, fault in FAULTS.items():
+            if name in ONLY_BEHIND_PORTS:
+                continue
+            for device in fitting(house.table, name):
+                kind = house.types.get(device, "node")
+                if kind in wanted or (table == "roulette" and fault.only == "wheel"):
+                    found.append((table, cam, name, device))
+                    break
+    return found
+
+
+CASES = cases()
+
+
+def test_every_fault_is_tried() -> None:
+    assert {name for _, _, name, _ in CASES} | ONLY_BEHIND_PORTS == set(FAULTS)
+
+
+@pytest.mark.parametrize(("table", "cam", "fault", "device"), CASES, ids=lambda part: str(part) or "all")
+def test_a_fault_is_named_as_it_promises_and_heals(
+    table: str, cam: DeviceKind, fault: str, device: str
+) -> None:
+    """In play, so that a wheel shows what it shows only then."""
+    house = House(table, seed=2, types=types_of(table, cam), mix={"valid": 1.0})
+    house.after(12)
+    assert all(map(house.is_up, house.devices))
+    began = house.fault(fault, device)
+    house.after(began.seconds + 16)
+    assert unnamed([began], house.readings) == []
+    assert all(map(house.is_up, house.devices))
+    over = [story for story in house.stories if isinstance(story, Over)]
+    assert [(story.fault, story.device) for story in over] == [(fault, device)]
+    assert unfair(house.played, house.effects) == []
+
+
+def impacts_of(house: House) -> list[WallImpact]:
+    """The knocks that were heard, in their own order: one that was said again arrives later."""
+    return sorted((r for r in house.readings if isinstance(r, WallImpact)), key=lambda reading: reading.t)
+
+
+@pytest.mark.parametrize(
+    "fault", ["half_lines", "bit_errors", "lost_lines", "repeated_lines", "reordered_lines"]
+)
+def test_a_poor_line_costs_no_reading_where_the_node_can_say_it_again(fault: str) -> None:
+    house = House("craps", seed=6, attempts=4, mix={"valid": 1.0})
+    house.after(7)
+    house.fault(fault, "wall-right", seconds=60)
+    house.play()
+    impacts = impacts_of(house)
+    assert len({(reading.dev, reading.t) for reading in impacts}) == len(impacts)
+    calm = House("craps", seed=6, attempts=4, mix={"valid": 1.0})
+    calm.play()
+    assert [sensed_of(r) for r in impacts] == [sensed_of(r) for r in impacts_of(calm)]
+    assert house.devices["wall-right"].status()["lost"] == 0
+
+
+def test_a_clock_that_warms_up_is_followed() -> None:
+    house = House("craps", seed=7, attempts=6, mix={"valid": 1.0})
+    house.after(7)
+    house.fault("drift", "wall-right", seconds=50)
+    house.after(45)
+    drift_ppm = house.devices["wall-right"].status()["drift_ppm"]
+    assert isinstance(drift_ppm, float)
+    assert abs(drift_ppm + 150) < 30
+    house.play()
+    assert set(house.codes("wall-right")) == {"starting", "up"}
+    assert disagreements([story.scene for story in house.played], house.outcomes) == []
+
+
+def test_a_stuck_button_is_heard_as_often_as_it_is_pressed() -> None:
+    house = House("craps", attempts=1)
+    house.after(1)
+    house.fault("stuck_button", "console", seconds=2, name="no_roll")
+    house.after(3)
+    pressed = [r for r in house.readings if isinstance(r, Input) and r.name == "no_roll"]
+    assert len(pressed) == 10
+    refused = [outcome.type for outcome in house.outcomes if not outcome.type.startswith("device.")]
+    assert refused == ["input.refused"] * 10
+
+
+def test_a_wheels_setting_that_somebody_changed_keeps_it_down_until_it_is_right() -> None:
+    house = House("roulette-ss2", mix={"valid": 1.0})
+    house.after(10)
+    house.fault("wheel_setting", "wheel")
+    house.after(15)
+    assert not house.is_up("wheel")
+    assert house.devices["wheel"].status()["differences"] == ["parameter m is 20000, approved is 1.5"]
+    house.after(25)
+    assert house.is_up("wheel")
+
+
+def test_a_wheel_speaks_as_the_real_one() -> None:
+    house = House("roulette-ss2", seed=1, attempts=3, mix={"valid": 1.0})
+    house.play()
+    words = [reading for reading in house.readings if isinstance(reading, WheelStatus)]
+    changes = [(a.state, b.state) for a, b in pairwise(words) if a.state != b.state]
+    assert changes[:5] == [(6, 2), (2, 3), (3, 4), (4, 5), (5, 2)]
+    spins = [(b.state, b.spin) for a, b in pairwise(words) if a.spin != b.spin]
+    assert spins == [(2, 2), (2, 3)]
+    called = [outcome.data.number for outcome in house.outcomes if isinstance(outcome.data, SpinCalled)]
+    assert called == [story.scene.truth.number for story in house.played]
+
+
+@pytest.mark.parametrize("kind", ss2_games.KINDS)
+def test_a_game_of_each_kind_is_told_as_it_happened(kind: str) -> None:
+    house = House("roulette-ss2", seed=8, attempts=2, mix={kind: 1.0})
+    house.play()
+    assert disagreements([story.scene for story in house.played], house.outcomes) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        (b'{"fault": "unplugg", "device": "cam"}', "found fault 'unplugg', expected one of unplug, "),
+        (b'{"fault": "unplug", "device": "camera"}', "expected one of cam, wall-left, wall-right, console"),
+        (b'{"fault": "wheel_encoder"}', "no device of this table can have it"),
+        (b'{"fault": "unplug", "seconds": -1}', "found -1.0 seconds, expected up to 600"),
+        (b'{"fault": "unplug", "devise": "cam"}', 'expected such as {"fault": "unplug", "device": "cam"}'),
+        (b"unplug cam", 'expected such as {"fault": "unplug", "device": "cam"}'),
+    ],
+)
+def test_an_order_that_cannot_be_is_refused_in_words(line: bytes, says: str) -> None:
+    house = House("craps", attempts=1)
+    with pytest.raises(OrderError, match="^.*" + says.replace("{", r"\{")):
+        carry_out(house.table, read_order(line), house.now_us)
+    assert house.stories == []
+
+
+def test_a_device_has_one_fault_at_a_time() -> None:
+    house = House("craps", attempts=1)
+    house.fault("silence", "cam")
+    with pytest.raises(OrderError, match="a fault stands at cam already"):
+        house.fault("unplug", "cam")
+    with pytest.raises(OrderError, match="a fault stands at some device already"):
+        house.fault("power_cycle")
+    assert carry_out(house.table, Order(fault="unplug", device="console"), house.now_us).codes
+
+
+@pytest.mark.parametrize(
+    ("table", "seed"), [("craps", 1), ("craps-v1", 2), ("roulette", 3), ("roulette-ss2", 4)]
+)
+def test_two_minutes_of_faults_bring_no_false_word(table: str, seed: int) -> None:
+    house = House(table, seed=seed, types=TABLES[table])
+    Schedule(house.table, seed, every_s=8, without=ONLY_BEHIND_PORTS).start(house.now_us + 12_000_000)
+    house.after(120)
+    faults = [s for s in house.stories if isinstance(s, Began) and s.t < house.now_us - 70_000_000]
+    assert len(faults) >= 3
+    assert unfair(house.played, house.effects) == []
+    assert unnamed(faults, house.readings) == []
+
+
+def test_what_a_fault_may_have_hidden_says_so_and_nothing_else_does() -> None:
+    house = House("craps", seed=1, attempts=6)
+    house.after(20)
+    house.fault("unplug", "console")
+    house.play()
+    played = [story for story in house.stories if isinstance(story, Played)]
+    assert {story.disturbed_by for story in played} == {(), ("unplug console",)}
+    assert played[-1].disturbed_by == ()
