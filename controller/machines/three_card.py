@@ -101,7 +101,6 @@ class ThreeCardState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
     seats: tuple[str, ...] = ()
     players: dict[str, str] = {}
-    bets_closed: bool = False
 
 
 class ThreeCard:
@@ -122,8 +121,8 @@ class ThreeCard:
         before = state or ThreeCardState()
         self._rules = rules
         self._desk = desk
-        self._bets_open = not before.bets_closed
-        self._machine = FlatMachine(THREE_CARD_TABLE, "betting" if self._bets_open else "no_more_bets")
+        self._bets_open = True
+        self._machine = FlatMachine(THREE_CARD_TABLE)
         self._round = betting_round
         self._players: dict[str, str] = dict(before.players)
         self.seats: tuple[str, ...] = before.seats
@@ -133,8 +132,7 @@ class ThreeCard:
 
     def remembers(self) -> Mapping[str, object]:
         """Give what the game remembers between deals, in the words of a recording's state."""
-        closed = not self._bets_open and not self.open_attempt
-        return {"three_card": ThreeCardState(seats=self.seats, players=self._players, bets_closed=closed)}
+        return {"three_card": ThreeCardState(seats=self.seats, players=dict(self._players))}
 
     def next_numbers(self) -> Mapping[str, int]:
         """Give the numbers of the next deal and of the present round of bets."""

@@ -487,13 +487,13 @@ def test_a_power_cut_leaves_a_deal_in_flight_to_a_person_and_names_no_card(stage
 
 
 def test_the_table_goes_on_from_its_recorded_state() -> None:
-    before = seated().deals().act(p1="play", p2="play").says("settled").says("no_more_bets").quiet(1)
+    before = seated().deals().act(p1="play", p2="play").says("settled").quiet(1)
     session = before.played.session
-    assert session.state().three_card == ThreeCardState(seats=("1", "2"), bets_closed=True)
+    assert session.state().three_card == ThreeCardState(seats=("1", "2"))
     assert (session.first().deal, session.first().round) == (2, 2)
     again = Table(state=session.state(), first=session.first()).deals().act(p1="play", p2="play").end()
     assert called(again).deal == 2
-    assert again.told("bets") == ["bets.opened"]
+    assert again.told("bets") == ["bets.closed", "bets.opened"]
 
 
 def test_a_new_day_begins_with_nobody_seated() -> None:
