@@ -36,6 +36,7 @@ from controller.publish.mqtt_link import (
     Subscribed,
     tls_context,
 )
+from controller.publish.namesake import Namesake
 from controller.publish.settings import MqttSettings
 from controller.publish.sink import Post, Ready
 from controller.publish.topics import topics_of
@@ -44,8 +45,6 @@ from controller.publish.window import Backoff, Chance
 TURN_S = 0.5
 REFUSED = 0x80
 """Reason codes from here on are refusals."""
-ALONE_US = 60_000_000
-"""So long must nobody else take the table's identity before that is over."""
 STEADY_US = 10_000_000
 """A connection that held so long was a good one: the next wait is short again."""
 RETRY_S = 1.0
@@ -84,13 +83,13 @@ class MqttSink:
         self._now_us = now_us
         self._topics = topics_of(table, settings.prefix)
         self._where = f"{settings.host}:{settings.port}"
+        self._namesake = Namesake(alarm, self._where)
         self._backoff = Backoff(RETRY_S, RETRY_MOST_S, chance)
         self._timeout_us = round(settings.timeout_s * 1e6)
         self._link: MqttLink | None = None
         self._phase: Phase = "away"
         self._phase_ends_us = 0
         self._ready_us = 0
-        self._taken_us: int | None = None
         self._offered: deque[Message] = deque()
         self._due: deque[Outgoing] = deque()
         self._unconfirmed: dict[int, tuple[Outgoing, int]] = {}
@@ -98,8 +97,6 @@ class MqttSink:
         self._players_seq = 0
         self._refused: set[str] = set()
         self._status: TableStatus | None = None
-        self._statuses: deque[bytes] = deque(maxlen=16)
-        self._connections = 0
         self._status_is_new = False
         self._stopping = False
         self._post: Post = _to_nobody
@@ -211,7 +208,7 @@ class MqttSink:
         elif self._oldest_unconfirmed_us() + self._timeout_us < now_us:
             self._lose("broker_unreachable", f"a message unanswered for {self._settings.timeout_s:g} s")
         elif self.ready:
-            self._note_calm(now_us)
+            self._namesake.note_calm(now_us)
             self._publish_what_is_due(link)
 
     # --- connecting ---
@@ -274,17 +271,17 @@ class MqttSink:
                 self._be_ready()
             case Published():
                 self._confirm(happened)
-            case Received(topic=self._topics.status):
-                self._see(happened)
+            case Received(topic=self._topics.status, payload=payload, retained=retained):
+                self._namesake.look(payload, self._now_us(), retained=retained)
             case Received(payload=payload):
                 self._hear(payload)
             case Lost():
                 self._mourn(happened)
 
     def _be_ready(self) -> None:
-        self._connections += 1
         self._phase = "ready"
         self._ready_us = self._now_us()
+        self._namesake.connected(self._ready_us)
         self._status_is_new = True
         for code in _CONNECTION:
             self._alarm.over(code)
@@ -293,7 +290,7 @@ class MqttSink:
 
     def _mourn(self, lost: Lost) -> None:
         if lost.code == SESSION_TAKEN_OVER:
-            self._be_doubled(f"the broker says: {lost.says}")
+            self._namesake.found(f"the broker says: {lost.says}", self._now_us())
             self._lose("broker_unreachable", f"connection lost: {lost.says}")
         elif lost.code >= REFUSED:
             self._lose("broker_refused", lost.says)
@@ -302,34 +299,13 @@ class MqttSink:
         elif self._link is not None:
             self._lose("broker_unreachable", f"connection lost: {lost.says}")
 
-    def _see(self, status: Received) -> None:
-        """Look at the status under the table's own name: not every broker says who took a connection."""
-        before = status.retained and self._connections < 2  # It may be this table's own, of its last run.
-        if status.payload in self._statuses or before:
-            return
-        with suppress(msgspec.MsgspecError, UnicodeDecodeError):
-            seen = msgspec.json.decode(status.payload, type=TableStatus)
-            if seen.state == "online":
-                self._be_doubled(
-                    f"a status that is not this table's: session {seen.session}, {seen.headline}"
-                )
-
-    def _be_doubled(self, found: str) -> None:
-        self._taken_us = self._now_us()
-        self._alarm.began(PublishFault("identity_taken", self._where, found))
-
-    def _note_calm(self, now_us: int) -> None:
-        if self._taken_us is not None and now_us - max(self._taken_us, self._ready_us) > ALONE_US:
-            self._taken_us = None
-            self._alarm.over("identity_taken")
-
     # --- publishing ---
 
     def _publish_what_is_due(self, link: MqttLink) -> None:
         if self._status_is_new and self._status is not None and link.room:
             self._status_is_new = False
             told = self._status_message(self._status)
-            self._statuses.append(told.payload)
+            self._namesake.told(told.payload)
             self._send(link, told)
         while link.room and (self._due or self._offered):
             if not self._due:

@@ -22,21 +22,7 @@ MOSQUITTO = shutil.which("mosquitto") or shutil.which("mosquitto", path="/usr/sb
 needs_mosquitto = pytest.mark.skipif(MOSQUITTO is None, reason="mosquitto is not installed: see .ci/services")
 
 PLAIN = "user root\nlistener {port} 127.0.0.1\nallow_anonymous true\npersistence false\n"
-GUARDED = """
-user root
-listener {port} 127.0.0.1
-persistence false
-allow_anonymous false
-cafile {folder}/authority.crt
-certfile {folder}/localhost.crt
-keyfile {folder}/localhost.key
-require_certificate true
-tls_version tlsv1.3
-use_identity_as_username true
-use_username_as_clientid true
-acl_file {folder}/acl
-"""
-"""As the example for a casino's broker is set up."""
+EXAMPLE = Path(__file__).parents[2] / "systemd" / "mosquitto" / "table.conf"
 
 
 @dataclass
@@ -83,6 +69,20 @@ class Mosquitto:
         return (self.folder / "mosquitto.log").read_text(encoding="utf-8", errors="replace")
 
 
+def guarded() -> str:
+    """Give the configuration that is shipped, with the folders of a test."""
+    text = EXAMPLE.read_text(encoding="ascii")
+    for there, here in (
+        ("listener 8883", "listener {port} 127.0.0.1"),
+        ("/etc/mosquitto/certs", "{folder}"),
+        ("/etc/mosquitto", "{folder}"),
+        ("/var/lib/mosquitto", "{folder}"),
+    ):
+        assert there in text
+        text = text.replace(there, here)
+    return f"user root\n{text}"
+
+
 def free_port() -> int:
     """Find a port that nobody listens at."""
     with socket.socket() as probe:
@@ -107,6 +107,23 @@ class Authority:
         self._certificate = self._signed(name, self._key, authority=True)
         self.file = folder / f"{name}.crt"
         self.file.write_bytes(self._certificate.public_bytes(Encoding.PEM))
+        self.revoke()
+
+    def revoke(self, *certificates: str) -> None:
+        """Write the list of certificates that are not to be trusted any more."""
+        now = datetime.now(UTC)
+        builder = (
+            x509.CertificateRevocationListBuilder()
+            .issuer_name(self._name)
+            .last_update(now - timedelta(hours=1))
+            .next_update(now + timedelta(hours=1))
+        )
+        for file in certificates:
+            serial = x509.load_pem_x509_certificate(Path(file).read_bytes()).serial_number
+            revoked = x509.RevokedCertificateBuilder().serial_number(serial).revocation_date(now).build()
+            builder = builder.add_revoked_certificate(revoked)
+        signed = builder.sign(self._key, hashes.SHA256())
+        (self._folder / "revoked.crl").write_bytes(signed.public_bytes(Encoding.PEM))
 
     def files(self, name: str, label: str = "") -> TlsSettings:
         """Make a key and a certificate of this common name."""

@@ -9,6 +9,7 @@ import controller.publish
 from controller.publish.events import Answer
 from controller.publish.faults import FAULTS, PublishFault
 from controller.publish.mqtt import MqttSink
+from controller.publish.mqtt_link import SESSION_TAKEN_OVER, Lost
 from controller.publish.settings import MqttSettings
 from controller.publish.sink import Ready
 from tests.publish.broker import Mosquitto, free_port, needs_mosquitto
@@ -65,6 +66,14 @@ def test_a_defect_in_the_connection_does_not_end_its_thread(
     assert not alarms.holding
     assert sink.stop(10.0)
     broker.kill()
+
+
+def test_a_broker_that_says_who_took_the_connection_is_believed() -> None:
+    alarms = Alarms()
+    sink = MqttSink("table-7", MqttSettings(host="localhost"), alarms, now_us=Clock(), chance=half)
+    sink._mourn(Lost(SESSION_TAKEN_OVER, "Session taken over"))
+    assert set(alarms.holding) == {"identity_taken", "broker_unreachable"}
+    sink.leave()
 
 
 def test_a_broker_that_was_never_there_is_said_and_the_thread_ends_when_told() -> None:

@@ -21,7 +21,7 @@ from controller.publish.mqtt_link import (
 from controller.publish.settings import MqttSettings, TlsSettings
 from controller.publish.topics import access_list
 from tests.journal.rig import NAME, Rig
-from tests.publish.broker import GUARDED, Authority, Mosquitto, needs_mosquitto
+from tests.publish.broker import Authority, Mosquitto, guarded, needs_mosquitto
 from tests.publish.house import Books, House, Settlement, half, until
 
 pytestmark = needs_mosquitto
@@ -56,11 +56,11 @@ class Casino:
 @pytest.fixture
 def casino(tmp_path: Path) -> Iterator[Casino]:
     authority = Authority(tmp_path)
-    authority.files("localhost")
+    authority.files("localhost", "broker")
     allowed = access_list([NAME, OTHER], "settlement", staff=["pit"], players={"wall-7": NAME})
     (tmp_path / "acl").write_text(allowed, encoding="ascii")
     (tmp_path / "acl").chmod(0o600)
-    broker = Mosquitto(tmp_path, GUARDED)
+    broker = Mosquitto(tmp_path, guarded())
     broker.start()
     yield Casino(tmp_path, broker, authority)
     broker.kill()
@@ -78,12 +78,25 @@ def test_a_table_with_its_certificate_is_settled_over_tls(casino: Casino) -> Non
 
 
 def test_a_certificate_of_another_authority_is_refused_and_said_so(casino: Casino) -> None:
-    stranger = Authority(casino.folder, "stranger").files(NAME, "forged")
+    elsewhere = casino.folder / "elsewhere-signed"
+    elsewhere.mkdir()
+    stranger = Authority(elsewhere, "stranger").files(NAME)
     house = casino.house(replace(stranger, ca=str(casino.authority.file)))
     house.play(3)
     until(lambda: "broker_refused" in house.alarms.holding, house.turn)
     assert not house.sink.ready
     assert house.waiting
+    house.close()
+
+
+def test_a_revoked_certificate_is_refused(casino: Casino) -> None:
+    files = casino.authority.files(NAME)
+    casino.authority.revoke(files.certificate)
+    casino.broker.kill()
+    casino.broker.start()
+    house = casino.house(files)
+    until(lambda: "broker_refused" in house.alarms.holding, house.turn)
+    assert "revoked" in casino.broker.log
     house.close()
 
 

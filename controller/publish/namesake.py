@@ -1,0 +1,54 @@
+"""Tell when another client has this table's name: a copy of its certificate, or a second controller."""
+
+from collections import deque
+from contextlib import suppress
+
+import msgspec
+
+from controller.publish.events import TableStatus
+from controller.publish.faults import Alarm, PublishFault
+
+ALONE_US = 60_000_000
+"""So long must nobody else take the table's identity before that is over."""
+
+
+class Namesake:
+    """Looks at the status under the table's own name: not every broker says who took a connection."""
+
+    def __init__(self, alarm: Alarm, where: str) -> None:
+        self._alarm = alarm
+        self._where = where
+        self._told: deque[bytes] = deque(maxlen=16)
+        self._connections = 0
+        self._since_us: int | None = None
+
+    def connected(self, now_us: int) -> None:
+        """Note that the broker has taken the table."""
+        self._connections += 1
+        if self._since_us is not None:
+            self._since_us = now_us
+
+    def told(self, payload: bytes) -> None:
+        """Note a status of the table's own."""
+        self._told.append(payload)
+
+    def look(self, payload: bytes, now_us: int, *, retained: bool) -> None:
+        """Look at a status: one that was kept at the first connection may be of this table's last run."""
+        if payload in self._told or (retained and self._connections < 2):
+            return
+        with suppress(msgspec.MsgspecError, UnicodeDecodeError):
+            status = msgspec.json.decode(payload, type=TableStatus)
+            if status.state == "online":
+                found = f"a status that is not this table's: session {status.session}, {status.headline}"
+                self.found(found, now_us)
+
+    def found(self, found: str, now_us: int) -> None:
+        """Note that there is another one."""
+        self._since_us = now_us
+        self._alarm.began(PublishFault("identity_taken", self._where, found))
+
+    def note_calm(self, now_us: int) -> None:
+        """Take the fault back once nobody else has come for a while."""
+        if self._since_us is not None and now_us - self._since_us > ALONE_US:
+            self._since_us = None
+            self._alarm.over("identity_taken")
