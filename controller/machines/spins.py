@@ -20,6 +20,7 @@ from controller.model.readings import (
     BallBeam,
     BallDrop,
     BallOut,
+    DeviceDown,
     ForeignObject,
     Input,
     PocketBall,
@@ -246,7 +247,7 @@ class Spins:
             self._last_pulse_us = reading.t
             if self._game.bets_open and reading.t >= self._ask_for_drop_us:
                 self._expect_drop(reading.t)
-        elif isinstance(reading, BallDrop | PocketBall):
+        elif isinstance(reading, BallDrop | PocketBall | DeviceDown):
             self._set_give_up(reading.t)
         elif isinstance(reading, WheelStatus):
             if reading.state == NO_MORE_BETS:

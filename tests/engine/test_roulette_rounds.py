@@ -15,6 +15,7 @@ from controller.model.readings import (
     BallDrop,
     BallOut,
     DeviceDown,
+    DeviceUp,
     ForeignObject,
     Input,
     PocketBall,
@@ -117,6 +118,20 @@ def test_a_ball_out_of_the_wheel_is_no_spin_and_must_be_inspected() -> None:
     inspected = says(80 * SECOND_US, "inspected", what="ball")
     again = play(out, BallOut(t=SPIN.left_us + SECOND_US, dev="wheel"), inspected, NEXT)
     assert again.data(Bets)[2].notices == ()
+
+
+def test_gap_R_8_a_rotor_turned_over_after_a_drop_not_seen_asks_a_person_for_the_number() -> None:
+    lost_us, back_us = SPIN.left_us - 2 * SECOND_US, SPIN.left_us + 6 * SECOND_US
+    seen = [r for r in SPIN.readings if r.t < lost_us]
+    lost: list[Reading] = [DeviceDown(t=lost_us, dev="wheel"), DeviceUp(t=back_us, dev="wheel")]
+    turned: list[Reading] = [
+        RotorIndex(t=back_us + s * SECOND_US, dev="wheel", direction="ccw") for s in (1, 4, 7, 10)
+    ]
+    ruling = says(back_us + 6 * SECOND_US, "set_number", "dealer", number=SPIN.number)
+    played = play(seen, lost, turned, ruling)
+    assert [{r.code for r in review.reasons} for review in played.data(SpinReview)] == [{"missing_reading"}]
+    assert [(c.number, c.grade) for c in played.data(SpinCalled)] == [(SPIN.number, "person")]
+    assert no_spins(played) == []
 
 
 @pytest.mark.parametrize("seconds", [0.3, 2.0, 6.0])

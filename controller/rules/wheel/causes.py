@@ -79,6 +79,11 @@ class Case:
         began_us = self.began_us
         return next((change for change in self.trace.reversals if change.last_us >= began_us), None)
 
+    def stood_before(self, at_us: int) -> bool:
+        """Tell whether the number stood by then."""
+        decided_by = self.trace.pockets.decided_by
+        return decided_by is not None and decided_by.t <= at_us
+
     def _drop_fits(self) -> bool:
         if self.ball is None or self.trace.drop is None:
             return False
@@ -137,19 +142,36 @@ def ball_out(case: Case) -> Reason | None:
 
 
 def rotor_reversed(case: Case) -> Reason | None:
-    """!R-8: the rotor turned the other way, or stopped, before the number was read."""
-    trace = case.trace
-    if case.reversal is not None:
-        turned = case.reversal.told_by.direction
+    """!R-8: the rotor turned the other way, or stopped, while the ball could still be in play."""
+    trace, reversal = case.trace, case.reversal
+    if reversal is not None:
+        if not case.trace.in_play(reversal.first_us):
+            return None
+        turned = reversal.told_by.direction
         return case.reason("rotor_reversed", f"the rotor turned over to {turned} within the spin")
+    stops_us = trace.rotor.stops_us()
     if (
         trace.pockets.stands is None
         and trace.marks
-        and trace.rotor.stopped_by(case.decided_at_us)
+        and stops_us is not None
+        and case.decided_at_us >= stops_us
+        and trace.in_play(stops_us)
         and not trace.down
     ):
         return case.reason("rotor_reversed", "the rotor came to a stop before a number was read")
     return None
+
+
+def rotor_handled(case: Case) -> Reason | None:
+    """R-SPIN-4: a hand turned the rotor over when the ball may have lain, before its number was read."""
+    reversal = case.reversal
+    if reversal is None or case.trace.in_play(reversal.first_us) or case.stood_before(reversal.first_us):
+        return None
+    turned = reversal.told_by.direction
+    return case.reason(
+        "missing_reading",
+        f"the rotor turned over to {turned} when the ball may have lain, and no number stood",
+    )
 
 
 def device_lost(case: Case) -> Reason | None:
@@ -258,6 +280,7 @@ OF_NO_SPIN: tuple[Callable[[Case], Reason | None], ...] = (
 )
 OF_REVIEW: tuple[Callable[[Case], Reason | None], ...] = (
     device_lost,
+    rotor_handled,
     rotor_unknown,
     ball_direction_unknown,
     revolutions_unclear,

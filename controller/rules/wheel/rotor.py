@@ -7,7 +7,7 @@ pass. A missed pass leaves a gap of two turns, a doubled or stray one fits nothi
 
 from collections.abc import Sequence
 from itertools import pairwise
-from math import sqrt
+from math import ceil, sqrt
 
 from controller.model.readings import RotorIndex, Turning
 
@@ -26,6 +26,8 @@ _PLAINLY_ON_TIME = 0.02
 _SLOWER_TURN = 1.3
 """How long a turn may take of the one before, while nothing else tells how fast the rotor slows."""
 _FASTEST_TURN_US = 400_000
+_FASTER_TURN = 0.8
+"""No rotor's turn is so much shorter than the one before but by a hand."""
 
 
 class Rotor:
@@ -36,6 +38,7 @@ class Rotor:
         self.direction: Turning | None = None
         self.run = 0
         """Counts up when a hand has touched the rotor: turns of different runs are different turns."""
+        self._turn_before_us: float | None = None
         self._times: list[int] = []
         self._turns: list[int] = []
         self._stray: RotorIndex | None = None
@@ -70,6 +73,11 @@ class Rotor:
         else:
             self._stray = mark
         return False
+
+    @property
+    def made_faster(self) -> bool:
+        """Whether its turns are so much shorter than those of the run before that a hand made them so."""
+        return self._turn_before_us is not None and self.period_us() < _FASTER_TURN * self._turn_before_us
 
     def turns_at(self, t_us: int) -> float | None:
         """Give how many turns the mark has made since this run's first pass.
@@ -134,12 +142,17 @@ class Rotor:
                 return False
         return True
 
-    def stopped_by(self, t_us: int) -> bool:
-        """Tell whether the rotor, losing speed as its passes showed, has come to a stop by then."""
+    def stops_us(self) -> int | None:
+        """Give when the rotor comes to a stop, losing speed as its passes showed; None where it does not."""
         if len(self._times) < _PASSES_TO_PLACE:
-            return False
+            return None
         _, speed, bend = self._fitted()
-        return bend < 0 and (t_us - self._times[-1]) / 1e6 >= speed / (-2 * bend)
+        return self._times[-1] + ceil(1e6 * speed / (-2 * bend)) if bend < 0 else None
+
+    def stopped_by(self, t_us: int) -> bool:
+        """Tell whether the rotor has come to a stop by then."""
+        stops_us = self.stops_us()
+        return stops_us is not None and t_us >= stops_us
 
     def _turn_of(self, t_us: int) -> int | None:
         if len(self._times) == 1:
@@ -204,6 +217,7 @@ class Rotor:
 
     def _begin(self, direction: Turning, *times_us: int) -> None:
         self.run += 1
+        self._turn_before_us = self.period_us() if self._sure() and not self._gaps() else None
         self.direction = direction
         self._times, self._turns, self._stray, self._crowded, self._curve = [], [], None, 0, None
         for turn, t_us in enumerate(times_us):

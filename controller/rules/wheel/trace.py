@@ -28,6 +28,8 @@ DROP_SENSOR_DELAY_US = 120_000
 WHEEL_KINDS = frozenset(
     {"ball_beam", "ball_drop", "ball_out", "rotor_index", "pocket_ball", "foreign_object"}
 )
+LIES_AFTER_US = 8_000_000
+"""So long after its drop a ball lies: 0.5 to 2.5 s to settle, and then it may hop for a turn or two."""
 _LATE_FOR_A_DROP_US = 500_000
 _SLOWEST_LAP_US = 3_000_000
 _PULSES_OF_A_BALL = 4
@@ -41,10 +43,11 @@ Sources = Mapping[str, Collection[str]]
 
 @dataclass(frozen=True, slots=True)
 class Reversal:
-    """The rotor turned over: when it last passed turning as `before`, and the pass that told."""
+    """The rotor turned over: when it last passed turning as `before`, first the other way, and what told."""
 
     last_us: int
     before: Turning
+    first_us: int
     told_by: RotorIndex
 
 
@@ -68,11 +71,15 @@ class SpinTrace:
         self.out: list[BallOut] = []
         self.down: dict[str, DeviceDown] = {}
         """Devices of the wheel that were down at some time of the spin."""
+        self.still_down: set[str] = set()
+        """Those that have not come up again."""
         self.marks = 0
         """Index passes of the rotor's present run within the spin."""
         self.odd_mark: RotorIndex | None = None
         """The last index pass, when it told another direction than the passes before it."""
         self.reversals: list[Reversal] = []
+        self.handled_by: RotorIndex | None = None
+        """The index pass that told of a hand on the rotor when the ball lay long since."""
         self._beams = len(wheel.beams_deg)
         self._sources = sources or {}
         self._laps_after_drop = 0
@@ -130,6 +137,18 @@ class SpinTrace:
             return last + _SLOWEST_LAP_US
         return max(last, predicted) + _LATE_FOR_A_DROP_US
 
+    def in_play(self, at_us: int) -> bool:
+        """Tell whether the ball was in play then for certain enough: it ran, or may still have hopped.
+
+        Where its drop was not sensed, and a device of the wheel was lost before, nobody can tell.
+        """
+        laps = self.clock.laps
+        if laps and at_us <= laps[-1].end_us:
+            return True
+        if self.drop is None and any(lost.t < at_us for lost in self.down.values()):
+            return False
+        return at_us <= self.dropped_us() + LIES_AFTER_US
+
     def see(self, reading: Reading) -> None:
         """Take the next reading, in time order."""
         if isinstance(reading, BallBeam):
@@ -184,8 +203,12 @@ class SpinTrace:
             return
         if self.rotor.run != run:
             self.marks = sum(passed >= self.pulses[0].t for passed in self.rotor.times_us)
-            if direction is not None and direction != self.rotor.direction:
-                self.reversals.append(Reversal(last_us, direction, mark))
+            first_us = self.rotor.times_us[0]
+            turned_over = direction is not None and direction != self.rotor.direction
+            if direction is not None and turned_over:
+                self.reversals.append(Reversal(last_us, direction, first_us, mark))
+            if (turned_over or self.rotor.made_faster) and self._lay_before(first_us, mark.t):
+                self.handled_by = self.handled_by or mark
             self.odd_mark = None
         elif in_time:
             self.marks += 1
@@ -194,6 +217,9 @@ class SpinTrace:
             self.odd_mark = mark
         if self.pockets.reads:
             self.pockets = self.pockets.placed_anew(mark, self.rotor, self.wheel)
+
+    def _lay_before(self, at_us: int, now_us: int) -> bool:
+        return self.is_spin and now_us > self.dropped_us() and not self.in_play(at_us)
 
     def _see_read(self, reading: PocketBall) -> None:
         if not self.begun:
@@ -205,7 +231,9 @@ class SpinTrace:
         if isinstance(reading, DeviceDown):
             if self._serves_wheel(reading.dev):
                 self.down[reading.dev] = reading
+                self.still_down.add(reading.dev)
         elif isinstance(reading, DeviceUp):
+            self.still_down.discard(reading.dev)
             if not self.begun:
                 self.down.pop(reading.dev, None)
         elif not self.begun:

@@ -25,6 +25,8 @@ _SURE_MARKS = 2
 _SLOWER = 1.3
 _PULSES_OF_A_BALL = 3
 _LONGEST_FIRST_LAP_US = 2_500_000
+_LONGEST_RUN_US = 30_000_000
+"""A ball sent off at 2.6 rev/s, faster than most hands, has left the track by then."""
 
 
 class SpinWatch:
@@ -91,9 +93,10 @@ class SpinWatch:
     def decided_by(self) -> Reading | None:
         """The reading that decided the spin: it made a No Spin certain, or the number stand.
 
-        Most often the third agreeing pocket read; an index pass where that read could not be placed before.
+        Most often the third agreeing pocket read; an index pass where that read could not be placed before,
+        or where it tells that a hand turned the rotor on when the ball lay, so that no read can follow.
         """
-        return self.no_spin_by or self._trace.pockets.decided_by
+        return self.no_spin_by or self._trace.pockets.decided_by or self._trace.handled_by
 
     def see(self, reading: Reading) -> None:
         """Take the next reading. A suspicion of a No Spin asks the judge at once."""
@@ -147,15 +150,18 @@ class SpinWatch:
 
         `turns_without_read` rotor turns after the drop or the last pocket read, whichever is later, and at
         most the turns in which a resting ball would have been read often enough. Before a drop was sensed it
-        is the time by which a slowing rotor makes them after an overdue one.
+        is the time by which a slowing rotor makes them after an overdue one. While a device of the wheel is
+        down no number can stand by itself, and a person need not wait longer than for it to be read.
         """
         trace = self._trace
         if not trace.begun:
             return None
         since = trace.dropped_us()
-        silence = self._rules.turns_without_read
+        silence = self._rules.pocket_reads if trace.still_down else self._rules.turns_without_read
         reads = trace.pockets.reads
         if trace.drop is None and not reads:
+            if trace.down and trace.clock.predicted_drop_us() is None:
+                since = max(since, trace.pulses[0].t + _LONGEST_RUN_US)
             return since + round(silence * min(_SLOWER * trace.rotor.period_us(), SLOWEST_TURN_US))
         last = max(since, reads[-1].reading.t) if reads else since
         hopping = trace.rotor.after_turns_us(since, silence + self._rules.pocket_reads + _TURNS_TO_AGREE)
