@@ -98,7 +98,7 @@ class Books:
         expected = len(self.applied) + 1
         if event.seq > expected:
             self.holes += 1
-            return [Again(from_seq=expected, by=ENGINE)]
+            return [self.wish()]
         if event.seq < expected:
             if self.applied[event.seq - 1].chain != event.chain:
                 self.forks += 1
@@ -107,6 +107,10 @@ class Books:
         else:
             self.applied.append(event)
         return [Acknowledgement(id=event.id, chain=event.chain, by=ENGINE)]
+
+    def wish(self) -> Again:
+        """Ask for what comes next."""
+        return Again(from_seq=len(self.applied) + 1, by=ENGINE)
 
     @property
     def seqs(self) -> list[int]:

@@ -134,6 +134,19 @@ def test_outcomes_that_a_full_queue_at_the_broker_swallowed_come_again(
     broker.kill()
 
 
+def test_an_outcome_that_the_broker_would_not_take_is_said_and_not_sent(
+    tmp_path: Path, houses: list[House]
+) -> None:
+    broker = Mosquitto(tmp_path, PLAIN + "max_packet_size 1500\n")
+    broker.start()
+    house = open_house(tmp_path, broker, houses)
+    count = house.play(3)
+    until(lambda: "publish_refused" in house.alarms.holding and house.calm, house.turn)
+    assert house.sink.ready, "a packet too large would have cost the connection"
+    assert len(house.waiting) == count
+    broker.kill()
+
+
 def test_a_slow_engine_is_not_flooded(
     tmp_path: Path, broker: Mosquitto, houses: list[House], settlement: Settlement
 ) -> None:

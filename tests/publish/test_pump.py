@@ -168,6 +168,18 @@ def test_settlement_hears_again_what_it_had_closed_and_then_what_is_new(house: H
     assert not house.alarms.ever
 
 
+def test_what_comes_again_comes_in_order_with_what_was_under_way(house: House, slate: Slate) -> None:
+    house.play(5)
+    house.turn()
+    acknowledge(house, *slate.offered)
+    assert slate.seqs == [1, 2, 3, 4, 5, 6, 7, 8]
+    house.pump.post(Again(from_seq=3, by=ENGINE))
+    house.turn()
+    house.clock.forward(60)
+    house.turn()
+    assert slate.seqs == [3, 4, 5, 6, 3, 4, 5, 6]
+
+
 @pytest.mark.parametrize("from_seq", [10_000, 9])
 def test_a_wish_for_what_was_never_told_changes_nothing(house: House, slate: Slate, from_seq: int) -> None:
     house.play(5)

@@ -1,0 +1,68 @@
+"""A table's `publish:` section says which way its outcomes go."""
+
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import yaml
+from pydantic import TypeAdapter, ValidationError
+
+from controller.publish.choice import sink_for
+from controller.publish.embedded import Consumer, EmbeddedSink
+from controller.publish.events import Answer
+from controller.publish.mqtt import MqttSink
+from controller.publish.settings import MqttSettings, PublishSettings
+from controller.publish.sink import Sink
+from tests.publish.house import Alarms, Clock, half
+
+MANUAL = Path(__file__).parents[2] / "docs" / "publishing.md"
+
+
+class Engine:
+    def take(self, event: bytes, answer: Callable[[Answer], None]) -> None:
+        """Take nothing."""
+
+
+def chosen(settings: PublishSettings, engine: Consumer | None = None) -> Sink:
+    return sink_for("table-7", settings, Alarms(), now_us=Clock(), chance=half, engine=engine)
+
+
+def test_the_default_is_an_engine_in_the_process() -> None:
+    assert isinstance(chosen(PublishSettings(), Engine()), EmbeddedSink)
+    with pytest.raises(ValueError, match="found `embedded` and no settlement engine"):
+        chosen(PublishSettings())
+
+
+def test_a_broker_is_chosen_by_name() -> None:
+    sink = chosen(PublishSettings(to="mqtt", mqtt=MqttSettings(host="localhost")))
+    assert isinstance(sink, MqttSink)
+    sink.leave()
+    with pytest.raises(ValueError, match="no `mqtt:` section"):
+        chosen(PublishSettings(to="mqtt"))
+
+
+def test_without_the_library_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "controller.publish.mqtt", None)
+    with pytest.raises(ValueError, match="install the controller with the extra `mqtt`"):
+        chosen(PublishSettings(to="mqtt", mqtt=MqttSettings(host="localhost")))
+
+
+def test_the_section_in_the_manual_is_one() -> None:
+    text = MANUAL.read_text(encoding="utf-8").partition("```yaml\n")[2].partition("```")[0]
+    settings = TypeAdapter(PublishSettings).validate_python(yaml.safe_load(text)["publish"])
+    assert settings.mqtt is not None
+    assert settings.mqtt.tls is not None
+    assert replace(settings, mqtt=None) == PublishSettings(to="mqtt")
+
+
+def test_a_section_of_a_table_s_file_is_read_and_its_limits_are_kept() -> None:
+    read = TypeAdapter(PublishSettings).validate_python
+    section = {"to": "mqtt", "mqtt": {"host": "10.0.0.5", "tls": {"ca": "a", "certificate": "c", "key": "k"}}}
+    settings = read(section)
+    assert settings.mqtt is not None
+    assert (settings.mqtt.port, settings.max_unacknowledged) == (8883, 100)
+    for wrong in ({"max_in_flight": 0}, {"to": "kafka"}, {"retry_s": 0}, {"mqtt": {"host": ""}}):
+        with pytest.raises(ValidationError):
+            read(wrong)

@@ -1,0 +1,201 @@
+"""Whatever is lost, repeated, mixed up or started anew: every outcome has its effect once and in order."""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from controller.journal.chain import Row, Wall, seal
+from controller.journal.drafting import event_draft, outcome_draft
+from controller.journal.keys import Key, load_key, new_key
+from controller.model.outcomes import Outcome
+from controller.publish.events import Answer, Message, TableStatus
+from controller.publish.pump import Pump
+from controller.publish.settings import PublishSettings
+from controller.publish.sink import Post, Ready
+from tests.publish.house import Alarms, Books, Clock, half
+from tests.publish.samples import SAMPLES
+
+COUNT = 12
+
+
+@pytest.fixture(scope="module")
+def key(tmp_path_factory: pytest.TempPathFactory) -> Key:
+    file = tmp_path_factory.mktemp("key") / "key"
+    new_key(file)
+    return load_key(file)
+
+
+class Shelf:
+    """A journal and its outbox, in memory; other events stand between the outcomes."""
+
+    path = Path("journal.db")
+
+    def __init__(self, key: Key) -> None:
+        drafts = []
+        for seq, data in zip(range(1, COUNT + 1), SAMPLES.values(), strict=False):
+            outcome = Outcome(type=list(SAMPLES)[seq - 1], t=seq, id=f"t/1/{seq}", seq=seq, data=data)
+            drafts += [event_draft("control.used", seq, Wall(seq, False))] * (seq % 3)
+            drafts.append(outcome_draft(outcome, Wall(seq, True)))
+        self._rows = seal(drafts, 0, b"\0" * 32, key)
+        self.open = {row.n for row in self._rows if row.seq is not None}
+        self.chains = {f"t/1/{row.seq}": row for row in self._rows if row.seq is not None}
+
+    def outbox(self, limit: int = 100, after_n: int = 0) -> list[Row]:
+        return [row for row in self._rows if row.n > after_n and row.n in self.open][:limit]
+
+    def rows(self, from_n: int = 1, to_n: int | None = None) -> Iterator[Row]:
+        return iter(row for row in self._rows if row.n >= from_n and (to_n is None or row.n <= to_n))
+
+    def acknowledge(self, told_id: str, chain: str, by: str) -> None:
+        row = self.chains[told_id]
+        assert row.link.hex() == chain, by
+        self.open.discard(row.n)
+
+    def close(self) -> None:
+        """Close nothing."""
+
+
+class Air:
+    """A way between table and engine that loses, repeats and mixes up."""
+
+    ready = True
+
+    def __init__(self) -> None:
+        self.there: list[Message] = []
+        self.back: list[Answer] = []
+
+    def start(self, post: Post) -> None:
+        post(Ready())
+
+    def offer(self, messages: Sequence[Message]) -> None:
+        self.there += messages
+
+    def tell(self, status: TableStatus) -> None:
+        assert status.table == "t"
+
+    def stop(self, timeout_s: float) -> bool:
+        return timeout_s > 0
+
+
+def pump_of(shelf: Shelf, air: Air, key: Key, clock: Clock) -> Pump:
+    return Pump(
+        "t",
+        PublishSettings(max_in_flight=4),
+        key=key,
+        journal=shelf,
+        open_outbox=lambda: shelf,
+        sink=air,
+        alarm=Alarms(),
+        now_us=clock,
+        chance=half,
+        status=lambda: TableStatus(table="t", state="online"),
+        last_seq=COUNT,
+    )
+
+
+class World:
+    """A table, an engine, and what can happen to them; `pick` chooses where there is a choice."""
+
+    def __init__(self, key: Key) -> None:
+        self._key = key
+        self.shelf, self.air, self.clock = Shelf(key), Air(), Clock()
+        self.books = Books(key=key.public)
+        self.pump = pump_of(self.shelf, self.air, key, self.clock)
+        self.pick = 0
+
+    def turn(self) -> None:
+        """Let the pump do what it can."""
+        self.pump.turn(0)
+
+    def hear(self) -> None:
+        """Let the engine take an event."""
+        if self.air.there:
+            self.air.back += self.books.enter(self.air.there.pop(0).event)
+
+    def answer(self) -> None:
+        """Let the table take an answer."""
+        if self.air.back:
+            self.pump.post(self.air.back.pop(0))
+
+    def lose_event(self) -> None:
+        """Lose an event on its way."""
+        if self.air.there:
+            self.air.there.pop(self.pick % len(self.air.there))
+
+    def lose_answer(self) -> None:
+        """Lose an answer on its way."""
+        if self.air.back:
+            self.air.back.pop(self.pick % len(self.air.back))
+
+    def repeat(self) -> None:
+        """Deliver an event twice."""
+        if self.air.there:
+            self.air.there.insert(0, self.air.there[self.pick % len(self.air.there)])
+
+    def mix(self) -> None:
+        """Turn round the order of all that is on its way."""
+        self.air.there.reverse()
+        self.air.back.reverse()
+
+    def restart(self) -> None:
+        """Kill the controller; what is on its way arrives."""
+        self.pump = pump_of(self.shelf, self.air, self._key, self.clock)
+
+    def reconnect(self) -> None:
+        """Lose the connection with every event on its way."""
+        self.air.there.clear()
+        self.pump.post(Ready())
+
+    def wait(self) -> None:
+        """Let ten seconds pass."""
+        self.clock.forward(10)
+
+    def roll_back(self) -> None:
+        """Restore the engine from a backup."""
+        del self.books.applied[self.pick % (len(self.books.applied) + 1) :]
+
+    def go_well(self) -> None:
+        """Let everything that is on its way arrive, there and back."""
+        self.turn()
+        while self.air.there:
+            self.hear()
+        while self.air.back:
+            self.answer()
+
+    def settle_what_is_left(self) -> None:
+        """From now on nothing goes wrong; an engine that lacks what was closed asks for it, as engines do."""
+        for _ in range(100):
+            self.wait()
+            if len(self.books.applied) < COUNT and not self.air.there:
+                self.pump.post(self.books.wish())
+            self.go_well()
+
+
+STEPS: tuple[Callable[[World], None], ...] = (
+    *(World.turn, World.hear, World.answer, World.go_well) * 2,
+    World.lose_event,
+    World.lose_answer,
+    World.repeat,
+    World.mix,
+    World.restart,
+    World.reconnect,
+    World.wait,
+    World.roll_back,
+)
+
+
+@settings(derandomize=True, max_examples=100, deadline=None)
+@given(steps=st.lists(st.sampled_from(STEPS), max_size=60), seed=st.integers(0, 1000))
+def test_every_outcome_has_its_effect_once(key: Key, steps: list[Callable[[World], None]], seed: int) -> None:
+    world = World(key)
+    for place, step in enumerate(steps):
+        world.pick = seed + place
+        step(world)
+        assert world.books.seqs == list(range(1, len(world.books.applied) + 1))
+    world.settle_what_is_left()
+    assert world.books.seqs == list(range(1, COUNT + 1))
+    assert not world.shelf.open
+    assert world.pump.unacknowledged == 0
