@@ -123,11 +123,9 @@ class Hardware:
 
     def _hear(self, reading: AnyReading) -> None:
         if isinstance(reading, DeviceDown | DeviceUp):
-            # What a board showed before it was away is not known.
-            self._shown.get(reading.dev, {}).clear()
-            self._ask(reading.dev, self._bring)
+            self._ask(reading.dev, self._bring_all)
         elif isinstance(reading, DeviceFault) and reading.code == UNANSWERED:
-            self._shown.get(reading.dev, {}).clear()
+            self._ask(reading.dev, self._forget)
         elif isinstance(reading, WheelStatus):
             self._wheels[reading.dev] = reading.state
         with self._lock:
@@ -160,6 +158,16 @@ class Hardware:
         if outcome.type in _VOIDS | _REVIEWS or outcome.type == "table.locked":
             for name in self._kinds:
                 self._ask(name, _buzz)
+
+    def _forget(self, device: Device, now_us: int) -> None:
+        """Doubt what a board shows; a panel is lit again by its own device."""
+        del now_us
+        if not isinstance(device, Panel):
+            self._shown[device.name].clear()
+
+    def _bring_all(self, device: Device, now_us: int) -> None:
+        self._forget(device, now_us)
+        self._bring(device, now_us)
 
     def _bring(self, device: Device, now_us: int) -> None:
         shown = self._shown[device.name]

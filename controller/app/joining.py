@@ -1,7 +1,7 @@
 """Join a table's file to its hardware: devices and ports of its settings, behind one station."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from controller.settings.places import config_file
 from controller.settings.tables import load_table
 from drivers.devices.gpio_settings import BeamsSettings, PanelSettings
 from drivers.devices.node import ChannelSettings, NodeSettings
+from drivers.devices.registry import Device as Driver
 from drivers.devices.registry import device_type
 from drivers.link.gpio_ports import port_for
 from drivers.link.link import Port
@@ -32,19 +33,25 @@ def load_with_hardware(name: str) -> TableSettings:
     return replace(settings, devices=joined)
 
 
-def hardware_of(settings: TableSettings, now_us: Callable[[], int]) -> Hardware:
+Pairs = Sequence[tuple[Driver, Port]]
+"""Devices, each with its port."""
+
+
+def hardware_of(
+    settings: TableSettings, now_us: Callable[[], int], station: Callable[[Pairs], Station] | None = None
+) -> Hardware:
     """Make the devices of a table with their links, not started yet.
 
     Times are those of `now_us`, which must be the machine's monotonic clock where edges of GPIO lines count.
+    `station` is what they stand in, where it is not the usual one.
     """
     typed = {name: device for name, device in settings.devices.items() if device.settings is not None}
     pairs = [
         (device_type(device.type).make(name, device.settings, os.urandom), _port(device.settings))
         for name, device in typed.items()
     ]
-    return Hardware(
-        Station(pairs, now_us=now_us, chance=_chance), {name: device.type for name, device in typed.items()}
-    )
+    joined = Station(pairs, now_us=now_us, chance=_chance) if station is None else station(pairs)
+    return Hardware(joined, {name: device.type for name, device in typed.items()})
 
 
 def _port(settings: Any) -> Port:  # Any: each kind has its own settings

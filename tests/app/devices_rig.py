@@ -1,0 +1,144 @@
+"""A daemon with its real links and devices, and a virtual table behind pseudo-terminals, faster than life."""
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Event, Thread
+
+from controller.app.daemon import Daemon
+from controller.app.hardware import Hardware
+from controller.app.joining import Pairs, hardware_of, load_with_hardware
+from controller.app.options import Options
+from controller.cli.simulate import table_file
+from controller.journal.evidence import unpack
+from controller.model.effects import Effect, Judged
+from controller.model.tables import TableSettings
+from controller.settings.places import config_file
+from controller.settings.tables import load_table
+from controller.settings.yaml_text import parse_document
+from drivers.sim.setting import Mix, types_for, virtual_table
+from drivers.sim.stage import ORDERS, Stage
+from drivers.sim.stories import Began, Played, Story
+from tests.app.house import House, live_of
+from tests.app.rig import until
+from tests.sim.live_table import SWITCH_S, FastStation, SharedClock
+
+SPEED = 10.0
+
+
+class TableClock(SharedClock):
+    """The virtual table's clock as the daemon's."""
+
+    def reach(self, now_us: int) -> None:
+        """Take no notice: this clock goes by itself."""
+
+
+class Evening:
+    """One table, its virtual hardware, and the daemon on it with all its threads."""
+
+    def __init__(
+        self,
+        folder: Path,
+        table: str = "craps",
+        *,
+        seed: int = 1,
+        attempts: int | None = None,
+        mix: Mix | None = None,
+        own: str = "",
+    ) -> None:
+        """Prepare; `own` are lines that the table's file has beside what is shipped."""
+        self.stories: list[Story] = []
+        self.refused: list[str] = []
+        self.ports = folder / "ports"
+        self.ports.mkdir()
+        path = config_file("tables", table)
+        shipped = load_table(str(path))
+        types = types_for(shipped)
+        self.virtual = virtual_table(
+            shipped, types, seed=seed, tell=self.stories.append, attempts=attempts, mix=mix
+        )
+        self.clock = TableClock(SPEED)
+        self._stage = Stage(self.virtual, self.ports, self.clock, self.refused.append)
+        self._stopping = Event()
+        self._threads = [Thread(target=lambda: self._stage.run(self._stopping.is_set))]
+        self.file = folder / "table.yaml"
+        self.file.write_text(table_file(parse_document(path), path, self.ports, types) + own)
+        self.settings: TableSettings = load_with_hardware(str(self.file))
+        options = Options(table=str(self.file), journal=folder / "journal", socket=folder / "control")
+        self.house = House(folder, options, clock=self.clock)
+        self.daemon = Daemon(
+            options,
+            self.settings,
+            environ={},
+            sources=[self._hardware],
+            wall=self.house.wall,
+            clock=self.clock,
+        )
+
+    def _hardware(self, daemon: Daemon) -> Hardware:
+        return hardware_of(self.settings, daemon.clock.now_us, self._station)
+
+    def _station(self, pairs: Pairs) -> FastStation:
+        station = FastStation(list(pairs), self.clock)
+        self.clock.behind = lambda: not station.quiet() or self.daemon.inlet.waiting > 0
+        return station
+
+    def start(self) -> None:
+        """Switch everything on and wait until the table is unlocked."""
+        self._switch_s = sys.getswitchinterval()
+        sys.setswitchinterval(SWITCH_S)
+        self.daemon.open()
+        self._threads.append(Thread(target=self.daemon.run))
+        for thread in self._threads:
+            thread.start()
+        until(self.unlocked, "the self-test to pass with all devices up")
+
+    def unlocked(self) -> bool:
+        """Tell whether the table plays."""
+        live = self.daemon.live
+        return live is not None and live.core.view.state.lock == "unlocked"
+
+    def stop(self) -> None:
+        """Stop the daemon in order, then switch the table off; a second time is fine."""
+        if self._stopping.is_set():
+            return
+        self.daemon.stop()
+        assert self.daemon.close() == 0
+        self._stopping.set()
+        sys.setswitchinterval(self._switch_s)
+        for thread in self._threads:
+            thread.join(20)
+        assert not any(thread.is_alive() for thread in self._threads)
+
+    def order(self, fault: str, device: str) -> None:
+        """Have a fault, and wait until it has begun."""
+        before = len(self.faults)
+        with (self.ports / ORDERS).open("w", encoding="utf-8") as pipe:
+            pipe.write(json.dumps({"fault": fault, "device": device}) + "\n")
+        until(lambda: len(self.faults) > before, f"{fault} at {device}; refused: {self.refused}")
+
+    def well(self) -> bool:
+        """Tell whether no fault stands and every device is up again."""
+        missing = live_of(self.daemon).core.devices.missing(frozenset(self.settings.devices))
+        return self.virtual.well and not missing
+
+    @property
+    def faults(self) -> list[Began]:
+        """Give the faults so far."""
+        return [story for story in list(self.stories) if isinstance(story, Began)]
+
+    @property
+    def played(self) -> list[Played]:
+        """Give the attempts so far with their truth."""
+        return [story for story in list(self.stories) if isinstance(story, Played)]
+
+    def effects(self) -> Iterator[Effect]:
+        """Give what the journal holds: every outcome, and what its verdict rests on."""
+        for row, outcome in zip(
+            [row for row in self.house.rows() if row.seq is not None], self.house.outcomes(), strict=True
+        ):
+            yield outcome
+            if row.evidence is not None:
+                kept = unpack(row.evidence)
+                yield Judged(outcome=outcome, verdict=kept.verdict, readings=kept.readings, basis=kept.basis)

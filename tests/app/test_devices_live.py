@@ -1,0 +1,160 @@
+"""A table with real links and devices: never a false outcome, every fault named, and replayed to the byte."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("serial", reason="pyserial comes with the extra `hardware`")
+
+from controller.app.status import status_of
+from controller.cli import main as cli
+from controller.model.outcomes import Happening
+from controller.model.readings import AnyReading, Input
+from controller.replay.log import open_log
+from drivers.sim.boards import Board
+from tests.app.devices_rig import Evening
+from tests.app.house import live_of
+from tests.app.pieces import last_session, recordings_named, replayed
+from tests.app.rig import until
+from tests.sim.fairness import unfair, unnamed
+
+Maker = Callable[..., Evening]
+
+
+PLAYED_BY = {
+    "craps": [("unplug", "cam"), ("garbage", "wall-left"), ("restart", "wall-right")],
+    "roulette": [("unplug", "wheel"), ("garbage", "wheel"), ("restart", "wheel")],
+}
+OWN = "max_lateness_ms: 150\n"
+"""What the table changes of its rule set: a recorded piece must carry it."""
+
+
+@pytest.fixture
+def evening(tmp_path: Path) -> Iterator[Maker]:
+    """Give a maker of evenings; each is switched off in the end."""
+    made: list[Evening] = []
+
+    def make(table: str, **settings: object) -> Evening:
+        made.append(Evening(tmp_path, table, **settings))  # type: ignore[arg-type]  # the tests' own settings
+        made[-1].start()
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.stop()
+
+
+@pytest.mark.parametrize("table", ["craps", "roulette"])
+def test_faults_at_the_cables_bring_no_false_word_and_all_is_replayed_to_the_byte(
+    evening: Maker, table: str, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    one = evening(table, seed=7, attempts=8 if table == "craps" else 3, own=OWN)
+    for fault, device in PLAYED_BY[table]:
+        played = len(one.played)
+        until(lambda: len(one.played) > played or one.virtual.over, "the next attempt")  # noqa: B023 asked at once
+        one.order(fault, device)
+        until(one.well, f"{fault} of {device} to heal")
+    until(lambda: one.virtual.over, "the end of the evening")
+    until(lambda: not live_of(one.daemon).core.view.attempt_open, "the last call")
+    one.stop()
+
+    rows = one.house.rows()
+    assert unfair(one.played, list(one.effects())) == []
+    setup, told = last_session(rows)
+    recordings = one.house.options.recordings
+    readings = [reading for path in sorted(recordings.iterdir()) for reading in readings_in(path)]
+    assert unnamed(one.faults, readings) == []
+    troubled = {
+        outcome.data.what
+        for outcome in one.house.outcomes()
+        if outcome.type == "device.down" and isinstance(outcome.data, Happening)
+    }
+    assert {device for fault, device in PLAYED_BY[table] if fault != "garbage"} <= troubled
+
+    live = [row.body for row in told if b'"cause":"self_test"' not in (row.body or b"")]
+    assert len([row for row in told if row.name.startswith(("roll.", "spin."))]) > 2
+    assert live == replayed(recordings, setup)
+    assert recordings_named(told, recordings)
+    for path in sorted(recordings.iterdir()):
+        assert cli.main(["replay", str(path), "--json"]) == 0
+    printed = [line + b"\n" for line in capsysbinary.readouterr().out.splitlines()]
+    assert b"".join(printed) == b"".join(line + b"\n" for line in live if line is not None)
+
+
+def readings_in(path: Path) -> list[AnyReading]:
+    """Read a recording."""
+    with open_log(str(path)) as log:
+        return list(log)
+
+
+def test_a_device_that_is_missing_is_named_with_what_to_do_and_play_waits_for_it(evening: Maker) -> None:
+    one = evening("craps", attempts=1)
+    one.order("unplug", "wall-left")
+    until(lambda: not device(one, "wall-left")["up"], "the pulled cable to be seen")
+    told = device(one, "wall-left")
+    assert told["trouble"] in ("unplugged", "no_port")
+    assert str(told["do"])
+    assert (told["type"], device(one, "cam")["up"]) == ("node", True)
+    until(lambda: bool(device(one, "wall-left")["up"]), "the cable to be plugged in again")
+    figures = device(one, "wall-left")["figures"]
+    assert isinstance(figures, dict)
+    assert (figures["phase"], figures["firmware"]) == ("up", "virtual-1")
+
+
+def device(one: Evening, name: str) -> dict[str, object]:
+    """Give what the status says of a device."""
+    devices = status_of(one.daemon)["devices"]
+    assert isinstance(devices, dict)
+    told: dict[str, object] = devices[name]
+    return told
+
+
+def lamps_of(one: Evening, name: str) -> dict[str, str]:
+    """Give what a board's lamps show."""
+    board = one.virtual.cables[name].peer
+    assert isinstance(board, Board)
+    return board.lamps
+
+
+def test_lamps_are_lit_on_the_boards_and_again_after_a_board_was_away(evening: Maker) -> None:
+    one = evening("craps", attempts=1)
+    until(lambda: lamps_of(one, "console").get("lock") == "unlocked", "the lock lamp")
+    one.order("restart", "console")
+    lamps_of(one, "console").clear()
+    until(lambda: lamps_of(one, "console").get("lock") == "unlocked", "the lock lamp to be lit again")
+    until(lambda: lamps_of(one, "cam") == lamps_of(one, "console"), "the same on every board")
+    assert lamps_of(one, "cam")["fault"] == "none"
+
+
+def test_a_wheel_that_reports_a_failed_part_locks_the_table_until_somebody_has_looked(evening: Maker) -> None:
+    one = evening("roulette-ss2", mix={"valid": 1.0})
+    until(lambda: len(one.played) > 0, "a spin")
+    one.order("wheel_component", "wheel")
+    until(lambda: not one.unlocked(), "the lock")
+    codes = [fault.code for fault in one.daemon.board.locking]
+    assert codes == ["device_component"]
+    one.daemon.approve_devices()
+    until(one.unlocked, "play to go on")
+    *_, locked = [outcome.data for outcome in one.house.outcomes() if outcome.type == "table.locked"]
+    assert isinstance(locked, Happening)
+    assert (locked.by, locked.cause, locked.says) == ("controller", "device_component", None)
+
+
+def test_a_void_spin_is_acknowledged_to_the_wheel_that_plays_it(
+    evening: Maker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = evening("roulette-ss2", mix={"valid": 1.0})
+    told: list[bytes] = []
+    hear = one.virtual.hear
+
+    def note(name: str, now_us: int, data: bytes) -> None:
+        told.append(data if name == "wheel" else b"")
+        hear(name, now_us, data)
+
+    monkeypatch.setattr(one.virtual, "hear", note)
+    until(lambda: bool(status_of(one.daemon)["attempt_open"]), "a ball in the rim")
+    called = Input(t=0, dev="control", name="no_spin", by="dealer", who="ann")
+    assert one.daemon.inlet.post(called, stamped=False)
+    until(lambda: b"*R" in b"".join(told), "the wheel to be told")
+    assert "spin.no_spin" in one.house.types()
