@@ -11,6 +11,7 @@ import pytest
 
 from controller.app.options import JOURNAL, SOCKET
 from controller.app.watchdog import STUCK_S
+from controller.cli.main import main
 from controller.journal.keys import CREDENTIAL
 
 SYSTEMD = Path(__file__).parents[2] / "systemd"
@@ -122,21 +123,30 @@ def test_the_controller_may_give_its_socket_to_a_group() -> None:
 
 
 @pytest.mark.parametrize("unit", UNITS)
-def test_a_service_comes_back_for_ever_and_is_watched(unit: str) -> None:
-    assert value(unit, "Type") == "notify"
+def test_a_service_comes_back_for_ever(unit: str) -> None:
     assert value(unit, "Restart") == "always"
     assert value(unit, "StartLimitIntervalSec") == "0"
     assert int(value(unit, "RestartSec")) >= 2
-    assert int(value(unit, "WatchdogSec")) > STUCK_S, "a thread that hangs is told before the watchdog bites"
 
 
-def test_the_options_that_the_unit_gives_are_the_command_s_own(capsys: pytest.CaptureFixture[str]) -> None:
-    from controller.cli.main import main  # noqa: PLC0415 - the whole command line, for this test alone
+def test_the_controller_is_watched_and_says_which_thread_hangs_before_the_watchdog_bites() -> None:
+    unit = "table.service"
+    assert value(unit, "Type") == "notify"
+    assert int(value(unit, "WatchdogSec")) > STUCK_S
 
-    with pytest.raises(SystemExit):
-        main(["run", "--help"])
-    known = set(re.findall(r"--[a-z-]+", capsys.readouterr().out))
-    given = set(re.findall(r"--[a-z-]+", value("table.service", "ExecStart")))
+
+@pytest.mark.parametrize(
+    ("unit", "command"), [("table.service", ["run"]), ("table-settlement.service", ["settlement", "run"])]
+)
+def test_the_options_that_a_unit_gives_are_the_command_s_own(
+    unit: str, command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    known: set[str] = set()
+    for words in (command[:1], command):
+        with pytest.raises(SystemExit):
+            main([*words, "--help"])
+        known |= set(re.findall(r"--[a-z-]+", capsys.readouterr().out))
+    given = set(re.findall(r"--[a-z-]+", value(unit, "ExecStart")))
     assert given <= known
 
 
