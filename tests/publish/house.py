@@ -36,7 +36,7 @@ from controller.publish.settings import MqttSettings, PublishSettings
 from controller.publish.sink import Sink
 from tests.journal.rig import NAME, Rig, append, begin, durable, evening, renumbered, rig_in
 
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 SECOND_US = 1_000_000
 ENGINE = "settlement"
 
