@@ -28,18 +28,24 @@ def bet(table: str, **bet: object) -> Told:
 
 def roulette(name: str, key: Key, spins: int, seed: int, player: str = "ann") -> list[Told]:
     """Give an evening of bets, spins, No Spins and corrections at one wheel."""
+    return [told for one in rounds(name, key, spins, seed, player) for told in one]
+
+
+def rounds(name: str, key: Key, spins: int, seed: int, player: str) -> list[list[Told]]:
+    """Give the same round by round: a bet, then the outcomes of a spin."""
     chance = random.Random(f"{name}-{seed}")
     table = SealedTable(name, key)
-    told: list[Told] = []
-    for spin in range(spins):
-        wager = {"id": f"{name}-b{spin}", "player": player, "amount": chance.choice((100, 250))}
-        if chance.random() < 0.5:
-            told.append(bet(name, **wager, wager="red"))
-        else:
-            told.append(bet(name, **wager, wager="straight", numbers=[str(chance.randrange(37))]))
-        number = str(chance.randrange(37))
-        events = table.no_spin() if chance.random() < 0.1 else table.spins(number)
-        if chance.random() < 0.1:
-            events = [*events, *table.spin_corrected(str(chance.randrange(37)))]
-        told += [outcome(event) for event in events]
-    return told
+    return [_round(table, chance, f"{name}-b{spin}", player) for spin in range(spins)]
+
+
+def _round(table: SealedTable, chance: random.Random, id_: str, player: str) -> list[Told]:
+    wager = {"id": id_, "player": player, "amount": chance.choice((100, 250))}
+    if chance.random() < 0.5:
+        first = bet(table.name, **wager, wager="red")
+    else:
+        first = bet(table.name, **wager, wager="straight", numbers=[str(chance.randrange(37))])
+    number = str(chance.randrange(37))
+    events = table.no_spin() if chance.random() < 0.1 else table.spins(number)
+    if chance.random() < 0.1:
+        events = [*events, *table.spin_corrected(str(chance.randrange(37)))]
+    return [first, *(outcome(event) for event in events)]

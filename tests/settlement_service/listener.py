@@ -5,16 +5,35 @@ in JSON is a bet. What is committed is told by the line's own word: an outcome's
 """
 
 import json
+import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Sequence
 
 from controller.settlement_service.deliveries import Acked
 from controller.settlement_service.desk import Asking, Caller, Desk
 from controller.settlement_service.engine import Engine
 from controller.settlement_service.faults import OutOfReach, RequestRefused
 from controller.settlement_service.store import Store
+from tests.settlement_service.evenings import Told
 
 BATCH = 8
+
+
+def listened(url: str, lines: Sequence[Told], acks: int) -> list[str]:
+    """Let a listener take these lines, and kill it once it has told so many words."""
+    with tempfile.TemporaryFile("w+") as source:
+        source.writelines(f"{told.line}\n" for told in lines)
+        source.seek(0)
+        command = [sys.executable, "-m", "tests.settlement_service.listener", url]
+        process = subprocess.Popen(command, stdin=source, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    words = [word.strip() for _, word in zip(range(acks), process.stdout, strict=False)]
+    process.kill()
+    process.wait()
+    process.stdout.close()
+    return words
 
 
 def main(url: str) -> None:

@@ -8,6 +8,8 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from sqlalchemy import create_engine, text
+from sqlalchemy.pool import NullPool
 
 _FOUND = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
 BINARIES = _FOUND[-1].parent if _FOUND else None
@@ -32,6 +34,15 @@ class Cluster:
     def url(self) -> str:
         """The database's URL."""
         return f"postgresql://settlement@/postgres?host={self.folder}"
+
+    def database(self, name: str) -> str:
+        """Give the URL of a database of this name, made where there is none."""
+        engine = create_engine(self.url.replace("postgresql:", "postgresql+psycopg:"), poolclass=NullPool)
+        with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            names = connection.execute(text("SELECT datname FROM pg_database")).scalars().all()
+            if name not in names:
+                connection.execute(text(f'CREATE DATABASE "{name}"'))
+        return self.url.replace("/postgres?", f"/{name}?")
 
     def start(self) -> None:
         """Start it and wait until it answers."""

@@ -1,22 +1,23 @@
 """An engine that is killed and a database that crashes: every outcome has its effect exactly once."""
 
 import random
-import subprocess
-import sys
 from collections.abc import Iterator, Sequence
+from itertools import count
 from pathlib import Path
 
 import pytest
-from sqlalchemy import create_engine, text
+from sqlalchemy import text
 
 from controller.journal.keys import Key
 from controller.settlement_service.faults import OutOfReach, SettlementFault
 from controller.settlement_service.store import Store
 from tests.settlement_service.evenings import Told, roulette
+from tests.settlement_service.listener import listened
 from tests.settlement_service.postgres import Cluster, needs_postgres
 from tests.settlement_service.rig import House, SealedTable
 
 SPINS = 15
+_NUMBERS = count()
 
 
 @pytest.fixture(scope="module")
@@ -31,15 +32,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path}/killed.db"
     cluster: Cluster = request.getfixturevalue("cluster")
-    return emptied(cluster)
-
-
-def emptied(cluster: Cluster) -> str:
-    engine = create_engine(cluster.url.replace("postgresql:", "postgresql+psycopg:"))
-    with engine.begin() as connection:
-        connection.execute(text("DROP SCHEMA public CASCADE; CREATE SCHEMA public"))
-    engine.dispose()
-    return cluster.url
+    return cluster.database(f"t{next(_NUMBERS)}")
 
 
 def prepared(url: str, key: Key) -> None:
@@ -58,33 +51,6 @@ def undisturbed(evening: Sequence[Told], key: Key, tmp_path: Path) -> int:
     balance = house.balance("player:ann")
     house.store.close()
     return balance
-
-
-def listened(url: str, lines: Sequence[Told], acks: int) -> list[str]:
-    """Let a listener take these lines, and kill it once it has told so many words."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tests.settlement_service.listener", url],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdin is not None
-    assert process.stdout is not None
-    process.stdin.write("".join(f"{told.line}\n" for told in lines))
-    process.stdin.flush()
-    if acks >= len(lines):
-        process.stdin.close()
-    words: list[str] = []
-    for word in process.stdout:
-        words.append(word.strip())
-        if len(words) == acks:
-            break
-    process.kill()
-    process.wait()
-    process.stdout.close()
-    if not process.stdin.closed:
-        process.stdin.close()
-    return words
 
 
 def test_an_engine_killed_again_and_again_applies_each_outcome_once(
@@ -111,7 +77,7 @@ def test_an_engine_killed_again_and_again_applies_each_outcome_once(
 
 @needs_postgres
 def test_a_database_that_crashes_in_a_transaction_loses_it_whole(cluster: Cluster, key: Key) -> None:
-    house = House(emptied(cluster))
+    house = House(cluster.database(f"t{next(_NUMBERS)}"))
     table = SealedTable("wheel-1", key)
     house.enrol(table, "roulette")
     house.player("ann", 10_000)
@@ -150,7 +116,7 @@ def spoilt(house: House, cluster: Cluster, events: list[bytes]) -> None:
 def test_a_database_restarted_again_and_again_keeps_each_effect_once(
     cluster: Cluster, key: Key, tmp_path: Path
 ) -> None:
-    url = emptied(cluster)
+    url = cluster.database(f"t{next(_NUMBERS)}")
     evening = roulette("wheel-1", key, SPINS, seed=2)
     prepared(url, key)
     done: set[str] = set()

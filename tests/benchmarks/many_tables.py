@@ -1,0 +1,181 @@
+"""Settle 100 tables at once: outcomes a second, and each effect exactly once while the engine is killed.
+
+`python -m tests.benchmarks.many_tables [--tables N] [--spins N] [--kills N]`, on SQLite and, where it is
+installed, on PostgreSQL. The floor reads the same events, checks their signatures and writes each as one row,
+in transactions of the same size. Exits with 1 where an effect is missing, doubled or out of order.
+"""
+
+import argparse
+import json
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import chain, zip_longest
+from pathlib import Path
+
+from sqlalchemy import insert
+
+from controller.journal.keys import Key
+from controller.settlement_service import schema
+from controller.settlement_service.consuming import BATCH
+from controller.settlement_service.deliveries import Acked, opened, read
+from controller.settlement_service.store import Store
+from tests.settlement_service.evenings import Told, rounds
+from tests.settlement_service.listener import listened
+from tests.settlement_service.postgres import BINARIES, Cluster
+from tests.settlement_service.rig import House, SealedTable, key_in
+
+CHIPS = 10_000_000
+Round = tuple[list[Told], list[Told]]
+"""All tables' bets, then all their outcomes, one of each table in turn."""
+
+
+def main() -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tables", type=int, default=100)
+    parser.add_argument("--spins", type=int, default=10)
+    parser.add_argument("--kills", type=int, default=10)
+    given = parser.parse_args()
+    names = [f"wheel-{number}" for number in range(1, given.tables + 1)]
+    faults: list[str] = []
+    with tempfile.TemporaryDirectory() as folder:
+        key = key_in(Path(folder))
+        evening = interleaved([rounds(name, key, given.spins, 1, name) for name in names])
+        bench = Bench(key, names, evening)
+        bench.compare("SQLite", *(f"sqlite:///{folder}/{word}.db" for word in ("run", "bare", "kill")))
+        faults += bench.kill("SQLite", f"sqlite:///{folder}/kill.db", given.kills)
+        if BINARIES is not None:
+            cluster = Cluster()
+            bench.compare("PostgreSQL", *(cluster.database(word) for word in ("run", "bare", "kill")))
+            faults += bench.kill("PostgreSQL", cluster.database("kill"), given.kills)
+            cluster.remove()
+        faults += bench.faults
+    sys.stdout.write("".join(f"many tables  {fault}\n" for fault in faults))
+    return 1 if faults else 0
+
+
+def interleaved(evenings: Sequence[Sequence[Sequence[Told]]]) -> list[Round]:
+    """Put all tables' evenings side by side, round by round."""
+    return [
+        (
+            [one[0] for one in of_tables],
+            [told for told in chain(*zip_longest(*(one[1:] for one in of_tables))) if told is not None],
+        )
+        for of_tables in zip(*evenings, strict=True)
+    ]
+
+
+def payloads(evening: Sequence[Round]) -> Iterator[list[bytes]]:
+    """Give the outcomes' events in batches of one transaction each."""
+    for _, told in evening:
+        for start in range(0, len(told), BATCH):
+            yield [bytes.fromhex(one.line[2:]) for one in told[start : start + BATCH]]
+
+
+class Bench:
+    """One evening of many tables, on one database after the other."""
+
+    def __init__(self, key: Key, names: Sequence[str], evening: Sequence[Round]) -> None:
+        self._key = key
+        self._names = names
+        self._evening = evening
+        self._balances: dict[str, int] = {}
+        self.faults: list[str] = []
+
+    @contextmanager
+    def house(self, url: str, *, new: bool = True) -> Iterator[House]:
+        """Open a house, and enrol the tables with a player each where it is new."""
+        house = House(url)
+        if new:
+            for name in self._names:
+                house.enrol(SealedTable(name, self._key), "roulette")
+                house.player(name, CHIPS)
+        yield house
+        house.store.close()
+
+    def compare(self, name: str, url: str, bare_url: str, kill_url: str) -> None:
+        """Settle the evening undisturbed, beside a floor on a database of its own."""
+        del kill_url
+        events = bets = 0
+        settling_s = betting_s = 0.0
+        with self.house(url) as house:
+            for number, (made, _) in enumerate(self._evening):
+                start = time.perf_counter()
+                for bet in made:
+                    table, fields = json.loads(bet.line[2:])
+                    house.desk.bet(house.asking(), table, fields)
+                between = time.perf_counter()
+                for batch in payloads(self._evening[number : number + 1]):
+                    answers = house.engine.deliver(batch)
+                    assert all(isinstance(answer, Acked) for answer in answers)
+                    events += len(batch)
+                settling_s += time.perf_counter() - between
+                betting_s += between - start
+                bets += len(made)
+            self.faults += house.proof().faults
+            self._balances = self._balances_in(house)
+        floor_s = self._floor_s(bare_url)
+        sys.stdout.write(
+            f"many tables  {name}: {len(self._names)} tables, {events:,} outcomes, "
+            f"{events / settling_s:,.0f}/s settled, {settling_s / floor_s:.1f} x signature and row alone; "
+            f"{bets / betting_s:,.0f} bets/s, each in a transaction of its own\n"
+        )
+
+    def _floor_s(self, url: str) -> float:
+        """Give the seconds of reading, checking and writing the same events as bare rows."""
+        store = Store(url)
+        store.open()
+        start = time.perf_counter()
+        for batch in payloads(self._evening):
+            rows = []
+            for payload in batch:
+                delivery = read(payload)
+                outcome = opened(delivery, self._key.public)
+                assert not isinstance(outcome, str)
+                rows.append(
+                    {
+                        "table_name": delivery.table,
+                        "seq": outcome.seq,
+                        "id": outcome.id,
+                        "type": outcome.type,
+                        "chain": delivery.chain,
+                        "event": payload,
+                        "applied_us": 0,
+                    }
+                )
+            with store.transaction() as connection:
+                connection.execute(insert(schema.outcomes), rows)
+        taken_s = time.perf_counter() - start
+        store.close()
+        return taken_s
+
+    def kill(self, name: str, url: str, kills: int) -> list[str]:
+        """Settle it with engines that are killed one after the other; give what went wrong."""
+        with self.house(url):
+            pass
+        told = [line for made, outcomes in self._evening for line in (*made, *outcomes)]
+        chance = random.Random(1)
+        done: set[str] = set()
+        engines = 0
+        while left := [line for line in told if line.word not in done]:
+            acks = chance.randrange(1, 2 * len(told) // (kills + 1)) if engines < kills else len(left)
+            done.update(listened(url, left, acks=acks))
+            engines += 1
+        with self.house(url, new=False) as house:
+            faults = [f"{name}: {fault}" for fault in house.proof().faults]
+            if self._balances_in(house) != self._balances:
+                faults.append(f"{name}: balances differ from those of an engine that was left alone")
+        said = "see below" if faults else "each effect once, in order, to the cent"
+        sys.stdout.write(f"many tables  {name}: {engines} engines, all but the last killed: {said}\n")
+        return faults
+
+    def _balances_in(self, house: House) -> dict[str, int]:
+        return {name: house.balance(f"player:{name}") for name in self._names}
+
+
+if __name__ == "__main__":
+    sys.exit(main())
