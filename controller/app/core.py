@@ -16,27 +16,34 @@ from controller.app.devices import Devices
 from controller.app.faults import Fault
 from controller.app.hub import Hub
 from controller.app.inlet import Inlet, Taken
+from controller.app.progress import Progress, begun_between
 from controller.app.recorder import Recorder
-from controller.app.resuming import CONTROLLER, Resumed, causes_of, holds, lapsed
+from controller.app.resuming import CONTROLLER, Resumed, causes_of, holds, lapsed, numbered
 from controller.app.segments import Segment
 from controller.engine.session import PLAYERS
 from controller.engine.setup import First, Setup, State
-from controller.journal.contents import WORDS, Word
+from controller.journal.contents import Word
 from controller.journal.faults import JournalFault
 from controller.journal.journal import Journal
 from controller.journal.recovery import InFlight
-from controller.model.effects import Effect, Lamp, Proposed
-from controller.model.outcomes import Bets, Data, Happening, Outcome
-from controller.model.readings import AnyReading, BallBeam, Card, DieAt, DieReleased, Input, Switch
+from controller.model.effects import Effect, Lamp, Late, Proposed
+from controller.model.outcomes import Bets, Happening, Outcome
+from controller.model.readings import AnyReading, BallBeam, Card, DieAt, DieReleased, Input, Reading, Switch
 
 BUSY_TICK_S = 0.002
 """How finely time runs while an attempt is under way or readings come: a call waits so long at most."""
 IDLE_TICK_S = 0.05
 BUSY_US = 600_000
 """So long after the last reading the hold of a call can still end."""
-_BEGINNINGS = (DieReleased, DieAt, BallBeam, Card)
+_BEGINNINGS: Mapping[Word, tuple[type[Reading], ...]] = {
+    "roll": (DieReleased, DieAt),
+    "spin": (BallBeam,),
+    "deal": (Card,),
+}
 """What can begin an attempt: what was cut off before then lapses."""
-_RULINGS = frozenset({"void", "no_roll", "no_spin"})
+_RULINGS = frozenset({"void", "no_roll", "no_spin", "misdeal"})
+_QUIET = (Input, Card)
+"""What can change the state without a word: who sits or has left, a card for the button."""
 _encode = msgspec.json.Encoder().encode
 
 
@@ -110,11 +117,13 @@ class Core:
         self._last_reading_us = 0
         self._now_us = 0
         self._readings = 0
-        self._ended: dict[Word, int] = {word: getattr(setup.first, word) - 1 for word in WORDS}
-        self._reviewed = dict(self._ended)
+        self._unsettled = False
+        self._settles_us = 0
+        self._progress = Progress(setup.first)
         self._state, self._first = setup.state, setup.first
         self._lateness_us = round(setup.ruleset.max_lateness_ms * 1000)
         self._segment = self._new_segment()
+        self._state = self._segment.session.state()
         self._stop = Event()
         self._thread = Thread(target=self._work, name="core", daemon=True)
         self._show_lock()
@@ -174,6 +183,7 @@ class Core:
             self._take(taken.reading, taken.now_us)
         elif not self._halted:
             self._hand_over(self._segment.session.advance(taken.now_us))
+            self._unsettled = self._unsettled and taken.now_us <= self._settles_us
             self._rotate(taken.now_us)
         self._note_faults()
         self._keep_locked()
@@ -181,7 +191,8 @@ class Core:
     def run_out(self) -> None:
         """Take what has arrived, and give a call that is held the time it needs."""
         rules = self._setup.ruleset
-        hold_ms = rules.throw.call_hold_ms if rules.throw else rules.spin.call_hold_ms if rules.spin else 0.0
+        attempts = rules.throw or rules.spin or rules.deal
+        hold_ms = attempts.call_hold_ms if attempts else 0.0
         needed_us = self._lateness_us + round(hold_ms * 1000) + 1
         while True:
             before_us = self._now_us
@@ -196,7 +207,7 @@ class Core:
         """End it whole between two decisions, or cut off in flight: then nobody knows what came of it."""
         if self._halted:
             self._segment.cut()
-        elif self._in_flight:
+        elif self._progress.undecided_before(self._first):
             # Time ran on behind the last reading; without this one a replay would not know how far.
             now_us = self._now_us
             stopped = Switch(t=now_us, dev=CONTROLLER, name="stopped", open=False, arrived=now_us)
@@ -212,13 +223,7 @@ class Core:
     @property
     def _attempt_open(self) -> bool:
         """Whether an attempt waits for its call or for a ruling."""
-        return any(getattr(self._first, word) - 1 > self._ended[word] for word in WORDS)
-
-    @property
-    def _in_flight(self) -> bool:
-        """Whether an attempt is not decided, or its call not made."""
-        decided = {word: max(self._ended[word], self._reviewed[word]) for word in WORDS}
-        return any(getattr(self._first, word) - 1 > decided[word] for word in WORDS)
+        return self._progress.open_before(self._first)
 
     def _take(self, reading: AnyReading, now_us: int) -> None:
         self._readings += 1
@@ -235,17 +240,24 @@ class Core:
                 self._lock_asked = False
             if self._rules_on_pending(reading):
                 self._void_pending(reading, now_us)
-                return
-        elif self._pending and self._state.lock == "unlocked" and isinstance(reading, _BEGINNINGS):
+                if reading.what != "game":
+                    return
+        elif self._lapses_at(reading):
             self._void_pending(None, now_us)
+        if isinstance(reading, _QUIET):
+            self._unsettled = True
+            self._settles_us = max(now_us, reading.t) + self._lateness_us
         self._hand_over(self._segment.feed(reading))
 
     # --- what the engine hands out ---
 
     def _hand_over(self, effects: Sequence[Effect]) -> None:
         session = self._segment.session
-        if not effects:
+        if all(isinstance(effect, Late) for effect in effects):
+            if effects:
+                self._append(effects, self._segment)
             self._note_begun(session.first())
+            self._note_state()
             return
         self._state, self._first = session.state(), session.first()
         self._append(effects, self._segment)
@@ -270,13 +282,20 @@ class Core:
     def _note_begun(self, first: First) -> None:
         """Note an attempt that began without a word, so that a crash finds that it was cut off."""
         before, self._first = self._first, first
-        for word in WORDS:
-            number = getattr(first, word) - 1
-            if number > getattr(before, word) - 1:
-                try:
-                    self._journal.begun(word, number, self._segment.last_us)
-                except JournalFault as fault:
-                    self._halt(fault)
+        for word, number in begun_between(before, first):
+            try:
+                self._journal.begun(word, number, self._segment.last_us)
+            except JournalFault as fault:
+                self._halt(fault)
+
+    def _note_state(self) -> None:
+        """Note a state that changed without a word, so that a crash finds it; test mode leaves no trace."""
+        if not self._unsettled or self._testing or self._halted:
+            return
+        state = self._segment.session.state()
+        if state != self._state:
+            self._state = state
+            self._append((), self._segment)
 
     def _halt(self, fault: JournalFault) -> None:
         """Judge no more: what can't be kept can't be told."""
@@ -296,11 +315,7 @@ class Core:
                 self._lock_asked = False
                 self._show_lock()
         else:
-            reached = self._reviewed if outcome.type.endswith(".review") else self._ended
-            for word in WORDS:
-                number = getattr(data, word, None)
-                if isinstance(number, int):
-                    reached[word] = max(reached[word], number)
+            self._progress.follow(outcome)
 
     # --- locks, lamps and faults ---
 
@@ -340,6 +355,10 @@ class Core:
 
     # --- what was cut off before the start ---
 
+    def _lapses_at(self, reading: AnyReading) -> bool:
+        beginnings = tuple(kind for cut in self._pending for kind in _BEGINNINGS[cut.attempt])
+        return self._state.lock == "unlocked" and isinstance(reading, beginnings)
+
     def _rules_on_pending(self, entered: Input) -> bool:
         rules = bool(self._pending) and entered.name in _RULINGS and entered.by not in PLAYERS
         return rules and not self._testing and not self._attempt_open
@@ -352,20 +371,12 @@ class Core:
             self._first = msgspec.structs.replace(self._first, round=self._first.round + 1)
             told.append(("bets.opened", Bets(round=self._first.round, cause="result")))
         self._pending = ()
-        outcomes = self._numbered(told, now_us)
+        outcomes = numbered(told, f"{self._setup.table}/{self._setup.session}", self._first.seq, now_us)
+        self._first = msgspec.structs.replace(self._first, seq=self._first.seq + len(told))
         self._append(outcomes, None)
         for outcome in outcomes:
             self._follow(outcome)
         self._segment = self._new_segment()
-
-    def _numbered(self, told: Sequence[tuple[str, Data]], t: int) -> list[Outcome]:
-        first_seq = self._first.seq
-        self._first = msgspec.structs.replace(self._first, seq=first_seq + len(told))
-        source = f"{self._setup.table}/{self._setup.session}"
-        return [
-            Outcome(type=kind, t=t, id=f"{source}/{seq}", seq=seq, data=data)
-            for seq, (kind, data) in enumerate(told, first_seq)
-        ]
 
     # --- recordings ---
 

@@ -1,6 +1,6 @@
 """Where a table goes on after a stop: what it must tell first, and what still waits for a person's word."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -9,7 +9,8 @@ from controller.engine.setup import First, State
 from controller.journal.chain import Row
 from controller.journal.contents import outcome_of
 from controller.journal.recovery import InFlight, Recovered
-from controller.model.outcomes import Data, Happening, RollNoRoll, SpinNoSpin
+from controller.machines.high_roller_table import ROLLING
+from controller.model.outcomes import Data, DealVoid, Happening, Outcome, RollNoRoll, SpinNoSpin
 from controller.model.readings import Input
 from controller.model.rulesets import RuleSet
 from controller.model.verdicts import Reason
@@ -26,7 +27,7 @@ class Resumed(NamedTuple):
     """What the last session left: `pending` were cut off and wait for a ruling.
 
     `held` is a lock that a person or a switch asked for and only a person may undo. `bets_closed` tells that
-    the bets of the present round were closed when all ended.
+    the bets of the present round were closed when all ended, and open again when play goes on.
     """
 
     state: State
@@ -57,8 +58,14 @@ def resume(recovered: Recovered, recent: Iterable[Row]) -> Resumed:
         first=first,
         pending=recovered.in_flight,
         held=locked and held is not False,
-        bets_closed=bets_closed,
+        bets_closed=bets_closed and not _sold_out(recovered.state),
     )
+
+
+def _sold_out(state: State) -> bool:
+    """Tell whether a High Roller game goes on, or its winner waits: no card is sold before the next game."""
+    game = state.high_roller
+    return game is not None and game.stage in (*ROLLING, "won")
 
 
 def _holds_after(kind: str, body: bytes, held: bool | None) -> bool | None:
@@ -83,9 +90,8 @@ def holds(kind: str, data: Happening, *, held: bool | None) -> bool | None:
 
 def causes_of(rules: RuleSet) -> Mapping[str, str]:
     """Give the rule id behind each cause."""
-    if rules.throw is not None:
-        return rules.throw.causes
-    return {} if rules.spin is None else rules.spin.causes
+    attempts = rules.throw or rules.spin or rules.deal
+    return {} if attempts is None else attempts.causes
 
 
 def lapsed(
@@ -103,10 +109,23 @@ def lapsed(
         Reason(code="power_lost", rule=causes.get("power_lost", ""), seen="power was lost before the call"),
         Reason(code=code, rule=causes.get(code, ""), seen=seen),
     )
-    return [(f"{cut.attempt}.no_{cut.attempt}", _void(cut, reasons, by, who)) for cut in pending]
+    return [_void(cut, reasons, by, who) for cut in pending]
 
 
-def _void(cut: InFlight, reasons: tuple[Reason, ...], by: str, who: str | None) -> Data:
-    if cut.attempt == "roll":
-        return RollNoRoll(roll=cut.number, reasons=reasons, by=by, who=who, notices=())
-    return SpinNoSpin(spin=cut.number, reasons=reasons, by=by, who=who, notices=())
+def _void(cut: InFlight, reasons: tuple[Reason, ...], by: str, who: str | None) -> tuple[str, Data]:
+    number = cut.number
+    match cut.attempt:
+        case "roll":
+            return "roll.no_roll", RollNoRoll(roll=number, reasons=reasons, by=by, who=who, notices=())
+        case "spin":
+            return "spin.no_spin", SpinNoSpin(spin=number, reasons=reasons, by=by, who=who, notices=())
+        case "deal":
+            return "deal.void", DealVoid(deal=number, reasons=reasons, by=by, who=who, notices=())
+
+
+def numbered(told: Sequence[tuple[str, Data]], session: str, first_seq: int, t: int) -> list[Outcome]:
+    """Make outcomes of what is to be told; `session` is the source as their ids begin, table/session."""
+    return [
+        Outcome(type=kind, t=t, id=f"{session}/{seq}", seq=seq, data=data)
+        for seq, (kind, data) in enumerate(told, first_seq)
+    ]

@@ -9,6 +9,7 @@ from controller.model.outcomes import OUTCOME_TYPES, Outcome
 
 SESSION_STARTED = "session.started"
 ATTEMPT_BEGUN = "attempt.begun"
+STATE_NOTED = "state.noted"
 CHECKPOINT = "journal.checkpoint"
 ACCEPTED = "journal.accepted"
 PRUNED = "journal.pruned"
@@ -24,9 +25,9 @@ CONTROL = "control.used"
 LANDMARKS = frozenset({SESSION_STARTED, CHECKPOINT, ACCEPTED, PRUNED})
 """Events that are signed as outcomes are."""
 
-Word = Literal["roll", "spin"]
+Word = Literal["roll", "spin", "deal"]
 """What an attempt is called in outcomes and in the session's numbers."""
-WORDS: tuple[Word, ...] = ("roll", "spin")
+WORDS: tuple[Word, ...] = ("roll", "spin", "deal")
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,6 +67,15 @@ class Begun(msgspec.Struct, frozen=True, kw_only=True):
     attempt: Word
     number: int
     t: int
+
+
+class Noted(msgspec.Struct, frozen=True, kw_only=True):
+    """The state changed without a word: a card for the button, who sits or has left, the end of the hours.
+
+    `changed` names the parts of the state; the row's `after` holds them.
+    """
+
+    changed: tuple[str, ...]
 
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from controller.engine.setup import First, Setup
+from controller.engine.setup import First, Setup, State
 from controller.journal.chain import Draft, Wall
 from controller.journal.contents import (
     ATTEMPT_BEGUN,
@@ -12,9 +12,11 @@ from controller.journal.contents import (
     LANDMARKS,
     LATE,
     PROPOSED,
+    STATE_NOTED,
     WORDS,
     After,
     Begun,
+    Noted,
     Word,
     canonical,
     encode,
@@ -30,13 +32,17 @@ class Drafter:
     def __init__(self, first: First) -> None:
         """Go on from these numbers."""
         self._first = first
+        self._state = State()
 
     def session(self, setup: Setup) -> None:
         """Begin a session."""
-        self._first = setup.first
+        self._first, self._state = setup.first, setup.state
 
     def effects(self, effects: Sequence[Effect], after: After, wall: Wall) -> list[Draft]:
-        """Draft the rows of one reading's effects; the last one holds what stood afterwards."""
+        """Draft the rows of one reading's effects; the last one holds what stood afterwards.
+
+        Without any effect the state has changed all the same: a row of its own says so.
+        """
         begun = self._begun(after.first)
         drafts: list[Draft] = []
         ended: set[tuple[Word, int]] = set()
@@ -55,7 +61,10 @@ class Drafter:
                     pass
         t = max((effect.t for effect in effects if isinstance(effect, Outcome | Lamp | Proposed)), default=0)
         drafts += [_begin(word, number, t, wall) for word, number in begun if (word, number) not in ended]
-        self._first = after.first
+        if not (effects or drafts):
+            noted = Noted(changed=differing(self._state, after.state))
+            drafts.append(event_draft(STATE_NOTED, noted, wall))
+        self._first, self._state = after.first, after.state
         if drafts:
             drafts[-1] = msgspec.structs.replace(drafts[-1], after=encode(after))
         return drafts
@@ -75,6 +84,11 @@ class Drafter:
             for word in WORDS
             if getattr(first, word) > getattr(self._first, word)
         ]
+
+
+def differing(before: State, after: State) -> tuple[str, ...]:
+    """Name the parts in which two states differ."""
+    return tuple(name for name in State.__struct_fields__ if getattr(before, name) != getattr(after, name))
 
 
 def outcome_draft(outcome: Outcome, wall: Wall, proof: Evidence | None = None) -> Draft:

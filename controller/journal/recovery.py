@@ -16,7 +16,7 @@ from controller.journal.keys import PublicKey
 from controller.journal.memory import Memory, checkpoint_of
 from controller.journal.store import open_reader, origin_of, rows_where
 from controller.journal.verify import Walk
-from controller.model.outcomes import Data, Outcome, RollReview, SpinReview
+from controller.model.outcomes import Data, DealReview, Outcome, RollReview, SpinReview
 from controller.model.verdicts import Reason
 
 
@@ -154,4 +154,6 @@ def power_lost(
 def _review(cut: InFlight, reason: Reason) -> Data:
     if cut.attempt == "roll":
         return RollReview(roll=cut.number, reasons=(reason,), dice=None, notices=())
+    if cut.attempt == "deal":
+        return DealReview(deal=cut.number, reasons=(reason,), notices=())
     return SpinReview(spin=cut.number, reasons=(reason,), number=None, notices=())

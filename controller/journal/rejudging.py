@@ -10,6 +10,7 @@ from controller.model.geometry import Wheel
 from controller.model.readings import Reading
 from controller.model.rulesets import SpinRules
 from controller.model.verdicts import SpinVerdict
+from controller.rules.cards.deal import judge_deal
 from controller.rules.dice.judge import judge_throw
 from controller.rules.wheel import Learned, SpinWatch
 from controller.rules.wheel.checked import CheckedWatch
@@ -26,10 +27,9 @@ class Judgement(NamedTuple):
 def judge_again(evidence: Evidence, setup: Setup) -> Judgement | None:
     """Judge anew what was kept; None where this version has no judge for it.
 
-    A wheel that is trusted (`revolutions: trusted_wheel`) judges itself, and a deal is judged card by card as
-    its people act: their words are kept, not the way to them.
+    A wheel that is trusted (`revolutions: trusted_wheel`) judges itself.
     """
-    throw, spin = setup.ruleset.throw, setup.ruleset.spin
+    throw, spin, deal = setup.ruleset.throw, setup.ruleset.spin, setup.ruleset.deal
     basis = evidence.basis
     seen = [reading for reading in evidence.readings if reading.t <= basis.decided_at_us]
     verdict: Verdict
@@ -47,6 +47,15 @@ def judge_again(evidence: Evidence, setup: Setup) -> Judgement | None:
         if spin.revolutions == "trusted_wheel":
             return None
         verdict = _judge_spin(seen, basis, setup.wheel, spin)
+    elif evidence.deal is not None and deal is not None:
+        verdict = judge_deal(
+            seen,
+            evidence.deal.seats,
+            deal,
+            decided_at_us=basis.decided_at_us,
+            sources=basis.sources,
+            called=basis.called,
+        )
     else:
         return None
     return Judgement(verdict, differences(evidence.verdict, verdict))
