@@ -1,6 +1,7 @@
 """The control socket: where people's tools, the web pages and settlement speak to the daemon."""
 
 import os
+import select
 import socket
 import stat
 from collections.abc import Callable, Mapping
@@ -315,7 +316,6 @@ def _remove_stale(path: Path) -> None:
 
 
 def _gone(connection: socket.socket) -> bool:
-    try:
-        return connection.recv(1, socket.MSG_DONTWAIT | socket.MSG_PEEK) == b""
-    except BlockingIOError:
-        return False
+    # Python itself waits for a socket with a time limit, whatever MSG_DONTWAIT says.
+    readable, _, _ = select.select([connection], [], [], 0)
+    return bool(readable) and connection.recv(1, socket.MSG_PEEK) == b""

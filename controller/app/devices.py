@@ -10,6 +10,10 @@ from controller.model.readings import AnyReading, DeviceDown, DeviceFault, Devic
 RATE_OVER_US = 5_000_000
 
 
+STARTING = "starting"
+"""What every device says of itself when its port has just opened: no trouble to remember."""
+
+
 class Seen(NamedTuple):
     """One device: what its last word of health was, how much it sent, and when last."""
 
@@ -61,7 +65,8 @@ class Devices:
         code = str(reading.code)
         if (fault := _locks(code, reading)) is not None:
             self._board.began(fault, reading.dev)
-        return seen._replace(up=not isinstance(reading, DeviceDown) and seen.up, says=says, trouble=code)
+        trouble = seen.trouble if code == STARTING else code
+        return seen._replace(up=not isinstance(reading, DeviceDown) and seen.up, says=says, trouble=trouble)
 
     @property
     def seen(self) -> dict[str, Seen]:

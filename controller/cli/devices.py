@@ -67,7 +67,7 @@ def _figures(device: Device) -> Iterator[str]:
     if figures:
         yield f"{errors} errors"
     if figures.get("clock_error_us") is not None:
-        yield f"clock within {figures['clock_error_us']} us, {figures['drift_ppm']:g} ppm off"
+        yield f"clock within {figures['clock_error_us']} us, {figures['drift_ppm']} ppm off"
     seen_s = device["last_seen_s"]
     yield "never seen" if seen_s is None else f"seen {seen_s:g} s ago"
 

@@ -1,0 +1,303 @@
+"""Card tables cut off by the power at each state of a deal and of a game: all is as journaled, or void."""
+
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from controller.app.daemon import Daemon
+from controller.engine.setup import State
+from controller.journal.contents import STATE_NOTED, Noted
+from controller.model.outcomes import Bets, DealReview, DealVoid, Outcome, RollNoRoll, RollReview
+from controller.model.readings import AnyReading, Card, Face, Input, Switch
+from tests.app.house import House, HouseMaker, drain, live_of, play, unlocked
+from tests.scenes import SECOND_US, says, throw
+
+START_US = 10 * SECOND_US
+SEATS = says(START_US, "seats", "dealer", seats=("1", "2"))
+NO_MORE_BETS = says(START_US + SECOND_US, "no_more_bets", "dealer")
+HANDS = (("1", "Qh Jd 2c"), ("2", "7s 7d 9h"), ("dealer", "3s Kc 8d"))
+PLAYS = says(30 * SECOND_US, "play", "player", seat="1")
+FOLDS = says(31 * SECOND_US, "fold", "player", seat="2")
+IN_HOLD = Switch(t=31_200_000, dev="console", name="bell", open=False)
+"""A fifth of a second after the last act: the deal is decided, and its call still held."""
+POWER_LOST = ["power_lost"]
+
+
+def power_cut(one: House, to: Path) -> House:
+    """Copy what is on the disk at this instant, as a cut would leave it."""
+    shutil.copytree(one.options.journal, to)
+    return House(to, replace(one.options, journal=to))
+
+
+def arrives(daemon: Daemon, readings: list[AnyReading]) -> None:
+    """Let readings arrive, and no time run on behind the last."""
+    for reading in readings:
+        assert daemon.inlet.post(msgspec.structs.replace(reading, arrived=reading.t))
+    drain(daemon)
+
+
+def cards(hands: tuple[tuple[str, str], ...] = HANDS, start_us: int = 20 * SECOND_US) -> list[AnyReading]:
+    times = count(start_us, SECOND_US // 2)
+    return [
+        Card(t=next(times), dev="shoe", rank=text[0], suit=text[1], to=to)  # type: ignore[arg-type]  # a suit
+        for to, hand in hands
+        for text in hand.split()
+    ]
+
+
+def state_of(daemon: Daemon) -> State:
+    return live_of(daemon).core.view.state
+
+
+def codes(outcome: Outcome) -> list[str]:
+    return [reason.code for reason in getattr(outcome.data, "reasons", ())]
+
+
+def names_no_card(outcomes: list[Outcome]) -> bool:
+    told = b"".join(map(msgspec.json.encode, outcomes))
+    return not any(text.encode() in told for _, hand in HANDS for text in hand.split())
+
+
+def played(house: HouseMaker, table: str, readings: list[AnyReading]) -> tuple[House, Daemon]:
+    one = house(table=table)
+    daemon = one.open()
+    unlocked(daemon)
+    arrives(daemon, readings)
+    return one, daemon
+
+
+def started_again(one: House, tmp_path: Path) -> tuple[House, Daemon]:
+    again = power_cut(one, tmp_path / "after the cut")
+    daemon = again.open()
+    # A program that was edited while the test runs is no matter here.
+    daemon.approve_identity("technician", "ann")
+    drain(daemon)
+    return again, daemon
+
+
+# --- Three Card Poker ---
+
+IN_FLIGHT: dict[str, list[AnyReading]] = {
+    "first card": cards()[:1],
+    "dealing": cards()[:5],
+    "last card": cards(),
+    "acting": [*cards(), PLAYS],
+    "held": [*cards(), PLAYS, FOLDS, IN_HOLD],
+}
+
+
+@pytest.mark.parametrize("stage", IN_FLIGHT)
+def test_T_IRR_1_a_deal_cut_off_is_reviewed_and_then_void_with_all_stakes_back(
+    house: HouseMaker, tmp_path: Path, stage: str
+) -> None:
+    tick = Switch(t=IN_FLIGHT[stage][-1].t + 130_000, dev="console", name="bell", open=False)
+    one, daemon = played(house, "three-card", [SEATS, NO_MORE_BETS, *IN_FLIGHT[stage], tick])
+    assert live_of(daemon).core.view.attempt_open
+    assert "deal.called" not in one.types()
+    again, daemon = started_again(one, tmp_path)
+    review = next(outcome for outcome in again.outcomes() if isinstance(outcome.data, DealReview))
+    assert codes(review) == POWER_LOST
+    assert state_of(daemon).three_card == state_of(one.daemons[0]).three_card
+    play(daemon, [says(40 * SECOND_US, "misdeal", "dealer", who="ann")])
+    void, opened = again.outcomes()[-2:]
+    assert isinstance(void.data, DealVoid)
+    assert (void.data.deal, void.data.by, void.data.who) == (1, "dealer", "ann")
+    assert codes(void) == [*POWER_LOST, "called"]
+    assert isinstance(opened.data, Bets)
+    assert (opened.type, opened.data.round) == ("bets.opened", 2)
+    assert names_no_card(again.outcomes())
+
+
+def test_a_deal_cut_off_that_nobody_ruled_on_lapses_at_the_next_card(
+    house: HouseMaker, tmp_path: Path
+) -> None:
+    one, _ = played(house, "three-card", [SEATS, *cards()[:5]])
+    again, daemon = started_again(one, tmp_path)
+    unlocked(daemon)
+    play(daemon, [*cards(start_us=60 * SECOND_US)])
+    play(daemon, [says(80 * SECOND_US, "play", seat="1"), says(81 * SECOND_US, "play", seat="2")])
+    void = next(outcome for outcome in again.outcomes() if isinstance(outcome.data, DealVoid))
+    assert codes(void) == [*POWER_LOST, "unruled"]
+    assert again.types()[-5:] == ["deal.void", "bets.opened", "bets.closed", "deal.called", "bets.opened"]
+
+
+def test_a_deal_under_review_at_the_cut_is_not_told_twice(house: HouseMaker, tmp_path: Path) -> None:
+    unread = Card(t=24 * SECOND_US, dev="shoe", to="dealer")
+    one, daemon = played(house, "three-card", [SEATS, *cards()[:8], unread])
+    play(daemon, [PLAYS, FOLDS])
+    assert one.types()[-1] == "deal.review"
+    again, daemon = started_again(one, tmp_path)
+    assert again.types().count("deal.review") == 1
+    play(daemon, [says(40 * SECOND_US, "void", "dealer")])
+    assert again.types()[-2:] == ["deal.void", "bets.opened"]
+
+
+def test_a_deal_that_was_called_is_not_cut_off(house: HouseMaker, tmp_path: Path) -> None:
+    one, daemon = played(house, "three-card", [SEATS, *cards()])
+    play(daemon, [PLAYS, FOLDS])
+    assert one.types()[-2:] == ["deal.called", "bets.opened"]
+    again, daemon = started_again(one, tmp_path)
+    assert live_of(daemon).core.view.pending == ()
+    assert again.types() == [*one.types(), "table.locked"]
+    assert live_of(daemon).core.view.first.deal == 2
+
+
+def test_who_sits_where_survives_a_cut_before_any_card(house: HouseMaker, tmp_path: Path) -> None:
+    one, daemon = played(house, "three-card", [])
+    play(daemon, [says(START_US, "seats", "dealer", seats=("1", "2"), what="ann")])
+    assert one.types()[-1] == "table.unlocked"
+    _, daemon = started_again(one, tmp_path)
+    named = state_of(daemon).three_card
+    assert named is not None
+    assert (named.seats, named.players) == (("1", "2"), {"1": "ann", "2": "ann"})
+
+
+def test_a_recording_never_ends_with_a_deal_in_flight(house: HouseMaker) -> None:
+    _, daemon = played(house, "three-card", [SEATS, *cards()[:5]])
+    core = live_of(daemon).core
+    core._rotation = core._rotation._replace(size=1, quiet_us=0)
+    daemon.clock.reach(60 * SECOND_US)
+    drain(daemon)
+    assert core.view.attempt_open
+    assert core.view.recording.endswith("-001")
+
+
+def test_an_orderly_stop_waits_for_the_call_of_a_deal_that_is_held(house: HouseMaker) -> None:
+    one, daemon = played(house, "three-card", [SEATS, *cards(), PLAYS, FOLDS])
+    clock = daemon.clock
+    core, turn = live_of(daemon).core, live_of(daemon).core.turn
+
+    def as_time_runs(timeout_s: float) -> bool:
+        clock.reach(clock.now_us() + round(timeout_s * SECOND_US))
+        return turn(timeout_s)
+
+    core.turn = as_time_runs  # type: ignore[method-assign]  # the clock in hand runs on as it waits
+    core.run_out()
+    drain(daemon)
+    assert "deal.called" in one.types()
+
+
+# --- High Roller ---
+
+FACES: dict[int, tuple[Face, Face]] = {3: (1, 2), 5: (2, 3), 7: (3, 4), 8: (2, 6), 9: (3, 6)}
+GAME: list[tuple[str, str | int | tuple[str, str | int]]] = [
+    ("draws", ("1", "Q")), ("draws", ("2", "9")), ("draws", ("3", "Q")),
+    ("draws", ("1", "T")), ("draws", ("3", "8")),
+    ("buys", ("1", 2)), ("pitch", 7), ("pitch", 7), ("buys", ("2", 1)), ("pitch", 7), ("buys", ("3", 2)),
+    ("pitch", 9), ("pitch", 5), ("leaves", "3"), ("closes", 0), ("rolls", 7), ("rolls", 9), ("declines", "1"), ("rolls", 9),
+    ("rolls", 3), ("rolls", 5),
+]  # fmt: skip
+"""A final game: equal queens draw again, three players buy, two are left, and roll a tie."""
+ROLLS = [place for place, (what, _) in enumerate(GAME) if what == "rolls"]
+
+
+def happens(step: tuple[str, str | int | tuple[str, str | int]], t: int) -> list[AnyReading]:
+    """Give the readings of a step of the game."""
+    what, more = step
+    seat, amount = more if isinstance(more, tuple) else (str(more), 0)
+    by: Callable[..., Input] = says
+    match what:
+        case "draws":
+            return [by(t, "draw_button", "dealer", seat=seat, card=amount)]
+        case "buys":
+            return [by(t, "buy", "dealer", seat=seat, count=amount)]
+        case "pitch":
+            return [Card(t=t, dev="shoe", rank=more)]  # type: ignore[arg-type]  # a rank
+        case "leaves":
+            return [by(t, "leave", "dealer", seat=seat)]
+        case "closes":
+            return [by(t, "closing", "dealer")]
+        case "declines":
+            return [by(t, "decline", "dealer", seat=seat)]
+        case _:
+            return throw(t, FACES[int(seat)])
+
+
+def game_until(house: HouseMaker, steps: int) -> tuple[House, Daemon]:
+    one, daemon = played(house, "high-roller", [])
+    for number, step in enumerate(GAME[:steps]):
+        play(daemon, happens(step, START_US + number * 10 * SECOND_US))
+    refused = [outcome.data for outcome in one.outcomes() if outcome.type == "input.refused"]
+    assert refused == []
+    return one, daemon
+
+
+@pytest.mark.parametrize("steps", range(1, len(GAME) + 1))
+def test_a_game_goes_on_after_a_cut_at_any_step(house: HouseMaker, tmp_path: Path, steps: int) -> None:
+    """The button, the cards, who is owed some or has left, the order and the pot are as they were."""
+    one, daemon = game_until(house, steps)
+    before = state_of(daemon).high_roller
+    assert before == live_of(daemon).core._segment.session.state().high_roller
+    again, daemon = started_again(one, tmp_path)
+    assert state_of(daemon).high_roller == before
+    assert live_of(daemon).core.view.pending == ()
+    assert again.types()[len(one.types()) :] == ["table.locked"]
+
+
+@pytest.mark.parametrize("place", ROLLS)
+def test_H_LEGAL_4_a_roll_cut_off_in_flight_is_rolled_again_and_no_card_is_sold_meanwhile(
+    house: HouseMaker, tmp_path: Path, place: int
+) -> None:
+    one, daemon = game_until(house, place)
+    t = START_US + place * 10 * SECOND_US
+    arrives(daemon, happens(GAME[place], t)[:60])
+    assert live_of(daemon).core.view.attempt_open
+    before = state_of(daemon).high_roller
+    again, daemon = started_again(one, tmp_path)
+    new = again.outcomes()[len(one.outcomes()) :]
+    assert isinstance(new[0].data, RollReview)
+    assert state_of(daemon).high_roller == before
+    play(daemon, [says(t + 20 * SECOND_US, "no_roll", "dealer")])
+    unlocked(daemon)
+    play(daemon, happens(GAME[place], t + 60 * SECOND_US))
+    new = again.outcomes()[len(one.outcomes()) :]
+    assert [outcome.type for outcome in new][:5] == [
+        "roll.review", "table.locked", "roll.no_roll", "table.unlocked", "roll.called",
+    ]  # fmt: skip
+    assert isinstance(new[2].data, RollNoRoll)
+    assert codes(new[2]) == [*POWER_LOST, "called"]
+    assert "bets.opened" not in again.types()
+
+
+def test_gap_H_19_a_game_declared_void_after_a_cut_voids_the_roll_in_flight_first(
+    house: HouseMaker, tmp_path: Path
+) -> None:
+    one, daemon = game_until(house, ROLLS[1])
+    t = START_US + ROLLS[1] * 10 * SECOND_US
+    arrives(daemon, happens(GAME[ROLLS[1]], t)[:60])
+    again, daemon = started_again(one, tmp_path)
+    play(daemon, [says(t + 20 * SECOND_US, "void", "dealer", what="game")])
+    assert again.types()[-3:] == ["roll.no_roll", "game.void", "bets.opened"]
+
+
+def test_a_card_that_is_pitched_ends_no_review_of_a_roll(house: HouseMaker, tmp_path: Path) -> None:
+    one, daemon = game_until(house, ROLLS[0])
+    t = START_US + ROLLS[0] * 10 * SECOND_US
+    arrives(daemon, happens(GAME[ROLLS[0]], t)[:60])
+    again, daemon = started_again(one, tmp_path)
+    unlocked(daemon)
+    play(daemon, [Card(t=t + 30 * SECOND_US, dev="shoe", rank=7)])
+    assert len(live_of(daemon).core.view.pending) == 1
+    assert "roll.no_roll" not in again.types()
+
+
+def test_what_changes_without_a_word_has_a_row_of_its_own_and_only_then(house: HouseMaker) -> None:
+    one, daemon = game_until(house, 1)
+    play(
+        daemon,
+        [says(50 * SECOND_US, "nonsense", "dealer"), says(51 * SECOND_US, "leave", "dealer", seat="9")],
+    )
+    noted = [row for row in one.rows() if row.name == STATE_NOTED]
+    assert [msgspec.json.decode(row.body or b"", type=Noted).changed for row in noted] == [("high_roller",)]
+
+
+def test_test_mode_leaves_no_trace_in_the_state(house: HouseMaker) -> None:
+    one, daemon = played(house, "high-roller", [says(START_US, "test_mode", "technician", on=True)])
+    play(daemon, happens(("draws", ("1", "Q")), 2 * START_US))
+    play(daemon, [says(3 * START_US, "test_mode", "technician", on=False)])
+    assert STATE_NOTED not in [row.name for row in one.rows()]
