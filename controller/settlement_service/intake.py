@@ -142,7 +142,7 @@ class Intake:
             return self._skipping(work, table, outcome)
         if outcome.type in _NEW_BEGINNINGS and game != "high_roller":
             return Step(n=n, kind="reset", seq=outcome.seq, refund=f"{outcome.type}: the table begins anew")
-        asked = tuple(_named(one, self._names(work, table.name)) for one in asked_by(outcome, game))
+        asked = self._in_names(work, table.name, asked_by(outcome, game))
         if not asked:
             return None
         correction = outcome.type in CORRECTIONS
@@ -181,6 +181,12 @@ class Intake:
         ]
         return f"malfunction: {', '.join(codes)}" if codes else ""
 
+    def _in_names(self, work: Work, table: str, asked: list[Asked]) -> tuple[Asked, ...]:
+        if not any(_SEATED & one.keys() for one in asked):
+            return tuple(asked)
+        names = self._names(work, table)
+        return tuple(_named(one, names) for one in asked)
+
     def _names(self, work: Work, table: str) -> Mapping[str, str]:
         seats = schema.seats
         query = select(seats.c.seat, seats.c.player).where(seats.c.table_name == table)
@@ -198,6 +204,7 @@ class _Seated(dict[str, str]):
         return f"{self._table} seat {seat}"
 
 
+_SEATED = frozenset({"player", "button", "seats"})
 _NEW_BEGINNINGS = frozenset({"table.opened", "table.closed"})
 _BETTING: Mapping[str, Literal["open", "closed"]] = {
     "bets.opened": "open",

@@ -73,6 +73,7 @@ class Tally:
         self._paid_at_table = paid_at_table
         self._table = table
         self._game = game
+        self._breaks = _breaking(game)
         self._carry = carry
         self._breakage_booked = 0
         self.wagers: dict[str, Wager] = {}
@@ -103,7 +104,8 @@ class Tally:
         if not applied.refused:
             self._take_stake(request, moved)
         self._decide(lines, moved)
-        self._book_breakage(moved)
+        if any(isinstance(line, Decided) and line.payout for line in lines):
+            self._book_breakage(moved)
         return applied
 
     def refund(self, fresh: Game, reason: str) -> Applied:
@@ -115,7 +117,7 @@ class Tally:
             lines.append(Decided(wager.id, wager.wager, "void", wager.stake, 0, wager.stake, reason))
             wager.stake, wager.status = 0, "void"
         self._carry += self._game_breakage()
-        self._game = fresh
+        self._game, self._breaks = fresh, _breaking(fresh)
         return Applied(tuple(lines), moved)
 
     def forget(self, ids: Sequence[str]) -> None:
@@ -185,7 +187,7 @@ class Tally:
         wager.stake, wager.status = 0, status
 
     def _game_breakage(self) -> Fraction:
-        return self._game.breakage_cents if isinstance(self._game, _Breaks) else Fraction()
+        return self._breaks.breakage_cents if self._breaks else Fraction()
 
     def _book_breakage(self, moved: Movement) -> None:
         whole = int(self._carry + self._game_breakage()) - self._breakage_booked
@@ -193,6 +195,11 @@ class Tally:
             # The house pays what the odds say exactly; what a player can't be paid of it is breakage.
             moved.move(whole, house(self._table), breakage(self._table))
             self._breakage_booked += whole
+
+
+def _breaking(game: Game) -> _Breaks | None:
+    """Give a game that rounds down; a High Roller game has nothing to round but its rake."""
+    return game if isinstance(game, _Breaks) else None
 
 
 class _BetFields(msgspec.Struct, frozen=True):

@@ -55,7 +55,7 @@ CHECKS = [
     response_schema_conformance,
 ]
 BOUNDED = settings(
-    max_examples=6, derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck)
+    max_examples=4, derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck)
 )
 WAGER = {"id": "b1", "player": "ann", "wager": "red", "amount": 500}
 

@@ -162,7 +162,7 @@ def history(rules: str, acts: list[tuple[object, ...]], policies: Policies, seed
 
 
 _BOUNDED = settings(
-    max_examples=25,
+    max_examples=15,
     derandomize=True,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
