@@ -93,7 +93,7 @@ class MqttSink:
         self._offered: deque[Message] = deque()
         self._due: deque[Outgoing] = deque()
         self._unconfirmed: dict[int, tuple[Outgoing, int]] = {}
-        self._on_the_way: set[str] = set()
+        self._on_the_way: set[bytes] = set()
         self._players_seq = 0
         self._refused: set[str] = set()
         self._status: TableStatus | None = None
@@ -314,9 +314,9 @@ class MqttSink:
                 self._send(link, self._due.popleft())
 
     def _outgoing(self, message: Message) -> Iterator[Outgoing]:
-        if message.id in self._on_the_way:
+        if message.event in self._on_the_way:
             return  # The broker has not answered yet: the connection itself still carries it.
-        self._on_the_way.add(message.id)
+        self._on_the_way.add(message.event)
         yield self._outcome(message)
         if message.players is not None and message.seq > self._players_seq:
             self._players_seq = message.seq
@@ -327,7 +327,6 @@ class MqttSink:
             self._topics.outcome,
             message.event,
             content_type=CONTENT_TYPE,
-            correlation=message.id.encode(),
             answer_topic=self._topics.answer,
         )
 
@@ -342,8 +341,7 @@ class MqttSink:
         message, _ = self._unconfirmed.pop(published.mid, (None, 0))
         if message is None:
             return
-        if message.correlation is not None:
-            self._on_the_way.discard(message.correlation.decode())
+        self._on_the_way.discard(message.payload)
         if published.code >= REFUSED:
             self._refuse(message.topic, published.says)
             return
