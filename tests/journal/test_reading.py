@@ -21,7 +21,7 @@ from controller.model.readings import AnyReading, DeviceDown
 from controller.model.rulesets import Calls
 from controller.model.verdicts import Ruling, SpinVerdict
 from controller.settings.rulesets import load_ruleset
-from drivers.sim import dice, wheel
+from drivers.sim import dice, high_roller, three_card, wheel
 from tests.journal.rig import NAME, Rig, append, begin, durable, evening, hands, identity, setup_at, throws
 from tests.journal.tamper import sql, tamper
 from tests.scenes import SECOND_US, says, throw
@@ -234,6 +234,27 @@ def test_a_simulated_wheel_is_judged_the_same_from_its_evidence(rig: Rig, seed: 
     assert header.wheel is not msgspec.UNSET
     setup = Setup(table=NAME, session="1", ruleset=load_ruleset("roulette"), wheel=header.wheel)
     assert judged_again_everywhere(rig, [reading for _, reading in feed], setup) > 15
+
+
+@pytest.mark.parametrize("calls", ["automatic", "confirm"])
+@pytest.mark.parametrize("directed", [True, False])
+def test_simulated_deals_are_judged_the_same_from_their_evidence(
+    rig: Rig, *, directed: bool, calls: Calls
+) -> None:
+    """Deals of every kind: short, a card twice, unread, the shoe opened, a shoe that was away, misdeals."""
+    _, feed, _ = three_card.evening(7, n=25, directed=directed)
+    rules = load_ruleset("three-card-poker-12-014")
+    setup = Setup(table=NAME, session="1", ruleset=rules, state=State(calls=calls))
+    assert judged_again_everywhere(rig, [reading for _, reading in feed], setup) > 20
+    called = [row for row in rig.told if row.name == "deal.called"]
+    assert len(called) > 8 or calls == "confirm"
+
+
+def test_simulated_games_of_high_roller_are_judged_the_same_from_their_evidence(rig: Rig) -> None:
+    header, feed, _ = high_roller.evening(3, games=3)
+    assert header.dice_table is not msgspec.UNSET
+    setup = replace(setup_at(First(), State(), rules="high-roller-12-005"), dice_table=header.dice_table)
+    assert judged_again_everywhere(rig, [reading for _, reading in feed], setup) >= 8
 
 
 @pytest.mark.parametrize("policy", ["review", "void", "valid"])

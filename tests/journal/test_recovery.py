@@ -10,7 +10,8 @@ from controller.journal.faults import JournalFault
 from controller.journal.journal import Journal
 from controller.journal.recovery import InFlight, Recovered, power_lost, recover
 from controller.journal.writer import Limits
-from controller.model.outcomes import RollReview, SpinReview
+from controller.machines.three_card import ThreeCardState
+from controller.model.outcomes import DealReview, RollReview, SpinReview
 from controller.model.readings import AnyReading, DieReleased
 from tests.journal.rig import (
     NAME,
@@ -152,6 +153,29 @@ def test_a_spin_that_told_nothing_yet_can_be_noted(rig: Rig) -> None:
     assert recovered.in_flight == (InFlight("spin", 1, 123, told_review=False),)
     (outcome,), _ = power_lost(recovered, table=NAME, session="2", t=7, causes={})
     assert isinstance(outcome.data, SpinReview)
+
+
+def test_a_deal_cut_off_is_published_as_a_review_that_names_no_card(rig: Rig) -> None:
+    with rig.open() as journal:
+        durable(begin(journal, rules="three-card-poker-12-014"))
+        durable(journal.begun("deal", 4, 123))
+    recovered = recover(rig.place, rig.key.public, NAME)
+    assert recovered.in_flight == (InFlight("deal", 4, 123, told_review=False),)
+    (outcome,), _ = power_lost(recovered, table=NAME, session="2", t=7, causes={"power_lost": "T-IRR-1"})
+    assert outcome.type == "deal.review"
+    assert isinstance(outcome.data, DealReview)
+    assert outcome.data.deal == 4
+    assert [(reason.code, reason.rule) for reason in outcome.data.reasons] == [("power_lost", "T-IRR-1")]
+
+
+def test_a_state_that_changed_without_a_word_is_recovered(rig: Rig) -> None:
+    seated = State(three_card=ThreeCardState(seats=("1", "2")))
+    with rig.open() as journal:
+        durable(begin(journal, rules="three-card-poker-12-014"))
+        (row,) = durable(journal.append((), seated, First())).rows
+    assert (row.name, row.body) == ("state.noted", b'{"changed":["three_card"]}')
+    recovered = recover(rig.place, rig.key.public, NAME)
+    assert recovered.state == seated
 
 
 def test_every_start_is_a_new_session_and_numbers_go_on(rig: Rig) -> None:
