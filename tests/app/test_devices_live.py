@@ -7,11 +7,14 @@ import pytest
 
 pytest.importorskip("serial", reason="pyserial comes with the extra `hardware`")
 
+from controller.app.control import Control
+from controller.app.roles import Groups
 from controller.app.status import status_of
 from controller.cli import main as cli
 from controller.model.outcomes import Happening
 from controller.model.readings import AnyReading, Input
 from controller.replay.log import open_log
+from drivers.devices.troubles import TROUBLES
 from drivers.sim.boards import Board
 from tests.app.devices_rig import Evening
 from tests.app.house import live_of
@@ -26,6 +29,9 @@ PLAYED_BY = {
     "craps": [("unplug", "cam"), ("garbage", "wall-left"), ("restart", "wall-right")],
     "roulette": [("unplug", "wheel"), ("garbage", "wheel"), ("restart", "wheel")],
 }
+WHAT_TO_DO = tuple(TROUBLES[code].do for code in ("unplugged", "no_port"))
+LAST_WORD_US = 12_000_000
+"""So long after an attempt's end its call or review is out."""
 OWN = "max_lateness_ms: 150\n"
 """What the table changes of its rule set: a recorded piece must carry it."""
 
@@ -56,7 +62,8 @@ def test_faults_at_the_cables_bring_no_false_word_and_all_is_replayed_to_the_byt
         one.order(fault, device)
         until(one.well, f"{fault} of {device} to heal")
     until(lambda: one.virtual.over, "the end of the evening")
-    until(lambda: not live_of(one.daemon).core.view.attempt_open, "the last call")
+    ended_us = one.clock.now_us()
+    until(lambda: live_of(one.daemon).core.view.now_us > ended_us + LAST_WORD_US, "the last word")
     one.stop()
 
     rows = one.house.rows()
@@ -88,18 +95,33 @@ def readings_in(path: Path) -> list[AnyReading]:
         return list(log)
 
 
-def test_a_device_that_is_missing_is_named_with_what_to_do_and_play_waits_for_it(evening: Maker) -> None:
+def test_a_pulled_cable_is_named_with_what_to_do(
+    evening: Maker, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     one = evening("craps", attempts=1)
+    control = Control(one.daemon, tmp_path / "control", Groups())
+    control.start()
+    socket = ["--socket", str(tmp_path / "control")]
+    assert cli.main(["devices", *socket]) == 0
+    assert "up    node, firmware virtual-1" in capsys.readouterr().out
     one.order("unplug", "wall-left")
     until(lambda: not device(one, "wall-left")["up"], "the pulled cable to be seen")
     told = device(one, "wall-left")
-    assert told["trouble"] in ("unplugged", "no_port")
-    assert str(told["do"])
+    assert told["do"] in WHAT_TO_DO
+    assert cli.main(["devices", *socket]) == 1
+    shown = capsys.readouterr().out
+    assert "wall-left    DOWN" in shown
+    assert any(what in shown for what in WHAT_TO_DO)
+    assert cli.main(["devices", "wall-rigth", *socket]) == 1
+    assert "expected one of cam, wall-left, wall-right, console" in capsys.readouterr().err
     assert (told["type"], device(one, "cam")["up"]) == ("node", True)
     until(lambda: bool(device(one, "wall-left")["up"]), "the cable to be plugged in again")
     figures = device(one, "wall-left")["figures"]
     assert isinstance(figures, dict)
     assert (figures["phase"], figures["firmware"]) == ("up", "virtual-1")
+    assert cli.main(["devices", "wall-left", *socket]) == 0
+    assert "figures.firmware        virtual-1" in capsys.readouterr().out
+    control.stop()
 
 
 def device(one: Evening, name: str) -> dict[str, object]:
