@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from drivers.sim import dice, wheel
+from drivers.sim import dice, high_roller, three_card, wheel
 from tests.app.lives import Lives
 from tests.app.rig import Table
 
@@ -22,7 +22,26 @@ def roulette(folder: Path, seed: int) -> Lives:
     return Lives(Table(folder, name="roulette"), feed, seed)
 
 
-@pytest.mark.parametrize(("play", "seed", "deaths"), [(craps, 11, 9), (roulette, 12, 6)])
+def three_card_poker(folder: Path, seed: int) -> Lives:
+    """A Three Card Poker table."""
+    _, feed, _ = three_card.evening(seed)
+    return Lives(Table(folder, name="three-card"), feed, seed)
+
+
+def high_roller_12_005(folder: Path, seed: int) -> Lives:
+    """A High Roller table, as long as the simulated one."""
+    _, feed, _ = high_roller.evening(seed, games=4)
+    shipped = Path(__file__).parents[2] / "config" / "tables" / "high-roller.yaml"
+    table = folder / "high-roller.yaml"
+    length = f"length_mm: {dice.TABLE.length_mm:g}"
+    table.write_text(shipped.read_text(encoding="utf-8").replace("length_mm: 2400", length), encoding="utf-8")
+    return Lives(Table(folder, name=str(table)), feed, seed)
+
+
+@pytest.mark.parametrize(
+    ("play", "seed", "deaths"),
+    [(craps, 11, 9), (roulette, 12, 6), (three_card_poker, 13, 6), (high_roller_12_005, 14, 6)],
+)
 def test_a_killed_table_keeps_what_it_told_and_reviews_what_it_cut_off(
     tmp_path: Path, play: Callable[[Path, int], Lives], seed: int, deaths: int
 ) -> None:
