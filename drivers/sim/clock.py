@@ -25,8 +25,8 @@ class Clock(Protocol):
         """Give the time; it never goes back."""
         ...
 
-    def allow(self, until_us: int) -> None:
-        """Let it run on from now to this time at the most."""
+    def allow(self, until_us: int) -> int:
+        """Let it run on from now to this time at the most; give how far it will run."""
         ...
 
 
@@ -39,8 +39,9 @@ class RealClock:
         """Give the time since the machine started."""
         return time.monotonic_ns() // 1000
 
-    def allow(self, until_us: int) -> None:
+    def allow(self, until_us: int) -> int:
         """Take no notice: it runs by itself."""
+        return until_us
 
 
 class PacedClock:
@@ -63,12 +64,14 @@ class PacedClock:
         """Give the time."""
         return _time_of(*self._state, self.speed)
 
-    def allow(self, until_us: int) -> None:
+    def allow(self, until_us: int) -> int:
         """Run on from here, to this time at the most."""
         now_ns = time.monotonic_ns()
         now_us = self.now_us()
-        self._state = (now_ns, now_us, max(now_us, until_us))
+        limit_us = max(now_us, until_us)
+        self._state = (now_ns, now_us, limit_us)
         self._share()
+        return limit_us
 
     def _share(self) -> None:
         if self._shared is not None:

@@ -25,6 +25,9 @@ BURST_US = 100_000
 BABBLE_US = 4_000
 BABBLED = 12
 PRESS_US = 200_000
+PRESSES = 3
+PRESS_AGAIN_US = 700_000
+"""Who wants a table unlocked presses again, in case that the console was not heard."""
 DRIFT_STEP_US = 500_000
 DRIFT_STEP_PPM = 4.0
 """A crystal that warms up changes by a few millionths a second, never at once."""
@@ -309,9 +312,13 @@ def open_door(site: Site) -> Undo:
         site.cable.peer.sense(now_us, reading)
         site.cable.flush(now_us)
 
+    def press(now_us: int) -> None:
+        tell(now_us, msgspec.structs.replace(unlocks, t=now_us))
+
     def undo(now_us: int) -> None:
         tell(now_us, msgspec.structs.replace(door, t=now_us, open=False))
-        tell(now_us, msgspec.structs.replace(unlocks, t=now_us + 1))
+        for press_number in range(1, PRESSES + 1):
+            site.table.at(now_us + press_number * PRESS_AGAIN_US, press)
 
     tell(site.now_us, door)
     return undo

@@ -21,6 +21,8 @@ class Pty:
     def __init__(self, name: Path) -> None:
         """Make a new pseudo-terminal appear under this name."""
         self.name = name
+        self.sent_bytes = 0
+        """What the kernel took for the table."""
         self.device, self._port = pty.openpty()
         tty.setraw(self._port)
         os.set_blocking(self.device, False)
@@ -36,7 +38,7 @@ class Pty:
     def write(self, data: bytes) -> None:
         """Send to the table; what finds no room is lost, as in a board whose port nobody opens."""
         with suppress(BlockingIOError):
-            os.write(self.device, data)
+            self.sent_bytes += os.write(self.device, data)
 
     def read(self) -> bytes:
         """Give what the table has sent."""

@@ -25,7 +25,8 @@ BEHIND_US = 20_000
 """A clock that can wait goes on for so long while bytes are unread, and then waits for their reader."""
 NOBODY_READS_S = 1.0
 """Bytes that nobody has read for so long are thrown away, and nobody waits for their reader any more."""
-SURELY_THERE_S = 0.02
+SURELY_THERE_S = 0.002
+"""So long bytes may be on their way through the kernel; then none unread means that they were read."""
 _LONGEST_ORDER = 4096
 _POLL_S = 0.001
 
@@ -40,6 +41,9 @@ class _Socket:
         self.abandoned = False
         self.unread_since_s: float | None = None
         self.sent_us = 0
+        """When the first of what is unread was sent."""
+        self.sent_s = 0.0
+        """When the last of it was."""
 
 
 class Stage:
@@ -80,11 +84,19 @@ class Stage:
             self._send(name, cable, now_us)
         until_us = min(now_us + MOST_WAIT_US, max(now_us, self._table.next_due_us() or now_us))
         wait_s = (until_us - now_us) / 1e6 / self._clock.speed
+        allowed_us = until_us
         if self._clock.speed != 1 and (limit_us := self._reader_limit_us()) is not None:
-            until_us = min(until_us, max(now_us, limit_us))
+            allowed_us = min(until_us, max(now_us, limit_us))
+        if self._clock.allow(allowed_us) < until_us:
             wait_s = min(wait_s, _POLL_S)
-        self._clock.allow(until_us)
         self._receive(wait_s)
+
+    def sent_bytes(self, port: str) -> tuple[int, int]:
+        """Give which plugging-in of this port it is, and how many bytes for the table it took since."""
+        for socket in list(self._sockets.values()):
+            if socket.pty.name.name == port:
+                return socket.plugged, socket.pty.sent_bytes
+        return 0, 0
 
     def close(self) -> None:
         """Pull every cable and remove the pipe."""
@@ -116,25 +128,24 @@ class Stage:
         socket = self._sockets.get(name)
         if socket is None:
             return
-        # Before more is written: what was written just now may still be on its way through the kernel.
         self._see_to_reader(socket)
         if cable.outbox:
             socket.pty.write(bytes(cable.outbox))
             cable.outbox.clear()
+            socket.sent_s = time.monotonic()
             if socket.unread_since_s is None:
-                socket.unread_since_s = time.monotonic()
-                socket.sent_us = now_us
+                socket.unread_since_s, socket.sent_us = socket.sent_s, now_us
 
     @staticmethod
     def _see_to_reader(socket: _Socket) -> None:
         since_s = socket.unread_since_s
         if since_s is None:
             return
-        waited_s = time.monotonic() - since_s
+        now_s = time.monotonic()
         if socket.pty.unread == 0:
-            if not socket.abandoned or waited_s > SURELY_THERE_S:
+            if now_s - socket.sent_s > SURELY_THERE_S:
                 socket.unread_since_s, socket.abandoned = None, False
-        elif waited_s > NOBODY_READS_S:
+        elif now_s - since_s > NOBODY_READS_S:
             socket.pty.drain()
             socket.pty.share()
             socket.unread_since_s, socket.abandoned = None, True

@@ -1,7 +1,9 @@
 """A virtual table behind pseudo-terminals, and the real station of devices in one process, with a session."""
 
 import sys
+import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from random import Random
 from threading import Event, Lock, Thread
@@ -14,6 +16,7 @@ from controller.model.readings import AnyReading, DeviceDown, DeviceFault, Devic
 from controller.settings.tables import load_table
 from drivers.devices.registry import Device
 from drivers.link.backoff import Backoff
+from drivers.link.inlet import Event as PostedEvent
 from drivers.link.link import Link, Port
 from drivers.link.ports import port_at
 from drivers.link.station import Station
@@ -26,6 +29,8 @@ from tests.sim.virtual_house import CONFIG, device_of, setup_of
 
 TICK_S = 0.002
 BEHIND_US = 3_000
+STUCK_S = 0.4
+"""A link that has not taken anything for so long waits for something else, such as to write."""
 SWITCH_S = 0.0005
 """As the daemon has it: no busy thread holds up a reading for long."""
 
@@ -35,16 +40,73 @@ class SharedClock(PacedClock):
 
     behind: Callable[[], bool] = staticmethod(lambda: False)
 
-    def allow(self, until_us: int) -> None:
-        now_us = self.now_us()
-        super().allow(min(until_us, now_us + BEHIND_US) if self.behind() else until_us)
+    def allow(self, until_us: int) -> int:
+        return super().allow(min(until_us, self.now_us() + BEHIND_US) if self.behind() else until_us)
+
+
+Sent = Callable[[str], tuple[int, int]]
+"""Give which plugging-in of a port it is, and how many bytes it took since."""
+
+
+class WatchedPort:
+    """A port that knows whether something was sent to it that its link has not posted yet.
+
+    A busy kernel takes its time to bring bytes from one end of a pseudo-terminal to the other, and tells of
+    none until they are there: so they are counted.
+    """
+
+    def __init__(self, name: str, port: Port, sent: Sent) -> None:
+        self.write, self.wake, self.dispose = port.write, port.wake, port.dispose
+        self._port = port
+        self._name = name
+        self._sent = sent
+        self._open = False
+        self._before = (0, 0)
+        self._read_bytes = self._posted_bytes = 0
+        self._went_on_s = 0.0
+        self._seen_bytes = -1
+
+    def open(self) -> str:
+        found = self._port.open()
+        # What was sent before is thrown away as the port is opened.
+        self._before = self._sent(self._name)
+        self._read_bytes = self._posted_bytes = 0
+        self._open = True
+        return found
+
+    def read(self) -> bytes:
+        self._posted_bytes = self._read_bytes
+        data = self._port.read()
+        self._read_bytes += len(data)
+        return data
+
+    def close(self) -> None:
+        self._open = False
+        self._port.close()
+
+    def waits(self) -> bool:
+        """Whether bytes are under way; those that nobody takes for long are not waited for."""
+        plugged, sent_bytes = self._sent(self._name)
+        posted_bytes = self._posted_bytes
+        if not self._open or plugged != self._before[0] or sent_bytes - self._before[1] <= posted_bytes:
+            self._seen_bytes = -1
+            return False
+        if posted_bytes != self._seen_bytes:
+            self._seen_bytes, self._went_on_s = posted_bytes, time.monotonic()
+        return time.monotonic() - self._went_on_s < STUCK_S
 
 
 class FastStation(Station):
     """The station in a time that runs so many times as fast: its waits are as many times shorter."""
 
-    def __init__(self, devices: list[tuple[Device, Port]], clock: Clock) -> None:
+    def __init__(
+        self, devices: list[tuple[Device, Port]], clock: Clock, sent: Sent = lambda _port: (0, 0)
+    ) -> None:
         self._speed = clock.speed
+        self._lock = Lock()
+        self._posted = self._taken = 0
+        self._sent = sent
+        self._watched: list[WatchedPort] = []
         super().__init__(devices, now_us=clock.now_us, chance=lambda: 0.0)
 
     def _wait_s(self) -> float:
@@ -52,11 +114,24 @@ class FastStation(Station):
 
     def _link(self, name: str, port: Port, chance: Callable[[], float]) -> Link:
         backoff = Backoff(chance, first_s=0.1 / self._speed, most_s=2.0 / self._speed)
-        return Link(name, port, self._inlet.post, now_us=self._now_us, backoff=backoff)
+        watched = WatchedPort(name, port, self._sent)
+        self._watched.append(watched)
+        return Link(name, watched, self._post, now_us=self._now_us, backoff=backoff)
+
+    def _post(self, source: str, t_us: int, event: PostedEvent, /) -> None:
+        with self._lock:
+            self._posted += 1
+        self._inlet.post(source, t_us, event)
+
+    def _guard(self, name: str, work: Callable[[], list[AnyReading]]) -> None:
+        super()._guard(name, work)
+        if isinstance(work, partial) and work.func == self._hub.take:
+            self._taken += 1
 
     def quiet(self) -> bool:
-        """Whether all that the links have posted is taken."""
-        return self._inlet._queue.empty()
+        """Whether all that was sent is posted, taken and told."""
+        waits = [port.waits() for port in self._watched]
+        return not any(waits) and self._taken >= self._posted
 
 
 class LiveTable:
@@ -89,7 +164,7 @@ class LiveTable:
             name: device_of(kind, name, str(folder / name), rng) for name, kind in self.types.items()
         }
         ports = [(device, port_at(str(folder / name), 921_600)) for name, device in self.devices.items()]
-        self.station = FastStation(ports, self.clock)
+        self.station = FastStation(ports, self.clock, self.stage.sent_bytes)
         self.clock.behind = lambda: not self.station.quiet()
         self.session = Session(setup_of(self.settings))
         self._lock = Lock()
