@@ -13,7 +13,7 @@ from controller.app.daemon import Daemon
 from controller.engine.setup import State
 from controller.journal.contents import STATE_NOTED, Noted
 from controller.model.outcomes import Bets, DealReview, DealVoid, Outcome, RollNoRoll, RollReview
-from controller.model.readings import AnyReading, Card, Face, Input, Switch
+from controller.model.readings import AnyReading, Card, DeviceDown, DeviceUp, Face, Input, Switch
 from tests.app.house import House, HouseMaker, drain, live_of, play, unlocked
 from tests.scenes import SECOND_US, TABLE, says, throw
 
@@ -324,6 +324,8 @@ def test_what_changes_without_a_word_has_a_row_of_its_own_and_only_then(
 
 def test_test_mode_leaves_no_trace_in_the_state(house: HouseMaker) -> None:
     one, daemon = played(house, "high-roller", [says(START_US, "test_mode", "technician", on=True)])
-    play(daemon, happens(("draws", ("1", "Q")), 2 * START_US))
-    play(daemon, [says(3 * START_US, "test_mode", "technician", on=False)])
+    play(daemon, [DeviceDown(t=START_US + 10_000, dev="shoe"), DeviceUp(t=START_US + 20_000, dev="shoe")])
+    play(daemon, [*happens(("draws", ("1", "Q")), 2 * START_US), DeviceDown(t=2 * START_US, dev="shoe")])
+    play(daemon, [DeviceUp(t=3 * START_US, dev="shoe")])
+    play(daemon, [says(4 * START_US, "test_mode", "technician", on=False)])
     assert STATE_NOTED not in [row.name for row in one.rows()]
