@@ -88,7 +88,11 @@ class Broker:
             if self._link is None and not self._connect():
                 stop.wait(1.0)
                 continue
-            self.turn(TURN_S)
+            try:
+                self.turn(TURN_S)
+            except Exception as error:  # noqa: BLE001 - a thread that ends would leave tables unheard
+                self._lose(f"{type(error).__name__}: {error}")
+                stop.wait(1.0)
         self.close()
 
     def close(self) -> None:

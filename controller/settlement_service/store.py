@@ -17,9 +17,12 @@ from controller.settlement_service.faults import OutOfReach, SettlementFault
 from controller.settlement_service.schema import migrate, version_of
 
 PATIENCE_S = 0.5
-"""How long another owner of an SQLite file is given to let go of it."""
+"""How long another owner of the database is given to let go of it."""
+CONNECT_S = 5
+"""How long PostgreSQL may take to answer."""
 _LOCK = 0x7461626C
 """`tabl`: the advisory lock of the one engine of a PostgreSQL database."""
+_LOCK_NOT_AVAILABLE = "55P03"
 _DRIVERS = {"postgresql": "postgresql+psycopg"}
 
 
@@ -35,12 +38,14 @@ class Store:
             SettlementFault: it is no URL of a database that this program knows.
         """
         self._owner = owner
+        self._opened = False
         self._connection: Connection | None = None
         try:
             parsed = make_url(url)
             driver = _DRIVERS.get(parsed.drivername, parsed.drivername)
             self.where = parsed.render_as_string(hide_password=True)
-            wait = {"timeout": PATIENCE_S} if parsed.drivername.startswith("sqlite") else {}
+            sqlite = parsed.drivername.startswith("sqlite")
+            wait = {"timeout": PATIENCE_S} if sqlite else {"connect_timeout": CONNECT_S}
             self._engine = create_engine(parsed.set(drivername=driver), poolclass=NullPool, connect_args=wait)
         except (ArgumentError, NoSuchModuleError) as error:
             expected = "a URL such as sqlite:///settlement.db or postgresql://host/name"
@@ -63,6 +68,7 @@ class Store:
                 raise SettlementFault(
                     "not_settlement", self.where, "an empty database", "one of settlement's"
                 )
+        self._opened = True
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
@@ -92,11 +98,12 @@ class Store:
         try:
             connection = self._engine.connect()
             if self._owner and not self.sqlite:
-                _take_lock(connection, self.where)
+                _take_lock(connection)
         except DBAPIError as error:
             said = _first_line(error)
-            if "database is locked" in said:
+            if _held(error) and not self._opened:
                 raise _owned(self.where) from error
+            # Of an engine that was at work, its own lost connection may be what still holds the database.
             raise OutOfReach(f"{self.where}: {said}") from error
         self._connection = connection
         return connection
@@ -120,12 +127,21 @@ def _prepare_sqlite(engine: Engine) -> None:
         connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 
-def _take_lock(connection: Connection, where: str) -> None:
-    with connection.begin():
-        taken = connection.execute(text("SELECT pg_try_advisory_lock(:lock)"), {"lock": _LOCK}).scalar_one()
-    if not taken:
+def _take_lock(connection: Connection) -> None:
+    """Take the lock of the one engine; whoever was stopped a moment ago is given time to let go of it."""
+    try:
+        with connection.begin():
+            connection.execute(text(f"SET LOCAL lock_timeout = {round(PATIENCE_S * 1000)}"))
+            connection.execute(text("SELECT pg_advisory_lock(:lock)"), {"lock": _LOCK})
+    except DBAPIError:
         connection.close()
-        raise _owned(where)
+        raise
+
+
+def _held(error: DBAPIError) -> bool:
+    """Tell whether another owner does not let go."""
+    state = getattr(error.orig, "sqlstate", None)
+    return state == _LOCK_NOT_AVAILABLE or "database is locked" in str(error.orig)
 
 
 def _owned(where: str) -> SettlementFault:

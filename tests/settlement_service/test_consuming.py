@@ -32,32 +32,51 @@ def message(event: bytes) -> Message:
 
 
 class Line:
-    """A table's sink and an engine's intake at one broker, turned by the test."""
+    """A table's sink at a broker, and the engine's intake where that is in this process too."""
 
-    def __init__(self, house: House, table: SealedTable, mosquitto: Mosquitto) -> None:
-        self.settings = MqttSettings(host="127.0.0.1", port=mosquitto.port)
+    def __init__(self, table: SealedTable, mosquitto: Mosquitto, house: House | None = None) -> None:
+        settings = MqttSettings(host="127.0.0.1", port=mosquitto.port)
         self.reports: list[Report] = []
         self.said: list[str] = []
-        self.sink = MqttSink(table.name, self.settings, Alarms(), now_us=now_us, chance=lambda: 0.0)
+        self.sink = MqttSink(table.name, settings, Alarms(), now_us=now_us, chance=lambda: 0.0)
         self.sink.report_to(self.reports.append)
-        self.broker = Broker(house.engine, self.settings, "settlement", now_us, self.said.append)
-        self.until(lambda: self.sink.ready and self.broker.ready)
+        self.broker = (
+            None if house is None else Broker(house.engine, settings, "settlement", now_us, self.said.append)
+        )
+        self.until(self.ready)
 
-    def until(self, done: Callable[[], bool]) -> None:
+    def ready(self) -> bool:
+        """Whether both are at the broker."""
+        return self.sink.ready and (self.broker is None or self.broker.ready)
+
+    def until(self, done: Callable[[], bool], turns: int = TURNS) -> None:
         """Turn both until that holds."""
-        for _ in range(TURNS):
+        assert self.turned(done, turns), (self.reports, self.said)
+
+    def turned(self, done: Callable[[], bool], turns: int) -> bool:
+        """Turn both so often at most; tell whether that holds."""
+        for _ in range(turns):
             if done():
-                return
+                return True
             self.sink.turn(0.02)
-            if self.broker._link is not None or self.broker._connect():
+            if self.broker and (self.broker._link is not None or self.broker._connect()):
                 self.broker.turn(0.02)
-        raise AssertionError(f"not done: {self.reports}, {self.said}")
+        return done()
+
+    def close(self) -> None:
+        """Take leave of the broker."""
+        self.sink.leave()
+        if self.broker:
+            self.broker.close()
 
     def sends(self, *events: bytes) -> None:
-        """Publish events and turn until each is acknowledged."""
-        self.sink.offer([message(event) for event in events])
+        """Publish events until each is acknowledged, again and again as a table does."""
         wanted = {read_event(event).id for event in events}
-        self.until(lambda: wanted <= self.acknowledged)
+        for _ in range(TURNS):
+            self.sink.offer([message(event) for event in events])
+            if self.turned(lambda: wanted <= self.acknowledged, 10):
+                return
+        raise AssertionError(f"{wanted} not acknowledged: {self.reports}, {self.said}")
 
     @property
     def acknowledged(self) -> set[str]:
@@ -75,10 +94,9 @@ def mosquitto(tmp_path: Path) -> Iterator[Mosquitto]:
 
 @pytest.fixture
 def line(house: House, roulette: SealedTable, mosquitto: Mosquitto) -> Iterator[Line]:
-    line = Line(house, roulette, mosquitto)
+    line = Line(roulette, mosquitto, house)
     yield line
-    line.sink.leave()
-    line.broker.close()
+    line.close()
 
 
 @needs_mosquitto
@@ -114,8 +132,8 @@ def test_a_broker_killed_with_its_sessions_loses_nothing(
     line.sends(events[0])
     mosquitto.kill()
     mosquitto.start()
-    line.until(lambda: not (line.sink.ready and line.broker.ready))
-    line.until(lambda: line.sink.ready and line.broker.ready)
+    line.until(lambda: not line.ready())
+    line.until(line.ready)
     line.sends(*events)
     assert house.balance("player:ann") == 1_100
     assert house.proof().faults == ()
