@@ -56,6 +56,8 @@ class Memory(msgspec.Struct, kw_only=True, omit_defaults=True):
             self.state, self.first = after.state, after.first
 
     def _end_attempt(self, name: str) -> None:
+        if name == "roll.declined":
+            return  # a roll that a player left out ends no other
         for word in WORDS:
             standing = self.attempts.get(word)
             if standing is None or not name.startswith(f"{word}."):

@@ -9,7 +9,7 @@ from controller.journal.faults import JournalFault
 from controller.journal.keys import PublicKey
 from controller.journal.reading import Reader, check_contents
 from controller.journal.rejudging import Judgement, judge_again
-from controller.model.outcomes import Outcome, RollCorrected, SpinCorrected
+from controller.model.outcomes import DealCorrected, Outcome, RollCorrected, SpinCorrected
 
 CORRECTIONS_WITHIN = 2000
 """Rows after an outcome among which its corrections are looked for: they come before it is settled."""
@@ -68,7 +68,7 @@ def _ruled_by(outcome: Outcome) -> str | None:
 
 
 def _corrections(reader: Reader, outcome: Outcome, n: int) -> list[Outcome]:
-    if not outcome.type.startswith(("roll.", "spin.")):
+    if not outcome.type.startswith(("roll.", "spin.", "deal.")):
         return []
     corrections: list[Outcome] = []
     wanted = {outcome.id}
@@ -76,7 +76,7 @@ def _corrections(reader: Reader, outcome: Outcome, n: int) -> list[Outcome]:
     for row in reader.rows(n + 1, n + CORRECTIONS_WITHIN, types):
         told = outcome_of(row.body) if row.body is not None else None
         data = None if told is None else told.data
-        if told is not None and isinstance(data, RollCorrected | SpinCorrected) and data.corrects in wanted:
+        if told is not None and isinstance(data, RollCorrected | SpinCorrected | DealCorrected) and data.corrects in wanted:
             corrections.append(told)
             wanted.add(told.id)
     return corrections

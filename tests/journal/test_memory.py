@@ -1,0 +1,38 @@
+"""What the rows add up to, so that a start knows what was cut off."""
+
+import pytest
+
+from controller.journal.chain import Row, Wall
+from controller.journal.contents import Standing
+from controller.journal.memory import Memory
+
+
+def told(name: str) -> Row:
+    """Give a row that tells an outcome of this type."""
+    return Row(
+        n=7,
+        name=name,
+        seq=3,
+        wall=Wall(us=0, synced=True),
+        body=None,
+        after=None,
+        digest=b"",
+        evidence_digest=None,
+        link=b"",
+        signature=None,
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "left"),
+    [
+        ("roll.called", Standing(number=4, t=9, ended=True)),
+        ("roll.review", Standing(number=4, t=9, review=True)),
+        ("roll.declined", Standing(number=4, t=9)),
+        ("spin.called", Standing(number=4, t=9)),
+    ],
+)
+def test_only_a_rolls_own_end_ends_it(name: str, left: Standing) -> None:
+    memory = Memory(attempts={"roll": Standing(number=4, t=9)})
+    memory.take(told(name))
+    assert memory.attempts["roll"] == left
