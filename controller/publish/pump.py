@@ -1,11 +1,12 @@
 """The pump: it drains the outbox into a sink, and closes places on the settlement engine's word alone."""
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from queue import Empty, Full, Queue
 from threading import Thread
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -28,6 +29,8 @@ from controller.publish.window import Chance, Patience, Window
 TURN_S = 0.5
 REPORTS = 4096
 """Reports that may wait; what is lost beyond that is asked for again by itself."""
+FRESH = 64
+"""Outcomes kept at hand; those that are behind are read from the disk."""
 STATUS_US = 1_000_000
 """The status is looked at this often."""
 
@@ -52,6 +55,11 @@ class Journal(Protocol):
 
     def acknowledge(self, told_id: str, chain: str, by: str) -> object:
         """Close an outcome's place in the outbox."""
+
+
+class _Place(NamedTuple):
+    n: int
+    seq: int
 
 
 class _News:
@@ -96,6 +104,8 @@ class Pump:
         self._outbox: Outbox | None = None
         self._more = True
         self._after_n = 0
+        self._read_seq = 0
+        self._fresh: deque[Row] = deque(maxlen=FRESH)
         self._replay_to_n = 0
         self._replayed_us: int | None = None
         self._acknowledged_seq = last_seq
@@ -115,8 +125,10 @@ class Pump:
         """Note that these outcomes are durable."""
         newest = rows[-1]
         assert newest.seq is not None
+        self._fresh.extend(rows)
         self._more = True  # first, or the pump could take the new number for acknowledged
-        self._last_seq, self._last_chain = newest.seq, newest.link.hex()
+        if newest.seq >= self._last_seq:
+            self._last_seq, self._last_chain = newest.seq, newest.link.hex()
         self.post(_News())
 
     def post(self, report: Report | _News) -> None:
@@ -244,19 +256,38 @@ class Pump:
                 if row.body is not None:
                     check_contents(row, self._reader.path)
                     messages.append(message_of(row, self._table, self._key))
-                self._after_n = row.n
+                self._after_n, self._read_seq = row.n, row.seq or 0
         except JournalFault as fault:
             self._more = True
             self._be_unreadable(fault)
             return messages
         self._alarm.over("outbox_unreadable")
-        if len(rows) == room:
+        if len(rows) == room or self._fresh:
             self._more = True
         if messages:
             self._last_seq = max(self._last_seq, messages[-1].seq)
         return messages
 
     def _read(self, room: int) -> list[Row]:
+        return self._at_hand(room) or self._from_disk(room)
+
+    def _at_hand(self, room: int) -> list[Row]:
+        """Take what has just become durable, where it follows what was read last: numbers have no gap."""
+        rows: list[Row] = []
+        following = self._read_seq + 1
+        while self._fresh and len(rows) < room and not self._replay_to_n:
+            row = self._fresh.popleft()  # once: the writer's thread may push the first one out at any time
+            if row.n <= self._after_n:
+                continue
+            if row.seq != following:
+                self._fresh.appendleft(row)
+                break
+            rows.append(row)
+            following += 1
+        return rows
+
+    def _from_disk(self, room: int) -> list[Row]:
+        self._fresh.clear()  # All that was at hand is durable: the disk has it.
         reader = self._reader
         rows: list[Row] = []
         if self._after_n < self._replay_to_n:
@@ -292,29 +323,37 @@ class Pump:
         if oldest is not None and oldest.seq <= wish.from_seq:
             self._window.hurry(now_us)
             return
-        from_n = self._row_of(wish.from_seq)
-        if from_n is None:
+        try:
+            from_n, to_n = self._row_of(wish.from_seq), self._row_of(self._last_seq)
+            unread = self._reader.outbox(1, self._after_n)
+        except JournalFault as fault:
+            self._be_unreadable(fault)
             return
-        self._replay_to_n = max(self._replay_to_n, self._after_n)
-        self._after_n = from_n - 1
+        if from_n is None or to_n is None:
+            return
+        self._replay_to_n = max(self._replay_to_n, self._after_n, to_n)
+        self._after_n = min([from_n, *(row.n for row in unread)]) - 1
         self._window.clear()
         self._more = True
 
     def _row_of(self, seq: int) -> int | None:
-        """Find the row of an outcome that was offered before, by halves; None where there is none."""
-        low, high = 1, self._after_n + 1
-        try:
-            while low < high:
-                middle = (low + high) // 2
-                told = next((row for row in self._reader.rows(middle, high) if row.seq is not None), None)
-                if told is None or told.seq is None or told.seq >= seq:
-                    high = middle
-                else:
-                    low = told.n + 1
-        except JournalFault as fault:
-            self._be_unreadable(fault)
-            return None
-        return low if low <= self._after_n else None
+        """Find an outcome's row, by doubling and then by halves; None where there is none."""
+        low, high = 1, 1
+        while (told := self._first_outcome(high)) is not None and told.seq < seq:
+            low, high = told.n + 1, 2 * told.n
+        while low < high:
+            middle = (low + high) // 2
+            told = self._first_outcome(middle)
+            if told is None or told.seq >= seq:
+                high = middle
+            else:
+                low = told.n + 1
+        told = self._first_outcome(low)
+        return None if told is None else told.n
+
+    def _first_outcome(self, from_n: int) -> _Place | None:
+        rows = self._reader.rows(from_n)
+        return next((_Place(row.n, row.seq) for row in rows if row.seq is not None), None)
 
     def _say_what_is_gone(self, rows: Sequence[Row]) -> None:
         gone = [row.seq for row in rows if row.body is None]

@@ -110,6 +110,12 @@ class World:
         """Let the pump do what it can."""
         self.pump.turn(0)
 
+    def tell(self) -> None:
+        """Let some outcomes be told to the pump as they are in the journal."""
+        told = list(self.shelf.chains.values())
+        first = self.pick % COUNT
+        self.pump.told(told[first : first + 1 + self.pick % 3])
+
     def hear(self) -> None:
         """Let the engine take an event."""
         if self.air.there:
@@ -176,6 +182,7 @@ class World:
 
 STEPS: tuple[Callable[[World], None], ...] = (
     *(World.turn, World.hear, World.answer, World.go_well) * 2,
+    World.tell,
     World.lose_event,
     World.lose_answer,
     World.repeat,

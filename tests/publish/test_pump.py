@@ -207,6 +207,19 @@ def test_a_replay_of_what_was_pruned_says_what_is_gone(house: House, slate: Slat
     assert "outcomes 1 to 4 were pruned" in house.alarms.holding["replay_impossible"].found
 
 
+def test_outcomes_that_are_no_longer_at_hand_are_read_from_the_disk(house: House, slate: Slate) -> None:
+    count = house.play(10)
+    for forgotten in ([0], [2, 3], list(range(8))):
+        for place in reversed(forgotten):
+            if place < len(house.pump._fresh):
+                del house.pump._fresh[place]
+        house.turn()
+        acknowledge(house, *slate.offered[-4:])
+    for _ in range(count):
+        acknowledge(house, *slate.offered[-4:])
+    assert slate.seqs == list(range(1, count + 1))
+
+
 def test_an_outbox_that_can_t_be_read_is_said_and_read_again(house: House, slate: Slate) -> None:
     opens = house.pump._open_outbox
 
@@ -225,6 +238,7 @@ def test_an_outbox_that_can_t_be_read_is_said_and_read_again(house: House, slate
 
 def test_a_row_that_was_changed_on_the_disk_is_never_published(house: House, slate: Slate) -> None:
     house.play(3)
+    house.pump._fresh.clear()
     opens = house.pump._open_outbox
 
     class Changed(Reader):
