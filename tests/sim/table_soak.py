@@ -16,7 +16,8 @@ from tests.sim.fairness import unfair, unnamed
 from tests.sim.live_table import LiveTable
 
 TABLES = ("craps", "roulette-ss2", "craps-v1", "roulette")
-EVERY_S = 7.0
+EVERY_S = (7.0, 40.0)
+"""A fault every few seconds first, then so seldom that whole spins are undisturbed."""
 SETTLE_US = 60_000_000
 """At the end all faults are over and every device must be up."""
 SLOWEST = 4.0
@@ -37,12 +38,12 @@ def resident_kb() -> int:
     return int(pages) * 4
 
 
-def play(table: str, seed: int, seconds: float, speed: float) -> list[str]:
+def play(table: str, seed: int, seconds: float, speed: float, every_s: float) -> list[str]:
     """Play one table; give what was wrong."""
     with tempfile.TemporaryDirectory(prefix="table-soak-") as folder:
         live = LiveTable(table, Path(folder), speed=speed, seed=seed)
         began_us, began_s = live.clock.now_us(), time.monotonic()
-        schedule = Schedule(live.table, seed, every_s=EVERY_S)
+        schedule = Schedule(live.table, seed, every_s=every_s)
         schedule.start(began_us + _FIRST_US)
         wrong: list[str] = []
         live.start()
@@ -79,10 +80,11 @@ def main() -> int:
     arguments = parser.parse_args()
     wrong: list[str] = []
     held_kb: list[int] = []
-    seconds = arguments.minutes * 60 / len(TABLES) / 2
-    for part in range(2):
+    seconds = arguments.minutes * 60 / len(TABLES) / len(EVERY_S)
+    for part, every_s in enumerate(EVERY_S):
         for number, table in enumerate(TABLES):
-            wrong += play(table, arguments.seed + 10 * part + number, seconds, arguments.speed)
+            seed = arguments.seed + 10 * part + number
+            wrong += play(table, seed, seconds, arguments.speed, every_s)
         held_kb.append(resident_kb())
     if held_kb[1] > held_kb[0] + GROWN_KB:
         wrong.append(f"memory grew from {held_kb[0]} to {held_kb[1]} kB over the same again")

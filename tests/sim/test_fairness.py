@@ -1,0 +1,81 @@
+"""The judge of evenings with faults finds every false word, and forgives only what a fault explains."""
+
+import pytest
+
+from controller.model.outcomes import Data, Outcome, RollNoRoll, RollReview
+from controller.model.readings import AnyReading, DeviceDown, DeviceUp
+from controller.model.verdicts import Reason
+from drivers.sim.scenes import Scene, Truth
+from drivers.sim.stories import Began, Played
+from tests.sim.fairness import unfair, unnamed
+from tests.sim.test_referee import called
+
+VALID = Truth(verdict="valid", allowed=("valid",), dice=(3, 4))
+SHORT = Truth(verdict="void", allowed=("void",), reasons=("no_wall_hit",))
+
+
+def played(truth: Truth, *by: str) -> Played:
+    scene = Scene(kind="a throw", start_us=1_000_000, end_us=3_000_000, truth=truth)
+    return Played(t=4_000_000, attempt=1, scene=scene, ends_us=4_000_000, disturbed_by=by)
+
+
+def told(data: Data, kind: str, t: int = 2_000_000) -> Outcome:
+    return Outcome(type=kind, t=t, id="t/1/1", seq=1, data=data)
+
+
+def review() -> RollReview:
+    return RollReview(roll=1, reasons=(), dice=None, notices=())
+
+
+def no_roll(code: str) -> RollNoRoll:
+    reasons = (Reason(code=code, rule="", seen=""),)
+    return RollNoRoll(roll=1, reasons=reasons, by="sensors", who=None, notices=())
+
+
+CALL = told(called(), "roll.called")
+OTHER = told(called((5, 5)), "roll.called")
+REVIEW = told(review(), "roll.review")
+
+
+@pytest.mark.parametrize(
+    ("truth", "by", "words", "fair"),
+    [
+        (VALID, (), [CALL], True),
+        (VALID, (), [REVIEW], False),
+        (VALID, (), [], False),
+        (VALID, ("unplug cam",), [CALL], True),
+        (VALID, ("unplug cam",), [REVIEW], True),
+        (VALID, ("unplug cam",), [], True),
+        (VALID, ("unplug cam",), [OTHER], False),
+        (VALID, ("unplug cam",), [told(no_roll("no_wall_hit"), "roll.no_roll")], False),
+        (VALID, ("unplug cam",), [REVIEW, told(no_roll("unruled"), "roll.no_roll")], True),
+        (VALID, ("stuck_button console",), [told(no_roll("called"), "roll.no_roll")], True),
+        (VALID, ("hidden_die cam",), [told(no_roll("one_die_thrown"), "roll.no_roll")], True),
+        (SHORT, ("unplug cam",), [CALL], False),
+        (SHORT, ("unplug cam",), [told(no_roll("no_wall_hit"), "roll.no_roll")], True),
+        (VALID, ("unplug cam",), [CALL, CALL], False),
+    ],
+)
+def test_a_word_is_fair_or_it_is_found(
+    truth: Truth, by: tuple[str, ...], words: list[Outcome], fair: bool
+) -> None:
+    assert (unfair([played(truth, *by)], words) == []) is fair
+
+
+@pytest.mark.parametrize(
+    ("readings", "named"),
+    [
+        ([], False),
+        ([DeviceDown(t=2_000_000, dev="cam", code="silent")], True),
+        ([DeviceDown(t=2_000_000, dev="cam", code="deaf")], False),
+        ([DeviceDown(t=2_000_000, dev="eye", code="silent")], False),
+        ([DeviceDown(t=60_000_000, dev="cam", code="silent")], False),
+        ([DeviceDown(t=500_000, dev="cam", code="no_port")], True),
+        ([DeviceDown(t=500_000, dev="cam", code="no_port"), DeviceUp(t=600_000, dev="cam")], False),
+    ],
+)
+def test_a_fault_must_be_named_unless_its_device_is_down_already(
+    readings: list[AnyReading], named: bool
+) -> None:
+    began = Began(t=1_000_000, fault="silence", device="cam", seconds=3, codes=("silent",), sees="")
+    assert (unnamed([began], readings) == []) is named
