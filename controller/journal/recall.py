@@ -76,8 +76,9 @@ def _corrections(reader: Reader, outcome: Outcome, n: int) -> list[Outcome]:
     for row in reader.rows(n + 1, n + CORRECTIONS_WITHIN, types):
         told = outcome_of(row.body) if row.body is not None else None
         data = None if told is None else told.data
-        corrected = isinstance(data, RollCorrected | SpinCorrected | DealCorrected)
-        if told is not None and corrected and data.corrects in wanted:
+        if not isinstance(data, RollCorrected | SpinCorrected | DealCorrected):
+            continue
+        if told is not None and data.corrects in wanted:
             corrections.append(told)
             wanted.add(told.id)
     return corrections
