@@ -36,6 +36,7 @@ test: .venv/.dev
 	@$(BIN)/mypy --no-error-summary
 	@$(BIN)/lint-imports --no-logo >.venv/imports.txt || { cat .venv/imports.txt; exit 1; }
 	@$(BIN)/python -m controller.app.schemas --check
+	@$(BIN)/python -m controller.publish.schemas --check
 	@$(BIN)/python -m pytest --quiet -n 2 -m "not slow"
 
 bench: .venv/.dev
@@ -52,6 +53,7 @@ crash: .venv/.dev
 
 schema: .venv/.dev
 	@$(BIN)/python -m controller.app.schemas
+	@$(BIN)/python -m controller.publish.schemas
 
 diagrams: .venv/.dev
 	@$(BIN)/python -c "from controller.machines.diagrams import manual; print(manual(), end='')" >docs/machines.md
