@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Generic, Protocol, TypeVar
 
 from controller.machines.desk import Desk
@@ -15,6 +16,8 @@ from controller.model.verdicts import DealVerdict, Notice, Reason, Ruling, SpinV
 
 Value = TypeVar("Value")
 V = TypeVar("V", bound=ThrowVerdict | SpinVerdict | DealVerdict)
+
+_table_of = cache(life_cycle)
 
 SPOKEN_CAUSES = frozenset({"called", "cheating", "disputed"})
 """The causes a person can give when declaring an attempt void; any other words go with `called`."""
@@ -94,7 +97,7 @@ class Attempts(Generic[Value, V]):
         """Begin after attempt number `last`; `causes` are the rule ids by cause."""
         self.words = words
         self.number = last
-        self.machine = FlatMachine(life_cycle(words))
+        self.machine = FlatMachine(_table_of(words))
         self.calls = calls
         self.ending = False
         self._game = game

@@ -137,9 +137,8 @@ class Spins:
         watch = self._watch
         assert watch is not None
         watch.see(pulse)
-        decided_by = watch.decided_by
-        if decided_by is not None:
-            self._decide(decided_by.t)
+        if watch.no_spin_by is not None:
+            self._decide(pulse.t)
             return
         self._last_pulse_us = pulse.t
         if pulse.t >= self._ask_for_drop_us and self._game.bets_open:

@@ -158,20 +158,18 @@ class LapClock:
                 speed_before = 1e6 / before.length_us
                 rate = (speed_before - speed) / (apart_us / 1e6)
                 weight = _NEXT_WEIGHT if self._measured else _FIRST_WEIGHT
-                self._set_rate(self.deceleration + weight * (rate - self.deceleration))
+                deceleration = self.deceleration + weight * (rate - self.deceleration)
+                self.deceleration = max(deceleration, _LEAST_DECELERATION)
                 self._measured_at += weight * ((speed_before + speed) / 2 - self._measured_at)
                 self._measured = True
         if not self._measured:
             usual = self._learned_deceleration - NOMINAL_DRAG * self.drop_rev_per_s**2
-            self._set_rate(usual + NOMINAL_DRAG * speed * speed)
+            self.deceleration = max(usual + NOMINAL_DRAG * speed * speed, _LEAST_DECELERATION)
             self._measured_at = speed
         lap = Lap(t_us, length_us, rate)
         laps.append(lap)
         self._predicted_us = None
         return lap
-
-    def _set_rate(self, deceleration: float) -> None:
-        self.deceleration = max(deceleration, _LEAST_DECELERATION)
 
     def _start_again(self, t_us: int) -> None:
         self.looking_since_us = t_us

@@ -1,6 +1,6 @@
 """Which pocket the ball lies in, from the rotor's place when the pocket reader sees it."""
 
-from dataclasses import dataclass
+import msgspec
 
 from controller.model.geometry import Wheel
 from controller.model.readings import PocketBall, Reading, RotorIndex
@@ -12,8 +12,7 @@ BORDER = 0.35
 _ANOTHER_TURN = 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class PocketRead:
+class PocketRead(msgspec.Struct, frozen=True):
     """One read: the pocket (None when the rotor's place is not known well enough) and where in it.
 
     `off_centre` is in pockets, clockwise positive, -0.5 to 0.5; `turns` the rotor's turns by then in its run,

@@ -44,6 +44,7 @@ class Rotor:
         self._stray: RotorIndex | None = None
         self._crowded = 0
         self._curve: tuple[float, float, float] | None = None
+        self._is_sure: bool | None = None
 
     @property
     def times_us(self) -> Sequence[int]:
@@ -128,17 +129,27 @@ class Rotor:
         return abs(mark.t - due_us) <= _PLAINLY_ON_TIME * turn_us
 
     def _gaps(self) -> int:
-        return sum(turn - before > 1 for before, turn in pairwise(self._turns))
+        turns = self._turns
+        if not turns or turns[-1] - turns[0] < len(turns):
+            return 0
+        return sum(turn - before > 1 for before, turn in pairwise(turns))
 
     def _sure(self) -> bool:
+        if self._is_sure is None:
+            self._is_sure = self._find_whether_sure()
+        return self._is_sure
+
+    def _find_whether_sure(self) -> bool:
+        times, turns = self._times, self._turns
         # Turns counted at twice their pace by a stray pass look like passes missed again and again.
-        if len(self._times) < _PASSES_TO_PLACE or self._gaps() > min(1, len(self._times) - _PASSES_TO_PLACE):
+        if len(times) < _PASSES_TO_PLACE or self._gaps() > min(1, len(times) - _PASSES_TO_PLACE):
             return False
         constant, speed, bend = self._fitted()
-        last_t, last_turn = self._times[-1], self._turns[-1]
-        for t, turn in zip(self._times, self._turns, strict=True):
+        last_t, last_turn = times[-1], turns[-1]
+        for t, turn in zip(times, turns, strict=True):
             at = (t - last_t) / 1e6
-            if abs(constant + at * (speed + at * bend) - (turn - last_turn)) > _WORST_FIT_TURNS:
+            off = constant + at * (speed + at * bend) - (turn - last_turn)
+            if not -_WORST_FIT_TURNS <= off <= _WORST_FIT_TURNS:
                 return False
         return True
 
@@ -213,7 +224,7 @@ class Rotor:
         self._turns.append(turn)
         if len(self._times) > _FITTED_PASSES:
             del self._times[0], self._turns[0]
-        self._curve = None
+        self._curve = self._is_sure = None
 
     def _begin(self, direction: Turning, *times_us: int) -> None:
         self.run += 1
