@@ -180,8 +180,9 @@ class LiveTable:
 
     def stop(self) -> None:
         """End all of it; what was told stays."""
-        self._stopping.set()
+        # First who listens, so that the ports that go then are nobody's unplugged cables.
         ended = self.station.stop()
+        self._stopping.set()
         sys.setswitchinterval(self._switch_s)
         for thread in self._threads:
             thread.join(20)
