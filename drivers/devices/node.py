@@ -161,6 +161,8 @@ class NodeDevice:
                 now_us, f"{seen.kind} of channel {seen.channel}, which the table does not know"
             )
         dev, fixed = (self.name, {}) if channel is None else (channel.dev, channel.fields)
+        if seen.kind in _HEALTH:
+            fixed = {}  # a word on the device itself has no wall, beam or die
         if any(seen.fields.get(name, value) != value for name, value in fixed.items()):
             return self._refused(
                 now_us, f"{seen.kind} of channel {seen.channel} says other than {dict(fixed)}"

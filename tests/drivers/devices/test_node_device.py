@@ -223,6 +223,13 @@ def test_a_node_tells_its_own_faults() -> None:
     assert (fault.reason, fault.code) == ("piezo open", "adc")
 
 
+def test_a_channel_with_a_wall_of_its_own_tells_its_health_without_one() -> None:
+    hello = Hello("cam", "1.0", "B" * 16, {1: ("wall_impact",), 2: ("wall_impact",)}, (), 16)
+    wired = Wired(NodeSettings(node="cam", port="/dev/table-cam", channels=WALLS), hello).up()
+    told = wired.say("device_down", 1, reason="cable broken")
+    assert [(r.dev, r.reason) for r in told if isinstance(r, DeviceDown)] == [("wall-left", "cable broken")]
+
+
 def test_a_node_that_can_not_send_what_it_is_there_for_is_not_up() -> None:
     wired = Wired(NodeSettings(node="cam", port="/dev/x", reads=("die_at", "die_rest")))
     wired.after(500_000)
