@@ -1,6 +1,7 @@
 # What a person at this checkout may want: run it, test it, measure it.
 #
 #   make run     an evening at a virtual table
+#   make tools   what a running table and the tests need besides, pinned, into .venv
 #   make test    every check that CI makes
 #   make bench   the benchmarks in full        make soak   the long runs (SECONDS=600, KILLS=300)
 #   make crash   power cuts, block by block (STATES=500)
@@ -25,10 +26,12 @@ STATES := 500
 FITS := import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info)
 CANDIDATES := $(or $(PYTHON),python3.13 python3.12 python3.11 python3)
 
-.PHONY: run test bench soak crash lock schema diagrams clean
+.PHONY: run tools test bench soak crash lock schema diagrams clean
 
 run: .venv/.run
 	@$(BIN)/tablectl demo
+
+tools: .venv/.dev
 
 test: .venv/.dev
 	@$(BIN)/ruff check $(CODE)
