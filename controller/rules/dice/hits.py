@@ -47,8 +47,22 @@ def far_end(scene: Scene) -> str | None:
     return None
 
 
-def judge_hits(scene: Scene, rules: ThrowRules, found: Findings, *, warnings: int) -> WallWord:
-    """Judge whether the dice hit the walls they must, and what it means if they did not."""
+@dataclass(frozen=True, slots=True)
+class Met:
+    """How the dice met the walls: each path with all its encounters, the walls that count, the far end."""
+
+    paths: tuple[Path, Path]
+    walls: tuple[str, ...]
+    far: str | None
+
+    def best(self, label: int) -> Encounter | None:
+        """Give the encounter that decides for a die: its best, and of those the far end's or the closest."""
+        own = [e for e in self.paths[label].encounters if e.wall in self.walls]
+        return max(own, key=lambda e: (e.hit, e.wall == self.far, -abs(e.gap_mm)), default=None)
+
+
+def meet_walls(scene: Scene, rules: ThrowRules) -> Met:
+    """Find what each die did at each wall, and whose each impact is."""
     far = far_end(scene)
     walls = WALLS[rules.wall]
     if rules.wall == "far" or rules.far_wall_required:
@@ -57,8 +71,12 @@ def judge_hits(scene: Scene, rules: ThrowRules, found: Findings, *, warnings: in
     for path in paths:
         _meet(scene, path, walls, far)
     credit(scene, paths)
-    words = _Words(scene, rules, found, paths, walls, far)
-    return words.weigh(warnings)
+    return Met(paths, walls, far)
+
+
+def judge_hits(scene: Scene, rules: ThrowRules, found: Findings, *, warnings: int) -> WallWord:
+    """Judge whether the dice hit the walls they must, and what it means if they did not."""
+    return _Words(scene, rules, found, meet_walls(scene, rules)).weigh(warnings)
 
 
 def _meet(scene: Scene, path: Path, walls: tuple[str, ...], far: str | None) -> None:
@@ -75,9 +93,7 @@ class _Words:
     scene: Scene
     rules: ThrowRules
     found: Findings
-    paths: tuple[Path, Path]
-    walls: tuple[str, ...]
-    far: str | None
+    met: Met
 
     def weigh(self, warnings: int) -> WallWord:
         """Weigh every reading that the tracks allow: one ruling is certain, several are a conflict."""
@@ -92,12 +108,12 @@ class _Words:
         return WallWord()
 
     def _pairs(self) -> set[Pair]:
-        if any(path.jump_mm for path in self.paths):
+        if any(path.jump_mm for path in self.met.paths):
             return {(one, two) for one in Hit for two in Hit}
-        return possible_hits(self.scene, self.paths, self.walls)
+        return possible_hits(self.scene, self.met.paths, self.met.walls)
 
     def _tell_conflict(self) -> None:
-        jumps = [path for path in self.paths if path.jump_mm]
+        jumps = [path for path in self.met.paths if path.jump_mm]
         for path in jumps:
             seen = f"the track of die {path.die.number} jumps by {path.jump_mm:.0f} mm"
             self.found.ask("conflict", seen, die=path.die.number)
@@ -116,9 +132,11 @@ class _Words:
         return "unclear" if Hit.UNCLEAR in hits else "void"
 
     def _tell(self, meaning: str, judged: list[DieSeen]) -> WallWord:
-        hit = tuple(e.wall for e in (self._best(0), self._best(1)) if e is not None and e.hit is Hit.YES)
+        hit = tuple(
+            e.wall for e in (self.met.best(0), self.met.best(1)) if e is not None and e.hit is Hit.YES
+        )
         for die in judged:
-            best = self._best(die.number - 1)
+            best = self.met.best(die.number - 1)
             if best is None:
                 continue
             self.found.evidence += best.points
@@ -136,18 +154,13 @@ class _Words:
         elif best.hit is Hit.UNCLEAR:
             self.found.note("wall_unclear", best.seen, die=die)
 
-    def _best(self, label: int) -> Encounter | None:
-        """Give the encounter that decides for a die: its best, and of those the far end's or the closest."""
-        own = [e for e in self.paths[label].encounters if e.wall in self.walls]
-        return max(own, key=lambda e: (e.hit, e.wall == self.far, -abs(e.gap_mm)), default=None)
-
     def _note_near_end(self) -> None:
         """Note a hit of the near end: it counts, but the far one is the aim (C34-DICE-5, !34-11)."""
-        if self.rules.wall == "any" or self.far is None:
+        if self.rules.wall == "any" or self.met.far is None:
             return
-        for path in self.paths:
+        for path in self.met.paths:
             ends = {e.wall for e in path.encounters if e.hit is Hit.YES}
-            near = ends - {self.far}
+            near = ends - {self.met.far}
             if near:
                 end = near.pop()
                 seen = f"die {path.die.number} hit the {end} wall, the end nearest to the shooter"
