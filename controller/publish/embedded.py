@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from threading import Event, Lock, Thread
 from typing import Protocol
 
-from controller.publish.events import Answer, Message, TableStatus
+from controller.publish.events import Acknowledgement, Answer, Message, TableStatus
 from controller.publish.faults import Alarm, PublishFault
 from controller.publish.sink import Post, Ready
 
@@ -29,6 +29,7 @@ class EmbeddedSink:
         self._consumer = consumer
         self._alarm = alarm
         self._waiting: dict[str, bytes] = {}
+        self._just_acknowledged: set[str] = set()
         self._lock = Lock()
         self._started = False
         self._news = Event()
@@ -49,10 +50,13 @@ class EmbeddedSink:
         post(Ready())
 
     def offer(self, messages: Sequence[Message]) -> None:
-        """Take messages for the engine; one that still waits for it is not taken twice."""
+        """Take messages for the engine; one that waits for it, or was only just acknowledged, not again."""
         with self._lock:
             for message in messages:
-                self._waiting.setdefault(message.id, message.event)
+                if message.id not in self._just_acknowledged:
+                    self._waiting.setdefault(message.id, message.event)
+            # Whoever offers takes the answers first: what was there by now is known or lost by the next time.
+            self._just_acknowledged.clear()
         self._news.set()
 
     def tell(self, status: TableStatus) -> None:
@@ -77,12 +81,19 @@ class EmbeddedSink:
 
     def _hand_over(self, event: bytes) -> None:
         try:
-            self._consumer.take(event, self._post)
+            self._consumer.take(event, self._answer)
         except Exception as error:  # noqa: BLE001 - whatever the engine raises, the outcome is offered again
             found = f"{type(error).__name__}: {error}"
             self._alarm.began(PublishFault("settlement_failed", "settlement engine", found))
         else:
             self._alarm.over("settlement_failed")
+
+    def _answer(self, answer: Answer) -> None:
+        """Pass the engine's word on, in one with the note of it: no offer comes in between."""
+        with self._lock:
+            if isinstance(answer, Acknowledgement):
+                self._just_acknowledged.add(answer.id)
+            self._post(answer)
 
 
 def _to_nobody(_report: object) -> None:

@@ -2,14 +2,16 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from queue import Queue
 from threading import Event
 
-from controller.publish.embedded import EmbeddedSink
-from controller.publish.events import Answer
-from tests.publish.house import Books, House, until
+from controller.publish.embedded import Consumer, EmbeddedSink
+from controller.publish.events import Acknowledgement, Answer, Message
+from controller.publish.sink import Ready, Report
+from tests.publish.house import ENGINE, PATIENCE_S, Alarms, Books, House, until
 
 
-class Engine:
+class Engine(Consumer):
     """Books in this process, which a test may make slow or faulty."""
 
     def __init__(self, house: House) -> None:
@@ -19,7 +21,7 @@ class Engine:
         self.faults = 0
 
     def take(self, event: bytes, answer: Callable[[Answer], None]) -> None:
-        self.may_work.wait(30)
+        assert self.may_work.wait(PATIENCE_S)
         if self.faults:
             self.faults -= 1
             raise OSError(28, "No space left on device")
@@ -88,3 +90,49 @@ def test_what_still_waits_for_the_engine_is_not_handed_over_twice(tmp_path: Path
     settled(house, engine, count)
     assert engine.books.repeats == 0
     house.close()
+
+
+class Desk(Consumer):
+    """A sink on its own, whose answers the test takes when it likes."""
+
+    def __init__(self) -> None:
+        self.taken: list[bytes] = []
+        self.answers: Queue[Report] = Queue()
+        self.sink = EmbeddedSink(self, Alarms())
+        self.sink.start(self.answers.put)
+        assert isinstance(self.answers.get(timeout=PATIENCE_S), Ready)
+
+    def take(self, event: bytes, answer: Callable[[Answer], None]) -> None:
+        self.taken.append(event)
+        answer(Acknowledgement(id=event.decode(), chain="", by=ENGINE))
+
+    def answered(self) -> str:
+        """Wait for the next acknowledgement; give its id."""
+        answer = self.answers.get(timeout=PATIENCE_S)
+        assert isinstance(answer, Acknowledgement)
+        return answer.id
+
+
+def message(told_id: str) -> Message:
+    return Message(n=1, seq=1, id=told_id, chain="", event=told_id.encode(), players=None)
+
+
+def test_an_outcome_offered_while_its_acknowledgement_is_under_way_is_not_handed_over_again() -> None:
+    desk = Desk()
+    desk.sink.offer([message("a")])
+    assert desk.answered() == "a"
+    until(lambda: not desk.sink._waiting)
+    desk.sink.offer([message("a")])
+    desk.sink.offer([message("b")])
+    assert desk.answered() == "b"
+    assert desk.taken == [b"a", b"b"]
+    assert desk.sink.stop(PATIENCE_S)
+
+
+def test_an_outcome_whose_acknowledgement_was_lost_is_handed_over_again_when_it_is_offered_later() -> None:
+    desk = Desk()
+    desk.sink.offer([message("a")])
+    assert desk.answered() == "a"
+    until(lambda: len(desk.taken) == 2, lambda: desk.sink.offer([message("a")]))
+    assert desk.answered() == "a"
+    assert desk.sink.stop(PATIENCE_S)
