@@ -1,13 +1,15 @@
 """`tablectl`: choose a command, import it, run it."""
 
 import argparse
-import os
 import sys
-from collections.abc import Callable, Sequence
+import traceback
+from collections.abc import Callable, Container, Sequence
 from importlib import import_module
-from typing import Protocol, cast
+from itertools import pairwise
+from typing import NoReturn, Protocol, cast
 
-from controller.cli.exits import BROKEN_PIPE, INTERRUPTED
+from controller.cli import exits, extras, streams
+from controller.cli.exits import say
 
 COMMANDS = {
     "replay": "run a recorded sensor log through the engine and print every outcome",
@@ -31,45 +33,122 @@ COMMANDS = {
 
 
 class Command(Protocol):
-    """A command's module."""
+    """A command's module; one with EXAMPLES shows them at the end of its help."""
 
     add_arguments: Callable[[argparse.ArgumentParser], None]
     run: Callable[[argparse.Namespace], int]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run `tablectl`; give the exit code (0 fine, 1 findings, 2 bad input, 3 no controller answers)."""
-    words = list(sys.argv[1:] if argv is None else argv)
-    chosen = next((word for word in words if not word.startswith("-")), None)
+    """Run `tablectl`; give the exit code (`tablectl --help` lists them)."""
+    if argv is not None:
+        return _run(list(argv))
+    words = sys.argv[1:]
+    streams.guard()
+    streams.end_quietly_on_signals(service=words[:1] == ["run"])
+    try:
+        return _run(words)
+    except Exception:  # noqa: BLE001 a defect must not end with the exit code of a finding
+        traceback.print_exc()
+        return exits.DEFECT
+
+
+def parser_for(chosen: Container[str]) -> argparse.ArgumentParser:
+    """Make the parser, with the arguments of the chosen commands alone.
+
+    Only these are imported, so that help stays instant on a Raspberry Pi; raises ImportError where one
+    needs a package that is not there.
+    """
     parser = argparse.ArgumentParser(
         prog="tablectl",
         description="Work with an electronic dice or roulette table's controller.",
-        epilog="Exit codes: 0 fine, 1 findings, 2 bad log, input or usage, 3 no controller answers.",
+        epilog=exits.IN_WORDS,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
+    parser.add_argument("--version", action=_Version, help="show the version and exit")
     subparsers = parser.add_subparsers(metavar="COMMAND", required=True)
     for name, summary in COMMANDS.items():
-        subparser = subparsers.add_parser(name, help=summary, description=summary, allow_abbrev=False)
-        if name == chosen:
-            # Only the command in use is imported, so that help stays instant on a Raspberry Pi.
+        subparser = subparsers.add_parser(
+            name,
+            help=summary,
+            description=summary,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+        if name in chosen:
             command = cast("Command", import_module(f"controller.cli.{name}"))
+            examples: Sequence[str] = getattr(command, "EXAMPLES", ())
+            if examples:
+                subparser.epilog = "\n  ".join(("examples:", *examples))
             command.add_arguments(subparser)
-            subparser.set_defaults(run=command.run)
-    arguments = parser.parse_args(words)
-    return _run(arguments.run, arguments)
+            subparser.set_defaults(run=command.run, parser=subparser)
+    return parser
 
 
-def _run(run: Callable[[argparse.Namespace], int], arguments: argparse.Namespace) -> int:
+class _Version(argparse.Action):
+    """Shows the version; what knows it is loaded only then."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, help: str | None = None) -> None:  # noqa: A002 argparse names it
+        super().__init__(option_strings, dest, nargs=0, default=argparse.SUPPRESS, help=help)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415 see above
+
+        try:
+            told = version("table-controller")
+        except PackageNotFoundError:
+            told = "(not installed: run from its folder)"
+        print(f"tablectl {told}, Python {sys.version.split()[0]}")
+        parser.exit()
+
+
+def _run(words: list[str]) -> int:
+    chosen = next((word for word in words if not word.startswith("-")), "")
     try:
-        code = run(arguments)
+        try:
+            code = _obey(chosen, words)
+        except SystemExit as end:
+            if end.code not in (exits.OK, exits.BAD_INPUT):
+                streams.give_up_output()  # a signal: who would read it is gone, or does not wait
+            sys.stdout.flush()
+            raise
         sys.stdout.flush()
-    except BrokenPipeError:
-        # What is left in the buffer can't be written; else Python complains while it closes down.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return BROKEN_PIPE
+    except streams.OutputError as error:
+        streams.give_up_output()
+        if error.reader_gone:
+            return exits.BROKEN_PIPE
+        say(error)
+        return exits.UNWRITABLE
     except KeyboardInterrupt:
-        return INTERRUPTED
+        streams.give_up_output()
+        return exits.INTERRUPTED
     return code
+
+
+def _obey(chosen: str, words: list[str]) -> int:
+    try:
+        arguments = parser_for((chosen,)).parse_args(words)
+        if (empty := _empty_option(words)) is not None:
+            arguments.parser.error(f"found an empty word{empty}, expected a value")
+        code: int = arguments.run(arguments)
+    except ImportError as error:
+        wanted = extras.advice(error, chosen)
+        if wanted is None:
+            raise
+        say(wanted)
+        return exits.BAD_INPUT
+    return code
+
+
+def _empty_option(words: Sequence[str]) -> str | None:
+    """Name the option that got an empty word for a value: it must not pass for one that was not given."""
+    for before, word in pairwise(("", *words)):
+        if not word:
+            return f" after {before}" if before.startswith("-") else ""
+        if word.startswith("--") and word.endswith("="):
+            return f" after {word}"
+    return None
 
 
 if __name__ == "__main__":

@@ -13,6 +13,8 @@ STDIN = "-"
 def open_input(path: str, expected: str) -> AbstractContextManager[BinaryIO]:
     """Open a file, or standard input for `-`; raises LogError where there is nothing readable."""
     if path == STDIN:
+        if sys.stdin is None:
+            raise LogError(name_of(path), "it closed", expected, "feed it by a pipe, or name a file")
         return nullcontext(sys.stdin.buffer)
     try:
         return Path(path).open("rb")

@@ -1,13 +1,18 @@
 """`tablectl` as a whole: help, usage, exit codes, and leaving quietly."""
 
 import argparse
+import re
+import signal
 import subprocess
 import sys
+from importlib.metadata import version
 
 import pytest
 
+from controller.app import exits as daemon_exits
+from controller.cli import exits
 from controller.cli import main as cli
-from controller.cli.exits import BROKEN_PIPE, INTERRUPTED
+from controller.cli.exits import INTERRUPTED
 
 
 def python(code: str) -> subprocess.CompletedProcess[str]:
@@ -52,6 +57,12 @@ def test_help_imports_no_command_and_no_library() -> None:
         (["replay", "a.jsonl", "--rule", "roulette"], "unrecognized arguments: --rule"),
         (["settle", "wagers.jsonl"], "required: --rules"),
         (["rules"], "required: show|check"),
+        (["replay", "a.jsonl", "--check", ""], "found an empty word after --check"),
+        (["replay", "a.jsonl", "--check="], "found an empty word after --check="),
+        (["replay", ""], "found an empty word, expected a value"),
+        (["settle", "--rules", ""], "found an empty word after --rules"),
+        (["rules", "show", ""], "found an empty word, expected a value"),
+        (["status", "--socket", ""], "found an empty word after --socket"),
     ],
 )
 def test_wrong_usage_is_exit_2(argv: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -59,7 +70,39 @@ def test_wrong_usage_is_exit_2(argv: list[str], says: str, capsys: pytest.Captur
         cli.main(argv)
     assert end.value.code == 2
     told = capsys.readouterr()
-    assert (told.out, says in told.err) == ("", True)
+    assert (told.out, says in told.err) == ("", True), told.err
+
+
+def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        cli.main(["--version"])
+    assert end.value.code == 0
+    assert capsys.readouterr().out.startswith(f"tablectl {version('table-controller')}, Python 3.")
+
+
+def test_help_lists_every_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(["--help"])
+    listed = {
+        int(number) for number in re.findall(r"\b\d+\b", capsys.readouterr().out.partition("exit codes:")[2])
+    }
+    known = {
+        value
+        for module in (exits, daemon_exits)
+        for name, value in vars(module).items()
+        if name.isupper() and isinstance(value, int)
+    }
+    assert listed == known | {128 + signal.SIGHUP, 128 + signal.SIGTERM}
+
+
+def test_a_defect_is_no_finding() -> None:
+    ended = python(
+        "import sys; from controller.cli import rules\n"
+        "rules.run = lambda arguments: 1 // 0\n"
+        "sys.argv = ['tablectl', 'rules', 'show', 'roulette']\n"
+        "from controller.cli.main import main; sys.exit(main())"
+    )
+    assert (ended.returncode, "ZeroDivisionError" in ended.stderr) == (exits.DEFECT, True)
 
 
 def test_an_interrupt_ends_it_as_a_shell_expects(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,13 +111,3 @@ def test_an_interrupt_ends_it_as_a_shell_expects(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr("controller.cli.rules.run", interrupted)
     assert cli.main(["rules", "show", "roulette"]) == INTERRUPTED
-
-
-def test_a_reader_that_is_gone_ends_it_without_a_word() -> None:
-    command = [sys.executable, "-m", "controller.cli.main", "rules", "show", "roulette"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as writer:
-        assert writer.stdout is not None
-        assert writer.stderr is not None
-        writer.stdout.close()
-        assert writer.stderr.read() == b""
-    assert writer.returncode == BROKEN_PIPE

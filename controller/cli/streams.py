@@ -1,0 +1,169 @@
+"""Standard input, output and error as a shell may hand them over: full, closed, in any locale, or cut off."""
+
+import codecs
+import io
+import os
+import select
+import signal
+import sys
+from collections.abc import Mapping
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from controller.cli.exits import OK, say
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+
+_SUBSTITUTES = {"—": "-", "…": "...", "°": " deg"}
+_ESCAPE = "tablectl-escape"
+
+
+class OutputError(Exception):
+    """Standard output took no more; `reader_gone` where it was a pipe that nobody reads any longer."""
+
+    def __init__(self, reason: str, *, reader_gone: bool = False) -> None:
+        super().__init__(
+            f"found that standard output can't be written ({reason}), expected a place with room"
+        )
+        self.reader_gone = reader_gone
+
+
+def guard(environment: Mapping[str, str] = os.environ) -> None:
+    """Take the process's own streams into hand, once, before anything is read or written.
+
+    A stream that was closed gets its number kept by /dev/null, so that no file opened later is taken for it.
+    """
+    closed = _closed()
+    text_encoding = "ascii" if _plain(environment) else (sys.stdout and sys.stdout.encoding) or "utf-8"
+    codecs.register_error(_ESCAPE, _escaped)
+    sys.stdout = _text(_Output(1, closed=1 in closed), text_encoding)
+    sys.stderr = _text(_Messages(2), text_encoding, line_buffering=True)
+    if 0 in closed:
+        sys.stdin = None
+
+
+def end_quietly_on_signals(*, service: bool = False) -> None:
+    """Let a hang-up, Ctrl-C or SIGTERM unwind the command, so that nothing is left half done.
+
+    A second one ends it at once. What nohup ignores stays ignored. A service that is told to stop before it
+    has begun is stopped in order.
+    """
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _not_begun if service and number == signal.SIGTERM else _leave)
+
+
+def give_up_output() -> None:
+    """Let what is left in the buffer of standard output go nowhere."""
+    raw = _raw_of(sys.stdout)
+    if isinstance(raw, _Output):
+        raw.given_up = True
+
+
+def _leave(number: int, _frame: FrameType | None) -> None:
+    signal.signal(number, signal.SIG_DFL)
+    if number == signal.SIGINT:
+        raise KeyboardInterrupt
+    raise SystemExit(128 + number)
+
+
+def _not_begun(_number: int, _frame: FrameType | None) -> None:
+    say("stopped before it had begun")
+    raise SystemExit(OK)
+
+
+class _Raw(io.RawIOBase):
+    """One descriptor; it waits where a terminal shared with another program says that it would block."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def writable(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return self._descriptor
+
+    def isatty(self) -> bool:
+        return os.isatty(self._descriptor)
+
+    def _put(self, data: "ReadableBuffer") -> int:
+        while True:
+            try:
+                return os.write(self._descriptor, data)
+            except BlockingIOError:
+                select.select([], [self._descriptor], [])
+
+
+class _Output(_Raw):
+    """Standard output: that it fails is told apart from every other failure."""
+
+    def __init__(self, descriptor: int, *, closed: bool) -> None:
+        super().__init__(descriptor)
+        self.given_up = False
+        self._closed = closed
+
+    def write(self, data: "ReadableBuffer", /) -> int:
+        if self.given_up:
+            return memoryview(data).nbytes
+        if self._closed:
+            raise OutputError("it is closed")
+        try:
+            return self._put(data)
+        except BrokenPipeError as error:
+            raise OutputError("the reader is gone", reader_gone=True) from error
+        except OSError as error:
+            raise OutputError(error.strerror or str(error)) from error
+
+
+class _Messages(_Raw):
+    """Standard error: where a message can't be written the exit code still tells."""
+
+    def write(self, data: "ReadableBuffer", /) -> int:
+        try:
+            return self._put(data)
+        except OSError:
+            return memoryview(data).nbytes
+
+
+def _text(raw: _Raw, encoding: str, *, line_buffering: bool = False) -> io.TextIOWrapper:
+    buffered = io.BufferedWriter(raw)
+    return io.TextIOWrapper(
+        buffered, encoding=encoding, errors=_ESCAPE, line_buffering=line_buffering or raw.isatty()
+    )
+
+
+def _raw_of(stream: object) -> object:
+    return getattr(getattr(stream, "buffer", None), "raw", None)
+
+
+def _closed() -> frozenset[int]:
+    """Put /dev/null in the place of each closed standard stream; tell which they were."""
+    closed = set()
+    while (taken := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(taken, True)
+        closed.add(taken)
+    os.close(taken)
+    return frozenset(closed)
+
+
+def _plain(environment: Mapping[str, str]) -> bool:
+    """Tell whether the locale is the plain one; Python itself would write UTF-8 there."""
+    if environment.get("PYTHONIOENCODING") or environment.get("PYTHONUTF8") == "1":
+        return False
+    locale = environment.get("LC_ALL") or environment.get("LC_CTYPE") or environment.get("LANG") or "C"
+    return locale in ("C", "POSIX")
+
+
+def _escaped(error: UnicodeError) -> tuple[str, int]:
+    """Write what the terminal can't show in ASCII: by a substitute, or as an escape that JSON knows too."""
+    assert isinstance(error, UnicodeEncodeError)
+    return "".join(map(_in_ascii, error.object[error.start : error.end])), error.end
+
+
+def _in_ascii(char: str) -> str:
+    if char in _SUBSTITUTES:
+        return _SUBSTITUTES[char]
+    units = char.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[i : i + 2].hex()}" for i in range(0, len(units), 2))

@@ -1,0 +1,74 @@
+"""Where an extra is not installed, the command that needs it says which, and how to install it."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+MISSING = """
+import sys
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {missing!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+sys.meta_path.insert(0, Absent())
+from controller.cli.main import main
+sys.exit(main({words!r}))
+"""
+JOURNAL = {"apsw", "cryptography"}
+HARDWARE = {"serial", "gpiozero", "gpiod", "lgpio"}
+SETTLEMENT = {"fastapi", "psycopg", "sqlalchemy", "uvicorn", "cryptography"}
+EXTRAS = JOURNAL | HARDWARE | SETTLEMENT | {"paho", "shtab"}
+
+
+def without(missing: set[str], *words: str) -> subprocess.CompletedProcess[str]:
+    """Run tablectl as it would run where these packages are not installed."""
+    code = MISSING.format(missing=missing, words=list(words))
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=120
+    )
+
+
+@pytest.mark.parametrize(
+    ("missing", "words", "install"),
+    [
+        (EXTRAS, ("run", "craps"), ".[journal,hardware,mqtt]"),
+        (HARDWARE, ("run", "craps", "--journal", "HERE", "--socket", "HERE/s"), ".[journal,hardware,mqtt]"),
+        (EXTRAS, ("journal", "verify", "--journal", "here"), ".[journal]"),
+        (EXTRAS, ("recall", "craps/1/1", "--journal", "here"), ".[journal]"),
+        (EXTRAS, ("settlement", "prove"), ".[settlement]"),
+    ],
+    ids=lambda value: value[0] if isinstance(value, tuple) else "",
+)
+def test_the_extra_and_how_to_install_it_are_said(
+    missing: set[str], words: tuple[str, ...], install: str, tmp_path: Path
+) -> None:
+    ended = without(missing, *(word.replace("HERE", str(tmp_path)) for word in words))
+    assert (ended.returncode, ended.stdout) == (2, ""), ended.stderr
+    (said,) = ended.stderr.splitlines()
+    assert said.startswith(f"tablectl: {words[0]}: found no package ")
+    assert "`make tools`" in said
+    assert install in said
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("replay", "tests/logs/sim-craps-12-034-a.jsonl.gz"), 0),
+        (("settle", "--rules", "roulette", "/dev/null"), 0),
+        (("rules", "show", "roulette"), 0),
+        (("demo", "--throws", "1", "--spins", "0", "--games", "0", "--deals", "0"), 0),
+        (("simulate", "--list-faults"), 0),
+        *(
+            ((name, "--socket", "/nowhere/s"), 3)
+            for name in ("status", "devices", "faults", "watch", "outbox")
+        ),
+        (("input", "no_roll", "--socket", "/nowhere/s"), 3),
+        (("approve", "clock", "--socket", "/nowhere/s"), 3),
+    ],
+    ids=lambda value: value[0] if isinstance(value, tuple) else "",
+)
+def test_what_needs_no_extra_runs_without(words: tuple[str, ...], code: int) -> None:
+    ended = without(EXTRAS, *words)
+    assert ended.returncode == code, ended.stderr

@@ -1,0 +1,151 @@
+"""Streams as a shell may hand them over: full, closed, in a plain locale, or cut off in mid-command."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from controller.cli.exits import BROKEN_PIPE, UNWRITABLE
+from controller.cli.main import COMMANDS
+from tests.app.rig import until
+
+PATIENCE_S = 120
+LOG = "tests/logs/sim-craps-12-034-a.jsonl.gz"
+WORDS = {
+    "replay": ("replay", LOG),
+    "rules": ("rules", "show", "roulette"),
+    "demo": ("demo", "--throws", "1", "--spins", "0", "--games", "0", "--deals", "0"),
+    "simulate": ("simulate", "--list-faults"),
+}
+"""A cheap call of these commands; of every other one its help, which is printed the same way."""
+CALLS = [WORDS.get(name, (name, "--help")) for name in COMMANDS] + [("--help",), ("--version",)]
+NO_CONTROLLER = ("status", "--socket", "/nowhere/control.sock")
+
+
+def shell(redirected: str, words: tuple[str, ...], **environ: str) -> subprocess.CompletedProcess[bytes]:
+    """Run tablectl with streams redirected as a shell does it."""
+    return subprocess.run(
+        ["sh", "-c", f'exec "$@" {redirected}', "sh", sys.executable, "-m", "controller.cli.main", *words],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
+        timeout=PATIENCE_S,
+        env={**os.environ, **environ},
+    )
+
+
+@pytest.mark.parametrize("words", CALLS, ids=" ".join)
+class TestEveryCommand:
+    @pytest.mark.parametrize("redirected", [">/dev/full", ">&-"])
+    def test_says_in_one_line_that_its_output_can_not_be_written(
+        self, words: tuple[str, ...], redirected: str
+    ) -> None:
+        ended = shell(redirected, words)
+        said = ended.stderr.decode().splitlines()
+        assert (ended.returncode, len(said)) == (UNWRITABLE, 1), ended.stderr
+        assert said[0].startswith("tablectl: found that standard output can't be written (")
+
+    @pytest.mark.parametrize("redirected", ["2>/dev/full", "2>&- <&-"])
+    def test_prints_the_same_where_nobody_hears_its_messages(
+        self, words: tuple[str, ...], redirected: str
+    ) -> None:
+        ended = shell(redirected, words)
+        assert (ended.returncode, ended.stderr) == (0, b"")
+        assert ended.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [(("replay", "nope"), 2), (("replay",), 2), (("shuffle",), 2), (NO_CONTROLLER, 3)],
+    ids=lambda value: value[0] if isinstance(value, tuple) else str(value),
+)
+@pytest.mark.parametrize("redirected", ["2>/dev/full", "2>&-", ">&- 2>&-", "<&- >&- 2>&-", ">/dev/full"])
+def test_a_message_never_lands_in_the_output_nor_changes_the_exit_code(
+    words: tuple[str, ...], code: int, redirected: str
+) -> None:
+    ended = shell(redirected, words)
+    assert (ended.returncode, ended.stdout) == (code, b"")
+
+
+@pytest.mark.parametrize("words", [("replay", "-"), ("settle", "--rules", "roulette")], ids=" ".join)
+def test_a_closed_standard_input_is_said(words: tuple[str, ...]) -> None:
+    ended = shell("<&-", words)
+    assert ended.returncode == 2
+    assert b"tablectl: standard input: found it closed, expected" in ended.stderr
+
+
+def test_a_file_opened_later_is_not_taken_for_a_closed_stream(tmp_path: Path) -> None:
+    """Closed, number 1 would be the next file's: the log's own, or a database."""
+    code = (
+        "from controller.cli import streams; streams.guard()\n"
+        "import os; opened = os.open('/dev/null', os.O_RDONLY); raise SystemExit(opened)"
+    )
+    ended = subprocess.run(
+        ["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", sys.executable, "-c", code],
+        check=False,
+        timeout=PATIENCE_S,
+    )
+    assert ended.returncode > 2
+
+
+@pytest.mark.parametrize("words", CALLS, ids=" ".join)
+def test_a_plain_locale_gets_plain_ascii(words: tuple[str, ...]) -> None:
+    if words[0] == "replay":
+        pytest.skip("a replay gives the same bytes under every locale")
+    ended = shell("", words, LC_ALL="C", TERM="dumb", COLUMNS="40")
+    assert (ended.returncode, ended.stderr) == (0, b"")
+    assert ended.stdout.isascii()
+    assert b"\x1b" not in ended.stdout
+
+
+@pytest.mark.parametrize(
+    "environ", [{"LC_ALL": "C"}, {"PYTHONIOENCODING": "ascii"}, {"PYTHONIOENCODING": "latin-1"}]
+)
+def test_words_that_the_terminal_can_not_show_are_escaped(environ: dict[str, str]) -> None:
+    ended = shell("", ("replay", "Ω—é\udcff"), **environ)
+    assert ended.returncode == 2
+    assert b"Traceback" not in ended.stderr
+    assert rb"\u03a9" in ended.stderr
+
+
+def test_a_reader_that_goes_away_ends_it_without_a_word() -> None:
+    command = [sys.executable, "-m", "controller.cli.main", "simulate", "--list-faults"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as writer:
+        assert writer.stdout is not None
+        assert writer.stderr is not None
+        writer.stdout.close()
+        assert writer.stderr.read() == b""
+    assert writer.returncode == BROKEN_PIPE
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM, signal.SIGINT])
+def test_a_command_that_is_cut_off_ends_without_a_word(number: signal.Signals, tmp_path: Path) -> None:
+    header = {
+        "log": "table-readings",
+        "version": 1,
+        "table": "t1",
+        "ruleset": "craps-12-034",
+        "dice_table": {"length_mm": 3600, "width_mm": 1100, "die_mm": 19.0},
+    }
+    pipe = tmp_path / "log"
+    os.mkfifo(pipe)
+    command = [sys.executable, "-m", "controller.cli.main", "replay", str(pipe)]
+    with (
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as cut_off,
+        pipe.open("wb", buffering=0) as log,  # opens once the command reads
+    ):
+        log.write(json.dumps(header).encode() + b"\n")
+        # A signal between two system calls is noticed only at the next one: again until it has ended.
+        until(lambda: _ended(cut_off, number), "the command to end")
+        told, said = cut_off.communicate()
+    assert cut_off.returncode in (128 + number, -number)
+    assert (told, said) == (b"", b"")
+
+
+def _ended(process: subprocess.Popen[bytes], number: signal.Signals) -> bool:
+    process.send_signal(number)
+    return process.poll() is not None
