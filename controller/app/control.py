@@ -284,7 +284,6 @@ def _bound(path: Path, group: int | None) -> socket.socket:
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
     try:
         _remove_stale(path)
-        path.parent.mkdir(parents=True, exist_ok=True)
         before = os.umask(0o177)
         try:
             listener.bind(str(path))
@@ -306,13 +305,20 @@ def _remove_stale(path: Path) -> None:
         return
     if not stat.S_ISSOCK(path.stat().st_mode):
         raise FileExistsError(17, "a file that is no socket stands there", str(path))
+    if not answered(path):
+        path.unlink()
+        return
+    raise InUseError(f"{path}: found another controller answering there, expected none; stop that one first")
+
+
+def answered(path: Path) -> bool:
+    """Tell whether somebody listens at this unix socket; raises OSError where that can't be found out."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         try:
             probe.connect(str(path))
         except ConnectionRefusedError:
-            path.unlink()
-            return
-    raise InUseError(f"{path}: found another controller answering there, expected none; stop that one first")
+            return False
+    return True
 
 
 def _gone(connection: socket.socket) -> bool:

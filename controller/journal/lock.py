@@ -12,7 +12,7 @@ class Lock:
 
     def __init__(self, journal: Path) -> None:
         """Take the lock; raises JournalFault with the holder's process id where another has it."""
-        self.path = journal.with_name(journal.name + ".lock")
+        self.path = _beside(journal)
         try:
             self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
@@ -20,7 +20,7 @@ class Lock:
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            holder = os.pread(self._descriptor, 20, 0).decode("ascii", "replace").strip() or "unknown"
+            holder = _written_in(self._descriptor)
             os.close(self._descriptor)
             found = f"process {holder} holding it"
             raise JournalFault("journal_in_use", self.path, found, "no other controller") from error
@@ -30,6 +30,29 @@ class Lock:
     def release(self) -> None:
         """Let another controller have the journal."""
         os.close(self._descriptor)
+
+
+def holder_of(journal: Path) -> str | None:
+    """Give the process id of the controller that holds this journal's lock, without taking or making it."""
+    try:
+        descriptor = os.open(_beside(journal), os.O_RDONLY)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return _written_in(descriptor)
+    finally:
+        os.close(descriptor)
+    return None
+
+
+def _beside(journal: Path) -> Path:
+    return journal.with_name(journal.name + ".lock")
+
+
+def _written_in(descriptor: int) -> str:
+    return os.pread(descriptor, 20, 0).decode("ascii", "replace").strip() or "unknown"
 
 
 def fault_of_os(error: OSError, where: Path, expected: str) -> JournalFault:

@@ -118,6 +118,25 @@ def open_reader(path: Path) -> apsw.Connection:
     return connection
 
 
+def rows_there(path: Path) -> int:
+    """Give the number of a journal's last row (0: none), for a look before the start that makes no file.
+
+    Where no WAL is left SQLite would make an empty one to read, so it is told that nobody writes: the caller
+    has made sure of that. Raises JournalFault where the file can't be read.
+    """
+    wal = path.with_name(path.name + "-wal")
+    left = wal.exists() and wal.stat().st_size > 0
+    try:
+        connection, version = _opened_for_reading(path, "mode=ro" if left else "mode=ro&immutable=1")
+    except apsw.Error as error:
+        raise fault_of(error, path) from error
+    try:
+        found = fetch_one(connection, path, "SELECT max(n) FROM rows") if version else None
+    finally:
+        connection.close()
+    return int(str(found[0])) if found and found[0] is not None else 0
+
+
 def _opened_for_reading(path: Path, how: str) -> tuple[apsw.Connection, int]:
     flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
     connection = apsw.Connection(f"file:{quote(str(path))}?{how}", flags=flags)
