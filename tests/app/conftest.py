@@ -5,9 +5,19 @@ from pathlib import Path
 
 import pytest
 
+from controller.app import daemon as daemon_module
+from controller.app import live as live_module
 from controller.app.options import Options
+from controller.cli import link
 from tests.app.house import House, HouseMaker
-from tests.app.rig import Table
+from tests.app.rig import PATIENCE_S, Table
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give what runs in the test's own process as long as a busy machine may need."""
+    for module, limit in ((link, "TIMEOUT_S"), (live_module, "STOP_S"), (daemon_module, "STOP_S")):
+        monkeypatch.setattr(module, limit, PATIENCE_S)
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import random
 import threading
-import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from pathlib import Path
@@ -28,10 +28,14 @@ from controller.model.effects import Effect
 from controller.model.outcomes import Outcome
 from controller.model.readings import AnyReading, Input
 from controller.replay.decoding import decode_reading
-from tests.app.rig import Table, lines_of, until
+from tests.app.rig import Table, lines_of, tick, until
 
 GAP_US = 30_000_000
 """Between the last reading of one life and the first of the next."""
+STEP = 40
+"""So many readings at once, until an attempt is under way."""
+LOOKS = 500
+"""So often the file is looked at before the daemon is asked whether there is more to come."""
 
 
 @dataclass
@@ -49,6 +53,8 @@ class Lives:
     _fed: list[bytes] = field(default_factory=list)
     _place: int = 0
     _shift_us: int = 0
+    _last_us: int = 0
+    """When the last of what was fed arrived."""
 
     @property
     def name(self) -> str:
@@ -56,44 +62,80 @@ class Lives:
         return Path(self.table.name).stem
 
     def live_and_die(self) -> None:
-        """Start, play on for a while, be killed somewhere, and check what is left."""
+        """Start, play on for a while, be killed somewhere, and check what is left.
+
+        Of three deaths one falls into an attempt, one into play wherever it is, and one sometimes even
+        before: each waits for what the daemon says or writes, none for a time.
+        """
         chance = random.Random(self.seed * 1000 + self.deaths)
-        if self.deaths and chance.random() < 0.15:
-            self._die_while_starting(chance.random())
+        kind = self.deaths % 3
+        if kind == 0:
+            self._die_in_an_attempt()
+        elif kind == 2 and chance.random() < 0.5:
+            self._die_while_starting(chance.randrange(0, 8))
         else:
             self._die_in_play(chance)
         self.deaths += 1
         self.check()
 
-    def _die_while_starting(self, after_s: float) -> None:
+    def _die_while_starting(self, writes: int) -> None:
         """Be killed before play: what the last life was fed is still what the last session stands on."""
         self.table.start(ready=False)
-        threading.Event().wait(after_s)
+        self._wait_for_writes(writes, self.table.answers)
+        self.table.kill()
+
+    def _die_in_an_attempt(self) -> None:
+        """Be killed when the readings have left an attempt open, and the journal knows of it."""
+        self._begin_to_play()
+        while not _in_flight(self.table.rows()):
+            self.table.feed(self._next_lines(STEP))
+            until(self._taken, "the readings to be taken and journaled")
         self.table.kill()
 
     def _die_in_play(self, chance: random.Random) -> None:
-        self.table.start()
-        self._check_start()
-        self._open_for_play()
-        self._fed = self._next_lines(chance.randrange(0, 700))
-        feeder = threading.Thread(target=self.table.feed, args=(self._fed,), daemon=True)
+        """Be killed while readings come, and most often between a write and its commit."""
+        self._begin_to_play()
+        lines = self._next_lines(chance.randrange(1, 700))
+        feeder = threading.Thread(target=self.table.feed, args=(lines,), daemon=True)
         feeder.start()
-        if chance.random() < 0.5:
-            self._wait_for_writes(chance.randrange(1, 12))
-        else:
-            threading.Event().wait(chance.random() * 0.08)
+        self._wait_for_writes(chance.randrange(0, 12), self._taken)
         self.table.kill()
         feeder.join()
 
-    def _wait_for_writes(self, count: int) -> None:
-        """Wait until the WAL was written so often: the death then falls between a write and its commit."""
+    def _begin_to_play(self) -> None:
+        self.table.start()
+        self._check_start()
+        self._open_for_play()
+        self._fed = []
+        self._go_on_after_a_gap()
+
+    def _wait_for_writes(self, count: int, all_written: Callable[[], bool]) -> None:
+        """Wait until the WAL was written so often, or until there is nothing left to write."""
+        left, last = count, self._last_write()
+
+        def written() -> bool:
+            nonlocal left, last
+            for _ in range(LOOKS):
+                if not left:
+                    return True
+                now = self._last_write()
+                left -= now != last
+                last = now
+            return all_written()
+
+        until(written, f"{count} writes of the journal")
+
+    def _last_write(self) -> tuple[int, int]:
         wal = self.table.journal / "journal.db-wal"
-        deadline = time.monotonic() + 0.3
-        size = wal.stat().st_size
-        while count and time.monotonic() < deadline:
-            now = wal.stat().st_size
-            count -= now != size
-            size = now
+        found = wal.stat() if wal.exists() else None
+        return (0, 0) if found is None else (found.st_size, found.st_mtime_ns)
+
+    def _taken(self) -> bool:
+        """Tell whether the core has taken all that it was fed, and the disk what came of it."""
+        status = self.table.status()
+        journal = status["journal"]
+        assert isinstance(journal, dict)
+        return status["table_time_us"] == self._last_us and journal["waiting"] == 0
 
     def close(self) -> int:
         """Live once more, and end in order; give the exit code."""
@@ -171,16 +213,25 @@ class Lives:
         self.table.unlock()
 
     def _next_lines(self, count: int) -> list[bytes]:
-        if self._place >= len(self.evening):
+        """Give so many more readings of the evening or a few more, and a tick that nothing arrives with."""
+        start = self._place
+        end = min(start + count, len(self.evening))
+        while end < len(self.evening) and self.evening[end][0] <= self.evening[end - 1][0] + 1:
+            end += 1
+        chosen = self.evening[start:end]
+        shift_us = self._shift_us
+        self._last_us = chosen[-1][0] + shift_us + 1
+        self._place = end
+        if end == len(self.evening):
             self._place = 0
-        chosen = self.evening[self._place : self._place + count]
-        if not chosen:
-            return []
-        # Every life's clock begins where the last one's ended, as a machine's that was not switched off.
-        shift = self._shift_us - chosen[0][0] + GAP_US
-        self._shift_us = chosen[-1][0] + shift
-        self._place += count
-        return lines_of(chosen, shift)
+            self._go_on_after_a_gap()
+        lines = [*lines_of(chosen, shift_us), tick(self._last_us)]
+        self._fed += lines
+        return lines
+
+    def _go_on_after_a_gap(self) -> None:
+        """Let the clock run on where it was, as a machine's that was not switched off."""
+        self._shift_us = self._last_us - self.evening[self._place][0] + GAP_US
 
 
 class _Model:

@@ -1,5 +1,6 @@
 """A daemon in a process of its own, as a table runs it: fed through a FIFO, watched through its socket."""
 
+import errno
 import os
 import select
 import signal
@@ -8,13 +9,14 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
 
-from controller.cli.link import conversation
+from controller.cli.link import OutOfReachError, conversation
 from controller.journal.chain import Row
 from controller.journal.reading import Reader
 from controller.model.readings import AnyReading
@@ -47,6 +49,32 @@ def tick(t_us: int) -> bytes:
     return b'{"kind":"switch","t":%d,"arrived":%d,"dev":"feed","name":"tick","open":false}\n' % (t_us, t_us)
 
 
+def _says_ready(said: socket.socket) -> bool:
+    """Hear the daemon's next word to systemd, if there is one soon: is it that it is ready?"""
+    said.settimeout(1.0)
+    with suppress(TimeoutError):
+        return said.recv(4096).startswith(b"READY=1")
+    return False
+
+
+@contextmanager
+def _way_into(fifo: Path) -> Iterator[int]:
+    """Open a FIFO for a writer of its own: the descriptor is nobody else's to close while it writes.
+
+    Raises BrokenPipeError where nobody has it open for reading.
+    """
+    try:
+        descriptor = os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)
+    except OSError as error:
+        if error.errno == errno.ENXIO:
+            raise BrokenPipeError(errno.EPIPE, "nobody reads it", str(fifo)) from error
+        raise
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
 @dataclass
 class Table:
     """One table's folder, and the daemon that runs on it now."""
@@ -61,6 +89,7 @@ class Table:
     """Every line of outcomes that a watcher heard, in all lives."""
     process: subprocess.Popen[bytes] | None = None
     _fifo: int | None = None
+    """Both ways open, so that the daemon's readings have no end while nobody writes."""
     _watcher: threading.Thread | None = None
 
     @property
@@ -103,15 +132,19 @@ class Table:
             (self.folder / "log").open("ab") as log,
         ):
             said.bind(str(notify))
-            said.settimeout(PATIENCE_S)
             environ = {**os.environ, "NOTIFY_SOCKET": str(notify), **self.environ}
             self.process = subprocess.Popen(
                 self.command(), env=environ, stdin=subprocess.DEVNULL, stdout=log, stderr=log
             )
-            while ready and not said.recv(4096).startswith(b"READY=1"):
-                pass
+            if ready:
+                until(lambda: self._lives() and _says_ready(said), "the daemon to be ready")
         if watch and ready:
             self._watch()
+
+    def _lives(self) -> bool:
+        assert self.process is not None
+        assert self.process.poll() is None, f"the daemon has ended: {self.log}"
+        return True
 
     def _watch(self) -> None:
         hearing = threading.Event()
@@ -131,6 +164,14 @@ class Table:
     def ask(self, **request: object) -> Json:
         """Ask over the control socket."""
         return next(conversation(self.socket, request))
+
+    def answers(self) -> bool:
+        """Tell whether it answers by now."""
+        try:
+            self.status()
+        except OutOfReachError:
+            return False
+        return True
 
     def status(self) -> Json:
         """Ask how it stands."""
@@ -157,16 +198,15 @@ class Table:
         until(unlocked, f"the table to be unlocked; {refused}")
 
     def feed(self, lines: Iterable[bytes]) -> None:
-        """Write lines to the daemon, as fast as it takes them."""
-        assert self._fifo is not None
+        """Write lines to the daemon, as fast as it takes them; what it does not live to take is lost."""
         data = memoryview(b"".join(lines))
         deadline = time.monotonic() + PATIENCE_S
-        os.set_blocking(self._fifo, False)
-        while data:
-            assert time.monotonic() < deadline, "the daemon does not take its readings"
-            _, ready, _ = select.select([], [self._fifo], [], 1.0)
-            if ready:
-                data = data[os.write(self._fifo, data[:4096]) :]
+        with suppress(BrokenPipeError), _way_into(self.folder / "in") as fifo:
+            while data:
+                assert time.monotonic() < deadline, "the daemon does not take its readings"
+                _, ready, _ = select.select([], [fifo], [], 1.0)
+                if ready:
+                    data = data[os.write(fifo, data[:4096]) :]
 
     def kill(self) -> None:
         """Kill it, as a power cut would, and hear out what it had told."""

@@ -50,5 +50,4 @@ def test_a_killed_table_keeps_what_it_told_and_reviews_what_it_cut_off(
         lives.live_and_die()
     assert lives.close() == 0
     assert lives.table.told, "the table told nothing: the test would prove nothing"
-    if not lives.cut_off:
-        pytest.skip("all that was told was kept, but by chance no death fell into an attempt")
+    assert lives.cut_off >= deaths // 3, "too few deaths fell into an attempt"
