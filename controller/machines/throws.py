@@ -28,13 +28,12 @@ from controller.model.readings import (
 from controller.model.rulesets import Calls, ThrowRules
 from controller.model.verdicts import Reason, ThrowVerdict
 from controller.rules.dice.judge import judge_throw
+from controller.rules.dice.release import THROWN_MM_PER_S
 
 Dice = tuple[int, int]
 
 AT_REST_WITHIN_MM = 10.0
 """A die has not left its resting place while its track stays this near: five times the track's noise."""
-THROWN_MM_PER_S = 1000.0
-"""A track this fast is thrown; the stick moves dice more slowly. Throws are 2 to 6 m/s."""
 THROWN_POINTS = 4
 """So many points in a row must be that fast before a throw without a release is believed."""
 

@@ -56,9 +56,17 @@ def _own_impacts(path: Path) -> set[int]:
     return {e.impact for e in path.encounters if e.hit is Hit.YES and not e.leans and e.impact is not None}
 
 
+def explained_by(scene: Scene, path: Path) -> set[int]:
+    """Give the impacts that a die's hits account for, those that lean on their impact among them."""
+    return _with_ringing(scene, {e.impact for e in path.encounters if e.impact is not None})
+
+
 def _explained(scene: Scene, path: Path) -> set[int]:
     """Give the impacts that a die's certain hits explain: their own, and what rang after them."""
-    own = _own_impacts(path)
+    return _with_ringing(scene, _own_impacts(path))
+
+
+def _with_ringing(scene: Scene, own: set[int]) -> set[int]:
     return own | {i for hit in own for i in range(len(scene.impacts)) if _rings(scene, hit, i)}
 
 

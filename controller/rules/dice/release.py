@@ -1,18 +1,26 @@
 """Did both dice leave the hand, and together? (C34-DICE-5, C34-INV-2i, CV1-INV-1, CV1-INV-2)"""
 
+from math import dist
+
 from controller.model.rulesets import ThrowRules
+from controller.rules.dice.credit import WALLS
 from controller.rules.dice.findings import Findings
 from controller.rules.dice.scene import DieSeen, Scene
+from controller.rules.dice.unexplained import unexplained_impacts
 
 SAME_RELEASE_MS = 30.0
 """A release reported twice within this time is one release."""
+THROWN_MM_PER_S = 1000.0
+"""A track this fast is thrown; the stick moves dice more slowly. Throws are 2 to 6 m/s."""
+FIRST_POINTS = 5
+"""Over so many points a die's speed is its own, whatever the noise."""
 
 
 def judge_release(scene: Scene, rules: ThrowRules, found: Findings, *, over: bool) -> None:
     """Judge how the dice left the hand; `over` when the throw can bring no more releases."""
     one, two = scene.dice
     if not (one.seen and two.seen):
-        _judge_single(scene, found, over=over)
+        _judge_single(scene, rules, found, over=over)
         return
     for die in scene.dice:
         _judge_repeats(scene, die, found)
@@ -22,19 +30,28 @@ def judge_release(scene: Scene, rules: ThrowRules, found: Findings, *, over: boo
         _judge_unseen(scene, rules, found)
 
 
-def _judge_single(scene: Scene, found: Findings, *, over: bool) -> None:
-    """Judge a throw of which only one die, or none, was seen (CV1-INV-2)."""
-    blind = sorted(dev for dev in scene.cameras() if scene.went_down(dev))
+def _judge_single(scene: Scene, rules: ThrowRules, found: Findings, *, over: bool) -> None:
+    """Judge a throw of which only one die, or none, was seen (CV1-INV-2).
+
+    That one die was thrown rests on the other not being seen: on cameras that were well, and on every
+    impact being the seen die's own.
+    """
+    unwell = sorted(dev for dev in scene.cameras() if scene.was_unwell(dev))
     missing = [die.number for die in scene.dice if not die.seen]
+    thrown = [die for die in scene.dice if die.seen]
     if len(missing) == 2:
         found.ask("missing_reading", "no die was seen")
-    elif blind:
-        found.ask(
-            "missing_reading", f"die {missing[0]} was not seen, and {blind[0]} was down", die=missing[0]
-        )
+    elif unwell:
+        did = "was down" if scene.went_down(unwell[0]) else "was not well"
+        found.ask("missing_reading", f"die {missing[0]} was not seen, and {unwell[0]} {did}", die=missing[0])
+    elif foreign := unexplained_impacts(scene, thrown, WALLS[rules.wall]):
+        heard = foreign[0]
+        not_its = f"an impact on the {heard.wall} wall is not die {3 - missing[0]}'s"
+        seen = f"die {missing[0]} was not seen, yet {not_its}"
+        found.evidence.append(heard)
+        found.ask("missing_reading", seen, die=missing[0])
     elif over:
-        thrown = 3 - missing[0]
-        found.no_roll("one_die_thrown", f"only die {thrown} left the hand", die=missing[0])
+        found.no_roll("one_die_thrown", f"only die {thrown[0].number} left the hand", die=missing[0])
     else:
         found.ask("missing_reading", f"die {missing[0]} was not seen", die=missing[0])
 
@@ -60,6 +77,10 @@ def _judge_spread(scene: Scene, rules: ThrowRules, found: Findings) -> None:
     seen = f"die {late} left the hand {apart:.0f} ms after die {3 - late}"
     found.evidence += (one, two)
     if apart > rules.simultaneous_ms:
+        doubt = _flew_before(scene, scene.dice[late - 1]) or _flew_unseen(scene, rules)
+        if doubt is not None:
+            found.ask("missing_reading", f"{seen}, yet {doubt}", die=late)
+            return
         found.no_roll("not_simultaneous", f"{seen}, more than {rules.simultaneous_ms:.0f} ms", die=late)
     elif apart >= rules.stagger_notice_ms:
         found.note("staggered_release", seen, die=late, rule=found.causes.get("not_simultaneous"))
@@ -73,7 +94,8 @@ def _judge_unseen(scene: Scene, rules: ThrowRules, found: Findings) -> None:
         first = die.track[0] if die.track else None
         if first is not None and other.releases:
             ahead = (other.releases[0].t - first.t) / 1000.0
-            if ahead > rules.simultaneous_ms:
+            certain = _in_flight(die) and not (_flew_before(scene, other) or _flew_unseen(scene, rules))
+            if ahead > rules.simultaneous_ms and certain:
                 found.evidence += (first, other.releases[0])
                 found.no_roll(
                     "not_simultaneous",
@@ -82,3 +104,28 @@ def _judge_unseen(scene: Scene, rules: ThrowRules, found: Findings) -> None:
                 )
                 continue
         found.ask("missing_reading", f"the release of die {die.number} was not seen", die=die.number)
+
+
+def _flew_before(scene: Scene, die: DieSeen) -> str | None:
+    """Doubt a release that is not the die's first: its track shows it in flight before that."""
+    ahead = scene.ms(die.releases[0].t) - scene.ms(die.track[0].t) if die.track else 0.0
+    if ahead <= SAME_RELEASE_MS or not _in_flight(die):
+        return None
+    return f"it was seen in flight {ahead:.0f} ms before that"
+
+
+def _flew_unseen(scene: Scene, rules: ThrowRules) -> str | None:
+    """Doubt releases where an impact was heard that neither die in sight made: one flew unseen before."""
+    foreign = unexplained_impacts(scene, scene.dice, WALLS[rules.wall])
+    if not foreign:
+        return None
+    return f"an impact on the {foreign[0].wall} wall is neither die's as far as they were seen"
+
+
+def _in_flight(die: DieSeen) -> bool:
+    """Tell whether a die's first points are those of a throw, not of a die that lies or is pushed."""
+    points = die.track[:FIRST_POINTS]
+    elapsed_s = (points[-1].t - points[0].t) / 1_000_000 if points else 0.0
+    return (
+        elapsed_s > 0 and dist(*((p.x, p.y) for p in (points[0], points[-1]))) > THROWN_MM_PER_S * elapsed_s
+    )

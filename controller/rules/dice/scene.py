@@ -23,6 +23,8 @@ HIDDEN_FRAMES = 2.5
 """A track without a point for longer than this many frames was hidden; a single lost frame is not."""
 SENSIBLE_TABLES = 3.0
 """A die reported farther from the table than this many of its lengths was not seen: the camera erred."""
+HAND_REACH_MM = 1500.0
+"""Farther apart than this two dice did not leave one shooter's hands: he stands in one place."""
 
 
 @dataclass(slots=True)
@@ -36,11 +38,14 @@ class DieSeen:
     offs: list[DieOffTable] = field(default_factory=list)
     losts: list[DieLost] = field(default_factory=list)
     contacts: list[DieContact] = field(default_factory=list)
+    surfaced: list[DieReleased] = field(default_factory=list)
+    """Releases told where no hand was: there the camera first saw a die that was in flight already."""
 
     @property
     def seen(self) -> bool:
         """Tell whether the throw has any reading of this die."""
-        return bool(self.releases or self.track or self.rests or self.offs or self.losts or self.contacts)
+        seen = self.releases or self.surfaced or self.track or self.rests or self.offs
+        return bool(seen or self.losts or self.contacts)
 
     @property
     def gone(self) -> bool:
@@ -115,6 +120,10 @@ class Scene:
         """Tell whether a device was down at any time of the throw."""
         return any(type(event) is DeviceDown and event.dev == dev for event in self.devices)
 
+    def was_unwell(self, dev: str) -> bool:
+        """Tell whether a device was down, or there but not well, at any time of the throw."""
+        return any(type(event) is not DeviceUp and event.dev == dev for event in self.devices)
+
     def hears(self, wall: str, t_us: int) -> bool:
         """Tell whether a sensor known to be well listened at this wall at this time."""
         kind = f"wall_impact:{wall}"
@@ -167,7 +176,18 @@ def sort_out(
             _sort_in(scene, reading, least_x, most_x)
     if not ordered:
         _put_in_order(scene)
+    _doubt_releases(scene)
     return scene
+
+
+def _doubt_releases(scene: Scene) -> None:
+    """Take the later of two releases that no one shooter can reach for a die that was hidden till then."""
+    if not all(die.releases for die in scene.dice):
+        return
+    first, later = sorted(scene.dice, key=lambda die: die.releases[0].t)
+    one, two = first.releases[0], later.releases[0]
+    if abs(one.x - two.x) + abs(one.y - two.y) > HAND_REACH_MM:
+        later.surfaced, later.releases = later.releases, []
 
 
 def _start(readings: Sequence[Reading]) -> int:

@@ -1,9 +1,11 @@
 """Both dice leave the hand, and together; and what a spoken call leaves to say."""
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from controller.model.readings import DeviceDown, DieAt, DieReleased
+from controller.model.readings import DeviceDown, DeviceFault, DieAt, DieReleased
 from controller.model.verdicts import Ruling
 from tests.rules.dice.tables import (
     C34,
@@ -149,3 +151,59 @@ def test_a_die_reported_far_from_the_table_is_a_conflict() -> None:
     point = track(throw, 1)[20]
     odd = adding(throw, DieAt(t=point.t + 1, dev="cam", die=1, x=1e9, y=-1e9))
     assert ruled(judged(odd, C34)) == (Ruling.REVIEW, [("conflict", None)])
+
+
+def blind_to_die_2(throw: Throw, *, until_ms: float = 1e9) -> Throw:
+    """Take what the camera said of die 2 before this time after the first release."""
+    until_us = release(throw, 1).t + until_ms * 1000
+    return without(throw, lambda r: getattr(r, "die", 0) == 2 and r.t < until_us)
+
+
+def test_CV1_INV_2_two_impacts_and_one_die_in_sight_are_a_missing_reading_and_no_one_die_thrown() -> None:
+    verdict = judged(blind_to_die_2(thrown(dice())), CV1)
+    assert ruled(verdict) == (Ruling.REVIEW, [("missing_reading", 2)])
+    assert "an impact on the right wall is not die 1's" in verdict.reasons[0].seen
+
+
+@given(st.integers(0, 200))
+@settings(derandomize=True, max_examples=25, deadline=None)
+def test_C34_DICE_5_one_die_thrown_and_heard_once_is_never_put_to_a_person(seed: int) -> None:
+    maker = Maker(seed)
+    verdict = judged(maker.sense("one", maker.bodies()[:1], drop=0.02))
+    assert ruled(verdict) == (Ruling.VOID, [("one_die_thrown", 2)])
+
+
+def test_CV1_INV_2_a_camera_that_was_not_well_does_not_prove_that_one_die_was_thrown() -> None:
+    throw = only_die_1()
+    unwell = adding(throw, DeviceFault(t=release(throw, 1).t + 1000, dev="cam", reason="lens covered"))
+    assert ruled(judged(unwell)) == (Ruling.REVIEW, [("missing_reading", 2)])
+
+
+def test_C34_INV_2i_a_die_hidden_until_after_its_hit_may_have_left_with_the_other() -> None:
+    throw = thrown(dice())
+    late = blind_to_die_2(throw, until_ms=900.0)
+    seen_first = next(r for r in late.readings if isinstance(r, DieAt) and r.die == 2)
+    told_late = DieReleased(t=seen_first.t, dev="cam", die=2, x=seen_first.x, y=seen_first.y)
+    verdict = judged(adding(late, told_late))
+    assert verdict.ruling is Ruling.REVIEW
+    assert ("missing_reading", 2) in ruled(verdict)[1]
+
+
+def test_C34_INV_2i_a_die_in_flight_before_its_release_was_told_did_not_leave_the_hand_then() -> None:
+    throw = thrown(dice())
+    first = release(throw, 2)
+    late = adding(without(throw, lambda r: r is first), replace(first, t=first.t + 200_000))
+    verdict = judged(late)
+    assert verdict.ruling is Ruling.REVIEW
+    assert ruled(verdict)[1][0] == ("missing_reading", 2)
+    assert "it was seen in flight" in verdict.reasons[0].seen
+
+
+def test_C34_INV_2i_a_die_that_lay_there_before_the_other_was_thrown_was_not_in_flight() -> None:
+    throw = thrown(dice(late_ms=20.0))
+    first = release(throw, 1)
+    lay = [DieAt(t=first.t - 11_000 * n, dev="cam", die=1, x=first.x, y=first.y) for n in range(1, 30)]
+    unseen = adding(without(throw, lambda r: r is first), *lay)
+    verdict = judged(unseen)
+    assert verdict.ruling is Ruling.REVIEW
+    assert ("missing_reading", 1) in ruled(verdict)[1]
