@@ -128,8 +128,11 @@ class Daemon:
         except JournalFault as fault:
             if fault.code == "journal_in_use":
                 raise InUseError(str(fault)) from fault
-            self.board.clear("opening")
-            self.board.began(of_journal(fault), "opening")
+            found = of_journal(fault)
+            # What is found again is no news, and is not told for ever.
+            if found.code not in {there.code for there in self.board.present}:
+                self.board.clear("opening")
+                self.board.began(found, "opening")
             self._reopen_at_us = self.monotonic.now_us() + round(REOPEN_S * 1e6)
             return
         self.board.clear("opening")
@@ -256,7 +259,7 @@ class Daemon:
     def _make_folders(self) -> None:
         for folder in (self.options.journal, self.options.recordings, self.options.place.head.parent):
             try:
-                folder.mkdir(parents=True, exist_ok=True, mode=0o750)
+                folder.mkdir(exist_ok=True, mode=0o750)
             except OSError as error:
                 raise fault_of_os(error, folder, "a folder that can be written") from error
 

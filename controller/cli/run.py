@@ -12,11 +12,13 @@ from controller.app.control import Control
 from controller.app.daemon import Daemon, InUseError
 from controller.app.joining import hardware_of, load_with_hardware
 from controller.app.options import JOURNAL, SOCKET, Options
+from controller.app.preflight import mistakes_in, others_at_work
 from controller.app.roles import Groups
 from controller.app.sources import JsonLines, Source
 from controller.cli.exits import say
 from controller.engine.games import SetupError
-from controller.settings.mistakes import SettingsError
+from controller.model.tables import TableSettings
+from controller.settings.mistakes import Mistake, SettingsError
 from controller.settings.tables import load_table
 
 SWITCH_S = 0.0005
@@ -72,15 +74,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run until SIGTERM; the exit codes are those of `controller.app.exits`."""
     try:
-        daemon, control = _build(arguments)
+        daemon = _prepared(arguments)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: daemon.stop())
+        control = _opened(daemon)
     except (SettingsError, SetupError, LookupError, OSError) as error:
         say(error)
         return exits.BAD_SETTINGS
     except InUseError as error:
         say(error)
         return exits.IN_USE
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: daemon.stop())
     sys.setswitchinterval(SWITCH_S)
     control.start()
     try:
@@ -92,29 +95,43 @@ def run(arguments: argparse.Namespace) -> int:
     return code
 
 
-def _build(arguments: argparse.Namespace) -> tuple[Daemon, Control]:
-    options = _options(arguments)
+def _prepared(arguments: argparse.Namespace) -> Daemon:
+    """Make the daemon of these arguments with nothing opened; raises all that is wrong with them at once."""
+    options, environ = _options(arguments), dict(os.environ)
+    settings: TableSettings | None = None
+    wrong: list[Mistake] = []
+    try:
+        settings = load_table(options.table) if options.readings else load_with_hardware(options.table)
+    except SettingsError as error:
+        wrong.extend(error.mistakes)
+    wrong.extend(mistakes_in(options, environ))
+    others = tuple(others_at_work(options))
+    if wrong or settings is None:
+        raise SettingsError((*wrong, *others))
+    if others:
+        raise InUseError("\n".join(map(str, others)))
+    return Daemon(options, settings, environ=environ, sources=_sources(options, settings))
+
+
+def _sources(options: Options, settings: TableSettings) -> tuple[Callable[[Daemon], Source], ...]:
     path = options.readings
-    sources: list[Callable[[Daemon], Source]] = []
     if path is not None:
-        settings = load_table(options.table)
-        sources.append(
-            lambda daemon: JsonLines(
-                path, daemon.board, daemon.clock.now_us, data_time=daemon.options.data_time
-            )
+        return (
+            lambda daemon: JsonLines(path, daemon.board, daemon.clock.now_us, data_time=options.data_time),
         )
-    else:
-        settings = load_with_hardware(options.table)
-        if any(device.settings is not None for device in settings.devices.values()):
-            sources.append(lambda daemon: hardware_of(settings, daemon.clock.now_us))
-    daemon = Daemon(options, settings, environ=dict(os.environ), sources=sources)
+    if any(device.settings is not None for device in settings.devices.values()):
+        return (lambda daemon: hardware_of(settings, daemon.clock.now_us),)
+    return ()
+
+
+def _opened(daemon: Daemon) -> Control:
+    options = daemon.options
     daemon.open()
     try:
-        control = Control(daemon, options.socket, options.groups, options.socket_group)
+        return Control(daemon, options.socket, options.groups, options.socket_group)
     except BaseException:
         daemon.close()
         raise
-    return daemon, control
 
 
 def _options(arguments: argparse.Namespace) -> Options:

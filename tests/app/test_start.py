@@ -1,0 +1,277 @@
+"""A start that can't be right is refused before anything is made; one that is ended early ends in order."""
+
+import grp
+import os
+import socket
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from controller.app import exits
+from controller.cli.main import main
+from controller.journal.keys import new_key
+from tests.app.rig import PATIENCE_S
+
+Tree = dict[str, tuple[int, str]]
+NOBODY = "no-such-group"
+HEAD, KEY = "elsewhere/table.head", "journal/table.key"
+
+
+def tree_of(folder: Path) -> Tree:
+    """Give everything below a folder with its mode, and the digest of what is in it."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        known = path.lstat()
+        inside = sha256(path.read_bytes()).hexdigest() if stat.S_ISREG(known.st_mode) else ""
+        found[str(path.relative_to(folder))] = known.st_mode, inside
+    return found
+
+
+def command(folder: Path, *arguments: str) -> list[str]:
+    """Give the words of a start in this folder; a later option of the same name wins."""
+    return [
+        *("run", "craps", "--readings", str(folder / "in"), "--no-self-test-devices"),
+        *("--journal", str(folder / "journal"), "--socket", str(folder / "control"), *arguments),
+    ]
+
+
+def ended(words: list[str], *, at: str = "") -> subprocess.CompletedProcess[str]:
+    """Run until it ends; it is sent SIGTERM when it first does what the words of `at` name."""
+    return subprocess.run(
+        [sys.executable, "-c", STOPS_ITSELF, at, *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE_S,
+        stdin=subprocess.DEVNULL,
+    )
+
+
+READS = "open /in'"
+"""The moment when a controller begins to read, after all that a start makes."""
+STOPS_ITSELF = """
+import os, signal, sys
+name, _, part = sys.argv.pop(1).partition(" ")
+def heard(event, arguments, sent=[]):
+    if name and event == name and part in str(arguments) and not sent:
+        sent.append(event)
+        sys.stderr.write(f"SIGTERM at {event}\\n")
+        os.kill(os.getpid(), signal.SIGTERM)
+from controller.cli.main import main
+sys.addaudithook(heard)
+sys.exit(main())
+"""
+"""The program, and a hook that hears what the interpreter does: moments are those of its own deeds."""
+
+
+@pytest.fixture
+def played(tmp_path: Path) -> Path:
+    """A folder with a journal of a table that played before, whose head file lies elsewhere."""
+    (tmp_path / "elsewhere").mkdir()
+    words = command(tmp_path, "--head", str(tmp_path / HEAD))
+    assert ended(words, at=READS).returncode == exits.STOPPED
+    assert (tmp_path / KEY).exists()
+    return tmp_path
+
+
+WRONG = {
+    "a group that is not there": (["--staff-group", NOBODY], [f"--staff-group: found no group '{NOBODY}'"]),
+    "every group that is not there": (
+        [f"--{role}-group={NOBODY}-{role}" for role in ("staff", "technician", "settlement", "socket")],
+        [f"'{NOBODY}-{role}'" for role in ("staff", "technician", "settlement", "socket")],
+    ),
+    "a journal among the kernel's own files": (
+        ["--journal", "/proc/table"],
+        ["--journal /proc/table: found /proc, a file system (proc) that keeps no files"],
+    ),
+    "a journal in a mistyped folder": (["--journal", "{0}/vra/table"], ["found no folder {0}/vra"]),
+    "a head in a mistyped folder": (["--head", "{0}/boto/head"], ["found no folder {0}/boto"]),
+    "a socket in a mistyped folder": (["--socket", "{0}/rnu/control"], ["found no folder {0}/rnu"]),
+    "a socket at a file's place": (
+        ["--socket", "{0}/file"],
+        ["--socket {0}/file: found a file that is no s"],
+    ),
+    "a socket of a longer path than may be": (["--socket", "/tmp/" + "x" * 200], ["a path of 205 bytes"]),
+    "readings in a mistyped folder": (["--readings", "{0}/rnu/in"], ["found no folder {0}/rnu"]),
+    "readings of a folder": (["--readings", "{0}/elsewhere"], ["--readings {0}/elsewhere: found a folder"]),
+    "a journal without its head": (
+        [],
+        ["no journal.head beside it, expected --head FILE", "approve journal"],
+    ),
+    "a key that is not there": (["--key", "{0}/nokey"], ["{0}/nokey: found no readable file"]),
+    "no such table": (["--head", "{0}/no/head"], ["found no folder {0}/no"]),
+    "all at once": (
+        ["--staff-group", NOBODY, "--socket", "{0}/rnu/c", "--key", "{0}/nokey", "--head", "{0}/boto/head"],
+        [NOBODY, "{0}/rnu", "{0}/nokey", "{0}/boto"],
+    ),
+}
+"""What is wrong, the options that say it, and what must be told of it."""
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_what_is_wrong_is_told_at_once_and_nothing_is_made(
+    what: str, played: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options, told = WRONG[what]
+    (played / "file").write_text("not a socket", encoding="ascii")
+    before = tree_of(played)
+    head = [] if what == "a journal without its head" else ["--head", str(played / HEAD)]
+    code = main(command(played, *head, *(word.format(played) for word in options)))
+    said = capsys.readouterr().err
+    assert code == exits.BAD_SETTINGS
+    for words in told:
+        assert words.format(played) in said
+    assert tree_of(played) == before
+
+
+def test_a_key_that_others_can_read_is_refused(played: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (played / KEY).chmod(0o644)
+    before = tree_of(played)
+    assert main(command(played, "--head", str(played / HEAD))) == exits.BAD_SETTINGS
+    said = capsys.readouterr().err
+    assert f"{played / KEY}: found mode 0644" in said
+    assert "chmod 600" in said
+    assert tree_of(played) == before
+
+
+def test_a_service_without_its_credential_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("CREDENTIALS_DIRECTORY", str(tmp_path))
+    assert main(command(tmp_path)) == exits.BAD_SETTINGS
+    assert "LoadCredentialEncrypted=table-key" in capsys.readouterr().err
+    assert tree_of(tmp_path) == {}
+
+
+def test_the_very_first_start_in_an_empty_folder_is_fine(tmp_path: Path) -> None:
+    done = ended(command(tmp_path), at=READS)
+    assert done.returncode == exits.STOPPED, done.stderr
+
+
+def test_a_first_start_that_was_cut_off_before_its_first_row_needs_no_head(tmp_path: Path) -> None:
+    (tmp_path / "journal").mkdir()
+    new_key(tmp_path / KEY)
+    (tmp_path / "journal/journal.db").touch()
+    done = ended(command(tmp_path), at=READS)
+    assert done.returncode == exits.STOPPED, done.stderr
+
+
+@pytest.fixture
+def listening(tmp_path: Path) -> Iterator[Path]:
+    """A socket that somebody else answers."""
+    path = tmp_path / "control"
+    with socket.socket(socket.AF_UNIX) as other:
+        other.bind(str(path))
+        other.listen()
+        yield path
+
+
+def test_a_socket_that_is_answered_is_refused(
+    listening: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = tree_of(tmp_path)
+    assert main(command(tmp_path)) == exits.IN_USE
+    assert f"{listening}: found another controller answering there" in capsys.readouterr().err
+    assert main(command(tmp_path, "--staff-group", NOBODY)) == exits.BAD_SETTINGS
+    said = capsys.readouterr().err
+    assert NOBODY in said
+    assert "answering there" in said
+    assert tree_of(tmp_path) == before
+
+
+LOOKS = """
+import encodings.idna, os, sys
+from pathlib import Path
+from controller.app.options import Options
+from controller.app.preflight import mistakes_in
+os.setgroups([]); os.setgid(65534); os.setuid(65534)
+options = Options(table="craps", journal=Path("/etc"), socket=Path("/etc/control"), socket_group=sys.argv[1])
+print(*mistakes_in(options, {}), sep="\\n")
+"""
+"""The look before a start by a user who may do nothing, once the interpreter's own files are read."""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="another user is played by giving up root")
+def test_a_user_who_may_not_write_there_is_refused() -> None:
+    mine = grp.getgrgid(os.getgid()).gr_name
+    done = subprocess.run(
+        [sys.executable, "-c", LOOKS, mine], capture_output=True, text=True, check=False, timeout=PATIENCE_S
+    )
+    assert "--journal /etc: found /etc, which this user may not write to" in done.stdout, done.stderr
+    assert "--socket /etc: found /etc, which this user may not write to" in done.stdout
+    assert f"--socket-group: found group {mine!r}, of which this user is no member" in done.stdout
+
+
+MOMENTS = (
+    "import controller.app.daemon",
+    "import apsw",
+    "import pydantic",
+    "open craps.yaml",
+    "os.listdir",
+    "os.mkdir journal",
+    "open table.key",
+    "open journal.db.lock",
+    "open journal.head",
+    "open identity.json",
+    "open identity.new",
+    "socket.bind control",
+    "os.chmod control",
+    "open recordings",
+    "os.mkdir recordings",
+    "socket.sendto",
+    READS,
+)
+"""What a start does, from its first import to the word that it is ready."""
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_stop_at_any_moment_of_the_start_is_in_order(
+    moment: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
+        systemd.bind(str(tmp_path / "notify"))
+        monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify"))
+        done = ended(command(tmp_path), at=moment)
+    assert "SIGTERM at" in done.stderr, "the start did nothing of the kind"
+    assert done.returncode == exits.STOPPED, done.stderr
+    assert "stopped" in done.stderr.partition("SIGTERM at")[2]
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "control").exists()
+    if (tmp_path / "journal/journal.db").exists():
+        assert main(["journal", "verify", "--journal", str(tmp_path / "journal")]) == 0
+        assert "sound" in capsys.readouterr().out
+
+
+def test_a_fault_that_is_found_again_is_told_once(tmp_path: Path) -> None:
+    """A journal that can't be opened is tried again by and by, and the log is not filled with it."""
+    told = subprocess.run(
+        [sys.executable, "-c", OPENED_THRICE, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE_S,
+    )
+    assert told.stderr.count("began: ") == 1, told.stderr
+    assert told.stderr.count("over: ") == 0
+
+
+OPENED_THRICE = """
+import sys
+from pathlib import Path
+from controller.app.daemon import Daemon
+from controller.app.options import Options
+from controller.settings.tables import load_table
+folder = Path(sys.argv[1])
+(folder / "journal").mkdir()
+(folder / "journal/journal.db").write_text("no database")
+(folder / "journal/table.key").touch(0o600)
+options = Options(table="craps", journal=folder / "journal", socket=folder / "control")
+daemon = Daemon(options, load_table("craps"), environ={})
+for _ in range(3):
+    daemon.open()
+"""
