@@ -1,13 +1,17 @@
 """A mosquitto of the test's own, and the certificates of those who speak to it."""
 
+import itertools
 import os
 import shutil
 import signal
 import socket
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from threading import Event
 
 import pytest
 from cryptography import x509
@@ -20,6 +24,11 @@ from controller.publish.settings import TlsSettings
 
 MOSQUITTO = shutil.which("mosquitto") or shutil.which("mosquitto", path="/usr/sbin")
 needs_mosquitto = pytest.mark.skipif(MOSQUITTO is None, reason="mosquitto is not installed: see .ci/services")
+
+PATIENCE_S = 60.0
+BELOW_THE_KERNELS_OWN = range(12_000, 32_000)
+_PORTS = itertools.islice(itertools.cycle(BELOW_THE_KERNELS_OWN), os.getpid() * 20 % 20_000, None)
+"""Each process begins elsewhere, so that tests side by side do not meet."""
 
 PLAIN = "user root\nlistener {port} 127.0.0.1\nallow_anonymous true\npersistence false\n"
 EXAMPLE = Path(__file__).parents[2] / "systemd" / "mosquitto" / "table.conf"
@@ -46,9 +55,11 @@ class Mosquitto:
         file.write_text(self.config.format(port=port, folder=self.folder), encoding="ascii")
         with (self.folder / "mosquitto.log").open("ab") as log:
             self.process = subprocess.Popen([MOSQUITTO, "-c", str(file)], stdout=log, stderr=log)
+        pause = Event()
         while self.process.poll() is None:
             if listens(port):
                 return True
+            pause.wait(0.005)
         return False
 
     def kill(self) -> None:
@@ -56,7 +67,7 @@ class Mosquitto:
         process = self.process
         if process is not None:
             process.kill()
-            process.wait(10)
+            process.wait(PATIENCE_S)
             self.process = None
 
     def freeze(self) -> None:
@@ -75,6 +86,17 @@ class Mosquitto:
         return (self.folder / "mosquitto.log").read_text(encoding="utf-8", errors="replace")
 
 
+@contextmanager
+def running(folder: Path, config: str = PLAIN) -> Iterator[Mosquitto]:
+    """Run a broker for a while, and leave none behind whatever happens."""
+    broker = Mosquitto(folder, config)
+    try:
+        broker.start()
+        yield broker
+    finally:
+        broker.kill()
+
+
 def guarded() -> str:
     """Give the configuration that is shipped, with the folders of a test."""
     text = EXAMPLE.read_text(encoding="ascii")
@@ -90,11 +112,16 @@ def guarded() -> str:
 
 
 def free_port() -> int:
-    """Find a port that nobody listens at."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """Find a port that nobody listens at, and that nobody will be given: no connection goes out from there.
+
+    A port of those that the kernel gives away may be a client's own before the test listens at it, and a
+    client that tries there again and again may in the end be connected to itself.
+    """
+    while True:
+        port = next(_PORTS)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 def listens(port: int) -> bool:

@@ -235,8 +235,8 @@ class House:
         return len(self.rig.told)
 
     def turn(self) -> None:
-        """Let pump and sink do what they can; a little time passes."""
-        self.clock.forward(0.01)
+        """Let pump and sink do what they can. Time stands almost still: nobody is late for a slow machine."""
+        self.clock.now += 1
         self.pump.turn(0)
         if isinstance(self.sink, MqttSink):
             self.sink.turn(0.001)
@@ -245,6 +245,20 @@ class House:
     def calm(self) -> bool:
         """Whether the broker owes no answer."""
         return not (isinstance(self.sink, MqttSink) and self.sink._unconfirmed)
+
+    @property
+    def idle(self) -> bool:
+        """Whether the broker has everything that it was to be sent, and has confirmed it."""
+        sink = self.sink
+        assert isinstance(sink, MqttSink)
+        return sink.ready and not (sink._offered or sink._due or sink._unconfirmed or sink._status_is_new)
+
+    def send_again(self) -> None:
+        """Send all that settlement has not acknowledged, and wait until the broker has confirmed it."""
+        until(lambda: self.idle, self.turn)
+        self.clock.forward(61)
+        self.turn()
+        until(lambda: self.idle, self.turn)
 
     def hurry(self) -> None:
         """Take a turn long after the last one, unless the broker owes an answer."""
@@ -260,7 +274,7 @@ class House:
 
     def close(self) -> None:
         """End everything."""
-        self.pump.stop(5.0)
+        self.pump.stop(PATIENCE_S)
         if isinstance(self.sink, MqttSink):
             self.sink.leave()
         if self.pump._outbox is not None:

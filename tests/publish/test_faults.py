@@ -12,8 +12,8 @@ from controller.publish.mqtt import MqttSink
 from controller.publish.mqtt_link import SESSION_TAKEN_OVER, Lost
 from controller.publish.settings import MqttSettings
 from controller.publish.sink import Ready
-from tests.publish.broker import Mosquitto, free_port, needs_mosquitto
-from tests.publish.house import Alarms, Clock, half, until
+from tests.publish.broker import free_port, needs_mosquitto, running
+from tests.publish.house import PATIENCE_S, Alarms, Clock, half, until
 
 SOURCE = Path(controller.publish.__path__[0])
 
@@ -43,29 +43,27 @@ def test_a_fault_reads_as_one_line_that_ends_with_its_code() -> None:
 def test_a_defect_in_the_connection_does_not_end_its_thread(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    broker = Mosquitto(tmp_path)
-    broker.start()
-    alarms, clock = Alarms(), Clock()
-    settings = MqttSettings(host="localhost", port=broker.port)
-    sink = MqttSink("table-7", settings, alarms, now_us=clock, chance=half)
-    turn = sink.turn
-    calls: list[float] = []
+    with running(tmp_path) as broker:
+        alarms, clock = Alarms(), Clock()
+        settings = MqttSettings(host="localhost", port=broker.port)
+        sink = MqttSink("table-7", settings, alarms, now_us=clock, chance=half)
+        turn = sink.turn
+        calls: list[float] = []
 
-    def broken_once(timeout_s: float) -> None:
-        calls.append(timeout_s)
-        if len(calls) == 1:
-            raise RuntimeError("the library fell over")
-        turn(0.01)
+        def broken_once(timeout_s: float) -> None:
+            calls.append(timeout_s)
+            if len(calls) == 1:
+                raise RuntimeError("the library fell over")
+            turn(0.01)
 
-    monkeypatch.setattr(sink, "turn", broken_once)
-    reports: list[Ready | Answer] = []
-    sink.start(reports.append)
-    until(lambda: "sink_failed" in alarms.ever)
-    clock.forward(60)
-    until(lambda: bool(reports))
-    assert not alarms.holding
-    assert sink.stop(10.0)
-    broker.kill()
+        monkeypatch.setattr(sink, "turn", broken_once)
+        reports: list[Ready | Answer] = []
+        sink.start(reports.append)
+        until(lambda: "sink_failed" in alarms.ever)
+        clock.forward(60)
+        until(lambda: bool(reports))
+        assert not alarms.holding
+        assert sink.stop(PATIENCE_S)
 
 
 def test_a_broker_that_says_who_took_the_connection_is_believed() -> None:
@@ -83,4 +81,4 @@ def test_a_broker_that_was_never_there_is_said_and_the_thread_ends_when_told() -
     sink.start(lambda _: None)
     until(lambda: "broker_unreachable" in alarms.holding)
     assert not sink.ready
-    assert sink.stop(10.0)
+    assert sink.stop(PATIENCE_S)

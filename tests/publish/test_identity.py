@@ -21,7 +21,7 @@ from controller.publish.mqtt_link import (
 from controller.publish.settings import MqttSettings, TlsSettings
 from controller.publish.topics import access_list
 from tests.journal.rig import NAME, Rig
-from tests.publish.broker import Authority, Mosquitto, guarded, needs_mosquitto
+from tests.publish.broker import Authority, Mosquitto, guarded, needs_mosquitto, running
 from tests.publish.house import Books, House, Settlement, half, until
 
 pytestmark = needs_mosquitto
@@ -60,10 +60,8 @@ def casino(tmp_path: Path) -> Iterator[Casino]:
     allowed = access_list([NAME, OTHER], "settlement", staff=["pit"], players={"wall-7": NAME})
     (tmp_path / "acl").write_text(allowed, encoding="ascii")
     (tmp_path / "acl").chmod(0o600)
-    broker = Mosquitto(tmp_path, guarded())
-    broker.start()
-    yield Casino(tmp_path, broker, authority)
-    broker.kill()
+    with running(tmp_path, guarded()) as broker:
+        yield Casino(tmp_path, broker, authority)
 
 
 def test_a_table_with_its_certificate_is_settled_over_tls(casino: Casino) -> None:

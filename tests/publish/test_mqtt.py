@@ -8,21 +8,19 @@ import pytest
 
 from controller.publish.events import PlayerEvent, TableStatus
 from controller.publish.mqtt import MqttSink
-from controller.publish.mqtt_link import Connected, MqttLink, Outgoing, Received
+from controller.publish.mqtt_link import Connected, MqttLink, Outgoing, Received, Subscribed
 from controller.publish.settings import MqttSettings, PublishSettings
 from tests.journal.rig import NAME
-from tests.publish.broker import PLAIN, Mosquitto, needs_mosquitto
-from tests.publish.house import House, Settlement, half, until
+from tests.publish.broker import PLAIN, Mosquitto, needs_mosquitto, running
+from tests.publish.house import PATIENCE_S, House, Settlement, half, until
 
 pytestmark = needs_mosquitto
 
 
 @pytest.fixture
 def broker(tmp_path: Path) -> Iterator[Mosquitto]:
-    broker = Mosquitto(tmp_path)
-    broker.start()
-    yield broker
-    broker.kill()
+    with running(tmp_path) as broker:
+        yield broker
 
 
 def local(broker: Mosquitto) -> MqttSettings:
@@ -114,37 +112,32 @@ def test_a_broker_killed_with_all_it_remembered_loses_no_outcome(
 def test_outcomes_that_a_full_queue_at_the_broker_swallowed_come_again(
     tmp_path: Path, houses: list[House]
 ) -> None:
-    broker = Mosquitto(tmp_path, PLAIN + "max_queued_messages 5\nmax_inflight_messages 1\n")
-    broker.start()
-    settlement = Settlement(local(broker))
-    settlement.come()
-    settlement.drop()
-    house = open_house(tmp_path, broker, houses)
-    count = house.play(30)
-    until(lambda: house.sink.ready, house.turn)
-    for _ in range(100):
-        house.turn()
-    assert "publish_refused" not in house.alarms.ever, "the broker confirms what it then drops"
-    settlement.come()
-    assert settlement.remembered
-    until(lambda: len(settlement.books.applied) == count, house.hurry, settlement.turn)
-    settle_all(house, settlement, count)
-    assert settlement.books.holes
-    settlement.drop()
-    broker.kill()
+    with running(tmp_path, PLAIN + "max_queued_messages 5\nmax_inflight_messages 1\n") as broker:
+        settlement = Settlement(local(broker))
+        settlement.come()
+        settlement.drop()
+        house = open_house(tmp_path, broker, houses)
+        count = house.play(30)
+        until(lambda: house.sink.ready, house.turn)
+        house.send_again()
+        assert "publish_refused" not in house.alarms.ever, "the broker confirms what it then drops"
+        settlement.come()
+        assert settlement.remembered
+        until(lambda: len(settlement.books.applied) == count, house.hurry, settlement.turn)
+        settle_all(house, settlement, count)
+        assert settlement.books.holes
+        settlement.drop()
 
 
 def test_an_outcome_that_the_broker_would_not_take_is_said_and_not_sent(
     tmp_path: Path, houses: list[House]
 ) -> None:
-    broker = Mosquitto(tmp_path, PLAIN + "max_packet_size 1500\n")
-    broker.start()
-    house = open_house(tmp_path, broker, houses)
-    count = house.play(3)
-    until(lambda: "publish_refused" in house.alarms.holding and house.calm, house.turn)
-    assert house.sink.ready, "a packet too large would have cost the connection"
-    assert len(house.waiting) == count
-    broker.kill()
+    with running(tmp_path, PLAIN + "max_packet_size 1500\n") as broker:
+        house = open_house(tmp_path, broker, houses)
+        count = house.play(3)
+        until(lambda: "publish_refused" in house.alarms.holding and house.calm, house.turn)
+        assert house.sink.ready, "a packet too large would have cost the connection"
+        assert len(house.waiting) == count
 
 
 def test_a_slow_engine_is_not_flooded(
@@ -189,8 +182,9 @@ def test_acknowledgements_may_come_in_any_order(house: House, settlement: Settle
 
 def test_outcomes_that_come_twice_have_their_effect_once(house: House, settlement: Settlement) -> None:
     count = house.play(30)
-    for _ in range(200):
-        house.hurry()
+    until(lambda: house.sink.ready, house.turn)
+    for _ in range(3):
+        house.send_again()
     settle_all(house, settlement, count)
     assert settlement.books.repeats
     assert not house.alarms.holding
@@ -250,11 +244,15 @@ class Display:
         self.link.open()
         self.topic = topic
         self.seen: list[bytes] = []
+        self.subscribed = False
+        until(lambda: self.subscribed, self.turn)
 
     def turn(self) -> None:
         for happened in self.link.turn():
             if isinstance(happened, Connected):
                 self.link.subscribe(self.topic)
+            elif isinstance(happened, Subscribed):
+                self.subscribed = True
             elif isinstance(happened, Received):
                 self.seen.append(happened.payload)
 
@@ -264,10 +262,9 @@ def test_players_see_each_result_once_and_in_order_however_often_settlement_hear
 ) -> None:
     display = Display(local(broker), "wall-7", f"tables/{NAME}/players")
     count = house.play(20)
-
-    for _ in range(200):
-        house.hurry()
-        display.turn()
+    until(lambda: house.sink.ready, house.turn)
+    for _ in range(3):
+        house.send_again()
     settle_all(house, settlement, count)
     told = [event.seq for event in settlement.books.applied if event.type != "input.refused"]
     until(lambda: len(display.seen) >= len(told), house.turn, display.turn)
@@ -289,7 +286,7 @@ def test_the_table_s_status_is_kept_by_the_broker_which_says_itself_when_the_tab
     house.headline = "locked: the drop box door is open"
     house.clock.forward(2)
     house.turn()
-    house.turn()
+    until(lambda: house.idle, house.turn)
     display = Display(local(broker), "pit", "tables/+/status")
     now = status_of(display)
     assert (now.state, now.headline, now.unacknowledged, now.sequence) == (
@@ -318,7 +315,7 @@ def test_the_whole_runs_in_threads_and_ends_when_told(house: House, settlement: 
     house.pump.start()
     until(lambda: len(settlement.books.applied) == count, settlement.turn)
     until(lambda: not house.waiting, settlement.turn)
-    assert house.pump.stop(10.0)
+    assert house.pump.stop(PATIENCE_S)
     assert not house.alarms.ever
 
 

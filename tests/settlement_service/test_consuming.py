@@ -13,12 +13,12 @@ from controller.publish.mqtt_link import Outgoing
 from controller.publish.settings import MqttSettings
 from controller.publish.sink import Report
 from controller.settlement_service.consuming import Broker, Embedded, RefusedOutcome
-from tests.publish.broker import Mosquitto, needs_mosquitto
-from tests.publish.house import Alarms
+from tests.publish.broker import Mosquitto, needs_mosquitto, running
+from tests.publish.house import Alarms, until
 from tests.settlement_service.rig import House, SealedTable, key_in
 
-TURNS = 400
-"""So many turns of both sides are enough for anything, on any machine."""
+TURNS = 10
+"""So often both sides turn before what is not acknowledged is offered again."""
 
 
 def now_us() -> int:
@@ -49,19 +49,15 @@ class Line:
         """Whether both are at the broker."""
         return self.sink.ready and (self.broker is None or self.broker.ready)
 
-    def until(self, done: Callable[[], bool], turns: int = TURNS) -> None:
+    def until(self, done: Callable[[], bool]) -> None:
         """Turn both until that holds."""
-        assert self.turned(done, turns), (self.reports, self.said)
+        until(done, self.turn)
 
-    def turned(self, done: Callable[[], bool], turns: int) -> bool:
-        """Turn both so often at most; tell whether that holds."""
-        for _ in range(turns):
-            if done():
-                return True
-            self.sink.turn(0.02)
-            if self.broker and (self.broker._link is not None or self.broker._connect()):
-                self.broker.turn(0.02)
-        return done()
+    def turn(self) -> None:
+        """Let both do what they can."""
+        self.sink.turn(0.02)
+        if self.broker and (self.broker._link is not None or self.broker._connect()):
+            self.broker.turn(0.02)
 
     def close(self) -> None:
         """Take leave of the broker."""
@@ -72,11 +68,14 @@ class Line:
     def sends(self, *events: bytes) -> None:
         """Publish events until each is acknowledged, again and again as a table does."""
         wanted = {read_event(event).id for event in events}
-        for _ in range(TURNS):
+
+        def offer_and_turn() -> None:
             self.sink.offer([message(event) for event in events])
-            if self.turned(lambda: wanted <= self.acknowledged, 10):
-                return
-        raise AssertionError(f"{wanted} not acknowledged: {self.reports}, {self.said}")
+            for _ in range(TURNS):
+                if not wanted <= self.acknowledged:
+                    self.turn()
+
+        until(lambda: wanted <= self.acknowledged, offer_and_turn)
 
     @property
     def acknowledged(self) -> set[str]:
@@ -86,10 +85,8 @@ class Line:
 
 @pytest.fixture
 def mosquitto(tmp_path: Path) -> Iterator[Mosquitto]:
-    broker = Mosquitto(tmp_path)
-    broker.start()
-    yield broker
-    broker.kill()
+    with running(tmp_path) as broker:
+        yield broker
 
 
 @pytest.fixture
