@@ -31,7 +31,7 @@ from controller.app.messages import (
     refusal,
 )
 from controller.app.resuming import CONTROLLER
-from controller.app.roles import INPUT_NEEDS, Groups, Peer, group_id, peer_of
+from controller.app.roles import INPUT_NEEDS, ROLES, Groups, Peer, group_id, peer_of
 from controller.app.status import fault_of, status_of
 from controller.journal.contents import CONTROL
 from controller.journal.faults import JournalFault
@@ -220,13 +220,21 @@ class Control:
             self._note(live, peer, "unlock", granted=False)
             return refusal("locked", f"the table can't be unlocked yet: {why}")
         arguments = msgspec.to_builtins(request)
-        arguments.pop("do", None)
+        for key in ("do", "wait_s"):
+            arguments.pop(key, None)
         arguments["who"] = request.who or peer.user
         entered = msgspec.convert({**arguments, "kind": "input", "t": 0, "dev": "control"}, Input)
         self._note(live, peer, f"input {request.name}", granted=True, said=arguments)
-        if not self._daemon.inlet.post(entered, stamped=False):
+        asked = live.core.enter(entered)
+        if asked is None:
             return refusal("overflow", _SAYS["overflow"])
-        return answer(entered=request.name)
+        if not request.wait_s:
+            return answer(entered=request.name)
+        if not asked.wait(request.wait_s):
+            return refusal("no_answer", f"nothing came of it in {request.wait_s:g} s; see `tablectl watch`")
+        if asked.refused is not None:
+            return refusal(asked.refused.code, asked.says, asked.allowed)
+        return answer(entered=request.name, obeyed=True)
 
     def _approve(self, request: Approve, peer: Peer, live: Live) -> bytes:
         who = request.who or peer.user
@@ -234,6 +242,8 @@ class Control:
         try:
             if request.what == "identity":
                 self._daemon.approve_identity(peer.user, who)
+        if request.by not in ROLES:
+            return refusal("unknown_role", f"found `by` {request.by!r}, expected one of {', '.join(ROLES)}")
             elif request.what == "device":
                 self._daemon.approve_devices()
             else:

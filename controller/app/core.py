@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from controller.app.asked import HALTED, Answers, Asked
 from controller.app.board import Board
 from controller.app.devices import Devices
 from controller.app.faults import Fault
@@ -26,6 +27,8 @@ from controller.journal.contents import Word
 from controller.journal.faults import JournalFault
 from controller.journal.journal import Journal
 from controller.journal.recovery import InFlight
+from controller.journal.tickets import Ticket
+from controller.machines.flat import Refused
 from controller.model.effects import Effect, Lamp, Late, Proposed
 from controller.model.outcomes import Bets, Happening, Outcome
 from controller.model.readings import AnyReading, BallBeam, Card, DieAt, DieReleased, Input, Reading, Switch
@@ -109,7 +112,8 @@ class Core:
         self._held = resumed.held
         self._bets_closed = resumed.bets_closed and bool(resumed.pending)
         self._pieces = 0
-        self._testing = False
+        self._answers = Answers(inlet)
+        self._ticket: Ticket | None = None
         self._halted = False
         self._lock_asked = False
         self._lock_changes = 0
@@ -165,6 +169,19 @@ class Core:
             while not self._stop.is_set():
                 self.turn(self._tick_s())
             self.run_out()
+    @property
+    def _testing(self) -> bool:
+        """Whether test mode is on: what the session says, since it may refuse to switch it."""
+        return self._segment.session.testing
+
+    def enter(self, entered: Input) -> Asked | None:
+        """Hand over a person's input; give where its answer will be, None where there was no room."""
+        return self._answers.enter(entered)
+
+    def _heard(self, entered: AnyReading, refused: Refused | None) -> None:
+        allowed = () if refused is None or self._halted else self._segment.session.allowed()
+        self._answers.heard(entered, refused, allowed)
+
         except Exception as error:  # noqa: BLE001 a core that died silently would be a table that hangs
             self._board.began(Fault("core_failed", "core", f"{type(error).__name__}: {error}"))
             self._light("lock", "locked")
@@ -240,6 +257,8 @@ class Core:
                 self._lock_asked = False
             if self._rules_on_pending(reading):
                 self._void_pending(reading, now_us)
+            self._heard(reading, HALTED)
+            self._answers.tell(None)
                 if reading.what != "game":
                     return
         elif self._lapses_at(reading):
@@ -248,6 +267,8 @@ class Core:
             self._unsettled = True
             self._settles_us = max(now_us, reading.t) + self._lateness_us
         self._hand_over(self._segment.feed(reading))
+                    self._heard(reading, None)
+                    self._answers.tell(self._ticket)
 
     # --- what the engine hands out ---
 
@@ -259,6 +280,12 @@ class Core:
             self._note_begun(session.first())
             self._note_state()
             return
+        self._ticket = None
+        self._carry_out(effects)
+        self._answers.too_late(effects)
+        self._answers.tell(self._ticket)
+
+    def _carry_out(self, effects: Sequence[Effect]) -> None:
         self._state, self._first = session.state(), session.first()
         self._append(effects, self._segment)
         for effect in effects:
@@ -275,7 +302,7 @@ class Core:
     def _append(self, effects: Sequence[Effect], segment: Segment | None) -> None:
         recording = None if segment is None else segment.recording(effects)
         try:
-            self._journal.append(effects, self._state, self._first, recording)
+            self._ticket = self._journal.append(effects, self._state, self._first, recording)
         except JournalFault as fault:
             self._halt(fault)
 
@@ -384,7 +411,7 @@ class Core:
         self._pieces += 1
         name = f"{self._setup.table}-{int(self._setup.session):06d}-{self._pieces:03d}"
         setup = replace(self._setup, state=self._state, first=self._first)
-        return Segment(setup, name, self._epoch, self._recorder)
+        return Segment(setup, name, self._epoch, self._recorder, self._heard)
 
     def _rotate(self, now_us: int) -> None:
         segment = self._segment

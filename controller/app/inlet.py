@@ -53,17 +53,24 @@ class Inlet:
         self._last_us = 0
         self._lost: dict[str, Lost] = {}
 
-    def post(self, reading: AnyReading, *, stamped: bool = True) -> bool:
+    def post(
+        self,
+        reading: AnyReading,
+        *,
+        stamped: bool = True,
+        placed: Callable[[AnyReading], None] = lambda _: None,
+    ) -> bool:
         """Stamp a reading with its arrival and hand it over, at once; False where there is no room.
 
         What is not `stamped` gets its arrival as its own time. A reading without room is lost: its device
-        then counts as down for that moment, so that nothing is judged as not seen.
+        then counts as down for that moment, so that nothing is judged as not seen. `placed` hears of the
+        reading as it will be taken, before anybody can take it.
         """
         with self._changed:
-            placed = self._place(reading, stamped=stamped)
-        if not placed:
+            has_room = self._place(reading, stamped=stamped, placed=placed)
+        if not has_room:
             self._overflowed()
-        return placed
+        return has_room
 
     def post_patiently(self, reading: AnyReading, timeout_s: float) -> bool:
         """Hand over a reading that brings its own arrival, waiting for room; False where none came."""
@@ -97,7 +104,9 @@ class Inlet:
         """How many readings wait for the core."""
         return len(self._waiting)
 
-    def _place(self, reading: AnyReading, *, stamped: bool) -> bool:
+    def _place(
+        self, reading: AnyReading, *, stamped: bool, placed: Callable[[AnyReading], None] = lambda _: None
+    ) -> bool:
         if reading.arrived is not None:
             self._clock.reach(reading.arrived)
         arrived = self._now()
@@ -106,7 +115,9 @@ class Inlet:
             return False
         self._own_up()
         t = reading.t if stamped else arrived
-        self._append(msgspec.structs.replace(reading, t=t, arrived=arrived))
+        reading = msgspec.structs.replace(reading, t=t, arrived=arrived)
+        placed(reading)
+        self._append(reading)
         return True
 
     def _lose(self, reading: AnyReading, arrived: int) -> None:

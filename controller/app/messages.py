@@ -9,6 +9,7 @@ from controller.app.hub import TOPICS, Topic
 
 MAX_LINE = 65536
 """A longer request is no request (bytes)."""
+LONGEST_WAIT_S = 30
 Name = Annotated[str, Meta(min_length=1, max_length=64)]
 Words = Annotated[str, Meta(max_length=500)]
 
@@ -48,6 +49,8 @@ class Enter(Request, frozen=True, kw_only=True, omit_defaults=True, tag="input")
     reason: Words | None = None
     what: Words | None = None
     on: bool | None = None
+    wait_s: Annotated[float, Meta(ge=0, le=LONGEST_WAIT_S)] = 0
+    """So long to wait for what comes of it; with 0 the answer only says that it was handed over."""
 
 
 class Approve(Request, frozen=True, kw_only=True, tag="approve"):
@@ -92,6 +95,8 @@ def answer(**told: object) -> bytes:
     return encode({"ok": True, **told}) + b"\n"
 
 
-def refusal(code: str, says: str) -> bytes:
+def refusal(code: str, says: str, allowed: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET) -> bytes:
     """Write a refusal."""
-    return encode(Refusal(code=code, says=says)) + b"\n"
+    return encode(Refusal(code=code, says=says, allowed=allowed)) + b"\n"
+    allowed: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
+    """Of an input that the table refused: what would make sense now."""

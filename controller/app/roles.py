@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Literal, NamedTuple
 
+from controller.engine.session import PLAYERS
+
 Role = Literal["staff", "technician", "settlement"]
 
 MAY: Mapping[str, frozenset[Role]] = {
@@ -25,6 +27,10 @@ MAY: Mapping[str, frozenset[Role]] = {
 
 INPUT_NEEDS: Mapping[str, str] = {"lock": "lock", "unlock": "unlock", "test_mode": "test"}
 """The deed behind a person's input; every other input is a ruling."""
+
+
+ROLES = ("boxperson", "dealer", "stickperson", "supervisor", "manager", "technician", *sorted(PLAYERS))
+"""Who a person at a table can be, as whom an input is entered."""
 
 
 class Groups(NamedTuple):

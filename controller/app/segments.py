@@ -10,7 +10,7 @@ from hashlib import sha256
 import msgspec
 
 from controller.app.recorder import Begin, End, Recorder
-from controller.engine.session import Session
+from controller.engine.session import Heard, Session
 from controller.engine.setup import Setup
 from controller.journal.contents import Recording
 from controller.model.effects import Effect, Judged
@@ -23,10 +23,15 @@ _encode = msgspec.json.Encoder().encode
 class Segment:
     """The engine at work on what is recorded."""
 
-    def __init__(self, setup: Setup, name: str, epoch: str, recorder: Recorder) -> None:
-        """Begin a recording of this name; raises SetupError where the setup lacks what its game needs."""
+    def __init__(
+        self, setup: Setup, name: str, epoch: str, recorder: Recorder, heard: Heard | None = None
+    ) -> None:
+        """Begin a recording of this name; `heard` is told what came of each input.
+
+        Raises SetupError where the setup lacks what its game needs.
+        """
         self.name = name
-        self.session = Session(setup)
+        self.session = Session(setup, heard)
         self.size = 0
         """Bytes so far, unpacked."""
         self.last_us = 0

@@ -1,13 +1,21 @@
-"""`tablectl input`: enter what a person says at the table."""
+"""`tablectl input`: enter what a person says at the table, and tell what came of it."""
 
 import argparse
 from collections.abc import Sequence
 
 import msgspec
 
-from controller.cli.exits import BAD_INPUT, FAILED, OK, say
+from controller.app.roles import ROLES
+from controller.cli.exits import BAD_INPUT, FAILED, OK, OUT_OF_REACH, say
 from controller.cli.link import Json, OutOfReachError, add_socket, ask, out_of_reach
 
+EXAMPLES = (
+    "tablectl input lock 'the felt is torn' --by supervisor",
+    "tablectl input set_dice 3 4 --by boxperson --who ann",
+    "tablectl input no_roll reason=disputed",
+)
+WAIT_S = 5.0
+"""The table decides on an input once nothing earlier can come, and tells once that is durable."""
 _FIRST: dict[str, str] = {
     "lock": "reason",
     "unlock": "reason",
@@ -30,6 +38,7 @@ _FIRST: dict[str, str] = {
 """The argument that an input's words fill; every argument can also be given as `name=value`."""
 _SECOND = {"draw_button": "card", "buy": "count"}
 _ARGUMENTS = ("dice", "seat", "seats", "number", "card", "count", "reason", "what", "on")
+_CODES = {"bad_request": BAD_INPUT, "no_answer": OUT_OF_REACH}
 _SWITCHED = {"on": True, "yes": True, "off": False, "no": False}
 
 
@@ -43,16 +52,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "words", nargs="*", metavar="ARG", help="its arguments, such as 3 4 for set_dice, or NAME=VALUE"
     )
-    parser.add_argument("--by", default="boxperson", metavar="ROLE", help="the role (default: boxperson)")
+    parser.add_argument(
+        "--by",
+        choices=ROLES,
+        default="boxperson",
+        metavar="ROLE",
+        help=f"the role: {', '.join(ROLES)} (default: boxperson)",
+    )
     parser.add_argument("--who", metavar="NAME", help="the person (default: the unix user)")
     add_socket(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Hand the input to the controller; 1 where it was refused at once."""
+    """Enter it and wait for the table's word; 1 where it was refused, 3 where no word came."""
     try:
         request: Json = {"do": "input", "name": arguments.name, "by": arguments.by, "who": arguments.who}
         request |= arguments_of(arguments.name, arguments.words)
+        request["wait_s"] = WAIT_S
         told = ask(arguments.socket, request)
     except ArgumentError as error:
         say(error)
@@ -63,7 +79,10 @@ def run(arguments: argparse.Namespace) -> int:
         print(msgspec.json.encode(told).decode())
     elif not told["ok"]:
         say(f"{arguments.name}: {told['says']} [{told['code']}]")
-    return OK if told["ok"] else BAD_INPUT if told["code"] == "bad_request" else FAILED
+        allowed = told.get("allowed")
+        if isinstance(allowed, list):
+            say(f"allowed now: {', '.join(allowed)}")
+    return OK if told["ok"] else _CODES.get(str(told["code"]), FAILED)
 
 
 def arguments_of(name: str, words: Sequence[str]) -> Json:

@@ -1,6 +1,6 @@
 """The game a table plays, built from its rule set."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Protocol
 
 from controller.engine.setup import Setup
@@ -33,6 +33,15 @@ class TableGame(Protocol):
 
     def enter(self, entered: Input) -> bool:
         """Take a person's input; False when this game has no such input. Raises Refused."""
+
+    def allowed(self) -> Iterator[str]:
+        """Name the inputs that make sense now."""
+
+    def late(self, reading: AnyReading, now_us: int) -> None:
+        """Take a reading that came too late to count, or claims a time to come; it is now_us."""
+
+    def doubt(self, seen: str) -> None:
+        """Take that the times of what is under way can't be believed, and why."""
 
     def timer(self, name: str, t: int) -> None:
         """Take a timer that is due at t."""

@@ -1,6 +1,6 @@
 """A session: one table's readings, timers, people and game, from the first reading to the last outcome."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -33,6 +33,8 @@ TURNED_AWAY_US = 8_000_000
 _NOTHING: tuple[Effect, ...] = ()
 _CHANGES_MODE = frozenset({Input, Switch, DeviceUp, DeviceDown, DeviceFault})
 """Readings that are more than the game's alone."""
+Heard = Callable[[Input, Refused | None], None]
+"""Is told of each input when it is decided on: obeyed (None), or why it was refused."""
 
 
 class Session:
@@ -41,8 +43,8 @@ class Session:
     One thread, no clock, no I/O: the same readings give the same effects, live and in replay.
     """
 
-    def __init__(self, setup: Setup) -> None:
-        """Start from the setup.
+    def __init__(self, setup: Setup, heard: Heard | None = None) -> None:
+        """Start from the setup; `heard` is told what came of each input.
 
         Raises:
             SetupError: the setup lacks what its game needs.
@@ -51,6 +53,7 @@ class Session:
         self._setup = setup
         self._desk = Desk(setup.table, setup.session, setup.first.seq)
         self._desk.inspections.go_on_with(state.inspect)
+        self._heard = heard
         self._health = Health(self._desk, setup.sources)
         for name in state.down:
             self._health.down[name] = DeviceDown(t=0, dev=name, reason="down since before this recording")
@@ -119,6 +122,15 @@ class Session:
         self._desk.effects.append(Late(reading=reading, behind_us=behind_us))
 
     def _handed_out(self) -> Sequence[Effect]:
+    def allowed(self) -> tuple[str, ...]:
+        """Name the inputs that make sense now."""
+        of_table = tuple(self._mode.allowed())
+        if self._mode.testing or self._mode.door == "closed":
+            return of_table
+        inspected = ("inspected",) if self._desk.inspections.waiting else ()
+        open_attempt = {"close_table", "test_mode on"} if self._game.open_attempt else set()
+        return (*self._game.allowed(), *inspected, *(name for name in of_table if name not in open_attempt))
+
         effects, self._desk.effects = self._desk.effects, []
         return effects
 
@@ -179,11 +191,12 @@ class Session:
 
     def _enter(self, entered: Input) -> None:
         if self._mode.testing and entered.name != "test_mode":
-            return
+            return Refused("testing")
         try:
             self._obey(entered)
         except Refused as refused:
-            self._desk.refuse(entered, refused.code, refused.says)
+            return refused
+        return None
 
     def _obey(self, entered: Input) -> None:
         if entered.by in PLAYERS and entered.name not in PLAYERS_MAY:
@@ -215,5 +228,13 @@ class Session:
         if on and self._game.open_attempt:
             raise Refused("attempt_open")
         self._mode.set_test_mode(on)
+        refused = self._refusal_of(entered)
+        if refused is not None and refused.code != "testing":
+            self._desk.refuse(entered, refused.code, refused.says)
+        if self._heard is not None:
+            self._heard(entered, refused)
+
+    def _refusal_of(self, entered: Input) -> Refused | None:
+        """Obey an input, or give why not; test mode leaves no trace of what it does not take."""
         if not on:
             self._health.tell_untold(entered.t)

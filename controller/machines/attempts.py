@@ -1,6 +1,6 @@
 """One attempt after another through its life-cycle, whatever the game."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Generic, Protocol, TypeVar
@@ -218,6 +218,20 @@ class Attempts(Generic[Value, V]):
             self._fire(self.words.void)
             self._void(entered.t, reasons, by=entered.by, who=entered.who, judged=verdict)
             self._end_hold()
+    def allowed(self) -> Iterator[str]:
+        """Name the inputs that the present attempt takes."""
+        words, allows = self.words, self.machine.allows
+        if allows(words.void) and not self._standing_is_void():
+            yield words.says_void or words.void
+        if allows(words.set_result):
+            yield words.set_result
+        if allows("accept") and self._verdict is not None:
+            yield "accept"
+        if words.clear and (allows(words.clear) or self.under_way):
+            yield words.clear
+        if allows(words.settle):
+            yield words.settle
+
         else:
             self._fire(self.words.void)
             self._correct(entered, None, (reason,))

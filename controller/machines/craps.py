@@ -1,6 +1,6 @@
 """The craps machine: come-out, point and run-out, the shooter and the puck."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from controller.machines.attempts import Result
@@ -172,6 +172,14 @@ class Craps:
 
     def cut_short(self, t: int) -> None:
         """The recording ends here."""
+    def allowed(self) -> Iterator[str]:
+        """Name the inputs that make sense now."""
+        yield from self.throws.attempts.allowed()
+        if not self.open_attempt:
+            yield from ("new_shooter", "pass_dice")
+            if self._rules.run_out and any(map(self._machine.allows, ("run_out", "run_out_over"))):
+                yield "run_out"
+
         self.throws.attempts.lose_power(t)
 
     def stop_judging(self) -> None:

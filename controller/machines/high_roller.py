@@ -1,6 +1,6 @@
 """The High Roller machine: the button, the cards, the elimination throw, the roll-off, and the winner."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from controller.machines import high_roller_buying as buying
 from controller.machines.attempts import Result
@@ -134,6 +134,17 @@ class HighRoller:
     def cut_short(self, t: int) -> None:
         """The recording ends here."""
         self.throws.attempts.lose_power(t)
+
+    def allowed(self) -> Iterator[str]:
+        """Name the inputs that make sense now."""
+        attempts, allows, state = self.throws.attempts, self._machine.allows, self._state
+        yield from (name for name in attempts.allowed() if state.stage not in BUYING or self.open_attempt)
+        yield from filter(allows, ("draw_button", "start_roll", "decline"))
+        if state.stage not in ROLLING and not state.over:
+            yield from ("buy", "set_card")
+        if allows("abandon") and not self.open_attempt and "no_roll" not in attempts.allowed():
+            yield "void"
+        yield from ("leave", "closing")
 
     def stop_judging(self) -> None:
         """Judge no more: only what was told stands."""

@@ -1,6 +1,6 @@
 """The roulette machine: betting, the ball in the track, No More Bets, the drop, the number, and paying."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from controller.machines.attempts import Result
 from controller.machines.desk import Desk
@@ -153,6 +153,20 @@ class Roulette:
 
     def stop_judging(self) -> None:
         """Judge no more: only what was told stands."""
+    def allowed(self) -> Iterator[str]:
+        """Name the inputs that make sense now."""
+        yield from self.spins.attempts.allowed()
+        if self._bets_open:
+            yield "no_more_bets"
+        elif not self.open_attempt:
+            yield "open_bets"
+        if self._machine.allows("paid"):
+            yield "paid"
+
+    def _rule(self, entered: Input) -> None:
+        self.spins.ruling_is_for_last(entered, new_round=self._bets_by_hand)
+        self.spins.attempts.enter(entered)
+
         self.spins.attempts.ending = True
 
     # --- what the spins ask ---

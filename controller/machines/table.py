@@ -1,5 +1,7 @@
 """The table itself: closed or open, locked or not, in test mode or playing, and what must be inspected."""
 
+from collections.abc import Iterator
+
 from controller.machines.desk import Desk
 from controller.machines.flat import Arrow, FlatMachine, MachineTable, Refused
 from controller.model.outcomes import Happening
@@ -100,6 +102,16 @@ class TableMode:
     def set_test_mode(self, on: bool) -> None:
         """Switch test mode. Raises Refused."""
         self._test.fire("test_mode_on" if on else "test_mode_off")
+
+    def allowed(self) -> Iterator[str]:
+        """Name the inputs about the table itself that make sense now."""
+        if self.testing:
+            yield "test_mode off"
+            return
+        if self.lock == "unlocked" or self.door == "open":
+            yield from filter(self._door.allows, ("open_table", "close_table"))
+        yield from filter(self._lock.allows, ("lock", "unlock"))
+        yield "test_mode on"
 
     def _happen(self, kind: str, cause: str, entered: Input) -> None:
         self._desk.publish(kind, entered.t, Happening(cause=cause, by=entered.by, who=entered.who))

@@ -1,6 +1,6 @@
 """The Three Card Poker machine: bets, the cards, play or fold, the dealer's hand, and reconciling."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
@@ -187,6 +187,12 @@ class ThreeCard:
         self._players.clear()
 
     def cut_short(self, t: int) -> None:
+    def allowed(self) -> Iterator[str]:
+        """Name the inputs that make sense now."""
+        yield from self.deals.attempts.allowed()
+        yield from filter(self._machine.allows, ("no_more_bets", "open_bets", "paid"))
+        yield from ("play", "fold") if self.open_attempt else ("seats",)
+
         """The recording ends here."""
         self.deals.attempts.lose_power(t)
 

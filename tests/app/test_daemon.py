@@ -10,6 +10,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import msgspec
@@ -60,6 +61,15 @@ def tablectl(
     return code, said.out + said.err
 
 
+def feed_once_entered(table: Table, name: str) -> None:
+    """Let time run on once this input was handed over."""
+    entered = f"input {name}".encode()
+    until(
+        lambda: any(row.body is not None and entered in row.body for row in table.rows()), f"{name} entered"
+    )
+    table.feed([tick(40 * SECOND_US)])
+
+
 def test_the_commands_ask_a_running_table(table: Table, capsys: pytest.CaptureFixture[str]) -> None:
     table.start()
     play_a_throw(table)
@@ -70,8 +80,11 @@ def test_the_commands_ask_a_running_table(table: Table, capsys: pytest.CaptureFi
     assert tablectl(capsys, table, "faults") == (0, "no faults\n")
     assert tablectl(capsys, table, "input", "no_roll", "do=settled")[0] == 2
     assert tablectl(capsys, table, "input", "set_dice", "three")[0] == 2
-    assert tablectl(capsys, table, "input", "set_dice", "5", "5", "--who", "ann")[0] == 0
-    table.feed([tick(40 * SECOND_US)])
+    with ThreadPoolExecutor() as meanwhile:
+        # The table's time runs as the readings say, and an input is decided on once time has passed it.
+        fed = meanwhile.submit(feed_once_entered, table, "set_dice")
+        assert tablectl(capsys, table, "input", "set_dice", "5", "5", "--who", "ann") == (0, "")
+        fed.result()
     until(lambda: "roll.corrected" in kinds(table), "the correction")
     called = next(line["outcome"] for line in table.told if "roll.called" in str(line))
     assert isinstance(called, dict)
@@ -285,6 +298,7 @@ def test_absurd_requests_are_refused_by_name(table: Table) -> None:
             link.sendall(request)
             answer = json.loads(link.makefile().readline())
         assert answer["code"] == "bad_request", request
+    assert table.ask(do="input", name="no_roll", by="nobody")["code"] == "unknown_role"
     assert table.status()["table"] == "craps"
 
 

@@ -1,0 +1,119 @@
+"""Who enters an input and waits is told what came of it, once that is on the disk."""
+
+import msgspec
+
+from controller.app.asked import Answers
+from controller.app.inlet import Inlet
+from controller.journal.tickets import Ticket
+from controller.machines.flat import Refused
+from controller.model.effects import Late
+from controller.model.readings import Input
+from tests.app.house import HandClock, HouseMaker, drain, live_of, unlocked
+from tests.scenes import says
+
+LOCK = says(0, "lock", "supervisor")
+
+
+def taken(inlet: Inlet) -> Input:
+    reading = inlet.take(0).reading
+    assert isinstance(reading, Input)
+    return reading
+
+
+class TestAnswers:
+    def test_two_equal_inputs_get_each_their_own_answer(self) -> None:
+        inlet = Inlet(HandClock())
+        answers = Answers(inlet)
+        first, second = answers.enter(LOCK), answers.enter(LOCK)
+        assert first is not None
+        assert second is not None
+        answers.heard(taken(inlet), None)
+        answers.heard(taken(inlet), Refused("already_locked"), ("unlock",))
+        answers.tell(None)
+        assert (first.wait(0), first.refused) == (True, None)
+        assert second.wait(0)
+        assert second.says.startswith("the table is locked already")
+        assert second.allowed == ("unlock",)
+
+    def test_nothing_is_told_before_it_is_durable(self) -> None:
+        inlet, ticket = Inlet(HandClock()), Ticket()
+        answers = Answers(inlet)
+        asked = answers.enter(LOCK)
+        assert asked is not None
+        answers.heard(taken(inlet), None)
+        assert not asked.wait(0)
+        answers.tell(ticket)
+        assert not asked.wait(0)
+        ticket.done(())
+        assert asked.wait(0)
+
+    def test_an_input_without_room_is_not_waited_for(self) -> None:
+        inlet = Inlet(HandClock(), capacity=1)
+        answers = Answers(inlet)
+        assert answers.enter(LOCK) is not None
+        assert answers.enter(LOCK) is None
+
+    def test_an_input_that_came_too_late_is_answered_too(self) -> None:
+        inlet = Inlet(HandClock())
+        answers = Answers(inlet)
+        asked = answers.enter(LOCK)
+        assert asked is not None
+        answers.too_late([Late(reading=taken(inlet), behind_us=1)])
+        answers.tell(None)
+        assert asked.wait(0)
+        assert asked.refused is not None
+        assert asked.refused.code == "late"
+
+    def test_an_input_of_the_consoles_own_is_nobodys_answer(self) -> None:
+        inlet = Inlet(HandClock())
+        answers = Answers(inlet)
+        asked = answers.enter(LOCK)
+        assert asked is not None
+        answers.heard(msgspec.structs.replace(taken(inlet)), None)
+        answers.tell(None)
+        assert not asked.wait(0)
+
+
+def test_the_core_answers_what_is_refused_and_what_is_obeyed(house: HouseMaker) -> None:
+    daemon = house().open()
+    unlocked(daemon)
+    core = live_of(daemon).core
+    refused = core.enter(says(0, "settled"))
+    daemon.clock.reach(daemon.clock.now_us() + 1000)
+    obeyed = core.enter(LOCK)
+    daemon.clock.reach(daemon.clock.now_us() + 500_000)
+    drain(daemon)
+    daemon.clock.reach(daemon.clock.now_us() + 500_000)
+    drain(daemon)
+    assert refused is not None
+    assert obeyed is not None
+    assert refused.wait(60)
+    assert refused.refused is not None
+    assert refused.refused.code == "nothing_to_settle"
+    assert "lock" in refused.allowed
+    assert obeyed.wait(60)
+    assert obeyed.refused is None
+
+
+def test_a_ruling_on_what_a_power_cut_left_is_answered(house: HouseMaker) -> None:
+    from tests.app.test_core import cut_off_in_flight  # noqa: PLC0415 the scene is that module's
+
+    daemon = cut_off_in_flight(house())
+    asked = live_of(daemon).core.enter(says(0, "void", reason="power_lost"))
+    drain(daemon)
+    assert asked is not None
+    assert asked.wait(60)
+    assert asked.refused is None
+
+
+def test_a_halted_core_says_so(house: HouseMaker) -> None:
+    daemon = house().open()
+    unlocked(daemon)
+    core = live_of(daemon).core
+    core._halted = True
+    asked = core.enter(LOCK)
+    drain(daemon)
+    assert asked is not None
+    assert asked.wait(60)
+    assert asked.refused is not None
+    assert asked.refused.code == "halted"

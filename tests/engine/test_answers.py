@@ -1,0 +1,108 @@
+"""What came of an input: told for each one as it is decided on, with what makes sense instead."""
+
+import msgspec
+import pytest
+
+from controller.engine.session import Session
+from controller.engine.setup import Setup, State
+from controller.machines.flat import Refused
+from controller.model.readings import AnyReading, Input
+from controller.settings.rulesets import load_ruleset
+from tests.scenes import SECOND_US, TABLE, in_order, says, throw
+from tests.wheels import AMERICAN
+
+
+class Told:
+    """A session, and the code of each input's refusal: None where it was obeyed."""
+
+    def __init__(self, rules: str = "craps-12-034", state: State | None = None) -> None:
+        self.answers: list[tuple[str, str | None]] = []
+        setup = Setup(
+            table="t1",
+            ruleset=load_ruleset(rules),
+            state=state or State(),
+            dice_table=TABLE,
+            wheel=AMERICAN,
+        )
+        self.session = Session(setup, self.heard)
+
+    def heard(self, entered: Input, refused: Refused | None) -> None:
+        self.answers.append((entered.name, None if refused is None else refused.code))
+
+    def play(self, *readings: AnyReading) -> "Told":
+        for reading in readings:
+            self.session.feed(msgspec.structs.replace(reading, arrived=reading.t))
+        self.session.advance(max(reading.t for reading in readings) + SECOND_US)
+        return self
+
+
+def test_an_input_is_answered_once_whatever_came_of_it() -> None:
+    told = Told().play(says(1, "accept"), says(2, "lock"), says(3, "lock"), says(4, "shuffle"))
+    assert told.answers == [
+        ("accept", "nothing_to_accept"),
+        ("lock", None),
+        ("lock", "already_locked"),
+        ("shuffle", "unknown_input"),
+    ]
+
+
+def test_equal_inputs_at_one_time_are_answered_one_by_one() -> None:
+    told = Told().play(says(5, "lock"), says(5, "lock"))
+    assert told.answers == [("lock", None), ("lock", "already_locked")]
+
+
+def test_test_mode_answers_what_it_does_not_take_and_leaves_no_trace_of_it() -> None:
+    told = Told().play(says(1, "test_mode", on=True))
+    told.session.feed(says(2 * SECOND_US, "no_roll", arrived=2 * SECOND_US))
+    effects = told.session.advance(3 * SECOND_US)
+    assert told.answers == [("test_mode", None), ("no_roll", "testing")]
+    assert not effects
+    assert told.session.first().seq == 1
+    assert told.session.allowed() == ("test_mode off",)
+
+
+class TestAllowed:
+    """What would make sense now, in the words that are entered."""
+
+    def test_at_a_closed_table(self) -> None:
+        assert Told(state=State(table="closed")).session.allowed() == ("open_table", "lock", "test_mode on")
+
+    def test_before_the_first_throw(self) -> None:
+        allowed = Told().session.allowed()
+        assert {"new_shooter", "pass_dice", "run_out", "close_table", "lock"} <= set(allowed)
+        assert not {"no_roll", "set_dice", "accept", "unlock"} & set(allowed)
+
+    def test_under_review(self) -> None:
+        told = Told().play(*throw(SECOND_US, (None, 4)), says(9 * SECOND_US, "settled"))
+        assert told.answers == [("settled", "not_ruled_yet")]
+        allowed = told.session.allowed()
+        assert allowed[:2] == ("no_roll", "set_dice")
+        assert "close_table" not in allowed
+
+    def test_after_a_call(self) -> None:
+        told = Told().play(*throw(SECOND_US), says(9 * SECOND_US, "dice_collected"))
+        assert {"no_roll", "set_dice", "settled", "new_shooter"} <= set(told.session.allowed())
+
+    @pytest.mark.parametrize(
+        ("rules", "some", "none"),
+        [
+            ("roulette", {"no_more_bets", "lock"}, {"no_spin", "paid", "open_bets"}),
+            ("three-card-poker-12-014", {"seats", "no_more_bets"}, {"play", "set_card", "misdeal"}),
+            ("high-roller-12-005", {"draw_button", "leave"}, {"start_roll", "void", "no_roll"}),
+        ],
+    )
+    def test_of_the_other_games(self, rules: str, some: set[str], none: set[str]) -> None:
+        allowed = set(Told(rules).session.allowed())
+        assert some <= allowed
+        assert not none & allowed
+
+
+def test_what_is_allowed_in_flight_is_obeyed() -> None:
+    """Of the inputs that need no argument, each that is allowed then is."""
+    flight = in_order(throw(SECOND_US))[:60]
+    plain = ("no_roll", "lock", "dice_collected", "pass_dice", "close_table", "unlock", "accept", "settled")
+    for name in plain:
+        told = Told().play(*flight)
+        may = name in told.session.allowed()
+        told.play(says(flight[-1].t + 2 * SECOND_US, name))
+        assert (told.answers[0][1] is None) == may, name
