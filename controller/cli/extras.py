@@ -15,6 +15,7 @@ _EXTRA_OF: Mapping[str, str] = {
     "sqlalchemy": "settlement",
     "uvicorn": "settlement",
     "shtab": "completion",
+    "PIL": "pictures",
 }
 """The extra that brings each package; pyproject.toml lists them."""
 _ALL_OF: Mapping[str, str] = {"run": "journal,hardware,mqtt", "settlement": "settlement"}

@@ -28,6 +28,7 @@ COMMANDS = {
     "outbox": "list the outcomes that settlement has not acknowledged",
     "journal": "verify, show or export a journal",
     "recall": "show one past outcome and all that stands behind it",
+    "explain": "say and draw why one throw, spin or deal was called as it was",
 }
 """Each command and its one line of help; its module in this package has the same name."""
 

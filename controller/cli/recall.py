@@ -11,7 +11,6 @@ from controller.cli.words import lines_of
 from controller.journal.faults import JournalFault
 from controller.journal.reading import Reader
 from controller.journal.recall import Recalled, recall
-from controller.model.effects import Judged
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -60,15 +59,8 @@ def _show(recalled: Recalled) -> None:
     row, again = recalled.row, recalled.judged_again
     for line in lines_of(recalled.outcome, explain=True):
         print(line)
-    if recalled.evidence is not None:
-        evidence = recalled.evidence
-        judged = Judged(
-            outcome=recalled.outcome,
-            verdict=evidence.verdict,
-            readings=evidence.readings,
-            basis=evidence.basis,
-        )
-        for line in lines_of(judged, explain=True):
+    if recalled.judged is not None:
+        for line in lines_of(recalled.judged, explain=True):
             print(line)
     for correction in recalled.corrections:
         for line in lines_of(correction, explain=True):

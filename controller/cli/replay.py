@@ -81,9 +81,9 @@ def _replay_log(arguments: argparse.Namespace) -> _Told:
         expected = "it with --device ss2"
         raise LogError("--wheel", "it with a recorded log", expected, "a log's header describes its wheel")
     with open_log(arguments.log, lenient=arguments.lenient) as log:
-        setup = setup_of(log.header, _ruleset(log, arguments.rules), log.name, arguments.calls)
+        setup = setup_of(log.header, ruleset_of(log, arguments.rules), log.name, arguments.calls)
         told = _told(replay(log, setup, _progress_shown()), arguments)
-        told.remarks = list(_remarks_on_log(log, told.late))
+        told.remarks = list(remarks_on(log, told.late))
     return told
 
 
@@ -114,7 +114,7 @@ def _told(effects: Iterable[Effect], arguments: argparse.Namespace) -> _Told:
     return told
 
 
-def _ruleset(log: Log, override: str | None) -> RuleSet:
+def ruleset_of(log: Log, override: str | None) -> RuleSet:
     """Choose the rules: those asked for, those in force when it was recorded, or those that the log names.
 
     A log may name only a shipped or configured rule set, never a file.
@@ -138,7 +138,7 @@ def _progress(lines: int) -> None:
     print(f"\r{lines:,} lines read", end="", file=sys.stderr, flush=True)
 
 
-def _remarks_on_log(log: Log, late: int) -> Iterator[str]:
+def remarks_on(log: Log, late: int) -> Iterator[str]:
     if log.truncated:
         yield f"{log.name}: truncated, the log is cut off after line {log.lines}; replayed up to the cut"
     if log.unknown:

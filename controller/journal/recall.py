@@ -9,6 +9,7 @@ from controller.journal.faults import JournalFault
 from controller.journal.keys import PublicKey
 from controller.journal.reading import Reader, check_contents
 from controller.journal.rejudging import Judgement, judge_again
+from controller.model.effects import Judged
 from controller.model.outcomes import DealCorrected, Outcome, RollCorrected, SpinCorrected
 
 CORRECTIONS_WITHIN = 2000
@@ -29,6 +30,11 @@ class Recalled(NamedTuple):
     """The role, and the person where known, that ruled; None where the sensors did."""
     corrections: tuple[Outcome, ...]
     signed: bool
+
+    @property
+    def judged(self) -> Judged | None:
+        """Give the verdict with all that it rests on, as the engine handed it out; None without evidence."""
+        return None if self.evidence is None else judged_of(self.outcome, self.evidence)
 
 
 def recall(reader: Reader, told_id: str) -> Recalled:
@@ -58,6 +64,11 @@ def recall(reader: Reader, told_id: str) -> Recalled:
         corrections=tuple(_corrections(reader, outcome, row.n)),
         signed=signature is not None and PublicKey(reader.origin.public_key).signed(row.link, signature),
     )
+
+
+def judged_of(outcome: Outcome, evidence: Evidence) -> Judged:
+    """Give the verdict behind an outcome as the engine handed it out."""
+    return Judged(outcome=outcome, verdict=evidence.verdict, readings=evidence.readings, basis=evidence.basis)
 
 
 def _ruled_by(outcome: Outcome) -> str | None:

@@ -67,10 +67,10 @@ def _explained(scene: Scene, path: Path) -> set[int]:
 
 
 def _with_ringing(scene: Scene, own: set[int]) -> set[int]:
-    return own | {i for hit in own for i in range(len(scene.impacts)) if _rings(scene, hit, i)}
+    return own | {i for hit in own for i in range(len(scene.impacts)) if rings(scene, hit, i)}
 
 
-def _rings(scene: Scene, first: int, later: int) -> bool:
+def rings(scene: Scene, first: int, later: int) -> bool:
     """Tell whether an impact is the ringing of another: the same wall soon after, there, and much weaker."""
     hit, ring = scene.impacts[first], scene.impacts[later]
     soon = 0.0 <= (ring.t - hit.t) / 1000.0 <= scene.errors.ringing_ms

@@ -1,0 +1,107 @@
+"""Find the attempt that a person asked about: in a recorded log by its number, in a journal by its id."""
+
+import argparse
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from controller.cli.replay import ruleset_of
+from controller.cli.words import clock
+from controller.engine.setup import Setup
+from controller.journal.contents import attempt_of
+from controller.model.effects import Effect, Judged
+from controller.model.outcomes import Outcome
+from controller.pictures.exhibit import Exhibit
+from controller.replay.errors import LogError
+from controller.replay.log import open_log
+from controller.replay.run import replay, setup_of
+
+_ID = re.compile(r".+/\d+/\d+")
+WHICH = (
+    "an outcome's id or number in the journal, or a recorded log, with #n for its nth throw, spin or deal"
+    " as `tablectl replay` numbers them; the last one where nothing says which"
+)
+
+
+class Asked(NamedTuple):
+    """What a person asked about: a log (None: the journal), and which attempt of it (None: the last)."""
+
+    log: str | None
+    number: int | None = None
+    id: str | None = None
+
+    def __str__(self) -> str:
+        """Name it as it was asked for."""
+        return (
+            self.log or self.id or ("the journal's last" if self.number is None else f"number {self.number}")
+        )
+
+
+def add_which(parser: argparse.ArgumentParser) -> None:
+    """Declare which attempt, and under which rules a log is judged."""
+    parser.add_argument("which", nargs="?", metavar="ID|LOG[#n]", help=WHICH)
+    parser.add_argument(
+        "--journal", type=Path, metavar="DIR", help="the journal's folder or file (default: /var/lib/table)"
+    )
+    parser.add_argument("--rules", metavar="NAME", help="judge a log by this rule set instead of its own")
+
+
+def asked(text: str | None) -> Asked:
+    """Read what a person asked about; what is a file is a log."""
+    if text is None:
+        return Asked(None)
+    if Path(text).exists():
+        return Asked(text)
+    log, mark, number = text.rpartition("#")
+    if mark and number.isascii() and number.isdigit():
+        return Asked(log, int(number)) if log else Asked(None, int(number))
+    if text.isascii() and text.isdigit():
+        return Asked(None, int(text))
+    return Asked(None, id=text) if _ID.fullmatch(text) else Asked(text)
+
+
+def from_log(which: Asked, rules: str | None) -> Exhibit:
+    """Replay a log and keep one attempt of it.
+
+    Raises:
+        LogError: the log is bad, or has no such attempt.
+        SettingsError: there is no such rule set.
+    """
+    assert which.log is not None
+    with open_log(which.log) as log:
+        setup = setup_of(log.header, ruleset_of(log, rules), log.name)
+        return exhibit_of(replay(log, setup), setup, which)
+
+
+def exhibit_of(effects: Iterable[Effect], setup: Setup, which: Asked) -> Exhibit:
+    """Keep one attempt of many; raises LogError where it is not among them."""
+    found: Exhibit | None = None
+    closed: Outcome | None = None
+    numbers: list[int] = []
+    for effect in effects:
+        match effect:
+            case Outcome(type="bets.closed"):
+                closed = effect
+            case Outcome() if (number := attempt_of(effect)) is not None:
+                numbers.append(number)
+                if found is not None and found.number == number:
+                    found = found._replace(told=(*found.told, effect))
+                elif which.number in (None, number):
+                    found = Exhibit(setup, number, (effect,), closed, None)
+            case Judged() if found is not None and effect.outcome in found.told:
+                found = found._replace(judged=effect)
+            case _:
+                pass
+    if found is None:
+        there = f"numbers {min(numbers)} to {max(numbers)}" if numbers else "none at all"
+        wanted = "one that was called or voided" if which.number is None else f"number {which.number}"
+        raise LogError(
+            str(which), f"throws, spins or deals with {there}", wanted, "name one of these with #n"
+        )
+    return found
+
+
+def when(exhibit: Exhibit) -> str:
+    """Say at which time of the table's clock it was decided."""
+    return f"at {clock(exhibit.last.t)}"

@@ -1,0 +1,176 @@
+"""`tablectl explain`: why one throw, spin or deal was called so, in words and as a picture."""
+
+import argparse
+import shutil
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import msgspec
+
+from controller.cli.exhibits import Asked, add_which, asked, from_log, when
+from controller.cli.exits import BAD_INPUT, FAILED, OK, printable, say
+from controller.cli.screen import Screen, Style
+from controller.cli.thresholds import threshold
+from controller.cli.words import describe, lines_of
+from controller.cli.writing import whole_file
+from controller.engine.games import SetupError
+from controller.model.verdicts import Reason, Ruling
+from controller.pictures.draw import Seen, draw, see
+from controller.pictures.drawing import Drawing
+from controller.pictures.exhibit import Exhibit
+from controller.pictures.in_characters import plot
+from controller.pictures.svg import as_svg
+from controller.replay.errors import LogError
+from controller.settings.mistakes import SettingsError
+
+EXAMPLES = (
+    "tablectl explain                              the journal's last throw, spin or deal",
+    "tablectl explain 12                           the one of this number",
+    "tablectl explain craps/1/18                   the one that this outcome tells of",
+    "tablectl explain LOG#12                       the 12th of a recorded log",
+    "tablectl explain LOG#12 --picture roll-12.svg",
+)
+_INDENT = " " * 13
+_ENDINGS = (".svg", ".png")
+_RULINGS = frozenset({"No Roll", "No Spin", "Review", "Void"})
+"""What the judge's sentence begins with, and the heading says already."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    add_which(parser)
+    parser.add_argument(
+        "--picture", type=Path, metavar="FILE", help="draw it into this .svg or .png file (1200 x 700)"
+    )
+    parser.add_argument("--no-plot", action="store_true", help="draw nothing on the terminal")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Explain it; 2 where the log or the picture's name is bad, 1 where the journal has no such attempt."""
+    picture: Path | None = arguments.picture
+    if picture is not None and picture.suffix.lower() not in _ENDINGS:
+        say(f"--picture: found {picture.name}, expected a name that ends in .svg or .png")
+        return BAD_INPUT
+    try:
+        exhibit = find(asked(arguments.which), arguments.rules, arguments.journal)
+    except (LogError, SettingsError, SetupError) as error:
+        say(error)
+        return BAD_INPUT
+    if exhibit is None:
+        return FAILED
+    seen = see(exhibit)
+    if picture is not None and not _drawn(exhibit, seen, picture):
+        return BAD_INPUT
+    if arguments.json:
+        print(msgspec.json.encode(_told(exhibit)).decode())
+    else:
+        _show(exhibit, None if arguments.no_plot else seen)
+    return OK
+
+
+def find(which: Asked, rules: str | None, journal: Path | None) -> Exhibit | None:
+    """Find what was asked about; None where the journal does not have it, which is said.
+
+    Raises LogError, SettingsError or SetupError where the log or the rules can't be used.
+    """
+    if which.log is not None:
+        return from_log(which, rules)
+    if rules is not None:
+        found = "it with what a journal holds"
+        raise LogError(
+            "--rules", found, "it with a recorded log", "a journal knows which rules were in force"
+        )
+    # What reads a journal comes with an extra; a log is explained without it.
+    from controller.cli.exhibits_kept import from_journal, open_journal  # noqa: PLC0415 see above
+    from controller.journal.faults import JournalFault  # noqa: PLC0415 see above
+
+    try:
+        with open_journal(journal) as reader:
+            return from_journal(reader, which)
+    except JournalFault as fault:
+        say(fault)
+        return None
+
+
+def _show(exhibit: Exhibit, seen: Seen | None) -> None:
+    screen = Screen(sys.stdout)
+    style: Style = "green" if exhibit.last.type.endswith(".called") else "red"
+    screen.line(screen.styled(printable(f"{exhibit.heading}. {sentence_of(exhibit)}"), style))
+    for line in lines(exhibit):
+        screen.line(line)
+    if seen is not None:
+        screen.line()
+        for line in plot(seen, shutil.get_terminal_size().columns, braille=screen.unicode):
+            screen.line(line)
+
+
+def sentence_of(exhibit: Exhibit) -> str:
+    """Give the verdict in a sentence: the judge's, or what a person made of it."""
+    judged = exhibit.judged
+    if judged is not None and judged.outcome == exhibit.last:
+        ruling, _, said = judged.verdict.sentence.partition(": ")
+        sentence = said if ruling in _RULINGS else judged.verdict.sentence
+        sentence = sentence[:1].upper() + sentence[1:]
+        if judged.verdict.ruling is not Ruling.REVIEW or exhibit.last.type.endswith(".review"):
+            return sentence
+        return f"{describe(exhibit.last.data)}. Review: {sentence}"
+    return describe(exhibit.last.data)
+
+
+def lines(exhibit: Exhibit) -> Iterator[str]:
+    """Give all that was told of it, what it rests on, and what the rules ask for."""
+    for outcome in exhibit.told:
+        yield from lines_of(outcome, explain=True)
+        if exhibit.judged is not None and exhibit.judged.outcome == outcome:
+            yield from lines_of(exhibit.judged, explain=True)
+    for code, asks in _asked(exhibit):
+        yield printable(f"{_INDENT}asked  {code}: {asks}")
+
+
+def _reasons(exhibit: Exhibit) -> tuple[Reason, ...]:
+    return () if exhibit.judged is None else exhibit.judged.verdict.reasons
+
+
+def _asked(exhibit: Exhibit) -> Iterator[tuple[str, str]]:
+    for code in dict.fromkeys(reason.code for reason in _reasons(exhibit)):
+        asks = threshold(code, exhibit.setup.ruleset)
+        if asks is not None:
+            yield code, asks
+
+
+def _told(exhibit: Exhibit) -> dict[str, object]:
+    judged = exhibit.judged
+    return {
+        "attempt": exhibit.number,
+        "heading": exhibit.heading,
+        "outcomes": exhibit.told,
+        "bets_closed": exhibit.closed,
+        "verdict": None if judged is None else judged.verdict,
+        "asked": dict(_asked(exhibit)),
+        "decided_at_us": None if judged is None else judged.basis.decided_at_us,
+        "readings": () if judged is None else judged.readings,
+    }
+
+
+def _drawn(exhibit: Exhibit, seen: Seen | None, picture: Path) -> bool:
+    drawing = draw(exhibit, seen, sentence_of(exhibit), when(exhibit), list(lines(exhibit)))
+    painted = _painted(drawing, picture)
+    try:
+        with whole_file(picture) as stream:
+            stream.write(painted)
+    except OSError as error:
+        say(f"{picture}: can't be written ({error.strerror or error}); name a folder that can be written to")
+        return False
+    say(f"{picture}: drawn")
+    return True
+
+
+def _painted(drawing: Drawing, picture: Path) -> bytes:
+    if picture.suffix.lower() == ".svg":
+        return as_svg(drawing).encode()
+    # Pillow comes with an extra; without it the message of a missing import says which.
+    painted: bytes = import_module("controller.pictures.png").as_png(drawing)
+    return painted

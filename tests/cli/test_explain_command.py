@@ -1,0 +1,95 @@
+"""`tablectl explain`: the verdict of one attempt, in words, as JSON and as a picture."""
+
+import json
+import stat
+from pathlib import Path
+
+import pytest
+
+from controller.cli.main import main
+
+LOGS = Path(__file__).parents[1] / "logs"
+VOIDS = str(LOGS / "craps-12-034-voids.jsonl.gz")
+WHEEL = str(LOGS / "roulette-american.jsonl.gz")
+Told = pytest.CaptureFixture[str]
+
+
+def test_a_no_roll_is_said_with_its_rule_die_figure_threshold_and_readings(capsys: Told) -> None:
+    assert main(["explain", f"{VOIDS}#3"]) == 0
+    told = capsys.readouterr().out
+    first, *rest = told.splitlines()
+    assert first == (
+        "Roll 3: No Roll. Die 1 stopped 109 mm short of the right wall; both must hit an end (C34-INV-2ii)"
+    )
+    assert "cause  no_wall_hit die 1 [C34-INV-2ii]" in told
+    assert "asked  no_wall_hit: both must hit an end; a track point errs by 2 mm" in told
+    assert any("wall_impact" in line for line in rest)
+    assert "\x1b" not in told
+
+
+def test_without_a_number_it_is_the_last_one(capsys: Told) -> None:
+    assert main(["explain", VOIDS, "--no-plot"]) == 0
+    assert capsys.readouterr().out.startswith("Roll 9: called. Roll 5-5: both dice hit")
+
+
+def test_a_review_that_a_person_ended_is_told_whole(capsys: Told) -> None:
+    assert main(["explain", f"{LOGS / 'craps-12-034-rulings.jsonl.gz'}#6", "--no-plot"]) == 0
+    told = capsys.readouterr().out
+    assert told.splitlines()[0].startswith("Roll 6: No Roll. #6 unruled, by nobody")
+    assert "roll.review" in told
+    assert "roll.no_roll" in told
+
+
+def test_ascii_where_the_locale_has_nothing_else(monkeypatch: pytest.MonkeyPatch, capsys: Told) -> None:
+    monkeypatch.setenv("LC_ALL", "C")
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["explain", f"{WHEEL}#2"]) == 0
+    told = capsys.readouterr().out
+    assert told.isascii()
+    assert "no more bets" in told
+
+
+def test_json_carries_outcomes_verdict_thresholds_and_readings(capsys: Told) -> None:
+    assert main(["explain", f"{WHEEL}#2", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["attempt"] == 2
+    assert [outcome["type"] for outcome in told["outcomes"]] == ["spin.no_spin"]
+    assert told["verdict"]["reasons"][0]["rule"] == "R-IRR-2"
+    assert told["asked"] == {"too_few_revolutions": "4 full revolutions in the track, for certain"}
+    assert told["bets_closed"]["type"] == "bets.closed"
+    assert {"ball_beam", "ball_drop"} <= {reading["kind"] for reading in told["readings"]}
+
+
+@pytest.mark.parametrize(("name", "begins"), [("a.svg", b"<svg"), ("a.PNG", b"\x89PNG")])
+def test_a_picture_is_written_whole_and_readable_by_all(
+    name: str, begins: bytes, tmp_path: Path, capsys: Told
+) -> None:
+    picture = tmp_path / name
+    assert main(["explain", f"{VOIDS}#3", "--picture", str(picture), "--no-plot"]) == 0
+    assert picture.read_bytes().startswith(begins)
+    assert stat.S_IMODE(picture.stat().st_mode) & 0o400
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    assert f"{picture}: drawn" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ([f"{VOIDS}#99"], "numbers 1 to 9, expected number 99"),
+        (["no-such.jsonl"], "no readable file"),
+        ([f"{VOIDS}#3", "--picture", "a.gif"], "a name that ends in .svg or .png"),
+        ([f"{VOIDS}#3", "--picture", "/no/such/folder/a.svg"], "can't be written"),
+        ([f"{VOIDS}#3", "--rules", "no-such"], "no-such"),
+        (["12", "--rules", "craps-v1"], "--rules"),
+    ],
+)
+def test_what_can_not_be_explained_says_why(words: list[str], says: str, capsys: Told) -> None:
+    assert main(["explain", *words]) == 2
+    told = capsys.readouterr()
+    assert says in told.err
+    assert told.out == ""
+
+
+def test_another_rule_set_may_judge_it(capsys: Told) -> None:
+    assert main(["explain", f"{VOIDS}#2", "--rules", "craps-v1", "--no-plot"]) == 0
+    assert "wall_warning" in capsys.readouterr().out

@@ -1,0 +1,35 @@
+"""Attempts of the recorded logs, ready to be drawn."""
+
+from pathlib import Path
+
+from controller.cli.exhibits import Asked, from_log
+from controller.pictures.exhibit import Exhibit
+from controller.pictures.spin_seen import SpinSeen, see_spin
+from controller.pictures.throw_seen import ThrowSeen, see_throw
+
+LOGS = Path(__file__).parents[1] / "logs"
+
+
+def attempt(log: str, number: int) -> Exhibit:
+    """Take one attempt of a recorded log."""
+    return from_log(Asked(str(LOGS / f"{log}.jsonl.gz"), number), None)
+
+
+def throw(log: str, number: int) -> ThrowSeen:
+    """See one throw of a recorded log."""
+    exhibit = attempt(log, number)
+    table, rules = exhibit.setup.dice_table, exhibit.setup.ruleset.throw
+    assert exhibit.judged is not None
+    assert table is not None
+    assert rules is not None
+    return see_throw(exhibit.judged, table, rules)
+
+
+def spin(log: str, number: int) -> SpinSeen:
+    """See one spin of a recorded log."""
+    exhibit = attempt(log, number)
+    wheel, rules = exhibit.setup.wheel, exhibit.setup.ruleset.spin
+    assert exhibit.judged is not None
+    assert wheel is not None
+    assert rules is not None
+    return see_spin(exhibit.judged, wheel, rules, None if exhibit.closed is None else exhibit.closed.t)

@@ -1,0 +1,111 @@
+"""Drawings: well-formed, inside their sheet, labels apart, and alike in every format."""
+
+import struct
+from io import BytesIO
+from itertools import combinations
+from xml.etree import ElementTree
+
+import pytest
+from PIL import Image
+
+from controller.pictures.draw import draw, see
+from controller.pictures.drawing import Drawing, Line, Stroke, Words
+from controller.pictures.labels import Labels
+from controller.pictures.png import as_png
+from controller.pictures.svg import as_svg
+from tests.pictures.recorded import attempt
+
+SHOWN = [
+    ("craps-12-034-voids", 1),
+    ("craps-12-034-voids", 3),
+    ("craps-12-034-voids", 5),
+    ("craps-12-034-voids", 7),
+    ("craps-12-034-rulings", 2),
+    ("craps-12-034-rulings", 6),
+    ("sim-high-roller-a", 3),
+    ("roulette-american", 1),
+    ("roulette-american", 2),
+    ("roulette-american", 4),
+    ("sim-roulette-dead-beam", 3),
+    ("sim-three-card-rotation", 3),
+]
+
+
+def drawing(log: str, number: int) -> Drawing:
+    exhibit = attempt(log, number)
+    return draw(exhibit, see(exhibit), "Said in a sentence", "at noon", ["a line"])
+
+
+@pytest.mark.parametrize(("log", "number"), SHOWN)
+def test_every_kind_of_attempt_is_drawn_inside_its_sheet(log: str, number: int) -> None:
+    sheet = drawing(log, number)
+    for mark in sheet.marks:
+        spots = mark.spots if isinstance(mark, Line) else (mark.at,)
+        assert all(0 <= x <= sheet.width and 0 <= y <= sheet.height for x, y in spots), mark
+    texts = [mark.text for mark in sheet.marks if isinstance(mark, Words)]
+    assert "Said in a sentence" in texts
+
+
+@pytest.mark.parametrize(("log", "number"), SHOWN)
+def test_svg_is_well_formed_the_same_every_time_and_needs_nothing_else(log: str, number: int) -> None:
+    text = as_svg(drawing(log, number))
+    assert text == as_svg(drawing(log, number))
+    root = ElementTree.fromstring(text)
+    assert {element.tag.rpartition("}")[2] for element in root.iter()} <= {
+        "svg",
+        "title",
+        "rect",
+        "polyline",
+        "circle",
+        "text",
+    }
+    assert "href" not in text
+
+
+def test_words_of_a_log_can_not_break_out_of_the_svg() -> None:
+    sheet = Drawing(100, 100, 'a"<b>\x00')
+    sheet.words((10, 10), "</text><script>\x07&")
+    root = ElementTree.fromstring(as_svg(sheet))
+    assert [element.text for element in root.iter() if element.tag.endswith("text")] == ["</text><script> &"]
+
+
+def test_png_has_the_sheets_size_and_something_on_it() -> None:
+    painted = as_png(drawing("craps-12-034-voids", 3))
+    assert painted.startswith(b"\x89PNG")
+    assert struct.unpack(">II", painted[16:24]) == (1200, 700)
+
+
+def test_a_dashed_line_leaves_its_gaps_white() -> None:
+    sheet = Drawing(60, 10, "dashes")
+    sheet.line((0, 5), (60, 5), stroke=Stroke("#000000", 4, (10, 10)))
+    image = Image.open(BytesIO(as_png(sheet))).convert("L")
+    assert [int(str(image.getpixel((x, 5)))) < 128 for x in (5, 15, 25, 35, 45)] == [
+        True,
+        False,
+        True,
+        False,
+        True,
+    ]
+
+
+def test_labels_around_one_spot_do_not_lie_on_each_other() -> None:
+    sheet = Drawing(400, 300, "labels")
+    labels = Labels(sheet, (0, 0), (400, 300))
+    labels.keep_free((200, 150), 6)
+    for number in range(8):
+        labels.put((200, 150), f"label {number}")
+    written = [mark for mark in sheet.marks if isinstance(mark, Words)]
+    assert len(written) == 8
+    for one, two in combinations(written, 2):
+        apart_x = one.left + one.width <= two.left or two.left + two.width <= one.left
+        assert apart_x or abs(one.at[1] - two.at[1]) >= one.size
+
+
+def test_a_label_without_room_is_left_out_unless_it_must_be_there() -> None:
+    sheet = Drawing(80, 24, "crowded")
+    labels = Labels(sheet, (0, 0), (80, 24))
+    labels.keep_free((40, 12), 40)
+    labels.put((20, 12), "aside", must=False)
+    assert not sheet.marks
+    labels.put((20, 12), "here")
+    assert [mark.text for mark in sheet.marks if isinstance(mark, Words)] == ["here"]
