@@ -57,7 +57,10 @@ class View(NamedTuple):
     state: State
     first: First
     attempt_open: bool
+    in_flight: bool
+    """Whether an attempt is neither decided nor under review."""
     held: bool
+    bets_closed: bool
     testing: bool
     halted: bool
     pending: tuple[InFlight, ...]
@@ -98,6 +101,8 @@ class Core:
         self.devices = Devices(setup, board)
         self.lamps: dict[str, str] = {}
         self.turns = 0
+        self.asks = ""
+        """What a guided test asks for now: the lamp `test` shows it."""
         self._setup = setup
         self._journal = journal
         self._inlet = inlet
@@ -152,7 +157,9 @@ class Core:
             state=self._state,
             first=self._first,
             attempt_open=self._attempt_open,
+            in_flight=self._progress.undecided_before(self._first),
             held=self._held,
+            bets_closed=self._bets_closed,
             testing=self._testing,
             halted=self._halted,
             pending=self._pending,
@@ -162,13 +169,6 @@ class Core:
             late=self._segment.session.late,
         )
 
-    # --- the thread ---
-
-    def _work(self) -> None:
-        try:
-            while not self._stop.is_set():
-                self.turn(self._tick_s())
-            self.run_out()
     @property
     def _testing(self) -> bool:
         """Whether test mode is on: what the session says, since it may refuse to switch it."""
@@ -182,6 +182,13 @@ class Core:
         allowed = () if refused is None or self._halted else self._segment.session.allowed()
         self._answers.heard(entered, refused, allowed)
 
+    # --- the thread ---
+
+    def _work(self) -> None:
+        try:
+            while not self._stop.is_set():
+                self.turn(self._tick_s())
+            self.run_out()
         except Exception as error:  # noqa: BLE001 a core that died silently would be a table that hangs
             self._board.began(Fault("core_failed", "core", f"{type(error).__name__}: {error}"))
             self._light("lock", "locked")
@@ -202,6 +209,7 @@ class Core:
             self._hand_over(self._segment.session.advance(taken.now_us))
             self._unsettled = self._unsettled and taken.now_us <= self._settles_us
             self._rotate(taken.now_us)
+        self._mark_test()
         self._note_faults()
         self._keep_locked()
 
@@ -249,17 +257,18 @@ class Core:
         if self._hub.wants("readings"):
             self._hub.tell("readings", b'{"reading":%s}\n' % _encode(reading))
         if self._halted:
+            self._heard(reading, HALTED)
+            self._answers.tell(None)
             return
         if isinstance(reading, Input):
             self._last_word_us = now_us
             if reading.name == "test_mode":
-                self._testing = reading.on is not False
                 self._lock_asked = False
             if self._rules_on_pending(reading):
                 self._void_pending(reading, now_us)
-            self._heard(reading, HALTED)
-            self._answers.tell(None)
                 if reading.what != "game":
+                    self._heard(reading, None)
+                    self._answers.tell(self._ticket)
                     return
         elif self._lapses_at(reading):
             self._void_pending(None, now_us)
@@ -267,12 +276,16 @@ class Core:
             self._unsettled = True
             self._settles_us = max(now_us, reading.t) + self._lateness_us
         self._hand_over(self._segment.feed(reading))
-                    self._heard(reading, None)
-                    self._answers.tell(self._ticket)
 
     # --- what the engine hands out ---
 
     def _hand_over(self, effects: Sequence[Effect]) -> None:
+        self._ticket = None
+        self._carry_out(effects)
+        self._answers.too_late(effects)
+        self._answers.tell(self._ticket)
+
+    def _carry_out(self, effects: Sequence[Effect]) -> None:
         session = self._segment.session
         if all(isinstance(effect, Late) for effect in effects):
             if effects:
@@ -280,12 +293,6 @@ class Core:
             self._note_begun(session.first())
             self._note_state()
             return
-        self._ticket = None
-        self._carry_out(effects)
-        self._answers.too_late(effects)
-        self._answers.tell(self._ticket)
-
-    def _carry_out(self, effects: Sequence[Effect]) -> None:
         self._state, self._first = session.state(), session.first()
         self._append(effects, self._segment)
         for effect in effects:
@@ -358,6 +365,11 @@ class Core:
     def _show_lock(self) -> None:
         self._light("lock", self._state.lock)
 
+    def _mark_test(self) -> None:
+        shows = (self.asks or "on") if self._testing else "off"
+        if shows != self.lamps.get("test", "off"):
+            self._light("test", shows)
+
     def _light(self, name: str, shows: str) -> None:
         if self.lamps.get(name) != shows:
             self.lamps[name] = shows
@@ -384,7 +396,8 @@ class Core:
 
     def _lapses_at(self, reading: AnyReading) -> bool:
         beginnings = tuple(kind for cut in self._pending for kind in _BEGINNINGS[cut.attempt])
-        return self._state.lock == "unlocked" and isinstance(reading, beginnings)
+        plays = self._state.lock == "unlocked" and not self._testing
+        return plays and isinstance(reading, beginnings)
 
     def _rules_on_pending(self, entered: Input) -> bool:
         rules = bool(self._pending) and entered.name in _RULINGS and entered.by not in PLAYERS

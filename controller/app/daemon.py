@@ -30,6 +30,7 @@ from controller.app.live import STOP_S, Live
 from controller.app.log import CRITICAL, ERROR, INFO, NOTICE, log
 from controller.app.notify import READY, STOPPING, WATCHDOG, Notifier
 from controller.app.options import Options
+from controller.app.publishing import EngineMaker, Publishing
 from controller.app.selftest import WAITS
 from controller.app.sources import Source
 from controller.app.watchdog import Watchdog
@@ -40,6 +41,8 @@ from controller.journal.lock import fault_of_os
 from controller.journal.opening import Acceptance
 from controller.journal.reading import Reader
 from controller.model.tables import TableSettings
+from controller.publish.events import TableStatus
+from controller.publish.window import Chance
 
 TURN_S = 0.5
 """How often the daemon looks after its parts."""
@@ -67,10 +70,16 @@ class Daemon:
         sources: Sequence[Callable[["Daemon"], Source]] = (),
         wall: Callable[[], Wall] = system_wall,
         clock: Clock | None = None,
+        engine: EngineMaker | None = None,
+        chance: Chance = lambda: 0.5,
     ) -> None:
         """Prepare; nothing is opened yet. `sources` make what readings come from.
 
-        `clock` is the table's time, else the machine's or (with data time) the readings'.
+        `clock` is the table's time, else the machine's or (with data time) the readings'. `engine` makes the
+        settlement engine of this process, `chance` (0 to 1) spreads the moments of publishing's new tries.
+
+        Raises:
+            UnfitSettings: the table's `publish:` section can't be obeyed here.
         """
         self.options = options
         self.settings = settings
@@ -98,6 +107,15 @@ class Daemon:
         self._watchdog = Watchdog(self.board)
         self._begun = False
         self._behind_us = 0
+        self.publishing = Publishing(
+            settings,
+            options.journal,
+            self.board,
+            engine=engine,
+            chance=chance,
+            now_us=self.monotonic.now_us,
+            status=self._published_status,
+        )
 
     # --- the main thread ---
 
@@ -122,6 +140,7 @@ class Daemon:
                 inlet=self.inlet,
                 wall=self.wall,
                 failed=self._core_failed,
+                publishing=self.publishing,
                 hardware=self.hardware,
                 accept=self._accept,
             )
@@ -175,6 +194,8 @@ class Daemon:
             self.board.over(OVERFLOW)
         if self.live is not None:
             self.live.test()
+            if self._begun:
+                self.live.publish(self._watchdog)
         if self.hardware is not None:
             self.hardware.refresh()
         if self._watchdog.look(now_us):
@@ -318,6 +339,19 @@ class Daemon:
     def _overflowed(self) -> None:
         self._overflow_until_us = self.monotonic.now_us() + round(OVERFLOW_HOLDS_S * 1e6)
         self.board.began(Fault(OVERFLOW, "inlet", f"more than {self.options.capacity} readings waiting"))
+
+    def _published_status(self) -> TableStatus:
+        live = self.live
+        locked = live is None or live.core.view.halted or live.core.view.state.lock == "locked"
+        return TableStatus(
+            table=self.settings.table,
+            state="online",
+            lock="locked" if locked else "unlocked",
+            headline=self.headline(),
+            faults=tuple(fault.code for fault in self.board.present),
+            session=None if live is None else int(live.setup.session),
+            software=self.digests.software,
+        )
 
     def _core_failed(self) -> None:
         self.stop(exits.DEFECT)

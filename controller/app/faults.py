@@ -1,4 +1,4 @@
-"""The one catalogue of the daemon's faults, the journal's among them.
+"""The one catalogue of the daemon's faults, the journal's and publishing's among them.
 
 Each has a stable code, what it is, its likely cause, what to do next, when it clears, and whether play is
 locked while it holds.
@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from controller.journal.faults import FAULTS as JOURNAL_FAULTS
 from controller.journal.faults import JournalFault
+from controller.publish.faults import FAULTS as PUBLISH_FAULTS
 
 
 class FaultKind(NamedTuple):
@@ -130,6 +131,7 @@ CATALOGUE: Mapping[str, FaultKind] = {
         )
         for code, kind in JOURNAL_FAULTS.items()
     },
+    **{code: FaultKind(*kind) for code, kind in PUBLISH_FAULTS.items()},
 }
 """Every fault by its code."""
 

@@ -16,7 +16,9 @@ from controller.app.hardware import Hardware
 from controller.app.hub import Hub
 from controller.app.identity import Digests
 from controller.app.inlet import Inlet
+from controller.app.log import ERROR, log
 from controller.app.options import Options
+from controller.app.publishing import Publishing
 from controller.app.recorder import Closed, Recorder
 from controller.app.resuming import CONTROLLER, LOOK_BACK, TELLING, Resumed, causes_of, resume
 from controller.app.selftest import WAITS, Check, SelfTest, passed
@@ -58,6 +60,7 @@ class Live:
         inlet: Inlet,
         wall: Callable[[], Wall],
         failed: Callable[[], None],
+        publishing: Publishing,
         hardware: Hardware | None = None,
         accept: Acceptance | None = None,
     ) -> None:
@@ -73,6 +76,8 @@ class Live:
         self._hub = hub
         self._inlet = inlet
         self._hardware = hardware
+        self._publishing = publishing
+        self._sound = False
         self._begun_us = inlet.now_us
         self._asked_at = -1
         self._testing = Lock()
@@ -88,6 +93,7 @@ class Live:
             accept=accept,
         )
         self.last_n = self.journal.recovered.last_n
+        publishing.open(self.journal, key)
         self.recorder = Recorder(
             options.recordings, board, closed=self._piece_closed, keep_bytes=options.keep_bytes
         )
@@ -128,10 +134,16 @@ class Live:
         watchdog.watch("core", lambda: self.core.turns)
         self.verifier.start()
 
+    def publish(self, watchdog: Watchdog) -> None:
+        """Publish, as soon as what waits in the outbox is verified; the main thread's to do."""
+        self._publishing.start(watchdog, sound=self._sound)
+
     def end(self, *, begun: bool = True) -> bool:
-        """Stop in order: core, recorder, journal; False where something did not reach the disk."""
+        """Stop in order: core, recorder, pump, journal; False where something did not reach the disk."""
         self.verifier.stop(1.0)
         clean = not begun or (self.core.stop(STOP_S) and self.recorder.stop(STOP_S))
+        if not self._publishing.stop(STOP_S):
+            log(ERROR, "publishing did not end in time; what it did not tell waits in the outbox")
         try:
             self.journal.close()
         except JournalFault as fault:
@@ -162,7 +174,8 @@ class Live:
         if passed(checks):
             self._board.over(WAITS)
         view = self.core.view
-        may = self._options.unlock == "automatic" and not (view.held or view.halted or view.testing)
+        busy = view.held or view.halted or view.testing or view.in_flight
+        may = self._options.unlock == "automatic" and not busy
         if passed(checks) and may and view.state.lock == "locked" and self._asked_at != view.lock_changes:
             unlock = Input(t=0, dev=CONTROLLER, name="unlock", by=CONTROLLER, reason="self_test_passed")
             if self._inlet.post(unlock, stamped=False):
@@ -220,6 +233,7 @@ class Live:
             self._board.began(of_journal(fault), "journal")
 
     def _told(self, ticket: Ticket) -> None:
+        self._publishing.told(ticket.outcomes)
         for row in ticket.outcomes:
             assert row.body is not None
             self.last_n = row.n
@@ -229,6 +243,7 @@ class Live:
                 self._hardware.told(outcome_of(row.body))
 
     def _verified(self, found: Verified) -> None:
+        self._sound = True
         self.core.note("journal.verified", {"rows": found.rows, "last_link": found.last_link.hex()})
 
     def _piece_closed(self, piece: Closed) -> None:

@@ -53,6 +53,7 @@ def status_of(daemon: "Daemon") -> dict[str, object]:
         "self_test": live.tested,
         "recording": view.recording,
         "journal": {"last_row": live.last_n, "waiting": live.journal.waiting},
+        "publish": daemon.publishing.status(),
     }
 
 

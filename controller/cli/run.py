@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import random
 import signal
 import sys
 from collections.abc import Callable
@@ -16,8 +17,10 @@ from controller.app.preflight import mistakes_in, others_at_work
 from controller.app.roles import Groups
 from controller.app.sources import JsonLines, Source
 from controller.cli.exits import say
+from controller.cli.own_engine import engine_maker
 from controller.engine.games import SetupError
 from controller.model.tables import TableSettings
+from controller.publish.choice import UnfitSettings
 from controller.settings.mistakes import Mistake, SettingsError
 from controller.settings.tables import load_table
 
@@ -78,7 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: daemon.stop())
         control = _opened(daemon)
-    except (SettingsError, SetupError, LookupError, OSError) as error:
+    except (SettingsError, SetupError, UnfitSettings, LookupError, OSError) as error:
         say(error)
         return exits.BAD_SETTINGS
     except InUseError as error:
@@ -110,7 +113,14 @@ def _prepared(arguments: argparse.Namespace) -> Daemon:
         raise SettingsError((*wrong, *others))
     if others:
         raise InUseError("\n".join(map(str, others)))
-    return Daemon(options, settings, environ=environ, sources=_sources(options, settings))
+    return Daemon(
+        options,
+        settings,
+        environ=environ,
+        sources=_sources(options, settings),
+        engine=engine_maker(),
+        chance=random.random,
+    )
 
 
 def _sources(options: Options, settings: TableSettings) -> tuple[Callable[[Daemon], Source], ...]:

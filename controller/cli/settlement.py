@@ -1,24 +1,27 @@
 """`tablectl settlement`: run the settlement engine, enrol tables, make tokens, prove the money."""
 
 import argparse
+import os
 import secrets
+import signal
 import sys
 import time
 from contextlib import closing
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from controller.app.notify import Notifier
 from controller.cli.exits import BAD_INPUT, FAILED, OK, OUT_OF_REACH, say
+from controller.model.publishing import LOCAL_HOSTS, MqttSettings, TlsSettings
 from controller.settings.mistakes import SettingsError
 
 # ruff: noqa: PLC0415 - a database is loaded only by the command that needs it
 
 if TYPE_CHECKING:
     from controller.settlement_service.engine import Engine
-
-LOCAL = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -67,11 +70,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Do it; 1 where a proof fails or a request is refused, 3 where the database does not answer."""
-    try:
-        from controller.settlement_service.faults import OutOfReach, RequestRefused, SettlementFault
-    except ImportError as error:  # pragma: no cover - an installation without the extra
-        say(f"found no {error.name}, expected the extra: pip install 'table-controller[settlement]'")
-        return BAD_INPUT
+    from controller.settlement_service.faults import OutOfReach, RequestRefused, SettlementFault
+
     try:
         return _do(arguments)
     except (SettlementFault, SettingsError, ValueError) as error:
@@ -115,11 +115,10 @@ def _with(engine: "Engine", arguments: argparse.Namespace) -> None:
 
 
 def _run(engine: "Engine", arguments: argparse.Namespace) -> None:
-    from controller.publish.settings import MqttSettings, TlsSettings
     from controller.settlement_service.serving import Serving, serve
 
     host, port = _address(arguments.listen, "--listen")
-    if host not in LOCAL and not arguments.certificate:
+    if host not in LOCAL_HOSTS and not arguments.certificate:
         raise ValueError(f"--listen {host}: found no --certificate, expected one beyond this machine")
     broker = None
     if arguments.broker:
@@ -127,7 +126,7 @@ def _run(engine: "Engine", arguments: argparse.Namespace) -> None:
         tls = arguments.broker_tls and TlsSettings(
             ca=arguments.broker_tls[0], certificate=arguments.broker_tls[1], key=arguments.broker_tls[2]
         )
-        if broker_host not in LOCAL and not tls:
+        if broker_host not in LOCAL_HOSTS and not tls:
             raise ValueError(
                 f"--broker {broker_host}: found no --broker-tls, expected it beyond this machine"
             )
@@ -135,7 +134,11 @@ def _run(engine: "Engine", arguments: argparse.Namespace) -> None:
     serving = Serving(
         host=host, port=port, name=arguments.name, certificate=arguments.certificate, broker=broker
     )
-    serve(engine, serving, lambda: time.monotonic_ns() // 1000, say)
+    stop = Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    tell = Notifier(os.environ).tell
+    serve(engine, serving, lambda: time.monotonic_ns() // 1000, say, stop=stop, tell=tell)
 
 
 def _prove(database: str) -> int:

@@ -13,7 +13,7 @@ from controller.journal.contents import CHECKPOINT, SESSION_STARTED, Identity, o
 from controller.journal.evidence import unpack
 from controller.journal.faults import JournalFault
 from controller.journal.retention import row_before
-from controller.journal.store import LANDMARK, Origin, open_reader, origin_of, rows_where
+from controller.journal.store import LANDMARK, Origin, fetch_one, open_reader, origin_of, rows_where
 from controller.journal.verify import Progress, Verified, verify_all
 
 SLICE = 500
@@ -74,6 +74,12 @@ class Reader:
         """Give the first outcomes after a row that settlement has not acknowledged, in order."""
         clause = "JOIN outbox USING (n) WHERE n > ? ORDER BY n LIMIT ?"
         return list(rows_where(self._connection, self.path, clause, (after_n, limit)))
+
+    def outbox_size(self) -> int:
+        """Give how many outcomes settlement has not acknowledged."""
+        found = fetch_one(self._connection, self.path, "SELECT count(*) FROM outbox")
+        assert found is not None
+        return int(str(found[0]))
 
     def find(self, told_id: str) -> Row:
         """Give an outcome's row by its id, with its evidence.

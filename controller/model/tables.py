@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from controller.model.geometry import DiceTable, Wheel
+from controller.model.publishing import PublishSettings
 from controller.model.readings import Wall
 from controller.model.rulesets import Calls, RuleSet
 
@@ -61,3 +62,4 @@ class TableSettings:
     wheel: Wheel | None = None
     devices: Mapping[str, Device] = field(default_factory=dict)
     switches: Mapping[str, OnOpen] = field(default_factory=dict)
+    publish: PublishSettings = field(default_factory=PublishSettings)

@@ -2,11 +2,15 @@
 
 from collections.abc import Callable
 
+from controller.model.publishing import PublishSettings
 from controller.publish.embedded import Consumer, EmbeddedSink
-from controller.publish.faults import Alarm
-from controller.publish.settings import PublishSettings
+from controller.publish.faults import Alarm, PublishFault
 from controller.publish.sink import Sink
 from controller.publish.window import Chance
+
+
+class UnfitSettings(ValueError):
+    """The `publish:` section can't be obeyed here: what was found, what was expected, what to do."""
 
 
 def sink_for(
@@ -17,28 +21,45 @@ def sink_for(
     now_us: Callable[[], int],
     chance: Chance,
     engine: Consumer | None = None,
-) -> Sink:
+) -> Sink | None:
     """Make it; `engine` is the settlement engine of this process, where there is one.
 
+    None where settlement asks for outcomes at the control socket. Where nothing is said and there is no
+    engine, that is a fault, and the socket is the way that is left.
+
     Raises:
-        ValueError: the section lacks what it asks for, or the MQTT library is not installed.
+        UnfitSettings: the section lacks what it asks for, or the MQTT library is not installed.
     """
-    if settings.to == "embedded":
-        if engine is None:
-            raise ValueError(
-                "publish: to: found `embedded` and no settlement engine in this process, expected one;"
-                " give the engine's settings, or publish `to: mqtt`"
-            )
+    if settings.to == "socket":
+        return None
+    if settings.to == "mqtt":
+        return _mqtt_sink(table, settings, alarm, now_us=now_us, chance=chance)
+    if engine is not None:
         return EmbeddedSink(engine, alarm)
+    if settings.to == "embedded":
+        raise UnfitSettings(
+            "publish: to: found `embedded` and no settlement engine in this process, expected one;"
+            " install the controller with the extra `settlement`, or publish `to: mqtt`"
+        )
+    alarm.began(PublishFault("settlement_missing", table, "no `publish:` section and no settlement engine"))
+    return None
+
+
+def _mqtt_sink(
+    table: str, settings: PublishSettings, alarm: Alarm, *, now_us: Callable[[], int], chance: Chance
+) -> Sink:
     if settings.mqtt is None:
-        raise ValueError(
+        raise UnfitSettings(
             "publish: found `to: mqtt` and no `mqtt:` section, expected one with the broker's `host`"
         )
     try:
         from controller.publish.mqtt import MqttSink  # noqa: PLC0415 - only a table with a broker has paho
     except ModuleNotFoundError as error:
-        raise ValueError(
+        raise UnfitSettings(
             f"publish: to: mqtt: found no module {error.name}, expected paho-mqtt;"
             " install the controller with the extra `mqtt`"
         ) from error
-    return MqttSink(table, settings.mqtt, alarm, now_us=now_us, chance=chance)
+    try:
+        return MqttSink(table, settings.mqtt, alarm, now_us=now_us, chance=chance)
+    except ValueError as error:
+        raise UnfitSettings(str(error)) from error

@@ -1,9 +1,12 @@
 """The sink for a settlement engine in this process."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
 from threading import Event, Lock, Thread
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
+from controller.model.publishing import EmbeddedSettings
 from controller.publish.events import Acknowledgement, Answer, Message, TableStatus
 from controller.publish.faults import Alarm, PublishFault
 from controller.publish.sink import Post, Ready
@@ -11,14 +14,40 @@ from controller.publish.sink import Post, Ready
 TURN_S = 0.5
 
 
+class Enrolment(NamedTuple):
+    """What pins a table at an engine: its public key, and whether no outcome of it was ever settled."""
+
+    public_key: bytes
+    never_settled: bool
+
+
+class EngineFor(NamedTuple):
+    """What a settlement engine in this process is made for; `enrolment` is known once a journal is open."""
+
+    table: str
+    rules: str
+    settings: EmbeddedSettings
+    folder: Path
+    """The journal's: the engine's own files lie there unless the settings say otherwise."""
+    enrolment: Callable[[], Enrolment]
+
+
 class Consumer(Protocol):
-    """A settlement engine."""
+    """A settlement engine; all calls come from one thread."""
+
+    def begin(self) -> None:
+        """Make ready; whatever this raises, it must be tried again with the first event."""
+        return
 
     def take(self, event: bytes, answer: Callable[[Answer], None]) -> None:
         """Take an event; `answer` is called once its effect is durable, now or later, from any thread.
 
         An event that was taken before is acknowledged again. Whatever this raises, the event comes again.
         """
+
+    def end(self) -> None:
+        """Let go of everything."""
+        return
 
 
 class EmbeddedSink:
@@ -71,17 +100,19 @@ class EmbeddedSink:
         return not self._thread.is_alive()
 
     def _run(self) -> None:
+        self._try(self._consumer.begin)
         while not self._stopping:
             self._news.wait(TURN_S)
             self._news.clear()
             while (told_id := next(iter(self._waiting), None)) is not None and not self._stopping:
-                self._hand_over(self._waiting[told_id])
+                self._try(partial(self._consumer.take, self._waiting[told_id], self._answer))
                 with self._lock:
                     del self._waiting[told_id]
+        self._try(self._consumer.end)
 
-    def _hand_over(self, event: bytes) -> None:
+    def _try(self, deed: Callable[[], None]) -> None:
         try:
-            self._consumer.take(event, self._answer)
+            deed()
         except Exception as error:  # noqa: BLE001 - whatever the engine raises, the outcome is offered again
             found = f"{type(error).__name__}: {error}"
             self._alarm.began(PublishFault("settlement_failed", "settlement engine", found))

@@ -48,8 +48,20 @@ FAULTS: Mapping[str, FaultKind] = {
         "the settlement engine does not acknowledge outcomes",
         "the engine is stopped, or cut off from the broker or the table",
         "start the engine or mend the network; nothing is lost, the outbox keeps every outcome",
-        "by itself, once settlement has acknowledged enough of what waits",
+        _ANSWERED,
+    ),
+    "settlement_behind": FaultKind(
+        "more outcomes wait for the settlement engine than the table's `max_unacknowledged` allows",
+        "the engine is stopped, cut off or too slow",
+        "start the engine or mend the network; nothing is lost, the outbox keeps every outcome",
+        "by itself, once settlement has acknowledged half of so many; no attempt may be under way",
         locks=True,
+    ),
+    "settlement_missing": FaultKind(
+        "nobody settles this table's outcomes",
+        "its file has no `publish:` section, and the controller is installed without a settlement engine",
+        "install it with the extra `settlement`, or say in the file where outcomes go: `publish: to:`",
+        "when the controller is started with a way to settlement",
     ),
     "settlement_failed": FaultKind(
         "the settlement engine in this process did not take an outcome",

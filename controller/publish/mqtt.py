@@ -15,6 +15,7 @@ from typing import Literal
 
 import msgspec
 
+from controller.model.publishing import LOCAL_HOSTS, MqttSettings
 from controller.publish.events import (
     CONTENT_TYPE,
     MAX_ANSWER_BYTES,
@@ -37,7 +38,6 @@ from controller.publish.mqtt_link import (
     tls_context,
 )
 from controller.publish.namesake import Namesake
-from controller.publish.settings import MqttSettings
 from controller.publish.sink import Post, Ready
 from controller.publish.topics import topics_of
 from controller.publish.window import Backoff, Chance
@@ -49,7 +49,6 @@ STEADY_US = 10_000_000
 """A connection that held so long was a good one: the next wait is short again."""
 RETRY_S = 1.0
 RETRY_MOST_S = 60.0
-LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
 JSON = "application/json"
 
 _CONNECTION = frozenset({"broker_unreachable", "broker_refused", "broker_files_bad", "sink_failed"})
@@ -72,7 +71,7 @@ class MqttSink:
         chance: Chance,
     ) -> None:
         """Prepare; ValueError where the table's name or the settings do not do for MQTT."""
-        if settings.tls is None and settings.host not in LOCAL:
+        if settings.tls is None and settings.host not in LOCAL_HOSTS:
             raise ValueError(
                 f"publish: mqtt: found no `tls` for the broker at {settings.host}, expected the files `ca`,"
                 " `certificate` and `key`; only a broker on this machine goes without"

@@ -13,6 +13,7 @@ import msgspec
 from controller.journal.chain import Row
 from controller.journal.faults import JournalFault
 from controller.journal.reading import check_contents
+from controller.model.publishing import PublishSettings
 from controller.publish.events import (
     Acknowledgement,
     Again,
@@ -22,7 +23,6 @@ from controller.publish.events import (
     message_of,
 )
 from controller.publish.faults import Alarm, PublishFault
-from controller.publish.settings import PublishSettings
 from controller.publish.sink import Ready, Report, Sink
 from controller.publish.window import Chance, Patience, Window
 
@@ -122,7 +122,7 @@ class Pump:
     # --- any thread ---
 
     def told(self, rows: Sequence[Row]) -> None:
-        """Note that these outcomes are durable."""
+        """Note that these outcomes, one at least, are durable."""
         newest = rows[-1]
         assert newest.seq is not None
         self._fresh.extend(rows)
@@ -366,15 +366,17 @@ class Pump:
     # --- how it stands ---
 
     def _mind_silence(self, now_us: int) -> None:
-        waiting = self.unacknowledged
-        if self._patience.spent(now_us, waiting):
-            oldest = self._window.oldest
-            since = f", the oldest is {oldest.id}" if oldest is not None else ""
-            self._alarm.began(
-                PublishFault("settlement_silent", "settlement engine", f"{waiting} unacknowledged{since}")
-            )
+        waiting, where = self.unacknowledged, "settlement engine"
+        oldest = self._window.oldest
+        found = f"{waiting} unacknowledged" + (f", the oldest is {oldest.id}" if oldest is not None else "")
+        if self._patience.silent(now_us, waiting):
+            self._alarm.began(PublishFault("settlement_silent", where, found))
         else:
             self._alarm.over("settlement_silent")
+        if self._patience.behind(waiting):
+            self._alarm.began(PublishFault("settlement_behind", where, found))
+        else:
+            self._alarm.over("settlement_behind")
 
     def _tell_status(self, now_us: int) -> None:
         if now_us < self._status_due_us:

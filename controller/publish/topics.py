@@ -5,13 +5,13 @@ prints the list. Names are the common names of certificates (`use_identity_as_us
 """
 
 import argparse
-import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from controller.model.publishing import TABLE_NAME
+
 PREFIX = "tables"
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 
 class Topics(NamedTuple):
@@ -35,7 +35,7 @@ def topics_of(table: str, prefix: str = PREFIX) -> Topics:
 
 def check_name(name: str) -> None:
     """Refuse a name that is no topic level, client id and common name at once; raises ValueError."""
-    if not _NAME.fullmatch(name):
+    if not TABLE_NAME.fullmatch(name):
         raise ValueError(
             f"found the name {name!r}, expected 1 to 64 letters, digits, '-', '_' and '.', as whoever"
             " publishes over MQTT must have; rename it in its file and in its certificate"

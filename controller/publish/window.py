@@ -1,13 +1,13 @@
 """Decide what is offered when: in order, so many at a time, and again after a while.
 
-It also tells when settlement has been silent for too long. Pure: the time in microseconds and the chance
-(0 to 1) that spreads the waits are handed in.
+It also tells when settlement has been silent for too long or is too far behind. Pure: the time in
+microseconds and the chance (0 to 1) that spreads the waits are handed in.
 """
 
 from collections.abc import Callable, Iterable
 
+from controller.model.publishing import PublishSettings
 from controller.publish.events import Message
-from controller.publish.settings import PublishSettings
 
 Chance = Callable[[], float]
 """Gives a number from 0 up to 1: tables that lost the same broker do not come back in the same moment."""
@@ -108,22 +108,26 @@ class Window:
 
 
 class Patience:
-    """Tells when settlement has been silent for too long, or for too many outcomes, and when that is over."""
+    """Tells when settlement has been silent for too long, or is too many outcomes behind, and when not."""
 
     def __init__(self, settings: PublishSettings) -> None:
         self._most = settings.max_unacknowledged
         self._longest_us = round(settings.max_silence_s * 1e6)
         self._heard_us: int | None = None
-        self._spent = False
+        self._behind = False
 
     def heard(self, now_us: int) -> None:
         """Note an acknowledgement."""
         self._heard_us = now_us
 
-    def spent(self, now_us: int, waiting: int) -> bool:
-        """Tell whether it is too much now; it ends when half of the most is left and settlement speaks."""
+    def silent(self, now_us: int, waiting: int) -> bool:
+        """Tell whether outcomes wait and nothing was acknowledged for too long."""
         if self._heard_us is None or not waiting:
             self._heard_us = now_us
-        silent = now_us - self._heard_us > self._longest_us
-        self._spent = silent or waiting > (self._most // 2 if self._spent else self._most)
-        return self._spent
+        return now_us - self._heard_us > self._longest_us
+
+    def behind(self, waiting: int) -> bool:
+        """Tell whether too many wait; that ends when half of the most is left."""
+        if self._most is not None:
+            self._behind = waiting > (self._most // 2 if self._behind else self._most)
+        return self._behind

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from controller.model.pockets import STANDARD_POCKETS
+from controller.model.publishing import LOCAL_HOSTS, TABLE_NAME
 from controller.model.rulesets import RuleSet
 from controller.model.tables import Device
 from controller.settings.devices import Devices
@@ -32,6 +33,7 @@ def table_mistakes(
     if written.wheel:
         yield from _wheel(document, written.wheel)
         yield from _wheel_geometry(document, written.wheel, rules)
+    yield from _publishing(document, written)
     yield from _devices(document, devices)
     if written.devices and devices.whole:
         yield from _blind_spots(document, devices.devices, rules)
@@ -83,6 +85,26 @@ def _wheel_geometry(document: Document, wheel: WheelSection, rules: RuleSet) -> 
         if getattr(wheel, key) is None:
             hint = "or, on a table that has only a smart wheel, set spin: {revolutions: trusted_wheel}"
             yield document.mistake(("wheel", key), "nothing", "where its sensors are, to count turns", hint)
+
+
+def _publishing(document: Document, written: TableFile) -> Iterator[Mistake]:
+    publish = written.publish
+    if publish.to == "mqtt":
+        if publish.mqtt is None:
+            hint = "add mqtt: with the broker's host"
+            yield document.mistake(("publish", "mqtt"), "nothing", "the way to the broker", hint)
+        if not TABLE_NAME.fullmatch(written.table):
+            expected = "1 to 64 letters, digits, '-', '_' and '.', as whoever publishes over MQTT must have"
+            yield document.mistake(("table",), f"'{written.table}'", expected)
+    if publish.mqtt is not None and publish.mqtt.tls is None and publish.mqtt.host not in LOCAL_HOSTS:
+        hint = "only a broker on this machine goes without"
+        found, expected = f"nothing, for the broker at {publish.mqtt.host}", "the files of TLS 1.3"
+        yield document.mistake(("publish", "mqtt", "tls"), found, expected, hint)
+    if publish.to == "socket" and publish.max_unacknowledged is not None:
+        expected = "no such limit with to: socket: whoever asks there is not missed"
+        yield document.mistake(
+            ("publish", "max_unacknowledged"), str(publish.max_unacknowledged), expected, "delete it"
+        )
 
 
 def _devices(document: Document, devices: Devices) -> Iterator[Mistake]:

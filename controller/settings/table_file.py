@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from annotated_types import MinLen
 
+from controller.model.publishing import PublishSettings
 from controller.model.readings import Surface
 from controller.model.rulesets import Calls, NotNegative, Positive, Word
 from controller.model.tables import OnOpen
@@ -79,3 +80,5 @@ class TableFile:
     """The devices by their names: what each is there for, and how it is reached."""
     switches: Mapping[str, OnOpen] = field(default_factory=dict)
     """What a switch does when it opens; `door` and `tamper` lock the table unless said otherwise."""
+    publish: PublishSettings = field(default_factory=PublishSettings)
+    """To whom outcomes go, and how long play goes on without an answer."""

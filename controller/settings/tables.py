@@ -88,6 +88,7 @@ def _settings(written: TableFile, rules: RuleSet, devices: Mapping[str, Device])
         wheel=_wheel(written.wheel) if written.wheel else None,
         devices=devices,
         switches={**_LOCKING_SWITCHES, **written.switches},
+        publish=written.publish,
     )
 
 

@@ -1,5 +1,6 @@
 """The HTTP API: accounts, chips, wagers, results. OpenAPI 3.1 at /openapi.json, made from the types."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -16,6 +17,7 @@ from controller.settlement_service.schemas import (
     Account,
     Alarm,
     Amount,
+    BrokerWord,
     Change,
     Granted,
     Health,
@@ -55,6 +57,8 @@ def _more(*kinds: dict[int, dict[str, object]]) -> dict[int | str, dict[str, Any
 
 
 router = APIRouter()
+BrokerState = Callable[[], BrokerWord]
+"""Tells how the broker is that outcomes come from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +68,11 @@ class Parts:
     desk: Desk
     views: Views
     tokens: Tokens
+    broker: BrokerState
 
 
-def make_app(engine: Engine) -> FastAPI:
-    """Make the application of an engine."""
+def make_app(engine: Engine, broker: BrokerState = lambda: "none") -> FastAPI:
+    """Make the application of an engine; `broker` tells how the broker is that outcomes come from."""
     app = FastAPI(
         title="Table settlement",
         version="1",
@@ -75,7 +80,7 @@ def make_app(engine: Engine) -> FastAPI:
         redoc_url=None,
         responses=_more(_SAYS),
     )
-    app.state.parts = Parts(Desk(engine), Views(engine), Tokens(engine))
+    app.state.parts = Parts(Desk(engine), Views(engine), Tokens(engine), broker)
     app.include_router(router)
     _answer_errors(app)
     return app
@@ -114,14 +119,15 @@ Overseer = Annotated[Caller, Depends(_overseer)]
 
 @router.get("/health")
 def health(house: House) -> Health:
-    """Say whether the engine and its database answer."""
+    """Say whether the engine, its database and its broker answer."""
     tables, alarms = house.views.tables(), house.views.alarms()
     halted = sum(table.halted is not None for table in tables)
     return Health(
-        status="attention" if alarms or halted else "ok",
+        status="attention" if alarms or halted or house.broker() == "away" else "ok",
         tables=len(tables),
         halted=halted,
         alarms=len(alarms),
+        broker=house.broker(),
     )
 
 

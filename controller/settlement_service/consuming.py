@@ -1,13 +1,14 @@
-"""Where outcomes come in: an engine inside the table's own process, or one behind a broker."""
+"""Where outcomes come in by way of a broker."""
 
 import select
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from threading import Event as Signal
 from typing import NamedTuple
 
-from controller.publish.events import Acknowledgement, Again, Answer, answer_bytes
+from controller.model.publishing import MqttSettings
+from controller.publish.events import Again, answer_bytes
 from controller.publish.mqtt_link import (
     Connected,
     Happened,
@@ -18,10 +19,9 @@ from controller.publish.mqtt_link import (
     Subscribed,
     tls_context,
 )
-from controller.publish.settings import MqttSettings
 from controller.publish.topics import topics_of
 from controller.settlement_service import deliveries
-from controller.settlement_service.deliveries import Acked, Held, NotTaken
+from controller.settlement_service.deliveries import NotTaken
 from controller.settlement_service.engine import Engine
 from controller.settlement_service.faults import OutOfReach
 
@@ -34,28 +34,6 @@ PATIENCE_US = 5_000_000
 """So long one asking for what is missing is given to come before it is asked for again."""
 Clock = Callable[[], int]
 Say = Callable[[str], None]
-
-
-class Embedded:
-    """The settlement engine as the table's own process takes it: a consumer of events."""
-
-    def __init__(self, engine: Engine, by: str) -> None:
-        """Answer for this engine under this name."""
-        self._engine = engine
-        self._by = by
-
-    def take(self, event: bytes, answer: Callable[[Answer], None]) -> None:
-        """Settle an event, then answer; raises OutOfReach or RefusedOutcome where it is not taken."""
-        answers = self._engine.deliver([event])
-        for _, told in _answers(answers, self._by):
-            answer(told)
-        for refused in answers:
-            if isinstance(refused, NotTaken):
-                raise RefusedOutcome(f"{refused.says} [{refused.code}]")
-
-
-class RefusedOutcome(Exception):
-    """Settlement will not take an outcome; a person must look into it."""
 
 
 class _Asked(NamedTuple):
@@ -81,10 +59,13 @@ class Broker:
         self._said: set[str] = set()
         self.ready = False
         """Whether the broker has taken the subscription."""
+        self.turns = 0
+        """Goes up while the thread turns."""
 
     def run(self, stop: Signal) -> None:
         """Turn until told to stop; a lost connection is made again a second later."""
         while not stop.is_set():
+            self.turns += 1
             if self._link is None and not self._connect():
                 stop.wait(1.0)
                 continue
@@ -165,7 +146,7 @@ class Broker:
             self._waiting.clear()
             self._say_once(str(error))
             return
-        for table, answer in _answers(answers, self._name):
+        for table, answer in deliveries.on_the_wire(answers, self._name):
             if isinstance(answer, Again) and self._asked_lately(table, answer.from_seq):
                 continue
             topic = topics_of(table, self._settings.prefix).answer
@@ -195,19 +176,3 @@ class Broker:
         if text not in self._said and len(self._said) < 1000:
             self._said.add(text)
             self._say(text)
-
-
-def _answers(answers: Iterable[deliveries.Answer], by: str) -> Iterator[tuple[str, Answer]]:
-    """Give the answers as they go over the wire, each with its table; a refusal has none."""
-    missing: dict[str, int] = {}
-    for answer in answers:
-        match answer:
-            case Acked(table=table, id=id_, chain=chain):
-                missing.pop(table, None)
-                yield table, Acknowledgement(id=id_, chain=chain, by=by)
-            case Held(table=table, asks_from=from_seq):
-                missing[table] = from_seq
-            case NotTaken():
-                pass
-    for table, from_seq in missing.items():
-        yield table, Again(from_seq=from_seq, by=by)

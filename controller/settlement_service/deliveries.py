@@ -1,11 +1,13 @@
 """Deliveries: an outcome's event as a table signed it, and the engine's answers."""
 
+from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
 
 import msgspec
 
 from controller.journal.keys import PublicKey
 from controller.model.outcomes import OUTCOME_TYPES, Outcome
+from controller.publish import events
 from controller.publish.events import Event, read_event, signed_by
 
 
@@ -83,3 +85,19 @@ class NotTaken(NamedTuple):
 
 
 Answer = Acked | Held | NotTaken
+
+
+def on_the_wire(answers: Iterable[Answer], by: str) -> Iterator[tuple[str, events.Answer]]:
+    """Give the answers as they go back, each with its table; a refusal has none."""
+    missing: dict[str, int] = {}
+    for answer in answers:
+        match answer:
+            case Acked(table=table, id=id_, chain=chain):
+                missing.pop(table, None)
+                yield table, events.Acknowledgement(id=id_, chain=chain, by=by)
+            case Held(table=table, asks_from=from_seq):
+                missing[table] = from_seq
+            case NotTaken():
+                pass
+    for table, from_seq in missing.items():
+        yield table, events.Again(from_seq=from_seq, by=by)

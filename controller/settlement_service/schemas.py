@@ -6,6 +6,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 MOST = 10**12
 
+BrokerWord = Literal["none", "connected", "away"]
+
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_. -]{0,63}$", max_length=64)]
 Id = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:-]{0,63}$", max_length=64)]
 Cents = Annotated[int, Field(ge=1, le=MOST)]
@@ -122,9 +124,13 @@ class Alarm(BaseModel):
 
 
 class Health(BaseModel):
-    """Whether the engine and its database answer, and how many tables wait for a person."""
+    """Whether the engine and its database answer, how many tables wait for a person, and the broker's state.
+
+    `broker` is `none` where outcomes do not come by one, and `away` while it has not taken the subscription.
+    """
 
     status: Literal["ok", "attention"]
     tables: int
     halted: int
     alarms: int
+    broker: BrokerWord

@@ -1,15 +1,25 @@
-"""Serve a settlement engine: its HTTP API, and the broker's outcomes in a thread beside it."""
+"""Serve a settlement engine: its HTTP API in one thread, the broker's outcomes in another."""
 
-from collections.abc import Sequence
+import socket
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from threading import Event, Thread
 
 import uvicorn
 
-from controller.publish.settings import MqttSettings
-from controller.settlement_service.api import make_app
+from controller.model.publishing import MqttSettings
+from controller.settlement_service.api import BrokerState, make_app
 from controller.settlement_service.consuming import Broker, Clock, Say
 from controller.settlement_service.engine import Engine
+from controller.settlement_service.faults import SettlementFault
+from controller.settlement_service.schemas import BrokerWord
+
+TURN_S = 0.5
+STOP_S = 5.0
+START_S = 60
+"""So much longer may a start take that waits for the broker, told again and again."""
+Tell = Callable[..., None]
+"""Tells systemd, in the words of sd_notify(3)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,29 +34,117 @@ class Serving:
     broker: MqttSettings | None = None
 
 
-def serve(engine: Engine, serving: Serving, now_us: Clock, say: Say) -> None:
-    """Serve until the process is told to end (SIGTERM, SIGINT)."""
-    stop = Event()
-    thread = None
-    if serving.broker is not None:
-        broker = Broker(engine, serving.broker, serving.name, now_us, say)
-        thread = Thread(target=broker.run, args=(stop,), name="broker", daemon=True)
-        thread.start()
-    certificate, key = (*serving.certificate, None, None)[:2]
-    server = uvicorn.Server(
-        uvicorn.Config(
-            make_app(engine),
-            host=serving.host,
-            port=serving.port,
-            log_level="warning",
-            access_log=False,
-            ssl_certfile=certificate,
-            ssl_keyfile=key,
+class _Server(uvicorn.Server):
+    turns = 0
+    """Goes up while its loop turns."""
+
+    async def on_tick(self, counter: int) -> bool:
+        self.turns += 1
+        return await super().on_tick(counter)
+
+
+class Api:
+    """The HTTP API in a thread of its own."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        host: str,
+        port: int,
+        certificate: Sequence[str] = (),
+        broker: BrokerState = lambda: "none",
+    ) -> None:
+        """Take the port; raises SettlementFault where another program has it."""
+        pem, key = (*certificate, None, None)[:2]
+        self._server = _Server(
+            uvicorn.Config(
+                make_app(engine, broker),
+                log_level="warning",
+                access_log=False,
+                ssl_certfile=pem,
+                ssl_keyfile=key,
+            )
         )
-    )
+        try:
+            self._listener = socket.create_server(
+                (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET
+            )
+        except OSError as error:
+            found, expected = error.strerror or str(error), "a port and an address of this machine"
+            raise SettlementFault("api_port", f"{host}:{port}", found, expected) from error
+        self._thread = Thread(target=self._server.run, args=([self._listener],), name="api", daemon=True)
+
+    @property
+    def ready(self) -> bool:
+        """Whether requests are answered."""
+        return self._server.started
+
+    @property
+    def turns(self) -> int:
+        """Goes up while it answers."""
+        return self._server.turns
+
+    @property
+    def alive(self) -> bool:
+        """Whether its thread has not ended."""
+        return self._thread.is_alive()
+
+    def start(self) -> None:
+        """Begin to answer."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Answer what is under way, and no more."""
+        self._server.should_exit = True
+        if self._thread.is_alive():
+            self._thread.join(STOP_S)
+        self._listener.close()
+
+
+def serve(engine: Engine, serving: Serving, now_us: Clock, say: Say, *, stop: Event, tell: Tell) -> None:
+    """Serve until told to stop, and tell systemd how it stands.
+
+    Raises:
+        SettlementFault: another program has the API's port, or the API ended.
+    """
+    broker = None if serving.broker is None else Broker(engine, serving.broker, serving.name, now_us, say)
+    api = Api(engine, serving.host, serving.port, serving.certificate, lambda: _state_of(broker))
+    thread = Thread(target=broker.run, args=(stop,), name="broker", daemon=True) if broker else None
     try:
-        server.run()
-    finally:
-        stop.set()
+        api.start()
         if thread is not None:
-            thread.join(5.0)
+            thread.start()
+        _look_after(api, broker, stop, tell)
+    finally:
+        tell("STOPPING=1")
+        stop.set()
+        api.stop()
+        if thread is not None:
+            thread.join(STOP_S)
+
+
+def _look_after(api: Api, broker: Broker | None, stop: Event, tell: Tell) -> None:
+    """Tell READY once outcomes are taken and requests answered, and from then on that all threads turn."""
+    ready = False
+    before = _turns(api, broker)
+    while not stop.wait(TURN_S):
+        if not api.alive:
+            raise SettlementFault("api_ended", "HTTP API", "its thread ended", "one that answers")
+        status = f"STATUS=HTTP API {'answers' if api.ready else 'starts'}, broker: {_state_of(broker)}"
+        if not ready:
+            ready = api.ready and _state_of(broker) != "away"
+            tell("READY=1" if ready else f"EXTEND_TIMEOUT_USEC={START_S}000000", status)
+        now = _turns(api, broker)
+        if all(turned > earlier for turned, earlier in zip(now, before, strict=True)):
+            before = now
+            tell("WATCHDOG=1", status)
+
+
+def _turns(api: Api, broker: Broker | None) -> tuple[int, ...]:
+    return (api.turns,) if broker is None else (api.turns, broker.turns)
+
+
+def _state_of(broker: Broker | None) -> BrokerWord:
+    if broker is None:
+        return "none"
+    return "connected" if broker.ready else "away"

@@ -1,7 +1,7 @@
 """A daemon inside the test: driven turn by turn with a clock in hand, or with all its threads."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import msgspec
@@ -10,10 +10,12 @@ from controller.app.clock import Clock
 from controller.app.daemon import Daemon
 from controller.app.live import Live
 from controller.app.options import Options
+from controller.app.publishing import EngineMaker
 from controller.journal.chain import Row, Wall
 from controller.journal.contents import outcome_of
 from controller.journal.reading import Reader
 from controller.model.outcomes import Outcome
+from controller.model.publishing import PublishSettings
 from controller.model.readings import AnyReading
 from controller.settings.tables import load_table
 from tests.app.rig import until
@@ -55,12 +57,15 @@ class House:
     options: Options
     wall: WallInHand = field(default_factory=WallInHand)
     clock: Clock = field(default_factory=HandClock)
+    publish: PublishSettings = field(default_factory=lambda: PublishSettings(to="socket"))
+    engine: EngineMaker | None = None
     daemons: list[Daemon] = field(default_factory=list)
 
     def open(self) -> Daemon:
         """Open a daemon without its threads."""
+        settings = replace(load_table(self.options.table), publish=self.publish)
         daemon = Daemon(
-            self.options, load_table(self.options.table), environ={}, wall=self.wall, clock=self.clock
+            self.options, settings, environ={}, wall=self.wall, clock=self.clock, engine=self.engine
         )
         self.daemons.append(daemon)
         daemon.open()

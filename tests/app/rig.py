@@ -20,6 +20,7 @@ from controller.cli.link import OutOfReachError, conversation
 from controller.journal.chain import Row
 from controller.journal.reading import Reader
 from controller.model.readings import AnyReading
+from controller.settings.places import config_home
 
 PATIENCE_S = 60.0
 """How long a test waits for a fact before it calls the daemon hung."""
@@ -83,6 +84,8 @@ class Table:
     name: str = "craps"
     arguments: tuple[str, ...] = ("--data-time", "--no-self-test-devices", "--unlock", "person")
     environ: Mapping[str, str] = field(default_factory=dict)
+    publish: str = "{to: socket}"
+    """Where its outcomes go, as its file says it; nobody settles unless the test does."""
     control: Path | None = None
     """The control socket, where it is not in the folder."""
     told: list[Json] = field(default_factory=list)
@@ -117,7 +120,17 @@ class Table:
             "--readings",
             str(self.folder / "in"),
         ]
-        return [sys.executable, "-m", "controller.cli.main", "run", self.name, *paths, *self.arguments]
+        table = self._file()
+        return [sys.executable, "-m", "controller.cli.main", "run", table, *paths, *self.arguments]
+
+    def _file(self) -> str:
+        """Give the shipped file of this name with where it publishes, or the name where it is none's."""
+        shipped = config_home() / "tables" / f"{self.name}.yaml"
+        if not shipped.exists():
+            return self.name
+        file = self.folder / shipped.name
+        file.write_text(f"{shipped.read_text(encoding='utf-8')}\npublish: {self.publish}\n", encoding="utf-8")
+        return str(file)
 
     def start(self, *, watch: bool = True, ready: bool = True) -> None:
         """Start the daemon and (`ready`) wait until it says that it is, then watch it."""

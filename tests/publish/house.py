@@ -10,6 +10,7 @@ import msgspec
 from controller.journal.journal import Journal
 from controller.journal.keys import PublicKey
 from controller.journal.reading import Reader
+from controller.model.publishing import MqttSettings, PublishSettings
 from controller.publish.events import (
     Acknowledgement,
     Again,
@@ -32,7 +33,6 @@ from controller.publish.mqtt_link import (
     tls_context,
 )
 from controller.publish.pump import Pump
-from controller.publish.settings import MqttSettings, PublishSettings
 from controller.publish.sink import Sink
 from tests.journal.rig import NAME, Rig, append, begin, durable, evening, renumbered, rig_in
 

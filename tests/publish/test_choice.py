@@ -9,30 +9,45 @@ import pytest
 import yaml
 from pydantic import TypeAdapter, ValidationError
 
+from controller.model.publishing import MqttSettings, PublishSettings
 from controller.publish.choice import sink_for
 from controller.publish.embedded import Consumer, EmbeddedSink
 from controller.publish.events import Answer
 from controller.publish.mqtt import MqttSink
-from controller.publish.settings import MqttSettings, PublishSettings
 from controller.publish.sink import Sink
 from tests.publish.house import Alarms, Clock, half
 
 MANUAL = Path(__file__).parents[2] / "docs" / "publishing.md"
 
 
-class Engine:
+class Engine(Consumer):
     def take(self, event: bytes, answer: Callable[[Answer], None]) -> None:
         """Take nothing."""
 
 
-def chosen(settings: PublishSettings, engine: Consumer | None = None) -> Sink:
-    return sink_for("table-7", settings, Alarms(), now_us=Clock(), chance=half, engine=engine)
+def chosen(
+    settings: PublishSettings, engine: Consumer | None = None, alarms: Alarms | None = None
+) -> Sink | None:
+    return sink_for("table-7", settings, alarms or Alarms(), now_us=Clock(), chance=half, engine=engine)
 
 
 def test_the_default_is_an_engine_in_the_process() -> None:
     assert isinstance(chosen(PublishSettings(), Engine()), EmbeddedSink)
+    assert isinstance(chosen(PublishSettings(to="embedded"), Engine()), EmbeddedSink)
     with pytest.raises(ValueError, match="found `embedded` and no settlement engine"):
-        chosen(PublishSettings())
+        chosen(PublishSettings(to="embedded"))
+
+
+def test_a_table_that_nobody_settles_for_says_so() -> None:
+    alarms = Alarms()
+    assert chosen(PublishSettings(), alarms=alarms) is None
+    assert set(alarms.holding) == {"settlement_missing"}
+
+
+def test_an_engine_that_asks_at_the_control_socket_has_no_sink_and_is_no_fault() -> None:
+    alarms = Alarms()
+    assert chosen(PublishSettings(to="socket"), Engine(), alarms) is None
+    assert not alarms.holding
 
 
 def test_a_broker_is_chosen_by_name() -> None:
@@ -54,7 +69,7 @@ def test_the_section_in_the_manual_is_one() -> None:
     settings = TypeAdapter(PublishSettings).validate_python(yaml.safe_load(text)["publish"])
     assert settings.mqtt is not None
     assert settings.mqtt.tls is not None
-    assert replace(settings, mqtt=None) == PublishSettings(to="mqtt")
+    assert replace(settings, mqtt=None) == PublishSettings(to="mqtt", max_unacknowledged=100)
 
 
 def test_a_section_of_a_table_s_file_is_read_and_its_limits_are_kept() -> None:
@@ -62,7 +77,7 @@ def test_a_section_of_a_table_s_file_is_read_and_its_limits_are_kept() -> None:
     section = {"to": "mqtt", "mqtt": {"host": "10.0.0.5", "tls": {"ca": "a", "certificate": "c", "key": "k"}}}
     settings = read(section)
     assert settings.mqtt is not None
-    assert (settings.mqtt.port, settings.max_unacknowledged) == (8883, 100)
+    assert (settings.mqtt.port, settings.max_unacknowledged) == (8883, None)
     for wrong in ({"max_in_flight": 0}, {"to": "kafka"}, {"retry_s": 0}, {"mqtt": {"host": ""}}):
         with pytest.raises(ValidationError):
             read(wrong)

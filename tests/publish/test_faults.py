@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 import controller.publish
+from controller.model.publishing import MqttSettings
 from controller.publish.events import Answer
 from controller.publish.faults import FAULTS, PublishFault
 from controller.publish.mqtt import MqttSink
 from controller.publish.mqtt_link import SESSION_TAKEN_OVER, Lost
-from controller.publish.settings import MqttSettings
 from controller.publish.sink import Ready
 from tests.publish.broker import free_port, needs_mosquitto, running
 from tests.publish.house import PATIENCE_S, Alarms, Clock, half, until
@@ -24,13 +24,13 @@ def test_every_fault_of_the_catalogue_is_raised_and_no_other() -> None:
     assert raised == set(FAULTS)
     over = set(re.findall(r'\.over\("(\w+)"\)', source))
     connection = {"broker_unreachable", "broker_refused", "broker_files_bad", "sink_failed"}
-    assert over | connection == set(FAULTS)
+    assert over | connection | {"settlement_missing"} == set(FAULTS)
 
 
 def test_every_fault_says_what_it_is_what_to_do_and_when_it_clears() -> None:
     for code, kind in FAULTS.items():
         assert all((kind.what, kind.cause, kind.next_step, kind.clears)), code
-    assert {code for code, kind in FAULTS.items() if kind.locks} == {"settlement_silent", "identity_taken"}
+    assert {code for code, kind in FAULTS.items() if kind.locks} == {"settlement_behind", "identity_taken"}
 
 
 def test_a_fault_reads_as_one_line_that_ends_with_its_code() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from controller.journal.keys import load_key, new_key
+from controller.model.publishing import MqttSettings, TlsSettings
 from controller.publish.mqtt import MqttSink
 from controller.publish.mqtt_link import (
     Connected,
@@ -18,7 +19,6 @@ from controller.publish.mqtt_link import (
     Subscribed,
     tls_context,
 )
-from controller.publish.settings import MqttSettings, TlsSettings
 from controller.publish.topics import access_list
 from tests.journal.rig import NAME, Rig
 from tests.publish.broker import Authority, Mosquitto, guarded, needs_mosquitto, running

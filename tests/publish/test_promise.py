@@ -11,9 +11,9 @@ from controller.journal.chain import Row, Wall, seal
 from controller.journal.drafting import event_draft, outcome_draft
 from controller.journal.keys import Key, load_key, new_key
 from controller.model.outcomes import Outcome
+from controller.model.publishing import PublishSettings
 from controller.publish.events import Answer, Message, TableStatus
 from controller.publish.pump import Pump
-from controller.publish.settings import PublishSettings
 from controller.publish.sink import Post, Ready
 from tests.publish.house import Alarms, Books, Clock, half
 from tests.publish.samples import SAMPLES

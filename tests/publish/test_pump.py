@@ -9,9 +9,9 @@ import pytest
 from controller.journal.chain import Row
 from controller.journal.faults import JournalFault
 from controller.journal.reading import Reader
+from controller.model.publishing import PublishSettings
 from controller.publish.events import Acknowledgement, Again, Message, TableStatus, read_event
 from controller.publish.pump import REPORTS
-from controller.publish.settings import PublishSettings
 from controller.publish.sink import Post, Ready
 from tests.journal.rig import durable
 from tests.publish.house import ENGINE, Books, House
@@ -109,16 +109,16 @@ def test_too_many_unacknowledged_lock_play_until_settlement_has_caught_up(
     house = House(tmp_path, lambda _: slate, PublishSettings(max_in_flight=4, max_unacknowledged=8))
     count = house.play(9)
     house.turn()
-    fault = house.alarms.holding["settlement_silent"]
+    fault = house.alarms.holding["settlement_behind"]
     assert fault.kind.locks
     assert fault.found == f"{count} unacknowledged, the oldest is table-7/1/1"
     left = count
     while left > 4:
-        assert "settlement_silent" in house.alarms.holding
+        assert "settlement_behind" in house.alarms.holding
         message = slate.offered.pop(0)
         acknowledge(house, message)
         left -= 1
-    assert "settlement_silent" not in house.alarms.holding
+    assert not house.alarms.holding
     house.close()
 
 

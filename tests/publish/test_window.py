@@ -3,8 +3,8 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from controller.model.publishing import PublishSettings
 from controller.publish.events import Message
-from controller.publish.settings import PublishSettings
 from controller.publish.window import Backoff, Patience, Window
 from tests.publish.house import SECOND_US, half
 
@@ -62,27 +62,27 @@ def test_only_the_right_chain_counts() -> None:
 
 def test_patience_ends_with_too_many_and_comes_back_with_half_of_them() -> None:
     patience = Patience(SETTINGS)
-    assert not patience.spent(0, 10)
-    assert patience.spent(0, 11)
-    assert patience.spent(0, 6)
-    assert not patience.spent(0, 5)
-    assert not patience.spent(0, 10)
+    assert [patience.behind(waiting) for waiting in (10, 11, 6, 5, 10)] == [False, True, True, False, False]
+
+
+def test_patience_without_a_limit_never_ends_with_too_many() -> None:
+    assert not Patience(PublishSettings()).behind(1_000_000)
 
 
 def test_patience_ends_with_too_long_a_silence_and_comes_back_with_a_word() -> None:
     patience = Patience(SETTINGS)
-    patience.spent(0, 1)
-    assert not patience.spent(120 * SECOND_US, 1)
-    assert patience.spent(121 * SECOND_US, 1)
+    patience.silent(0, 1)
+    assert not patience.silent(120 * SECOND_US, 1)
+    assert patience.silent(121 * SECOND_US, 1)
     patience.heard(122 * SECOND_US)
-    assert not patience.spent(122 * SECOND_US, 1)
+    assert not patience.silent(122 * SECOND_US, 1)
 
 
 def test_silence_while_nothing_waits_is_no_silence() -> None:
     patience = Patience(SETTINGS)
-    patience.spent(0, 0)
-    patience.spent(1000 * SECOND_US, 0)
-    assert not patience.spent(1001 * SECOND_US, 1)
+    patience.silent(0, 0)
+    patience.silent(1000 * SECOND_US, 0)
+    assert not patience.silent(1001 * SECOND_US, 1)
 
 
 @settings(derandomize=True, max_examples=60, deadline=None)

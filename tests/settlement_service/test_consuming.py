@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 
 from controller.journal.keys import Key
+from controller.model.publishing import MqttSettings
 from controller.publish.events import Acknowledgement, Again, Answer, Message, read_event
 from controller.publish.mqtt import MqttSink
 from controller.publish.mqtt_link import Outgoing
-from controller.publish.settings import MqttSettings
 from controller.publish.sink import Report
-from controller.settlement_service.consuming import Broker, Embedded, RefusedOutcome
+from controller.settlement_service.consuming import Broker
+from controller.settlement_service.within import Embedded, RefusedOutcome
 from tests.publish.broker import Mosquitto, needs_mosquitto, running
 from tests.publish.house import Alarms, until
 from tests.settlement_service.rig import House, SealedTable, key_in

@@ -1,12 +1,20 @@
 """How a table publishes: the `publish:` section of a table's file."""
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 from annotated_types import Ge, Gt, Le, MinLen
 
+LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
+"""A broker at one of these is on this machine, and needs no TLS."""
+TABLE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+"""What is a topic level, a client id and a common name at once."""
+
 Word = Annotated[str, MinLen(1)]
 Seconds = Annotated[float, Gt(0)]
+Port = Annotated[int, Ge(1), Le(65535)]
+Way = Literal["embedded", "mqtt", "socket"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +35,7 @@ class MqttSettings:
 
     host: Word
     """The broker's address; a number or a name in the hosts file needs no name server."""
-    port: Annotated[int, Ge(1), Le(65535)] = 8883
+    port: Port = 8883
     tls: TlsSettings | None = None
     """Left out only for a broker on this machine."""
     prefix: Word = "tables"
@@ -41,18 +49,32 @@ class MqttSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EmbeddedSettings:
+    """The settlement engine in the controller's own process."""
+
+    database: Word | None = None
+    """Its database's URL; left out, the SQLite file settlement.db beside the journal."""
+    api_port: Port | None = None
+    """Where its HTTP API listens on this machine; left out, there is none, and so no bets."""
+    malfunction: Literal["stand", "refund"] = "stand"
+    """What becomes of bets when a No Roll or No Spin is the equipment's fault."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PublishSettings:
     """To whom outcomes go, and how long play goes on without an answer."""
 
-    to: Literal["embedded", "mqtt"] = "embedded"
-    """A settlement engine in this process, or one behind a broker."""
+    to: Way | None = None
+    """A settlement engine in this process, one behind a broker, or one that asks at the control socket.
+    Left out, the one in this process; where that is not installed, the table says that nobody settles."""
+    embedded: EmbeddedSettings = field(default_factory=EmbeddedSettings)
     mqtt: MqttSettings | None = None
     max_in_flight: Annotated[int, Ge(1), Le(1000)] = 20
     """Outcomes on their way before the oldest of them is acknowledged."""
-    max_unacknowledged: Annotated[int, Ge(1)] = 100
-    """More outcomes than this without an acknowledgement lock play."""
+    max_unacknowledged: Annotated[int, Ge(1)] | None = None
+    """More outcomes than this without an acknowledgement lock play; left out, play is never locked for it."""
     max_silence_s: Seconds = 120.0
-    """An outcome that waits this long while nothing is acknowledged locks play."""
+    """An outcome that waits this long while nothing is acknowledged is a fault."""
     retry_s: Seconds = 5.0
     """The first wait before outcomes are sent again; each further one is twice as long.
     What a lost connection took is sent at once."""

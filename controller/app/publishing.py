@@ -1,0 +1,145 @@
+"""A table's way to settlement: its sink, and the pump that drains the outbox into it."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from controller.app.board import Board
+from controller.app.faults import Fault
+from controller.app.watchdog import Watchdog
+from controller.journal.chain import Row
+from controller.journal.faults import JournalFault
+from controller.journal.journal import Journal
+from controller.journal.keys import Key
+from controller.journal.reading import Reader
+from controller.model.tables import TableSettings
+from controller.publish.choice import sink_for
+from controller.publish.embedded import Consumer, EngineFor, Enrolment
+from controller.publish.events import TableStatus
+from controller.publish.faults import PublishFault
+from controller.publish.pump import Pump
+from controller.publish.window import Chance
+
+EngineMaker = Callable[[EngineFor], Consumer]
+"""Makes the settlement engine of this process; it opens nothing before its own thread begins."""
+
+
+class BoardAlarm:
+    """Puts publishing's faults on the table's board of faults."""
+
+    def __init__(self, board: Board) -> None:
+        self._board = board
+
+    def began(self, fault: PublishFault) -> None:
+        """Note that this fault holds."""
+        self._board.began(Fault(*fault), "publish")
+
+    def over(self, code: str) -> None:
+        """Note that faults of this code are over, if there was one."""
+        self._board.over(code, "publish")
+
+
+class Publishing:
+    """Tells settlement what is durable, and the table what becomes of it."""
+
+    def __init__(
+        self,
+        settings: TableSettings,
+        folder: Path,
+        board: Board,
+        *,
+        engine: EngineMaker | None,
+        chance: Chance,
+        now_us: Callable[[], int],
+        status: Callable[[], TableStatus],
+    ) -> None:
+        """Choose the way; nothing is opened yet. `folder` is the journal's, `now_us` monotonic.
+
+        Raises:
+            UnfitSettings: the table's `publish:` section can't be obeyed here.
+        """
+        self._settings = settings
+        self._alarm = BoardAlarm(board)
+        self._chance = chance
+        self._now_us = now_us
+        self._status = status
+        self._pump: Pump | None = None
+        self._journal: Path | None = None
+        self._enrolment: Enrolment | None = None
+        asked = EngineFor(
+            settings.table, settings.rules.name, settings.publish.embedded, folder, self._enrolled
+        )
+        wanted = engine is not None and settings.publish.to in (None, "embedded")
+        self._sink = sink_for(
+            settings.table,
+            settings.publish,
+            self._alarm,
+            now_us=now_us,
+            chance=chance,
+            engine=engine(asked) if engine is not None and wanted else None,
+        )
+        self._started = False
+        self._verified = False
+        """Whether all that waits was verified when the journal was opened."""
+
+    def open(self, journal: Journal, key: Key) -> None:
+        """Take up the journal's outbox; raises JournalFault where it can't be read."""
+        path = journal.place.journal
+        next_seq = journal.recovered.first.seq
+        with Reader(path) as reader:
+            oldest = next(iter(reader.outbox(1)), None)
+            self._verified = oldest is None or oldest.n > reader.prunable_below()
+        waits_from = next_seq if oldest is None or oldest.seq is None else oldest.seq
+        self._journal = path
+        self._enrolment = Enrolment(key.public.raw, never_settled=waits_from == 1)
+        if self._sink is not None:
+            self._pump = Pump(
+                self._settings.table,
+                self._settings.publish,
+                key=key,
+                journal=journal,
+                open_outbox=lambda: Reader(path),
+                sink=self._sink,
+                alarm=self._alarm,
+                now_us=self._now_us,
+                chance=self._chance,
+                status=self._status,
+                last_seq=next_seq - 1,
+            )
+
+    def told(self, outcomes: Sequence[Row]) -> None:
+        """Note outcomes that have become durable, in the journal's thread."""
+        if self._pump is not None and outcomes:
+            self._pump.told(outcomes)
+
+    def start(self, watchdog: Watchdog, *, sound: bool) -> None:
+        """Begin to publish once what waits is verified; `sound` says that the whole journal is."""
+        pump = self._pump
+        if pump is not None and not self._started and (sound or self._verified):
+            self._started = True
+            pump.start()
+            watchdog.watch("publish", lambda: pump.turns)
+
+    def stop(self, timeout_s: float) -> bool:
+        """Publish no more; False where a thread did not end in time."""
+        return not (self._started and self._pump is not None) or self._pump.stop(timeout_s)
+
+    def status(self) -> dict[str, object]:
+        """Give where outcomes go, whether they are taken there now, and what is not acknowledged."""
+        sink = self._sink
+        to = self._settings.publish.to or ("embedded" if sink is not None else "nobody")
+        told: dict[str, object] = {"to": to, "ready": sink is not None and self._started and sink.ready}
+        try:
+            return {**told, **self._waiting()}
+        except JournalFault as fault:
+            return {**told, "unacknowledged": None, "says": str(fault)}
+
+    def _waiting(self) -> dict[str, object]:
+        if self._journal is None:
+            return {"unacknowledged": None}
+        with Reader(self._journal) as reader:
+            oldest = next((row.seq for row in reader.outbox(1)), None)
+            return {"unacknowledged": reader.outbox_size(), "oldest_seq": oldest}
+
+    def _enrolled(self) -> Enrolment:
+        assert self._enrolment is not None, "no outcome is handed over before the journal is open"
+        return self._enrolment

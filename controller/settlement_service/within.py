@@ -1,0 +1,114 @@
+"""The settlement engine inside a table's own process: a consumer of its events, opened by its own thread."""
+
+from collections.abc import Callable
+
+from controller.publish.embedded import Consumer, EngineFor
+from controller.publish.events import Answer
+from controller.settlement_service.deliveries import NotTaken, on_the_wire
+from controller.settlement_service.engine import Clock, Engine
+from controller.settlement_service.faults import SettlementFault
+from controller.settlement_service.intake import Policies
+from controller.settlement_service.store import Store
+
+NAME = "embedded"
+"""The engine's name in acknowledgements."""
+
+
+class RefusedOutcome(Exception):
+    """Settlement will not take an outcome; a person must look into it."""
+
+
+class Embedded(Consumer):
+    """The settlement engine as the table's own process takes it."""
+
+    def __init__(self, engine: Engine, by: str) -> None:
+        """Answer for this engine under this name."""
+        self._engine = engine
+        self._by = by
+
+    def take(self, event: bytes, answer: Callable[[Answer], None]) -> None:
+        """Settle an event, then answer; raises OutOfReach or RefusedOutcome where it is not taken."""
+        answers = self._engine.deliver([event])
+        for _, told in on_the_wire(answers, self._by):
+            answer(told)
+        for refused in answers:
+            if isinstance(refused, NotTaken):
+                raise RefusedOutcome(f"{refused.says} [{refused.code}]")
+
+
+class EngineWithin(Consumer):
+    """Opens an engine for one table with the first call, enrols the table, and serves its HTTP API."""
+
+    def __init__(self, asked: EngineFor, clock: Clock) -> None:
+        """Prepare; `clock` gives wall time for labels alone."""
+        self._asked = asked
+        self._clock = clock
+        self._store: Store | None = None
+        self._taker: Embedded | None = None
+        self._close_api: Callable[[], None] | None = None
+
+    def begin(self) -> None:
+        """Open the database, enrol the table, and serve.
+
+        Raises:
+            OutOfReach: the database does not answer.
+            SettlementFault: the database is not this table's, or another program has it or the API's port.
+        """
+        if self._taker is not None:
+            return
+        self._store = Store(self._url)
+        try:
+            self._store.open()
+            engine = Engine(self._store, self._clock, Policies(malfunction=self._asked.settings.malfunction))
+            self._enrol(engine)
+            self._serve(engine)
+        except BaseException:
+            self.end()
+            raise
+        self._taker = Embedded(engine, NAME)
+
+    def take(self, event: bytes, answer: Callable[[Answer], None]) -> None:
+        """Settle an event, then answer; raises what `begin` raises, and RefusedOutcome."""
+        self.begin()
+        assert self._taker is not None
+        self._taker.take(event, answer)
+
+    def end(self) -> None:
+        """Serve no more, and let go of the database."""
+        self._taker = None
+        close_api, self._close_api = self._close_api, None
+        if close_api is not None:
+            close_api()
+        store, self._store = self._store, None
+        if store is not None:
+            store.close()
+
+    @property
+    def _url(self) -> str:
+        here = self._asked.folder.absolute()
+        return self._asked.settings.database or f"sqlite:///{here}/settlement.db"
+
+    def _enrol(self, engine: Engine) -> None:
+        """Pin the table's key at its very first outcome; later an engine that does not know it is a fault."""
+        table, rules, pinned = self._asked.table, self._asked.rules, self._asked.enrolment()
+        with engine.work() as work:
+            known = engine.table(work, table)
+        if known is None and not pinned.never_settled:
+            found = f"no table {table}, though outcomes of it were settled before"
+            expected = "the database of then, or this table enrolled by hand with its --first outcome"
+            raise SettlementFault("table_unknown", self._url, found, expected)
+        if known is not None and known.rules != rules:
+            found = f"table {table} enrolled with rules {known.rules}"
+            raise SettlementFault("rules_differ", self._url, found, f"{rules}, as its file says")
+        if known is None:
+            engine.enrol(table, rules, pinned.public_key)
+
+    def _serve(self, engine: Engine) -> None:
+        port = self._asked.settings.api_port
+        if port is not None:
+            # Only a table with an API has the memory for what serves one.
+            from controller.settlement_service.serving import Api  # noqa: PLC0415
+
+            api = Api(engine, "127.0.0.1", port)
+            self._close_api = api.stop
+            api.start()

@@ -1,0 +1,113 @@
+"""The settlement engine as systemd runs it: a process with its HTTP port, that tells how it stands."""
+
+import http.client
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.publish.broker import free_port
+
+PATIENCE_S = 60.0
+
+
+@dataclass
+class Service:
+    """One engine's process; it can be killed and started again on the same port and database."""
+
+    folder: Path
+    url: str
+    broker: int | None = None
+    """A broker's port on this machine."""
+    arguments: tuple[str, ...] = ()
+    port: int = field(default_factory=free_port)
+    process: "subprocess.Popen[bytes] | None" = None
+    systemd: socket.socket | None = None
+
+    def start(self, *, ready: bool = True) -> None:
+        """Start it, and (`ready`) wait until it says that it is."""
+        assert self.process is None, "it runs already"
+        address = self.folder / "settlement.notify"
+        address.unlink(missing_ok=True)
+        self.systemd = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.systemd.bind(str(address))
+        self.systemd.settimeout(PATIENCE_S)
+        words = ["settlement", "--database", self.url, "run", "--listen", f"127.0.0.1:{self.port}"]
+        words += [] if self.broker is None else ["--broker", f"127.0.0.1:{self.broker}"]
+        with (self.folder / "settlement.log").open("ab") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "controller.cli.main", *words, *self.arguments],
+                env={**os.environ, "NOTIFY_SOCKET": str(address)},
+                stdout=log,
+                stderr=log,
+            )
+        if ready:
+            self.hear("READY=1")
+
+    def hear(self, word: str) -> str:
+        """Wait until it tells systemd this word; give all that it told with it."""
+        assert self.systemd is not None
+        while word not in (told := self.systemd.recv(4096).decode()).splitlines():
+            assert self.process is not None
+            assert self.process.poll() is None, self.log
+        return told
+
+    def health(self) -> object:
+        """Ask how it is."""
+        return self.ask("GET", "/health")[1]
+
+    def ask(
+        self, method: str, path: str, body: object = None, *, token: str = "", key: str = ""
+    ) -> tuple[int, object]:
+        """Ask over HTTP; give the status code and the answer."""
+        return ask(self.port, method, path, body, token=token, key=key)
+
+    def kill(self) -> None:
+        """Kill it, as a power cut would."""
+        assert self.process is not None
+        self.process.kill()
+        self._over()
+
+    def terminate(self) -> int:
+        """Stop it in order, as systemd does; give its exit code."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGTERM)
+        return self._over()
+
+    def _over(self) -> int:
+        assert self.process is not None
+        assert self.systemd is not None
+        code = self.process.wait(PATIENCE_S)
+        self.systemd.close()
+        self.process = self.systemd = None
+        return code
+
+    def close(self) -> None:
+        """Leave nothing behind, whatever a test has come to."""
+        if self.process is not None:
+            self.kill()
+
+    @property
+    def log(self) -> str:
+        """What it has to say."""
+        return (self.folder / "settlement.log").read_text(encoding="utf-8", errors="replace")
+
+
+def ask(
+    port: int, method: str, path: str, body: object = None, *, token: str = "", key: str = ""
+) -> tuple[int, object]:
+    """Ask a settlement API on this machine; give the status code and the answer."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
+    headers = {"Content-Type": "application/json", "Idempotency-Key": key or f"{method} {path}"}
+    if token:
+        headers["Authorization"] = f"Bearer {token}"
+    try:
+        connection.request(method, path, None if body is None else json.dumps(body), headers)
+        answer = connection.getresponse()
+        return answer.status, json.loads(answer.read())
+    finally:
+        connection.close()
