@@ -15,6 +15,8 @@ SOCKET = "/run/table/control.sock"
 """Where the control socket is unless said otherwise (the unit's RuntimeDirectory)."""
 JOURNAL = "/var/lib/table"
 """Where the journal is unless said otherwise (the unit's StateDirectory)."""
+RECORDINGS = "recordings"
+"""The folder of the recordings, in the journal's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +61,7 @@ class Options:
     @property
     def recordings(self) -> Path:
         """Give the folder of the recordings."""
-        return self.journal / "recordings"
+        return self.journal / RECORDINGS
 
     @property
     def approved(self) -> Path:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from controller.cli.replay import ruleset_of
 from controller.cli.words import clock
 from controller.engine.setup import Setup
-from controller.journal.contents import attempt_of
+from controller.model.attempts import attempt_of
 from controller.model.effects import Effect, Judged
 from controller.model.outcomes import Outcome
 from controller.pictures.exhibit import Exhibit
@@ -39,8 +39,13 @@ class Asked(NamedTuple):
 
 
 def add_which(parser: argparse.ArgumentParser) -> None:
-    """Declare which attempt, and under which rules a log is judged."""
+    """Declare which attempt, the last one where nothing is said."""
     parser.add_argument("which", nargs="?", metavar="ID|LOG[#n]", help=WHICH)
+    add_attempt_options(parser)
+
+
+def add_attempt_options(parser: argparse.ArgumentParser) -> None:
+    """Declare where the journal is, and under which rules a log is judged."""
     parser.add_argument(
         "--journal", type=Path, metavar="DIR", help="the journal's folder or file (default: /var/lib/table)"
     )

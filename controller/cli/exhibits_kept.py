@@ -2,16 +2,20 @@
 
 from pathlib import Path
 
-from controller.app.options import JOURNAL
+import msgspec
+
+from controller.app.options import JOURNAL, RECORDINGS
+from controller.app.recorder import ENDING
 from controller.cli.exhibits import Asked
 from controller.cli.journal import journal_file
 from controller.journal.attempts import find_attempt
-from controller.journal.contents import outcome_of
+from controller.journal.contents import After, outcome_of
 from controller.journal.evidence import unpack
 from controller.journal.faults import JournalFault
 from controller.journal.reading import Reader
 from controller.journal.recall import judged_of
 from controller.pictures.exhibit import Exhibit
+from controller.replay.errors import LogError
 
 
 def open_journal(path: Path | None) -> Reader:
@@ -40,3 +44,24 @@ def from_journal(reader: Reader, which: Asked) -> Exhibit:
     closed = None if found.closed is None or found.closed.body is None else outcome_of(found.closed.body)
     judged = None if not proved else judged_of(proved[-1][0], unpack(proved[-1][1]))
     return Exhibit(identity.setup, found.number, told, closed, judged)
+
+
+def recording_of(reader: Reader, which: Asked) -> Asked:
+    """Find the recording that holds the readings of an attempt in a journal.
+
+    Raises:
+        JournalFault: there is no such attempt, or it names no recording.
+        LogError: the recording is not there any more.
+    """
+    near = None if which.id is None else reader.find(which.id)
+    found = find_attempt(reader, which.number, near)
+    after = found.rows[0].after
+    recording = None if after is None else msgspec.json.decode(after, type=After).recording
+    if recording is None:
+        said = f"row {found.rows[0].n}, which names no recording"
+        raise JournalFault("journal_no_such_outcome", reader.path, said, "an attempt that was recorded")
+    path = reader.path.parent / RECORDINGS / (recording.name + ENDING)
+    if not path.exists():
+        advice = "name the log itself with LOG#n, wherever it was copied to"
+        raise LogError(str(path), "no such recording: it was made room for or moved", "it there", advice)
+    return Asked(str(path), found.number)

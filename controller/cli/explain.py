@@ -13,8 +13,8 @@ from controller.cli.exhibits import Asked, add_which, asked, from_log, when
 from controller.cli.exits import BAD_INPUT, FAILED, OK, printable, say
 from controller.cli.screen import Screen, Style
 from controller.cli.thresholds import threshold
+from controller.cli.whole_file import whole_file
 from controller.cli.words import describe, lines_of
-from controller.cli.writing import whole_file
 from controller.engine.games import SetupError
 from controller.model.verdicts import Reason, Ruling
 from controller.pictures.draw import Seen, draw, see

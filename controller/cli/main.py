@@ -29,6 +29,7 @@ COMMANDS = {
     "journal": "verify, show or export a journal",
     "recall": "show one past outcome and all that stands behind it",
     "explain": "say and draw why one throw, spin or deal was called as it was",
+    "cut": "cut one throw, spin or deal out of a recording, as a regression case",
 }
 """Each command and its one line of help; its module in this package has the same name."""
 

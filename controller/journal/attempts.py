@@ -4,10 +4,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from controller.journal.chain import Row
-from controller.journal.contents import WORDS, attempt_of, outcome_of
+from controller.journal.contents import WORDS, outcome_of
 from controller.journal.faults import JournalFault
 from controller.journal.reading import Reader
 from controller.journal.recall import CORRECTIONS_WITHIN
+from controller.model.attempts import attempt_of
 
 _SLICE = 500
 _ENDINGS = ("called", "no_roll", "no_spin", "void", "review", "corrected")

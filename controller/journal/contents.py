@@ -146,16 +146,6 @@ def encode(value: object) -> bytes:
     return _encode(value)
 
 
-def attempt_of(outcome: Outcome) -> int | None:
-    """Give the number of the throw, spin or deal that an outcome tells of; None for all others.
-
-    A table has attempts of one kind alone, so the number names one.
-    """
-    word = outcome.type.partition(".")[0]
-    number = getattr(outcome.data, word, None) if word in WORDS else None
-    return number if isinstance(number, int) else None
-
-
 class _Envelope(msgspec.Struct, frozen=True, kw_only=True):
     type: str
     t: int

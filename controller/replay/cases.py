@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 EXPECTED = ".expected.jsonl"
-_LOGS = (".jsonl", ".jsonl.gz")
+LOG_ENDINGS = (".jsonl", ".jsonl.gz")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ def find_cases(folder: Path) -> list[Case]:
 
 def _cases(folder: Path) -> Iterator[Case]:
     for path in folder.iterdir():
-        ending = next((ending for ending in _LOGS if path.name.endswith(ending)), None)
+        ending = next((ending for ending in LOG_ENDINGS if path.name.endswith(ending)), None)
         if ending is not None and not path.name.endswith(EXPECTED):
             name = path.name.removesuffix(ending)
             yield Case(name, path, path.with_name(name + EXPECTED))

@@ -1,19 +1,32 @@
 """Cut a piece out of a recording, so that it replays alone exactly as it did in the whole."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import msgspec
 
 from controller.engine.session import Session
-from controller.model.effects import Effect
+from controller.model.attempts import attempt_of
+from controller.model.effects import Effect, Judged
 from controller.model.outcomes import Outcome
-from controller.model.readings import AnyReading
+from controller.model.readings import AnyReading, BallBeam, Card, DieAt, DieReleased, Reading, WheelStatus
 from controller.model.rulesets import RuleSet
 from controller.replay.errors import LogError
 from controller.replay.header import Header
-from controller.replay.log import Log
+from controller.replay.log import Log, open_log
 from controller.replay.run import setup_of
+
+RulesOf = Callable[[Log], RuleSet]
+_LAUNCHES = (DieReleased, DieAt, BallBeam, WheelStatus, Card)
+"""What can begin an attempt."""
+_END_US = 2**62
+_MOST_NEIGHBOURS = 3
+"""So many attempts are kept together at most to get one that replays alone."""
+
+
+class UncuttableError(LogError):
+    """A cut that goes through an attempt."""
 
 
 class Piece(NamedTuple):
@@ -27,8 +40,8 @@ class Piece(NamedTuple):
 def cut(log: Log, ruleset: RuleSet, from_us: int, to_us: int) -> Piece:
     """Take what arrived from `from_us` until before `to_us`, with the state and numbers it goes on from.
 
-    Raises LogError at a bad line, and where the cut goes through an attempt: a piece that would give other
-    outcomes than the whole is worth nothing as a case.
+    Raises LogError at a bad line, UncuttableError where the cut goes through an attempt: a piece that would
+    give other outcomes than the whole is worth nothing as a case.
     """
     setup = setup_of(log.header, ruleset, log.name)
     session = Session(setup)
@@ -36,13 +49,15 @@ def cut(log: Log, ruleset: RuleSet, from_us: int, to_us: int) -> Piece:
     readings: list[AnyReading] = []
     effects: list[Effect] = []
     for reading in log:
-        arrived = reading.t if reading.arrived is None else reading.arrived
+        arrived = _arrival(reading)
         if arrived < from_us:
             session.feed(reading)
             continue
         if arrived >= to_us:
             break
         if not readings:
+            # As on a live table, time has run on to here: what was due before is told before.
+            session.advance(from_us)
             header = msgspec.structs.replace(
                 header,
                 ruleset=ruleset.name,
@@ -57,7 +72,9 @@ def cut(log: Log, ruleset: RuleSet, from_us: int, to_us: int) -> Piece:
     piece = Piece(header, readings, _outcomes(effects))
     if _alone(piece, ruleset, log.name) != piece.outcomes:
         found = f"an attempt under way at {from_us} us"
-        raise LogError(log.name, found, "a cut between two attempts", "begin the piece earlier or later")
+        raise UncuttableError(
+            log.name, found, "a cut between two attempts", "begin the piece earlier or later"
+        )
     return piece
 
 
@@ -67,5 +84,89 @@ def _alone(piece: Piece, ruleset: RuleSet, name: str) -> list[Outcome]:
     return _outcomes([*effects, *session.finish()])
 
 
+def _arrival(reading: Reading) -> int:
+    return reading.t if reading.arrived is None else reading.arrived
+
+
 def _outcomes(effects: Iterable[Effect]) -> list[Outcome]:
     return [effect for effect in effects if isinstance(effect, Outcome)]
+
+
+@dataclass(slots=True)
+class _Heard:
+    """What a log tells of each attempt: until when the last word of it, and when its launch arrived."""
+
+    told: dict[int, list[Outcome]] = field(default_factory=dict)
+    launched_us: dict[int, int] = field(default_factory=dict)
+
+    def note(self, effects: Iterable[Effect]) -> None:
+        """Take what a log tells next."""
+        for effect in effects:
+            told = effect.outcome if isinstance(effect, Judged) else effect
+            number = attempt_of(told) if isinstance(told, Outcome) else None
+            if number is None:
+                continue
+            if isinstance(effect, Judged):
+                self._note_launch(effect, number)
+            elif isinstance(told, Outcome):
+                self.told.setdefault(number, []).append(told)
+
+    def _note_launch(self, judged: Judged, number: int) -> None:
+        # What the evidence keeps from before the launch is not the attempt's own.
+        before_us = self.told[number - 1][-1].t if number - 1 in self.told else 0
+        launches = (r for r in judged.readings if isinstance(r, _LAUNCHES) and r.t >= before_us)
+        first_us = min(map(_arrival, launches), default=judged.basis.decided_at_us)
+        self.launched_us.setdefault(number, first_us)
+
+    def bounds(self, number: int, lateness_us: int) -> Iterator[tuple[int, int]]:
+        """Give arrivals to cut between, the shortest piece first: what a neighbour ends needs that too."""
+        for more in range(_MOST_NEIGHBOURS):
+            first = number - more
+            launched = self.launched_us.get(first, 0)
+            called = [told[-1].t for other, told in self.told.items() if other < first]
+            begins = {max(called, default=-1) + lateness_us + 1, launched - 1}
+            ends = [self.launched_us.get(number + 1 + after, _END_US) for after in range(_MOST_NEIGHBOURS)]
+            yield from ((begin, end) for end in dict.fromkeys(ends) for begin in sorted(begins) if begin >= 0)
+
+
+def cut_attempt(path: str, number: int | None, rules: RulesOf) -> Piece:
+    """Cut one attempt out of a log: from the call of the one before it to the launch of the next.
+
+    `number` is the attempt's, None the last one's; `rules` chooses the rule set by the log. Where attempts
+    can't be told apart, such as a review that the next launch closes, both are in the piece.
+
+    Raises:
+        LogError: the log is bad, has no such attempt, or the attempt does not replay alone as in the whole.
+    """
+    with open_log(path) as log:
+        heard = _heard(log, rules(log))
+        lateness_us = round(rules(log).max_lateness_ms * 1000)
+    wanted = max(heard.told, default=None) if number is None else number
+    if wanted is None or wanted not in heard.told:
+        there = f"numbers {min(heard.told)} to {max(heard.told)}" if heard.told else "none at all"
+        looked_for = "one" if number is None else f"number {number}"
+        raise LogError(path, f"throws, spins or deals with {there}", looked_for, "name one of these with #n")
+    told = heard.told[wanted]
+    for from_us, to_us in heard.bounds(wanted, lateness_us):
+        piece = _piece(path, rules, from_us, to_us)
+        if piece is not None and [o for o in piece.outcomes if attempt_of(o) == wanted] == told:
+            return piece
+    found = f"{told[-1].type} #{wanted}, which rests on what is before or after it"
+    raise LogError(path, found, "an attempt that replays alone", "keep the whole log as the case")
+
+
+def _piece(path: str, rules: RulesOf, from_us: int, to_us: int) -> Piece | None:
+    with open_log(path) as log:
+        try:
+            return cut(log, rules(log), from_us, to_us)
+        except UncuttableError:
+            return None
+
+
+def _heard(log: Log, ruleset: RuleSet) -> _Heard:
+    session = Session(setup_of(log.header, ruleset, log.name))
+    heard = _Heard()
+    for reading in log:
+        heard.note(session.feed(reading))
+    heard.note(session.finish(cut=log.truncated))
+    return heard
