@@ -6,6 +6,7 @@ import socket
 import stat
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from threading import Event, Lock, Thread
 from typing import TypeVar
@@ -23,6 +24,7 @@ from controller.app.messages import (
     AskFaults,
     AskOutbox,
     AskStatus,
+    BeginTest,
     Enter,
     Settled,
     Watch,
@@ -33,6 +35,7 @@ from controller.app.messages import (
 from controller.app.resuming import CONTROLLER
 from controller.app.roles import INPUT_NEEDS, ROLES, Groups, Peer, group_id, peer_of
 from controller.app.status import fault_of, status_of
+from controller.app.testing import Tests
 from controller.journal.contents import CONTROL
 from controller.journal.faults import JournalFault
 from controller.journal.reading import Reader
@@ -70,6 +73,7 @@ class Control:
         self._lock = Lock()
         self._stopping = False
         self._pause = Event()
+        self._tests = Tests(daemon)
         self.turns = 0
         """Goes up with each turn of the accepting thread."""
         for group in groups:
@@ -151,6 +155,9 @@ class Control:
                 if isinstance(request, Watch):
                     self._watch(connection, peer, request)
                     return
+                if isinstance(request, BeginTest):
+                    self._test(connection, peer, request)
+                    return
                 connection.sendall(self._safe_answer(request, peer))
 
     def _watch(self, connection: socket.socket, peer: Peer, request: Watch) -> None:
@@ -173,6 +180,17 @@ class Control:
                     return
         finally:
             hub.leave(watcher)
+
+    def _test(self, connection: socket.socket, peer: Peer, request: BeginTest) -> None:
+        live = self._daemon.live
+        if not peer.may("test"):
+            connection.sendall(self._forbidden(peer, "test"))
+        elif live is None:
+            connection.sendall(refusal("no_journal", _SAYS["no_journal"]))
+        else:
+            note = partial(self._note, live, peer, granted=True)
+            stopping = self._pause.is_set
+            self._tests.hold(connection, peer, live, request, note=note, stopping=stopping)
 
     # --- answers ---
 
@@ -198,7 +216,7 @@ class Control:
                 return self._if_may(peer, "outbox", request, self._outbox)
             case Settled():
                 return self._if_may(peer, "settle", request, self._settled)
-        return refusal("bad_request", "watch takes a connection of its own")
+        return refusal("bad_request", "watch and test take a connection of their own, ask and try a test's")
 
     def _if_may(self, peer: Peer, deed: str, request: R, do: Callable[[R, Peer, Live], bytes]) -> bytes:
         if not peer.may(deed):
@@ -216,6 +234,8 @@ class Control:
     def _enter(self, request: Enter, peer: Peer, live: Live) -> bytes:
         if request.by == CONTROLLER:
             return refusal("bad_request", "`by` is a person's role, such as boxperson or dealer")
+        if request.by not in ROLES:
+            return refusal("unknown_role", f"found `by` {request.by!r}, expected one of {', '.join(ROLES)}")
         if request.name == "unlock" and (why := self._daemon.why_locked()) is not None:
             self._note(live, peer, "unlock", granted=False)
             return refusal("locked", f"the table can't be unlocked yet: {why}")
@@ -242,8 +262,6 @@ class Control:
         try:
             if request.what == "identity":
                 self._daemon.approve_identity(peer.user, who)
-        if request.by not in ROLES:
-            return refusal("unknown_role", f"found `by` {request.by!r}, expected one of {', '.join(ROLES)}")
             elif request.what == "device":
                 self._daemon.approve_devices()
             else:

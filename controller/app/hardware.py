@@ -1,6 +1,7 @@
 """A table's own devices, in and out: their readings go to the core, lamps and commands go to them."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from threading import Event, Lock
 from typing import Protocol, runtime_checkable
 
@@ -10,6 +11,7 @@ from controller.model.outcomes import Outcome, SpinNoSpin
 from controller.model.readings import AnyReading, DeviceDown, DeviceFault, DeviceUp, Switch, WheelStatus
 
 BUZZ_MS = 400
+BUZZER = "buzzer"
 STATUS_S = 1.0
 """The devices' thread has so long to say how each of them is."""
 WHEEL_PLAYS = frozenset({2, 3, 4, 7})
@@ -91,6 +93,7 @@ class Hardware:
         self._wanted: dict[str, str] = {}
         self._shown: dict[str, dict[str, str]] = {name: {} for name in names}
         self._wheels: dict[str, int] = {}
+        self._tried: dict[str, set[str]] = {}
 
     @property
     def turns(self) -> int:
@@ -147,6 +150,18 @@ class Hardware:
         """Bring every device what it does not show yet."""
         for name in self._kinds:
             self._ask(name, self._bring)
+
+    def try_out(self, name: str, lamp: str, shows: str) -> None:
+        """Let one device's lamp, or its buzzer, show something for a test; nothing else changes."""
+        self._tried.setdefault(name, set()).add(lamp)
+        self._ask(name, partial(_try, lamp=lamp, shows=shows))
+
+    def end_tries(self) -> None:
+        """Let every lamp that was tried out show again what it should."""
+        tried, self._tried = self._tried, {}
+        for name, lamps in tried.items():
+            for lamp in lamps - {BUZZER}:
+                self._ask(name, partial(_try, lamp=lamp, shows=self._wanted.get(lamp, "off")))
 
     def told(self, outcome: Outcome) -> None:
         """Let the table be heard and seen of what was just told for good."""
@@ -238,9 +253,18 @@ def _said(device: Commanded, now_us: int, verb: str, fields: Mapping[str, str]) 
 
 def _buzz(device: Device, now_us: int) -> None:
     if isinstance(device, Panel):
-        device.show(now_us, "buzzer", "on")
-    elif isinstance(device, Commanded) and _does(device, "buzzer"):
-        _said(device, now_us, "buzzer", {"ms": str(BUZZ_MS)})
+        device.show(now_us, BUZZER, "on")
+    elif isinstance(device, Commanded) and _does(device, BUZZER):
+        _said(device, now_us, BUZZER, {"ms": str(BUZZ_MS)})
+
+
+def _try(device: Device, now_us: int, *, lamp: str, shows: str) -> None:
+    if isinstance(device, Panel):
+        device.show(now_us, lamp, shows)
+    elif lamp == BUZZER:
+        _buzz(device, now_us)
+    elif isinstance(device, Commanded) and _does(device, "lamp"):
+        _said(device, now_us, "lamp", {"name": lamp, "shows": shows})
 
 
 def _void_game(device: Device, now_us: int) -> None:

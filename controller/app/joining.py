@@ -74,7 +74,9 @@ def _joined(name: str, devices: Mapping[str, Device], folder: Path) -> Device:
     key = settings.key
     if isinstance(settings, KeyedNodeSettings) and settings.key_file:
         key = key_in(folder / settings.key_file)
-    channels = settings.channels or ({0: ChannelSettings(dev=name)} if device.wall else {})
+    channels = settings.channels or (
+        {0: ChannelSettings(dev=name, least_peak=settings.least_peak)} if device.wall else {}
+    )
     mounted = {
         number: replace(channel, fields=_at_wall(channel, devices)) for number, channel in channels.items()
     }
@@ -88,6 +90,7 @@ def _joined(name: str, devices: Mapping[str, Device], folder: Path) -> Device:
         channels=mounted,
         reads=tuple(reads),
         max_per_s=settings.max_per_s,
+        least_peak=settings.least_peak,
     )
     return replace(device, settings=plain)
 

@@ -75,7 +75,27 @@ class Settled(Request, frozen=True, kw_only=True, tag="settled"):
     chain: Words
 
 
-AnyRequest = AskStatus | AskFaults | Watch | Enter | Approve | AskOutbox | Settled
+class BeginTest(Request, frozen=True, kw_only=True, tag="test"):
+    """Test mode for as long as this connection stands; it then takes `ask` and `try` alone."""
+
+    who: Words | None = None
+
+
+class Ask(Request, frozen=True, kw_only=True, tag="ask"):
+    """During a test: what the technician is asked for; the lamp `test` shows it."""
+
+    shows: Annotated[str, Meta(max_length=64)]
+
+
+class Try(Request, frozen=True, kw_only=True, tag="try"):
+    """During a test: let a device's lamp, or its `buzzer`, show this until the test ends."""
+
+    device: Name
+    lamp: Name
+    shows: Name
+
+
+AnyRequest = AskStatus | AskFaults | Watch | Enter | Approve | AskOutbox | Settled | BeginTest | Ask | Try
 
 
 class Refusal(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,6 +103,8 @@ class Refusal(msgspec.Struct, frozen=True, kw_only=True):
 
     code: str
     says: str
+    allowed: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
+    """Of an input that the table refused: what would make sense now."""
     ok: Literal[False] = False
 
 
@@ -98,5 +120,3 @@ def answer(**told: object) -> bytes:
 def refusal(code: str, says: str, allowed: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET) -> bytes:
     """Write a refusal."""
     return encode(Refusal(code=code, says=says, allowed=allowed)) + b"\n"
-    allowed: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
-    """Of an input that the table refused: what would make sense now."""

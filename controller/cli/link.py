@@ -52,11 +52,16 @@ def conversation(path: str, request: Json) -> Iterator[Json]:
                 for line in lines:
                     yield msgspec.json.decode(line, type=Json)
         except OSError as error:
-            found = error.strerror or str(error)
-            raise OutOfReachError(
-                f"{path}: found no controller that answers ({found}), expected its control socket;"
-                " start it with `tablectl run TABLE`, or name its socket with --socket"
-            ) from error
+            raise unreachable(path, error) from error
+
+
+def unreachable(path: str, error: OSError) -> OutOfReachError:
+    """Say that nobody answers at this socket."""
+    found = error.strerror or str(error)
+    return OutOfReachError(
+        f"{path}: found no controller that answers ({found}), expected its control socket;"
+        " start it with `tablectl run TABLE`, or name its socket with --socket"
+    )
 
 
 def out_of_reach(error: OutOfReachError) -> int:

@@ -22,6 +22,8 @@ COMMANDS = {
     "status": "show how the running table stands",
     "devices": "show how each device of the running table is, and what to do",
     "faults": "show what is wrong with the running table, and what to do",
+    "test": "test a device of the running table, sensor by sensor, with a person at the table",
+    "calibrate": "measure a camera, a wall sensor or a wheel, and write what was found into the table's file",
     "input": "enter what a person says at the running table",
     "approve": "take a changed identity, the clock or an older journal as right",
     "watch": "print live outcomes, readings, lamps and faults",

@@ -5,7 +5,7 @@ import shlex
 import signal
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from threading import Event
 from typing import TextIO, cast, get_args
@@ -18,9 +18,11 @@ from controller.settings.mistakes import SettingsError
 from controller.settings.places import config_file, is_path
 from controller.settings.tables import load_table
 from controller.settings.yaml_text import Document, Value, parse_document
+from drivers.devices.homography import Pair
 from drivers.sim.clock import Clock, PacedClock, RealClock
 from drivers.sim.faults import FAULTS, DeviceKind, Schedule
-from drivers.sim.setting import NoEveningError, types_for, virtual_table
+from drivers.sim.lens import first_guess
+from drivers.sim.setting import NoEveningError, types_for, virtual_table, with_own_cameras, with_technician
 from drivers.sim.ss2_wheel import APPROVED, MODE
 from drivers.sim.stage import ORDERS, Stage
 from drivers.sim.stories import Began, Over, Played, Story
@@ -51,6 +53,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--dir", type=Path, metavar="DIR", help="folder of ports, table file and truth (default: a new one)"
     )
     parser.add_argument("--throws", type=_count, metavar="N", help="end after so many throws, spins or games")
+    parser.add_argument(
+        "--technician",
+        action="store_true",
+        help="nobody plays; a technician does what `tablectl test` and `tablectl calibrate` ask for",
+    )
     parser.add_argument("--list-faults", action="store_true", help="list the faults and what is seen of each")
 
 
@@ -90,9 +97,15 @@ class _Evening:
         self._stopping = Event()
         types = types_for(settings)
         types = {name: _type_in(document, name) or kind for name, kind in types.items()}
-        self._table = virtual_table(
-            settings, types, seed=arguments.seed, tell=self._tell, attempts=arguments.throws
-        )
+        seed, guess = arguments.seed, None
+        if arguments.technician:
+            types = with_own_cameras(settings, types)
+            guess = None if settings.dice_table is None else first_guess(settings.dice_table)
+            self._table = with_technician(settings, types, seed=seed, tell=self._tell)
+        else:
+            self._table = virtual_table(
+                settings, types, seed=seed, tell=self._tell, attempts=arguments.throws
+            )
         folder = arguments.dir or Path(tempfile.mkdtemp(prefix=f"{settings.table}-"))
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder.resolve()
@@ -105,7 +118,7 @@ class _Evening:
         self._clock = clock
         self._stage = Stage(self._table, self._folder, clock, say)
         self._file = self._folder / "table.yaml"
-        self._file.write_text(table_file(document, path, self._folder, types), encoding="utf-8")
+        self._file.write_text(table_file(document, path, self._folder, types, guess), encoding="utf-8")
         self._calls = settings.calls
 
     def run(self) -> int:
@@ -124,7 +137,7 @@ class _Evening:
         return OK
 
     def _ended(self) -> bool:
-        return self._table.over and self._table.well
+        return self._table.over and self._table.well and not self._arguments.technician
 
     def _introduce(self) -> None:
         folder, name = shlex.quote(str(self._folder)), shlex.quote(str(self._file))
@@ -138,6 +151,9 @@ class _Evening:
         first = next(iter(self._table.cables))
         order = shlex.quote(f'{{"fault": "unplug", "device": "{first}"}}')
         print(f"  echo {order} > {folder}/{ORDERS}      (tablectl simulate --list-faults)")
+        if self._arguments.technician:
+            print(f"  tablectl test {first} --socket {folder}/control.sock")
+            print("Nobody plays: a technician stands at the table and does what test and calibrate ask for.")
         print(f"\nThe truth is written to {folder}/truth.jsonl. Ctrl-C ends.\n")
         if self._arguments.speed != 1:
             say(
@@ -168,8 +184,14 @@ def in_words(story: Story) -> str:
             return f"{at}  over {fault} {device}"
 
 
-def table_file(document: Document, path: Path, folder: Path, types: Mapping[str, DeviceKind]) -> str:
-    """Write a table's file anew with the virtual ports in it."""
+def table_file(
+    document: Document,
+    path: Path,
+    folder: Path,
+    types: Mapping[str, DeviceKind],
+    guess: Sequence[Pair] | None = None,
+) -> str:
+    """Write a table's file anew with the virtual ports in it; `guess` is how scripts are calibrated."""
     import yaml  # noqa: PLC0415 - only this command writes YAML
 
     assert isinstance(document.value, dict)
@@ -181,7 +203,8 @@ def table_file(document: Document, path: Path, folder: Path, types: Mapping[str,
     devices = value["devices"]
     assert isinstance(devices, dict)
     value["devices"] = {
-        name: {**_sensors(section), **_port(types[name], name, folder)} for name, section in devices.items()
+        name: {**_sensors(section), **_port(types[name], name, folder, guess)}
+        for name, section in devices.items()
     }
     text: str = yaml.safe_dump(value, sort_keys=False, width=110)
     return f"# Written by tablectl simulate: a table whose devices are virtual.\n{text}"
@@ -193,13 +216,14 @@ def _sensors(section: Value) -> dict[str, Value]:
     return {key: section[key] for key in ("reads", "wall") if key in section}
 
 
-def _port(kind: DeviceKind, name: str, folder: Path) -> dict[str, Value]:
+def _port(kind: DeviceKind, name: str, folder: Path, guess: Sequence[Pair] | None) -> dict[str, Value]:
     reached: dict[str, Value] = {"type": kind, "port": str(folder / name)}
     match kind:
         case "node":
             return {**reached, "node": name}
         case "json-camera":
-            return {**reached, "clock": "own"}
+            points: list[Value] = [[*seen, *place] for seen, place in guess or ()]
+            return {**reached, "clock": "own", **({"calibration": points} if points else {})}
         case "ss2":
             approved: Value = {letter: list(values) for letter, values in APPROVED.items()}
             return {**reached, "approved": approved, "approved_mode": int(MODE)}

@@ -102,6 +102,11 @@ class Session:
         self._fire_timers(NEVER_US)
         return self._handed_out()
 
+    @property
+    def testing(self) -> bool:
+        """Whether test mode is on."""
+        return self._mode.testing
+
     def state(self) -> State:
         """Give the state between attempts, as a recording's header carries it."""
         table = State(

@@ -1,7 +1,7 @@
 """From a camera's image to the table's plane: the homography through pairs of points, by least squares."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import hypot, sqrt
 
 Point = tuple[float, float]
@@ -10,7 +10,10 @@ Pair = tuple[Point, Point]
 Matrix = tuple[tuple[float, float, float], ...]
 
 LEAST_PAIRS = 4
+ERROR_MM = 10.0
+"""A calibration misses its own points by no more, unless its camera's settings say otherwise."""
 _SINGULAR = 1e-9
+_COUNTS_OF_PAIR = 4
 
 
 class CalibrationError(ValueError):
@@ -28,6 +31,14 @@ class Homography:
         """Give the place on the table, in millimetres; None for a point on or beyond the horizon."""
         return _apply(self.matrix, (x, y))
 
+    def to_image(self, x_mm: float, y_mm: float) -> Point | None:
+        """Give the place in the image where a point of the table is; None where it can't be seen."""
+        return _apply(_inverse(self.matrix), (x_mm, y_mm))
+
+    def misses(self, pairs: Sequence[Pair]) -> list[float]:
+        """Give by how many millimetres each pair's image point misses its place on the table."""
+        return [_distance(self.to_table(*seen), place) for seen, place in pairs]
+
 
 def fit(pairs: Sequence[Pair]) -> Homography:
     """Fit four or more pairs.
@@ -42,7 +53,7 @@ def fit(pairs: Sequence[Pair]) -> Homography:
     for (u, v), (x, y) in ((image.to_unit(a), table.to_unit(b)) for a, b in pairs):
         rows += [[u, v, 1.0, 0.0, 0.0, 0.0, -u * x, -v * x], [0.0, 0.0, 0.0, u, v, 1.0, -u * y, -v * y]]
         values += [x, y]
-    h = (*_least_squares(rows, values), 1.0)
+    h = (*least_squares(rows, values), 1.0)
     unit: Matrix = (h[0:3], h[3:6], h[6:9])  # type: ignore[assignment]  # nine numbers make three rows of three
     matrix = _product(table.from_unit, _product(unit, image.into_unit))
     depths = [matrix[2][0] * u + matrix[2][1] * v + matrix[2][2] for (u, v), _ in pairs]
@@ -52,8 +63,20 @@ def fit(pairs: Sequence[Pair]) -> Homography:
         )
     if depths[0] < 0.0:
         matrix = tuple((-a, -b, -c) for a, b, c in matrix)
-    errors = [_distance(_apply(matrix, seen), place) for seen, place in pairs]
-    return Homography(matrix, max(errors))
+    found = Homography(matrix, 0.0)
+    return replace(found, error_mm=max(found.misses(pairs)))
+
+
+def plane_of(rows: Sequence[Sequence[float]], error_mm: float) -> Homography:
+    """Fit a calibration as a table's file has it: image x and y, table x and y; raises ValueError."""
+    for row in rows:
+        if len(row) != _COUNTS_OF_PAIR:
+            raise ValueError(f"calibration: found {list(row)}, expected image x, y and table x, y")
+    plane = fit([((u, v), (x, y)) for u, v, x, y in rows])
+    if plane.error_mm > error_mm:
+        found = f"points that no camera sees so, off by {plane.error_mm:.1f} mm"
+        raise ValueError(f"calibration: found {found}, expected at most {error_mm:g} mm")
+    return plane
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +109,8 @@ class _Scale:
         return ((self.size, 0.0, self.x), (0.0, self.size, self.y), (0.0, 0.0, 1.0))
 
 
-def _least_squares(rows: Sequence[Sequence[float]], values: Sequence[float]) -> tuple[float, ...]:
-    """Solve the normal equations by Gauss's elimination with pivots."""
+def least_squares(rows: Sequence[Sequence[float]], values: Sequence[float]) -> tuple[float, ...]:
+    """Solve the normal equations by Gauss's elimination with pivots; raises CalibrationError."""
     n = len(rows[0])
     system = [
         [sum(row[i] * row[j] for row in rows) for j in range(n)]
@@ -109,6 +132,18 @@ def _least_squares(rows: Sequence[Sequence[float]], values: Sequence[float]) -> 
 def _apply(matrix: Matrix, point: Point) -> Point | None:
     x, y, w = (row[0] * point[0] + row[1] * point[1] + row[2] for row in matrix)
     return (x / w, y / w) if w > 0.0 else None
+
+
+def _inverse(m: Matrix) -> Matrix:
+    """Give the inverse as far as its scale, of a sign that keeps what is seen before the camera."""
+    (a, b, c), (d, e, f), (g, h, i) = m
+    adjugate: Matrix = (
+        (e * i - f * h, c * h - b * i, b * f - c * e),
+        (f * g - d * i, a * i - c * g, c * d - a * f),
+        (d * h - e * g, b * g - a * h, a * e - b * d),
+    )
+    determinant = a * adjugate[0][0] + b * adjugate[1][0] + c * adjugate[2][0]
+    return adjugate if determinant > 0.0 else tuple((-x, -y, -z) for x, y, z in adjugate)
 
 
 def _product(left: Matrix, right: Matrix) -> Matrix:

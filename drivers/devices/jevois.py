@@ -18,7 +18,7 @@ from controller.model.readings import (
     Face,
 )
 from drivers.devices.dice_tracker import Body, DiceTracker, Sight, TrackerRules
-from drivers.devices.homography import fit
+from drivers.devices.homography import ERROR_MM, plane_of
 from drivers.devices.registry import Chance, DeviceType
 from drivers.devices.troubles import reason_for
 from drivers.protocol.jevois import BAUD, Decoder, Detection, Discarded, Mark, Message
@@ -27,7 +27,6 @@ MOST_IN_A_FRAME = 32
 """More objects than any table has dice; a camera that sees more sees no dice."""
 AHEAD_US = 100_000
 """Frames that arrive in one burst are spread out to their period, but never farther ahead than this."""
-_COUNTS_OF_PAIR = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,20 +51,14 @@ class JevoisSettings:
     lost_ms: float = 150.0
     silent_s: float = 2.0
     """So long without a whole frame, and the camera is lost."""
-    error_mm: float = 10.0
+    error_mm: float = ERROR_MM
     """The most by which the calibration may miss one of its own points."""
 
     def __post_init__(self) -> None:
         """Refuse what can't work, and say what was expected."""
         if not set(self.faces.values()) <= set(range(1, 7)):
             raise ValueError(f"faces: found {sorted(self.faces.values())}, expected faces from 1 to 6")
-        for row in self.calibration:
-            if len(row) != _COUNTS_OF_PAIR:
-                raise ValueError(f"calibration: found {list(row)}, expected image x, y and table x, y")
-        error_mm = fit([((u, v), (x, y)) for u, v, x, y in self.calibration]).error_mm
-        if error_mm > self.error_mm:
-            found = f"points that no camera sees so, off by {error_mm:.1f} mm"
-            raise ValueError(f"calibration: found {found}, expected at most {self.error_mm:g} mm")
+        plane_of(self.calibration, self.error_mm)
 
 
 class JevoisCamera:
@@ -82,7 +75,7 @@ class JevoisCamera:
         self.strangers = 0
         """Detections of a category that is no face of a die."""
         self._settings = settings
-        self._plane = fit([((u, v), (x, y)) for u, v, x, y in settings.calibration])
+        self._plane = plane_of(settings.calibration, settings.error_mm)
         self._tracker = DiceTracker(
             TrackerRules(
                 die_mm=settings.die_mm,

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from controller.model.readings import AnyReading, DeviceDown, DeviceFault, DeviceUp
+from drivers.devices.homography import ERROR_MM, plane_of
 from drivers.devices.node_values import ReadingError, reading_of
 from drivers.devices.registry import Chance, DeviceType
 from drivers.devices.script_clock import BadClockError, ScriptClock
@@ -36,6 +37,11 @@ class JsonCameraSettings:
     """So long without a line is a fault; the script sends {"kind": "alive"} when it has nothing to say."""
     max_per_s: int = 1000
     """Lines that are read a second; more are a fault."""
+    calibration: tuple[tuple[float, ...], ...] = ()
+    """Four or more points: x and y as the script gives them, table x and y in millimetres; none: it gives
+    millimetres of the table itself."""
+    error_mm: float = ERROR_MM
+    """The most by which the calibration may miss one of its own points."""
 
     def __post_init__(self) -> None:
         """Refuse what can't work, and say what was expected."""
@@ -43,6 +49,8 @@ class JsonCameraSettings:
             raise ValueError(f"silent_s: found {self.silent_s}, expected more than 0 and at most 60")
         if self.max_per_s < 1:
             raise ValueError(f"max_per_s: found {self.max_per_s}, expected at least 1")
+        if self.calibration:
+            plane_of(self.calibration, self.error_mm)
 
 
 class JsonCamera:
@@ -53,6 +61,7 @@ class JsonCamera:
         self.name = name
         self._settings = settings
         self._lines = JsonLines()
+        self._plane = plane_of(settings.calibration, settings.error_mm) if settings.calibration else None
         self._clock = ScriptClock()
         self._health = Health()
         self._budget = Budget(settings.max_per_s)
@@ -150,6 +159,7 @@ class JsonCamera:
         kind = fields.pop("kind", None)
         try:
             t_us = self._time_of(fields, now_us)
+            self._place(kind, fields)
             readings = [] if kind == ALIVE else [reading_of(kind, fields, self.name, t_us, now_us)]
         except ReadingError as error:
             return self._told(now_us, self._lost(now_us, "bad_reading", str(error)))
@@ -168,6 +178,16 @@ class JsonCamera:
         if not isinstance(t, int) or isinstance(t, bool):
             raise ReadingError(f"found `t` {t!r}, expected whole microseconds of the script's clock")
         return self._clock.to_table(t, now_us)
+
+    def _place(self, kind: object, fields: dict[str, object]) -> None:
+        """Move a die from the script's image to the table."""
+        x, y = fields.get("x"), fields.get("y")
+        if self._plane is None or not isinstance(x, int | float) or not isinstance(y, int | float):
+            return
+        place = self._plane.to_table(x, y)
+        if place is None:
+            raise ReadingError(f"found {kind} at {x}, {y}, which the calibration puts beyond the horizon")
+        fields["x"], fields["y"] = round(place[0], 1), round(place[1], 1)
 
     def _lost(self, now_us: int, code: Code, seen: str) -> list[Message]:
         return self._health.lost(now_us, self._heard_us, code, seen)

@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from controller.model.readings import AnyReading, DeviceDown, DeviceFault, DeviceUp
+from controller.model.readings import AnyReading, DeviceDown, DeviceFault, DeviceUp, WallImpact
 from drivers.devices.node_values import ReadingError, reading_of
 from drivers.devices.registry import Chance, DeviceType
 from drivers.devices.troubles import reason_for
@@ -24,6 +24,8 @@ class ChannelSettings:
     dev: str
     fields: Mapping[str, str] = field(default_factory=dict)
     """Such as `wall: left`: where the sensor is mounted is the table's affair, not the firmware's."""
+    least_peak: float = 0.0
+    """A wall impact with a weaker peak is the room's noise, and is no reading."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +44,8 @@ class NodeSettings:
     """The kinds that it is there for; a node that does not know one of them is not well."""
     max_per_s: int = 1000
     """Sentences that are read a second; more are a fault."""
+    least_peak: float = 0.0
+    """A wall impact with a weaker peak is the room's noise, and is no reading; of a node without channels."""
 
     def __post_init__(self) -> None:
         """Refuse what can't work, and say what was expected."""
@@ -70,6 +74,7 @@ class NodeDevice:
         )
         self._devices = tuple(dict.fromkeys((name, *(c.dev for c in settings.channels.values()))))
         self._lacks: tuple[str, ...] = ()
+        self._soft_impacts = 0
 
     def start(self, now_us: int) -> list[AnyReading]:
         """Begin: down until the node is heard."""
@@ -133,6 +138,7 @@ class NodeDevice:
             "drift_ppm": round(end.clock.drift * 1e6, 1),
             "clock_error_us": round(end.clock.error_us) if end.clock.ready else None,
             "troubles": list(end.health.codes),
+            "soft_impacts": self._soft_impacts,
             **end.counters.snapshot(),
         }
 
@@ -168,9 +174,14 @@ class NodeDevice:
                 now_us, f"{seen.kind} of channel {seen.channel} says other than {dict(fixed)}"
             )
         try:
-            return [reading_of(seen.kind, {**seen.fields, **fixed}, dev, seen.t_us, now_us, texts=True)]
+            reading = reading_of(seen.kind, {**seen.fields, **fixed}, dev, seen.t_us, now_us, texts=True)
         except ReadingError as error:
             return self._refused(now_us, str(error))
+        least = self._settings.least_peak if channel is None else channel.least_peak
+        if isinstance(reading, WallImpact) and reading.peak < least:
+            self._soft_impacts += 1
+            return []
+        return [reading]
 
     def _refused(self, now_us: int, seen: str) -> list[AnyReading]:
         return self._readings(self._end.refuse(now_us, seen), now_us)

@@ -7,7 +7,8 @@ from typing import Protocol
 
 import msgspec
 
-from controller.model.readings import AnyReading, kind_of
+from controller.model.readings import AnyReading, DieAt, DieReleased, DieRest, kind_of
+from drivers.devices.homography import Homography
 from drivers.devices.node_values import COMMON, texts_of
 from drivers.protocol.node_messages import Hello
 from drivers.protocol.node_peer import NodeEnd
@@ -162,13 +163,14 @@ class Board:
 class Script:
     """A camera program that prints readings as JSON lines, stamped by its own clock or not at all."""
 
-    def __init__(self, name: str, rng: Random, *, stamps: bool) -> None:
-        """Be the script of this name."""
+    def __init__(self, name: str, rng: Random, *, stamps: bool, lens: Homography | None = None) -> None:
+        """Be the script of this name; with a `lens` it prints places of its image, not of the table."""
         self.name = name
         self.hung = False
         self.deaf = False
         self._rng = rng
         self._stamps = stamps
+        self._lens = lens
         self._output: list[bytes] = []
         self.clock = BoardClock(0, 0, 0.0)
         self._next_us = 0
@@ -192,6 +194,10 @@ class Script:
         """Print a reading."""
         del now_us
         fields = {k: v for k, v in msgspec.to_builtins(reading).items() if k not in COMMON and v is not None}
+        if self._lens is not None and isinstance(reading, DieReleased | DieAt | DieRest):
+            place = self._lens.to_table(reading.x, reading.y)
+            assert place is not None
+            fields |= {"x": round(place[0], 2), "y": round(place[1], 2)}
         self.say(kind_of(reading), fields, seen_us=reading.t)
 
     def say(self, kind: str, fields: Mapping[str, object], *, seen_us: int) -> None:

@@ -4,13 +4,16 @@ from collections.abc import Callable, Mapping
 from random import Random
 
 from controller.model.tables import TableSettings
+from drivers.devices.homography import Homography
 from drivers.sim import dice, show, ss2_games, wheel
 from drivers.sim.boards import Board, Peer, Script
 from drivers.sim.cables import Cable
 from drivers.sim.faults import DeviceKind
+from drivers.sim.lens import lens_of
 from drivers.sim.ss2_wheel import Ss2Wheel
 from drivers.sim.stories import Story
 from drivers.sim.table import VirtualTable
+from drivers.sim.technician import Technician
 
 Mix = Mapping[str, float]
 
@@ -27,11 +30,12 @@ def virtual_table(
     tell: Callable[[Story], None],
     attempts: int | None = None,
     mix: Mix | None = None,
+    lens: Homography | None = None,
 ) -> VirtualTable:
     """Make the virtual hardware of a table, with an evening of this seed.
 
     `types` are the devices' types by name, a node where nothing is said; `mix` are the kinds of attempts by
-    weight.
+    weight; through a `lens` scripts print places of their image.
 
     Raises:
         NoEveningError: there are no simulated evenings of this game.
@@ -42,8 +46,31 @@ def virtual_table(
     for name, device in settings.devices.items():
         own = Random(rng.getrandbits(64))  # noqa: S311 - as above: one device's chances are not another's
         kind = types.get(name, _type_for(device.reads))
-        cables.append(Cable(_peer(name, kind, tuple(device.reads), own), own))
+        cables.append(Cable(_peer(name, kind, tuple(device.reads), own, lens), own))
     return VirtualTable(cables, show.Show(play, seed, attempts), rng=rng, tell=tell)
+
+
+def with_technician(
+    settings: TableSettings, types: Mapping[str, DeviceKind], *, seed: int, tell: Callable[[Story], None]
+) -> VirtualTable:
+    """Make a virtual table at which nobody plays, but a technician does what its test lamp asks for.
+
+    Scripts print places of their image.
+    """
+    felt = settings.dice_table
+    lens = None if felt is None else lens_of(felt)
+    table = virtual_table(settings, types, seed=seed, tell=tell, attempts=0, lens=lens)
+    trusted = settings.rules.spin is not None and settings.rules.spin.revolutions == "trusted_wheel"
+    table.looks.append(Technician(table, felt, None if trusted else settings.wheel).look)
+    return table
+
+
+def with_own_cameras(settings: TableSettings, types: Mapping[str, DeviceKind]) -> dict[str, DeviceKind]:
+    """Let each camera be a script that knows its image alone; a board would map it to the table itself."""
+    cameras = {name for name, device in settings.devices.items() if "die_at" in device.reads}
+    return {
+        name: "json-camera" if kind == "node" and name in cameras else kind for name, kind in types.items()
+    }
 
 
 def types_for(settings: TableSettings) -> Mapping[str, DeviceKind]:
@@ -55,12 +82,12 @@ def _type_for(reads: tuple[str, ...]) -> DeviceKind:
     return "ss2" if "wheel_status" in reads else "node"
 
 
-def _peer(name: str, kind: DeviceKind, reads: tuple[str, ...], rng: Random) -> Peer:
+def _peer(name: str, kind: DeviceKind, reads: tuple[str, ...], rng: Random, lens: Homography | None) -> Peer:
     match kind:
         case "node":
             return Board(name, reads, rng)
         case "json-camera":
-            return Script(name, rng, stamps=True)
+            return Script(name, rng, stamps=True, lens=lens)
         case "ss2":
             return Ss2Wheel(name, rng)
 

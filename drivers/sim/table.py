@@ -11,7 +11,7 @@ from random import Random
 
 from controller.model.readings import AnyReading
 from drivers.sim.cables import Cable
-from drivers.sim.scenes import Scene
+from drivers.sim.scenes import Feed, Scene
 from drivers.sim.show import Show
 from drivers.sim.ss2_wheel import Ss2Wheel
 from drivers.sim.stories import Began, Over, Played, Story
@@ -54,6 +54,8 @@ class VirtualTable:
         """Readings of devices that this table does not have."""
         self.over = False
         """The evening has ended."""
+        self.looks: list[Callable[[int], None]] = []
+        """Who looks at the table whenever something has happened there."""
         self._show = show
         self._tell = tell
         self._feed: deque[tuple[int, AnyReading]] = deque()
@@ -84,6 +86,10 @@ class VirtualTable:
         if cable.port is not None:
             cable.to_peer.send(now_us, data)
 
+    def also_sense(self, feed: Feed) -> None:
+        """Have the sensors see this as well."""
+        self._feed = deque(sorted([*self._feed, *feed], key=lambda item: item[0]))
+
     def next_due_us(self) -> int | None:
         """Give when something happens next."""
         due = [cable.next_due_us() for cable in self.cables.values()]
@@ -105,6 +111,8 @@ class VirtualTable:
             self._sense(now_us, self._feed.popleft()[1])
         for cable in self.cables.values():
             cable.run(now_us)
+        for look in self.looks:
+            look(now_us)
         while self._scenes and self._scene_told_us() <= now_us:
             self._tell_scene(now_us)
 

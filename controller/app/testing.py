@@ -1,0 +1,189 @@
+"""A guided test: test mode for as long as the connection that asked for it stands, and no longer."""
+
+import select
+import socket
+from collections.abc import Callable
+from threading import Event, Lock
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from controller.app.live import Live
+from controller.app.messages import MAX_LINE, Ask, BeginTest, Try, answer, decode_request, refusal
+from controller.app.resuming import CONTROLLER
+from controller.app.roles import Peer
+from controller.app.status import devices_of
+from controller.model.readings import Input
+from controller.settings.places import config_file
+
+if TYPE_CHECKING:
+    from controller.app.core import View
+    from controller.app.daemon import Daemon
+
+TURN_S = 0.05
+"""So often the client's own requests are looked for."""
+BEGINS_WITHIN_US = 10_000_000
+"""Test mode is on once what came before has been judged; later than this it was refused."""
+LONGEST_US = 3_600_000_000
+"""An hour: a test that was left behind ends by itself."""
+Note = Callable[[str], None]
+"""Journals what this client did."""
+
+
+class Tests:
+    """Holds the table in test mode for one client at a time."""
+
+    def __init__(self, daemon: "Daemon") -> None:
+        """Test this table."""
+        self._daemon = daemon
+        self._one = Lock()
+        self._pause = Event()
+
+    def hold(
+        self,
+        connection: socket.socket,
+        peer: Peer,
+        live: Live,
+        begin: BeginTest,
+        *,
+        note: Note,
+        stopping: Callable[[], bool],
+    ) -> None:
+        """Carry readings out and requests in until the client is gone; raises OSError with its connection."""
+        if not self._one.acquire(blocking=False):
+            connection.sendall(refusal("busy", "another guided test is under way; wait for its end"))
+            return
+        try:
+            why = why_not(live.core.view)
+            if why is not None:
+                connection.sendall(refusal("not_now", why))
+                return
+            note("test begin")
+            try:
+                self._test(connection, begin.who or peer.user, live, stopping)
+            finally:
+                note("test end")
+        finally:
+            self._one.release()
+
+    def _test(self, connection: socket.socket, who: str, live: Live, stopping: Callable[[], bool]) -> None:
+        daemon = self._daemon
+        watcher = daemon.hub.watch(frozenset(("readings",)))
+        begun = False
+        try:
+            self._switch(live, who, on=True)
+            since_us = daemon.monotonic.now_us()
+            while not live.core.view.testing:
+                if stopping() or daemon.monotonic.now_us() - since_us > BEGINS_WITHIN_US:
+                    says = "the table did not go into test mode; see `tablectl status`"
+                    connection.sendall(refusal("not_now", says))
+                    return
+                self._pause.wait(TURN_S)
+            begun = True
+            connection.sendall(self._begun(live))
+            requests = _Requests(connection, daemon, live)
+            while not stopping() and daemon.live is live:
+                lines = watcher.take(TURN_S)
+                if watcher.dropped:
+                    connection.sendall(refusal("too_slow", "readings were missed; begin the test again"))
+                    return
+                if lines:
+                    connection.sendall(b"".join(lines))
+                if not requests.go_on():
+                    return
+                if not live.core.view.testing or daemon.monotonic.now_us() - since_us > LONGEST_US:
+                    connection.sendall(refusal("ended", "test mode was switched off"))
+                    return
+        finally:
+            daemon.hub.leave(watcher)
+            self._end(live, who, begun=begun, stopping=stopping())
+
+    def _end(self, live: Live, who: str, *, begun: bool, stopping: bool) -> None:
+        """Leave test mode, unless somebody else has, with every lamp as it should be."""
+        daemon = self._daemon
+        live.core.asks = ""
+        if daemon.hardware is not None:
+            daemon.hardware.end_tries()
+        if stopping or (begun and not live.core.view.testing):
+            return
+        self._switch(live, who, on=False)
+        # What a switch said in test mode was not judged: one that was left open must lock the table now.
+        if live.core.devices.open_switches and live.core.view.state.lock == "unlocked":
+            daemon.inlet.post(
+                Input(t=0, dev=CONTROLLER, name="lock", by=CONTROLLER, reason="switch_open"), stamped=False
+            )
+
+    def _switch(self, live: Live, who: str, *, on: bool) -> None:
+        """Switch test mode; a full inlet is no reason to stay in it."""
+        word = Input(t=0, dev="control", name="test_mode", by="technician", who=who, on=on)
+        while not self._daemon.inlet.post(word, stamped=False) and self._daemon.live is live:
+            self._pause.wait(TURN_S)
+
+    def _begun(self, live: Live) -> bytes:
+        daemon = self._daemon
+        return answer(
+            testing=True,
+            table=daemon.settings.table,
+            file=str(config_file("tables", daemon.options.table).resolve()),
+            digest=daemon.digests.table,
+            devices=devices_of(daemon, live.core.devices.seen),
+            lamps=sorted({"lock", "fault", "no_roll", *live.core.lamps} - {"test"}),
+        )
+
+
+class _Requests:
+    """What the client asks for while its test runs."""
+
+    def __init__(self, connection: socket.socket, daemon: "Daemon", live: Live) -> None:
+        self._connection = connection
+        self._daemon = daemon
+        self._live = live
+        self._rest = b""
+
+    def go_on(self) -> bool:
+        """Take what has come; False where the client is gone."""
+        while select.select([self._connection], [], [], 0)[0]:
+            block = self._connection.recv(MAX_LINE)
+            if not block or len(self._rest) > MAX_LINE:
+                return False
+            *lines, self._rest = (self._rest + block).split(b"\n")
+            for line in lines:
+                self._connection.sendall(self._answer(line))
+        return True
+
+    def _answer(self, line: bytes) -> bytes:
+        try:
+            request = decode_request(line)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            return refusal("bad_request", str(error))
+        match request:
+            case Ask():
+                self._live.core.asks = request.shows
+                return answer(asked=request.shows)
+            case Try():
+                hardware = self._daemon.hardware
+                if hardware is None or request.device not in hardware.kinds:
+                    return refusal(
+                        "bad_request", f"found device {request.device!r}, expected one with outputs"
+                    )
+                hardware.try_out(request.device, request.lamp, request.shows)
+                return answer(tried=request.lamp)
+        return refusal("bad_request", "during a test only `ask` and `try` are taken")
+
+
+def why_not(view: "View") -> str | None:
+    """Say why no test may begin now; None where one may."""
+    if view.testing:
+        return "test mode is on already; switch it off: `tablectl input test_mode off --by technician`"
+    if view.halted:
+        return "the journal takes nothing more; see `tablectl faults`"
+    if view.attempt_open:
+        return "a throw, spin or deal is under way or under review; rule on it first"
+    if view.pending:
+        return "an attempt was cut off by a restart; rule on it first (`tablectl status`)"
+    if view.bets_closed:
+        return "bets are closed and wait for their result; play the round out first"
+    if view.state.lock == "unlocked" and view.state.point is not None:
+        says = "a point is on, and bets with it; play it out, or lock the table (`tablectl input lock`)"
+        return f"{says}: the round then waits"
+    return None

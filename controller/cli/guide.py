@@ -1,0 +1,202 @@
+"""The way to a table in test mode: readings come, the technician is asked, and it ends with this process."""
+
+import argparse
+import select
+import socket
+import sys
+import time
+from collections.abc import Iterator
+from typing import Literal, Self
+
+import msgspec
+
+from controller.cli.exits import say
+from controller.cli.link import TIMEOUT_S, Json, OutOfReachError, unreachable
+from controller.model.readings import AnyReading
+from controller.technician.acts import ACT_S, Act
+
+POLL_S = 0.1
+Ending = Literal["done", "skipped", "timeout"]
+
+
+class RefusedError(Exception):
+    """The controller does not let the test go on; the message is its own."""
+
+
+class _Line(msgspec.Struct):
+    """A line of a test's connection: a reading, or an answer."""
+
+    reading: AnyReading | None = None
+    ok: bool | None = None
+    code: str = ""
+    says: str = ""
+
+
+_line_of = msgspec.json.Decoder(_Line).decode
+
+
+class TestLink:
+    """A connection that holds a table in test mode."""
+
+    __test__ = False  # pytest: no test class
+    begun: Json
+
+    def __init__(self, path: str, who: str | None) -> None:
+        """Begin; raises OutOfReachError, or RefusedError with the reason."""
+        self._path = path
+        self._rest = b""
+        self._readings: list[AnyReading] = []
+        self._asked = 0
+        self._link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            # Test mode begins once all that came before has been judged.
+            self._link.settimeout(2 * TIMEOUT_S)
+            self._link.connect(path)
+            self._say({"do": "test", "who": who})
+            while b"\n" not in self._rest:
+                self._read()
+            line, _, self._rest = self._rest.partition(b"\n")
+            self.begun = msgspec.json.decode(line, type=Json)
+        except OSError as error:
+            self._link.close()
+            raise unreachable(path, error) from error
+        except BaseException:
+            self._link.close()
+            raise
+        if not self.begun["ok"]:
+            self._link.close()
+            raise RefusedError(f"{self.begun['says']} [{self.begun['code']}]")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._link.close()
+
+    def ask(self, word: str) -> None:
+        """Let the lamp `test` show what is asked for; a number makes it another request than the last."""
+        self._asked += 1
+        self._say({"do": "ask", "shows": f"{word}-{self._asked}"})
+
+    def try_out(self, device: str, lamp: str, shows: str) -> None:
+        """Let a lamp or the buzzer show something until the test ends."""
+        self._say({"do": "try", "device": device, "lamp": lamp, "shows": shows})
+
+    def fresh(self) -> None:
+        """Forget what was read before now."""
+        while select.select([self._link], [], [], 0)[0]:
+            self._read()
+            list(self._lines())
+        self._readings.clear()
+
+    def wait(self, timeout_s: float, *, typed: bool) -> tuple[list[AnyReading], str | None]:
+        """Give the readings that have come, and a line that was typed meanwhile."""
+        keyboard = [sys.stdin] if typed and sys.stdin is not None else []
+        ready, _, _ = select.select([self._link, *keyboard], [], [], timeout_s)
+        if self._link in ready:
+            self._read()
+        for _ in self._lines():
+            pass
+        taken, self._readings = self._readings, []
+        return taken, sys.stdin.readline() if keyboard and sys.stdin in ready else None
+
+    def _lines(self) -> Iterator[None]:
+        *lines, self._rest = self._rest.split(b"\n")
+        for line in lines:
+            told = _line_of(line)
+            if told.ok is False:
+                raise RefusedError(f"{told.says} [{told.code}]")
+            if told.reading is not None:
+                self._readings.append(told.reading)
+            yield
+
+    def _read(self) -> None:
+        try:
+            block = self._link.recv(65536)
+        except OSError as error:
+            raise unreachable(self._path, error) from error
+        if not block:
+            raise OutOfReachError(f"{self._path}: the controller hung up; see its log")
+        self._rest += block
+
+    def _say(self, request: Json) -> None:
+        try:
+            self._link.sendall(msgspec.json.encode(request) + b"\n")
+        except OSError as error:
+            raise unreachable(self._path, error) from error
+
+
+class Guide:
+    """Asks a technician for one act after the other."""
+
+    def __init__(self, link: TestLink, timeout_s: float, *, quietly: bool) -> None:
+        """Give each act so long; `quietly` the requests go to standard error."""
+        self.link = link
+        self._timeout_s = timeout_s
+        self._stream = sys.stderr if quietly else sys.stdout
+        self.typed = sys.stdin is not None and sys.stdin.isatty()
+
+    def tell(self, text: str) -> None:
+        """Write a line for the technician, at once."""
+        print(text, file=self._stream, flush=True)
+
+    def perform(self, act: Act, dev: str) -> Ending:
+        """Ask for an act and let it hear the readings; Enter ends it, `s` and Enter skip it."""
+        hint = "  (Enter: done, s Enter: skip)" if self.typed else ""
+        self.tell(f"  > {act.ask}{hint}")
+        self.link.fresh()
+        self.link.ask(act.word)
+        began_s = heard_s = time.monotonic()
+        while True:
+            readings, typed = self.link.wait(POLL_S, typed=self.typed)
+            for reading in readings:
+                act.hear(reading)
+                if reading.dev == dev:
+                    heard_s = time.monotonic()
+            if typed is not None:
+                return "skipped" if typed.strip().lower().startswith("s") or not typed else "done"
+            now_s = time.monotonic()
+            if act.enough(now_s - heard_s):
+                return "done"
+            if now_s - began_s > self._timeout_s:
+                return "timeout"
+
+    def answer(self, question: str) -> str:
+        """Ask a question that is answered by typing; nothing where nobody answers in time."""
+        if not self.typed:
+            return ""
+        print(f"  > {question} ", end="", file=self._stream, flush=True)
+        end_s = time.monotonic() + self._timeout_s
+        while time.monotonic() < end_s:
+            _, typed = self.link.wait(POLL_S, typed=True)
+            if typed is not None:
+                return typed.strip()
+        self.tell("")
+        return ""
+
+
+def add_guide(parser: argparse.ArgumentParser) -> None:
+    """Declare what every guided command takes."""
+    parser.add_argument("--who", metavar="NAME", help="the technician (default: the unix user)")
+    parser.add_argument(
+        "--timeout",
+        type=_seconds,
+        default=ACT_S,
+        metavar="S",
+        help=f"time for each act (default: {ACT_S:g} s)",
+    )
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 1 <= seconds <= 3600:
+        raise argparse.ArgumentTypeError(f"found {text!r}, expected 1 to 3600 seconds")
+    return seconds
+
+
+def refused(error: RefusedError) -> None:
+    """Say why the controller refused."""
+    say(error)

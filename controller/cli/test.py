@@ -1,0 +1,198 @@
+"""`tablectl test`: test a device of the running table, sensor by sensor, with a person at the table."""
+
+import argparse
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from controller.app.kinds import Kinds
+from controller.cli.exits import BAD_INPUT, FAILED, OK, printable, say
+from controller.cli.guide import Guide, RefusedError, TestLink, add_guide, refused
+from controller.cli.link import OutOfReachError, add_socket, out_of_reach
+from controller.model.tables import TableSettings
+from controller.settings.mistakes import SettingsError
+from controller.settings.tables import load_table
+from controller.technician.acts import Act, Finding
+from controller.technician.plan import acts_for
+
+EXAMPLES = (
+    "tablectl test wall-left",
+    "tablectl test wheel --only ball_beam",
+    "tablectl test console --report console.json",
+)
+LAMP_S = 1.5
+OUTPUTS = "outputs"
+WORD = "LAMP"
+
+
+class ChoiceError(ValueError):
+    """A device or sensor that this table does not have; the message lists those that it has."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("device", metavar="DEVICE", help="the device, by its name in the table's file")
+    parser.add_argument(
+        "--only",
+        action="append",
+        metavar="SENSOR",
+        help=f"test this sensor alone, such as wall_impact or door; {OUTPUTS} are lamps and buzzer",
+    )
+    parser.add_argument(
+        "--yes-i-am-at-the-table",
+        action="store_true",
+        help=f"light lamps and sound the buzzer without asking for the word {WORD}",
+    )
+    parser.add_argument("--report", type=Path, metavar="FILE", help="keep the report as JSON")
+    add_guide(parser)
+    add_socket(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Test; 1 where a sensor failed or the table refused, 2 for a device that there is not."""
+    try:
+        with TestLink(arguments.socket, arguments.who) as link:
+            guide = Guide(link, arguments.timeout, quietly=arguments.json)
+            return _Test(arguments, guide).run()
+    except RefusedError as error:
+        refused(error)
+        return FAILED
+    except OutOfReachError as error:
+        return out_of_reach(error)
+    except (ChoiceError, SettingsError) as error:
+        say(error)
+    except OSError as error:
+        say(f"{arguments.report}: {error.strerror or error}")
+    return BAD_INPUT
+
+
+class _Test:
+    """One run of the command."""
+
+    def __init__(self, arguments: argparse.Namespace, guide: Guide) -> None:
+        self._arguments = arguments
+        self._guide = guide
+        self._begun = guide.link.begun
+        self._name: str = arguments.device
+        self._settings = load_table(str(self._begun["file"]), kinds=Kinds())
+        self._findings: list[Finding] = []
+        self._acts = _chosen(self._name, self._settings, arguments.only)
+        lit = self._lamps_at_all()
+        self._lamps = lit if arguments.only is None or OUTPUTS in arguments.only else []
+
+    def run(self) -> int:
+        """Ask, look, and tell."""
+        began = _now()
+        self._guide.tell(f"{self._begun['table']} is in test mode: nothing counts until this command ends.")
+        self._take(self._health())
+        for act in self._acts:
+            self._perform(act)
+        self._try_outputs()
+        failed = [finding for finding in self._findings if finding.status == "fail"]
+        report = {
+            "table": self._begun["table"],
+            "file": self._begun["file"],
+            "device": self._name,
+            "who": self._arguments.who,
+            "began": began,
+            "ended": _now(),
+            "passed": not failed,
+            "findings": self._findings,
+        }
+        if self._arguments.report is not None:
+            whole = msgspec.json.format(msgspec.json.encode(report), indent=2)
+            self._arguments.report.write_bytes(whole + b"\n")
+        if self._arguments.json:
+            print(msgspec.json.encode(report).decode())
+        else:
+            words = f"{len(failed)} failed" if failed else "passed"
+            skipped = sum(finding.status == "skipped" for finding in self._findings)
+            self._guide.tell(f"{self._name}: {words}" + (f", {skipped} skipped" if skipped else ""))
+        return FAILED if failed else OK
+
+    def _perform(self, act: Act) -> None:
+        ending = self._guide.perform(act, self._name)
+        if ending == "skipped":
+            self._take(Finding(sensor=act.sensor, status="skipped", says="skipped"))
+            return
+        for finding in act.findings():
+            self._take(finding)
+
+    def _take(self, finding: Finding) -> None:
+        self._findings.append(finding)
+        self._guide.tell(printable(f"{finding.status:<7} {finding.sensor:<16} {finding.says}"))
+
+    def _health(self) -> Finding:
+        device = self._device()
+        up = bool(device.get("up"))
+        says = str(device.get("says") or "it sends")
+        advice = f"; {device['do']}" if device.get("do") and not up else ""
+        return Finding(sensor="device", status="pass" if up else "fail", says=f"{says}{advice}")
+
+    def _device(self) -> Mapping[str, object]:
+        devices = self._begun["devices"]
+        assert isinstance(devices, dict)
+        device: Mapping[str, object] = devices.get(self._name, {})
+        return device
+
+    # --- outputs ---
+
+    def _lamps_at_all(self) -> list[str]:
+        """Name the lamps that a device can show: a panel those that it follows, a board all."""
+        kind = self._settings.devices[self._name]
+        outputs = getattr(kind.settings, "outputs", None)
+        if isinstance(outputs, Mapping):
+            return sorted({output.lamp for output in outputs.values()})
+        figures = self._device().get("figures")
+        does = figures.get("does", []) if isinstance(figures, dict) else []
+        lamps = self._begun["lamps"]
+        assert isinstance(lamps, list)
+        return [*(lamps if "lamp" in does else []), *(["buzzer"] if "buzzer" in does else [])]
+
+    def _try_outputs(self) -> None:
+        if not self._lamps:
+            return
+        sure = self._arguments.yes_i_am_at_the_table
+        words = f"lamps and buzzer of {self._name} follow: type the word {WORD} to go on, Enter to skip:"
+        if not sure and self._guide.answer(words) != WORD:
+            says = f"skipped: nobody typed {WORD} (or --yes-i-am-at-the-table)"
+            self._take(Finding(sensor=OUTPUTS, status="skipped", says=says))
+            return
+        for lamp in self._lamps:
+            self._take(self._try(lamp))
+
+    def _try(self, lamp: str) -> Finding:
+        link = self._guide.link
+        link.try_out(self._name, lamp, "on")
+        if self._guide.typed:
+            seen = self._guide.answer(f"{lamp} is on: is it so? (y, n)").lower()
+        else:
+            link.wait(LAMP_S, typed=False)
+            seen = ""
+        link.try_out(self._name, lamp, "off")
+        if seen.startswith("y"):
+            return Finding(sensor=lamp, status="pass", says="seen")
+        if seen.startswith("n"):
+            return Finding(sensor=lamp, status="fail", says="not seen; look at its wire and its line")
+        return Finding(sensor=lamp, status="skipped", says="switched on and off; nobody said what was seen")
+
+
+def _chosen(name: str, settings: TableSettings, only: list[str] | None) -> list[Act]:
+    if name not in settings.devices:
+        raise ChoiceError(f"found no device {name!r}, expected one of {', '.join(settings.devices)}")
+    acts = acts_for(name, settings)
+    sensors = list(dict.fromkeys([*(act.sensor for act in acts), OUTPUTS]))
+    for word in only or ():
+        if word not in sensors:
+            raise ChoiceError(f"--only: found {word!r}, expected one of {', '.join(sensors)}")
+    return list(_matching(acts, only))
+
+
+def _matching(acts: list[Act], only: list[str] | None) -> Iterator[Act]:
+    return (act for act in acts if only is None or act.sensor in only)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

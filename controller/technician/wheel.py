@@ -1,0 +1,318 @@
+"""A wheel's beams, index and drop speed from a ball and a rotor that slow down smoothly.
+
+Between four passes of one beam in a row the ball's place is a smooth curve of time, which the passes of every
+other beam lie on: each lap gives each beam's angle anew. Angles are those from beam 0, whose own angle stays
+where the table's file has it: only what lies between the sensors can be measured.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from math import atan2, cos, degrees, radians, sin, sqrt
+from statistics import median
+from typing import NamedTuple
+
+from controller.model.geometry import Wheel
+from controller.model.readings import AnyReading, BallBeam, BallDrop, PocketBall, RotorIndex, Turning
+from controller.rules.wheel.rotor import Rotor
+from controller.technician.calibration import Calibrated, KeyPath, Setting, UnfitError
+from controller.technician.wheel_acts import DOUBLED_US
+from drivers.devices.homography import least_squares
+
+LEAST_PASSES = 12
+"""Passes of a beam without which its angle is not believed."""
+SPREAD_LIMIT_DEG = 2.5
+"""The passes of one beam lie closer together than this, or it was not one ball that slowed down smoothly."""
+LEAST_READS = 3
+NEW_SPIN_US = 5_000_000
+"""Longer without a pulse than the slowest lap: another spin."""
+_SLOWER = (0.97, 1.4)
+"""A lap lasts so many times as long as the one before, or a pulse was missed or doubled."""
+_LEAST_DROPS = 1
+_MOST_SPEED_AGE_S = 3.0
+
+
+class Window(NamedTuple):
+    """Four passes of one beam in a row: the ball's turns between the second and the third."""
+
+    t_us: tuple[int, int, int, int]
+
+    def turns_at(self, t_us: float) -> float:
+        """Give the turns since the first pass: the cubic through the four."""
+        turns = 0.0
+        for number, own in enumerate(self.t_us):
+            share = float(number)
+            for other in self.t_us:
+                if other != own:
+                    share *= (t_us - other) / (own - other)
+            turns += share
+        return turns
+
+
+@dataclass(slots=True)
+class Spin:
+    """One run of the ball: its pulses by beam, its drop, and which way the rotor turned."""
+
+    pulses: dict[int, list[int]] = field(default_factory=dict)
+    drop_us: int | None = None
+    rotor: Turning | None = None
+    last_us: int = 0
+
+
+def spins_in(readings: Sequence[AnyReading]) -> list[Spin]:
+    """Cut readings of one wheel, in order of their times, into spins."""
+    spins: list[Spin] = []
+    turning: Turning | None = None
+    for reading in sorted(readings, key=lambda r: r.t):
+        match reading:
+            case RotorIndex():
+                turning = reading.direction
+                if spins and spins[-1].drop_us is None:
+                    spins[-1].rotor = turning
+            case BallBeam():
+                if not spins or spins[-1].drop_us is not None or reading.t - spins[-1].last_us > NEW_SPIN_US:
+                    spins.append(Spin(rotor=turning))
+                spin = spins[-1]
+                spin.last_us = reading.t
+                times = spin.pulses.setdefault(reading.beam, [])
+                if not times or reading.t - times[-1] > DOUBLED_US:
+                    times.append(reading.t)
+            case BallDrop() if spins and spins[-1].drop_us is None:
+                spins[-1].drop_us = reading.t
+            case _:
+                pass
+    return spins
+
+
+def _windows(times_us: Sequence[int]) -> list[Window]:
+    found = []
+    for a, b, c, d in zip(times_us, times_us[1:], times_us[2:], times_us[3:], strict=False):
+        laps = (b - a, c - b, d - c)
+        if all(_SLOWER[0] <= after / before <= _SLOWER[1] for before, after in pairwise(laps)):
+            found.append(Window((a, b, c, d)))
+    return found
+
+
+def _between(spin: Spin, anchor: int) -> dict[int, list[float]]:
+    """Give the turns from the anchor's beam to every other, for each pass between the anchor's own."""
+    found: dict[int, list[float]] = {}
+    for window in _windows(spin.pulses.get(anchor, [])):
+        _, begin, end, _ = window.t_us
+        for beam, times in spin.pulses.items():
+            if beam != anchor:
+                found.setdefault(beam, []).extend(window.turns_at(t) - 1.0 for t in times if begin < t < end)
+    return found
+
+
+def mean_deg(angles_deg: Sequence[float]) -> float:
+    """Give the mean direction of angles (degrees, 0 to 360)."""
+    x, y = (sum(part(radians(angle)) for angle in angles_deg) for part in (cos, sin))
+    return degrees(atan2(y, x)) % 360.0
+
+
+def turned_by(after_deg: float, before_deg: float) -> float:
+    """Give how far an angle is from another, -180 to 180 degrees."""
+    return (after_deg - before_deg + 180.0) % 360.0 - 180.0
+
+
+def _middle_deg(angles_deg: Sequence[float]) -> float:
+    """Give the median of angles around their mean direction, which a stray one does not move."""
+    around = mean_deg(angles_deg)
+    return (around + median(turned_by(angle, around) for angle in angles_deg)) % 360.0
+
+
+def _spread_deg(angles_deg: Sequence[float], middle_deg: float) -> float:
+    return 1.4826 * median(abs(turned_by(angle, middle_deg)) for angle in angles_deg)
+
+
+@dataclass(frozen=True, slots=True)
+class Beam:
+    """One beam's angle (degrees from beam 0, counter-clockwise), how far its passes scatter, and how many."""
+
+    angle_deg: float
+    spread_deg: float
+    passes: int
+
+
+def beam_angles(spins: Sequence[Spin], beams: int) -> dict[int, Beam]:
+    """Measure each beam's angle from beam 0.
+
+    Raises:
+        UnfitError: a beam never seen or seen too seldom, a rotor that nobody saw turn, passes that scatter.
+    """
+    seen = {beam: sum(len(spin.pulses.get(beam, ())) for spin in spins) for beam in range(beams)}
+    dead = [str(beam) for beam, count in seen.items() if not count]
+    if dead:
+        raise UnfitError(
+            f"found no pulse of beam {', '.join(dead)}, expected every beam to see the ball:"
+            " mend it first (`tablectl test` finds out more)"
+        )
+    anchor = max(seen, key=lambda beam: sum(len(_windows(spin.pulses.get(beam, []))) for spin in spins))
+    from_anchor = _measured(spins, anchor)
+    angles: dict[int, Beam] = {anchor: Beam(0.0, 0.0, seen[anchor])}
+    for beam in range(beams):
+        if beam == anchor:
+            continue
+        found = from_anchor.get(beam, [])
+        if len(found) < LEAST_PASSES:
+            raise UnfitError(
+                f"found {len(found)} usable passes of beam {beam}, expected {LEAST_PASSES}:"
+                " spin the ball again, harder, against the rotor"
+            )
+        middle = _middle_deg(found)
+        spread = _spread_deg(found, middle)
+        if spread > SPREAD_LIMIT_DEG:
+            raise UnfitError(
+                f"found beam {beam} scattered by {spread:.1f} deg, expected at most {SPREAD_LIMIT_DEG:g}:"
+                " the ball did not slow down smoothly, or the wheel is not level"
+            )
+        angles[beam] = Beam(middle, spread, len(found))
+    zero = angles[0].angle_deg
+    return {
+        beam: Beam((one.angle_deg - zero) % 360.0, one.spread_deg, one.passes) for beam, one in angles.items()
+    }
+
+
+def _measured(spins: Sequence[Spin], anchor: int) -> dict[int, list[float]]:
+    """Give every pass's angle from the anchor; the ball runs against the rotor."""
+    found: dict[int, list[float]] = {}
+    told = False
+    for spin in spins:
+        if spin.rotor is None:
+            continue
+        told = True
+        sense = 1.0 if spin.rotor == "cw" else -1.0
+        for beam, turns in _between(spin, anchor).items():
+            found.setdefault(beam, []).extend(sense * 360.0 * turn % 360.0 for turn in turns)
+    if not told:
+        raise UnfitError(
+            "found no index pulse of the rotor, expected it to turn: the ball runs against it,"
+            " which tells its way"
+        )
+    return found
+
+
+def drop_speeds(spins: Sequence[Spin], angles: Mapping[int, Beam]) -> list[float]:
+    """Measure the ball's speed (rev/s) as it left the track, from the last passes of all beams."""
+    speeds = []
+    for spin in spins:
+        windows = [(beam, window) for beam, times in spin.pulses.items() for window in _windows(times)[-1:]]
+        if spin.drop_us is None or not windows:
+            continue
+        beam, last = max(windows, key=lambda item: item[1].t_us[3])
+        age_s = (spin.drop_us - last.t_us[3]) / 1e6
+        if 0 <= age_s <= _MOST_SPEED_AGE_S:
+            speeds.append(_speed_at(spin, beam, last, angles))
+    return speeds
+
+
+def _speed_at(spin: Spin, beam: int, last: Window, angles: Mapping[int, Beam]) -> float:
+    """Fit turns as a quadratic of time to the passes of the last two laps; give its slope at the drop."""
+    assert spin.drop_us is not None
+    sense = 1.0 if spin.rotor == "cw" else -1.0
+    rows, turns = [], []
+    for other, times in spin.pulses.items():
+        own = sense * (angles[other].angle_deg - angles[beam].angle_deg) / 360.0
+        for t in times:
+            if last.t_us[1] <= t <= spin.drop_us:
+                at = (t - spin.drop_us) / 1e6
+                rows.append((1.0, at, at * at))
+                turns.append(own + round(last.turns_at(t) - own))
+    return least_squares(rows, turns)[1]
+
+
+def index_angle(readings: Sequence[AnyReading], wheel: Wheel, number: str) -> tuple[float, float, int]:
+    """Measure where the mark is when the index fires, from a ball known to lie in a pocket.
+
+    Gives the angle that makes the reader find that pocket's middle, its spread (degrees) and the reads behind
+    it. Only the angle between index and reader can be measured: the reader stays where it is.
+
+    Raises:
+        UnfitError: too few reads that the rotor's passes place, or reads that scatter.
+    """
+    pocket_deg = 360.0 / len(wheel.pockets_clockwise)
+    aim_deg = wheel.pocket_reader_deg + wheel.pockets_clockwise.index(number) * pocket_deg
+    rotor, waiting, found = Rotor(), list[PocketBall](), list[float]()
+    for reading in sorted(readings, key=lambda r: r.t):
+        if isinstance(reading, PocketBall):
+            waiting.append(reading)
+        elif isinstance(reading, RotorIndex):
+            rotor.see(reading)
+            for read in waiting:
+                turns = rotor.turns_at(read.t)
+                if turns is not None:
+                    sense = 1.0 if rotor.direction == "ccw" else -1.0
+                    found.append((aim_deg - sense * 360.0 * turns) % 360.0)
+            waiting.clear()
+    if len(found) < LEAST_READS:
+        raise UnfitError(
+            f"found {len(found)} reads placed by the rotor's passes, expected {LEAST_READS}: turn the rotor"
+            " slowly, eight turns or more, with the ball in that pocket"
+        )
+    middle = _middle_deg(found)
+    worst = max(abs(turned_by(angle, middle)) for angle in found)
+    if worst > pocket_deg / 2:
+        raise UnfitError(
+            f"found a read {worst:.1f} deg beside the others, expected all within half a pocket"
+            f" ({pocket_deg / 2:.1f}): did the ball stay in its pocket?"
+        )
+    return middle, _spread_deg(found, middle), len(found)
+
+
+def calibrate_wheel(
+    spinning: Sequence[AnyReading],
+    wheel: Wheel,
+    *,
+    resting: Sequence[AnyReading] = (),
+    number: str | None = None,
+) -> Calibrated:
+    """Measure beams and drop speed from spins, and the index from a ball in pocket `number`, where named.
+
+    Raises:
+        UnfitError: the readings don't tell; the message says why and what to do.
+    """
+    spins = spins_in(spinning)
+    angles = beam_angles(spins, len(wheel.beams_deg))
+    zero = wheel.beams_deg[0]
+    beams = tuple(round((zero + angles[beam].angle_deg) % 360.0, 1) for beam in range(len(wheel.beams_deg)))
+    report = [
+        f"beam {beam}: {before % 360:6.1f} -> {beams[beam]:6.1f} deg ({turned_by(beams[beam], before):+.1f}),"
+        f" scatter {angles[beam].spread_deg:.2f} (limit {SPREAD_LIMIT_DEG:g}), {angles[beam].passes} passes"
+        for beam, before in enumerate(wheel.beams_deg)
+    ]
+    report.append(f"{len(spins)} spins; beam 0 stays where it is, the others are measured from it")
+    values: dict[KeyPath, Setting] = {("wheel", "beams_deg"): beams}
+    figures: dict[str, object] = {
+        "beams_deg": beams,
+        "spread_deg": [round(angles[beam].spread_deg, 3) for beam in range(len(beams))],
+        "passes": [angles[beam].passes for beam in range(len(beams))],
+    }
+    speeds = drop_speeds(spins, angles)
+    if len(speeds) >= _LEAST_DROPS:
+        speed = round(median(speeds), 3)
+        values["wheel", "drop_rev_per_s"] = speed
+        scatter = sqrt(sum((s - speed) ** 2 for s in speeds) / len(speeds)) / speed
+        report.append(
+            f"drop: {wheel.drop_rev_per_s:g} -> {speed:g} rev/s from {len(speeds)} drops,"
+            f" scatter {100 * scatter:.1f} %"
+        )
+        figures["drop_rev_per_s"] = speed
+    else:
+        report.append("drop: not seen, its speed stays")
+    if number is not None:
+        index, spread, reads = index_angle(resting or spinning, wheel, number)
+        values["wheel", "rotor_index_deg"] = round(index, 1)
+        report.append(
+            f"index: {wheel.rotor_index_deg % 360:.1f} -> {index:.1f} deg"
+            f" ({turned_by(index, wheel.rotor_index_deg):+.1f}), scatter {spread:.2f} deg, {reads} reads of"
+            f" pocket {number}; the reader stays at {wheel.pocket_reader_deg:g}"
+        )
+        figures |= {"rotor_index_deg": round(index, 2), "index_spread_deg": round(spread, 3), "reads": reads}
+    else:
+        report.append("index: no pocket named, it stays")
+    return Calibrated(values=values, report=tuple(report), figures=figures)
+
+
+def unchanged(values: Mapping[KeyPath, Setting], before: Mapping[KeyPath, object]) -> bool:
+    """Tell whether a calibration changes nothing that is written."""
+    return all(before.get(path) == value for path, value in values.items())

@@ -1,0 +1,257 @@
+"""The acts that test a wheel's beams, index and pocket reader."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from statistics import median
+
+from controller.model.geometry import Wheel
+from controller.model.readings import AnyReading, BallBeam, BallDrop, PocketBall, RotorIndex, WheelStatus
+from controller.rules.wheel.pockets import BORDER, PocketRead, place_read
+from controller.rules.wheel.rotor import Rotor
+from controller.technician.acts import Finding, judged, unseen
+
+DOUBLED_US = 100_000
+"""No ball passes the same beam twice within this time (10 rev/s)."""
+STILL_S = 3.5
+"""The slowest lap of a ball on the track, and more."""
+LEAST_LAPS = 3
+INDEX_PASSES = 4
+READS = 3
+_GAP = 1.6
+"""A lap that lasts so much longer than the one before is two, with a pulse missed between."""
+
+
+@dataclass(slots=True)
+class SpinBall:
+    """The ball spun by hand: each beam sees it once a lap, and the drop sensor sees it leave."""
+
+    dev: str
+    beams: int
+    drop: bool
+    """Whether this device has a drop sensor."""
+    sensor: str = "ball_beam"
+    word: str = "spin_ball"
+    ask: str = "turn the rotor slowly and spin the ball by hand against it, as hard as in play"
+    pulses: list[BallBeam] = field(default_factory=list)
+    drops: int = 0
+
+    def hear(self, reading: AnyReading) -> None:
+        """Take pulses and the drop."""
+        if reading.dev != self.dev:
+            return
+        if isinstance(reading, BallBeam):
+            self.pulses.append(reading)
+        self.drops += isinstance(reading, BallDrop)
+
+    def enough(self, quiet_s: float) -> bool:
+        """The ball has dropped, or no beam has seen it for longer than a lap."""
+        return bool(self.pulses) and (quiet_s > STILL_S or (self.drops > 0 and quiet_s > 0.5))
+
+    def findings(self) -> Sequence[Finding]:
+        """Tell of each beam what it saw, missed and saw twice."""
+        each = [sorted(p.t for p in self.pulses if p.beam == beam) for beam in range(self.beams)]
+        passes = [_once_each(times) for times in each]
+        laps = max((round(_laps(times)) for times in passes), default=0)
+        found = [
+            _beam(beam, len(times), len(each[beam]) - len(times), laps) for beam, times in enumerate(passes)
+        ]
+        found.append(self._order(passes))
+        strangers = sorted({p.beam for p in self.pulses if p.beam >= self.beams})
+        if strangers:
+            says = f"pulses of beam {', '.join(map(str, strangers))}, expected 0 to {self.beams - 1}"
+            found.append(Finding(sensor="ball_beam", status="fail", says=says))
+        if self.drop:
+            says = f"the ball was seen to leave the track {self.drops} times"
+            faults = () if self.drops == 1 else ("expected once",)
+            found.append(judged("ball_drop", says, *faults, drops=self.drops))
+        return found
+
+    def _order(self, passes: Sequence[Sequence[int]]) -> Finding:
+        """Tell whether the beams follow each other in one and the same order, lap by lap."""
+        inside = sorted((t, beam) for beam, times in enumerate(passes) for t in times)
+        seen = [beam for beam, times in enumerate(passes) if times]
+        if len(seen) < 2:
+            return unseen("ball_beam order", "at least two beams that see the ball")
+        after: dict[int, list[int]] = {}
+        for (_, beam), (_, following) in pairwise(inside):
+            after.setdefault(beam, []).append(following)
+        usual = {beam: max(set(next_), key=next_.count) for beam, next_ in after.items()}
+        odd = sum(following != usual[beam] for beam, next_ in after.items() for following in next_)
+        order = [seen[0]]
+        while len(order) < len(seen) and (following := usual.get(order[-1], -1)) not in (*order, -1):
+            order.append(following)
+        says = f"order {' '.join(map(str, order))}, {odd} of {len(inside)} pulses out of it"
+        # A pulse missed or too many breaks it twice, and is told of its beam.
+        faults = () if odd <= max(2, len(inside) // 5) else ("are two beams' cables swapped?",)
+        return judged("ball_beam order", says, *faults, out_of_order=odd, pulses=len(inside))
+
+
+def _once_each(times_us: Sequence[int]) -> list[int]:
+    kept: list[int] = []
+    for t in times_us:
+        if not kept or t - kept[-1] > DOUBLED_US:
+            kept.append(t)
+    return kept
+
+
+def _laps(times_us: Sequence[int]) -> float:
+    """Count the laps between the first pulse and the last, those with a missed pulse as well."""
+    gaps = [after - before for before, after in pairwise(times_us)]
+    laps = 0.0
+    for number, gap in enumerate(gaps):
+        usual = median(gaps[max(0, number - 2) : number + 3])
+        laps += max(1, round(gap / usual)) if gap > _GAP * usual else 1
+    return laps
+
+
+def _beam(beam: int, passes: int, doubled: int, laps: int) -> Finding:
+    sensor = f"ball_beam {beam}"
+    if not passes:
+        return unseen(sensor, f"a pulse in each of {laps} laps; clean it, look at its cable")
+    missed = max(0, laps - passes)
+    says = f"{passes} passes in {laps} laps, {missed} missed, {doubled} doubled (limit 1 in 10)"
+    faults = [f"found {laps} laps, expected {LEAST_LAPS}: spin harder"] if laps < LEAST_LAPS else []
+    if missed > max(1, laps // 10) or doubled > max(1, laps // 10):
+        faults.append("clean it and look at its adjustment")
+    return judged(sensor, says, *faults, passes=passes, laps=laps, missed=missed, doubled=doubled)
+
+
+@dataclass(slots=True)
+class TurnRotor:
+    """The rotor turned by hand: the index passes come evenly and one way."""
+
+    dev: str
+    sensor: str = "rotor_index"
+    word: str = "rotor_turn"
+    ask: str = "turn the rotor by hand, a full turn in two to four seconds, and let it run"
+    passes: list[RotorIndex] = field(default_factory=list)
+
+    def hear(self, reading: AnyReading) -> None:
+        """Take index passes."""
+        if isinstance(reading, RotorIndex) and reading.dev == self.dev:
+            self.passes.append(reading)
+
+    def enough(self, quiet_s: float) -> bool:
+        """Four passes."""
+        del quiet_s
+        return len(self.passes) >= INDEX_PASSES
+
+    def findings(self) -> Sequence[Finding]:
+        """Tell direction and speed."""
+        if len(self.passes) < 2:
+            return [unseen("rotor_index", f"{INDEX_PASSES} passes of the rotor's mark")]
+        ways = sorted({p.direction for p in self.passes})
+        gaps = [after.t - before.t for before, after in pairwise(self.passes)]
+        rpm = 60e6 / median(gaps) if median(gaps) > 0 else 0.0
+        faults = [] if len(ways) == 1 else ["found both directions: the two edges of the sensor are mixed up"]
+        if len(self.passes) < INDEX_PASSES:
+            faults.append(f"expected {INDEX_PASSES} passes")
+        if max(gaps) > _GAP * median(gaps):
+            faults.append("a pass was missed: look at the sensor's distance from the mark")
+        says = f"{len(self.passes)} passes, {' and '.join(ways)}, {rpm:.1f} rpm"
+        return [
+            judged(
+                "rotor_index", says, *faults, passes=len(self.passes), direction=ways[0], rpm=round(rpm, 1)
+            )
+        ]
+
+
+@dataclass(slots=True)
+class BallInPocket:
+    """The rotor turned slowly with the ball in a known pocket: which one the reader finds."""
+
+    dev: str
+    wheel: Wheel
+    number: str
+    sensor: str = "pocket_ball"
+    _rotor: Rotor = field(default_factory=Rotor)
+    _waiting: list[PocketBall] = field(default_factory=list)
+    seen: int = 0
+    reads: list[PocketRead] = field(default_factory=list)
+
+    @property
+    def word(self) -> str:
+        """Give the lamp's word."""
+        return f"pocket_{self.number}"
+
+    @property
+    def ask(self) -> str:
+        """Say what to do."""
+        return f"lay the ball into pocket {self.number} and turn the rotor slowly, eight turns or more"
+
+    def hear(self, reading: AnyReading) -> None:
+        """Take index passes, and reads, which are placed with the pass that follows."""
+        if reading.dev == self.dev and isinstance(reading, PocketBall):
+            self.seen += 1
+            self._waiting.append(reading)
+        elif isinstance(reading, RotorIndex):
+            self._rotor.see(reading)
+            placed = [place_read(read, self._rotor, self.wheel) for read in self._waiting]
+            self.reads += [read for read in placed if read.number is not None]
+            self._waiting.clear()
+
+    def enough(self, quiet_s: float) -> bool:
+        """Three reads that could be placed."""
+        del quiet_s
+        return len(self.reads) >= READS
+
+    def findings(self) -> Sequence[Finding]:
+        """Tell the pocket and how far from its middle the reader sees the ball."""
+        if not self.reads:
+            expected = f"{READS} reads placed by the rotor's passes"
+            return [unseen("pocket_ball", f"{expected} ({self.seen} reads came)")]
+        numbers = list(dict.fromkeys(read.number for read in self.reads))
+        pocket_deg = 360 / len(self.wheel.pockets_clockwise)
+        off_deg = pocket_deg * median(read.off_centre for read in self.reads)
+        limit_deg = pocket_deg * BORDER
+        says = (
+            f"{len(self.reads)} reads in pocket {', '.join(map(str, numbers))},"
+            f" {off_deg:+.1f} deg from its middle (limit {limit_deg:.1f})"
+        )
+        faults = []
+        if numbers != [self.number]:
+            faults.append(f"expected {self.number}: `tablectl calibrate wheel` measures the index anew")
+        if abs(off_deg) > limit_deg:
+            faults.append("between two pockets: `tablectl calibrate wheel` measures the index anew")
+        if len(self.reads) < READS:
+            faults.append(f"expected {READS} reads")
+        found = ", ".join(map(str, numbers))
+        return [
+            judged(
+                "pocket_ball", says, *faults, reads=len(self.reads), pocket=found, off_deg=round(off_deg, 2)
+            )
+        ]
+
+
+@dataclass(slots=True)
+class PlayGame:
+    """One game played on a wheel that tells its own states."""
+
+    dev: str
+    sensor: str = "wheel_status"
+    word: str = "game_play"
+    ask: str = "play one game: spin the ball against the rotor and wait until the wheel shows the number"
+    states: list[WheelStatus] = field(default_factory=list)
+
+    def hear(self, reading: AnyReading) -> None:
+        """Take the wheel's states."""
+        if isinstance(reading, WheelStatus) and reading.dev == self.dev:
+            self.states.append(reading)
+
+    def enough(self, quiet_s: float) -> bool:
+        """A winning number was shown."""
+        del quiet_s
+        return any(said.state == 5 for said in self.states)
+
+    def findings(self) -> Sequence[Finding]:
+        """Tell the number and what the wheel complained of."""
+        last = next((said for said in reversed(self.states) if said.state == 5), None)
+        if last is None:
+            seen = ", ".join(dict.fromkeys(str(said.state) for said in self.states)) or "none"
+            return [unseen("wheel_status", f"state 5, a winning number (states seen: {seen})")]
+        flags = [said.flags for said in self.states if said.flags]
+        rpm = None if last.rotor_rpm_x10 is None else last.rotor_rpm_x10 / 10
+        says = f"number {last.number}, rotor {last.direction or 'unknown'} at {rpm} rpm"
+        faults = [f"the wheel reported flags {sorted(set(flags))} (docs/devices/ss2.md)"] if flags else []
+        return [judged("wheel_status", says, *faults, number=str(last.number), rpm=rpm)]

@@ -1,0 +1,227 @@
+"""A technician at the virtual table: does what the table's test lamp asks for, and nothing else.
+
+The lamp `test` is told to every board while a test runs. What it shows is a word such as `throw_left-3`: the
+act, and a number that makes it another request than the one before.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from controller.model.geometry import DiceTable, Wheel
+from controller.model.readings import (
+    AnyReading,
+    BallOut,
+    DieContact,
+    DieOffTable,
+    DieRest,
+    ForeignObject,
+    Input,
+    PocketBall,
+    RotorIndex,
+    Switch,
+    Wall,
+    WallImpact,
+)
+from drivers.sim.boards import Board
+from drivers.sim.motions import BallRun, RotorRun
+from drivers.sim.plain_throws import valid
+from drivers.sim.scenes import Feed
+from drivers.sim.senses import CAMERA, Senses
+from drivers.sim.spinner import WHEEL, Spin, Spinner
+from drivers.sim.table import VirtualTable
+from drivers.sim.thrower import Script, Thrower
+
+LAMP = "test"
+IDLE = frozenset({"", "off", "on"})
+REACTION_US = 400_000
+LAYS_NOISE_MM = 0.7
+CONSOLE = "console"
+
+
+class Technician:
+    """Watches the test lamp of every board and acts."""
+
+    def __init__(self, table: VirtualTable, dice_table: DiceTable | None, wheel: Wheel | None) -> None:
+        """Stand at this table."""
+        self._table = table
+        self._dice_table = dice_table
+        self._wheel = wheel
+        self._done: set[str] = set()
+
+    def look(self, now_us: int) -> None:
+        """Look at the lamps; begin what they newly ask for."""
+        boards = [cable.peer for cable in self._table.cables.values() if isinstance(cable.peer, Board)]
+        shown = {board.lamps.get(LAMP, "") for board in boards}
+        asked = shown - IDLE
+        for word in sorted(asked - self._done):
+            self._table.at(now_us + REACTION_US, partial(self.do, word.rpartition("-")[0] or word))
+        # Boards are told one after the other, so that a word is seen for a while after the next one is.
+        self._done = self._done | asked if asked else set()
+
+    def do(self, word: str, now_us: int) -> None:
+        """Do an act now; one that this table knows nothing of is left undone."""
+        verb, _, what = word.partition("_")
+        act = _ACTS.get(verb)
+        if act is not None:
+            self._table.also_sense(act(self, what, now_us))
+
+    # --- acts ---
+
+    def throw(self, wall: str, now_us: int) -> Feed:
+        """Throw one die against a wall."""
+        table, rng = self._dice_table, self._table.rng
+        if table is None or wall not in ("left", "right", "front", "back"):
+            return []
+        rightward = wall != "left"
+        hand = Thrower(rng, table, now_us, rightward=rightward)
+        path = hand.release(table.width_mm / 2, 0)
+        if wall in ("left", "right"):
+            reach = hand.reaches()[0]
+            hand.strike_far(path, reach)
+            hand.rebound(path, reach.arrive)
+        else:
+            front = wall == "front"
+            path.go((table.length_mm / 2, hand.half if front else table.width_mm - hand.half), 3.0, 1.6)
+            path.strike("front" if front else "back", 1.6)
+            path.go((table.length_mm / 2 + 60, table.width_mm / 2), 1.0, 0)
+        script = Script([path], [hand.flat()])
+        return Senses(rng, table, rightward=rightward, rails_heard=True).sense(script)
+
+    def roll(self, _what: str, now_us: int) -> Feed:
+        """Throw both dice as a shooter does."""
+        if self._dice_table is None:
+            return []
+        rng = self._table.rng
+        script = valid(Thrower(rng, self._dice_table, now_us, rightward=True))
+        script.collected_us = None
+        script.extra.clear()
+        return Senses(rng, self._dice_table, rightward=True, rails_heard=False).sense(script)
+
+    def knock(self, wall: str, now_us: int) -> Feed:
+        """Knock on the rail beside a wall's sensor."""
+        return self._impact(wall, now_us, self._table.rng.uniform(180, 450))
+
+    def quiet(self, wall: str, now_us: int) -> Feed:
+        """Leave the table alone: the sensor hears the room."""
+        rng = self._table.rng
+        return [
+            item for n in range(5) for item in self._impact(wall, now_us + n * 150_000, rng.uniform(4, 24))
+        ]
+
+    def _impact(self, wall: str, now_us: int, peak: float) -> Feed:
+        names: Mapping[str, Wall] = {"left": "left", "right": "right", "front": "front", "back": "back"}
+        if wall not in names:
+            return []
+        heard = WallImpact(
+            t=now_us,
+            dev=f"wall-{wall}",
+            wall=names[wall],
+            pos_mm=float(round(self._table.rng.uniform(100, 900))),
+            peak=float(round(peak)),
+        )
+        return [(now_us + 2000, heard)]
+
+    def put(self, where: str, now_us: int) -> Feed:
+        """Lay one die: with 6 up on the felt, or (`x_y`) at a place."""
+        if self._dice_table is None:
+            return []
+        rng = self._table.rng
+        try:
+            x_mm, y_mm = (float(part) for part in where.split("_"))
+        except ValueError:
+            x_mm, y_mm = self._dice_table.length_mm / 3, self._dice_table.width_mm / 3
+        lies = DieRest(
+            t=now_us,
+            dev=CAMERA,
+            die=1,
+            x=round(x_mm + rng.gauss(0, LAYS_NOISE_MM), 2),
+            y=round(y_mm + rng.gauss(0, LAYS_NOISE_MM), 2),
+            up=6,
+            confidence=0.97,
+            tilt_deg=0.4,
+            on="felt",
+        )
+        return [(now_us + 50_000, lies)]
+
+    def spin(self, _what: str, now_us: int) -> Feed:
+        """Spin the ball by hand against a slow rotor; it is taken out before it settles for long."""
+        return self._turning(now_us, turns=self._table.rng.uniform(7.0, 10.0), pocket=0, seen=None)
+
+    def rotor(self, _what: str, now_us: int) -> Feed:
+        """Turn the rotor by hand."""
+        return self._turning(now_us, turns=5.0, pocket=0, seen=(RotorIndex,))
+
+    def pocket(self, number: str, now_us: int) -> Feed:
+        """Turn the rotor slowly with the ball in a pocket."""
+        pockets = () if self._wheel is None else self._wheel.pockets_clockwise
+        if number not in pockets:
+            return []
+        return self._turning(
+            now_us, turns=5.0, pocket=pockets.index(number), seen=(RotorIndex, PocketBall), lies_s=0.2
+        )
+
+    def _turning(
+        self,
+        now_us: int,
+        *,
+        turns: float,
+        pocket: int,
+        seen: tuple[type[AnyReading], ...] | None,
+        lies_s: float | None = None,
+    ) -> Feed:
+        if self._wheel is None:
+            return []
+        rng, start_s = self._table.rng, now_us / 1e6
+        ball = BallRun(
+            launch_s=start_s + 0.2,
+            start=rng.random(),
+            way=1,
+            turns=turns,
+            drop_speed=self._wheel.drop_rev_per_s * rng.uniform(0.98, 1.02),
+            friction=rng.uniform(0.05, 0.06),
+            drag=rng.uniform(0.02, 0.028),
+        )
+        settle_s = ball.drop_s + 1.0 if lies_s is None else start_s + lies_s
+        end_s = settle_s + (1.0 if lies_s is None else 18.0)
+        rotor = RotorRun(begin_s=start_s, end_s=end_s, mark=rng.random(), way=-1, speed=0.5, slowing=0.004)
+        spin = Spin(ball=ball, rotors=[rotor], pocket=pocket, settle_s=settle_s, lift_s=end_s)
+        feed = Spinner(rng, self._wheel, now_us).sense(spin)
+        return [item for item in feed if seen is None or isinstance(item[1], seen)]
+
+    def open(self, name: str, now_us: int) -> Feed:
+        """Open and close a door, a lid, a key."""
+        times = ((now_us, True), (now_us + 700_000, False))
+        return [(t + 1000, Switch(t=t, dev=CONSOLE, name=name, open=opened)) for t, opened in times]
+
+    def press(self, _what: str, now_us: int) -> Feed:
+        """Press the console's buttons."""
+        name, by = ("no_roll", "boxperson") if self._wheel is None else ("no_spin", "dealer")
+        pressed = [Input(t=now_us, dev=CONSOLE, name=name, by=by)]
+        pressed.append(Input(t=now_us + 500_000, dev=CONSOLE, name="lock", by=by, reason="button"))
+        return [(reading.t + 1000, reading) for reading in pressed]
+
+    def hold(self, kind: str, now_us: int) -> Feed:
+        """Bring before a sensor what it is there to see."""
+        dev = CAMERA if self._wheel is None else WHEEL
+        held: Mapping[str, AnyReading] = {
+            "foreign_object": ForeignObject(t=now_us, dev=dev, where="track" if self._wheel else "felt"),
+            "ball_out": BallOut(t=now_us, dev=WHEEL),
+            "die_off_table": DieOffTable(t=now_us, dev=CAMERA, die=1),
+            "die_contact": DieContact(t=now_us, dev=CAMERA, die=1, with_="chips"),
+        }
+        return [(now_us + 2000, held[kind])] if kind in held else []
+
+
+_ACTS: Mapping[str, Callable[[Technician, str, int], Feed]] = {
+    "throw": Technician.throw,
+    "roll": Technician.roll,
+    "knock": Technician.knock,
+    "quiet": Technician.quiet,
+    "put": Technician.put,
+    "spin": Technician.spin,
+    "rotor": Technician.rotor,
+    "pocket": Technician.pocket,
+    "open": Technician.open,
+    "press": Technician.press,
+    "hold": Technician.hold,
+}
