@@ -148,7 +148,8 @@ def remarks_on(log: Log, late: int) -> Iterator[str]:
     if log.skipped:
         yield f"{log.name}: skipped {log.skipped} bad lines, the first: {log.first_skipped}"
     if late:
-        yield f"{log.name}: {late} readings came too late to count; --explain shows them"
+        first = f"; the first: {log.first_late}" if log.first_late else ""
+        yield f"{log.name}: {late} readings came too late to count{first}; --explain shows them"
 
 
 def _remarks_on_capture(capture: Capture, play: CapturePlay) -> Iterator[str]:

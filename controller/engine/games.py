@@ -37,8 +37,8 @@ class TableGame(Protocol):
     def allowed(self) -> Iterator[str]:
         """Name the inputs that make sense now."""
 
-    def late(self, reading: AnyReading, now_us: int) -> None:
-        """Take a reading that came too late to count, or claims a time to come; it is now_us."""
+    def late(self, reading: AnyReading) -> None:
+        """Take a reading that came too late to count."""
 
     def doubt(self, seen: str) -> None:
         """Take that the times of what is under way can't be believed, and why."""

@@ -2,11 +2,16 @@
 
 Readings of different devices arrive late and out of order. One is handed on once nothing earlier can still
 arrive, so that the order of arrival changes nothing; one that comes later than that is late and not used.
+
+A time that does not fit those before it is believed once a second reading confirms it: one far ahead would
+make all that follow late, and one far behind may follow on a clock that was set back. Where arrivals are
+recorded they tell the time, and no reading's own claim moves it ahead.
 """
 
 from bisect import insort
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 import msgspec
 
@@ -38,8 +43,8 @@ from controller.model.readings import (
 AHEAD_US = 1_000_000
 """A reading that claims to be seen this long after it arrived comes from a clock that is wrong."""
 
-LEAP_US = 600_000_000
-"""Where arrivals are not recorded, a leap this far ahead is believed once a second reading confirms it."""
+STEP_US = 1_000_000
+"""So far behind what was heard, a reading is a straggler, or its clock was set back: the next one tells."""
 
 _SAME_TIME: tuple[type[Reading], ...] = (
     DeviceUp,
@@ -72,6 +77,19 @@ _Waiting = tuple[int, int, AnyReading]
 """A reading with its place: its time and rank in one number, and which arrival it was."""
 
 
+class Step(NamedTuple):
+    """A clock that was set back: the first reading after it, and by how much."""
+
+    reading: AnyReading
+    back_us: int
+
+
+class _Doubted(NamedTuple):
+    reading: AnyReading
+    now: int
+    told: bool
+
+
 class Order:
     """The readings that have arrived and wait for the watermark."""
 
@@ -81,26 +99,86 @@ class Order:
         self._waiting: list[_Waiting] = []
         self._arrivals = 0
         self._now = 0
-        self._leapt: AnyReading | None = None
+        self._doubted: _Doubted | None = None
+        self._against: _Doubted | None = None
+        """The one reading so far that belies a doubted one far ahead: a third one tells which is wrong."""
+        self._shift_us = 0
         self.set_aside: list[tuple[AnyReading, int]] = []
-        """Readings that turned out to be far ahead of everything after them, and by how much."""
+        """Readings whose time the next one belied, and how far it was off."""
+        self.steps: list[Step] = []
+        """Where a clock was set back and time went on from before."""
         self.watermark = 0
         """Microseconds; nothing earlier will be accepted any more."""
 
     def put(self, reading: AnyReading) -> int:
         """Take a reading as it arrives; give how far its time is off the mark (0: it counts).
 
-        That is how many microseconds too late it is, or how far ahead of its own arrival.
+        That is how many microseconds too late it is, or how far ahead of its own arrival. Of one that waits
+        to be confirmed `set_aside` tells, where it is not.
         """
+        if self._shift_us:
+            reading = _shifted(reading, self._shift_us)
         t = reading.t
-        now = reading.arrived
-        if now is not None:
-            if t > now + AHEAD_US:
-                return t - now
-            return self._put(reading, max(t, now))
-        if self._leapt is not None or t > self._now + LEAP_US:
-            return self._put_leap(reading)
-        return self._put(reading, t)
+        arrived = reading.arrived
+        if arrived is None:
+            fits = self._now - STEP_US <= t <= self._now + self._lateness_us or not self._arrivals
+            if fits and self._doubted is None:
+                return self._put(reading, t)
+            return self._weigh(reading, t, told=False)
+        if t > arrived + AHEAD_US:
+            return t - arrived
+        now = max(t, arrived)
+        if self._doubted is None and now >= self._now - STEP_US:
+            return self._put(reading, now)
+        return self._weigh(reading, now, told=True)
+
+    def _weigh(self, reading: AnyReading, now: int, *, told: bool) -> int:
+        """Take one that is doubtful or follows on such a one; `told`: its arrival is known."""
+        doubted = self._doubted
+        if doubted is not None:
+            if doubted.now > self._now and now < doubted.now - self._lateness_us and self._against is None:
+                self._against = _Doubted(reading, now, told)
+                return 0
+            if back_us := self._settle_doubt(now):
+                reading, now = _shifted(reading, back_us), now + back_us
+        behind = now < self._now - STEP_US
+        ahead = not told and now > self._now + self._lateness_us
+        if self._doubted is None and (behind or ahead):
+            self._doubted = _Doubted(reading, now, told)
+            return 0
+        return self._weigh(reading, now, told=told) if self._doubted is not None else self._put(reading, now)
+
+    def _settle_doubt(self, now: int) -> int:
+        """Believe the doubted reading or set it aside, by what came after it; give a step that it proves."""
+        assert self._doubted is not None
+        doubted, self._doubted = self._doubted, None
+        against, self._against = self._against, None
+        back_us = 0
+        if doubted.now > self._now and now >= doubted.now - self._lateness_us:
+            self._put(doubted.reading, doubted.now)
+        elif doubted.now <= now < self._now - STEP_US:
+            back_us = self._step_back(doubted)
+        else:
+            ahead_us = doubted.now - self._now
+            off_us = ahead_us if ahead_us > 0 else self.watermark - doubted.reading.t
+            self.set_aside.append((doubted.reading, off_us))
+        if against is not None:
+            behind_us = self._weigh(against.reading, against.now, told=against.told)
+            if behind_us:
+                self.set_aside.append((against.reading, behind_us))
+        return back_us
+
+    def _step_back(self, first: _Doubted) -> int:
+        """Let time go on a second from where it was, though the clock was set back; give the shift."""
+        back_us = self._now - first.now
+        shift_us = back_us + STEP_US
+        self._shift_us += shift_us
+        self.steps.append(Step(first.reading, back_us))
+        self.watermark = self._now + 1
+        moved = _shifted(first.reading, shift_us)
+        if behind_us := self._put(moved, first.now + shift_us):
+            self.set_aside.append((moved, behind_us))
+        return shift_us
 
     def _put(self, reading: AnyReading, now: int) -> int:
         if now > self._now:
@@ -118,25 +196,12 @@ class Order:
             waiting.append(entry)
         return 0
 
-    def _put_leap(self, reading: AnyReading) -> int:
-        """Believe a leap in time when a second reading confirms it, or else set the first aside."""
-        leapt = self._leapt
-        if leapt is None:
-            if self._arrivals == 0:
-                return self._put(reading, reading.t)
-            self._leapt = reading
-            return 0
-        self._leapt = None
-        if reading.t > self._now + LEAP_US:
-            first, second = sorted((leapt, reading), key=lambda r: r.t)
-            self._put(first, first.t)
-            return self._put(second, second.t)
-        self.set_aside.append((leapt, leapt.t - self._now))
-        return self._put(reading, reading.t)
-
     def advance(self, now_us: int) -> None:
         """Let time run on without a reading."""
-        self._now = max(self._now, now_us)
+        now = now_us + self._shift_us
+        if self._doubted is not None and self._now < self._doubted.now <= now:
+            self._settle_doubt(now)
+        self._now = max(self._now, now)
         self.watermark = max(self.watermark, self._now - self._lateness_us)
 
     def ready(self) -> Sequence[AnyReading]:
@@ -152,9 +217,8 @@ class Order:
 
     def rest(self) -> Sequence[AnyReading]:
         """Take every reading that still waits, in order; the watermark then stands behind the last."""
-        if self._leapt is not None:
-            leapt, self._leapt = self._leapt, None
-            self._put(leapt, leapt.t)
+        while self._doubted is not None:
+            self._settle_doubt(max(self._now, self._doubted.now))
         self.watermark = max(self.watermark, self._now)
         return self._take(len(self._waiting))
 
@@ -170,6 +234,11 @@ class Order:
         if any(one[0] == next_one[0] for one, next_one in pairwise(taken)):
             taken.sort(key=_key_and_content)
         return [reading for _, _, reading in taken]
+
+
+def _shifted(reading: AnyReading, by_us: int) -> AnyReading:
+    arrived = None if reading.arrived is None else reading.arrived + by_us
+    return msgspec.structs.replace(reading, t=reading.t + by_us, arrived=arrived)
 
 
 def _key_and_content(entry: _Waiting) -> tuple[int, bytes]:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from controller.engine.games import SetupError, game_for
-from controller.engine.order import Order
+from controller.engine.order import STEP_US, Order, Step
 from controller.engine.setup import First, Setup, State
 from controller.machines.desk import NEVER_US, Desk
 from controller.machines.flat import Refused
@@ -30,11 +30,13 @@ PLAYERS_MAY = frozenset({"pass_dice", "play", "fold", "decline", "buy", "leave"}
 TURNED_AWAY_US = 8_000_000
 """One refusal for this long, however many readings a throw at a locked table sends."""
 
+CLOCK_OFF = "its readings come with times that can't be right, and don't count; look at its clock"
+
 _NOTHING: tuple[Effect, ...] = ()
-_CHANGES_MODE = frozenset({Input, Switch, DeviceUp, DeviceDown, DeviceFault})
-"""Readings that are more than the game's alone."""
 Heard = Callable[[Input, Refused | None], None]
 """Is told of each input when it is decided on: obeyed (None), or why it was refused."""
+_CHANGES_MODE = frozenset({Input, Switch, DeviceUp, DeviceDown, DeviceFault})
+"""Readings that are more than the game's alone."""
 
 
 class Session:
@@ -51,9 +53,9 @@ class Session:
         """
         state = setup.state
         self._setup = setup
+        self._heard = heard
         self._desk = Desk(setup.table, setup.session, setup.first.seq)
         self._desk.inspections.go_on_with(state.inspect)
-        self._heard = heard
         self._health = Health(self._desk, setup.sources)
         for name in state.down:
             self._health.down[name] = DeviceDown(t=0, dev=name, reason="down since before this recording")
@@ -71,11 +73,11 @@ class Session:
         """Take one reading as it arrives; give the effects that can be told now, usually none."""
         order = self._order
         behind_us = order.put(reading)
+        self._run()
         if behind_us:
             self._set_aside(reading, behind_us)
-        while order.set_aside:
-            self._set_aside(*order.set_aside.pop())
-        self._run()
+        if order.set_aside or order.steps:
+            self._own_up()
         return self._handed_out() if self._desk.effects else _NOTHING
 
     def advance(self, now_us: int) -> Sequence[Effect]:
@@ -94,11 +96,13 @@ class Session:
             self._game.stop_judging()
             for ready in self._order.rest():
                 self._take(ready)
+            self._own_up()
             self._game.cut_short(self._order.now)
             return self._handed_out()
         for ready in self._order.rest():
             self._fire_timers(ready.t)
             self._take(ready)
+        self._own_up()
         self._fire_timers(NEVER_US)
         return self._handed_out()
 
@@ -118,15 +122,6 @@ class Session:
         )
         return msgspec.structs.replace(table, **self._game.remembers())
 
-    def first(self) -> First:
-        """Give the numbers that come next."""
-        return msgspec.structs.replace(First(seq=self._desk.next_seq), **self._game.next_numbers())
-
-    def _set_aside(self, reading: AnyReading, behind_us: int) -> None:
-        self.late += 1
-        self._desk.effects.append(Late(reading=reading, behind_us=behind_us))
-
-    def _handed_out(self) -> Sequence[Effect]:
     def allowed(self) -> tuple[str, ...]:
         """Name the inputs that make sense now."""
         of_table = tuple(self._mode.allowed())
@@ -136,6 +131,41 @@ class Session:
         open_attempt = {"close_table", "test_mode on"} if self._game.open_attempt else set()
         return (*self._game.allowed(), *inspected, *(name for name in of_table if name not in open_attempt))
 
+    def first(self) -> First:
+        """Give the numbers that come next."""
+        return msgspec.structs.replace(First(seq=self._desk.next_seq), **self._game.next_numbers())
+
+    def _own_up(self) -> None:
+        """Tell of the times that the order found wrong."""
+        order = self._order
+        while order.set_aside:
+            self._set_aside(*order.set_aside.pop(0))
+        while order.steps:
+            self._step_back(order.steps.pop(0))
+
+    def _set_aside(self, reading: AnyReading, behind_us: int) -> None:
+        self.late += 1
+        self._desk.effects.append(Late(reading=reading, behind_us=behind_us))
+        if self._mode.testing:
+            return
+        now_us = self._order.now
+        if behind_us > STEP_US:
+            fault = DeviceFault(t=now_us, dev=reading.dev, reason=CLOCK_OFF, code="clock_off")
+            self._health.see(fault, tell=True)
+        if self._plays or self._game.open_attempt:
+            # One that claims a time to come was seen when it came, at the latest.
+            self._game.late(msgspec.structs.replace(reading, t=min(reading.t, now_us)))
+
+    def _step_back(self, step: Step) -> None:
+        """Go on after a clock that was set back: what is under way has times that don't fit together."""
+        if self._mode.testing:
+            return
+        says = f"the clock was set back by {step.back_us / 1_000_000:.3f} s; time goes on from before"
+        told = Happening(cause="clock_step", what=step.reading.dev, says=says)
+        self._desk.publish("device.fault", self._order.now, told)
+        self._game.doubt("the clock was set back meanwhile: its times don't fit together")
+
+    def _handed_out(self) -> Sequence[Effect]:
         effects, self._desk.effects = self._desk.effects, []
         return effects
 
@@ -167,6 +197,9 @@ class Session:
         if self._mode.testing:
             if isinstance(reading, DeviceUp | DeviceDown | DeviceFault):
                 self._health.see(reading, tell=False)
+            else:
+                # What is launched now is known, and never counts when the test is over.
+                self._game.begins_attempt(reading)
             return
         if isinstance(reading, DeviceUp | DeviceDown | DeviceFault):
             self._health.see(reading, tell=True)
@@ -195,6 +228,14 @@ class Session:
         self._desk.publish("input.refused", reading.t, Happening(cause=cause, what=reading.dev, says=says))
 
     def _enter(self, entered: Input) -> None:
+        refused = self._refusal_of(entered)
+        if refused is not None and refused.code != "testing":
+            self._desk.refuse(entered, refused.code, refused.says)
+        if self._heard is not None:
+            self._heard(entered, refused)
+
+    def _refusal_of(self, entered: Input) -> Refused | None:
+        """Obey an input, or give why not; test mode leaves no trace of what it does not take."""
         if self._mode.testing and entered.name != "test_mode":
             return Refused("testing")
         try:
@@ -233,13 +274,5 @@ class Session:
         if on and self._game.open_attempt:
             raise Refused("attempt_open")
         self._mode.set_test_mode(on)
-        refused = self._refusal_of(entered)
-        if refused is not None and refused.code != "testing":
-            self._desk.refuse(entered, refused.code, refused.says)
-        if self._heard is not None:
-            self._heard(entered, refused)
-
-    def _refusal_of(self, entered: Input) -> Refused | None:
-        """Obey an input, or give why not; test mode leaves no trace of what it does not take."""
         if not on:
             self._health.tell_untold(entered.t)

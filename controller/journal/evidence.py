@@ -16,7 +16,7 @@ LEVEL = 3
 class Evidence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What the judge had before it and what it said.
 
-    The keys up to `late_close` and `sources` are those of the verdict's `Basis`. `rests_on` are the places
+    The keys up to `doubt` and `sources` are those of the verdict's `Basis`. `rests_on` are the places
     among `readings` of those that the verdict rests on.
     """
 
@@ -25,6 +25,8 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     warnings: int = 0
     learned: dict[str, float] = {}
     late_close: bool = False
+    late: tuple[AnyReading, ...] = ()
+    doubt: str = ""
     throw: ThrowVerdict | None = None
     spin: SpinVerdict | None = None
     deal: DealVerdict | None = None
@@ -49,6 +51,8 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             sources={dev: frozenset(kinds) for dev, kinds in self.sources.items()},
             learned=self.learned,
             late_close=self.late_close,
+            late=self.late,
+            doubt=self.doubt,
         )
 
 
@@ -74,6 +78,8 @@ def evidence_of(judged: Judged) -> Evidence:
         warnings=basis.warnings,
         learned=dict(basis.learned),
         late_close=basis.late_close,
+        late=basis.late,
+        doubt=basis.doubt,
         throw=bare if isinstance(bare, ThrowVerdict) else None,
         spin=bare if isinstance(bare, SpinVerdict) else None,
         deal=bare if isinstance(bare, DealVerdict) else None,

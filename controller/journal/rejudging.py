@@ -11,7 +11,8 @@ from controller.model.readings import Reading
 from controller.model.rulesets import SpinRules
 from controller.model.verdicts import SpinVerdict
 from controller.rules.cards.deal import judge_deal
-from controller.rules.dice.judge import judge_throw
+from controller.rules.dice.judge import judge_on
+from controller.rules.doubt import doubted
 from controller.rules.wheel import Learned, SpinWatch
 from controller.rules.wheel.checked import CheckedWatch
 from controller.rules.wheel.late_close import after_late_close
@@ -34,15 +35,7 @@ def judge_again(evidence: Evidence, setup: Setup) -> Judgement | None:
     seen = [reading for reading in evidence.readings if reading.t <= basis.decided_at_us]
     verdict: Verdict
     if evidence.throw is not None and throw is not None and setup.dice_table is not None:
-        verdict = judge_throw(
-            seen,
-            setup.dice_table,
-            throw,
-            decided_at_us=basis.decided_at_us,
-            warnings=basis.warnings,
-            sources=basis.sources,
-            called=basis.called,
-        )
+        verdict = judge_on(seen, setup.dice_table, throw, basis)
     elif evidence.spin is not None and spin is not None and setup.wheel is not None:
         if spin.revolutions == "trusted_wheel":
             return None
@@ -58,6 +51,9 @@ def judge_again(evidence: Evidence, setup: Setup) -> Judgement | None:
         )
     else:
         return None
+    if basis.doubt:
+        attempts = throw or spin or deal
+        verdict = doubted(verdict, basis.doubt, attempts.causes if attempts else {})
     return Judgement(verdict, differences(evidence.verdict, verdict))
 
 

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Generic, Protocol, TypeVar
 
+import msgspec
+
 from controller.machines.desk import Desk
 from controller.machines.flat import FlatMachine, Refused
 from controller.machines.lifecycle import Words, life_cycle
@@ -13,6 +15,7 @@ from controller.model.outcomes import Data, Grade, Outcome
 from controller.model.readings import Input, Reading
 from controller.model.rulesets import Calls
 from controller.model.verdicts import DealVerdict, Notice, Reason, Ruling, SpinVerdict, ThrowVerdict
+from controller.rules.doubt import doubted
 
 Value = TypeVar("Value")
 V = TypeVar("V", bound=ThrowVerdict | SpinVerdict | DealVerdict)
@@ -106,6 +109,9 @@ class Attempts(Generic[Value, V]):
         self._causes = causes
         self._verdict: V | None = None
         self._decided_at = 0
+        self._doubt = ""
+        self.began_us = 0
+        """When the present or the last attempt began."""
         self._before: object = None
         self._standing = ""
         self._standing_value: Value | None = None
@@ -138,6 +144,8 @@ class Attempts(Generic[Value, V]):
         self.number += 1
         self._verdict = None
         self._cleared_in_hold = False
+        self._doubt = ""
+        self.began_us = t
         self.cleared = False
         self._standing_value = None
         self._before = self._game.snapshot()
@@ -147,6 +155,8 @@ class Attempts(Generic[Value, V]):
         """Take the judge's word, decided by a reading or timer at t."""
         if self.ending:
             return
+        if self._doubt:
+            verdict = doubted(verdict, self._doubt, self._causes)
         self._desk.stop_timer("hold")
         self._verdict = verdict
         self._decided_at = t
@@ -166,6 +176,18 @@ class Attempts(Generic[Value, V]):
     def reconsider(self, verdict: V) -> None:
         """Take the judge's new word on an attempt under review; only a person ends the review."""
         self._verdict = verdict
+
+    def doubt(self, seen: str) -> None:
+        """Take that the times of what is under way can't be believed: a person rules on it."""
+        if self.under_way:
+            self._doubt = self._doubt or seen
+
+    def came_late(self, seen: str) -> None:
+        """Take that what may decide it came too late: a person rules on it, if it is not called."""
+        self.doubt(seen)
+        if self.state == "held" and self._verdict is not None and not self.ending:
+            self._doubt = seen
+            self.judged(self._decided_at, self._verdict)
 
     def moved(self) -> None:
         """Take back a decision during the hold: what was at rest moves again."""
@@ -200,6 +222,20 @@ class Attempts(Generic[Value, V]):
             return False
         return True
 
+    def allowed(self) -> Iterator[str]:
+        """Name the inputs that the present attempt takes."""
+        words, allows = self.words, self.machine.allows
+        if allows(words.void) and not self._standing_is_void():
+            yield words.says_void or words.void
+        if allows(words.set_result):
+            yield words.set_result
+        if allows("accept") and self._verdict is not None:
+            yield "accept"
+        if words.clear and (allows(words.clear) or self.under_way):
+            yield words.clear
+        if allows(words.settle):
+            yield words.settle
+
     def lose_power(self, t: int) -> None:
         """The recording ends here: what was in flight goes to review."""
         if not self.machine.allows("power_lost"):
@@ -218,20 +254,6 @@ class Attempts(Generic[Value, V]):
             self._fire(self.words.void)
             self._void(entered.t, reasons, by=entered.by, who=entered.who, judged=verdict)
             self._end_hold()
-    def allowed(self) -> Iterator[str]:
-        """Name the inputs that the present attempt takes."""
-        words, allows = self.words, self.machine.allows
-        if allows(words.void) and not self._standing_is_void():
-            yield words.says_void or words.void
-        if allows(words.set_result):
-            yield words.set_result
-        if allows("accept") and self._verdict is not None:
-            yield "accept"
-        if words.clear and (allows(words.clear) or self.under_way):
-            yield words.clear
-        if allows(words.settle):
-            yield words.settle
-
         else:
             self._fire(self.words.void)
             self._correct(entered, None, (reason,))
@@ -368,8 +390,11 @@ class Attempts(Generic[Value, V]):
         verdict = judged or self._verdict
         if verdict is not None and what != "corrected":
             game = self._game
+            basis = game.basis()
+            if self._doubt and basis.called is None:
+                basis = msgspec.structs.replace(basis, doubt=self._doubt)
             self._desk.effects.append(
-                Judged(outcome=outcome, verdict=verdict, readings=game.readings(), basis=game.basis())
+                Judged(outcome=outcome, verdict=verdict, readings=game.readings(), basis=basis)
             )
         return outcome
 

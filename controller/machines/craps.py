@@ -21,7 +21,7 @@ from controller.model.outcomes import (
     Seat,
     ShooterChanged,
 )
-from controller.model.readings import DieReleased, Input, Reading
+from controller.model.readings import AnyReading, DieReleased, Input, Reading
 from controller.model.rulesets import Calls, CrapsRules, ThrowRules
 from controller.model.verdicts import Notice
 
@@ -142,6 +142,14 @@ class Craps:
         """Take a reading, in time order."""
         self.throws.see(reading)
 
+    def late(self, reading: AnyReading) -> None:
+        """Take a reading that came too late to count."""
+        self.throws.late(reading)
+
+    def doubt(self, seen: str) -> None:
+        """Take that the times of what is under way can't be believed."""
+        self.throws.attempts.doubt(seen)
+
     def timer(self, name: str, t: int) -> None:
         """Take a timer that is due at t."""
         self.throws.timer(name, t)
@@ -164,14 +172,6 @@ class Craps:
             return self.throws.attempts.enter(entered)
         return True
 
-    def reset(self) -> None:
-        """Begin anew: the table opens (C34-DEF-2)."""
-        self.restore(CrapsState())
-        self._told_shooter = None
-        self._bets_open = True
-
-    def cut_short(self, t: int) -> None:
-        """The recording ends here."""
     def allowed(self) -> Iterator[str]:
         """Name the inputs that make sense now."""
         yield from self.throws.attempts.allowed()
@@ -180,6 +180,14 @@ class Craps:
             if self._rules.run_out and any(map(self._machine.allows, ("run_out", "run_out_over"))):
                 yield "run_out"
 
+    def reset(self) -> None:
+        """Begin anew: the table opens (C34-DEF-2)."""
+        self.restore(CrapsState())
+        self._told_shooter = None
+        self._bets_open = True
+
+    def cut_short(self, t: int) -> None:
+        """The recording ends here."""
         self.throws.attempts.lose_power(t)
 
     def stop_judging(self) -> None:

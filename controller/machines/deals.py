@@ -89,6 +89,7 @@ class Deals:
         self._basis = Basis(decided_at_us=0)
         self._seats: tuple[str, ...] = ()
         self._runs_on_from_us: int | None = None
+        self._late = ""
         self.attempts: Attempts[Dealt, DealVerdict] = Attempts(
             DEAL, self, desk, calls=calls, call_hold_ms=rules.call_hold_ms, causes=rules.causes, last=last
         )
@@ -105,6 +106,13 @@ class Deals:
         elif attempts.open and (isinstance(reading, Card | DeviceDown | DeviceFault) or opens_shoe(reading)):
             self._readings.append(reading)
             self._follow(reading)
+
+    def late(self, reading: Reading) -> None:
+        """Take a reading that came too late to count: of a card nobody knows then whose it is."""
+        if not isinstance(reading, Card):
+            return
+        self._late = f"a card of {reading.dev} was told too late to be known in its place"
+        self.attempts.came_late(self._late)
 
     def would_begin(self, card: Card) -> bool:
         """Tell whether this card begins a deal: not one that is dealt, under review or just void."""
@@ -162,6 +170,8 @@ class Deals:
         self.between()
         self._readings = [*self._health.down.values(), first]
         self._seats = tuple(self._game.seats)
+        if self._late:
+            self.attempts.came_late(self._late)
         self._follow(first)
 
     def _follow(self, reading: Reading) -> None:
@@ -297,11 +307,13 @@ class Deals:
 
     def call(self, result: Result[Dealt]) -> Data:
         """Let the game apply a deal that counts."""
+        self._late = ""
         self._desk.stop_timer("deal")
         return self._game.call(result)
 
     def no_result(self, result: Result[Dealt]) -> Data:
         """Let the game apply a void deal."""
+        self._late = ""
         self._desk.stop_timer("deal")
         cards = [reading.t for reading in self._readings if isinstance(reading, Card)]
         self._runs_on_from_us = cards[-1] if cards and not self._layout().all_out else None

@@ -33,7 +33,7 @@ from controller.model.outcomes import (
     RollReview,
     Seat,
 )
-from controller.model.readings import Card, DieReleased, Input, Reading
+from controller.model.readings import AnyReading, Card, DieReleased, Input, Reading
 from controller.model.rulesets import Calls, HighRollerRules, ThrowRules
 from controller.model.verdicts import Reason
 
@@ -91,6 +91,17 @@ class HighRoller:
         elif isinstance(reading, DieReleased):
             self._turn_away(reading, refusal)
 
+    def late(self, reading: AnyReading) -> None:
+        """Take a reading that came too late to count."""
+        if isinstance(reading, Card):
+            self._desk.refuse_reading(reading, "card_late")
+        elif self.open_attempt or buying.no_roll_due(self._state) is None:
+            self.throws.late(reading)
+
+    def doubt(self, seen: str) -> None:
+        """Take that the times of what is under way can't be believed."""
+        self.throws.attempts.doubt(seen)
+
     def timer(self, name: str, t: int) -> None:
         """Take a timer that is due at t."""
         self.throws.timer(name, t)
@@ -124,17 +135,6 @@ class HighRoller:
                 return self.throws.attempts.enter(entered)
         return True
 
-    def reset(self) -> None:
-        """Begin anew where nobody has cards; the Bonus Pot stays, and so does a game that is being played."""
-        state = self._state
-        if not state.sold or state.stage == "won":
-            game = state.game + (state.stage == "won")
-            self._become(HighRollerState(game=game, pot=state.pot))
-
-    def cut_short(self, t: int) -> None:
-        """The recording ends here."""
-        self.throws.attempts.lose_power(t)
-
     def allowed(self) -> Iterator[str]:
         """Name the inputs that make sense now."""
         attempts, allows, state = self.throws.attempts, self._machine.allows, self._state
@@ -145,6 +145,17 @@ class HighRoller:
         if allows("abandon") and not self.open_attempt and "no_roll" not in attempts.allowed():
             yield "void"
         yield from ("leave", "closing")
+
+    def reset(self) -> None:
+        """Begin anew where nobody has cards; the Bonus Pot stays, and so does a game that is being played."""
+        state = self._state
+        if not state.sold or state.stage == "won":
+            game = state.game + (state.stage == "won")
+            self._become(HighRollerState(game=game, pot=state.pot))
+
+    def cut_short(self, t: int) -> None:
+        """The recording ends here."""
+        self.throws.attempts.lose_power(t)
 
     def stop_judging(self) -> None:
         """Judge no more: only what was told stands."""

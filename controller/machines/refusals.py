@@ -19,6 +19,7 @@ REFUSALS: dict[str, str] = {
     "button_stands": "the button is placed; it moves on by itself from game to game",
     "button_tied": "the highest cards for the button are equal; those players draw again",
     "buying_over": "the dice are rolling; buy in the next game",
+    "card_late": "a card was told too late to be known in its place; look at it and enter it with set_card",
     "card_not_bought": "nobody here is owed this card; take it back, or enter the purchase first",
     "card_unread": "a card could not be read; enter it with set_card",
     "cards_owed": "cards that were bought are not pitched yet; pitch or enter them first",

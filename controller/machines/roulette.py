@@ -18,7 +18,16 @@ from controller.model.outcomes import (
     SpinNoSpin,
     SpinReview,
 )
-from controller.model.readings import Input, Reading
+from controller.model.readings import (
+    AnyReading,
+    BallOut,
+    ForeignObject,
+    Input,
+    PocketBall,
+    Reading,
+    WheelStatus,
+    kind_of,
+)
 from controller.model.rulesets import Calls, SpinRules
 from controller.model.verdicts import Notice
 from controller.rules.wheel import Learned
@@ -73,6 +82,9 @@ ROULETTE_TABLE = MachineTable(
     },
 )
 
+DECIDES = (BallOut, ForeignObject, PocketBall, WheelStatus)
+"""Of these one alone may decide a spin; of beams and index passes the model of the ball spares a few."""
+
 
 class Roulette:
     """One roulette game on its spins."""
@@ -119,6 +131,15 @@ class Roulette:
     def begins_attempt(self, reading: Reading) -> bool:
         """Tell whether this reading could begin a spin."""
         return self.spins.would_launch(reading)
+
+    def late(self, reading: AnyReading) -> None:
+        """Take a reading that came too late to count."""
+        if isinstance(reading, DECIDES) and reading.t >= self.spins.attempts.began_us:
+            self.spins.attempts.came_late(f"a {kind_of(reading)} of {reading.dev} came too late to count")
+
+    def doubt(self, seen: str) -> None:
+        """Take that the times of what is under way can't be believed."""
+        self.spins.attempts.doubt(seen)
 
     def timer(self, name: str, t: int) -> None:
         """Take a timer that is due at t."""

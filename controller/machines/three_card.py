@@ -18,7 +18,7 @@ from controller.model.outcomes import (
     DealVoid,
     SeatResult,
 )
-from controller.model.readings import Card, Input, Reading
+from controller.model.readings import AnyReading, Card, Input, Reading
 from controller.model.rulesets import Calls, DealRules
 from controller.model.verdicts import Dealt
 from controller.rules.cards.card import Card as Face
@@ -151,6 +151,14 @@ class ThreeCard:
         """Tell whether this reading would begin a deal."""
         return isinstance(reading, Card) and self.deals.would_begin(reading)
 
+    def late(self, reading: AnyReading) -> None:
+        """Take a reading that came too late to count."""
+        self.deals.late(reading)
+
+    def doubt(self, seen: str) -> None:
+        """Take that the times of what is under way can't be believed."""
+        self.deals.attempts.doubt(seen)
+
     def timer(self, name: str, t: int) -> None:
         """Take a timer that is due at t."""
         self.deals.timer(name, t)
@@ -179,6 +187,12 @@ class ThreeCard:
                 return self.deals.attempts.enter(entered)
         return True
 
+    def allowed(self) -> Iterator[str]:
+        """Name the inputs that make sense now."""
+        yield from self.deals.attempts.allowed()
+        yield from filter(self._machine.allows, ("no_more_bets", "open_bets", "paid"))
+        yield from ("play", "fold") if self.open_attempt else ("seats",)
+
     def reset(self) -> None:
         """Begin anew: the table opens, nobody sits."""
         self._machine.restore(THREE_CARD_TABLE.initial)
@@ -187,12 +201,6 @@ class ThreeCard:
         self._players.clear()
 
     def cut_short(self, t: int) -> None:
-    def allowed(self) -> Iterator[str]:
-        """Name the inputs that make sense now."""
-        yield from self.deals.attempts.allowed()
-        yield from filter(self._machine.allows, ("no_more_bets", "open_bets", "paid"))
-        yield from ("play", "fold") if self.open_attempt else ("seats",)
-
         """The recording ends here."""
         self.deals.attempts.lose_power(t)
 

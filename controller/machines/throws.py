@@ -15,6 +15,7 @@ from controller.model.effects import Basis
 from controller.model.geometry import DiceTable
 from controller.model.outcomes import Data
 from controller.model.readings import (
+    AnyReading,
     DieAt,
     DieContact,
     DieLost,
@@ -27,7 +28,7 @@ from controller.model.readings import (
 )
 from controller.model.rulesets import Calls, ThrowRules
 from controller.model.verdicts import Reason, ThrowVerdict
-from controller.rules.dice.judge import judge_throw
+from controller.rules.dice.judge import judge_on
 from controller.rules.dice.release import THROWN_MM_PER_S
 
 Dice = tuple[int, int]
@@ -39,6 +40,9 @@ THROWN_POINTS = 4
 
 FLYING_UNTIL_US = 300_000
 """Dice whose tracks gave no point for so long do not fly: a person may say how they lie."""
+
+OF_A_THROW = (DieReleased, DieAt, DieRest, DieOffTable, DieLost, DieContact, WallImpact)
+"""What the judge of throws goes by."""
 
 
 class DiceGame(Protocol):
@@ -94,6 +98,7 @@ class Throws:
         self._desk = desk
         self._health = health
         self._readings: list[Reading] = []
+        self._late: list[AnyReading] = []
         self._basis = Basis(decided_at_us=0)
         self._down: dict[int, DieRest | DieOffTable] = {}
         self._moving: dict[int, list[DieAt]] = {1: [], 2: []}
@@ -113,9 +118,30 @@ class Throws:
         elif attempts.state == "held":
             self._watch_held(reading)
         elif isinstance(reading, DieReleased):
-            self._begin([reading])
+            self._begin([reading], reading.t)
         elif attempts.cleared and isinstance(reading, DieAt):
             self._look_for_throw(reading)
+
+    def late(self, reading: AnyReading) -> None:
+        """Take a reading that came too late to count: the throw that it belongs to may have needed it."""
+        attempts = self.attempts
+        if not isinstance(reading, OF_A_THROW):
+            return
+        released = isinstance(reading, DieReleased) and reading.t > self._over_us()
+        if attempts.under_way or attempts.state == "held":
+            if released or reading.t >= attempts.began_us:
+                self._late.append(reading)
+                if attempts.state == "held":
+                    self._decide(self._basis.decided_at_us)
+        elif released:
+            self._begin([], reading.t)
+            self._late.append(reading)
+
+    def _over_us(self) -> int:
+        """Give the time up to which releases are the present or the last throw's own, or were judged."""
+        if self.attempts.under_way:
+            return self._basis.decided_at_us
+        return max(self._basis.decided_at_us, self._readings[-1].t if self._readings else 0)
 
     def timer(self, name: str, t: int) -> None:
         """Take a timer of ours that is due at t."""
@@ -124,9 +150,9 @@ class Throws:
         elif name == "settle" and self.attempts.under_way:
             self._decide(t)
 
-    def _begin(self, first: list[Reading]) -> None:
-        t = first[0].t
+    def _begin(self, first: list[Reading], t: int) -> None:
         self.attempts.begin(t)
+        self._late.clear()
         self._readings = [*self._health.down.values(), *first]
         self._down.clear()
         for points in self._moving.values():
@@ -140,7 +166,8 @@ class Throws:
         points.append(point)
         if len(points) >= THROWN_POINTS:
             both: list[Reading] = [*self._moving[1], *self._moving[2]]
-            self._begin(sorted(both, key=lambda r: r.t))
+            both.sort(key=lambda r: r.t)
+            self._begin(both, both[0].t)
 
     def _watch(self, reading: Reading) -> None:
         down = self._down
@@ -216,16 +243,9 @@ class Throws:
             called=called,
             warnings=self._game.warnings,
             sources=dict(self._health.sources),
+            late=tuple(self._late),
         )
-        return judge_throw(
-            self._readings,
-            self._table,
-            self._rules,
-            decided_at_us=t,
-            warnings=basis.warnings,
-            sources=basis.sources,
-            called=called,
-        )
+        return judge_on(self._readings, self._table, self._rules, basis)
 
     def readings(self) -> tuple[Reading, ...]:
         """Give every reading of the present throw."""

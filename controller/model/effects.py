@@ -6,7 +6,7 @@ from typing import Literal
 import msgspec
 
 from controller.model.outcomes import Outcome
-from controller.model.readings import Reading
+from controller.model.readings import AnyReading, Reading
 from controller.model.verdicts import DealVerdict, Reason, SpinVerdict, ThrowVerdict
 
 Verdict = ThrowVerdict | SpinVerdict | DealVerdict
@@ -17,7 +17,8 @@ class Basis(msgspec.Struct, frozen=True, kw_only=True):
 
     `decided_at_us` is when the judge was asked, `called` what a person had said by then, `warnings` what the
     shooter had had, `sources` which reading kinds each device was known to send, `learned` what was known of
-    the wheel, `late_close` whether bets were still open at the drop.
+    the wheel, `late_close` whether bets were still open at the drop. `late` are readings of it that came too
+    late to count, `doubt` says what else happened to its times.
     """
 
     decided_at_us: int
@@ -26,6 +27,8 @@ class Basis(msgspec.Struct, frozen=True, kw_only=True):
     sources: Mapping[str, frozenset[str]] = {}
     learned: Mapping[str, float] = {}
     late_close: bool = False
+    late: tuple[AnyReading, ...] = ()
+    doubt: str = ""
 
 
 class Judged(msgspec.Struct, frozen=True, kw_only=True):

@@ -2,7 +2,7 @@
 
 import zlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import BinaryIO
 
@@ -31,6 +31,10 @@ class Log:
         self.skipped = 0
         self.first_skipped: BadLineError | None = None
         self.truncated = False
+        self.numbers: Sequence[int] = ()
+        """The lines of the present batch's readings."""
+        self.first_late: str | None = None
+        """What a replay found to be the first reading that does not count."""
         self._lenient = lenient
         self._source = Source(stream)
         self._blocks = self._split_lines()
@@ -69,11 +73,23 @@ class Log:
         return header
 
     def _decoded(self, lines: list[bytes]) -> list[AnyReading]:
+        first = self.lines + 1
         try:
             batch = [decode_reading(line) for line in lines]
         except UNDECODABLE:
-            return [reading for line in lines if (reading := self._carefully(line)) is not None]
+            return self._decoded_with_care(lines)
         self.lines += len(lines)
+        self.numbers = range(first, self.lines + 1)
+        return batch
+
+    def _decoded_with_care(self, lines: list[bytes]) -> list[AnyReading]:
+        batch, numbers = [], []
+        for line in lines:
+            reading = self._carefully(line)
+            if reading is not None:
+                batch.append(reading)
+                numbers.append(self.lines)
+        self.numbers = numbers
         return batch
 
     def _carefully(self, line: bytes) -> AnyReading | None:

@@ -1,12 +1,13 @@
 """Replay: a log's readings through the same engine that a live table runs, in the data's own time."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
 from controller.engine.session import Session
 from controller.engine.setup import LOCKING_SWITCHES, First, Setup, State
-from controller.model.effects import Effect
+from controller.model.effects import Effect, Late
+from controller.model.readings import AnyReading, kind_of
 from controller.model.rulesets import Calls, RuleSet
 from controller.replay.errors import LogError
 from controller.replay.header import Header
@@ -56,7 +57,19 @@ def replay(log: Log, setup: Setup, progress: Callable[[int], None] | None = None
     for batch in log.batches():
         for reading in batch:
             if effects := session.feed(reading):
+                if log.first_late is None:
+                    log.first_late = _first_late(effects, batch, log.numbers)
                 yield from effects
         if progress is not None:
             progress(log.lines)
     yield from session.finish(cut=log.truncated)
+
+
+def _first_late(effects: Sequence[Effect], batch: Sequence[AnyReading], lines: Sequence[int]) -> str | None:
+    """Name the first reading that does not count, and its line unless it waited for a later block's word."""
+    late = next((effect for effect in effects if isinstance(effect, Late)), None)
+    if late is None:
+        return None
+    seen = late.reading
+    line = next((f"line {n}, " for reading, n in zip(batch, lines, strict=True) if reading is seen), "")
+    return f"{line}{kind_of(seen)} of {seen.dev}, its time off by {late.behind_us / 1_000_000:.3f} s"

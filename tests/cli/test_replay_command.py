@@ -126,7 +126,8 @@ class TestReporting:
         path = write(tmp_path / "a.jsonl", HEADER, LOCK, early)
         assert main(["replay", str(path), "--explain"]) == 0
         told = capsys.readouterr()
-        assert "1 readings came too late to count" in told.err
+        first = "the first: line 3, die_lost of cam, its time off by"
+        assert f"1 readings came too late to count; {first}" in told.err
         assert "ms too late, not used: 0.000005 s cam die_lost die=1" in told.out
 
     def test_progress_is_shown_to_a_person_and_wiped_away(

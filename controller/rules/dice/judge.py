@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from controller.model.effects import Basis
 from controller.model.geometry import DiceTable
 from controller.model.readings import Reading
 from controller.model.rulesets import ThrowRules
@@ -13,6 +14,7 @@ from controller.rules.dice.release import judge_release
 from controller.rules.dice.resting import judge_rests
 from controller.rules.dice.scene import Scene, sort_out
 from controller.rules.dice.wording import no_roll_line, review_line, roll_line
+from controller.rules.doubt import judge_with_late
 
 NO_SOURCES: Mapping[str, frozenset[str]] = {}
 
@@ -48,6 +50,25 @@ def judge_throw(
     if called is not None:
         found.void.insert(0, called)
     return _verdict(found, faces, word)
+
+
+def judge_on(
+    readings: Sequence[Reading], table: DiceTable, rules: ThrowRules, basis: Basis
+) -> ThrowVerdict:
+    """Judge one throw as of its basis, without and with the readings of it that came too late."""
+
+    def judge(seen: Sequence[Reading]) -> ThrowVerdict:
+        return judge_throw(
+            seen,
+            table,
+            rules,
+            decided_at_us=basis.decided_at_us,
+            warnings=basis.warnings,
+            sources=basis.sources,
+            called=basis.called,
+        )
+
+    return judge_with_late(judge, readings, basis, rules.causes)
 
 
 def _judge_absurd(scene: Scene, found: Findings) -> None:

@@ -33,8 +33,8 @@ def judge_release(scene: Scene, rules: ThrowRules, found: Findings, *, over: boo
 def _judge_single(scene: Scene, rules: ThrowRules, found: Findings, *, over: bool) -> None:
     """Judge a throw of which only one die, or none, was seen (CV1-INV-2).
 
-    That one die was thrown rests on the other not being seen: on cameras that were well, and on every
-    impact being the seen die's own.
+    That one die was thrown rests on the other not being seen: on cameras that were well and saw the one come
+    to its end, and on every impact being the seen die's own.
     """
     unwell = sorted(dev for dev in scene.cameras() if scene.was_unwell(dev))
     missing = [die.number for die in scene.dice if not die.seen]
@@ -50,7 +50,7 @@ def _judge_single(scene: Scene, rules: ThrowRules, found: Findings, *, over: boo
         seen = f"die {missing[0]} was not seen, yet {not_its}"
         found.evidence.append(heard)
         found.ask("missing_reading", seen, die=missing[0])
-    elif over:
+    elif over and thrown[0].ended:
         found.no_roll("one_die_thrown", f"only die {thrown[0].number} left the hand", die=missing[0])
     else:
         found.ask("missing_reading", f"die {missing[0]} was not seen", die=missing[0])

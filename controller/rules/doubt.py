@@ -1,0 +1,68 @@
+"""Readings that came too late to count: what they would change, a person decides.
+
+A verdict that rests on something not seen is only as good as the lines that came in time (design: a reading
+beyond the watermark never changes what was told; nor may it be as if it never was).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
+
+import msgspec
+
+from controller.model.effects import Basis
+from controller.model.readings import Reading, kind_of
+from controller.model.verdicts import DealVerdict, Reason, Ruling, SpinVerdict, ThrowVerdict
+
+V = TypeVar("V", bound=ThrowVerdict | SpinVerdict | DealVerdict)
+Judge = Callable[[Sequence[Reading]], V]
+"""Judges an attempt on these readings, in time order."""
+
+
+def judge_with_late(
+    judge: Judge[V], readings: Sequence[Reading], basis: Basis, causes: Mapping[str, str]
+) -> V:
+    """Judge an attempt without and with what came too late: where that differs it is a review.
+
+    A person's call stands.
+    """
+    verdict = judge(readings)
+    if basis.called is not None or not basis.late:
+        return verdict
+    if verdict.ruling is not Ruling.REVIEW:
+        with_late = judge(sorted((*readings, *basis.late), key=lambda reading: reading.t))
+        if _worth(with_late) == _worth(verdict):
+            return verdict
+    return doubted(verdict, _came_late(basis.late), causes)
+
+
+def doubted(verdict: V, seen: str, causes: Mapping[str, str]) -> V:
+    """Put a verdict to a person, with what is seen against it before what a review asks anyway."""
+    reason = Reason(code="missing_reading", rule=causes.get("missing_reading", ""), seen=seen)
+    others = verdict.reasons if verdict.ruling is Ruling.REVIEW else ()
+    rule = f" ({reason.rule})" if reason.rule else ""
+    further = f". {verdict.sentence.removeprefix('Review: ')}" if others else ""
+    return msgspec.structs.replace(
+        verdict,
+        ruling=Ruling.REVIEW,
+        reasons=(reason, *others),
+        sentence=f"Review: {seen}{rule}{further}",
+    )
+
+
+def _worth(verdict: ThrowVerdict | SpinVerdict | DealVerdict) -> tuple[object, ...]:
+    """Give what a verdict means for the table: two that are worth the same call the same."""
+    match verdict:
+        case ThrowVerdict():
+            result: object = (verdict.dice, verdict.warning)
+        case SpinVerdict():
+            result = verdict.number
+        case DealVerdict():
+            result = verdict.dealt
+    called = result if verdict.ruling is Ruling.VALID else None
+    return verdict.ruling, called, frozenset(reason.code for reason in verdict.reasons)
+
+
+def _came_late(late: Sequence[Reading]) -> str:
+    kinds = sorted({f"{kind_of(reading)} of {reading.dev}" for reading in late})
+    count = "a reading" if len(late) == 1 else f"{len(late)} readings"
+    return f"{count} came too late to count ({', '.join(kinds)})"

@@ -1,0 +1,199 @@
+"""Clocks that go wrong: nothing is lost in silence, and what a wrong time touches goes to a person."""
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from controller.engine.setup import Setup
+from controller.journal.evidence import evidence_of
+from controller.journal.rejudging import judge_again
+from controller.model.effects import Judged, Late
+from controller.model.outcomes import Happening, RollCalled, RollNoRoll, RollReview
+from controller.model.readings import AnyReading, DieAt, DieReleased, DieRest, WallImpact
+from controller.settings.rulesets import load_ruleset
+from tests.engine.play import Played, play
+from tests.scenes import SECOND_US, TABLE, rest_of, says, throw
+
+MS = 1000
+MINUTE_US = 60 * SECOND_US
+THREE_THROWS = [*throw(SECOND_US, (3, 3)), *throw(9 * SECOND_US, (2, 4)), *throw(17 * SECOND_US, (2, 5))]
+
+
+def called(played: Played) -> list[tuple[int, int]]:
+    return [data.dice for data in played.data(RollCalled)]
+
+
+def late(played: Played) -> list[AnyReading]:
+    return [effect.reading for effect in played.effects if isinstance(effect, Late)]  # type: ignore[misc]  # what was fed
+
+
+def faults(played: Played) -> list[tuple[str, str | None]]:
+    return [
+        (d.cause, d.what)
+        for o, d in zip(played.outcomes, [o.data for o in played.outcomes], strict=True)
+        if o.type == "device.fault" and isinstance(d, Happening)
+    ]
+
+
+def set_back(readings: Sequence[AnyReading], by_us: int) -> list[AnyReading]:
+    return [replace(reading, t=reading.t - by_us) for reading in readings]
+
+
+# --- one time that is wrong ---
+
+
+@pytest.mark.parametrize("ahead_us", [200 * MS, 2 * SECOND_US, 5 * MINUTE_US])
+@pytest.mark.parametrize("place", [30, 75, 150, 200])
+def test_one_stray_time_ahead_makes_nothing_else_late(place: int, ahead_us: int) -> None:
+    stray = WallImpact(t=THREE_THROWS[place].t + ahead_us, dev="wall-left", wall="left", pos_mm=10, peak=99)
+    played = play(THREE_THROWS[:place], stray, THREE_THROWS[place:])
+    assert late(played) == [stray]
+    assert called(played) == [(3, 3), (2, 4), (2, 5)]
+
+
+def test_a_stray_time_well_ahead_is_told_as_a_fault_of_its_device() -> None:
+    stray = WallImpact(t=MINUTE_US, dev="wall-left", wall="left", pos_mm=10, peak=99)
+    played = play(THREE_THROWS[:30], stray, THREE_THROWS[30:])
+    assert faults(played) == [("clock_off", "wall-left")]
+
+
+def test_an_input_after_a_pause_counts_though_a_straggler_follows() -> None:
+    straggler = DieAt(t=rest_of(THREE_THROWS), dev="cam", die=1, x=1.0, y=1.0)
+    end = rest_of(THREE_THROWS) + 5 * SECOND_US
+    played = play(THREE_THROWS, says(end, "settled"), straggler, says(end + 1, "settled"))
+    assert late(played) == [straggler]
+    assert played.refusals() == ["already_settled"]
+
+
+# --- a clock that is set back ---
+
+
+def test_a_clock_set_back_between_throws_costs_no_throw() -> None:
+    played = play(THREE_THROWS, set_back(throw(25 * SECOND_US, (3, 4)), 20 * SECOND_US))
+    assert called(played) == [(3, 3), (2, 4), (2, 5), (3, 4)]
+    assert faults(played) == [("clock_step", "cam")]
+    times = [outcome.t for outcome in played.outcomes]
+    assert times == sorted(times)
+
+
+@given(st.integers(2, 120), st.integers(2, 70))
+@settings(derandomize=True, max_examples=25, deadline=None)
+def test_a_throw_in_which_the_clock_was_set_back_goes_to_a_person(back_s: int, place: int) -> None:
+    flight = throw(30 * SECOND_US, (3, 4))
+    played = play(
+        THREE_THROWS,
+        flight[:place],
+        set_back(flight[place:], back_s * SECOND_US),
+        throw(60 * SECOND_US, (6, 6)),
+    )
+    assert called(played)[:3] == [(3, 3), (2, 4), (2, 5)]
+    (review,) = played.data(RollReview)
+    assert review.roll == 4
+    assert ("missing_reading", "the clock was set back") in [
+        (reason.code, reason.seen[:22]) for reason in review.reasons
+    ]
+    assert called(played)[3:] == [(6, 6)]
+
+
+def test_a_clock_set_back_where_arrivals_are_recorded_is_the_same() -> None:
+    first = [replace(reading, arrived=reading.t + 5 * MS) for reading in THREE_THROWS]
+    second = [
+        replace(r, arrived=r.t + 5 * MS) for r in set_back(throw(25 * SECOND_US, (3, 4)), 20 * SECOND_US)
+    ]
+    played = play(first, second)
+    assert called(played) == [(3, 3), (2, 4), (2, 5), (3, 4)]
+    assert faults(played) == [("clock_step", "cam")]
+
+
+def test_a_log_fed_in_reverse_decides_nothing_and_says_that_its_times_are_wrong() -> None:
+    played = play(THREE_THROWS[::-1])
+    assert called(played) == []
+    assert played.data(RollNoRoll) == []
+    assert len(late(played)) > len(THREE_THROWS) / 2
+    assert faults(played)
+
+
+# --- lines that come too late ---
+
+
+def held_up(readings: Sequence[AnyReading], index: int, by_us: int) -> list[AnyReading]:
+    """Let one reading arrive so much later than its time."""
+    arrivals = [(r.t + (by_us if n == index else 0), n, r) for n, r in enumerate(readings)]
+    return [replace(r, arrived=at) for at, _, r in sorted(arrivals, key=lambda arrival: arrival[:2])]
+
+
+@pytest.mark.parametrize("by_ms", [200, 600])
+def test_a_release_that_came_late_is_no_void_and_no_call(by_ms: int) -> None:
+    flight = throw(SECOND_US, (3, 4))
+    for index, reading in enumerate(flight):
+        if isinstance(reading, DieReleased):
+            played = play(held_up(flight, index, by_ms * MS))
+            (review,) = played.data(RollReview)
+            assert review.reasons[0].code == "missing_reading"
+            assert "die_released of cam" in review.reasons[0].seen
+            assert played.told("roll") == ["roll.review"]
+
+
+def test_a_throw_whose_every_release_came_late_is_not_passed_over() -> None:
+    flight = throw(SECOND_US, (3, 4))
+    readings = [replace(r, arrived=r.t + (500 * MS if isinstance(r, DieReleased) else 0)) for r in flight]
+    played = play(sorted(readings, key=lambda r: r.arrived or 0))
+    assert played.told("roll") == ["roll.review"]
+
+
+def test_a_track_point_that_came_late_changes_nothing_where_the_throw_is_certain_without_it() -> None:
+    flight = throw(SECOND_US, (3, 4))
+    index = next(n for n, r in enumerate(flight) if isinstance(r, DieAt) and r.t > SECOND_US + 200 * MS)
+    played = play(held_up(flight, index, 200 * MS))
+    assert len(late(played)) == 1
+    assert called(played) == [(3, 4)]
+
+
+def test_a_certain_no_roll_stays_one_whatever_came_late() -> None:
+    flight = throw(SECOND_US, (3, 4), short_mm=(0, 300))
+    index = next(n for n, r in enumerate(flight) if isinstance(r, DieAt) and r.t > SECOND_US + 200 * MS)
+    played = play(held_up(flight, index, 200 * MS))
+    assert played.told("roll") == ["roll.no_roll"]
+
+
+def test_a_reading_that_came_late_while_the_call_was_held_is_weighed_before_it() -> None:
+    flight = throw(SECOND_US, (3, 4))
+    impact = next(n for n, r in enumerate(flight) if isinstance(r, WallImpact))
+    twice = DieRest(
+        t=flight[-1].t - 1,
+        dev="cam-2",
+        die=1,
+        x=3340.5,
+        y=550.0,
+        up=6,
+        confidence=0.9,
+        on="felt",
+        arrived=flight[-1].t + 200 * MS,
+    )
+    on_time = [replace(r, arrived=r.t) for r in flight]
+    played = play(on_time, twice)
+    assert impact
+    assert played.told("roll") == ["roll.review"]
+
+
+def test_what_came_late_is_kept_and_judged_again_alike() -> None:
+    flight = throw(SECOND_US, (3, 4))
+    played = play(held_up(flight, 0, 300 * MS))
+    (judged,) = [effect for effect in played.effects if isinstance(effect, Judged)]
+    setup = Setup(table="table-7", ruleset=load_ruleset("craps-12-034"), dice_table=TABLE)
+    again = judge_again(evidence_of(judged), setup)
+    assert again is not None
+    assert again.differences == ()
+
+
+def test_a_throw_that_the_clock_broke_is_judged_again_alike() -> None:
+    flight = throw(30 * SECOND_US, (3, 4))
+    played = play(THREE_THROWS, flight[:40], set_back(flight[40:], 10 * SECOND_US))
+    judged = [effect for effect in played.effects if isinstance(effect, Judged)][-1]
+    setup = Setup(table="table-7", ruleset=load_ruleset("craps-12-034"), dice_table=TABLE)
+    again = judge_again(evidence_of(judged), setup)
+    assert again is not None
+    assert again.differences == ()
