@@ -14,7 +14,7 @@ from typing import TypeVar
 import msgspec
 
 from controller.app.daemon import Daemon, InUseError
-from controller.app.hub import Watcher
+from controller.app.hub import Channel, Watcher
 from controller.app.live import Live
 from controller.app.log import ERROR, log
 from controller.app.messages import (
@@ -165,7 +165,10 @@ class Control:
             connection.sendall(self._forbidden(peer, "watch"))
             return
         hub = self._daemon.hub
-        watcher: Watcher = hub.watch(frozenset(request.topics))
+        heard: set[Channel] = set(request.topics)
+        if "readings" in heard and peer.may("timing"):
+            heard.add("timing")
+        watcher: Watcher = hub.watch(frozenset(heard))
         try:
             connection.sendall(answer(watching=request.topics))
             while not self._stopping:

@@ -14,6 +14,7 @@ import msgspec
 from controller.app.asked import HALTED, Answers, Asked
 from controller.app.board import Board
 from controller.app.devices import Devices
+from controller.app.discretion import Discretion
 from controller.app.faults import Fault
 from controller.app.hub import Hub
 from controller.app.inlet import Inlet, Taken
@@ -109,6 +110,7 @@ class Core:
         self._recorder = recorder
         self._board = board
         self._hub = hub
+        self._discretion = Discretion(hub, setup.ruleset)
         self._epoch = epoch
         self._rotation = rotation
         self._failed = failed
@@ -246,6 +248,12 @@ class Core:
         return BUSY_TICK_S if busy else IDLE_TICK_S
 
     @property
+    def _betting(self) -> bool:
+        """Whether bets can be placed: not at a table that is closed, locked or in test mode."""
+        plays = self._state.table == "open" and self._state.lock == "unlocked" and not self._testing
+        return plays and not self._bets_closed
+
+    @property
     def _attempt_open(self) -> bool:
         """Whether an attempt waits for its call or for a ruling."""
         return self._progress.open_before(self._first)
@@ -254,8 +262,7 @@ class Core:
         self._readings += 1
         self._last_reading_us = now_us
         self.devices.saw(reading)
-        if self._hub.wants("readings"):
-            self._hub.tell("readings", b'{"reading":%s}\n' % _encode(reading))
+        self._discretion.tell(reading, betting=self._betting)
         if self._halted:
             self._heard(reading, HALTED)
             self._answers.tell(None)
@@ -342,6 +349,8 @@ class Core:
         data = outcome.data
         if isinstance(data, Bets):
             self._bets_closed = outcome.type == "bets.closed"
+            if self._bets_closed:
+                self._discretion.bets_closed()
         elif isinstance(data, Happening):
             self._held = bool(holds(outcome.type, data, held=self._held))
             if outcome.type in ("table.locked", "table.unlocked"):

@@ -5,6 +5,8 @@ from threading import Condition
 from typing import Literal
 
 Topic = Literal["outcomes", "readings", "lamps", "faults"]
+Channel = Topic | Literal["timing"]
+"""What a watcher hears: his topics, and with the readings, for technicians, ball and rotor timing."""
 TOPICS: tuple[Topic, ...] = ("outcomes", "readings", "lamps", "faults")
 BACKLOG = 1024
 """Lines that may wait for one watcher; one more, and it is dropped."""
@@ -13,7 +15,7 @@ BACKLOG = 1024
 class Watcher:
     """One listener's queue."""
 
-    def __init__(self, topics: frozenset[Topic], backlog: int) -> None:
+    def __init__(self, topics: frozenset[Channel], backlog: int) -> None:
         self.topics = topics
         self.dropped = False
         """Whether it was too slow; it then gets nothing more."""
@@ -48,7 +50,7 @@ class Hub:
         self._backlog = backlog
         self._watchers: tuple[Watcher, ...] = ()
 
-    def watch(self, topics: frozenset[Topic]) -> Watcher:
+    def watch(self, topics: frozenset[Channel]) -> Watcher:
         """Listen to these topics from now on."""
         watcher = Watcher(topics, self._backlog)
         self._watchers = (*self._watchers, watcher)
@@ -58,11 +60,11 @@ class Hub:
         """Listen no more."""
         self._watchers = tuple(other for other in self._watchers if other is not watcher)
 
-    def wants(self, topic: Topic) -> bool:
+    def wants(self, topic: Channel) -> bool:
         """Tell whether anybody listens: else the line need not be made."""
         return any(topic in watcher.topics for watcher in self._watchers)
 
-    def tell(self, topic: Topic, line: bytes) -> None:
+    def tell(self, topic: Channel, line: bytes) -> None:
         """Pass a line on; it returns at once."""
         for watcher in self._watchers:
             if topic in watcher.topics:

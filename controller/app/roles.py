@@ -15,6 +15,7 @@ Role = Literal["staff", "technician", "settlement"]
 
 MAY: Mapping[str, frozenset[Role]] = {
     "watch": frozenset({"staff", "technician"}),
+    "timing": frozenset({"technician"}),
     "lock": frozenset({"staff", "technician"}),
     "unlock": frozenset({"staff"}),
     "rule": frozenset({"staff"}),

@@ -12,6 +12,10 @@ _TOPICS = ("outcomes", "readings", "lamps", "faults")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
+    parser.epilog = (
+        "Cards dealt face down are told without their faces (masked). Ball and rotor readings are told to "
+        "technicians alone and, while bets are open, when these are closed (delayed)."
+    )
     parser.add_argument(
         "topics", nargs="*", metavar="TOPIC", help=f"what to watch: {', '.join(_TOPICS)} (default: all)"
     )

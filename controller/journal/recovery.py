@@ -19,6 +19,9 @@ from controller.journal.verify import Walk
 from controller.model.outcomes import Data, DealReview, Outcome, RollReview, SpinReview
 from controller.model.verdicts import Reason
 
+_RULED: Mapping[Word, str] = {"roll": "no_roll", "spin": "no_spin", "deal": "misdeal"}
+"""The one ruling on what a power cut left in flight: what was seen of it is not known to be whole."""
+
 
 class Place(NamedTuple):
     """Where a journal is: the database, and the head file that should lie on another medium."""
@@ -133,11 +136,11 @@ def power_lost(
     """
     told: list[Outcome] = []
     seq = recovered.first.seq
-    seen = "power was lost before the call"
-    reason = Reason(code="power_lost", rule=causes.get("power_lost", ""), seen=seen)
     for cut in recovered.in_flight:
         if cut.told_review:
             continue
+        seen = f"power was lost before the call; only {_RULED[cut.attempt]} can be ruled, or play on voids it"
+        reason = Reason(code="power_lost", rule=causes.get("power_lost", ""), seen=seen)
         told.append(
             Outcome(
                 type=f"{cut.attempt}.review",

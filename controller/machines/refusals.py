@@ -30,7 +30,7 @@ REFUSALS: dict[str, str] = {
     "has_drawn": "this player has his card for the button; only equal highest ones draw again",
     "impossible_call": "this call does not exist in this phase of the game",
     "must_roll": "this roll can't be left out; everybody rolls once, and ties are rolled off",
-    "no_attempt": "there is no attempt to rule on; a ruling counts from the start of one until it is settled",
+    "no_attempt": "no attempt is open to a ruling; what a power cut left in flight can only be void",
     "no_button": "nobody has the button; draw a card for it for everybody first",
     "no_change": "this ruling is what stands already; nothing to do",
     "no_deal": "no cards are out; play, fold and cards belong to a deal",

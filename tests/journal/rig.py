@@ -67,7 +67,8 @@ def hands(session: Session, readings: list[AnyReading]) -> list[Hand]:
     """Feed readings and keep what each made the session hand out."""
     kept: list[Hand] = []
     for reading in readings:
-        effects = session.feed(reading)
+        # As a live table's: no reading waits for the next one to confirm its time.
+        effects = session.feed(msgspec.structs.replace(reading, arrived=reading.t))
         if effects:
             kept.append(Hand(tuple(effects), session.state(), session.first()))
     return kept

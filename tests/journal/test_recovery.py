@@ -2,6 +2,7 @@
 
 import shutil
 
+import msgspec
 import pytest
 
 from controller.engine.session import Session
@@ -70,7 +71,7 @@ def test_a_session_goes_on_as_if_nothing_had_happened(rig: Rig, rows: int) -> No
     whole = Session(setup_at(First(), State()))
     cut_at = readings.index(collected) + 1
     for reading in readings[:cut_at]:
-        whole.feed(reading)
+        whole.feed(msgspec.structs.replace(reading, arrived=reading.t))
     recovered = cut_off(rig, readings[:cut_at], rows=rows)
     assert (recovered.state, recovered.first) == (whole.state(), whole.first())
     again = Session(setup_at(recovered.first, recovered.state, recovered.session))
