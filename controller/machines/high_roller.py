@@ -364,14 +364,14 @@ class HighRoller:
             self._lay(entered, entered.seat, rank)
             return
         replaced = buying.rank_entered(entered.what, "set_card")
-        self._state = buying.replace_card(self._state, entered.seat, rank, replaced)
+        self._state = buying.replace_card(self._state, entered.seat, rank, replaced, self._rules)
         self._pitched(entered, str(entered.seat), rank, replaced)
 
     def _lay(self, seen: Card | Input, seat: Seat | None, rank: int) -> None:
         if self._state.stage == "button_draw":
             self._state = buying.draw(self._state, seat, rank)
             return
-        self._state, player = buying.pitch(self._state, seat, rank)
+        self._state, player = buying.pitch(self._state, seat, rank, self._rules)
         self._pitched(seen, player, rank)
 
     def _pitched(self, seen: Card | Input, name: str, rank: int, replaced: int | None = None) -> None:

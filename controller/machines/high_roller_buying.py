@@ -9,10 +9,7 @@ from controller.model.outcomes import CardPitched, CardsBought, Seat
 from controller.model.readings import Card, Input
 from controller.model.rulesets import HighRollerRules
 from controller.rules.high_roller.money import BonusPot
-from controller.rules.high_roller.rolls import rank_of
-
-CARDS_A_DECK = 44
-"""Four of each rank from 2 to Queen (H-EQ-1)."""
+from controller.rules.high_roller.rolls import CARDS_A_DECK, OF_A_RANK, rank_of
 
 
 def rank_entered(card: str | int | None, what: str) -> int:
@@ -120,7 +117,9 @@ def _sold(state: HighRollerState, name: str, count: int, rules: HighRollerRules)
     return state.having(owed=owed, final=final, gone=gone)
 
 
-def pitch(state: HighRollerState, seat: Seat | None, rank: int) -> tuple[HighRollerState, str]:
+def pitch(
+    state: HighRollerState, seat: Seat | None, rank: int, rules: HighRollerRules
+) -> tuple[HighRollerState, str]:
     """Put a card in front of its player: the one named, or the first clockwise who is owed one (H-DEAL-1).
 
     Gives the state, and the player's name.
@@ -129,6 +128,7 @@ def pitch(state: HighRollerState, seat: Seat | None, rank: int) -> tuple[HighRol
     name = first if seat is None else str(seat)
     if name is None or not state.owed.get(name) or state.stage not in BUYING:
         raise Refused("card_not_bought")
+    _must_exist(state, rank, rules)
     owed = {each: count - (each == name) for each, count in state.owed.items()}
     cards = {**state.cards, name: (*state.cards.get(name, ()), rank)}
     return state.having(owed={each: count for each, count in owed.items() if count}, cards=cards), name
@@ -149,12 +149,24 @@ def pitched(
     return CardPitched(game=state.game, player=player, card=rank, replaces=replaced, by=by, who=who)
 
 
-def replace_card(state: HighRollerState, seat: Seat | None, rank: int, replaced: int) -> HighRollerState:
+def _must_exist(state: HighRollerState, rank: int, rules: HighRollerRules) -> None:
+    """Refuse a card of which all that the decks hold lie on the table: one was read wrong (H-EQ-1)."""
+    most = rules.decks * OF_A_RANK
+    if sum(held.count(rank) for held in state.cards.values()) >= most:
+        says = f"all {most} cards that match {rank} in {rules.decks} decks are dealt (H-EQ-1); look at it"
+        raise Refused("sold_out", says)
+
+
+def replace_card(
+    state: HighRollerState, seat: Seat | None, rank: int, replaced: int, rules: HighRollerRules
+) -> HighRollerState:
     """Put right a card that was read or entered wrong, while cards are bought."""
     name = str(seat)
     held = list(state.cards.get(name, ()))
     if seat is None or replaced not in held or state.stage not in BUYING:
         raise Refused("bad_argument", "set_card: that seat has no such card to replace; enter it again")
+    if rank != replaced:
+        _must_exist(state, rank, rules)
     held[held.index(replaced)] = rank
     return state.having(cards={**state.cards, name: tuple(held)})
 

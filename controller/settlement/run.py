@@ -16,6 +16,7 @@ from controller.settings.mistakes import Mistake, SettingsError, shown_path
 from controller.settings.paytables import load_paytable
 from controller.settings.places import config_file
 from controller.settings.rulesets import load_ruleset
+from controller.settlement.amounts import impossible_amount
 from controller.settlement.edges import Report
 from controller.settlement.game import Game
 from controller.settlement.wire import Decoder, Malformed
@@ -127,7 +128,10 @@ def settle(lines: Iterable[bytes], game: Game) -> Iterator[bytes]:
     for number, raw in enumerate(lines, start=1):
         if raw.isspace():
             continue
-        if answers := game.apply(decoder.decode(raw, number)):
+        request = decoder.decode(raw, number)
+        unheard_of = impossible_amount(request)
+        answers = game.apply(request) if unheard_of is None else [unheard_of]
+        if answers:
             yield encoder.encode_lines(answers)
     if left := game.finish():
         yield encoder.encode_lines(left)

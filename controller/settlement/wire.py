@@ -7,15 +7,11 @@ exactly one of them is malformed and ends the run: a bet that was half understoo
 from collections.abc import Sequence
 from functools import reduce
 from operator import or_
-from typing import Annotated
 
 import msgspec
-from msgspec import Meta
 
-from controller.settlement.money import MOST_CENTS
-
-Cents = Annotated[int, Meta(ge=1, le=MOST_CENTS)]
-"""An amount of money that can be bet: whole cents, at least one."""
+Cents = int
+"""An amount of whole cents as a request gives it; `amounts` tells whether anybody can bet it."""
 
 
 class Request(
@@ -35,7 +31,7 @@ class Reduce(Request, frozen=True, kw_only=True, tag="reduce"):
     """Take a bet down to a smaller stake, given in cents."""
 
     id: str
-    to: Annotated[int, Meta(ge=0, le=MOST_CENTS)]
+    to: Cents
 
 
 class Increase(Request, frozen=True, kw_only=True, tag="increase"):

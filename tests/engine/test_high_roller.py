@@ -228,6 +228,12 @@ def test_H_CAP_1_a_player_buys_at_most_the_configured_number_a_game() -> None:
     assert night.end().refusals() == ["over_limit", "over_limit"]
 
 
+def test_H_EQ_1_a_card_of_which_the_decks_hold_no_more_was_read_wrong() -> None:
+    night = Night(changed(decks=4)).button(s1="Q", s2="9").buys("1", *["J"] * 16).buys("2", "J", "T")
+    assert night.state.cards == {"1": (11,) * 16, "2": (10,)}
+    assert night.end().refusals() == ["sold_out"]
+
+
 def test_gap_H_8_no_more_cards_are_sold_than_the_shoe_holds() -> None:
     night = Night(changed(decks=4, cards_per_player=200)).button(s1="Q", s2="9")
     night.says("buy", seat="1", count=176).says("buy", seat="2", count=1)

@@ -7,6 +7,11 @@ import msgspec
 
 _RANKS = {str(rank): rank for rank in range(2, 13)} | {"T": 10, "J": 11, "Q": 12}
 
+OF_A_RANK = 4
+"""Cards of one rank in a deck (H-EQ-1)."""
+CARDS_A_DECK = 11 * OF_A_RANK
+"""Four of each rank from 2 to Queen (H-EQ-1)."""
+
 
 def rank_of(text: str) -> int | None:
     """Give the total that a card matches: 2 to 10, Jack 11, Queen 12 (H-MATCH-1); None for any other card."""

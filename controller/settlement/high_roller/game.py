@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from controller.rules.high_roller.money import BonusPot
-from controller.rules.high_roller.rolls import BoughtCard, clockwise_from, rank_of
+from controller.rules.high_roller.rolls import CARDS_A_DECK, OF_A_RANK, BoughtCard, clockwise_from, rank_of
 from controller.settlement.game import BOOK_ID, Line, Refusal, pending
 from controller.settlement.high_roller.lines import GameMoney, PotRecorded
 from controller.settlement.high_roller.money import split
@@ -11,8 +11,6 @@ from controller.settlement.high_roller.paytable import HighRollerPayTable
 from controller.settlement.high_roller.play import Play
 from controller.settlement.high_roller.requests import Bet, Decline, End, Illegal, Open, Throw, Void
 from controller.settlement.wire import Increase, Reduce, Remove, Request
-
-CARDS_A_DECK = 44
 
 _TABLE = "table"
 _NO_GAME = Refusal("H-START-1", "no game is open; open one with `game`")
@@ -120,7 +118,15 @@ class HighRoller:
             )
         if bet.wager != "card" or bet.amount not in (None, price.value):
             return Refusal(price.rule, f"the only wager is one card for {price.value} cents")
-        return self._sold_out(self._play, player)
+        return self._sold_out(self._play, player) or self._all_out(self._play, rank_of(str(bet.card)))
+
+    def _all_out(self, play: Play, rank: int | None) -> Refusal | None:
+        """Check that the decks still hold such a card: each has four of a rank (H-EQ-1)."""
+        decks = self._settings.decks
+        most = decks.value * OF_A_RANK
+        if sum(card.rank == rank for card in play.cards) < most:
+            return None
+        return Refusal(decks.rule, f"all {most} cards that match {rank} in {decks.value} decks are dealt")
 
     def _sold_out(self, play: Play, player: str) -> Refusal | None:
         """Check both limits: a player's cards a game, and the cards that the shoe holds (!H-8)."""

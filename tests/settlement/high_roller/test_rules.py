@@ -239,6 +239,15 @@ def with_settings(changed: HighRollerSettings) -> HighRollerPayTable:
     return replace(paytable(), settings=changed)
 
 
+def test_H_EQ_1_no_more_cards_of_a_rank_are_dealt_than_the_decks_hold() -> None:
+    four = with_settings(
+        replace(paytable().settings, decks=Decks(value=4, rule="H-EQ-1", reason="")),
+    )
+    jacks = "; ".join(f"c{n} 1 J" for n in range(17))
+    told = play(f"game 1,2 button 1; {jacks}; d 2 11; e 2 T", four)
+    assert [line for line in told if "rejected" in line] == ["c16 rejected H-EQ-1", "d rejected H-EQ-1"]
+
+
 def test_h_8_no_more_cards_are_sold_than_the_decks_hold() -> None:
     four = with_settings(
         replace(
