@@ -1,0 +1,62 @@
+"""The operator's guide names no input that its game does not have."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from controller.settings.rulesets import load_ruleset
+from tests.engine.play import Played
+from tests.scenes import SECOND_US, says
+from tests.wheels import AMERICAN
+
+GUIDE = Path(__file__).parents[2] / "docs" / "guide-operator.md"
+ENTERED = ("input", "what you do", "what you enter")
+"""The headings of the columns that say what a person enters."""
+GAMES = {
+    "Craps": "craps-12-034",
+    "Roulette": "roulette",
+    "High Roller": "high-roller-12-005",
+    "Three Card Poker": "three-card-poker-12-014",
+}
+
+
+def inputs_of(section: str) -> set[str]:
+    """Give the words in code in the columns of a section's tables that say what is entered."""
+    found: set[str] = set()
+    columns: list[int] = []
+    for line in section.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")] if line.startswith("|") else []
+        if not cells:
+            columns = []
+        elif not columns:
+            columns = [number for number, cell in enumerate(cells) if cell in ENTERED]
+        else:
+            for number in columns:
+                found |= set(re.findall(r"`([a-z_]+)`", cells[number]))
+    return found
+
+
+def sections() -> dict[str, str]:
+    """Give the guide's sections by their headings; the text before the first is the one for all games."""
+    first, *others = re.split(r"^## ", GUIDE.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return {"": first} | {text.split("\n", 1)[0]: text for text in others}
+
+
+def table(ruleset: str) -> Played:
+    """Open a table of this game."""
+    rules = load_ruleset(ruleset)
+    return Played(ruleset=rules, wheel=AMERICAN if rules.game == "roulette" else None)
+
+
+@pytest.mark.parametrize(("game", "ruleset"), GAMES.items())
+def test_every_input_named_in_the_guide_is_known_at_its_table(game: str, ruleset: str) -> None:
+    guide = sections()
+    inputs = inputs_of(guide[""]) | inputs_of(guide[game])
+    assert len(inputs) >= 10
+    for name in inputs:
+        assert "unknown_input" not in table(ruleset).feed(says(SECOND_US, name)).finish().refusals(), name
+
+
+def test_a_word_that_no_table_knows_is_told_as_unknown() -> None:
+    assert table("craps-12-034").feed(says(SECOND_US, "abracadabra")).finish().refusals() == ["unknown_input"]
