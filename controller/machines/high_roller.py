@@ -177,7 +177,7 @@ class HighRoller:
         assert isinstance(snapshot, HighRollerState)
         before = snapshot.having(gone=self._state.gone, closing=self._state.closing)
         starts = before.stage in BUYING
-        self._become(started(before, self._rules.bonus_take_cents) if starts else before)
+        self._become(started(before, self._rules.bonus_take_cents, self._rules) if starts else before)
 
     def began(self, t: int) -> None:
         """Close the buying where nobody said `start_roll`: the dice left the hand."""
@@ -278,7 +278,7 @@ class HighRoller:
 
     def _start(self, t: int, cause: str, bonus_take: int) -> None:
         self._machine.fire("start_roll")
-        self._state = started(self._state, bonus_take)
+        self._state = started(self._state, bonus_take, self._rules)
         notices = self._desk.inspections.notices()
         self._desk.publish("bets.closed", t, Bets(round=self._round, cause=cause, notices=notices))
         self._desk.publish("game.started", t, start_of(self._state, self._rules))

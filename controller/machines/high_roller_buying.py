@@ -244,6 +244,7 @@ def next_game(state: HighRollerState, *, button_moves: bool) -> HighRollerState:
         asked=None,
         roll_off=None,
         bonus_take=0,
+        thrower=None,
         final=False,
     )
     return unseated(fresh, state.gone) if state.gone else fresh

@@ -18,7 +18,7 @@ from controller.model.outcomes import (
 from controller.model.rulesets import HighRollerRules
 from controller.model.verdicts import Notice, Reason
 from controller.rules.high_roller.money import split
-from controller.rules.high_roller.rolls import BoughtCard, Rolled, RollOff, eliminate
+from controller.rules.high_roller.rolls import BoughtCard, Rolled, RollOff, eliminate, policy_of
 
 Told = tuple[str, Data]
 """An outcome to be: its type and what it tells."""
@@ -33,9 +33,10 @@ class Taken(NamedTuple):
     told: tuple[Told, ...] = ()
 
 
-def started(state: HighRollerState, bonus_take: int) -> HighRollerState:
-    """Let the button throw: buying is over."""
-    return state.having(stage="elimination", bonus_take=bonus_take)
+def started(state: HighRollerState, bonus_take: int, rules: HighRollerRules) -> HighRollerState:
+    """Let the button throw, or who throws for one without cards (!H-16): buying is over."""
+    thrower = state.holders[0] if policy_of(rules).button_needs_cards else None
+    return state.having(stage="elimination", bonus_take=bonus_take, thrower=thrower)
 
 
 def start_of(state: HighRollerState, rules: HighRollerRules) -> GameStarted:
@@ -53,8 +54,10 @@ def start_of(state: HighRollerState, rules: HighRollerRules) -> GameStarted:
 
 
 def roller(state: HighRollerState) -> str:
-    """Name the player whose roll it is (H-ROLL-1, H-ORDER-1); the button throws without cards too (!H-16)."""
-    return state.roll_off.next.player if state.roll_off is not None else state.clockwise[0]
+    """Name the player whose roll it is (H-ROLL-1, H-ORDER-1)."""
+    if state.roll_off is not None:
+        return state.roll_off.next.player
+    return state.thrower or state.clockwise[0]
 
 
 def dealer_rolls(state: HighRollerState, name: str) -> tuple[Notice, ...]:
@@ -76,7 +79,7 @@ def take_total(state: HighRollerState, total: int, rules: HighRollerRules) -> Ta
     """Take a legal roll's total."""
     if state.roll_off is not None:
         return _went_on(state, state.roll_off.roll(total), rules)
-    found = eliminate(state.bought, total, state.clockwise)
+    found = eliminate(state.bought, total, state.clockwise, policy_of(rules))
     match found:
         case None if rules.no_match == "void_game":
             seen = f"nobody has a card of {total}"

@@ -106,6 +106,8 @@ class HighRollerState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     asked: str | None = None
     gone: tuple[str, ...] = ()
     bonus_take: int = 0
+    thrower: str | None = None
+    """Who throws the elimination roll where that is not the button."""
     roll_off: RollOff | None = None
     pot: BonusPot = BonusPot()
     closing: bool = False

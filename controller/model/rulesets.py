@@ -155,6 +155,14 @@ class HighRollerRules:
     """By how much the rake must exceed the Bonus Pot's share; none where that policy is off (!H-6)."""
     wins_for_bonus: Count = 3
     """Games in a row that win the Bonus Pot (H-BONUS-1)."""
+    button_without_cards: Literal["throws", "passes"] = "throws"
+    """Whether a button without cards throws the elimination roll, or the next player with some (!H-16)."""
+    lone_match: Literal["wins", "rolls"] = "wins"
+    """Whether one player who alone matches has won, or rolls all the same, which only he can win (!H-2)."""
+    roll_order: Literal["most_cards", "button"] = "most_cards"
+    """Who begins the roll-off: the most matching cards, equals from the button on; or the button (!H-4)."""
+    ties_roll: Literal["once", "per_card"] = "once"
+    """How often each tied player rolls again: once, or once for each card that he rolled for (!H-3)."""
     no_match: Literal["roll_again", "void_game"] = "roll_again"
     """What follows an elimination throw that nobody matches (!H-1)."""
     rolls_may_be_left_out: bool = True

@@ -63,10 +63,13 @@ def game_for(ruleset: str) -> Game:
 
             return ThreeCard(load_paytable(rules.name, ThreeCardPayTable))
         case "high_roller":
+            from controller.rules.high_roller.rolls import policy_of
             from controller.settlement.high_roller.game import HighRoller
             from controller.settlement.high_roller.paytable import HighRollerPayTable
 
-            return HighRoller(_as_played(rules, load_paytable(rules.name, HighRollerPayTable)))
+            assert rules.high_roller is not None
+            paytable = _as_played(rules, load_paytable(rules.name, HighRollerPayTable))
+            return HighRoller(paytable, policy_of(rules.high_roller))
 
 
 def _as_played(rules: RuleSet, table: "HighRollerPayTable") -> "HighRollerPayTable":

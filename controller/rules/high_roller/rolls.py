@@ -5,6 +5,8 @@ from typing import NamedTuple
 
 import msgspec
 
+from controller.model.rulesets import HighRollerRules
+
 _RANKS = {str(rank): rank for rank in range(2, 13)} | {"T": 10, "J": 11, "Q": 12}
 
 OF_A_RANK = 4
@@ -39,16 +41,40 @@ def clockwise_from(button: str, seats: Sequence[str]) -> list[str]:
     return [*seats[start:], *seats[:start]]
 
 
+class RollPolicy(NamedTuple):
+    """How a house reads what the text leaves open: the recommended way unless set otherwise."""
+
+    lone_match_rolls: bool = False
+    button_first: bool = False
+    ties_per_card: bool = False
+    button_needs_cards: bool = False
+
+
+def policy_of(rules: HighRollerRules) -> RollPolicy:
+    """Give the reading that a rule set's settings name (!H-2, !H-4, !H-3, !H-16)."""
+    return RollPolicy(
+        lone_match_rolls=rules.lone_match == "rolls",
+        button_first=rules.roll_order == "button",
+        ties_per_card=rules.ties_roll == "per_card",
+        button_needs_cards=rules.button_without_cards == "passes",
+    )
+
+
+RECOMMENDED = RollPolicy()
+
+
 class RollOff(msgspec.Struct, frozen=True):
     """The players who matched, one roll for each matching card, until one of them has the highest.
 
     `turns` are the rolls to come. A tied player rolls once more, in the same order, for the card of his best
-    roll; equal best rolls of one player are no tie (!H-3). `tied` tells that these are the rolls of a tie.
+    roll, or with `per_card` once for each card that he rolled for; equal best rolls of one player are no tie
+    (!H-3). `tied` tells that these are the rolls of a tie.
     """
 
     turns: tuple[BoughtCard, ...]
     done: tuple[Rolled, ...] = ()
     tied: bool = False
+    per_card: bool = False
 
     @property
     def next(self) -> BoughtCard:
@@ -69,17 +95,18 @@ class RollOff(msgspec.Struct, frozen=True):
 
     def decline(self) -> "RollOff | Rolled":
         """Leave out the next roll (!H-17); give how it goes on, or the roll that won."""
-        return _after(self.turns[1:], self.done, tied=self.tied)
+        return _after(self, self.done)
 
     def roll(self, total: int) -> "RollOff | Rolled":
         """Take the next roll; give how it goes on, or the roll that won."""
         done = (*self.done, Rolled(total, self.next))
-        return _after(self.turns[1:], done, tied=self.tied)
+        return _after(self, done)
 
 
-def _after(turns: tuple[BoughtCard, ...], done: tuple[Rolled, ...], *, tied: bool) -> RollOff | Rolled:
+def _after(before: RollOff, done: tuple[Rolled, ...]) -> RollOff | Rolled:
+    turns = before.turns[1:]
     if turns:
-        return RollOff(turns, done, tied)
+        return RollOff(turns, done, before.tied, before.per_card)
     highest = max(rolled.total for rolled in done)
     best: dict[str, Rolled] = {}
     for rolled in done:
@@ -87,15 +114,19 @@ def _after(turns: tuple[BoughtCard, ...], done: tuple[Rolled, ...], *, tied: boo
             best.setdefault(rolled.card.player, rolled)
     if len(best) == 1:
         return next(iter(best.values()))
+    if before.per_card:
+        return RollOff(tuple(r.card for r in done if r.card.player in best), tied=True, per_card=True)
     return RollOff(tuple(rolled.card for rolled in best.values()), tied=True)
 
 
-def eliminate(cards: Sequence[BoughtCard], total: int, order: Sequence[str]) -> RollOff | BoughtCard | None:
+def eliminate(
+    cards: Sequence[BoughtCard], total: int, order: Sequence[str], policy: RollPolicy = RECOMMENDED
+) -> RollOff | BoughtCard | None:
     """Let the elimination throw decide who stays in (H-MATCH-1).
 
     `order` are the seats clockwise from the button. None where nobody matches and it is thrown again (!H-1);
     the winning card where one player alone matches (!H-2); else the roll-off, most matching cards first,
-    equals from the button on, each player's rolls in a row (H-ORDER-1, !H-4).
+    equals from the button on, each player's rolls in a row (H-ORDER-1, !H-4). `policy` may read it otherwise.
     """
     matching: dict[str, list[BoughtCard]] = {}
     for card in cards:
@@ -103,7 +134,10 @@ def eliminate(cards: Sequence[BoughtCard], total: int, order: Sequence[str]) -> 
             matching.setdefault(card.player, []).append(card)
     if not matching:
         return None
-    players = sorted(matching, key=lambda player: (-len(matching[player]), order.index(player)))
-    if len(players) == 1:
+    players = sorted(matching, key=order.index)
+    if not policy.button_first:
+        players.sort(key=lambda player: -len(matching[player]))
+    if len(players) == 1 and not policy.lone_match_rolls:
         return matching[players[0]][0]
-    return RollOff(tuple(card for player in players for card in matching[player]))
+    turns = tuple(card for player in players for card in matching[player])
+    return RollOff(turns, per_card=policy.ties_per_card)

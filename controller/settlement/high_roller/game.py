@@ -3,7 +3,15 @@
 from collections.abc import Sequence
 
 from controller.rules.high_roller.money import BonusPot
-from controller.rules.high_roller.rolls import CARDS_A_DECK, OF_A_RANK, BoughtCard, clockwise_from, rank_of
+from controller.rules.high_roller.rolls import (
+    CARDS_A_DECK,
+    OF_A_RANK,
+    RECOMMENDED,
+    BoughtCard,
+    RollPolicy,
+    clockwise_from,
+    rank_of,
+)
 from controller.settlement.game import BOOK_ID, Line, Refusal, pending
 from controller.settlement.high_roller.lines import GameMoney, PotRecorded
 from controller.settlement.high_roller.money import split
@@ -25,7 +33,9 @@ _GAME_ID = Refusal(BOOK_ID, f"ids that begin with {_GAME_LINE} are those of the 
 class HighRoller:
     """A High Roller table's games."""
 
-    def __init__(self, table: HighRollerPayTable) -> None:
+    def __init__(self, table: HighRollerPayTable, policy: RollPolicy = RECOMMENDED) -> None:
+        """Settle by this pay table, rolls in the order that the rule set's policy gives."""
+        self._policy = policy
         self._settings = table.settings
         self._pot = BonusPot()
         self._games = 0
@@ -73,6 +83,7 @@ class HighRoller:
             bonus_take=self._settings.bonus_take_cents.value if take is None else take,
             final=request.final,
             card_cents=self._settings.card_cents.value,
+            policy=self._policy,
         )
         return given_up
 

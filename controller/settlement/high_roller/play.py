@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
-from controller.rules.high_roller.rolls import BoughtCard, Rolled, RollOff, eliminate
+from controller.rules.high_roller.rolls import BoughtCard, Rolled, RollOff, RollPolicy, eliminate
 from controller.settlement.game import Decided, Refusal
 
 
@@ -16,6 +16,7 @@ class Play:
     bonus_take: int
     final: bool
     card_cents: int
+    policy: RollPolicy
     cards: list[BoughtCard] = field(default_factory=list)
     bought: Counter[str] = field(default_factory=Counter)
     started: bool = False
@@ -32,7 +33,11 @@ class Play:
     @property
     def roller(self) -> str:
         """Give the player whose turn it is to throw (H-ROLL-1, H-ORDER-1)."""
-        return self.roll_off.next.player if self.roll_off else self.seats[0]
+        if self.roll_off:
+            return self.roll_off.next.player
+        if self.policy.button_needs_cards:
+            return next((seat for seat in self.seats if self.bought[seat]), self.seats[0])
+        return self.seats[0]
 
     def out_of_turn(self, player: str | None) -> Refusal | None:
         """Refuse what is not this player's to do; who is not named is the one whose turn it is."""
@@ -50,7 +55,7 @@ class Play:
         self.started = True
         if self.roll_off:
             return self._go_on(self.roll_off.roll(total))
-        found = eliminate(self.cards, total, self.seats)
+        found = eliminate(self.cards, total, self.seats, self.policy)
         if found is not None:
             self.matched = total
         if isinstance(found, RollOff):
