@@ -320,7 +320,7 @@ class HighRoller:
     def _draw_button(self, entered: Input) -> None:
         self._machine.fire("draw_button")
         rank = buying.rank_entered(entered.card, "draw_button")
-        self._state = buying.draw(self._state, entered.seat, rank)
+        self._state = buying.draw(self._state, entered.seat, rank, self._rules)
 
     def _buy(self, entered: Input) -> None:
         state = self._ready_to_sell()
@@ -346,7 +346,7 @@ class HighRoller:
             raise Refused("buying_over")
         if state.stage == "won":
             state = buying.next_game(state, button_moves=True)
-        return buying.place_button(state) if state.stage == "button_draw" else state
+        return buying.place_button(state, self._rules) if state.stage == "button_draw" else state
 
     def _see_card(self, card: Card) -> None:
         if card.rank is None:
@@ -369,7 +369,7 @@ class HighRoller:
 
     def _lay(self, seen: Card | Input, seat: Seat | None, rank: int) -> None:
         if self._state.stage == "button_draw":
-            self._state = buying.draw(self._state, seat, rank)
+            self._state = buying.draw(self._state, seat, rank, self._rules)
             return
         self._state, player = buying.pitch(self._state, seat, rank, self._rules)
         self._pitched(seen, player, rank)

@@ -32,8 +32,8 @@ def seated(state: HighRollerState, seat: Seat | None, what: str) -> tuple[HighRo
     return state.having(seats=tuple(seats)), name
 
 
-def draw(state: HighRollerState, seat: Seat | None, rank: int) -> HighRollerState:
-    """Give a player his card for the button; equal highest ones draw again (H-BTN-1, !H-9)."""
+def draw(state: HighRollerState, seat: Seat | None, rank: int, rules: HighRollerRules) -> HighRollerState:
+    """Give a player his card for the button; equal best ones draw again (H-BTN-1, !H-9)."""
     state, name = seated(state, seat, "draw_button")
     if state.redraw:
         if name not in state.redraw:
@@ -42,24 +42,27 @@ def draw(state: HighRollerState, seat: Seat | None, rank: int) -> HighRollerStat
             return state.having(draws={**state.draws, name: rank})
     elif name not in state.draws:
         return state.having(draws={**state.draws, name: rank})
-    tied = _highest(state)
+    tied = _best(state, rules)
     if name not in tied or len(tied) < 2 or _still_to_draw(state):
         raise Refused("has_drawn")
     return state.having(redraw=tied, draws={name: rank})
 
 
-def place_button(state: HighRollerState) -> HighRollerState:
-    """Give the button to the highest card (H-BTN-1). Raises Refused while there is no single one."""
+def place_button(state: HighRollerState, rules: HighRollerRules) -> HighRollerState:
+    """Give the button to the highest card, or by setting the lowest (H-BTN-1, !H-9).
+
+    Raises Refused while there is no single one.
+    """
     if not state.draws:
         raise Refused("no_button")
-    tied = _still_to_draw(state) or _highest(state)
+    tied = _still_to_draw(state) or _best(state, rules)
     if len(tied) > 1 or _still_to_draw(state):
         raise Refused("button_tied", f"{' and '.join(tied)} drew equal cards; draw again for the button")
     return state.having(stage="buy_in", button=tied[0], draws={}, redraw=())
 
 
-def _highest(state: HighRollerState) -> tuple[str, ...]:
-    best = max(state.draws.values())
+def _best(state: HighRollerState, rules: HighRollerRules) -> tuple[str, ...]:
+    best = (max if rules.button_to == "highest" else min)(state.draws.values())
     return tuple(seat for seat, rank in state.draws.items() if rank == best)
 
 

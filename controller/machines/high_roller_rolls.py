@@ -146,7 +146,13 @@ def _won(state: HighRollerState, winner: str, total: int, rules: HighRollerRules
         rake_percent=rules.rake_percent,
         rake_above_bonus_cents=rules.rake_above_bonus_cents,
     )
-    pot, paid = state.pot.won(winner, money.bonus, final=state.final, wins_needed=rules.wins_for_bonus)
+    pot, paid = state.pot.won(
+        winner,
+        money.bonus,
+        final=state.final,
+        wins_needed=rules.wins_for_bonus,
+        share_first=rules.bonus_share_joins == "before",
+    )
     told: list[Told] = [
         (
             "game.won",

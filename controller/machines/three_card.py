@@ -317,8 +317,9 @@ class ThreeCard:
             seats = seats[::-1]
         standing = [seat for seat in seats if seat not in dealt.folds]
         hands = {seat: strength(_faces(dealt.hands[seat])) for seat in seats}
+        met = {seat: meet(hands[seat], dealer, self._rules.equal_hands) for seat in standing}
         return (
-            *(SeatResult(seat=s, hand=str(hands[s]), result=meet(hands[s], dealer)) for s in standing),
+            *(SeatResult(seat=s, hand=str(hands[s]), result=met[s]) for s in standing),
             *(SeatResult(seat=s, hand=str(hands[s]), result="fold") for s in dealt.folds),
         )
 

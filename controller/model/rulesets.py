@@ -153,8 +153,12 @@ class HighRollerRules:
     """What a game gives to the Bonus Pot where nothing else is entered before the roll (!H-6)."""
     rake_above_bonus_cents: Cents | None = None
     """By how much the rake must exceed the Bonus Pot's share; none where that policy is off (!H-6)."""
+    bonus_share_joins: Literal["before", "after"] = "before"
+    """Whether a game's own share goes into the Bonus Pot before that is paid, or begins the next (!H-12)."""
     wins_for_bonus: Count = 3
     """Games in a row that win the Bonus Pot (H-BONUS-1)."""
+    button_to: Literal["highest", "lowest"] = "highest"
+    """Which card for the button places it (!H-9)."""
     button_without_cards: Literal["throws", "passes"] = "throws"
     """Whether a button without cards throws the elimination roll, or the next player with some (!H-16)."""
     lone_match: Literal["wins", "rolls"] = "wins"
@@ -181,6 +185,8 @@ class DealRules:
     """Whether one player may play two adjacent positions (T-DEAL-1d)."""
     reconcile_from: Literal["right", "left"] = "right"
     """From which side of the dealer the hands are reconciled (T-DEAL-7)."""
+    equal_hands: Literal["push", "dealer_wins"] = "push"
+    """What Ante and Play do where a hand equals that of a dealer who plays (!T-3)."""
     deal_timeout_s: Positive = 120.0
     """So long after its last card a deal that lacks cards is decided."""
     act_timeout_s: Positive = 300.0

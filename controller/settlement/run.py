@@ -61,7 +61,8 @@ def game_for(ruleset: str) -> Game:
             from controller.settlement.three_card.game import ThreeCard
             from controller.settlement.three_card.paytable import ThreeCardPayTable
 
-            return ThreeCard(load_paytable(rules.name, ThreeCardPayTable))
+            assert rules.deal is not None
+            return ThreeCard(load_paytable(rules.name, ThreeCardPayTable), rules.deal.equal_hands)
         case "high_roller":
             from controller.rules.high_roller.rolls import policy_of
             from controller.settlement.high_roller.game import HighRoller

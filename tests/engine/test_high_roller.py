@@ -519,7 +519,7 @@ def test_gap_H_12_the_row_begins_anew_after_the_pot_is_won() -> None:
     assert [w.bonus_paid for w in won_in_a_row(5).end().data(GameWon)] == [0, 0, 540, 0, 0]
 
 
-def test_H_CLOSE_1_the_first_game_after_closing_is_said_is_the_final_one_and_pays_the_pot() -> None:
+def test_H_CLOSE_1_gap_H_10_the_first_game_after_closing_is_said_is_the_final_one_and_pays_the_pot() -> None:
     night = two_players(first=(7,), second=(9,)).says("closing").rolls(9)
     night.buys("2", 9).buys("1", 7).rolls(7).says("buy", seat="1", count=1)
     played = night.end()
@@ -530,7 +530,7 @@ def test_H_CLOSE_1_the_first_game_after_closing_is_said_is_the_final_one_and_pay
     assert played.refusals() == ["final_game_over"]
 
 
-def test_H_CLOSE_2_with_fewer_than_two_players_at_the_end_the_pot_is_recorded_as_rake() -> None:
+def test_H_CLOSE_2_gap_H_11_with_fewer_than_two_players_at_the_end_the_pot_is_recorded_as_rake() -> None:
     night = two_players(first=(7,), second=(9,)).rolls(9).says("settled").says("closing")
     night.says("closing").says("leave", seat="1").says("closing")
     played = night.end()
@@ -714,3 +714,19 @@ def test_gap_H_4_settlement_reads_the_text_as_the_table_does(policy: dict[str, s
     told = b"".join(settle([line.encode() for line in asked], game))
     assert f'"winner":"{won.player}"'.encode() in told
     assert b"refused" not in told
+
+
+def test_gap_H_9_the_lowest_card_may_place_the_button() -> None:
+    night = Night(changed(button_to="lowest")).button(s1="Q", s2="3", s3="3", s4="7").button(s2="9", s3="T")
+    assert night.buys("2", 7).state.button == "2"
+
+
+def test_gap_H_12_a_games_own_share_may_begin_the_next_pot() -> None:
+    night = Night(changed(bonus_share_joins="after", wins_for_bonus=2)).button(s1="Q", s2="9")
+    night.buys("1", *[7] * 10).buys("2", *[8] * 10).rolls(7).says("settled")
+    night.buys("2", *[8] * 10).buys("1", *[7] * 10).rolls(7)
+    played = night.end()
+    assert [won.bonus_paid for won in played.data(GameWon)] == [0, 200]
+    assert night.played.session.state().high_roller == msgspec.structs.replace(
+        night.state, pot=BonusPot(cents=200)
+    )

@@ -210,7 +210,7 @@ def test_T_DEAL_7_and_T_DEAL_5_hands_are_reconciled_from_the_right_and_folds_col
     ]
 
 
-def test_T_DEAL_7_a_house_may_reconcile_from_the_left() -> None:
+def test_T_DEAL_7_gap_T_12_a_house_may_reconcile_from_the_left() -> None:
     table = Table(changed(reconcile_from="left")).says("seats", seats=["1", "2"]).deals()
     assert [r.seat for r in called(table.act(p1="play", p2="play").end()).results] == ["1", "2"]
 
@@ -236,7 +236,7 @@ def test_bets_open_again_after_the_deal_and_the_next_one_has_the_next_number() -
 # --- two positions ---
 
 
-def test_T_DEAL_1d_one_player_may_play_two_adjacent_positions() -> None:
+def test_T_DEAL_1d_gap_T_15_one_player_may_play_two_adjacent_positions() -> None:
     table = Table().says("seats", seats=["3", "4"], what="Ann").says("seats", seats=["1", "7"], what="Bob")
     table.says("seats", seats=["5"], what="Ann").quiet(1)
     assert table.played.refusals() == ["too_many_positions", "too_many_positions"]

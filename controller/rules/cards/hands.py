@@ -94,12 +94,12 @@ def row(hand: Strength) -> Row | None:
     return Row.MINI_ROYAL if hand.mini_royal else _ROWS.get(hand.kind)
 
 
-def meet(held: Strength, dealer: Strength) -> Meeting:
-    """Hold a hand against the dealer's (T-RES-2..4); equal hands push (!T-3)."""
+def meet(held: Strength, dealer: Strength, equal: Literal["push", "dealer_wins"] = "push") -> Meeting:
+    """Hold a hand against the dealer's (T-RES-2..4); equal hands push, by setting lose (!T-3)."""
     if not dealer.qualifies:
         return "dealer_does_not_play"
     if held == dealer:
-        return "push"
+        return "push" if equal == "push" else "lose"
     return "win" if held > dealer else "lose"
 
 

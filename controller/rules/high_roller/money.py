@@ -32,14 +32,16 @@ class BonusPot(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     winner: str | None = None
     in_a_row: int = 0
 
-    def won(self, winner: str, share: int, *, final: bool, wins_needed: int) -> tuple["BonusPot", int]:
+    def won(
+        self, winner: str, share: int, *, final: bool, wins_needed: int, share_first: bool = True
+    ) -> tuple["BonusPot", int]:
         """Put a game's share in; give the pot as it is then, and what the game's winner gets out.
 
-        The pot goes, this share included (!H-12), to the winner of so many games in a row (H-BONUS-1) and
-        to the winner of the final game (H-CLOSE-1); pot and row are then at nothing again.
+        The pot goes, this share included unless the house says otherwise (!H-12), to the winner of so many
+        games in a row (H-BONUS-1) and of the final game (H-CLOSE-1); pot and row then start anew.
         """
         cents = self.cents + share
         in_a_row = self.in_a_row + 1 if winner == self.winner else 1
         if final or in_a_row >= wins_needed:
-            return BonusPot(), cents
+            return (BonusPot(), cents) if share_first else (BonusPot(cents=share), self.cents)
         return BonusPot(cents=cents, winner=winner, in_a_row=in_a_row), 0

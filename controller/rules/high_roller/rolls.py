@@ -48,15 +48,17 @@ class RollPolicy(NamedTuple):
     button_first: bool = False
     ties_per_card: bool = False
     button_needs_cards: bool = False
+    share_joins_after: bool = False
 
 
 def policy_of(rules: HighRollerRules) -> RollPolicy:
-    """Give the reading that a rule set's settings name (!H-2, !H-4, !H-3, !H-16)."""
+    """Give the reading that a rule set's settings name (!H-2, !H-4, !H-3, !H-16, !H-12)."""
     return RollPolicy(
         lone_match_rolls=rules.lone_match == "rolls",
         button_first=rules.roll_order == "button",
         ties_per_card=rules.ties_roll == "per_card",
         button_needs_cards=rules.button_without_cards == "passes",
+        share_joins_after=rules.bonus_share_joins == "after",
     )
 
 

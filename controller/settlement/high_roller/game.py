@@ -184,7 +184,11 @@ class HighRoller:
         money = split(len(play.cards) * price, play.bonus_take, self._settings)
         wins_needed = self._settings.wins_for_bonus.value
         self._pot, bonus_paid = self._pot.won(
-            winner.player, money.bonus, final=play.final, wins_needed=wins_needed
+            winner.player,
+            money.bonus,
+            final=play.final,
+            wins_needed=wins_needed,
+            share_first=not self._policy.share_joins_after,
         )
         self._play = None
         summary = GameMoney(

@@ -9,7 +9,7 @@ from controller.settlement.money import BreakageLedger
 from controller.settlement.three_card.hands import Card, card
 from controller.settlement.three_card.paytable import LimitedWager, ThreeCardPayTable
 from controller.settlement.three_card.requests import Bet, Close, Deal, Void
-from controller.settlement.three_card.showdown import BONUS_LINE, Showdown, Stake
+from controller.settlement.three_card.showdown import BONUS_LINE, EqualHands, Showdown, Stake
 from controller.settlement.wire import Increase, Reduce, Remove, Request
 
 CARDS_EACH = 3
@@ -32,7 +32,8 @@ _NOTHING_TO_PLAY = Refusal("T-ANTE-2", "Play goes with an Ante; there is none on
 class ThreeCard:
     """A Three Card Poker table's wager book. Bets open at the start and again after each deal."""
 
-    def __init__(self, table: ThreeCardPayTable) -> None:
+    def __init__(self, table: ThreeCardPayTable, equal: EqualHands = "push") -> None:
+        """Settle by this pay table; `equal` is what the rule set makes of equal hands (!T-3)."""
         self._settings = table.settings
         self._limits = dict(table.settings.limits_cents)
         self._positions: dict[str, dict[str, Stake]] = {}
@@ -40,7 +41,7 @@ class ThreeCard:
         self._ids: set[str] = set()
         self._closed = False
         self._breakage = BreakageLedger()
-        self._showdown = Showdown(table, self._breakage)
+        self._showdown = Showdown(table, self._breakage, equal)
 
     @property
     def vocabulary(self) -> Sequence[type[Request]]:

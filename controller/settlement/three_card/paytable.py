@@ -39,6 +39,8 @@ class ThreeCardSettings:
     """Whether a position without an Ante may have no other wager."""
     side_needs_pair_plus: Switch
     side_after_fold: SideAfterFold
+    ante_bonus_after_fold: Switch
+    """Whether a folded hand still earns the Ante Bonus (!T-6)."""
     pay_unit_cents: Figure
     """What winnings are rounded down to."""
 

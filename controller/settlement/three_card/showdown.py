@@ -10,6 +10,7 @@ from controller.settlement.paytable import Pays
 from controller.settlement.three_card.hands import Card, Strength, row, side_row, strength
 from controller.settlement.three_card.paytable import ThreeCardPayTable
 
+EqualHands = Literal["push", "dealer_wins"]
 BONUS_LINE = ":bonus"
 """What follows an Ante's id in the id of its bonus line."""
 
@@ -37,8 +38,11 @@ Position = Mapping[str, Stake]
 class Showdown:
     """Decides the wagers of one pay table."""
 
-    def __init__(self, table: ThreeCardPayTable, breakage: BreakageLedger) -> None:
+    def __init__(
+        self, table: ThreeCardPayTable, breakage: BreakageLedger, equal: EqualHands = "push"
+    ) -> None:
         self._table = table
+        self._equal = equal
         self._pay_unit_cents = table.settings.pay_unit_cents.value
         self._breakage = breakage
 
@@ -61,6 +65,8 @@ class Showdown:
         out = folded(position)
         if "play" in position and "ante" in position:
             yield from self._against_dealer(position["ante"], position["play"], held, strength(dealer))
+        elif out and self._table.settings.ante_bonus_after_fold.value:
+            yield from self._ante_bonus(position["ante"], held)
         if "pair_plus" in position and not out:
             yield self._pair_plus(position["pair_plus"], held)
         if "side" in position and not (out and self._table.settings.side_after_fold.value == "forfeited"):
@@ -71,7 +77,7 @@ class Showdown:
     ) -> Iterator[Decided]:
         met = f"{held} against {dealer}"
         bonus = list(self._ante_bonus(ante, held))
-        match meet(held, dealer):
+        match meet(held, dealer, self._equal):
             case "dealer_does_not_play":
                 why = f"T-RES-2: dealer doesn't play, {dealer}"
                 yield play.back("push", why)
@@ -82,9 +88,10 @@ class Showdown:
                 yield from bonus
                 yield self._win(ante, self._table.flat, f"T-RES-3: {met}")
             case "lose":
-                yield play.lose(f"T-RES-4: {met}")
+                rule = "!T-3" if held == dealer else "T-RES-4"
+                yield play.lose(f"{rule}: {met}")
                 yield from bonus
-                yield ante.lose(f"T-RES-4: {met}")
+                yield ante.lose(f"{rule}: {met}")
             case "push":
                 yield play.back("push", f"!T-3: {met}")
                 yield from bonus

@@ -128,7 +128,9 @@ def test_t_pp_2_pair_plus_pays_its_highest_row(held: str, pays: int) -> None:
         ("9hThJh", "QhKhAh", 250),
     ],
 )
-def test_t_side_2_the_side_bet_pays_the_best_five_of_six_cards(held: str, dealer: str, pays: int) -> None:
+def test_t_side_2_gap_t_17_the_side_bet_pays_the_best_of_six_cards(
+    held: str, dealer: str, pays: int
+) -> None:
     told = play(f"a ante 3 100; s side 3 200; p play 3 100; deal 3={held} dealer={dealer}")
     assert told[-1] == f"s win {200 * pays} {200 * pays + 200}"
 
@@ -200,3 +202,21 @@ def test_t_8_a_house_may_ask_for_pair_plus_under_the_side_bet() -> None:
 def test_a_line_that_is_no_request_ends_the_run(line: str) -> None:
     with pytest.raises(Malformed, match="line 1: found"):
         list(settle([line.encode()], ThreeCard(paytable())))
+
+
+def test_t_6_a_house_may_pay_the_ante_bonus_of_a_folded_hand() -> None:
+    paid = with_settings(
+        replace(paytable().settings, ante_bonus_after_fold=Switch(value=True, rule="!T-6", reason=""))
+    )
+    scene = "a ante 3 100; b ante 4 100; deal 3=4h3h2h 4=9s9d2c dealer=Kc8d3s folds=3,4"
+    assert play(scene, paid) == ["a lose", "b lose", "a:bonus win 400 400"]
+
+
+def test_t_3_in_a_house_where_the_dealer_wins_equal_hands_ante_and_play_lose() -> None:
+    asked = [
+        b'{"do":"bet","id":"a","seat":"3","wager":"ante","amount":100}',
+        b'{"do":"bet","id":"p","seat":"3","wager":"play","amount":100}',
+        b'{"do":"deal","hands":{"3":["Kh","8c","3d"]},"dealer":["Kc","8d","3s"]}',
+    ]
+    told = b"".join(settle(asked, ThreeCard(paytable(), "dealer_wins"))).splitlines()
+    assert [b'"lose"' in line and b"!T-3" in line for line in told] == [True, True]
