@@ -1,0 +1,173 @@
+"""What a guided test makes of a technician's acts: each sensor passes or fails, with figure and limit."""
+
+from collections.abc import Sequence
+from random import Random
+
+import pytest
+
+from controller.model.readings import (
+    AnyReading,
+    BallBeam,
+    Card,
+    DieRest,
+    Input,
+    RotorIndex,
+    Switch,
+    WallImpact,
+)
+from controller.settings.tables import load_table
+from controller.technician.acts import Finding
+from controller.technician.desk_acts import DrawCard, OpenClose, PressButtons
+from controller.technician.plan import acts_for
+from drivers.sim.setting import types_for, with_technician
+from drivers.sim.spinner import Spinner
+from drivers.sim.technician import Technician
+
+CRAPS, ROULETTE, CARDS = (load_table(name) for name in ("craps", "roulette", "three-card"))
+WHEEL = ROULETTE.wheel
+assert WHEEL is not None
+
+
+def played(table: str, device: str) -> dict[str, Sequence[Finding]]:
+    """Let the virtual technician do each act of a device, and judge what the sensors then see."""
+    settings = {"craps": CRAPS, "roulette": ROULETTE}[table]
+    virtual = with_technician(settings, types_for(settings), seed=3, tell=print)
+    technician = Technician(virtual, settings.dice_table, settings.wheel)
+    told = {}
+    for number, act in enumerate(acts_for(device, settings)):
+        virtual._feed.clear()
+        technician.do(act.word, 1_000_000_000 * (number + 1))
+        for _, reading in virtual._feed:
+            act.hear(reading)
+        assert act.enough(60.0), act.word
+        told[act.word] = act.findings()
+    return told
+
+
+@pytest.mark.parametrize(
+    ("table", "device"),
+    [
+        ("craps", "cam"),
+        ("craps", "wall-left"),
+        ("craps", "wall-right"),
+        ("craps", "console"),
+        ("roulette", "wheel"),
+    ],
+)
+def test_a_sound_device_passes_every_act_that_tests_it(table: str, device: str) -> None:
+    for word, findings in played(table, device).items():
+        assert findings
+        assert [(one.status, one.says) for one in findings if one.status != "pass"] == [], word
+
+
+@pytest.mark.parametrize(
+    ("table", "device"), [("craps", "cam"), ("craps", "wall-left"), ("roulette", "wheel")]
+)
+def test_a_sensor_that_tells_nothing_fails_with_what_was_expected(table: str, device: str) -> None:
+    settings = CRAPS if table == "craps" else ROULETTE
+    for act in acts_for(device, settings):
+        findings = act.findings()
+        assert {one.status for one in findings} == {"fail"}, act.word
+        assert all("expected" in one.says for one in findings)
+
+
+def spun(*, dead: int | None = None, missed: float = 0.0, doubled: float = 0.0) -> Sequence[Finding]:
+    assert WHEEL is not None
+    hand = Spinner(Random(2), WHEEL, 0)
+    spin = hand.spin(20.0)
+    spin.missed, spin.doubled = missed, doubled
+    spin.dead_beams = frozenset(() if dead is None else (dead,))
+    act = next(act for act in acts_for("wheel", ROULETTE) if act.sensor == "ball_beam")
+    for _, reading in hand.sense(spin):
+        act.hear(reading)
+    return act.findings()
+
+
+def failed(findings: Sequence[Finding]) -> list[str]:
+    return [one.sensor for one in findings if one.status == "fail"]
+
+
+@pytest.mark.parametrize("beam", [0, 1, 2])
+def test_the_dead_beam_is_found_by_its_number(beam: int) -> None:
+    assert failed(spun(dead=beam)) == [f"ball_beam {beam}"]
+
+
+def test_beams_that_miss_or_double_often_fail_with_how_often() -> None:
+    assert failed(spun()) == []
+    often = spun(missed=0.35)
+    assert set(failed(often)) >= {"ball_beam 0", "ball_beam 1", "ball_beam 2"}
+    assert "missed" in often[0].says
+    assert set(failed(spun(doubled=0.5))) >= {"ball_beam 0", "ball_beam 1", "ball_beam 2"}
+
+
+def test_a_beam_that_the_file_does_not_know_is_told() -> None:
+    act = next(act for act in acts_for("wheel", ROULETTE) if act.sensor == "ball_beam")
+    for number in range(12):
+        act.hear(BallBeam(t=1_000_000 * (number // 4) + 250_000 * (number % 4), dev="wheel", beam=number % 4))
+    assert any("pulses of beam 3, expected 0 to 2" in one.says for one in act.findings())
+
+
+def heard(sensor: str, device: str, *readings: AnyReading) -> Finding:
+    settings = CRAPS if device in CRAPS.devices and sensor != "rotor_index" else ROULETTE
+    act = next(act for act in acts_for(device, settings) if act.sensor == sensor)
+    for reading in readings:
+        act.hear(reading)
+    return act.findings()[0]
+
+
+def lies(up: int | None, confidence: float, tilt_deg: float) -> DieRest:
+    face = next((one for one in (1, 2, 3, 4, 5, 6) if one == up), None)
+    return DieRest(
+        t=1, dev="cam", die=1, x=1, y=1, up=face, confidence=confidence, tilt_deg=tilt_deg, on="felt"
+    )
+
+
+@pytest.mark.parametrize(
+    ("up", "confidence", "tilt_deg", "says"),
+    [
+        (5, 0.9, 0.0, "found 5 up, expected 6"),
+        (None, 0.9, 0.0, "found no face up"),
+        (6, 0.5, 0.0, "too unsure"),
+        (6, 0.9, 25.0, "tilted"),
+    ],
+)
+def test_a_die_seen_wrongly_fails(up: int | None, confidence: float, tilt_deg: float, says: str) -> None:
+    found = heard("die_rest", "cam", lies(up, confidence, tilt_deg))
+    assert found.status == "fail"
+    assert says in found.says
+
+
+def test_an_impact_without_a_die_at_the_wall_fails() -> None:
+    knock = WallImpact(t=1, dev="wall-left", wall="left", pos_mm=300, peak=400)
+    found = heard("wall_impact", "wall-left", knock)
+    assert found.status == "fail"
+    assert "impact of peak 400 at 300 mm; no die within 80 mm of the wall then" in found.says
+
+
+def test_a_rotor_that_turns_both_ways_at_once_fails() -> None:
+    passes = [RotorIndex(t=n * 2_000_000, dev="wheel", direction="cw" if n % 2 else "ccw") for n in range(4)]
+    found = heard("rotor_index", "wheel", *passes)
+    assert found.status == "fail"
+    assert "found both directions" in found.says
+
+
+def test_a_door_that_stays_open_and_a_button_that_bounces_fail() -> None:
+    door = OpenClose("console", "door")
+    door.hear(Switch(t=1, dev="console", name="door", open=True))
+    door.hear(Switch(t=2, dev="console", name="key", open=False))
+    assert not door.enough(9.0)
+    assert door.findings()[0].says == "opened; expected that it closes"
+    buttons = PressButtons("console")
+    for name in ("no_roll", "no_roll", "lock"):
+        buttons.hear(Input(t=1, dev="console", name=name, by="boxperson"))
+    assert buttons.enough(3.0)
+    assert "no_roll more than once" in buttons.findings()[0].says
+
+
+def test_a_card_is_told_by_its_code_and_an_unread_one_fails() -> None:
+    assert "card" in [act.sensor for act in acts_for("shoe", CARDS)]
+    act = DrawCard("shoe")
+    act.hear(Card(t=1, dev="shoe", rank="Q", suit="h"))
+    assert (act.findings()[0].status, act.findings()[0].says) == ("pass", "card Qh")
+    act.hear(Card(t=1, dev="shoe", rank=None, suit=None))
+    assert act.findings()[0].status == "fail"

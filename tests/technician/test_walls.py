@@ -1,0 +1,79 @@
+"""A wall sensor's threshold: between the loudest noise and the weakest die, or none at all."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from controller.model.readings import WallImpact
+from controller.replay.log import open_log
+from controller.technician.calibration import UnfitError
+from controller.technician.walls import LEAST_MARGIN, Listen, calibrate_wall, sorted_out
+
+LOGS = Path(__file__).parents[1] / "logs"
+AT = ("devices", "wall-left", "least_peak")
+
+
+@given(
+    dice=st.lists(st.integers(100, 1023), min_size=5, max_size=20),
+    noise=st.lists(st.integers(1, 200), max_size=20),
+    before=st.integers(0, 50),
+)
+@settings(max_examples=80, deadline=None, derandomize=True)
+def test_every_die_is_above_the_threshold_and_all_noise_below(
+    dice: list[float], noise: list[float], before: float
+) -> None:
+    loudest = max(noise, default=before)
+    if min(dice) < LEAST_MARGIN * loudest:
+        with pytest.raises(UnfitError, match=r"found noise of peak \d+ and a die of peak \d+"):
+            calibrate_wall(AT, dice, noise, (), before)
+        return
+    threshold = calibrate_wall(AT, dice, noise, (), before).values[AT]
+    assert isinstance(threshold, float)
+    assert loudest < threshold <= min(dice) / 2
+
+
+def test_distributions_and_margins_are_told_as_figures() -> None:
+    found = calibrate_wall(AT, [200, 300, 400, 500, 600], [10, 20], [250, 40], 0.0)
+    assert found.report == (
+        "dice      5 heard: weakest 200, median 400, loudest 600",
+        "noise     2 heard: weakest 10, median 15, loudest 20",
+        "knocks    2 heard: weakest 40, median 145, loudest 250",
+        "threshold 63.2: the weakest die is 3.2 times as loud, the loudest noise 3.2 times weaker",
+        "1 of 2 knocks are above it: the dice's tracks tell these apart",
+    )
+
+
+def test_too_few_throws_choose_nothing() -> None:
+    with pytest.raises(UnfitError, match="found 4 throws heard, expected at least 5"):
+        calibrate_wall(AT, [200, 300, 400, 500], [], [], 0.0)
+
+
+@pytest.mark.parametrize("name", ["sim-craps-12-034-a", "sim-craps-12-034-b"])
+def test_a_recording_tells_dice_from_the_room(name: str) -> None:
+    with open_log(str(LOGS / f"{name}.jsonl.gz")) as log:
+        table, readings = log.header.dice_table, list(log)
+    assert table is not None
+    dice, room = sorted_out(readings, "wall-right", "right", table, 12_000)
+    assert len(dice) >= 5
+    assert len(room) < len(dice)
+    found = calibrate_wall(AT, dice, [], [], 0.0)
+    assert isinstance(found.values[AT], float)
+
+
+def impact(peak: float, dev: str = "wall-left") -> WallImpact:
+    return WallImpact(t=1, dev=dev, wall="left", pos_mm=1, peak=peak)
+
+
+def test_a_room_is_listened_to_until_it_was_quiet_and_a_knock_until_it_came() -> None:
+    quiet = Listen("wall-left", "left", "quiet_left", "hands off")
+    knock = Listen("wall-left", "left", "knock_left", "knock", most=1)
+    assert not quiet.enough(1.0)
+    assert quiet.enough(5.0)
+    assert not knock.enough(5.0)
+    for act in (quiet, knock):
+        act.hear(impact(9))
+        act.hear(impact(500, dev="wall-right"))
+    assert knock.enough(0.0)
+    assert quiet.peaks == knock.peaks == [9]
