@@ -1,0 +1,125 @@
+"""What comes too late at a card table or a wheel: never as if it had not been, and never a guess."""
+
+from collections.abc import Sequence
+
+import pytest
+from msgspec.structs import replace
+
+from controller.engine.setup import Setup
+from controller.journal.evidence import evidence_of
+from controller.journal.rejudging import judge_again
+from controller.model.effects import Judged, Late
+from controller.model.outcomes import DealCalled, DealReview, DealVoid, SpinCalled, SpinReview
+from controller.model.readings import AnyReading, BallBeam, BallOut, Card, ForeignObject, Reading
+from controller.settings.rulesets import load_ruleset
+from tests.engine.play import Played
+from tests.rules.wheel.simulator import Scene, spin, wheel
+from tests.scenes import SECOND_US, says
+
+MS = 1000
+WHEEL = wheel()
+SPIN = spin(Scene(wheel=WHEEL, revolutions=14.0, pocket=9, bounces=0))
+CARDS = ("Qh", "7s", "3s", "Jd", "7d", "Kc", "2c", "9h", "8d")
+"""Positions 1 and 2 and the dealer, in rotation."""
+
+
+def shoe(*texts: str, to: Sequence[str] = ()) -> list[AnyReading]:
+    """Let these cards leave the shoe, half a second apart, from the tenth second on."""
+    return [
+        Card(
+            t=10 * SECOND_US + n * SECOND_US // 2,
+            dev="shoe",
+            rank=text[0],
+            suit=text[1],  # type: ignore[arg-type]  # a suit
+            to=to[n % len(to)] if to else None,
+        )
+        for n, text in enumerate(texts)
+    ]
+
+
+def acting(*, shoe_gave: list[AnyReading], held_up: int, by_us: int) -> Played:
+    """Deal to positions 1 and 2, who play; one card comes so much too late."""
+    stamped = [
+        replace(card, arrived=card.t + (by_us if n == held_up else 0)) for n, card in enumerate(shoe_gave)
+    ]
+    acts = [
+        says(20 * SECOND_US + n, "play", "dealer", seat=seat, arrived=20 * SECOND_US + n)
+        for n, seat in enumerate("12")
+    ]
+    seats = says(1, "seats", "dealer", seats=("1", "2"), arrived=1)
+    in_order = sorted([seats, *stamped, *acts], key=lambda reading: reading.arrived or 0)
+    return Played("three-card-poker-12-014").feed(in_order).finish()
+
+
+@pytest.mark.parametrize("held_up", range(len(CARDS)))
+@pytest.mark.parametrize("to", [(), ("1", "2", "dealer")])
+def test_T_IRR_1_a_card_that_came_late_is_a_review_and_no_wrong_count(
+    held_up: int, to: tuple[str, ...]
+) -> None:
+    played = acting(shoe_gave=shoe(*CARDS, to=to), held_up=held_up, by_us=700 * MS)
+    assert len([effect for effect in played.effects if isinstance(effect, Late)]) == 1
+    assert played.data(DealCalled) == []
+    assert played.data(DealVoid) == []
+    (review,) = played.data(DealReview)
+    assert review.reasons[0].code == "missing_reading"
+    assert "a card of shoe was told too late" in review.reasons[0].seen
+
+
+def test_T_IRR_1_cards_in_time_are_called() -> None:
+    played = acting(shoe_gave=shoe(*CARDS), held_up=0, by_us=100 * MS)
+    assert [called.dealer for called in played.data(DealCalled)] == [("Kc", "8d", "3s")]
+
+
+def test_H_DEAL_1_a_pitched_card_that_came_late_is_told_and_entered_by_a_person() -> None:
+    played = Played("high-roller-12-005")
+    for n, (seat, rank) in enumerate((("1", "Q"), ("2", "9"))):
+        played.feed(says(n + 1, "draw_button", "dealer", seat=seat, card=rank, arrived=n + 1))
+    bought = says(SECOND_US, "buy", "dealer", seat="1", count=1, arrived=SECOND_US)
+    card = Card(t=2 * SECOND_US, dev="shoe", rank="7", arrived=2 * SECOND_US + 500 * MS)
+    played.feed(
+        bought,
+        says(2 * SECOND_US + 400 * MS, "buy", "dealer", seat="2", arrived=2 * SECOND_US + 400 * MS),
+        card,
+    )
+    later = 3 * SECOND_US
+    played.feed(says(later, "set_card", "dealer", card="7", seat="1", arrived=later)).finish()
+    assert played.refusals() == ["card_late"]
+    assert played.told("card.pitched") == ["card.pitched"]
+
+
+def spun(*late: Reading, without: type[Reading] | None = None) -> Played:
+    """Play a plain spin in which these readings came half a second too late, one of a kind never."""
+    readings = [replace(reading, arrived=reading.t) for reading in SPIN.readings]
+    held_up = [replace(reading, arrived=reading.t + 500 * MS) for reading in late]
+    if without is not None:
+        first = next(
+            reading
+            for reading in readings
+            if isinstance(reading, without) and reading.t > SPIN.readings[40].t
+        )
+        readings.remove(first)
+        held_up.append(replace(first, arrived=first.t + 500 * MS))
+    in_order = sorted([*readings, *held_up], key=lambda reading: reading.arrived or 0)
+    return Played("roulette", wheel=WHEEL).feed(in_order).finish()  # type: ignore[arg-type]  # readings
+
+
+MIDDLE_US = SPIN.readings[40].t
+
+
+@pytest.mark.parametrize(
+    "late", [ForeignObject(t=MIDDLE_US, dev="wheel", where="track"), BallOut(t=MIDDLE_US, dev="wheel")]
+)
+def test_R_IRR_3_what_would_have_voided_the_spin_and_came_late_is_a_review(late: Reading) -> None:
+    played = spun(late)
+    assert played.data(SpinCalled) == []
+    (review,) = played.data(SpinReview)
+    assert [reason.code for reason in review.reasons] == ["missing_reading"]
+    judged = [effect for effect in played.effects if isinstance(effect, Judged)][-1]
+    again = judge_again(evidence_of(judged), Setup(table="t", ruleset=load_ruleset("roulette"), wheel=WHEEL))
+    assert again is not None
+    assert again.differences == ()
+
+
+def test_R_SPIN_2_a_beam_that_came_late_is_one_that_missed() -> None:
+    played = spun(without=BallBeam)
+    assert len(played.data(SpinCalled)) == 1
