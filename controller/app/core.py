@@ -262,7 +262,7 @@ class Core:
         self._readings += 1
         self._last_reading_us = now_us
         self.devices.saw(reading)
-        self._discretion.tell(reading, betting=self._betting)
+        self._discretion.tell(reading, betting=self._betting, testing=self._testing)
         if self._halted:
             self._heard(reading, HALTED)
             self._answers.tell(None)

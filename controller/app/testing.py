@@ -68,7 +68,7 @@ class Tests:
 
     def _test(self, connection: socket.socket, who: str, live: Live, stopping: Callable[[], bool]) -> None:
         daemon = self._daemon
-        watcher = daemon.hub.watch(frozenset(("readings",)))
+        watcher = daemon.hub.watch(frozenset(("readings", "timing")))
         begun = False
         try:
             self._switch(live, who, on=True)

@@ -69,6 +69,17 @@ def test_R_SPIN_3_while_bets_are_open_they_wait_and_keep_their_order() -> None:
     assert ["delayed" in told for told in heard(technician)] == [False]
 
 
+def test_in_test_mode_a_technician_hears_ball_and_card_at_once_and_nobody_else_does() -> None:
+    discretion, dealer, technician = house("three-card-poker-12-014")
+    discretion.tell(CARD, betting=True, testing=True)
+    discretion.tell(BEAM, betting=True, testing=True)
+    assert heard(dealer) == []
+    assert [told["reading"] for told in heard(technician)] == [
+        {"kind": "card", "t": 1, "dev": "shoe", "rank": "Q", "suit": "h", "to": 3},
+        {"kind": "ball_beam", "t": 2, "dev": "wheel", "beam": 1},
+    ]
+
+
 def test_R_SPIN_3_what_waits_is_bounded() -> None:
     discretion, _, technician = house("roulette")
     for _ in range(HELD_BACK + 5):

@@ -191,6 +191,24 @@ def test_a_door_left_open_in_test_mode_locks_the_table(craps: Live) -> None:
     until(lambda: craps.status()["lock"] == "locked", "the lock")
 
 
+def test_a_wheels_test_hears_ball_and_rotor_though_bets_are_open(tmp_path: Path) -> None:
+    live = Live("roulette", tmp_path)
+    try:
+        code, out = live.does("test", "wheel", "--only", "rotor_index", "--only", "ball_beam")
+    finally:
+        live.end()
+    assert code == 0, out
+    for sensor in (
+        "rotor_index",
+        "ball_beam 0",
+        "ball_beam 1",
+        "ball_beam 2",
+        "ball_beam order",
+        "ball_drop",
+    ):
+        assert f"pass    {sensor} " in out
+
+
 @pytest.mark.parametrize(
     ("words", "code", "says"),
     [
