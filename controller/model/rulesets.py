@@ -110,6 +110,10 @@ class ThrowRules:
     """With `missed_wall: warn`: how many warnings a shooter has before a throw without any hit is void."""
     objects: Literal["ignore", "cards_only"] = "ignore"
     """Contact with things on the table: no cause (C34-INV-3), or only cards may be touched (H-LEGAL-3)."""
+    loose_chips: Literal["review", "no_roll", "ignore"] = "review"
+    """With `objects: cards_only`: what it means to touch loose chips, or to lie on them (!H-14)."""
+    aslant: Literal["no_roll", "review"] = "no_roll"
+    """What a stacked or cocked die means: a No Roll at once, or a person rules (!H-15)."""
     simultaneous_ms: Positive = 150.0
     """Releases farther apart than this did not leave the hand together."""
     stagger_notice_ms: NotNegative = 50.0

@@ -2,7 +2,7 @@
 
 from controller.model.rulesets import ThrowRules
 from controller.rules.dice.findings import Findings
-from controller.rules.dice.resting import LOOSE_CHIPS_RULE
+from controller.rules.dice.resting import judge_loose_chips
 from controller.rules.dice.scene import Scene
 
 HARMLESS = frozenset({"felt", "card", "cards", "die", "dice", "wall", "left", "right", "front", "back"})
@@ -21,16 +21,16 @@ def judge_contacts(scene: Scene, rules: ThrowRules, found: Findings) -> None:
             told.add(thing)
             found.evidence.append(contact)
             if rules.objects == "cards_only":
-                _judge_foreign(thing, die.number, found)
+                _judge_foreign(thing, die.number, rules, found)
             elif thing == "bank":
                 found.note(
                     "bank_touched", f"die {die.number} touched the bank", die=die.number, rule="!34-12"
                 )
 
 
-def _judge_foreign(thing: str, die: int, found: Findings) -> None:
+def _judge_foreign(thing: str, die: int, rules: ThrowRules, found: Findings) -> None:
     if thing in CHIPS:
-        found.ask("conflict", f"die {die} touched loose chips", die=die, rule=LOOSE_CHIPS_RULE)
+        judge_loose_chips(f"die {die} touched loose chips", die, rules, found)
     elif thing in {"", "unknown"}:
         found.ask("missing_reading", f"die {die} touched something that was not made out", die=die)
     else:

@@ -52,9 +52,7 @@ def judge_throw(
     return _verdict(found, faces, word)
 
 
-def judge_on(
-    readings: Sequence[Reading], table: DiceTable, rules: ThrowRules, basis: Basis
-) -> ThrowVerdict:
+def judge_on(readings: Sequence[Reading], table: DiceTable, rules: ThrowRules, basis: Basis) -> ThrowVerdict:
     """Judge one throw as of its basis, without and with the readings of it that came too late."""
 
     def judge(seen: Sequence[Reading]) -> ThrowVerdict:

@@ -38,7 +38,7 @@ def judge_rests(scene: Scene, rules: ThrowRules, found: Findings) -> tuple[int, 
                 faces.append(face)
         elif die.seen:
             _judge_unrested(scene, die, found)
-    _judge_pair(scene, found)
+    _judge_pair(scene, rules, found)
     return (faces[0], faces[1]) if len(faces) == 2 else None
 
 
@@ -84,7 +84,7 @@ def _judge_place(scene: Scene, die: DieSeen, rules: ThrowRules, found: Findings)
         found.ask("conflict", f"die {die.number} {seen}", die=die.number)
         return
     if rules.objects == "cards_only":
-        _judge_card_table(surface, die.number, found)
+        _judge_card_table(surface, die.number, rules, found)
     else:
         _judge_craps_table(scene, rest, surface, die.number, found)
 
@@ -99,12 +99,12 @@ def _judge_craps_table(scene: Scene, rest: DieRest, surface: str, die: int, foun
         found.ask("conflict", f"die {die} lies outside the walls and is said to lie on {rest.on}", die=die)
 
 
-def _judge_card_table(surface: str, die: int, found: Findings) -> None:
+def _judge_card_table(surface: str, die: int, rules: ThrowRules, found: Findings) -> None:
     """Judge what a High Roller die lies on (H-LEGAL-2, H-LEGAL-3, !H-14)."""
     if surface in CARD_SURFACES or surface == "die":
         return
     if surface == "chips":
-        found.ask("conflict", f"die {die} lies on loose chips", die=die, rule=LOOSE_CHIPS_RULE)
+        judge_loose_chips(f"die {die} lies on loose chips", die, rules, found)
     elif surface == "unknown":
         found.ask("missing_reading", f"the camera can't tell what die {die} lies on", die=die)
     else:
@@ -113,6 +113,22 @@ def _judge_card_table(surface: str, die: int, found: Findings) -> None:
 
 LOOSE_CHIPS_RULE = "H-LEGAL-3"
 """Read literally chips are foreign objects; the dealer rules (!H-14)."""
+
+
+def judge_loose_chips(seen: str, die: int, rules: ThrowRules, found: Findings) -> None:
+    """Judge a die at loose chips as the house reads the rule (!H-14)."""
+    if rules.loose_chips == "review":
+        found.ask("conflict", seen, die=die, rule=LOOSE_CHIPS_RULE)
+    elif rules.loose_chips == "no_roll":
+        found.no_roll("foreign_contact", seen, die=die)
+
+
+def _judge_aslant(code: str, seen: str, die: int, rules: ThrowRules, found: Findings) -> None:
+    """Judge a die that is stacked or cocked: a No Roll, or in some houses a person's matter (!H-15)."""
+    if rules.aslant == "no_roll":
+        found.no_roll(code, seen, die=die)
+    else:
+        found.ask("conflict", seen, die=die, rule=found.causes.get(code))
 
 
 def _inside(scene: Scene, rest: DieRest) -> bool:
@@ -170,7 +186,7 @@ def _face(rest: DieRest, die: int, rules: ThrowRules, found: Findings) -> int | 
         return None
     if len(sides) > 1:
         names = " and ".join(str(side) for side in sorted(sides))
-        found.no_roll("cocked", f"die {die} rests on its sides {names}", die=die)
+        _judge_aslant("cocked", f"die {die} rests on its sides {names}", die, rules, found)
         return None
     if sides:
         return _opposite(rest, sides.pop(), die, found)
@@ -196,7 +212,7 @@ def _opposite(rest: DieRest, side: int, die: int, found: Findings) -> int | None
     return face
 
 
-def _judge_pair(scene: Scene, found: Findings) -> None:
+def _judge_pair(scene: Scene, rules: ThrowRules, found: Findings) -> None:
     """Judge two dice that lie on or in each other (C34-INV-1b, !H-15)."""
     one, two = scene.dice
     if one.offs or two.offs:
@@ -207,7 +223,8 @@ def _judge_pair(scene: Scene, found: Findings) -> None:
         if rest is None or rest.on != "die":
             continue
         if apart is None or apart <= 1.5 * scene.table.die_mm:
-            found.no_roll("stacked", f"die {die.number} came to rest on die {3 - die.number}", die=die.number)
+            seen = f"die {die.number} came to rest on die {3 - die.number}"
+            _judge_aslant("stacked", seen, die.number, rules, found)
             return
         found.ask(
             "conflict",

@@ -1,5 +1,8 @@
 """Where and how dice lie at rest, which face is up, and what they touched."""
 
+import dataclasses
+from typing import Literal
+
 import pytest
 from msgspec.structs import replace
 
@@ -254,6 +257,30 @@ def test_H_14_loose_chips_go_to_review() -> None:
     for verdict in (judged(adding(throw, touch), HIGH_ROLLER), judged(rested(on="chips"), HIGH_ROLLER)):
         assert ruled(verdict) == (Ruling.REVIEW, [("conflict", 2)])
         assert verdict.reasons[0].rule == "H-LEGAL-3"
+
+
+@pytest.mark.parametrize(
+    ("reading", "ruling", "reasons"),
+    [("no_roll", Ruling.VOID, [("foreign_contact", 2)]), ("ignore", Ruling.VALID, [])],
+)
+def test_H_14_a_house_may_void_at_loose_chips_or_ignore_them(
+    reading: Literal["no_roll", "ignore"], ruling: Ruling, reasons: list[tuple[str, int]]
+) -> None:
+    house = dataclasses.replace(HIGH_ROLLER, loose_chips=reading)
+    throw = thrown(dice())
+    touch = DieContact(t=of(throw, 2).t - 50_000, dev="cam", die=2, with_="chips")
+    for verdict in (judged(adding(throw, touch), house), judged(rested(on="chips"), house)):
+        assert ruled(verdict) == (ruling, reasons)
+
+
+def test_H_15_a_house_may_leave_stacked_and_cocked_dice_to_the_dealer() -> None:
+    house = dataclasses.replace(HIGH_ROLLER, aslant="review")
+    cocked = judged(rested(on="cards", resting_sides=(1, 3), up=None), house)
+    one = of(thrown(dice()), 1)
+    stacked = judged(rested(x=one.x + 4.0, y=one.y - 2.0, on="die"), house)
+    for verdict in (cocked, stacked):
+        assert verdict.ruling is Ruling.REVIEW
+        assert ("conflict", "!H-15") in [(reason.code, reason.rule) for reason in verdict.reasons]
 
 
 def test_H_LEGAL_3_a_surface_that_is_not_made_out_is_a_review() -> None:
