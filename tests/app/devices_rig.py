@@ -21,7 +21,7 @@ from drivers.sim.setting import Mix, types_for, virtual_table
 from drivers.sim.stage import ORDERS, Stage
 from drivers.sim.stories import Began, Played, Story
 from tests.app.house import House, live_of
-from tests.app.rig import until
+from tests.app.rig import PATIENCE_S, until
 from tests.sim.live_table import SWITCH_S, FastStation, SharedClock
 
 SPEED = 10.0
@@ -80,7 +80,7 @@ class Evening:
         return hardware_of(self.settings, daemon.clock.now_us, self._station)
 
     def _station(self, pairs: Pairs) -> FastStation:
-        station = FastStation(list(pairs), self.clock)
+        station = FastStation(list(pairs), self.clock, self._stage.sent_bytes)
         self.clock.behind = lambda: not station.quiet() or self.daemon.inlet.waiting > 0
         return station
 
@@ -108,7 +108,7 @@ class Evening:
         self._stopping.set()
         sys.setswitchinterval(self._switch_s)
         for thread in self._threads:
-            thread.join(20)
+            thread.join(PATIENCE_S)
         assert not any(thread.is_alive() for thread in self._threads)
 
     def order(self, fault: str, device: str) -> None:

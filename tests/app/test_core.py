@@ -9,7 +9,8 @@ from controller.app.faults import Fault
 from controller.journal.contents import After
 from controller.model.outcomes import Happening, RollCalled, RollNoRoll, RollReview
 from controller.model.readings import Switch
-from tests.app.house import House, HouseMaker, drain, live_of, play, unlocked
+from tests.app.house import HandClock, House, HouseMaker, drain, live_of, play, unlocked
+from tests.app.rig import until
 from tests.scenes import SECOND_US, says, throw
 
 
@@ -234,3 +235,35 @@ def test_a_defect_in_the_core_is_a_fault_and_ends_the_daemon_with_its_own_code(
     daemon.run()
     assert daemon.close() == 70
     assert "core_failed" in [fault.code for fault in daemon.board.present]
+
+
+class GoingClock(HandClock):
+    """A clock that, once it goes, is a little later each time it is asked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.goes = False
+
+    def now_us(self) -> int:
+        self.us += 1000 if self.goes else 0
+        return self.us
+
+
+def test_a_held_call_is_told_before_an_orderly_stop(house: HouseMaker) -> None:
+    """Dice at rest an instant before the stop: the call is still made, by the machine's own clock."""
+    one, clock = house(), GoingClock()
+    one.clock = clock
+    daemon = one.open()
+    unlocked(daemon)
+    daemon.begin()
+    readings = throw(10 * SECOND_US, (2, 2))
+    before = live_of(daemon).core.view.readings
+    for reading in readings:
+        assert daemon.inlet.post(msgspec.structs.replace(reading, arrived=reading.t))
+    until(lambda: live_of(daemon).core.view.readings == before + len(readings), "the readings to be taken")
+    assert "roll.called" not in one.types()
+    clock.goes = True
+    assert daemon.close() == 0
+    called = next(outcome.data for outcome in one.outcomes() if outcome.type == "roll.called")
+    assert isinstance(called, RollCalled)
+    assert called.dice == (2, 2)

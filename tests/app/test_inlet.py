@@ -5,6 +5,7 @@ import threading
 from controller.app.inlet import Inlet, Taken
 from controller.model.readings import AnyReading, BallBeam, DeviceDown, DeviceUp
 from tests.app.house import HandClock
+from tests.app.rig import PATIENCE_S
 
 
 def beam(t: int, arrived: int | None = None, dev: str = "wheel") -> BallBeam:
@@ -76,8 +77,8 @@ def test_a_sender_of_simulated_readings_waits_for_room_instead_of_losing_any() -
     inlet = Inlet(HandClock(), capacity=1)
     inlet.post(beam(1, arrived=1))
     assert not inlet.post_patiently(beam(2, arrived=2), 0)
-    sender = threading.Thread(target=inlet.post_patiently, args=(beam(2, arrived=2), 30))
+    sender = threading.Thread(target=inlet.post_patiently, args=(beam(2, arrived=2), PATIENCE_S))
     sender.start()
     assert inlet.take(0).now_us == 1
-    sender.join(30)
+    sender.join(PATIENCE_S)
     assert [reading.t for reading in taken(inlet)] == [2]

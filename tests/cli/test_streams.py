@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -122,6 +123,15 @@ def test_a_reader_that_goes_away_ends_it_without_a_word() -> None:
     assert writer.returncode == BROKEN_PIPE
 
 
+@pytest.fixture
+def hears_ctrl_c() -> Iterator[None]:
+    """Undo for a while what a shell does to a job in its background: what it starts does not hear SIGINT."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("hears_ctrl_c")
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM, signal.SIGINT])
 def test_a_command_that_is_cut_off_ends_without_a_word(number: signal.Signals, tmp_path: Path) -> None:
     header = {

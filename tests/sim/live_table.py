@@ -29,6 +29,7 @@ from tests.sim.virtual_house import CONFIG, device_of, setup_of
 
 TICK_S = 0.002
 BEHIND_US = 3_000
+PATIENCE_S = 60.0
 STUCK_S = 0.4
 """A link that has not taken anything for so long waits for something else, such as to write."""
 SWITCH_S = 0.0005
@@ -185,7 +186,7 @@ class LiveTable:
         self._stopping.set()
         sys.setswitchinterval(self._switch_s)
         for thread in self._threads:
-            thread.join(20)
+            thread.join(PATIENCE_S)
         assert ended
         assert not any(thread.is_alive() for thread in self._threads)
 

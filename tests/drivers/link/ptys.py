@@ -12,7 +12,7 @@ from drivers.link.backoff import Backoff
 from drivers.link.inlet import Arrival, Inlet, LinkDown, LinkUp
 from drivers.link.link import Link, Port
 
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 """How long a test waits for what must happen before it fails; on a machine that is not overloaded it is
 milliseconds."""
 
@@ -104,4 +104,5 @@ def link_to(port: Port, inlet: Inlet, source: str = "w1") -> Link:
 
 
 def open_files() -> int:
+    """Count this process's open files: another test's leftovers among them, which may yet be closed."""
     return len(os.listdir("/proc/self/fd"))
