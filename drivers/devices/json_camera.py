@@ -6,7 +6,7 @@ how its clock is followed, is on its page in docs/devices.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeGuard
 
 from controller.model.readings import AnyReading, DeviceDown, DeviceFault, DeviceUp
 from drivers.devices.homography import ERROR_MM, plane_of
@@ -182,7 +182,7 @@ class JsonCamera:
     def _place(self, kind: object, fields: dict[str, object]) -> None:
         """Move a die from the script's image to the table."""
         x, y = fields.get("x"), fields.get("y")
-        if self._plane is None or not isinstance(x, int | float) or not isinstance(y, int | float):
+        if self._plane is None or not _is_number(x) or not _is_number(y):
             return
         place = self._plane.to_table(x, y)
         if place is None:
@@ -213,6 +213,10 @@ class JsonCamera:
     ) -> AnyReading:
         reason = seen if kind is DeviceUp else reason_for(code, seen)
         return kind(t=t_us, dev=self.name, reason=reason, code=code, arrived=now_us)
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 TYPE = DeviceType(

@@ -66,6 +66,23 @@ def test_a_reading_may_have_all_its_fields() -> None:
     assert (reading.up, reading.resting_sides) == (None, (1, 2))
 
 
+PLANE = ((0, 0, 100, 1000), (100, 0, 1100, 1000), (100, 100, 1100, 0), (0, 100, 100, 0))
+
+
+def test_places_of_the_scripts_image_become_places_of_the_table() -> None:
+    made = camera(calibration=PLANE)
+    reading = said(made, 5000, kind="die_at", die=1, x=25, y=40)[-1]
+    assert reading == DieAt(t=5000, dev="cam", die=1, x=350.0, y=600.0, arrived=5000)
+    assert codes(said(made, 6000, kind="die_at", die=1, x=True, y=40)) == ["bad_reading"]
+
+
+def test_a_calibration_that_contradicts_itself_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"calibration: found points that no camera sees so, off by \d+"):
+        camera(calibration=(*PLANE, (50, 50, 900, 500)))
+    with pytest.raises(ValueError, match=r"calibration: found \[1, 2\], expected image x, y and table x, y"):
+        camera(calibration=((1, 2),))
+
+
 @pytest.mark.parametrize(
     ("fields", "complaint"),
     [

@@ -256,6 +256,23 @@ def test_a_silent_node_asks_for_its_port_to_be_opened_anew_once() -> None:
     assert not wired.device.take_reopen()
 
 
+def impacts(told: list[AnyReading]) -> list[float]:
+    return [reading.peak for reading in told if isinstance(reading, WallImpact)]
+
+
+def test_an_impact_weaker_than_the_threshold_is_noise_and_is_counted() -> None:
+    hello = Hello("cam", "1.0", "B" * 16, {0: ("wall_impact",), 1: ("wall_impact",)}, (), 16)
+    alone = Wired(NodeSettings(node="cam", port="x", least_peak=70.5), hello).up()
+    channel = ChannelSettings(dev="wall-left", fields={"wall": "left"}, least_peak=70.5)
+    mounted = Wired(NodeSettings(node="cam", port="x", channels={1: channel}), hello).up()
+    for wired, number in ((alone, 0), (mounted, 1)):
+        told: list[AnyReading] = []
+        for peak in ("70", "71", "12"):
+            told += wired.say("wall_impact", channel=number, wall="left", pos_mm="5", peak=peak)
+        assert impacts(told) == [71]
+        assert wired.device.status()["soft_impacts"] == 2
+
+
 def test_a_command_is_answered() -> None:
     wired = Wired().up()
     number = wired.device.command(wired.now_us, "lamp", {"name": "puck", "shows": "on"})
