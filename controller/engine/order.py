@@ -46,6 +46,9 @@ AHEAD_US = 1_000_000
 STEP_US = 1_000_000
 """So far behind what was heard, a reading is a straggler, or its clock was set back: the next one tells."""
 
+LEAP_US = 1_000_000
+"""So far ahead of it, a reading's time is stray, or the table stood idle: the next one tells."""
+
 _SAME_TIME: tuple[type[Reading], ...] = (
     DeviceUp,
     DeviceDown,
@@ -121,8 +124,7 @@ class Order:
         t = reading.t
         arrived = reading.arrived
         if arrived is None:
-            fits = self._now - STEP_US <= t <= self._now + self._lateness_us or not self._arrivals
-            if fits and self._doubted is None:
+            if self._doubted is None and (-STEP_US <= t - self._now <= LEAP_US or not self._arrivals):
                 return self._put(reading, t)
             return self._weigh(reading, t, told=False)
         if t > arrived + AHEAD_US:
@@ -142,7 +144,7 @@ class Order:
             if back_us := self._settle_doubt(now):
                 reading, now = _shifted(reading, back_us), now + back_us
         behind = now < self._now - STEP_US
-        ahead = not told and now > self._now + self._lateness_us
+        ahead = not told and now > self._now + LEAP_US
         if self._doubted is None and (behind or ahead):
             self._doubted = _Doubted(reading, now, told)
             return 0

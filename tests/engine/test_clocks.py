@@ -45,7 +45,7 @@ def set_back(readings: Sequence[AnyReading], by_us: int) -> list[AnyReading]:
 # --- one time that is wrong ---
 
 
-@pytest.mark.parametrize("ahead_us", [200 * MS, 2 * SECOND_US, 5 * MINUTE_US])
+@pytest.mark.parametrize("ahead_us", [1001 * MS, 20 * SECOND_US, 5 * MINUTE_US])
 @pytest.mark.parametrize("place", [30, 75, 150, 200])
 def test_one_stray_time_ahead_makes_nothing_else_late(place: int, ahead_us: int) -> None:
     stray = WallImpact(t=THREE_THROWS[place].t + ahead_us, dev="wall-left", wall="left", pos_mm=10, peak=99)
