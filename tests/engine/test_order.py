@@ -2,6 +2,7 @@
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from controller.engine.order import Order
 from controller.model.effects import Late
@@ -97,3 +98,34 @@ def test_arrivals_in_any_order_within_the_watermark_change_no_outcome(delays_ms:
         )
     ]
     assert Played().feed(arrivals).finish().outcomes == play(EVENING).outcomes
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 40),
+            st.sampled_from([0, 1, 50, 119, 121, 900, 1100, 5_000, 90_000]),
+            st.sampled_from([None, 0, 30]),
+        ),
+        max_size=30,
+    )
+)
+@settings(derandomize=True, max_examples=200, deadline=None)
+def test_whatever_the_times_every_reading_is_handed_on_or_told_and_none_twice(
+    claims: list[tuple[int, int, int | None]],
+) -> None:
+    order = Order(max_lateness_ms=120)
+    handed_on: list[AnyReading] = []
+    told: list[str] = []
+    for number, (tenths, off_ms, delay_ms) in enumerate(claims):
+        t = tenths * 100 * MS + off_ms * MS
+        reading = knock(t, None if delay_ms is None else t + delay_ms * MS)
+        named = replace(reading, dev=str(number))
+        if order.put(named):
+            told.append(named.dev)
+        handed_on += order.ready()
+    handed_on += order.rest()
+    told += [reading.dev for reading, _ in order.set_aside]
+    devs = [reading.dev for reading in handed_on]
+    assert sorted(devs + told) == sorted(str(number) for number in range(len(claims)))
+    assert [r.t for r in handed_on] == sorted(r.t for r in handed_on)
