@@ -1,0 +1,187 @@
+"""From what sensors saw to what players have: an evening of each rule set through the real daemon.
+
+What the players must have is worked out here, from the dice, numbers and cards alone.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from controller.model.outcomes import (
+    GameStarted,
+    GameWon,
+    Outcome,
+    RollCalled,
+    RollCorrected,
+    SpinCalled,
+    SpinCorrected,
+)
+from drivers.sim import dice, high_roller, wheel
+from tests.app.money import CHIPS, Evening, Mishap, Wager, proved
+from tests.publish.broker import Mosquitto, needs_mosquitto
+
+KILLS: dict[int, Mishap] = {4: Evening.kill_table}
+WRECKS: dict[int, Mishap] = {2: Evening.kill_engine, 3: Evening.kill_broker, 4: Evening.kill_table}
+"""Even parts begin while bets are open, odd ones while they are closed."""
+
+
+@pytest.fixture
+def play(tmp_path: Path) -> Iterator[Callable[[Evening], Evening]]:
+    """Give what plays an evening and leaves nothing behind."""
+    played: list[Evening] = []
+
+    def one(evening: Evening) -> Evening:
+        played.append(evening)
+        evening.play()
+        return evening
+
+    yield one
+    for evening in played:
+        evening.close()
+
+
+@pytest.fixture
+def mosquitto(tmp_path: Path) -> Iterator[Mosquitto]:
+    broker = Mosquitto(tmp_path)
+    broker.start()
+    yield broker
+    broker.kill()
+
+
+def results(told: list[Outcome]) -> list[object]:
+    """Give what each attempt that counts came to in the end, in order: dice or number."""
+    final: dict[int, object] = {}
+    for outcome in told:
+        match outcome.data:
+            case RollCalled(roll=attempt, dice=result) | RollCorrected(roll=attempt, dice=result):
+                final[attempt] = result
+            case SpinCalled(spin=attempt, number=result) | SpinCorrected(spin=attempt, number=result):
+                final[attempt] = result
+            case _:
+                pass
+    return [final[attempt] for attempt in sorted(final) if final[attempt] is not None]
+
+
+def any_seven(after: str, _made: int) -> list[Wager]:
+    """Bet a dollar on Any Seven whenever bets open."""
+    return [{"wager": "any7"}] if after == "bets.opened" else []
+
+
+def with_sevens(told: list[Outcome], made: int) -> tuple[int, int]:
+    """Any Seven pays 4 to 1 (C34-PAY-16, CV1-A7-1); a bet that a No Roll left up waits for the next roll."""
+    rolls = results(told)
+    opened = [outcome.type for outcome in told].count("bets.opened") + 1
+    assert made == opened
+    waiting, balance, up = opened, CHIPS - 100 * made, 0
+    for outcome_is_roll, seven in _in_order(told):
+        up += 1
+        waiting -= 1
+        if outcome_is_roll:
+            balance += 500 * up if seven else 0
+            up = 0
+    assert rolls
+    return balance, 100 * (up + waiting)
+
+
+def _in_order(told: list[Outcome]) -> Iterator[tuple[bool, bool]]:
+    for outcome in told:
+        if isinstance(outcome.data, RollCalled):
+            yield True, sum(outcome.data.dice) == 7
+        elif outcome.type == "roll.no_roll":
+            yield False, False
+
+
+COUNTED = {"valid": 3.0, "one_short": 1.0, "off_table": 1.0}
+
+
+@pytest.mark.parametrize(("shipped", "seed"), [("craps", 21), ("craps-v1", 22)])
+@needs_mosquitto
+def test_an_evening_of_craps_adds_up(
+    tmp_path: Path, play: Callable[[Evening], Evening], mosquitto: Mosquitto, shipped: str, seed: int
+) -> None:
+    behind_a_broker = shipped == "craps"
+    rules = "craps-12-034" if behind_a_broker else "craps-v1"
+    _, feed, _ = dice.evening(seed, COUNTED, 7, rules=rules)  # type: ignore[arg-type]  # one of the two names
+    evening = play(
+        Evening(
+            tmp_path,
+            shipped,
+            feed,
+            any_seven,
+            broker=mosquitto if behind_a_broker else None,
+            mishaps=WRECKS if behind_a_broker else KILLS,
+        )
+    )
+    found = proved(evening)
+    assert (found["ann"], found["at_risk"]) == with_sevens(evening.told, evening.made)
+
+
+@pytest.mark.parametrize(
+    ("ruleset", "dozen"), [("roulette", 1), ("roulette-conventional", 2)], ids=["printed", "conventional"]
+)
+@needs_mosquitto
+def test_an_evening_of_roulette_adds_up(
+    tmp_path: Path, play: Callable[[Evening], Evening], mosquitto: Mosquitto, ruleset: str, dozen: int
+) -> None:
+    _, feed, _ = wheel.evening(12, {"valid": 1.0}, 6, wheel=wheel.AMERICAN)
+    behind_a_broker = ruleset != "roulette"
+
+    def bets(after: str, _made: int) -> list[Wager]:
+        wagers: list[Wager] = [{"wager": "dozen", "which": 1}, {"wager": "odd"}]
+        return wagers if after == "bets.opened" else []
+
+    evening = play(
+        Evening(
+            tmp_path,
+            "roulette",
+            feed,
+            bets,
+            ruleset=ruleset,
+            broker=mosquitto if behind_a_broker else None,
+            mishaps=WRECKS if behind_a_broker else KILLS,
+        )
+    )
+    numbers = [str(number) for number in results(evening.told)]
+    assert len(numbers) >= 5
+    balance = CHIPS - 100 * evening.made
+    balance += sum(100 * (dozen + 1) for number in numbers if 1 <= int(number) <= 12)
+    balance += sum(200 for number in numbers if int(number) % 2)
+    found = proved(evening)
+    assert (found["ann"], found["at_risk"]) == (balance, 100 * (evening.made - 2 * len(numbers)))
+
+
+def test_an_evening_of_high_roller_adds_up(tmp_path: Path, play: Callable[[Evening], Evening]) -> None:
+    """10 % of each game's cards is the rake, and the Bonus Pot has its share before the prize (H-MONEY-1)."""
+    _, feed, _ = high_roller.evening(14, games=3)
+    evening = play(
+        Evening(
+            tmp_path,
+            "high-roller",
+            feed,
+            lambda _after, _made: [],
+            length_mm=dice.TABLE.length_mm,
+        )
+    )
+    rake = bonus = 0
+    won: Counter[str] = Counter()
+    started: dict[int, GameStarted] = {}
+    for outcome in evening.told:
+        match outcome.data:
+            case GameStarted() as game:
+                started[game.game] = game
+            case GameWon() as winner:
+                game = started[winner.game]
+                gross = game.card_cents * sum(map(len, game.cards.values()))
+                rake += gross // 10
+                bonus += game.bonus_take - winner.bonus_paid
+                won[str(winner.player)] += gross - gross // 10 - game.bonus_take + winner.bonus_paid
+            case _:
+                pass
+    assert won
+    found = proved(evening)
+    assert (found["rake"], found["bonus_pot"], found["at_risk"]) == (rake, bonus, 0)
+    house = evening.house()
+    assert {seat: house.balance(f"player:{evening.name} seat {seat}") for seat in won} == dict(won)
+    house.store.close()
