@@ -3,7 +3,7 @@
 #   make run     an evening at a virtual table
 #   make tools   what a running table and the tests need besides, pinned, into .venv
 #   make test    every check that CI makes
-#   make bench   the benchmarks in full        make soak   the long runs (SECONDS=600, KILLS=300)
+#   make bench   the benchmarks in full        make soak   the long runs (SECONDS=600 each of two, KILLS=300)
 #   make crash   power cuts, block by block (STATES=500)
 #   make lock    pin the newest releases       make clean  back to a fresh checkout
 #   make schema diagrams    draw again what is made from the types
@@ -47,7 +47,7 @@ bench: .venv/.dev
 
 soak: .venv/.dev
 	@$(BIN)/python -m tests.sim.soak --seconds $(SECONDS)
-	@$(BIN)/python -m tests.sim.table_soak
+	@$(BIN)/python -m tests.sim.table_soak --seconds $(SECONDS)
 	@$(BIN)/python -m tests.app.soak --kills $(KILLS)
 	@$(BIN)/python -m pytest --quiet -m slow || [ $$? -eq 5 ]  # 5: there is no slow test
 

@@ -31,7 +31,7 @@ def main() -> int:
         told += len(lives.table.told)
         cut_off += lives.cut_off
     sys.stdout.write(
-        f"{arguments.kills} kills: {told} outcomes told, none lost;"
+        f"daemon: {arguments.kills} kills, {told} outcomes told, none lost;"
         f" {cut_off} attempts cut off, each reviewed\n"
     )
     return 0
