@@ -1,6 +1,8 @@
 """`tablectl test` and `calibrate`: a virtual table with its technician, and its controller, as processes."""
 
 import json
+import os
+import select
 import signal
 import socket
 import subprocess
@@ -243,6 +245,81 @@ def craps_for_words(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
     live = Live("craps", tmp_path_factory.mktemp("words"))
     yield live
     live.end()
+
+
+class Terminal:
+    """A command on a terminal, at which a person types what fits what is asked."""
+
+    def __init__(self, *words: str) -> None:
+        self._end, other = os.openpty()
+        self.seen = ""
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "controller.cli.main", *words], stdin=other, stdout=other, stderr=other
+        )
+        os.close(other)
+
+    def see(self, text: str) -> None:
+        """Read on until this has been asked; what came before it has been seen."""
+        while text not in self.seen:
+            self.seen += self._read()
+        self.seen = self.seen.partition(text)[2]
+
+    def type(self, line: str) -> None:
+        os.write(self._end, line.encode() + b"\n")
+
+    def over(self) -> tuple[int, str]:
+        while block := self._read(at_end=True):
+            self.seen += block
+        os.close(self._end)
+        return self._process.wait(PATIENCE_S), self.seen
+
+    def _read(self, *, at_end: bool = False) -> str:
+        assert select.select([self._end], [], [], PATIENCE_S)[0], f"nothing more came after {self.seen!r}"
+        try:
+            return os.read(self._end, 4096).decode()
+        except OSError:  # a terminal's other end is closed
+            assert at_end, f"it ended after {self.seen!r}"
+            return ""
+
+
+def test_lamps_are_lit_only_for_who_typed_the_word_and_says_what_is_seen(craps_for_words: Live) -> None:
+    words = ("test", "console", "--only", "outputs", "--socket", craps_for_words.socket)
+    nobody = Terminal(*words)
+    nobody.see("type the word LAMP to go on")
+    nobody.type("lamp")
+    code, out = nobody.over()
+    assert (code, "skipped: nobody typed LAMP" in out) == (0, True)
+
+    somebody = Terminal(*words)
+    somebody.see("type the word LAMP to go on")
+    somebody.type("LAMP")
+    for lamp, typed, found in (
+        ("fault", "y", "pass"),
+        ("lock", "n", "fail"),
+        ("no_roll", "y", "pass"),
+        ("buzzer", "y", "pass"),
+    ):
+        somebody.see(f"{lamp} is on: is it so?")
+        somebody.type(typed)
+        somebody.see(f"{found}    {lamp}")
+    code, out = somebody.over()
+    assert (code, "console: 1 failed" in out) == (1, True)
+
+
+def test_a_person_skips_a_place_and_keeps_the_old_calibration(craps_for_words: Live) -> None:
+    before = craps_for_words.file.read_bytes()
+    places = "left-front,left-back,middle-front,right-front,right-back"
+    words = ("calibrate", "camera", "cam", "--points", places, "--socket", craps_for_words.socket)
+    person = Terminal(*words)
+    person.see("middle-front: lay one die")
+    person.type("s")
+    person.see("middle-front: left out")
+    person.see("four points fit any camera")
+    person.see("write this to ")
+    person.type("no")
+    code, out = person.over()
+    assert (code, "not written" in out) == (0, True)
+    assert craps_for_words.file.read_bytes() == before
 
 
 @pytest.mark.parametrize("words", [("test", "cam"), ("calibrate", "camera", "cam")])
