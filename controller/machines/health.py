@@ -1,12 +1,17 @@
 """What is known of the devices: which are down, and what each is known to send."""
 
-from collections.abc import Iterable, Mapping
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
 
 from controller.machines.desk import Desk
 from controller.model.outcomes import Happening
 from controller.model.readings import DeviceDown, DeviceFault, DeviceUp, Reading, WallImpact, kind_of
 
 DeviceReading = DeviceUp | DeviceDown | DeviceFault
+RETURNS_KEPT = 32
+"""More absences than a flaky cable makes within one attempt."""
+BLINDNESS = frozenset({"lost_edges", "missed_edge", "babbling", "stuck"})
+"""Faults that stand while an input sees nothing, or not everything."""
 
 
 class Health:
@@ -20,6 +25,9 @@ class Health:
         self._desk = desk
         self._told: dict[str, DeviceReading] = {}
         self._untold: dict[str, DeviceReading] = {}
+        self._gone: dict[str, DeviceReading] = {}
+        self._returns: deque[tuple[DeviceReading, DeviceUp]] = deque(maxlen=RETURNS_KEPT)
+        self._blind: dict[str, DeviceFault] = {}
 
     def sent(self, reading: Reading) -> None:
         """Remember that this device sends this kind of reading."""
@@ -39,12 +47,30 @@ class Health:
         """Take a device's word; with `tell` off (test mode) it is published later, if it still holds."""
         if isinstance(reading, DeviceDown):
             self.down[reading.dev] = reading
+            self._gone.setdefault(reading.dev, reading)
         elif isinstance(reading, DeviceUp):
-            self.down.pop(reading.dev, None)
+            lost = self.down.pop(reading.dev, None)
+            gone = self._gone.pop(reading.dev, lost)
+            if gone is not None:
+                self._returns.append((gone, reading))
+            self._blind.pop(reading.dev, None)
+        elif reading.code in BLINDNESS:
+            self._blind.setdefault(reading.dev, reading)
         if tell:
             self._tell(reading)
         else:
             self._untold[reading.dev] = reading
+
+    def standing(self, since_us: int) -> Iterator[DeviceReading]:
+        """Give what is wrong with devices now, and the absences that ended since then, each with its end."""
+        yield from (reading for pair in self._returns if pair[1].t >= since_us for reading in pair)
+        yield from self.down.values()
+        yield from self._blind.values()
+
+    def absences(self, now_us: int) -> Iterator[tuple[int, int, str]]:
+        """Give from when to when devices were away, as far back as is kept; until now where one still is."""
+        yield from ((gone.t, back.t, gone.dev) for gone, back in self._returns)
+        yield from ((self._gone.get(dev, down).t, now_us, dev) for dev, down in self.down.items())
 
     def tell_untold(self, t: int) -> None:
         """Publish what changed while nothing was told and holds still, as of t."""

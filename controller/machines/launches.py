@@ -6,6 +6,8 @@ from controller.machines.running_out import RunningOut
 from controller.model.readings import BallBeam, BallDrop, DeviceDown, Reading, WheelStatus
 from controller.rules.wheel import SpinWatch
 
+SURE_LAPS = 3
+"""A hand's pulse and the ball's can make one lap together, but not so many."""
 NO_BALL_US = 6_000_000
 """A pulse without a lap closed for this long was a hand or a cloth, not a ball."""
 
@@ -13,15 +15,18 @@ NO_BALL_US = 6_000_000
 class Launches:
     """Watches for the next launch: a ball that closes a lap in the track, or drops from it."""
 
-    def __init__(self, new_watch: Callable[[], SpinWatch]) -> None:
-        """`new_watch` gives a watch that knows the wheel and what stood before the launch."""
+    def __init__(self, new_watch: Callable[[int], SpinWatch]) -> None:
+        """`new_watch` gives a watch that knows the wheel and what stood before a first pulse then."""
         self._new_watch = new_watch
         self._candidate: SpinWatch | None = None
         self._running_out: RunningOut | None = None
         self._last_pulse_us = 0
         self._pulse_dev = ""
+        self._refused_us = 0
         self.first_pulse_us = 0
         """When the launch that was seen last began."""
+        self.turned_away_us = 0
+        """When a ball last ran that was sent off while the table did not play."""
 
     @property
     def old_ball_runs(self) -> bool:
@@ -32,6 +37,21 @@ class Launches:
     def pending(self) -> bool:
         """Whether a pulse was seen that may be a launch's."""
         return self._candidate is not None
+
+    def pending_at(self, t: int) -> bool:
+        """Tell whether a pulse seen lately may be a launch's: one seen long ago was a hand's."""
+        return self.pending and t - self._last_pulse_us <= NO_BALL_US
+
+    def turn_away(self, reading: Reading) -> bool:
+        """Take a reading while the table does not play; tell whether it could begin a spin."""
+        is_pulse, ran = isinstance(reading, BallBeam), self.old_ball_runs
+        if is_pulse:
+            self._refused_us = reading.t
+        launched = self.see(reading)
+        assert launched is None
+        if isinstance(reading, BallDrop):
+            self._running_out = None
+        return is_pulse and not ran
 
     def let_run_out(self, readings: Iterable[Reading]) -> None:
         """Leave the pulses of this void spin's ball to it."""
@@ -60,14 +80,14 @@ class Launches:
         watch = self.take()
         if watch is None:
             self.first_pulse_us = word.t
-            watch = self._new_watch()
+            watch = self._new_watch(word.t)
             watch.see(word)
         return watch
 
     def _look(self, reading: Reading) -> SpinWatch | None:
         if isinstance(reading, BallBeam):
             if self._candidate is None or reading.t - self._last_pulse_us > NO_BALL_US:
-                self._candidate = self._new_watch()
+                self._candidate = self._new_watch(reading.t)
                 self.first_pulse_us = reading.t
             self._last_pulse_us = reading.t
             self._pulse_dev = reading.dev
@@ -75,7 +95,26 @@ class Launches:
         if candidate is None:
             return None
         candidate.see(reading)
-        return self.take() if candidate.ball_runs or self._tells(reading) else None
+        if not (candidate.ball_runs or self._tells(reading)):
+            return None
+        if self._ran_before(candidate):
+            self._turn_away(candidate)
+            return None
+        return self.take()
+
+    def _turn_away(self, candidate: SpinWatch) -> None:
+        if not candidate.ball_runs:
+            self._candidate = None
+        elif len(candidate.laps) >= SURE_LAPS:
+            self._candidate = None
+            self.turned_away_us = self._last_pulse_us
+            self.let_run_out(candidate.readings)
+
+    def _ran_before(self, candidate: SpinWatch) -> bool:
+        """Tell whether the ball seems to have been sent off while the table did not play."""
+        laps = candidate.laps
+        since_us = laps[0].end_us - laps[0].length_us if laps else self.first_pulse_us
+        return since_us <= self._refused_us
 
     def _tells(self, reading: Reading) -> bool:
         """Tell whether this proves a ball, or leaves nobody who could: the beams are lost after a pulse."""

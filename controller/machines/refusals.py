@@ -59,11 +59,12 @@ REFUSALS: dict[str, str] = {
     "table_closed": "the table is closed; open it first",
     "table_locked": "the table is locked; mend the cause and unlock it first",
     "table_open": "the table is open; close it first",
-    "too_few_players": "a game needs two or more players with cards; sell cards first",
     "testing": "the table is in test mode, which takes no other input; switch it off first",
+    "too_few_players": "a game needs two or more players with cards; sell cards first",
     "too_many_positions": "a player has as many positions as the table allows; name another player",
     "turn_passed": "the buy-in has passed this seat; he may buy in the re-buy",
     "under_way": "an attempt is under way; wait until it is decided",
     "unknown_input": "this game has no such input",
+    "which_spin": "a spin may have been played that nobody saw; say which one the ruling is for",
 }
 """What each refusal means to the person whose input it answers."""

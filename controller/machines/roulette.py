@@ -8,6 +8,7 @@ from controller.machines.flat import Arrow, FlatMachine, MachineTable, Refused
 from controller.machines.health import Health
 from controller.machines.smart_wheel import SmartSpins
 from controller.machines.spins import Spins, late_close_notice
+from controller.machines.wheel_spins import WheelSpins
 from controller.model.geometry import Wheel
 from controller.model.outcomes import (
     Bets,
@@ -106,10 +107,9 @@ class Roulette:
         self._machine = FlatMachine(ROULETTE_TABLE)
         self._bets_open = True
         self._round = betting_round
-        spins = SmartSpins if rules.revolutions == "trusted_wheel" else Spins
-        self.spins: Spins | SmartSpins = spins(
-            self, rules, wheel, desk, health, calls=calls, learned=learned, last=last_spin
-        )
+        self._bets_by_hand = False
+        spins: type[WheelSpins] = SmartSpins if rules.revolutions == "trusted_wheel" else Spins
+        self.spins = spins(self, rules, wheel, desk, health, calls=calls, learned=learned, last=last_spin)
         self.see: Callable[[Reading], None] = self.spins.see
         """Take a reading, in time order."""
 
@@ -157,23 +157,14 @@ class Roulette:
                 if self.spins.attempts.machine.allows("settled"):
                     self.spins.attempts.machine.fire("settled")
             case "no_spin" | "void":
-                self.spins.launch_seen()
-                return self.spins.attempts.enter(entered)
+                self.spins.launch_seen(entered.t)
+                self._rule(entered)
+            case "set_number":
+                self._rule(entered)
             case _:
                 return self.spins.attempts.enter(entered)
         return True
 
-    def reset(self) -> None:
-        """Begin anew: the table opens."""
-        self._machine.restore(ROULETTE_TABLE.initial)
-        self._bets_open = True
-
-    def cut_short(self, t: int) -> None:
-        """The recording ends here."""
-        self.spins.attempts.lose_power(t)
-
-    def stop_judging(self) -> None:
-        """Judge no more: only what was told stands."""
     def allowed(self) -> Iterator[str]:
         """Name the inputs that make sense now."""
         yield from self.spins.attempts.allowed()
@@ -188,6 +179,17 @@ class Roulette:
         self.spins.ruling_is_for_last(entered, new_round=self._bets_by_hand)
         self.spins.attempts.enter(entered)
 
+    def reset(self) -> None:
+        """Begin anew: the table opens."""
+        self._machine.restore(ROULETTE_TABLE.initial)
+        self._bets_open = True
+
+    def cut_short(self, t: int) -> None:
+        """The recording ends here."""
+        self.spins.attempts.lose_power(t)
+
+    def stop_judging(self) -> None:
+        """Judge no more: only what was told stands."""
         self.spins.attempts.ending = True
 
     # --- what the spins ask ---
@@ -208,6 +210,7 @@ class Roulette:
     def began(self, t: int) -> None:
         """The ball is in the track; bets stay open until No More Bets (R-SPIN-3)."""
         del t
+        self._bets_by_hand = False
         if not self._machine.allows("launch"):
             self._machine.restore(ROULETTE_TABLE.initial)
         self._machine.fire("launch")
@@ -274,6 +277,7 @@ class Roulette:
 
     def follow_up(self, t: int) -> None:
         """Open the bets again: after a No Spin they stand or may be taken back (!R-7)."""
+        self._bets_by_hand = False
         if not self._bets_open:
             self._open_bets(t, "result")
 
@@ -297,7 +301,8 @@ class Roulette:
     def _dealer_closes(self, entered: Input) -> None:
         if not self._bets_open:
             raise Refused("bets_closed")
-        self.spins.launch_seen()
+        self.spins.launch_seen(entered.t)
+        self._bets_by_hand = not self.open_attempt
         self._close_bets(entered.t, "dealer")
 
     def _dealer_opens(self, entered: Input) -> None:

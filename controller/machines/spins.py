@@ -4,15 +4,14 @@ What a spin is worth is the judge's matter (`controller.rules.wheel`); when to a
 """
 
 from collections import deque
-from typing import Protocol
+from collections.abc import Sequence
 
-from controller.machines.attempts import Attempts, Result
+from controller.machines.attempts import Result
 from controller.machines.desk import Desk
-from controller.machines.flat import Refused
 from controller.machines.health import Health
 from controller.machines.launches import Launches
 from controller.machines.lifecycle import SPIN
-from controller.machines.running_out import QUIET_US
+from controller.machines.wheel_spins import WheelGame, WheelSpins
 from controller.model.effects import Basis
 from controller.model.geometry import Wheel
 from controller.model.outcomes import Data
@@ -21,8 +20,9 @@ from controller.model.readings import (
     BallDrop,
     BallOut,
     DeviceDown,
+    DeviceFault,
+    DeviceUp,
     ForeignObject,
-    Input,
     PocketBall,
     Reading,
     RotorIndex,
@@ -30,7 +30,7 @@ from controller.model.readings import (
 )
 from controller.model.rulesets import Calls, SpinRules
 from controller.model.verdicts import Notice, Reason, Ruling, SpinVerdict
-from controller.rules.wheel import INDEX_PASSES_KEPT, Learned, SpinWatch
+from controller.rules.wheel import INDEX_PASSES_KEPT, SURELY_SEEN_US, Learned, SpinWatch
 from controller.rules.wheel.checked import CheckedWatch
 from controller.rules.wheel.late_close import after_late_close
 from controller.rules.wheel.wheel_word import NO_MORE_BETS, WheelGames
@@ -42,46 +42,10 @@ RUNS_UNTIL_US = 3_000_000
 """A ball without a pulse for so long is not seen to run: a person may say where it lies."""
 
 
-class WheelGame(Protocol):
-    """What a wheel game does with its spins."""
+class Spins(WheelSpins):
+    """The spins of one wheel by the table's own beams, from the launch to the ruling."""
 
-    @property
-    def bets_open(self) -> bool:
-        """Whether bets can still be placed."""
-
-    def snapshot(self) -> object:
-        """Give the game's state, to come back to when the result is corrected."""
-
-    def restore(self, snapshot: object) -> None:
-        """Go back to that state."""
-
-    def began(self, t: int) -> None:
-        """A spin begins."""
-
-    def no_more_bets(self, t: int, cause: str = "ball_speed") -> None:
-        """The ball is about to drop, or a person must rule first: close the bets."""
-
-    def dropped(self, t: int) -> None:
-        """The ball left the track."""
-
-    def call(self, result: Result[str]) -> Data:
-        """Apply a spin that counts, and give what to publish."""
-
-    def no_result(self, result: Result[str]) -> Data:
-        """Apply a No Spin, and give what to publish."""
-
-    def review(self, result: Result[str]) -> Data:
-        """Give what to publish for a review."""
-
-    def correct(self, result: Result[str], corrects: str, ruling: str) -> Data:
-        """Apply a result in place of the one just undone, and give what to publish."""
-
-    def follow_up(self, t: int) -> None:
-        """Publish what follows from a result."""
-
-
-class Spins:
-    """The spins of one wheel, from the launch to the ruling."""
+    launch_told_by = "ball_beam"
 
     def __init__(
         self,
@@ -96,25 +60,17 @@ class Spins:
         last: int = 0,
     ) -> None:
         """Begin after spin number `last`, knowing what was learned of the wheel."""
-        self.learned = learned
-        self._game = game
-        self._rules = rules
-        self._wheel = wheel
-        self._desk = desk
-        self._health = health
+        super().__init__(game, rules, wheel, desk, health, calls=calls, learned=learned, last=last)
         self._index_passes: deque[Reading] = deque(maxlen=INDEX_PASSES_KEPT)
         self._wheel_games = WheelGames()
         self._watch: SpinWatch | None = None
         self._launches = Launches(self._new_watch)
         self._verdict: SpinVerdict | None = None
-        self._basis = Basis(decided_at_us=0)
         self._last_pulse_us = 0
+        self._watched_since_us = 0
         self._ask_for_drop_us = 0
         self._dropped_us: int | None = None
         self._late_close = False
-        self.attempts: Attempts[str, SpinVerdict] = Attempts(
-            SPIN, self, desk, calls=calls, call_hold_ms=rules.call_hold_ms, causes=rules.causes, last=last
-        )
         self._machine = self.attempts.machine
 
     # --- readings and timers ---
@@ -125,7 +81,7 @@ class Spins:
             isinstance(reading, BallBeam)
             and self._machine.state == SPIN.under_way
             and self._dropped_us is None
-            and reading.t - self._last_pulse_us <= QUIET_US
+            and reading.t - self._last_pulse_us <= SURELY_SEEN_US
             and not self._launches.pending
         ):
             self._see_pulse(reading)
@@ -177,13 +133,15 @@ class Spins:
             self._decide(t)
 
     def would_launch(self, reading: Reading) -> bool:
-        """Tell whether this reading could begin a spin."""
-        ours = self.attempts.under_way or self._launches.old_ball_runs
-        return isinstance(reading, BallBeam) and not ours
+        """Tell whether this reading could begin a spin.
 
-    def launch_seen(self) -> None:
+        Asked while the table does not play, and so that spin is known and never counts later.
+        """
+        return not self.attempts.under_way and self._launches.turn_away(reading)
+
+    def launch_seen(self, t: int) -> None:
         """Begin the spin whose first pulses were seen: a person speaks of it before its first lap is run."""
-        if self._launches.pending and not self.attempts.open:
+        if self._launches.pending_at(t) and not self.attempts.open:
             watch = self._launches.take()
             assert watch is not None
             self._begin(watch, watch.readings[-1])
@@ -193,12 +151,20 @@ class Spins:
         """What the present spin's ball provably ran in the track."""
         return self._verdict.revolutions if self._verdict is not None else None
 
-    def _new_watch(self) -> SpinWatch:
+    def _sign_of_another(self, t: int, *, new_round: bool) -> str | None:
+        if self._launches.pending_at(t):
+            return "a track beam was cut"
+        if self._launches.turned_away_us > self._over_since_us:
+            return "a ball was sent off while the table did not play"
+        return super()._sign_of_another(t, new_round=new_round)
+
+    def _new_watch(self, first_pulse_us: int) -> SpinWatch:
         sources = self._health.sources
         smart = any("wheel_status" in kinds for kinds in sources.values())
         watch = (CheckedWatch if smart else SpinWatch)(self._wheel, self._rules, self.learned, sources)
-        for standing in (*self._health.down.values(), *self._index_passes):
-            watch.see(standing)
+        before = (*self._health.standing(first_pulse_us - SURELY_SEEN_US), *self._index_passes)
+        for reading in sorted(before, key=lambda reading: reading.t):
+            watch.see(reading)
         return watch
 
     def _begin(self, watch: SpinWatch, latest: Reading) -> None:
@@ -206,6 +172,7 @@ class Spins:
         self._watch = watch
         self._verdict = None
         self._last_pulse_us = latest.t
+        self._watched_since_us = 0
         self._ask_for_drop_us = 0
         self._dropped_us = None
         self._late_close = False
@@ -226,9 +193,10 @@ class Spins:
             watch.see(reading)
             self._after(watch, reading)
 
-    def _off_the_track(self, t: int, bounces_us: int = BOUNCES_US, quiet_us: int = QUIET_US) -> bool:
-        dropped = self._dropped_us is not None and t - self._dropped_us > bounces_us
-        return dropped or t - self._last_pulse_us > quiet_us
+    def _off_the_track(self, t: int) -> bool:
+        """Tell whether a ball seen now is another one; what ran while nobody watched may be the same."""
+        dropped = self._dropped_us is not None and t - self._dropped_us > BOUNCES_US
+        return dropped or t - max(self._last_pulse_us, self._watched_since_us) > SURELY_SEEN_US
 
     def _decide_before_launch(self) -> None:
         """Decide a spin that was still open when the next ball was sent off."""
@@ -248,6 +216,8 @@ class Spins:
                 self._expect_drop(reading.t)
         elif isinstance(reading, BallDrop | PocketBall | DeviceDown):
             self._set_give_up(reading.t)
+        elif isinstance(reading, DeviceUp) and reading.dev in watch.devices_lost:
+            self._watched_since_us = reading.t
         elif isinstance(reading, WheelStatus):
             if reading.state == NO_MORE_BETS:
                 self._game.no_more_bets(reading.t)
@@ -282,7 +252,8 @@ class Spins:
         watch = self._watch
         assert watch is not None
         watch.see(reading)
-        if isinstance(reading, PocketBall | BallOut | ForeignObject | WheelStatus):
+        unproved = isinstance(reading, DeviceFault) and watch.pocket() is None
+        if unproved or isinstance(reading, PocketBall | BallOut | ForeignObject | WheelStatus):
             self._decide(reading.t)
 
     def _drop(self, t: int) -> None:
@@ -315,36 +286,7 @@ class Spins:
             late_close=late_close,
         )
 
-    def _stop_timers(self) -> None:
-        for name in ("no_more_bets", "give_up"):
-            self._desk.stop_timer(name)
-
     # --- what the life-cycle asks of its game ---
-
-    def snapshot(self) -> object:
-        """Give the game's state."""
-        return self._game.snapshot()
-
-    def restore(self, snapshot: object) -> None:
-        """Put the game's state back."""
-        self._game.restore(snapshot)
-
-    def value_of(self, verdict: SpinVerdict) -> str | None:
-        """Give the number seen."""
-        return verdict.number
-
-    def value_entered(self, entered: Input) -> str:
-        """Give the number a person entered; raises Refused while the ball runs or for no pocket."""
-        if self.attempts.under_way and not self._off_the_track(
-            entered.t, bounces_us=0, quiet_us=RUNS_UNTIL_US
-        ):
-            raise Refused("result_not_in")
-        number = str(entered.number)
-        if number not in self._wheel.pockets_clockwise:
-            raise Refused(
-                "bad_argument", f"set_number: this wheel has no pocket {number!r}; enter one it has"
-            )
-        return number
 
     def judge(self, t: int, called: Reason | None) -> SpinVerdict:
         """Judge the present spin on what was seen up to t."""
@@ -352,41 +294,18 @@ class Spins:
         self._note_basis(t, called)
         return self._watch.verdict(t, called)[0]
 
-    def readings(self) -> tuple[Reading, ...]:
-        """Give every reading of the present spin."""
-        return tuple(self._watch.readings) if self._watch is not None else ()
+    @property
+    def _seen(self) -> Sequence[Reading]:
+        return self._watch.readings if self._watch is not None else ()
 
-    def basis(self) -> Basis:
-        """Give what the last verdict rests on beside them."""
-        return self._basis
-
-    def began(self, t: int) -> None:
-        """Tell the game that a spin begins."""
-        self._game.began(t)
-
-    def call(self, result: Result[str]) -> Data:
-        """Let the game apply a spin that counts."""
-        return self._game.call(result)
+    def _runs(self, t: int) -> bool:
+        return self._dropped_us is None and t - self._last_pulse_us <= RUNS_UNTIL_US
 
     def no_result(self, result: Result[str]) -> Data:
         """Let the game apply a No Spin; a ball that still runs is not the next spin's."""
-        self._stop_timers()
         if self._watch is not None and self._dropped_us is None and result.by != "nobody":
             self._launches.let_run_out(self._watch.readings)
-        return self._game.no_result(result)
-
-    def review(self, result: Result[str]) -> Data:
-        """Let the game say what a review tells."""
-        self._stop_timers()
-        return self._game.review(result)
-
-    def correct(self, result: Result[str], corrects: str, ruling: str) -> Data:
-        """Let the game apply a correction."""
-        return self._game.correct(result, corrects, ruling)
-
-    def follow_up(self, t: int) -> None:
-        """Let the game publish what follows."""
-        self._game.follow_up(t)
+        return super().no_result(result)
 
 
 def late_close_notice() -> Notice:

@@ -154,9 +154,6 @@ def _is_true(data: Data, story: Played) -> bool:
             return _may_be_called(truth, data)
         case RollNoRoll() | SpinNoSpin():
             hidden = {code for fault in story.disturbed_by for code in _HIDDEN.get(fault.split()[0], ())}
-            # Of a ball whose start was hidden the table saw only the end of its run.
-            if any(fault.endswith(" wheel") or fault == "power_cycle" for fault in story.disturbed_by):
-                hidden.add("too_few_revolutions")
             said = {*hidden, *truth.reasons, *truth.may_add, "unruled", *(("called",) if by_person else ())}
             return {reason.code for reason in data.reasons} <= said
         case RollCorrected() | SpinCorrected():

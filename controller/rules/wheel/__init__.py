@@ -4,16 +4,18 @@
 wheel. All of it is a function of the readings: no clock, no I/O.
 """
 
+from controller.rules.wheel.devices import SURELY_SEEN_US, Sources
 from controller.rules.wheel.judge import judge_and_learn, judge_spin
 from controller.rules.wheel.learned import Learned
 from controller.rules.wheel.pockets import PocketRead
 from controller.rules.wheel.rotor import INDEX_PASSES_KEPT
-from controller.rules.wheel.trace import DROP_SENSOR_DELAY_US, Sources
+from controller.rules.wheel.trace import DROP_SENSOR_DELAY_US
 from controller.rules.wheel.watch import SpinWatch
 
 __all__ = [
     "DROP_SENSOR_DELAY_US",
     "INDEX_PASSES_KEPT",
+    "SURELY_SEEN_US",
     "Learned",
     "PocketRead",
     "Sources",

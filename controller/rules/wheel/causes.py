@@ -1,12 +1,25 @@
 """The causes of a No Spin and of a review: one rule, one function, one id."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from math import inf, isfinite
 
 from controller.model.geometry import Wheel
-from controller.model.readings import ForeignObject, Turning
+from controller.model.readings import (
+    BallBeam,
+    BallDrop,
+    BallOut,
+    DeviceFault,
+    ForeignObject,
+    PocketBall,
+    Reading,
+    RotorIndex,
+    Turning,
+)
 from controller.model.rulesets import SpinRules
 from controller.model.verdicts import Notice, Reason
 from controller.rules.wheel.ball import BallRun
+from controller.rules.wheel.devices import Absence
 from controller.rules.wheel.learned import Learned
 from controller.rules.wheel.trace import Reversal, SpinTrace
 
@@ -23,15 +36,22 @@ RULES = {
 """The rule behind each cause where the rule set names none."""
 _OUTSIDE_THE_WHEEL = frozenset({"felt", "layout", "table"})
 _DROP_SPEED_TOLERANCE = 0.25
+_SILENT_TURNS = 2.5
+"""Every turn the mark passes the index sensor; so many without it, the ball or anything are a blind board."""
+SENSED = (BallBeam, BallDrop, BallOut, ForeignObject, PocketBall, RotorIndex)
+"""What a wheel's own sensors tell."""
 
 
 class Case:
     """One spin before its judge: what was seen, and what the ball's pulses prove."""
 
-    def __init__(self, trace: SpinTrace, ball: BallRun | None, decided_at_us: int) -> None:
-        """`ball` is None where the pulses make no run of a slowing ball."""
+    def __init__(
+        self, trace: SpinTrace, ball: BallRun | None, seen: Sequence[Reading], decided_at_us: int
+    ) -> None:
+        """`ball` is None where the pulses make no run of a slowing ball; `seen` are the readings traced."""
         self.trace = trace
         self.ball = ball
+        self.seen = seen
         self.decided_at_us = decided_at_us
         self.wheel: Wheel = trace.wheel
         self.rules: SpinRules = trace.rules
@@ -47,6 +67,10 @@ class Case:
             None if trace.pockets.stands is None else trace.pockets.agreeing[0].reading.t
         )
         """Since when the ball has lain in its pocket at the latest; None while that is not certain."""
+        self.launch_hidden_by = self._launch_hidden_by()
+        """What may have hidden the ball's launch and first turns; None where nothing can have."""
+        self.turns_to = self._turns_to()
+        """The most turns that it may have run; infinite where nothing tells."""
         self.drop_fits = self._drop_fits()
         """Whether the ball had about the wheel's drop speed when the drop was sensed."""
 
@@ -62,10 +86,8 @@ class Case:
         """Say how far the ball ran, as in "3.6 turns of 4 (3.5 to 3.7)"."""
         assert self.ball is not None
         ball = self.ball
-        return (
-            f"{ball.turns:.1f} turns of {self.rules.min_revolutions:g}"
-            f" ({ball.turns_from:.1f} to {ball.turns_to:.1f})"
-        )
+        most = f"to {self.turns_to:.1f}" if isfinite(self.turns_to) else "or more"
+        return f"{ball.turns:.1f} turns of {self.rules.min_revolutions:g} ({ball.turns_from:.1f} {most})"
 
     @property
     def began_us(self) -> int:
@@ -78,6 +100,19 @@ class Case:
             return None
         began_us = self.began_us
         return next((change for change in self.trace.reversals if change.last_us >= began_us), None)
+
+    def _launch_hidden_by(self) -> Absence | DeviceFault | None:
+        devices = self.trace.devices
+        return devices.hid_launch(self.began_us) or devices.unwell("ball_beam")
+
+    def _turns_to(self) -> float:
+        ball, hidden_by = self.ball, self.launch_hidden_by
+        if ball is None or hidden_by is None:
+            return inf if ball is None else ball.turns_to
+        if isinstance(hidden_by, DeviceFault):
+            return inf
+        (ran,) = ball.curve.turns_before([(ball.end_us - hidden_by.since_us) / 1e6])
+        return max(ball.turns_to, ran)
 
     def stood_before(self, at_us: int) -> bool:
         """Tell whether the number stood by then."""
@@ -115,7 +150,9 @@ def same_direction(case: Case) -> Reason | None:
 def too_few_revolutions(case: Case) -> Reason | None:
     """R-SPIN-2, R-IRR-2: certainly fewer turns in the track than the rules ask for."""
     ball = case.ball
-    if ball is None or not case.drop_fits or case.trace.down or ball.turns_to >= case.rules.min_revolutions:
+    if ball is None or not case.drop_fits or case.trace.devices.down:
+        return None
+    if case.turns_to >= case.rules.min_revolutions:
         return None
     return case.reason("too_few_revolutions", f"{case.turns_seen()}; R-SPIN-2")
 
@@ -133,7 +170,9 @@ def ball_out(case: Case) -> Reason | None:
     for reading in case.trace.out:
         if case.rested_us is None or reading.t < case.rested_us:
             return case.reason("ball_out", "the ball was seen outside the wheel")
-    if not case.silent_turns_passed or case.trace.down or not case.learned.pocket_reader_works:
+    if not case.silent_turns_passed or not case.learned.pocket_reader_known:
+        return None
+    if case.trace.devices.down or case.trace.devices.unwell("pocket_ball"):
         return None
     turns = case.rules.turns_without_read
     return case.reason(
@@ -156,7 +195,7 @@ def rotor_reversed(case: Case) -> Reason | None:
         and stops_us is not None
         and case.decided_at_us >= stops_us
         and trace.in_play(stops_us)
-        and not trace.down
+        and not trace.devices.down
     ):
         return case.reason("rotor_reversed", "the rotor came to a stop before a number was read")
     return None
@@ -176,10 +215,24 @@ def rotor_handled(case: Case) -> Reason | None:
 
 def device_lost(case: Case) -> Reason | None:
     """A device that was down in the spin may have missed what mattered."""
-    down = sorted(case.trace.down)
+    down = sorted(case.trace.devices.down)
     if not down:
         return None
     return case.reason("missing_reading", f"{', '.join(down)} went down or was down in the spin")
+
+
+def launch_unseen(case: Case) -> Reason | None:
+    """R-SPIN-2: a launch that nobody saw leaves the turns open, unless the rest of the run was enough."""
+    ball, hidden_by = case.ball, case.launch_hidden_by
+    least = case.rules.min_revolutions
+    if ball is None or hidden_by is None or ball.turns_from >= least or case.turns_to < least:
+        return None
+    if isinstance(hidden_by, DeviceFault):
+        seen = f"{hidden_by.dev} missed readings ({hidden_by.code}), so the launch may be among them"
+    else:
+        before_s = (case.began_us - hidden_by.back_us) / 1e6
+        seen = f"{hidden_by.dev} was down until {before_s:.1f} s before the ball's first pulse"
+    return case.reason("missing_reading", seen)
 
 
 def rotor_unknown(case: Case) -> Reason | None:
@@ -238,6 +291,18 @@ def pocket_missing(case: Case) -> Reason | None:
     return case.reason("missing_reading", f"{len(placed)} of {needed} pocket reads")
 
 
+def sensors_silent(case: Case) -> Reason | None:
+    """R-IRR-3: where no sensor of the wheel told anything for turns, nobody knows what entered it then."""
+    rested_us = case.rested_us
+    if rested_us is None:
+        return None
+    told_us = [r.t for r in case.seen if isinstance(r, SENSED) and case.began_us <= r.t <= rested_us]
+    silent_us = max((after - before for before, after in pairwise(told_us)), default=0)
+    if silent_us <= _SILENT_TURNS * case.trace.rotor.period_us():
+        return None
+    return case.reason("missing_reading", f"no sensor of the wheel told anything for {silent_us / 1e6:.1f} s")
+
+
 def pocket_contradicted(case: Case) -> Reason | None:
     """A read of another pocket after the number stood."""
     stands, against = case.trace.pockets.stands, case.trace.pockets.against
@@ -280,12 +345,14 @@ OF_NO_SPIN: tuple[Callable[[Case], Reason | None], ...] = (
 )
 OF_REVIEW: tuple[Callable[[Case], Reason | None], ...] = (
     device_lost,
+    launch_unseen,
     rotor_handled,
     rotor_unknown,
     ball_direction_unknown,
     revolutions_unclear,
     drop_contradicts,
     pocket_missing,
+    sensors_silent,
     pocket_contradicted,
     second_ball,
     out_after_rest,

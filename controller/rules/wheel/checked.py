@@ -10,8 +10,8 @@ from controller.model.geometry import Wheel
 from controller.model.readings import DeviceDown, DeviceUp, Reading, WheelStatus
 from controller.model.rulesets import SpinRules
 from controller.model.verdicts import Reason, Ruling, SpinVerdict
+from controller.rules.wheel.devices import Sources
 from controller.rules.wheel.learned import Learned
-from controller.rules.wheel.trace import Sources
 from controller.rules.wheel.watch import SpinWatch
 from controller.rules.wheel.wheel_word import BALL_IN_RIM, NO_MORE_BETS, RULES, WheelWord
 

@@ -5,26 +5,17 @@ only where everything that should have seen it was there.
 """
 
 from collections.abc import Sequence
+from math import isfinite
 
 from controller.model.geometry import Wheel
-from controller.model.readings import (
-    BallBeam,
-    BallDrop,
-    BallOut,
-    DeviceDown,
-    DeviceFault,
-    DeviceUp,
-    ForeignObject,
-    PocketBall,
-    Reading,
-    RotorIndex,
-)
+from controller.model.readings import DeviceDown, DeviceFault, DeviceUp, Reading
 from controller.model.rulesets import SpinRules
 from controller.model.verdicts import Reason, Ruling, SpinVerdict
 from controller.rules.wheel import causes
 from controller.rules.wheel.causes import Case
+from controller.rules.wheel.devices import Sources
 from controller.rules.wheel.learned import Learned
-from controller.rules.wheel.trace import Sources, SpinTrace
+from controller.rules.wheel.trace import SpinTrace
 
 _LEARN_FROM_PULSES = 6
 
@@ -74,24 +65,12 @@ def judge_trace(
     trace: SpinTrace, seen: Sequence[Reading], decided_at_us: int, called: Reason | None
 ) -> tuple[SpinVerdict, Learned]:
     """Rule on what was traced already: `seen` are the trace's readings, none later than the decision."""
-    case = Case(trace, trace.ball(), decided_at_us)
+    case = Case(trace, trace.ball(), seen, decided_at_us)
     verdict = _rule_on(case, called, tuple([r for r in seen if type(r) in _EVIDENCE]))
     return verdict, _learn(case)
 
 
-_EVIDENCE = frozenset(
-    {
-        BallBeam,
-        BallDrop,
-        BallOut,
-        DeviceDown,
-        DeviceFault,
-        DeviceUp,
-        ForeignObject,
-        PocketBall,
-        RotorIndex,
-    }
-)
+_EVIDENCE = frozenset({*causes.SENSED, DeviceDown, DeviceFault, DeviceUp})
 
 
 def _time(reading: Reading) -> int:
@@ -118,7 +97,7 @@ def _rule_on(case: Case, called: Reason | None, evidence: tuple[Reading, ...]) -
         number=number,
         revolutions=None if ball is None else round(ball.turns, 3),
         revolutions_from=None if ball is None else round(ball.turns_from, 3),
-        revolutions_to=None if ball is None else round(ball.turns_to, 3),
+        revolutions_to=None if not isfinite(case.turns_to) else round(case.turns_to, 3),
         reasons=tuple(reasons),
         notices=tuple(causes.notices(case)),
         evidence=evidence,
@@ -142,5 +121,5 @@ def _learn(case: Case) -> Learned:
     if ball is not None and case.drop_fits and len(ball.followed) >= _LEARN_FROM_PULSES and not trace.foreign:
         learned = learned.after_drop(ball.curve.speed, ball.curve.deceleration())
     if trace.pockets.reads:
-        return learned.after_reads(seen=True)
-    return learned.after_reads(seen=False) if case.silent_turns_passed else learned
+        return learned.after_reads(missed=trace.pockets.missed)
+    return learned.after_silence() if case.silent_turns_passed else learned

@@ -13,6 +13,8 @@ NOMINAL_DECELERATION = 0.05
 """rev/s2 near the drop: a rim ball loses 0.05 to 0.13 rev/s each second, least at its slowest."""
 NOMINAL_DRAG = 0.022
 """rev/s2 lost to the air for each (rev/s)2 of speed: between 0.014 and 0.03 from spin to spin."""
+_TRUST_AGAIN_BALLS = 20.0
+"""So many balls read on every turn show that a reader which missed one works again."""
 _MEMORY_SPINS = 40.0
 """A wheel drifts with temperature and wear: what lies farther back counts for less."""
 
@@ -22,13 +24,20 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     `spins` is the weight of what was learned, `drop_rev_per_s` the ball's mean speed at leaving the track
     (None before the first spin), `deceleration_rev_per_s2` what it loses a second at that speed,
-    `pocket_reader_works` 1 when the last ball that should have been read was.
+    `pocket_reader_works` 1 when the last ball that should have been read was, `pocket_reader_doubts` how many
+    balls read on every turn it takes until a reader that missed one is trusted again.
     """
 
     spins: float = 0.0
     drop_rev_per_s: float | None = None
     deceleration_rev_per_s2: float | None = None
     pocket_reader_works: float = 0.0
+    pocket_reader_doubts: float = 0.0
+
+    @property
+    def pocket_reader_known(self) -> bool:
+        """Whether the pocket reader is known to work: it saw the last ball, and missed none of late."""
+        return self.pocket_reader_works > 0.0 and self.pocket_reader_doubts <= 0.0
 
     def drop_speed(self, nominal_rev_per_s: float) -> tuple[float, float]:
         """Give the expected drop speed and its standard deviation, both in rev/s."""
@@ -52,13 +61,17 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             deceleration_rev_per_s2=_towards(self.deceleration_rev_per_s2, deceleration_rev_per_s2, weight),
         )
 
-    def after_reads(self, *, seen: bool) -> Self:
-        """Note whether the pocket reader saw the ball that had dropped.
+    def after_reads(self, *, missed: bool) -> Self:
+        """Note that the pocket reader saw the ball, and whether it missed it on a turn between."""
+        doubts = _TRUST_AGAIN_BALLS if missed else max(self.pocket_reader_doubts - 1.0, 0.0)
+        return msgspec.structs.replace(self, pocket_reader_works=1.0, pocket_reader_doubts=doubts)
 
-        A reader that saw nothing is no longer known to work: one lost ball is likely, two in a row are a
-        dead reader.
+    def after_silence(self) -> Self:
+        """Note that the pocket reader did not see a ball that had dropped.
+
+        It is no longer known to work: one lost ball is likely, two in a row are a dead reader.
         """
-        return msgspec.structs.replace(self, pocket_reader_works=1.0 if seen else 0.0)
+        return msgspec.structs.replace(self, pocket_reader_works=0.0)
 
     def figures(self) -> dict[str, float]:
         """Give what was learned as the numbers of a recording's `state`."""

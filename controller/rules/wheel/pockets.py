@@ -1,5 +1,8 @@
 """Which pocket the ball lies in, from the rotor's place when the pocket reader sees it."""
 
+from collections.abc import Iterable
+from itertools import pairwise
+
 import msgspec
 
 from controller.model.geometry import Wheel
@@ -25,6 +28,8 @@ class PocketRead(msgspec.Struct, frozen=True):
     run: int = 0
     turns: float = 0.0
     turn_us: float = 0.0
+    unsure: bool = False
+    """Whether it never gets a place: what the index sensor missed then, nobody knows."""
 
     @property
     def at_border(self) -> bool:
@@ -67,6 +72,14 @@ class PocketCount:
         self.decided_by: Reading | None = None
         """The reading with which the pocket stood: that read, or an index pass that placed it only then."""
 
+    @property
+    def missed(self) -> bool:
+        """Whether the reader missed the ball on a turn between two on which it saw it in the same pocket."""
+        return any(
+            read.run == before.run and round(read.turns - before.turns) > 1
+            for before, read in pairwise(self.agreeing)
+        )
+
     def see(self, read: PocketRead) -> None:
         """Take the next read, in time order."""
         self.reads.append(read)
@@ -88,13 +101,36 @@ class PocketCount:
 
     def placed_anew(self, mark: RotorIndex, rotor: Rotor, wheel: Wheel) -> "PocketCount":
         """Count again when an index pass tells where the rotor was at reads that had no place before."""
-        if self.stands is not None or all(read.number is not None for read in self.reads):
+        if self.stands is not None or all(read.number is not None or read.unsure for read in self.reads):
             return self
-        count = PocketCount(self.needed)
-        for read in self.reads:
-            count.see(read if read.number is not None else place_read(read.reading, rotor, wheel))
+        count = self._recount(
+            read if read.number is not None or read.unsure else place_read(read.reading, rotor, wheel)
+            for read in self.reads
+        )
         if count.stands is not None:
             count.decided_by = mark
+        return count
+
+    def unplaced_since(self, since_us: int) -> "PocketCount":
+        """Count again without the places of the reads since then: an index pass may have been missed."""
+        if not self.reads or self.reads[-1].reading.t < since_us:
+            return self
+        return self._recount(
+            read if read.reading.t < since_us or read.unsure else PocketRead(read.reading, None)
+            for read in self.reads
+        )
+
+    def never_placed(self) -> "PocketCount":
+        """Leave the reads that have no place without one: an index pass was missed among them."""
+        return self._recount(
+            read if read.number is not None else PocketRead(read.reading, None, unsure=True)
+            for read in self.reads
+        )
+
+    def _recount(self, reads: Iterable[PocketRead]) -> "PocketCount":
+        count = PocketCount(self.needed)
+        for read in reads:
+            count.see(read)
         return count
 
 

@@ -1,6 +1,5 @@
 """One spin as its readings tell it, kept up to date reading by reading."""
 
-from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from controller.model.geometry import Wheel
@@ -9,6 +8,7 @@ from controller.model.readings import (
     BallDrop,
     BallOut,
     DeviceDown,
+    DeviceFault,
     DeviceUp,
     ForeignObject,
     PocketBall,
@@ -18,16 +18,14 @@ from controller.model.readings import (
 )
 from controller.model.rulesets import SpinRules
 from controller.rules.wheel.ball import BallRun, follow_ball
+from controller.rules.wheel.devices import LOSSES, Sources, WheelDevices
 from controller.rules.wheel.laps import LapClock
 from controller.rules.wheel.learned import Learned
-from controller.rules.wheel.pockets import PocketCount, place_read
+from controller.rules.wheel.pockets import PocketCount, PocketRead, place_read
 from controller.rules.wheel.rotor import Rotor
 
 DROP_SENSOR_DELAY_US = 120_000
 """The drop sensor sits below the track and fires this long after the ball left it (the maker's figure)."""
-WHEEL_KINDS = frozenset(
-    {"ball_beam", "ball_drop", "ball_out", "rotor_index", "pocket_ball", "foreign_object"}
-)
 LIES_AFTER_US = 8_000_000
 """So long after its drop a ball lies: 0.5 to 2.5 s to settle, and then it may hop for a turn or two."""
 _LATE_FOR_A_DROP_US = 500_000
@@ -36,9 +34,6 @@ _PULSES_OF_A_BALL = 4
 _READS_WHILE_RUNNING = 2
 _CLEAR_VOTES, _CLEAR_RATIO, _ENOUGH_VOTES = 4, 4, 24
 _VOTE_TURNS = 0.06
-
-Sources = Mapping[str, Collection[str]]
-"""Which reading kinds each device sends, where the configuration tells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +64,7 @@ class SpinTrace:
         self.drop: BallDrop | None = None
         self.foreign: list[ForeignObject] = []
         self.out: list[BallOut] = []
-        self.down: dict[str, DeviceDown] = {}
-        """Devices of the wheel that were down at some time of the spin."""
-        self.still_down: set[str] = set()
-        """Those that have not come up again."""
+        self.devices = WheelDevices(sources)
         self.marks = 0
         """Index passes of the rotor's present run within the spin."""
         self.odd_mark: RotorIndex | None = None
@@ -81,7 +73,7 @@ class SpinTrace:
         self.handled_by: RotorIndex | None = None
         """The index pass that told of a hand on the rotor when the ball lay long since."""
         self._beams = len(wheel.beams_deg)
-        self._sources = sources or {}
+        self._index_lost = False
         self._laps_after_drop = 0
         self.ball_direction: Turning | None = None
         """Which way the ball runs by the order of its pulses so far; None while they do not clearly tell."""
@@ -145,7 +137,7 @@ class SpinTrace:
         laps = self.clock.laps
         if laps and at_us <= laps[-1].end_us:
             return True
-        if self.drop is None and any(lost.t < at_us for lost in self.down.values()):
+        if self.drop is None and any(lost.t < at_us for lost in self.devices.down.values()):
             return False
         return at_us <= self.dropped_us() + LIES_AFTER_US
 
@@ -199,6 +191,10 @@ class SpinTrace:
         run, direction = self.rotor.run, self.rotor.direction
         last_us = self.rotor.times_us[-1] if self.rotor.times_us else 0
         in_time = self.rotor.see(mark)
+        if self._index_lost and (in_time or self.rotor.run != run):
+            self._index_lost = False
+            if not (in_time and self.rotor.next_turn):
+                self.pockets = self.pockets.never_placed()
         if not self.begun:
             return
         if self.rotor.run != run:
@@ -225,17 +221,15 @@ class SpinTrace:
         if not self.begun:
             return
         count = self.pockets if reading.t >= self.dropped_us() else self.reads_while_running
-        count.see(place_read(reading, self.rotor, self.wheel))
+        count.see(
+            PocketRead(reading, None) if self._index_lost else place_read(reading, self.rotor, self.wheel)
+        )
 
     def _see_other(self, reading: Reading) -> None:
-        if isinstance(reading, DeviceDown):
-            if self._serves_wheel(reading.dev):
-                self.down[reading.dev] = reading
-                self.still_down.add(reading.dev)
-        elif isinstance(reading, DeviceUp):
-            self.still_down.discard(reading.dev)
-            if not self.begun:
-                self.down.pop(reading.dev, None)
+        if isinstance(reading, DeviceDown | DeviceUp | DeviceFault):
+            self.devices.see(reading, begun=self.begun)
+            if isinstance(reading, DeviceFault):
+                self._see_fault(reading)
         elif not self.begun:
             return
         elif isinstance(reading, BallDrop):
@@ -246,9 +240,13 @@ class SpinTrace:
         elif isinstance(reading, BallOut):
             self.out.append(reading)
 
-    def _serves_wheel(self, device: str) -> bool:
-        kinds = self._sources.get(device)
-        return kinds is None or any(kind.partition(":")[0] in WHEEL_KINDS for kind in kinds)
+    def _see_fault(self, fault: DeviceFault) -> None:
+        """Place no read any more in a turn in which edges of the index sensor are known to be missing."""
+        if fault.code not in LOSSES or not self.devices.serves(fault.dev, {"rotor_index"}):
+            return
+        since_us = max((at for at in self.rotor.times_us if at <= fault.t), default=0)
+        self._index_lost = True
+        self.pockets = self.pockets.unplaced_since(since_us)
 
 
 def _clear(ccw: int, cw: int) -> Turning | None:

@@ -1,6 +1,6 @@
 """What a table can know of a spin while it runs."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from controller.model.geometry import Wheel
 from controller.model.readings import (
@@ -14,11 +14,13 @@ from controller.model.readings import (
 )
 from controller.model.rulesets import SpinRules
 from controller.model.verdicts import Reason, Ruling, SpinVerdict
+from controller.rules.wheel.devices import Sources
 from controller.rules.wheel.judge import judge_and_learn, judge_trace
+from controller.rules.wheel.laps import Lap
 from controller.rules.wheel.learned import Learned
 from controller.rules.wheel.pockets import PocketRead
 from controller.rules.wheel.rotor import SLOWEST_TURN_US
-from controller.rules.wheel.trace import Sources, SpinTrace
+from controller.rules.wheel.trace import SpinTrace
 
 _TURNS_TO_AGREE = 4
 _SURE_MARKS = 2
@@ -83,6 +85,16 @@ class SpinWatch:
     def ball_runs(self) -> bool:
         """Tell whether a ball is in the track: it has closed a lap, and no drop was sensed."""
         return bool(self._trace.clock.laps) and self._trace.drop is None
+
+    @property
+    def laps(self) -> Sequence[Lap]:
+        """The laps that were timed, by any beam, since they have been in step."""
+        return self._trace.clock.laps
+
+    @property
+    def devices_lost(self) -> Collection[str]:
+        """The wheel's devices that were down at some time of the spin."""
+        return self._trace.devices.down
 
     @property
     def left_track_us(self) -> int | None:
@@ -157,10 +169,10 @@ class SpinWatch:
         if not trace.begun:
             return None
         since = trace.dropped_us()
-        silence = self._rules.pocket_reads if trace.still_down else self._rules.turns_without_read
+        silence = self._rules.pocket_reads if trace.devices.still_down else self._rules.turns_without_read
         reads = trace.pockets.reads
         if trace.drop is None and not reads:
-            if trace.down and trace.clock.predicted_drop_us() is None:
+            if trace.devices.down and trace.clock.predicted_drop_us() is None:
                 since = max(since, trace.pulses[0].t + _LONGEST_RUN_US)
             return since + round(silence * min(_SLOWER * trace.rotor.period_us(), SLOWEST_TURN_US))
         last = max(since, reads[-1].reading.t) if reads else since

@@ -214,7 +214,7 @@ def test_R_SPIN_3_what_is_learned_follows_a_wheel_that_changes() -> None:
 
 
 def test_what_is_learned_goes_through_a_recordings_state_unchanged() -> None:
-    for learned in (Learned(), KNOWN, KNOWN.after_drop(0.47, 0.052).after_reads(seen=False)):
+    for learned in (Learned(), KNOWN, KNOWN.after_drop(0.47, 0.052).after_reads(missed=True).after_silence()):
         assert Learned.from_figures(learned.figures()) == learned
 
 

@@ -1,0 +1,229 @@
+"""What the spins of every wheel have in common: the round they drive, and which spin a person rules on."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import ClassVar, Protocol
+
+from controller.machines.attempts import Attempts, Result
+from controller.machines.desk import Desk
+from controller.machines.flat import Refused
+from controller.machines.health import Health
+from controller.machines.lifecycle import SPIN
+from controller.model.effects import Basis
+from controller.model.geometry import Wheel
+from controller.model.outcomes import Data
+from controller.model.readings import Input, Reading
+from controller.model.rulesets import Calls, SpinRules
+from controller.model.verdicts import Reason, SpinVerdict
+from controller.rules.wheel import Learned
+
+HIDES_A_SPIN_US = 2_000_000
+"""Shorter than any ball's way from the hand to its pocket: a wheel not seen for less hid none."""
+
+
+class WheelGame(Protocol):
+    """What a wheel game does with its spins."""
+
+    @property
+    def bets_open(self) -> bool:
+        """Whether bets can still be placed."""
+
+    def snapshot(self) -> object:
+        """Give the game's state, to come back to when the result is corrected."""
+
+    def restore(self, snapshot: object) -> None:
+        """Go back to that state."""
+
+    def began(self, t: int) -> None:
+        """A spin begins."""
+
+    def no_more_bets(self, t: int, cause: str = "ball_speed") -> None:
+        """The ball is about to drop, or a person must rule first: close the bets."""
+
+    def dropped(self, t: int) -> None:
+        """The ball left the track."""
+
+    def call(self, result: Result[str]) -> Data:
+        """Apply a spin that counts, and give what to publish."""
+
+    def no_result(self, result: Result[str]) -> Data:
+        """Apply a No Spin, and give what to publish."""
+
+    def review(self, result: Result[str]) -> Data:
+        """Give what to publish for a review."""
+
+    def correct(self, result: Result[str], corrects: str, ruling: str) -> Data:
+        """Apply a result in place of the one just undone, and give what to publish."""
+
+    def follow_up(self, t: int) -> None:
+        """Publish what follows from a result."""
+
+
+class WheelSpins(ABC):
+    """The spins of one wheel as their life-cycle and the table's people know them."""
+
+    launch_told_by: ClassVar[str]
+    """The kind of reading without which nobody knows of a launch."""
+
+    def __init__(
+        self,
+        game: WheelGame,
+        rules: SpinRules,
+        wheel: Wheel,
+        desk: Desk,
+        health: Health,
+        *,
+        calls: Calls,
+        learned: Learned,
+        last: int = 0,
+    ) -> None:
+        """Begin after spin number `last`, knowing what was learned of the wheel."""
+        self.learned = learned
+        self._game = game
+        self._rules = rules
+        self._wheel = wheel
+        self._desk = desk
+        self._health = health
+        self._basis = Basis(decided_at_us=0)
+        self._over_since_us = 0
+        self.attempts: Attempts[str, SpinVerdict] = Attempts(
+            SPIN, self, desk, calls=calls, call_hold_ms=rules.call_hold_ms, causes=rules.causes, last=last
+        )
+
+    # --- what the game asks ---
+
+    @abstractmethod
+    def see(self, reading: Reading) -> None:
+        """Take a reading, in time order."""
+
+    @abstractmethod
+    def timer(self, name: str, t: int) -> None:
+        """Take a timer of ours that is due at t."""
+
+    @abstractmethod
+    def would_launch(self, reading: Reading) -> bool:
+        """Tell whether this reading could begin a spin.
+
+        Asked while the table does not play, and so that spin is known and never counts later.
+        """
+
+    @abstractmethod
+    def launch_seen(self, t: int) -> None:
+        """Begin the spin of which only the first signs were seen by t: a person speaks of it."""
+
+    @property
+    @abstractmethod
+    def revolutions(self) -> float | None:
+        """What the present spin's ball provably ran in the track; None where that is not counted."""
+
+    def ruling_is_for_last(self, ruling: Input, *, new_round: bool) -> None:
+        """Make sure that a ruling after the call is for the spin that was decided last.
+
+        `new_round` tells that the dealer has closed or opened bets since then. `what` names the spin.
+
+        Raises:
+            Refused: it may be for a spin that nobody saw, or names another one.
+        """
+        attempts, number = self.attempts, self.attempts.number
+        if ruling.what is not None:
+            if ruling.what != str(number):
+                says = f"{ruling.name}: found what={ruling.what!r}, expected {number}, the last spin"
+                raise Refused("bad_argument", says)
+            return
+        corrects = attempts.state == "called" or (
+            attempts.state == SPIN.void and ruling.name == SPIN.set_result
+        )
+        seen = self._sign_of_another(ruling.t, new_round=new_round) if corrects else None
+        if seen is not None:
+            says = (
+                f"{seen} since spin {number} was decided, so this may be for a spin that nobody saw: "
+                f"to rule on spin {number} add what={number}; what no sensor saw is spun again"
+            )
+            raise Refused("which_spin", says)
+
+    def _sign_of_another(self, t: int, *, new_round: bool) -> str | None:
+        """Say what tells that another spin may have been launched since the last was decided."""
+        if new_round:
+            return "bets were closed or opened by hand"
+        for since_us, until_us, dev in self._health.absences(t):
+            kinds = self._health.sources.get(dev)
+            hidden_us = until_us - max(since_us, self._over_since_us)
+            if hidden_us >= HIDES_A_SPIN_US and (kinds is None or self.launch_told_by in kinds):
+                return f"{dev} was down for {hidden_us / 1e6:.1f} s"
+        return None
+
+    def _stop_timers(self) -> None:
+        for name in ("no_more_bets", "give_up"):
+            self._desk.stop_timer(name)
+
+    # --- what the life-cycle asks of its game ---
+
+    @abstractmethod
+    def judge(self, t: int, called: Reason | None) -> SpinVerdict:
+        """Judge the present spin on what was seen up to t."""
+
+    @property
+    @abstractmethod
+    def _seen(self) -> Sequence[Reading]:
+        """Every reading of the present spin."""
+
+    @abstractmethod
+    def _runs(self, t: int) -> bool:
+        """Tell whether the ball is seen to run, so that nobody can say yet where it lies."""
+
+    def snapshot(self) -> object:
+        """Give the game's state."""
+        return self._game.snapshot()
+
+    def restore(self, snapshot: object) -> None:
+        """Put the game's state back."""
+        self._game.restore(snapshot)
+
+    def value_of(self, verdict: SpinVerdict) -> str | None:
+        """Give the number seen."""
+        return verdict.number
+
+    def value_entered(self, entered: Input) -> str:
+        """Give the number a person entered; raises Refused while the ball runs or for no pocket."""
+        if self.attempts.under_way and self._runs(entered.t):
+            raise Refused("result_not_in")
+        number = str(entered.number)
+        if number not in self._wheel.pockets_clockwise:
+            says = f"set_number: this wheel has no pocket {number!r}; enter one it has"
+            raise Refused("bad_argument", says)
+        return number
+
+    def readings(self) -> tuple[Reading, ...]:
+        """Give every reading of the present spin."""
+        return tuple(self._seen)
+
+    def basis(self) -> Basis:
+        """Give what the last verdict rests on beside them."""
+        return self._basis
+
+    def began(self, t: int) -> None:
+        """Tell the game that a spin begins."""
+        self._game.began(t)
+
+    def call(self, result: Result[str]) -> Data:
+        """Let the game apply a spin that counts."""
+        return self._game.call(result)
+
+    def no_result(self, result: Result[str]) -> Data:
+        """Let the game apply a No Spin."""
+        self._stop_timers()
+        return self._game.no_result(result)
+
+    def review(self, result: Result[str]) -> Data:
+        """Let the game say what a review tells."""
+        self._stop_timers()
+        return self._game.review(result)
+
+    def correct(self, result: Result[str], corrects: str, ruling: str) -> Data:
+        """Let the game apply a correction."""
+        return self._game.correct(result, corrects, ruling)
+
+    def follow_up(self, t: int) -> None:
+        """Let the game publish what follows."""
+        self._over_since_us = t
+        self._game.follow_up(t)

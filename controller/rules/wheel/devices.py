@@ -1,0 +1,74 @@
+"""The health of a wheel's devices around one spin: what they could not see, or are known to have missed."""
+
+from collections.abc import Collection, Mapping
+
+import msgspec
+
+from controller.model.readings import DeviceDown, DeviceFault, DeviceUp, Reading
+
+SURELY_SEEN_US = 6_000_000
+"""A ball in the track cuts a beam within this time: one dead beam of two at the slowest is under 5 s."""
+LOSSES = frozenset({"lost_edges", "missed_edge"})
+"""Faults by which edges of an input are known to be missing, from the fault's own time or before it."""
+_WHEEL_KINDS = frozenset(
+    {"ball_beam", "ball_drop", "ball_out", "rotor_index", "pocket_ball", "foreign_object"}
+)
+
+Sources = Mapping[str, Collection[str]]
+"""Which reading kinds each device sends, where the configuration tells."""
+
+
+class Absence(msgspec.Struct, frozen=True):
+    """A device was gone from `since_us` until it came `back_us`."""
+
+    dev: str
+    since_us: int
+    back_us: int
+
+
+class WheelDevices:
+    """Follows the devices of one wheel from before a spin's first pulse to its end."""
+
+    def __init__(self, sources: Sources | None) -> None:
+        """`sources` are what each device sends; one that they do not name is taken to send anything."""
+        self.down: dict[str, DeviceDown] = {}
+        """Those that were down at some time of the spin."""
+        self.still_down: set[str] = set()
+        """Those that have not come up again."""
+        self._sources = sources or {}
+        self._unwell: dict[str, DeviceFault] = {}
+        self._absences: list[Absence] = []
+
+    def see(self, reading: Reading, *, begun: bool) -> None:
+        """Take a device's word, in time order; `begun` tells whether the ball has cut a beam."""
+        if isinstance(reading, DeviceDown):
+            if self.serves(reading.dev, _WHEEL_KINDS):
+                self.down.setdefault(reading.dev, reading)
+                self.still_down.add(reading.dev)
+        elif isinstance(reading, DeviceFault):
+            self._unwell.setdefault(reading.dev, reading)
+        elif isinstance(reading, DeviceUp):
+            self.still_down.discard(reading.dev)
+            if not begun:
+                self._unwell.pop(reading.dev, None)
+                lost = self.down.pop(reading.dev, None)
+                if lost is not None:
+                    self._absences.append(Absence(reading.dev, lost.t, reading.t))
+
+    def serves(self, device: str, kinds: Collection[str]) -> bool:
+        """Tell whether this device may send readings of one of these kinds."""
+        sends = self._sources.get(device)
+        return sends is None or any(kind.partition(":")[0] in kinds for kind in sends)
+
+    def hid_launch(self, first_pulse_us: int) -> Absence | None:
+        """Give the absence in which a ball that was first seen then may have been sent off."""
+        hid = [
+            absence
+            for absence in self._absences
+            if first_pulse_us - absence.back_us <= SURELY_SEEN_US and self.serves(absence.dev, {"ball_beam"})
+        ]
+        return min(hid, key=lambda absence: absence.since_us, default=None)
+
+    def unwell(self, kind: str) -> DeviceFault | None:
+        """Give the first fault in the spin of a device that should have sent readings of this kind."""
+        return next((fault for dev, fault in self._unwell.items() if self.serves(dev, {kind})), None)

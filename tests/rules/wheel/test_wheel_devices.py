@@ -1,0 +1,138 @@
+"""R-SPIN-2, R-SPIN-4: nothing is certain that rests on what a device could not see, or is known to miss."""
+
+import pytest
+
+from controller.model.readings import DeviceDown, DeviceFault, DeviceUp, PocketBall, Reading, RotorIndex
+from controller.model.verdicts import Ruling
+from controller.rules.wheel import Learned, Sources
+from tests.rules.wheel.judging import KNOWN, codes, judged, played
+from tests.rules.wheel.simulator import Scene, spin
+
+SHORT = spin(Scene(revolutions=2.6, bounces=0))
+GONE = spin(Scene(turns_read=0, bounces=0, settle_s=20.0))
+SPLIT: Sources = {"wheel": ("ball_beam", "ball_drop"), "rotor": ("rotor_index",), "pockets": ("pocket_ball",)}
+
+
+def lost(t: int, dev: str = "wheel", code: str = "lost_edges") -> DeviceFault:
+    return DeviceFault(t=t, dev=dev, code=code)
+
+
+def away(since_us: int, back_us: int, dev: str = "wheel") -> list[Reading]:
+    return [DeviceDown(t=since_us, dev=dev), DeviceUp(t=back_us, dev=dev)]
+
+
+def test_R_SPIN_2_a_board_away_until_the_first_pulse_may_have_hidden_turns() -> None:
+    first_us = SHORT.launched_us
+    verdict = judged(SHORT, SHORT.and_also(*away(first_us - 9_000_000, first_us - 500_000)))
+    assert (verdict.ruling, codes(verdict)) == (Ruling.REVIEW, ["missing_reading", "revolutions_unclear"])
+    assert verdict.revolutions_to is not None
+    assert verdict.revolutions_to > 9.0
+
+
+def test_R_SPIN_2_a_board_that_sends_no_beams_hides_no_launch() -> None:
+    first_us = SHORT.launched_us
+    others = away(first_us - 9_000_000, first_us - 500_000, "pockets")
+    verdict = judged(SHORT, SHORT.and_also(*others), sources=SPLIT)
+    assert (verdict.ruling, codes(verdict)) == (Ruling.VOID, ["too_few_revolutions"])
+
+
+def test_R_SPIN_2_the_first_of_several_words_on_one_absence_tells_its_beginning() -> None:
+    first_us = SHORT.launched_us
+    again = DeviceDown(t=first_us - 600_000, dev="wheel", code="no_hello")
+    verdict = judged(SHORT, SHORT.and_also(*away(first_us - 9_000_000, first_us - 500_000), again))
+    assert verdict.ruling is Ruling.REVIEW
+
+
+@pytest.mark.parametrize("seconds", [-0.5, 0.1, 2.0])
+def test_R_SPIN_2_edges_lost_at_a_beam_leave_the_turns_open(seconds: float) -> None:
+    fault = lost(SHORT.launched_us + round(seconds * 1e6))
+    verdict = judged(SHORT, SHORT.and_also(fault))
+    assert (verdict.ruling, codes(verdict)) == (Ruling.REVIEW, ["missing_reading", "revolutions_unclear"])
+    assert verdict.revolutions_to is None
+    assert "2.6" not in verdict.sentence or "or more" in verdict.sentence
+
+
+def test_R_SPIN_2_edges_lost_at_a_beam_take_nothing_from_a_run_that_is_proved() -> None:
+    made = spin(Scene())
+    verdict = judged(made, made.and_also(lost(made.launched_us + 2_000_000)), sources=SPLIT)
+    assert (verdict.ruling, verdict.number) == (Ruling.VALID, made.number)
+
+
+def test_R_SPIN_2_a_loss_that_was_over_before_the_launch_does_not_matter() -> None:
+    fault = lost(SHORT.launched_us - 3_000_000)
+    verdict = judged(SHORT, SHORT.and_also(fault, DeviceUp(t=SHORT.launched_us - 2_000_000, dev="wheel")))
+    assert verdict.ruling is Ruling.VOID
+
+
+@pytest.mark.parametrize("code", ["lost_edges", "babbling", "stuck"])
+def test_gap_R_8_a_pocket_reader_that_is_not_well_proves_no_ball_out(code: str) -> None:
+    verdict = played(GONE, GONE.and_also(lost(GONE.left_us, "pockets", code))).verdict
+    assert (verdict.ruling, codes(verdict)) == (Ruling.REVIEW, ["missing_reading"])
+
+
+def test_R_SPIN_4_reads_in_a_turn_that_lost_its_index_pass_are_none() -> None:
+    made = spin(Scene(bounces=0, turns_read=3))
+    reads = made.of(PocketBall)
+    missing = [r for r in made.of(RotorIndex) if reads[0].t < r.t < reads[1].t]
+    seen = [r for r in made.readings if r not in missing]
+    assert judged(made, seen).ruling is Ruling.VALID, "a pass that was missed moves nothing"
+    verdict = judged(made, sorted([*seen, lost(reads[0].t + 1)], key=lambda r: r.t))
+    assert (verdict.ruling, codes(verdict)) == (Ruling.REVIEW, ["missing_reading"])
+
+
+def test_R_SPIN_4_reads_between_passes_one_turn_apart_keep_their_places() -> None:
+    made = spin(Scene(bounces=0, turns_read=3))
+    verdict = judged(made, made.and_also(lost(made.of(PocketBall)[1].t + 1)))
+    assert (verdict.ruling, verdict.number) == (Ruling.VALID, made.number)
+
+
+def test_R_SPIN_4_edges_lost_elsewhere_move_no_pocket() -> None:
+    made = spin(Scene(bounces=0, turns_read=3))
+    verdict = judged(made, made.and_also(lost(made.of(PocketBall)[2].t - 1)), sources=SPLIT)
+    assert (verdict.ruling, verdict.number) == (Ruling.VALID, made.number)
+
+
+def test_a_verdict_on_a_hidden_launch_comes_again_from_its_evidence() -> None:
+    first_us = SHORT.launched_us
+    verdict = judged(SHORT, SHORT.and_also(*away(first_us - 9_000_000, first_us - 500_000)))
+    assert judged(SHORT, list(verdict.evidence)) == verdict
+
+
+def test_R_IRR_3_a_wheel_whose_sensors_were_all_silent_for_turns_proves_nothing() -> None:
+    made = spin(Scene(revolutions=20.0, turns_read=8))
+    until_us = made.left_us + 1_000_000
+    seen = [r for r in made.readings if not until_us - 9_000_000 < r.t < until_us]
+    verdict = judged(made, seen)
+    assert (verdict.ruling, codes(verdict)) == (Ruling.REVIEW, ["missing_reading"])
+    assert "no sensor of the wheel told anything for" in verdict.sentence
+
+
+# --- a reader that is known to work ---
+
+
+def missing_a_turn() -> Learned:
+    made = spin(Scene(bounces=0))
+    reads = made.of(PocketBall)
+    return played(made, [r for r in made.readings if r is not reads[1]]).learned
+
+
+def test_gap_R_8_a_reader_that_missed_a_turn_is_not_known_to_work() -> None:
+    learned = missing_a_turn()
+    assert not learned.pocket_reader_known
+    verdict = played(GONE, learned=learned).verdict
+    assert (verdict.ruling, codes(verdict)) == (Ruling.REVIEW, ["missing_reading"])
+
+
+def test_gap_R_8_a_reader_that_reads_every_turn_again_is_trusted_after_a_while() -> None:
+    learned = missing_a_turn()
+    for _ in range(19):
+        learned = learned.after_reads(missed=False)
+    assert not learned.pocket_reader_known
+    assert learned.after_reads(missed=False).pocket_reader_known
+
+
+def test_gap_R_8_a_ball_that_hops_is_not_a_reader_that_missed() -> None:
+    learned = KNOWN
+    for seed in range(6):
+        learned = played(spin(Scene(bounces=2, seed=seed)), learned=learned).learned
+    assert learned.pocket_reader_known
