@@ -8,7 +8,7 @@ where the table's file has it: only what lies between the sensors can be measure
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from math import atan2, cos, degrees, radians, sin, sqrt
+from math import atan2, cos, degrees, radians, sin
 from statistics import median
 from typing import NamedTuple
 
@@ -291,7 +291,7 @@ def calibrate_wheel(
     if len(speeds) >= _LEAST_DROPS:
         speed = round(median(speeds), 3)
         values["wheel", "drop_rev_per_s"] = speed
-        scatter = sqrt(sum((s - speed) ** 2 for s in speeds) / len(speeds)) / speed
+        scatter = 1.4826 * median(abs(s - speed) for s in speeds) / speed
         report.append(
             f"drop: {wheel.drop_rev_per_s:g} -> {speed:g} rev/s from {len(speeds)} drops,"
             f" scatter {100 * scatter:.1f} %"
