@@ -25,6 +25,7 @@ from tests.app.rig import PATIENCE_S, until
 from tests.sim.live_table import SWITCH_S, FastStation, SharedClock
 
 SPEED = 10.0
+NOBODY_SETTLES = "publish: {to: socket}\n"
 
 
 class TableClock(SharedClock):
@@ -63,7 +64,8 @@ class Evening:
         self._stopping = Event()
         self._threads = [Thread(target=lambda: self._stage.run(self._stopping.is_set))]
         self.file = folder / "table.yaml"
-        self.file.write_text(table_file(parse_document(path), path, self.ports, types) + own)
+        text = table_file(parse_document(path), path, self.ports, types)
+        self.file.write_text(f"{text}{NOBODY_SETTLES}{own}")
         self.settings: TableSettings = load_with_hardware(str(self.file))
         options = Options(table=str(self.file), journal=folder / "journal", socket=folder / "control")
         self.house = House(folder, options, clock=self.clock)
