@@ -6,6 +6,9 @@
 #   make bench   the benchmarks in full        make soak   the long runs (SECONDS=600 each of two, KILLS=300)
 #   make crash   power cuts, block by block (STATES=500)
 #   make lock    pin the newest releases       make clean  back to a fresh checkout
+#   make install [TABLE=craps]   on a table's own machine, as root; installs an upgrade too
+#   make rollback                the release before it runs again      make uninstall  data stays
+#   make wheelhouse WHEELHOUSE=DIR, then install with the same where there is no network
 #   make schema diagrams    draw again what is made from the types
 #
 # PYTHON=python3.12 chooses the interpreter of a new .venv (3.11 to 3.13).
@@ -26,7 +29,7 @@ STATES := 500
 FITS := import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info)
 CANDIDATES := $(or $(PYTHON),python3.13 python3.12 python3.11 python3)
 
-.PHONY: run tools test bench soak crash lock schema diagrams clean
+.PHONY: install upgrade rollback uninstall wheelhouse run tools test bench soak crash lock schema diagrams clean
 
 run: .venv/.run
 	@$(BIN)/tablectl demo
@@ -54,6 +57,11 @@ soak: .venv/.dev
 crash: .venv/.dev
 	@$(BIN)/python -m tests.journal.crash --states $(STATES)
 
+upgrade: install
+install rollback uninstall wheelhouse:
+	@DESTDIR="$(DESTDIR)" PYTHON="$(PYTHON)" TABLE="$(TABLE)" EXTRAS="$(EXTRAS)" WHEELHOUSE="$(WHEELHOUSE)" \
+		systemd/install.sh $@
+
 schema: .venv/.dev
 	@$(BIN)/python -m controller.app.schemas
 	@$(BIN)/python -m controller.publish.schemas
@@ -69,6 +77,8 @@ lock: .venv/.dev
 	@$(LOCK) --extra build --output-file requirements.lock pyproject.toml
 	@$(LOCK) --extra dev --extra build --constraint requirements.lock \
 		--output-file requirements-dev.lock pyproject.toml
+	@$(LOCK) --extra journal --extra hardware --extra mqtt --extra settlement \
+		--constraint requirements-dev.lock --output-file requirements-table.lock pyproject.toml
 
 clean:
 	@rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis build dist

@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--journal",
         type=Path,
-        default=Path(state or JOURNAL),
+        default=Path((state or JOURNAL).partition(":")[0]),
         metavar="DIR",
         help=f"folder of journal and recordings (default: $STATE_DIRECTORY, else {JOURNAL})",
     )

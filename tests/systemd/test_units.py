@@ -16,7 +16,7 @@ from controller.journal.keys import CREDENTIAL
 
 SYSTEMD = Path(__file__).parents[2] / "systemd"
 UNITS = ("table.service", "table-settlement.service")
-PROGRAM = "/opt/table/bin/tablectl"
+PROGRAM = "/opt/table-controller/current/bin/tablectl"
 EXPOSURE = 20
 """The most that is let pass, in tenths of systemd's own figure."""
 
@@ -113,7 +113,9 @@ def test_the_controller_stands_where_it_can_make_its_fifo_and_finds_its_folders(
     unit = "table.service"
     runtime = f"/run/{value(unit, 'RuntimeDirectory')}"
     assert value(unit, "WorkingDirectory") == runtime == str(Path(SOCKET).parent)
-    assert f"/var/lib/{value(unit, 'StateDirectory')}" == JOURNAL
+    journal, head = (f"/var/lib/{name}" for name in value(unit, "StateDirectory").split())
+    assert journal == JOURNAL
+    assert f"--journal {journal} --head {head}/journal.head" in " ".join(value(unit, "ExecStart").split())
     assert value(unit, "LoadCredentialEncrypted").startswith(f"{CREDENTIAL}:")
 
 

@@ -1,0 +1,291 @@
+#!/usr/bin/env bash
+# Install, upgrade, roll back and uninstall the controller on a table's own machine; `make install` and its
+# like call this. Every release has a folder of its own and `current` names the one that runs.
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+root=${DESTDIR:-}
+prefix=/opt/table-controller
+home=$root$prefix
+unit=table.service
+python=${PYTHON:-python3}
+table=${TABLE:-}
+extras=${EXTRAS:-}
+wheelhouse=${WHEELHOUSE:-}
+keep=3
+
+say() { echo "install: $*" >&2; }
+refuse() {
+	say "$*"
+	exit 2
+}
+live() { [ -z "$root" ] && [ -d /run/systemd/system ]; }
+release_of() { readlink "$home/$1" 2>/dev/null || true; }
+
+switch_to() { # NAME LINK: the link names another release at one stroke, or still the old one
+	ln -sfn "$1" "$home/$2.new"
+	mv -T "$home/$2.new" "$home/$2"
+}
+
+check_machine() {
+	[ -z "$root" ] || mkdir -p "$root"
+	[ -w "${root:-/opt}" ] || refuse "found no leave to write ${root:-/opt}, expected root; sudo make install"
+	"$python" -c 'import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info)' 2>/dev/null ||
+		refuse "found no Python 3.11 or newer with venv as $python; apt install python3-venv, or PYTHON=..."
+	[ -z "$wheelhouse" ] || [ -d "$wheelhouse" ] ||
+		refuse "found no folder $wheelhouse, expected WHEELHOUSE with what \`make wheelhouse\` laid there"
+	local there
+	there=$(table_file)
+	[ -z "$there" ] || [ -r "$there" ] || refuse "found no $there; correct TABLE="
+}
+
+# The table's file that counts: the one in /etc/table, else the sample that TABLE names.
+table_file() {
+	if [ -e "$root/etc/table/table.yaml" ]; then
+		echo "$root/etc/table/table.yaml"
+	elif [ -n "$table" ]; then
+		case $table in
+		*/* | *.yaml) echo "$table" ;;
+		*) echo "$here/config/tables/$table.yaml" ;;
+		esac
+	fi
+}
+
+name_release() { # version and what it is made of: the same sources give the same name
+	local version digest
+	version=$(sed -n 's/^version = "\(.*\)"/\1/p' "$here/pyproject.toml" | head -n 1)
+	digest=$(cd "$here" && find controller drivers config pyproject.toml requirements-table.lock \
+		-type f ! -name '*.pyc' -print0 | LC_ALL=C sort -z | xargs -0 sha256sum | sha256sum | cut -c -12)
+	echo "$version-$digest"
+}
+
+pip_into() { # VENV ARGUMENTS
+	local venv=$1
+	shift
+	local from=()
+	[ -z "$wheelhouse" ] || from=(--no-index --find-links "$(cd "$wheelhouse" && pwd)")
+	"$venv/bin/python" -m pip -qq --disable-pip-version-check --no-input install "${from[@]}" "$@"
+}
+
+own_wheel() { # FOLDER: the project's wheel, from the wheelhouse or made with pinned tools
+	local wheel
+	wheel=$(compgen -G "${wheelhouse:-/nowhere}/table_controller-*.whl" | head -n 1 || true)
+	if [ -z "$wheel" ]; then
+		"$python" -m venv "$1/tools"
+		pip_into "$1/tools" --require-hashes --requirement "$here/requirements.lock"
+		"$1/tools/bin/python" -m pip -qq --disable-pip-version-check wheel --no-deps --no-build-isolation \
+			--wheel-dir "$1" "$here"
+		wheel=$(compgen -G "$1/table_controller-*.whl" | head -n 1)
+	fi
+	echo "$wheel"
+}
+
+make_release() { # NAME: nothing there counts as a release until its last file is written
+	local release=$home/releases/$1 work file wanted
+	[ ! -e "$release/complete" ] || return 0
+	rm -rf "$release"
+	mkdir -p "$home/releases"
+	work=$(mktemp -d)
+	# shellcheck disable=SC2064 # the folder of now
+	trap "rm -rf '$work'" EXIT
+	"$python" -m venv "$release"
+	file=$(table_file)
+	wanted=${extras:-$("$python" "$here/systemd/closure.py" --extras-of "$file")}
+	"$python" "$here/systemd/closure.py" --lock "$here/requirements-table.lock" \
+		--project "$here/pyproject.toml" --extras "$wanted" >"$work/wanted.txt"
+	pip_into "$release" --require-hashes --requirement "$work/wanted.txt"
+	pip_into "$release" --no-deps --no-index "$(own_wheel "$work")"
+	"$release/bin/python" -m pip -qq --disable-pip-version-check check >&2
+	mkdir -p "$release/docs"
+	cp -R "$here/docs/." "$here/CHANGELOG.md" "$release/docs/"
+	if [ -n "$root" ]; then # it will stand elsewhere: its scripts must name that place
+		grep -rIlZ "^#!$release/" "$release/bin" | xargs -0 --no-run-if-empty sed -i "1s|^#!$root|#!|"
+	fi
+	echo "$wanted" >"$release/complete"
+	rm -rf "$work"
+	trap - EXIT
+}
+
+lay_system_files() { # of this checkout, or of a release that kept its own
+	local units=$1
+	install -D -m 0644 -t "$root/etc/systemd/system" "$units"/*.service
+	install -D -m 0644 -t "$root/etc/udev/rules.d" "$units"/udev/*.rules
+	install -D -m 0644 "$units/sysusers.d/table.conf" "$root/usr/lib/sysusers.d/table.conf"
+	install -D -m 0644 "$units/tmpfiles.d/table.conf" "$root/usr/lib/tmpfiles.d/table.conf"
+	install -D -m 0644 "$units/modules-load.d/table.conf" "$root/etc/modules-load.d/table.conf"
+	install -D -m 0644 "$units/journald.conf.d/table.conf" "$root/etc/systemd/journald.conf.d/table.conf"
+	install -D -m 0644 "$units/system.conf.d/table-watchdog.conf" \
+		"$root/etc/systemd/system.conf.d/table-watchdog.conf"
+	mkdir -p "$root/usr/local/bin"
+	ln -sfn "$prefix/current/bin/tablectl" "$root/usr/local/bin/tablectl"
+}
+
+lay_configuration() {
+	install -d -m 0755 "$root/etc/table" "$root/etc/table/samples"
+	install -m 0644 -t "$root/etc/table/samples" "$here"/config/tables/*.yaml
+	local mine=$root/etc/table/table.yaml file
+	file=$(table_file)
+	if [ ! -e "$mine" ] && [ -n "$file" ]; then
+		grep -v '^# yaml-language-server:' "$file" >"$mine.new"
+		mv "$mine.new" "$mine"
+		say "$mine is a copy of $file: measure the table and name its devices"
+	fi
+}
+
+tell_system() { # users, folders, rules and modules now, not at the next boot only
+	systemd-sysusers table.conf
+	systemd-tmpfiles --create table.conf || true # it also tells of folders that are as they should be not
+	systemctl daemon-reload
+	systemctl try-restart systemd-journald.service
+	udevadm control --reload 2>/dev/null || true
+	udevadm trigger --subsystem-match=tty --subsystem-match=gpio 2>/dev/null || true
+	systemctl restart systemd-modules-load.service ||
+		say "a driver of serial ports is not in this kernel: systemctl status systemd-modules-load"
+}
+
+make_key() { # the table's signing key, sealed to this machine; once, and never replaced
+	local sealed=/etc/table/credentials/table-key plain
+	[ ! -e $sealed ] || return 0
+	if [ -e /var/lib/table/journal.db ]; then
+		say "found a journal in /var/lib/table and no $sealed: the journal's own key is needed there"
+		say "see docs/replacing.md: systemd-creds encrypt --name=table-key FILE $sealed"
+		return 0
+	fi
+	plain=$(mktemp -u /run/table-key.XXXXXX)
+	"$home/current/bin/python" -c 'import sys; from pathlib import Path
+from controller.journal.keys import new_key; new_key(Path(sys.argv[1]))' "$plain"
+	systemd-creds encrypt --name=table-key "$plain" $sealed
+	shred -u "$plain"
+	say "made the table's key, sealed to this machine: keep a copy as docs/replacing.md says"
+}
+
+start_or_not() { # a start counts when the controller has said READY=1; systemctl waits for that
+	systemctl reset-failed $unit 2>/dev/null || true
+	systemctl restart $unit
+}
+
+tell_why() {
+	journalctl --unit $unit --lines 12 --no-pager --output cat >&2 || true
+}
+
+go_live() { # PREVIOUS
+	local previous=$1
+	tell_system
+	if [ ! -e /etc/table/table.yaml ]; then
+		say "no /etc/table/table.yaml yet: copy one from /etc/table/samples, or make install TABLE=craps"
+		say "then: systemctl enable --now $unit"
+		return 0
+	fi
+	make_key
+	systemctl enable -q $unit
+	if start_or_not; then
+		say "$(release_of current) runs; after an update a person takes it as right: tablectl approve identity"
+		return 0
+	fi
+	tell_why
+	if [ -z "$previous" ] || [ "$previous" = "$(release_of current)" ]; then
+		say "the controller did not come up, and there is no release to go back to; its last words are above"
+		return 1
+	fi
+	say "$(release_of current) did not come up (its last words are above); going back to $previous"
+	local failed
+	failed=$(release_of current)
+	back_to "$previous"
+	rm -f "$home/$failed/complete" # it is built anew at the next install
+	return 1
+}
+
+back_to() { # RELEASE: its program and its own units
+	switch_to "$1" current
+	lay_system_files "$home/$1/systemd"
+	systemctl daemon-reload
+	if start_or_not; then
+		say "$1 runs again"
+	else
+		tell_why
+		say "$1 did not come up either; its last words are above"
+		return 1
+	fi
+}
+
+do_install() {
+	check_machine
+	local release previous
+	release=releases/$(name_release)
+	previous=$(release_of current)
+	make_release "${release#releases/}"
+	rm -rf "$home/$release/systemd"
+	mkdir -p "$home/$release/systemd"
+	cp -R "$here"/systemd/* "$home/$release/systemd/"
+	lay_configuration
+	lay_system_files "$here/systemd"
+	if [ -n "$previous" ] && [ "$previous" != "$release" ]; then
+		switch_to "$previous" previous
+	fi
+	switch_to "$release" current
+	say "$release is in place"
+	if live; then go_live "$previous"; fi
+	forget_old_ones
+}
+
+do_rollback() {
+	local now before
+	now=$(release_of current)
+	before=$(release_of previous)
+	if [ -z "$before" ] || [ ! -e "$home/$before/complete" ]; then
+		refuse "found no earlier release in $home, expected one that \`make install\` replaced"
+	fi
+	switch_to "$now" previous
+	if live; then
+		back_to "$before"
+	else
+		switch_to "$before" current
+		lay_system_files "$home/$before/systemd"
+		say "$before is in place"
+	fi
+}
+
+forget_old_ones() { # the newest few stay, and always what is named
+	local old
+	find "$home/releases" -mindepth 1 -maxdepth 1 -type d -printf '%T@ %f\n' | sort -rn | cut -d' ' -f2 |
+		tail -n +$((keep + 1)) | while read -r old; do
+		case releases/$old in
+		"$(release_of current)" | "$(release_of previous)") ;;
+		*) rm -rf "$home/releases/$old" ;;
+		esac
+	done
+}
+
+do_uninstall() { # programs and units go; settings, keys, journal and recordings stay
+	if live; then systemctl disable -q --now $unit table-settlement.service 2>/dev/null || true; fi
+	rm -f "$root"/etc/systemd/system/table{,-settlement}.service "$root/etc/udev/rules.d/60-table.rules" \
+		"$root"/usr/lib/{sysusers,tmpfiles}.d/table.conf "$root/etc/modules-load.d/table.conf" \
+		"$root/etc/systemd/journald.conf.d/table.conf" "$root/etc/systemd/system.conf.d/table-watchdog.conf" \
+		"$root/usr/local/bin/tablectl"
+	rm -rf "$home"
+	if live; then systemctl daemon-reload; fi
+	say "gone; left alone: $root/etc/table, $root/var/lib/table, $root/var/lib/table-head"
+}
+
+do_wheelhouse() { # all that an install without a network needs, for this kind of machine and Python
+	[ -n "$wheelhouse" ] || refuse "found no WHEELHOUSE, expected the folder to fill: WHEELHOUSE=wheels"
+	mkdir -p "$wheelhouse"
+	local work
+	work=$(mktemp -d)
+	# shellcheck disable=SC2064 # the folder of now
+	trap "rm -rf '$work'" EXIT
+	"$python" -m venv "$work/tools"
+	local pip=("$work/tools/bin/python" -m pip -qq --disable-pip-version-check)
+	"${pip[@]}" download --require-hashes --only-binary :all: --dest "$wheelhouse" \
+		--requirement "$here/requirements-table.lock"
+	rm -f "$wheelhouse"/table_controller-*.whl
+	local filled=$wheelhouse
+	wheelhouse='' # the tools come from where pip finds them
+	cp "$(own_wheel "$work")" "$filled/"
+	say "$filled: $(find "$filled" -name '*.whl' | wc -l) wheels"
+}
+
+case ${1:-} in
+install | rollback | uninstall | wheelhouse) "do_$1" ;;
+*) refuse "found '${1:-}', expected install, rollback, uninstall or wheelhouse" ;;
+esac

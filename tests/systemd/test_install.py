@@ -1,0 +1,117 @@
+"""Installing into a folder: a release of its own, switched at one stroke; data is never touched."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from systemd import closure
+
+HERE = Path(__file__).parents[2]
+SCRIPT = HERE / "systemd" / "install.sh"
+LOCK = (HERE / "requirements-table.lock").read_text(encoding="utf-8")
+OPT = "opt/table-controller"
+
+
+def install(root: Path, what: str = "install", **given: str) -> subprocess.CompletedProcess[str]:
+    """Run the script for a folder that stands for a machine's root."""
+    environ = {**os.environ, "DESTDIR": str(root), "PYTHON": sys.executable, **given}
+    return subprocess.run([SCRIPT, what], env=environ, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Path:
+    """A root in which two releases stand whole, as the script leaves them, and the second one runs."""
+    for name in ("1-old", "2-new"):
+        units = tmp_path / OPT / "releases" / name / "systemd"
+        shutil.copytree(HERE / "systemd", units, ignore=shutil.ignore_patterns("__pycache__"))
+        with (units / "table.service").open("a", encoding="utf-8") as unit:
+            unit.write(f"# {name}\n")
+        (units.parent / "complete").write_text("journal\n", encoding="ascii")
+    (tmp_path / OPT / "current").symlink_to("releases/2-new")
+    (tmp_path / OPT / "previous").symlink_to("releases/1-old")
+    for path in ("etc/table/table.yaml", "var/lib/table/journal.db", "var/lib/table-head/journal.head"):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text("mine", encoding="ascii")
+    return tmp_path
+
+
+def unit_of(root: Path) -> str:
+    return (root / "etc/systemd/system/table.service").read_text(encoding="utf-8").splitlines()[-1]
+
+
+def test_a_rollback_runs_the_release_before_with_its_own_units_and_back_again(machine: Path) -> None:
+    current = machine / OPT / "current"
+    done = install(machine, "rollback")
+    assert (done.returncode, os.readlink(current)) == (0, "releases/1-old"), done.stderr
+    assert unit_of(machine) == "# 1-old"
+    assert install(machine, "rollback").returncode == 0
+    assert (os.readlink(current), unit_of(machine)) == ("releases/2-new", "# 2-new")
+
+
+def test_a_release_that_is_not_whole_is_nothing_to_go_back_to(machine: Path) -> None:
+    (machine / OPT / "releases/1-old/complete").unlink()
+    done = install(machine, "rollback")
+    assert done.returncode == 2
+    assert "found no earlier release" in done.stderr
+    assert os.readlink(machine / OPT / "current") == "releases/2-new"
+
+
+def test_uninstalling_leaves_settings_and_data(machine: Path) -> None:
+    assert install(machine, "rollback").returncode == 0
+    done = install(machine, "uninstall")
+    assert done.returncode == 0, done.stderr
+    left = {str(path.relative_to(machine)) for path in machine.rglob("*") if path.is_file()}
+    mine = {"etc/table/table.yaml", "var/lib/table/journal.db", "var/lib/table-head/journal.head"}
+    assert left == mine
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"PYTHON": "/no/python"}, "found no Python 3.11 or newer"),
+        ({"WHEELHOUSE": "/no/wheels"}, "found no folder /no/wheels"),
+        ({"TABLE": "no-such"}, "correct TABLE="),
+    ],
+)
+def test_what_is_wrong_is_told_before_anything_is_laid(
+    given: dict[str, str], told: str, tmp_path: Path
+) -> None:
+    done = install(tmp_path, **given)
+    assert done.returncode == 2
+    assert told in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(shutil.which("shellcheck") is None, reason="shellcheck is not installed")
+def test_the_script_is_clean() -> None:
+    done = subprocess.run(["shellcheck", SCRIPT], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("text", "extras"),
+    [
+        ("table: craps\n", ("journal",)),
+        ("devices:\n  cam:\n    port: /dev/serial/by-id/x\n", ("journal", "hardware")),
+        ("publish:\n  to: mqtt\n  mqtt:\n    host: broker\n", ("journal", "mqtt")),
+    ],
+)
+def test_a_table_gets_the_extras_that_its_file_asks_for(
+    text: str, extras: tuple[str, ...], tmp_path: Path
+) -> None:
+    file = tmp_path / "table.yaml"
+    file.write_text(text, encoding="utf-8")
+    assert closure.extras_of(file) == extras
+
+
+def test_what_is_chosen_from_the_lock_is_whole_and_no_more() -> None:
+    project = HERE / "pyproject.toml"
+    chosen = list(closure.chosen(LOCK, closure.roots_of(project, ("journal",))))
+    names = {entry.partition("==")[0] for entry in chosen}
+    assert {"apsw", "cffi", "cryptography", "msgspec", "pydantic", "pydantic-core", "six"} <= names
+    assert not {"paho-mqtt", "lgpio", "sqlalchemy", "uvicorn"} & names
+    assert all("--hash=sha256:" in entry for entry in chosen)
