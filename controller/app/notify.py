@@ -7,6 +7,8 @@ from contextlib import suppress
 READY = "READY=1"
 STOPPING = "STOPPING=1"
 WATCHDOG = "WATCHDOG=1"
+PATIENCE_S = 0.2
+"""A full socket that nobody reads must not hold up who writes to it: the next word comes soon."""
 
 
 class Notifier:
@@ -25,4 +27,5 @@ class Notifier:
         if not self._address:
             return
         with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as out:
+            out.settimeout(PATIENCE_S)
             out.sendto("\n".join(words).encode(), self._address)
