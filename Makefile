@@ -10,6 +10,7 @@
 #   make rollback                the release before it runs again      make uninstall  data stays
 #   make wheelhouse WHEELHOUSE=DIR, then install with the same where there is no network
 #   make schema diagrams    draw again what is made from the types
+#   make pictures           draw again the docs' throws and spins, from the recorded logs
 #
 # PYTHON=python3.12 chooses the interpreter of a new .venv (3.11 to 3.13).
 
@@ -29,7 +30,7 @@ STATES := 500
 FITS := import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info)
 CANDIDATES := $(or $(PYTHON),python3.13 python3.12 python3.11 python3)
 
-.PHONY: install upgrade rollback uninstall wheelhouse run tools test bench soak crash lock schema diagrams clean
+.PHONY: install upgrade rollback uninstall wheelhouse run tools test bench soak crash lock schema diagrams pictures clean
 
 run: .venv/.run
 	@$(BIN)/tablectl demo
@@ -65,6 +66,15 @@ install rollback uninstall wheelhouse:
 schema: .venv/.dev
 	@$(BIN)/python -m controller.app.schemas
 	@$(BIN)/python -m controller.publish.schemas
+
+# Each picture of the docs, and the attempt of a recorded log that it explains.
+pictures: .venv/.dev
+	@set -e; draw() { $(BIN)/tablectl explain "tests/logs/$$1.jsonl.gz#$$2" --no-plot \
+		--picture "docs/pictures/$$3.svg" >/dev/null; }; \
+	draw craps-12-034-voids 3 no-roll; \
+	draw craps-12-034-voids 9 roll; \
+	draw roulette-american 1 spin; \
+	draw roulette-american 2 too-few-revolutions
 
 diagrams: .venv/.dev
 	@$(BIN)/python -c "from controller.machines.diagrams import manual; print(manual(), end='')" >docs/machines.md
