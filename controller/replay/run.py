@@ -7,8 +7,10 @@ import msgspec
 from controller.engine.session import Session
 from controller.engine.setup import LOCKING_SWITCHES, First, Setup, State
 from controller.model.effects import Effect, Late
+from controller.model.geometry import Wheel
 from controller.model.readings import AnyReading, kind_of
 from controller.model.rulesets import Calls, RuleSet
+from controller.model.wheel_checks import beam_mistakes, pocket_mistakes
 from controller.replay.errors import LogError
 from controller.replay.header import Header
 from controller.replay.log import Log
@@ -33,6 +35,8 @@ def setup_of(header: Header, ruleset: RuleSet, name: str, calls: Calls | None = 
         raise LogError(
             name, found, expected, "mend the header, or name another rule set with --rules", line=1
         )
+    if header.wheel is not None:
+        _check_wheel(header.wheel, ruleset, name)
     state = header.state or State()
     switches = LOCKING_SWITCHES if header.locking_switches is None else header.locking_switches
     return Setup(
@@ -46,6 +50,17 @@ def setup_of(header: Header, ruleset: RuleSet, name: str, calls: Calls | None = 
         sources=header.sources or {},
         locking_switches=frozenset(switches),
     )
+
+
+def _check_wheel(wheel: Wheel, ruleset: RuleSet, name: str) -> None:
+    """Raise LogError where a header's wheel can't be: a number might be of a wrong pocket."""
+    judged = ruleset.spin is not None and ruleset.spin.revolutions != "trusted_wheel"
+    for key, found, expected in (
+        *pocket_mistakes(wheel.pockets, wheel.pockets_clockwise),
+        *beam_mistakes(wheel.beams_deg, judged=judged),
+    ):
+        place = ".".join(str(part) for part in ("wheel", *key))
+        raise LogError(name, f"{found} as `{place}` of the header", expected, "mend the header", line=1)
 
 
 def replay(log: Log, setup: Setup, progress: Callable[[int], None] | None = None) -> Iterator[Effect]:

@@ -1,12 +1,11 @@
 """What must fit together in a table's file, beyond the type of each value."""
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from controller.model.pockets import STANDARD_POCKETS
 from controller.model.publishing import LOCAL_HOSTS, TABLE_NAME
 from controller.model.rulesets import RuleSet
 from controller.model.tables import Device
+from controller.model.wheel_checks import beam_mistakes, pocket_mistakes
 from controller.settings.devices import Devices
 from controller.settings.mistakes import Mistake
 from controller.settings.table_file import DiceTableSection, TableFile, WheelSection
@@ -31,7 +30,7 @@ def table_mistakes(
     if written.dice_table:
         yield from _dice_table(document, written.dice_table)
     if written.wheel:
-        yield from _wheel(document, written.wheel)
+        yield from _wheel(document, written.wheel, rules)
         yield from _wheel_geometry(document, written.wheel, rules)
     yield from _publishing(document, written)
     yield from _devices(document, devices)
@@ -62,19 +61,14 @@ def _dice_table(document: Document, table: DiceTableSection) -> Iterator[Mistake
                 yield document.mistake(at, f"[{x:g}, {y:g}]", expected)
 
 
-def _wheel(document: Document, wheel: WheelSection) -> Iterator[Mistake]:
-    standard = STANDARD_POCKETS[wheel.pockets]
-    order = wheel.pockets_clockwise
-    if order is not None and Counter(order) != Counter(standard):
-        missing = sorted(set(standard) - set(order), key=int)
-        found = f"{len(order)} pockets" + (f" without {', '.join(missing)}" if missing else "")
-        expected = f"each of the {len(standard)} pockets of the {wheel.pockets} wheel once"
-        yield document.mistake(("wheel", "pockets_clockwise"), found, expected, "or leave the key out")
-    beams = wheel.beams_deg or ()
-    for number, beam in enumerate(beams):
-        if any((beam - other) % 360 == 0 for other in beams[:number]):
-            at = ("wheel", "beams_deg", number)
-            yield document.mistake(at, f"{beam:g} a second time", "each beam at an angle of its own")
+def _wheel(document: Document, wheel: WheelSection, rules: RuleSet) -> Iterator[Mistake]:
+    judged = rules.spin is not None and rules.spin.revolutions != "trusted_wheel"
+    if wheel.pockets_clockwise is not None:
+        for key, found, expected in pocket_mistakes(wheel.pockets, wheel.pockets_clockwise):
+            yield document.mistake(("wheel", *key), found, expected, "or leave the key out")
+    if wheel.beams_deg is not None:
+        for key, found, expected in beam_mistakes(wheel.beams_deg, judged=judged):
+            yield document.mistake(("wheel", *key), found, expected)
 
 
 def _wheel_geometry(document: Document, wheel: WheelSection, rules: RuleSet) -> Iterator[Mistake]:

@@ -1,0 +1,40 @@
+"""A log's wheel is checked as a table file's is: a number of a wheel that can't be is no number."""
+
+import msgspec
+import pytest
+
+from controller.replay.errors import LogError
+from controller.replay.header import Header
+from controller.replay.run import setup_of
+from controller.settings.rulesets import load_ruleset
+from tests.wheels import AMERICAN, trusting
+
+ROULETTE = load_ruleset("roulette")
+POCKETS = AMERICAN.pockets_clockwise
+
+
+@pytest.mark.parametrize(
+    ("change", "key", "expected"),
+    [
+        ({"pockets": "french"}, "wheel.pockets", "one of american, european"),
+        ({"pockets": "european"}, "wheel.pockets_clockwise", "each of the 37 pockets"),
+        ({"pockets_clockwise": POCKETS[1:]}, "wheel.pockets_clockwise", "each of the 38 pockets"),
+        ({"pockets_clockwise": (*POCKETS[1:], "7")}, "wheel.pockets_clockwise", "each of the 38 pockets"),
+        ({"beams_deg": (10.0,)}, "wheel.beams_deg", "two beams or more"),
+        ({"beams_deg": (10.0, 130.0, 370.0)}, "wheel.beams_deg.2", "an angle of its own"),
+    ],
+)
+def test_a_wheel_that_cant_be_is_refused_with_its_place(
+    change: dict[str, object], key: str, expected: str
+) -> None:
+    wheel = msgspec.structs.replace(AMERICAN, **change)
+    with pytest.raises(LogError) as error:
+        setup_of(Header(version=1, table="w", wheel=wheel), ROULETTE, "a.jsonl")
+    said = str(error.value)
+    assert all(part in said for part in ("a.jsonl", "1", f"`{key}`", expected))
+
+
+def test_a_wheel_that_is_taken_at_its_word_needs_no_beams() -> None:
+    header = Header(version=1, table="w", wheel=msgspec.structs.replace(AMERICAN, beams_deg=(0.0,)))
+    assert setup_of(header, trusting(), "a.jsonl").wheel == header.wheel
+    assert setup_of(Header(version=1, table="w", wheel=AMERICAN), ROULETTE, "a.jsonl").wheel == AMERICAN
