@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from controller.model.outcomes import (
+    DealCalled,
     GameStarted,
     GameWon,
     Outcome,
@@ -18,10 +19,12 @@ from controller.model.outcomes import (
     SpinCalled,
     SpinCorrected,
 )
-from drivers.sim import dice, high_roller, wheel
+from drivers.sim import dice, high_roller, three_card, wheel
 from tests.app.money import CHIPS, Evening, Mishap, Wager, proved
 from tests.publish.broker import Mosquitto, needs_mosquitto
 
+SEAT = "6"
+"""A position that the simulated evening always plays."""
 KILLS: dict[int, Mishap] = {4: Evening.kill_table}
 WRECKS: dict[int, Mishap] = {2: Evening.kill_engine, 3: Evening.kill_broker, 4: Evening.kill_table}
 """Even parts begin while bets are open, odd ones while they are closed."""
@@ -150,6 +153,24 @@ def test_an_evening_of_roulette_adds_up(
     balance += sum(200 for number in numbers if int(number) % 2)
     found = proved(evening)
     assert (found["ann"], found["at_risk"]) == (balance, 100 * (evening.made - 2 * len(numbers)))
+
+
+def test_an_evening_of_three_card_poker_adds_up(tmp_path: Path, play: Callable[[Evening], Evening]) -> None:
+    """An Ante without its Play is a fold, and lost with each deal (T-RES-1)."""
+    _, feed, _ = three_card.evening(13, {"plain": 1.0}, n=6)
+    evening = play(Evening(tmp_path, "three-card", feed, ante, mishaps=KILLS))
+    ends = [outcome for outcome in evening.told if outcome.type in ("deal.called", "deal.void")]
+    lost = [outcome.data for outcome in ends if isinstance(outcome.data, DealCalled)]
+    assert len(lost) == len(ends) == 6
+    assert all(SEAT in deal.hands for deal in lost)
+    found = proved(evening)
+    up = evening.made - len(ends)
+    assert (found["ann"], found["at_risk"]) == (CHIPS - 100 * (len(lost) + up), 100 * up)
+
+
+def ante(after: str, _made: int) -> list[Wager]:
+    """Bet a dollar on that position whenever bets open."""
+    return [{"wager": "ante", "seat": SEAT}] if after == "bets.opened" else []
 
 
 def test_an_evening_of_high_roller_adds_up(tmp_path: Path, play: Callable[[Evening], Evening]) -> None:
