@@ -197,3 +197,48 @@ def test_a_throw_that_the_clock_broke_is_judged_again_alike() -> None:
     again = judge_again(evidence_of(judged), setup)
     assert again is not None
     assert again.differences == ()
+
+
+# --- whatever goes wrong with the lines of valid throws ---
+
+spoiled = st.tuples(
+    st.integers(0, len(THREE_THROWS) - 1),
+    st.sampled_from(["lost", "late", "behind", "ahead", "set back"]),
+    st.sampled_from([150, 400, 1_500, 7_000, 60_000]),
+)
+
+
+@given(st.lists(spoiled, min_size=1, max_size=3))
+@settings(derandomize=True, max_examples=100, deadline=None)
+def test_no_line_that_is_lost_late_or_wrong_in_time_makes_a_void_or_another_call(
+    faults_of_lines: list[tuple[int, str, int]],
+) -> None:
+    lines: list[AnyReading | None] = [*set_back(THREE_THROWS, -5 * MINUTE_US)]
+    late_lines: list[tuple[int, AnyReading]] = []
+    for index, fault, by_ms in faults_of_lines:
+        line = lines[index]
+        if line is None:
+            continue
+        match fault:
+            case "behind":
+                lines[index] = replace(line, t=line.t - by_ms * MS)
+            case "ahead":
+                lines[index] = replace(line, t=line.t + by_ms * MS)
+            case "set back":
+                lines[index:] = [
+                    None if after is None else replace(after, t=after.t - by_ms * MS)
+                    for after in lines[index:]
+                ]
+            case _:
+                lines[index] = None
+                if fault == "late":
+                    late_lines.append((index + by_ms // 10, line))
+    fed = [line for line in lines if line is not None]
+    for place, line in sorted(late_lines, key=lambda late_line: late_line[0]):
+        fed.insert(min(place, len(fed)), line)
+    played = play(fed)
+    assert all(void.by == "nobody" for void in played.data(RollNoRoll)), faults_of_lines
+    truth = [(3, 3), (2, 4), (2, 5)]
+    for dice in called(played):
+        assert dice in truth
+        truth = truth[truth.index(dice) + 1 :]

@@ -17,6 +17,8 @@ LEAST_NOISE_MM = 0.2
 """No camera is better than this, whatever its table's settings say."""
 JUMP_FACTOR = 1.4
 """A step this much faster than those before and after it was not the die's own."""
+IMPOSSIBLE_M_PER_S = 15.0
+"""Nor was one as fast as this, whatever is beside it: nobody throws a die half so fast."""
 
 
 @dataclass(slots=True)
@@ -91,7 +93,7 @@ def _measure(path: Path, spare_mm: float) -> None:
         (
             way
             for way, wait, own in zip(ways, waits, around, strict=True)
-            if way > JUMP_FACTOR * own * wait + spare_mm
+            if way > min(JUMP_FACTOR * own, IMPOSSIBLE_M_PER_S) * wait + spare_mm
         ),
         default=0.0,
     )
