@@ -1,0 +1,108 @@
+"""`tablectl udev`: rules that give each serial port plugged in now a name that stays."""
+
+import argparse
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from controller.cli.exits import FAILED, OK, printable, say
+
+EXAMPLES = (
+    "tablectl udev                            # look, and give each name the device's own",
+    "tablectl udev > 61-table-names.rules     # then into /etc/udev/rules.d, and udevadm control --reload",
+)
+_KEEPS_NUMBER = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
+
+
+class Plugged(NamedTuple):
+    """A serial port on USB, as the kernel shows it; `serial` is empty where its chip has no number."""
+
+    tty: str
+    vendor: str
+    product: str
+    serial: str
+    interface: str
+    socket: str
+    says: str
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument(
+        "--sys", type=Path, default=Path("/sys"), metavar="DIR", help="the kernel's tree (default: /sys)"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print a rule for each port; 1 where none is plugged in."""
+    found = sorted(plugged_in(arguments.sys))
+    serials = [(one.vendor, one.product, one.serial, one.interface) for one in found]
+    for one, its in zip(found, serials, strict=True):
+        alone = bool(one.serial) and serials.count(its) == 1
+        if arguments.json:
+            told = {**one._asdict(), "name": name_of(one, alone=alone), "rule": rule_for(one, alone=alone)}
+            print(msgspec.json.encode(told).decode())
+        else:
+            by = "its serial number" if alone else f"the USB socket {one.socket}: it has no number of its own"
+            print(f"# {one.tty}, {printable(one.says) or 'nameless'}; known by {by}")
+            print(rule_for(one, alone=alone))
+    if not found:
+        say(f"{arguments.sys}: found no serial port on USB, expected one that is plugged in; see dmesg")
+        return FAILED
+    return OK
+
+
+def plugged_in(sys: Path) -> Iterator[Plugged]:
+    """Find the serial ports on USB in the kernel's tree."""
+    for link in (sys / "class/tty").glob("tty*"):
+        if not link.name.startswith(("ttyACM", "ttyUSB")):
+            continue
+        above = (link / "device").resolve().parents
+        places = ((link / "device").resolve(), *above)
+        interface = next((place for place in places if (place / "bInterfaceNumber").exists()), None)
+        device = next((place for place in places if (place / "idVendor").exists()), None)
+        if interface is not None and device is not None:
+            yield Plugged(
+                tty=link.name,
+                vendor=_told(device / "idVendor"),
+                product=_told(device / "idProduct"),
+                serial=_told(device / "serial"),
+                interface=_told(interface / "bInterfaceNumber"),
+                socket=interface.name,
+                says=f"{_told(device / 'manufacturer')} {_told(device / 'product')}".strip(),
+            )
+
+
+def name_of(one: Plugged, *, alone: bool) -> str:
+    """Give the port's name below /dev: the device's own words, and its number or its socket."""
+    which = f"{one.serial}-{one.interface}" if alone else one.socket
+    words = f"{one.says or 'port'}-{which}".lower()
+    kept = "".join(c if c in _KEEPS_NUMBER else "-" for c in words)
+    return f"table/{re.sub('-+', '-', kept).strip('-')}"
+
+
+def rule_for(one: Plugged, *, alone: bool) -> str:
+    """Write the rule: by serial number where it has one for itself, else by where it is plugged in."""
+    if alone:
+        attributes = {"idVendor": one.vendor, "idProduct": one.product, "serial": one.serial}
+        known = [f'ATTRS{{{name}}}=="{_pattern(value)}"' for name, value in attributes.items()]
+        known.append(f'ENV{{ID_USB_INTERFACE_NUM}}=="{one.interface}"')
+    else:
+        known = [f'KERNELS=="{one.socket}"']
+    return ", ".join(['SUBSYSTEM=="tty"', *known, f'SYMLINK+="{name_of(one, alone=alone)}"'])
+
+
+def _pattern(text: str) -> str:
+    """Quote what a rule would take for a wildcard or the end of the word."""
+    return re.sub(r'[*?\[\]|"\\]|[^ -~]', "?", text)
+
+
+def _told(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return ""
