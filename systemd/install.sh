@@ -148,7 +148,7 @@ make_key() { # the table's signing key, sealed to this machine; once, and never 
 	[ ! -e $sealed ] || return 0
 	if [ -e /var/lib/table/journal.db ]; then
 		say "found a journal in /var/lib/table and no $sealed: the journal's own key is needed there"
-		say "see docs/replacing.md: systemd-creds encrypt --name=table-key FILE $sealed"
+		say "systemd-creds encrypt --name=table-key FILE $sealed puts it there"
 		return 0
 	fi
 	plain=$(mktemp -u /run/table-key.XXXXXX)
@@ -156,7 +156,7 @@ make_key() { # the table's signing key, sealed to this machine; once, and never 
 from controller.journal.keys import new_key; new_key(Path(sys.argv[1]))' "$plain"
 	systemd-creds encrypt --name=table-key "$plain" $sealed
 	shred -u "$plain"
-	say "made the table's key, sealed to this machine: keep a copy as docs/replacing.md says"
+	say "made the table's key, sealed to this machine: keep a copy in a safe: systemd-creds decrypt $sealed FILE"
 }
 
 start_or_not() { # a start counts when the controller has said READY=1; systemctl waits for that
