@@ -10,10 +10,10 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-ALWAYS = "journal"
+ALWAYS = ("journal", "hardware")
+"""The daemon joins its table to ports and journal whatever the file says; both are small."""
 _NAME = re.compile(r"^[A-Za-z0-9._-]+")
 _ASKS = {
-    "hardware": re.compile(r"^\s*(?:port|chip)\s*:", re.MULTILINE),
     "mqtt": re.compile(r"^\s*(?:to\s*:\s*mqtt|mqtt\s*:)", re.MULTILINE),
     "settlement": re.compile(r"^\s*to\s*:\s*embedded", re.MULTILINE),
 }
@@ -24,9 +24,9 @@ too few."""
 def extras_of(table: Path | None) -> tuple[str, ...]:
     """Name the extras that a table's file asks for; all that a table can have where there is no file yet."""
     if table is None:
-        return (ALWAYS, "hardware", "mqtt")
+        return (*ALWAYS, "mqtt")
     text = table.read_text(encoding="utf-8")
-    return (ALWAYS, *(extra for extra, asks in _ASKS.items() if asks.search(text)))
+    return (*ALWAYS, *(extra for extra, asks in _ASKS.items() if asks.search(text)))
 
 
 def roots_of(project: Path, extras: tuple[str, ...]) -> set[str]:

@@ -51,11 +51,18 @@ table_file() {
 	fi
 }
 
-name_release() { # version and what it is made of: the same sources give the same name
+wanted_extras() {
+	echo "${extras:-$("$python" "$here/systemd/closure.py" --extras-of "$(table_file)")}"
+}
+
+name_release() { # version and what it is made of: the same sources and extras give the same name
 	local version digest
 	version=$(sed -n 's/^version = "\(.*\)"/\1/p' "$here/pyproject.toml" | head -n 1)
-	digest=$(cd "$here" && find controller drivers config pyproject.toml requirements-table.lock \
-		-type f ! -name '*.pyc' -print0 | LC_ALL=C sort -z | xargs -0 sha256sum | sha256sum | cut -c -12)
+	digest=$(cd "$here" && {
+		wanted_extras
+		find controller drivers config pyproject.toml requirements-table.lock \
+			-type f ! -name '*.pyc' -print0 | LC_ALL=C sort -z | xargs -0 sha256sum
+	} | sha256sum | cut -c -12)
 	echo "$version-$digest"
 }
 
@@ -81,7 +88,7 @@ own_wheel() { # FOLDER: the project's wheel, from the wheelhouse or made with pi
 }
 
 make_release() { # NAME: nothing there counts as a release until its last file is written
-	local release=$home/releases/$1 work file wanted
+	local release=$home/releases/$1 work wanted
 	[ ! -e "$release/complete" ] || return 0
 	rm -rf "$release"
 	mkdir -p "$home/releases"
@@ -89,8 +96,7 @@ make_release() { # NAME: nothing there counts as a release until its last file i
 	# shellcheck disable=SC2064 # the folder of now
 	trap "rm -rf '$work'" EXIT
 	"$python" -m venv "$release"
-	file=$(table_file)
-	wanted=${extras:-$("$python" "$here/systemd/closure.py" --extras-of "$file")}
+	wanted=$(wanted_extras)
 	"$python" "$here/systemd/closure.py" --lock "$here/requirements-table.lock" \
 		--project "$here/pyproject.toml" --extras "$wanted" >"$work/wanted.txt"
 	pip_into "$release" --require-hashes --requirement "$work/wanted.txt"

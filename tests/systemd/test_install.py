@@ -95,9 +95,9 @@ def test_the_script_is_clean() -> None:
 @pytest.mark.parametrize(
     ("text", "extras"),
     [
-        ("table: craps\n", ("journal",)),
-        ("devices:\n  cam:\n    port: /dev/serial/by-id/x\n", ("journal", "hardware")),
-        ("publish:\n  to: mqtt\n  mqtt:\n    host: broker\n", ("journal", "mqtt")),
+        ("table: craps\n", ("journal", "hardware")),
+        ("publish:\n  to: embedded\n", ("journal", "hardware", "settlement")),
+        ("publish:\n  to: mqtt\n  mqtt:\n    host: broker\n", ("journal", "hardware", "mqtt")),
     ],
 )
 def test_a_table_gets_the_extras_that_its_file_asks_for(
