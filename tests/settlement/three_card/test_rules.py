@@ -128,9 +128,7 @@ def test_t_pp_2_pair_plus_pays_its_highest_row(held: str, pays: int) -> None:
         ("9hThJh", "QhKhAh", 250),
     ],
 )
-def test_t_side_2_gap_t_17_the_side_bet_pays_the_best_of_six_cards(
-    held: str, dealer: str, pays: int
-) -> None:
+def test_t_side_2_gap_t_17_the_side_bet_pays_the_best_of_six_cards(held: str, dealer: str, pays: int) -> None:
     told = play(f"a ante 3 100; s side 3 200; p play 3 100; deal 3={held} dealer={dealer}")
     assert told[-1] == f"s win {200 * pays} {200 * pays + 200}"
 
