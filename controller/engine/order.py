@@ -8,9 +8,9 @@ make all that follow late, and one far behind may follow on a clock that was set
 recorded they tell the time, and no reading's own claim moves it ahead.
 """
 
-from bisect import insort
-from collections.abc import Sequence
-from itertools import pairwise
+from bisect import bisect_left, insort
+from collections.abc import Iterable, Iterator, Sequence
+from operator import itemgetter
 from typing import NamedTuple
 
 import msgspec
@@ -78,6 +78,8 @@ _RANKS = 32
 _encode = msgspec.json.Encoder().encode
 _Waiting = tuple[int, int, AnyReading]
 """A reading with its place: its time and rank in one number, and which arrival it was."""
+_key = itemgetter(0)
+_reading = itemgetter(2)
 
 
 class Step(NamedTuple):
@@ -112,6 +114,23 @@ class Order:
         """Where a clock was set back and time went on from before."""
         self.watermark = 0
         """Microseconds; nothing earlier will be accepted any more."""
+
+    def put_all(self, readings: Iterable[AnyReading]) -> Iterator[tuple[AnyReading, int]]:
+        """Take readings as they arrive; stop at each that leaves something to tell, with what `put` gives."""
+        for reading in readings:
+            t = reading.t
+            if (
+                self.watermark <= t
+                and -STEP_US <= t - self._now <= LEAP_US
+                and reading.arrived is None
+                and self._doubted is None
+                and not self._shift_us
+            ):
+                self._put(reading, t)
+                continue
+            behind_us = self.put(reading)
+            if behind_us or self.set_aside or self.steps:
+                yield reading, behind_us
 
     def put(self, reading: AnyReading) -> int:
         """Take a reading as it arrives; give how far its time is off the mark (0: it counts).
@@ -183,15 +202,18 @@ class Order:
         return shift_us
 
     def _put(self, reading: AnyReading, now: int) -> int:
+        t = reading.t
+        self._arrivals += 1
+        entry = (t * _RANKS + _RANK[type(reading)], self._arrivals, reading)
+        waiting = self._waiting
         if now > self._now:
             self._now = now
             self.watermark = max(self.watermark, now - self._lateness_us)
-        t = reading.t
+            if t == now:
+                waiting.append(entry)
+                return 0
         if t < self.watermark:
             return self.watermark - t
-        self._arrivals += 1
-        waiting = self._waiting
-        entry = (t * _RANKS + _RANK[type(reading)], self._arrivals, reading)
         if waiting and entry < waiting[-1]:
             insort(waiting, entry)
         else:
@@ -212,10 +234,9 @@ class Order:
         limit = self.watermark * _RANKS
         if not waiting or waiting[0][0] >= limit:
             return ()
-        count, arrived = 1, len(waiting)
-        while count < arrived and waiting[count][0] < limit:
-            count += 1
-        return (waiting.pop(0)[2],) if count == 1 else self._take(count)
+        if len(waiting) == 1 or waiting[1][0] >= limit:
+            return (waiting.pop(0)[2],)
+        return self._take(bisect_left(waiting, limit, key=_key))
 
     def rest(self) -> Sequence[AnyReading]:
         """Take every reading that still waits, in order; the watermark then stands behind the last."""
@@ -233,9 +254,9 @@ class Order:
         waiting = self._waiting
         taken = waiting[:count]
         del waiting[:count]
-        if any(one[0] == next_one[0] for one, next_one in pairwise(taken)):
+        if len(set(map(_key, taken))) < count:
             taken.sort(key=_key_and_content)
-        return [reading for _, _, reading in taken]
+        return list(map(_reading, taken))
 
 
 def _shifted(reading: AnyReading, by_us: int) -> AnyReading:

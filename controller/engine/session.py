@@ -1,6 +1,6 @@
 """A session: one table's readings, timers, people and game, from the first reading to the last outcome."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
@@ -71,14 +71,24 @@ class Session:
 
     def feed(self, reading: AnyReading) -> Sequence[Effect]:
         """Take one reading as it arrives; give the effects that can be told now, usually none."""
-        order = self._order
-        behind_us = order.put(reading)
+        behind_us = self._order.put(reading)
+        self._go_on(reading, behind_us)
+        return self._handed_out() if self._desk.effects else _NOTHING
+
+    def feed_all(self, readings: Iterable[AnyReading]) -> Sequence[Effect]:
+        """Take many readings as they arrive; give what `feed` gives for one after the other."""
+        for reading, behind_us in self._order.put_all(readings):
+            self._go_on(reading, behind_us)
+        self._run()
+        return self._handed_out()
+
+    def _go_on(self, reading: AnyReading, behind_us: int) -> None:
+        """Hand on what is ready, then tell of what does not count."""
         self._run()
         if behind_us:
             self._set_aside(reading, behind_us)
-        if order.set_aside or order.steps:
+        if self._order.set_aside or self._order.steps:
             self._own_up()
-        return self._handed_out() if self._desk.effects else _NOTHING
 
     def advance(self, now_us: int) -> Sequence[Effect]:
         """Let time run on to now without a reading (a live table's ticks)."""
@@ -170,12 +180,14 @@ class Session:
         return effects
 
     def _run(self) -> None:
-        desk, order = self._desk, self._order
+        desk, order, known = self._desk, self._order, self._health.known
         for ready in order.ready():
             if desk.next_due_us < ready.t:
                 self._fire_timers(ready.t)
-            if self._plays and type(ready) not in _CHANGES_MODE:
-                self._health.sent(ready)
+            kind = type(ready)
+            if self._plays and kind not in _CHANGES_MODE:
+                if (ready.dev, kind) not in known:
+                    self._health.sent(ready)
                 self._see(ready)
             else:
                 self._take(ready)

@@ -7,7 +7,7 @@ guards (a refused guard is silent) and no trigger from within a trigger.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from transitions import Event, EventData, Machine, Transition
+from transitions import Machine
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +91,8 @@ class FlatMachine:
             queued=False,
             send_event=True,
         )
-        self._arrows: dict[tuple[str, str], tuple[Event, Transition]] = {
-            (source, trigger): (event, arrow)
+        self._arrows = {
+            (source, trigger): str(arrow.dest)
             for trigger, event in self._machine.events.items()
             for source, (arrow,) in event.transitions.items()
         }
@@ -107,17 +107,16 @@ class FlatMachine:
         if self._firing:
             raise RuntimeError(f"{self.table.name}: {trigger} fired from within a trigger")
         source = self.state
-        found = self._arrows.get((source, trigger))
-        if found is None:
+        to = self._arrows.get((source, trigger))
+        if to is None:
             raise Refused(self.table.refusals[source, trigger])
-        event, arrow = found
         self._firing = True
         try:
-            # The cell is found above, so the library need not look for it among the trigger's arrows again.
-            arrow.execute(EventData(None, event, self._machine, self._model, args=(), kwargs={}))
-            self.state = self._model.state
+            # The library's own way there looks for guards and callbacks, of which these machines have none.
+            self._machine.set_state(to, self._model)
+            self.state = to
             if self._watch is not None:
-                self._watch(trigger, source, self.state)
+                self._watch(trigger, source, to)
         finally:
             self._firing = False
 

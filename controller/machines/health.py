@@ -21,7 +21,9 @@ class Health:
         """Start with what the configuration says that each device sends (`wall_impact:left` for a wall's)."""
         self.down: dict[str, DeviceDown] = {}
         self.sources: dict[str, frozenset[str]] = {d: frozenset(k) for d, k in (sources or {}).items()}
-        self._known: set[tuple[str, type[Reading], str]] = set()
+        self.known: set[tuple[str, type[Reading]]] = set()
+        """The devices' kinds of readings of which `sent` learns nothing any more."""
+        self._walls: set[tuple[str, str]] = set()
         self._desk = desk
         self._told: dict[str, DeviceReading] = {}
         self._untold: dict[str, DeviceReading] = {}
@@ -32,16 +34,16 @@ class Health:
     def sent(self, reading: Reading) -> None:
         """Remember that this device sends this kind of reading."""
         if isinstance(reading, WallImpact):
-            self._learn(reading, f":{reading.wall}")
-        elif (reading.dev, type(reading), "") not in self._known:
+            if (reading.dev, reading.wall) not in self._walls:
+                self._walls.add((reading.dev, reading.wall))
+                self._learn(reading, f":{reading.wall}")
+        elif (reading.dev, type(reading)) not in self.known:
+            self.known.add((reading.dev, type(reading)))
             self._learn(reading, "")
 
     def _learn(self, reading: Reading, wall: str) -> None:
-        key = (reading.dev, type(reading), wall)
-        if key not in self._known:
-            self._known.add(key)
-            kinds = self.sources.get(reading.dev, frozenset())
-            self.sources[reading.dev] = kinds | {kind_of(reading) + wall}
+        kinds = self.sources.get(reading.dev, frozenset())
+        self.sources[reading.dev] = kinds | {kind_of(reading) + wall}
 
     def see(self, reading: DeviceReading, *, tell: bool) -> None:
         """Take a device's word; with `tell` off (test mode) it is published later, if it still holds."""

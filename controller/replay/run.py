@@ -70,11 +70,10 @@ def replay(log: Log, setup: Setup, progress: Callable[[int], None] | None = None
     """
     session = Session(setup)
     for batch in log.batches():
-        for reading in batch:
-            if effects := session.feed(reading):
-                if log.first_late is None:
-                    log.first_late = _first_late(effects, batch, log.numbers)
-                yield from effects
+        effects = session.feed_all(batch)
+        if log.first_late is None:
+            log.first_late = _first_late(effects, batch, log.numbers)
+        yield from effects
         if progress is not None:
             progress(log.lines)
     yield from session.finish(cut=log.truncated)

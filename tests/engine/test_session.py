@@ -197,3 +197,33 @@ def test_no_sequence_of_readings_and_inputs_raises_or_leaves_a_gap(
     state = State(calls="confirm" if calls == "confirm" else "automatic")
     played = Played(state=state).feed(readings).finish(cut=cut)
     assert [o.seq for o in played.outcomes] == list(range(1, len(played.outcomes) + 1))
+
+
+@given(
+    st.lists(
+        st.tuples(
+            ABSURD | PIECES,
+            st.sampled_from([0, 0, 0, 0, 0, 1_100_000, -1_100_000, 3_600 * SECOND_US]),
+            st.sampled_from([None, None, None, 30_000, 200_000]),
+        ),
+        max_size=60,
+    ),
+    st.lists(st.integers(1, 20), max_size=6),
+)
+@settings(derandomize=True, max_examples=100, deadline=None)
+def test_many_readings_at_once_tell_what_they_tell_one_after_the_other(
+    claims: list[tuple[AnyReading, int, int | None]], lengths: list[int]
+) -> None:
+    arrivals: list[AnyReading] = []
+    for seen, off_us, delay_us in claims:
+        t = max(0, seen.t + off_us)
+        arrivals.append(
+            msgspec.structs.replace(seen, t=t, arrived=None if delay_us is None else t + delay_us)
+        )
+    one_by_one = Played().feed(arrivals)
+    at_once, given_out = Played(), 0
+    for length in [*lengths, len(arrivals)]:
+        at_once.effects += at_once.session.feed_all(arrivals[given_out : given_out + length])
+        given_out += length
+    assert at_once.effects == one_by_one.effects
+    assert at_once.finish().effects == one_by_one.finish().effects

@@ -236,8 +236,7 @@ class _Fit:
     def _offs(self, places: Sequence[float], ran: Sequence[float]) -> list[float]:
         """Give how far off the curve each pulse's beam stands, in turns, from -0.5 to 0.5."""
         end = self._end_place
-        offs = [place + turns - end for place, turns in zip(places, ran, strict=True)]
-        return [off - round(off) for off in offs]
+        return [(off := place + turns - end) - round(off) for place, turns in zip(places, ran, strict=True)]
 
     def _own(self, curve: Curve, *, wide: bool) -> _Own:
         """Give the pulses that lie near enough to the curve to be the ball's."""

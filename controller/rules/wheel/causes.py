@@ -1,8 +1,8 @@
 """The causes of a No Spin and of a review: one rule, one function, one id."""
 
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 from math import inf, isfinite
+from operator import sub
 
 from controller.model.geometry import Wheel
 from controller.model.readings import (
@@ -296,8 +296,9 @@ def sensors_silent(case: Case) -> Reason | None:
     rested_us = case.rested_us
     if rested_us is None:
         return None
-    told_us = [r.t for r in case.seen if isinstance(r, SENSED) and case.began_us <= r.t <= rested_us]
-    silent_us = max((after - before for before, after in pairwise(told_us)), default=0)
+    began_us = case.began_us
+    told_us = [r.t for r in case.seen if began_us <= r.t <= rested_us and isinstance(r, SENSED)]
+    silent_us = max(map(sub, told_us[1:], told_us), default=0)
     if silent_us <= _SILENT_TURNS * case.trace.rotor.period_us():
         return None
     return case.reason("missing_reading", f"no sensor of the wheel told anything for {silent_us / 1e6:.1f} s")
