@@ -31,7 +31,7 @@ def test_what_the_table_refuses_is_exit_1_with_the_reason_and_what_is_allowed(
     told = capsys.readouterr()
     assert told.out == ""
     why, instead = told.err.splitlines()
-    assert why.startswith("tablectl: no_roll: there is no attempt to rule on")
+    assert why.startswith("tablectl: no_roll: no attempt is open to a ruling")
     assert why.endswith("[no_attempt]")
     assert instead.startswith("tablectl: allowed now: ")
     assert "new_shooter" in instead
