@@ -93,10 +93,8 @@ def test_a_file_opened_later_is_not_taken_for_a_closed_stream(tmp_path: Path) ->
     assert ended.returncode > 2
 
 
-@pytest.mark.parametrize("words", CALLS, ids=" ".join)
+@pytest.mark.parametrize("words", [words for words in CALLS if words[0] != "replay"], ids=" ".join)
 def test_a_plain_locale_gets_plain_ascii(words: tuple[str, ...]) -> None:
-    if words[0] == "replay":
-        pytest.skip("a replay gives the same bytes under every locale")
     ended = shell("", words, LC_ALL="C", TERM="dumb", COLUMNS="40")
     assert (ended.returncode, ended.stderr) == (0, b"")
     assert ended.stdout.isascii()
