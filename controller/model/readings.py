@@ -35,8 +35,13 @@ Surface = Literal[
 ]
 
 
-class Reading(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What every reading carries: its time, its device and, in a recording, when it arrived."""
+class Reading(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, gc=False
+):
+    """What every reading carries: its time, its device and, in a recording, when it arrived.
+
+    Its fields are plain values and tuples of them, so no reading can be part of a cycle.
+    """
 
     t: Microseconds
     dev: str

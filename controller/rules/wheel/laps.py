@@ -4,6 +4,8 @@ One beam's own laps need neither the beams' angles nor the ball's direction, so 
 askew or double-firing costs laps and never makes false ones.
 """
 
+from collections import deque
+
 import msgspec
 
 from controller.rules.wheel.learned import NOMINAL_DRAG, Learned
@@ -16,6 +18,7 @@ _SLOWEST_LAP = 1.3
 _PLAIN_US = _FASTEST_LAP_US // 2
 """Of one beam's cuts no two can both lie this near to the same time."""
 _STEP_TOLERANCE, _STEP_DRIFT, _MOST_TOLERANCE = 0.05, 0.02, 0.2
+_CUTS_KEPT = 4
 _CROWDED_LAPS = 2
 _LOST_AFTER = 6
 _SEVERAL_TOLERANCE = 0.15
@@ -58,7 +61,7 @@ class LapClock:
         """The speed at which the ball lost that much."""
         self._compared = 0
         self._predicted_us: int | None = None
-        self._cuts: dict[int, list[int]] = {}
+        self._cuts: dict[int, deque[int]] = {}
         self._out_of_step = 0
         self._crowded = 0
 
@@ -68,15 +71,13 @@ class LapClock:
         if cuts is None:
             if self.looking_since_us is None:
                 self.looking_since_us = t_us
-            self._cuts[beam] = [t_us]
+            self._cuts[beam] = deque((t_us,), maxlen=_CUTS_KEPT)
             return None
         since_us = t_us - cuts[-1]
         if since_us < _FASTEST_LAP_US:
             return None
         length_us = self._lap_length(t_us, since_us, cuts)
         cuts.append(t_us)
-        if len(cuts) > 4:
-            del cuts[0]
         if length_us is None:
             self._out_of_step += 1
             if self._out_of_step > _LOST_AFTER:
@@ -110,7 +111,7 @@ class LapClock:
         rates = [friction + NOMINAL_DRAG * v * v for v in (speed, middle, slowest)]
         return (speed - slowest) / 6 * (1 / rates[0] + 4 / rates[1] + 1 / rates[2])
 
-    def _lap_length(self, t_us: int, since_us: int, cuts: list[int]) -> int | None:
+    def _lap_length(self, t_us: int, since_us: int, cuts: deque[int]) -> int | None:
         """Give how long the lap took that this cut closes; None where it closes none in step."""
         if not self.laps:
             return since_us if since_us <= self._slowest_lap_us else None
@@ -126,7 +127,7 @@ class LapClock:
         return self._length_in_step(t_us, cuts, expected, tolerance)
 
     def _length_in_step(
-        self, t_us: int, cuts: list[int], expected_us: float, tolerance_us: float
+        self, t_us: int, cuts: deque[int], expected_us: float, tolerance_us: float
     ) -> int | None:
         wanted = t_us - expected_us
         start = cuts[-1]
