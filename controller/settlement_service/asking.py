@@ -79,15 +79,20 @@ def _roulette(outcome: Outcome) -> list[Asked]:
 def _three_card(outcome: Outcome) -> list[Asked]:
     match outcome.data:
         case DealCalled() as deal:
-            return [{"do": "deal", "hands": deal.hands, "dealer": deal.dealer, "folds": deal.folds}]
+            return [_dealt(deal.hands, deal.dealer, deal.folds)]
         case DealCorrected(hands=dict() as hands, dealer=tuple() as dealer) as deal:
-            return [{"do": "deal", "hands": hands, "dealer": dealer, "folds": deal.folds}]
+            return [_dealt(hands, dealer, deal.folds)]
         case DealVoid(reasons=reasons) | DealCorrected(reasons=reasons):
             return [{"do": "void", "reason": _because(reasons)}]
         case _ if outcome.type == "bets.closed":
             return [{"do": "close"}]
         case _:
             return []
+
+
+def _dealt(hands: dict[str, tuple[str, ...]], dealer: tuple[str, ...], folds: tuple[str, ...]) -> Asked:
+    """The table has counted the cards: a wager elsewhere was never dealt in, and fouls nobody's hand."""
+    return {"do": "deal", "hands": hands, "dealer": dealer, "folds": folds, "undealt": "void"}
 
 
 def _high_roller(outcome: Outcome) -> list[Asked]:

@@ -136,6 +136,24 @@ def test_a_three_card_position_is_paid_with_its_bonus(house: House, key: Key) ->
     assert house.proof().faults == ()
 
 
+def test_a_wager_on_a_position_that_was_not_dealt_in_goes_back_alone(house: House, key: Key) -> None:
+    """The table called the deal: what somebody bet elsewhere takes nothing from those who were dealt in."""
+    table = SealedTable("cards", key)
+    house.enrol(table, "three-card-poker-12-014")
+    house.player("ann", 1_000)
+    house.player("bob", 1_000)
+    house.bets(table, "ann", "a1", "ante", 200, seat="3")
+    house.bets(table, "bob", "b1", "ante", 300, seat="5")
+    house.bets(table, "bob", "b2", "pair_plus", 100, seat="5")
+    events = dealt(table)
+    house.takes(events[0])
+    house.bets(table, "ann", "p1", "play", 200, seat="3")
+    house.takes(events[1])
+    assert house.balance("player:ann") == 1_000 + 200 + 200 + 200
+    assert house.balance("player:bob") == 1_000
+    assert house.proof().faults == ()
+
+
 def test_a_deal_corrected_to_void_hands_all_stakes_back(house: House, key: Key) -> None:
     table = SealedTable("cards", key)
     house.enrol(table, "three-card-poker-12-014")

@@ -1,7 +1,7 @@
 """Three Card Poker as the settlement engine plays it: the positions, their gates, and what a deal decides."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from fractions import Fraction
 
 from controller.settlement.game import BOOK_ID, Line, Refusal, pending
@@ -130,8 +130,9 @@ class ThreeCard:
     def _irregular(self, deal: Deal) -> str:
         """Say what voids a deal: a wrong number of cards, or one card twice (T-IRR-1, T-DECK-1)."""
         counts = {f"position {seat}": len(hand) for seat, hand in deal.hands.items()}
-        for seat in self._positions:
-            counts.setdefault(f"position {seat}", 0)
+        if deal.undealt == "irregular":
+            for seat in self._positions:
+                counts.setdefault(f"position {seat}", 0)
         counts["the dealer"] = len(deal.dealer)
         wrong = [f"{who} has {count} cards" for who, count in counts.items() if count != CARDS_EACH]
         if wrong:
@@ -152,14 +153,21 @@ class ThreeCard:
 
     def _settle(self, hands: dict[str, tuple[Card, ...]], dealer: tuple[Card, ...]) -> list[Line]:
         """Collect the folds, then settle hand by hand from the dealer's right (T-DEAL-5, T-DEAL-7)."""
+        lines = self._undealt(hands)
         from_left = sorted(self._positions, key=_left_to_right)
-        lines: list[Line] = []
         for seat in from_left:
             lines += self._showdown.forfeits(self._positions[seat])
         for seat in reversed(from_left):
             lines += self._showdown.reconcile(self._positions[seat], hands[seat], dealer)
         self._next_deal()
         return lines
+
+    def _undealt(self, dealt: Container[str]) -> list[Line]:
+        """Hand back what lies on positions that were not dealt in."""
+        outside = [seat for seat in self._positions if seat not in dealt]
+        gone = [stake for seat in outside for stake in self._positions.pop(seat).values()]
+        self._order = [stake for stake in self._order if stake not in gone]
+        return [stake.back("void", "T-IRR-1: this position was not dealt in") for stake in gone]
 
     def _void(self, reason: str) -> list[Line]:
         lines: list[Line] = [stake.back("void", reason) for stake in self._order]

@@ -1,6 +1,6 @@
 """What a Three Card Poker table's settlement is told."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
@@ -25,11 +25,16 @@ class Close(Request, frozen=True, kw_only=True, tag="close"):
 
 
 class Deal(Request, frozen=True, kw_only=True, tag="deal"):
-    """The cards of a whole deal, by position, and who folded."""
+    """The cards of a whole deal, by position, and who folded.
+
+    `undealt` says what a wager on a position without a hand means: that its cards are missing, which voids
+    the deal for all (T-IRR-1), or, where the table counted them, that nobody sat there; it goes back alone.
+    """
 
     hands: dict[str, tuple[CardText, ...]]
     dealer: tuple[CardText, ...]
     folds: tuple[Seat, ...] = ()
+    undealt: Literal["irregular", "void"] = "irregular"
 
 
 class Void(Request, frozen=True, kw_only=True, tag="void"):
