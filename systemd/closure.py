@@ -15,8 +15,8 @@ ALWAYS = ("journal", "hardware")
 _NAME = re.compile(r"^[A-Za-z0-9._-]+")
 _ASKS = {
     "mqtt": re.compile(r"^\s*(?:to\s*:\s*mqtt|mqtt\s*:)", re.MULTILINE),
-    "settlement": re.compile(r"^\s*to\s*:\s*embedded", re.MULTILINE),
 }
+_SETTLED_ELSEWHERE = re.compile(r"^\s*to\s*:\s*(?:mqtt|socket)\b", re.MULTILINE)
 """What in a table's file asks for an extra. One too many costs a download; `tablectl doctor` tells of one
 too few."""
 
@@ -24,9 +24,10 @@ too few."""
 def extras_of(table: Path | None) -> tuple[str, ...]:
     """Name the extras that a table's file asks for; all that a table can have where there is no file yet."""
     if table is None:
-        return (*ALWAYS, "mqtt")
+        return (*ALWAYS, "mqtt", "settlement")
     text = table.read_text(encoding="utf-8")
-    return (*ALWAYS, *(extra for extra, asks in _ASKS.items() if asks.search(text)))
+    asked = tuple(extra for extra, asks in _ASKS.items() if asks.search(text))
+    return (*ALWAYS, *asked, *(() if _SETTLED_ELSEWHERE.search(text) else ("settlement",)))
 
 
 def roots_of(project: Path, extras: tuple[str, ...]) -> set[str]:

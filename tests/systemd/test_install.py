@@ -95,7 +95,8 @@ def test_the_script_is_clean() -> None:
 @pytest.mark.parametrize(
     ("text", "extras"),
     [
-        ("table: craps\n", ("journal", "hardware")),
+        ("table: craps\n", ("journal", "hardware", "settlement")),
+        ("publish:\n  to: socket\n", ("journal", "hardware")),
         ("publish:\n  to: embedded\n", ("journal", "hardware", "settlement")),
         ("publish:\n  to: mqtt\n  mqtt:\n    host: broker\n", ("journal", "hardware", "mqtt")),
     ],

@@ -1,0 +1,205 @@
+"""`tablectl doctor`: everything a support person would ask, checked, a line each with its remedy."""
+
+import argparse
+import os
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from controller.app.clock import iso, system_wall
+from controller.app.options import JOURNAL, Options
+from controller.cli.exits import BAD_INPUT, FAILED, OK, printable, say
+from controller.cli.link import SOCKET, VARIABLE, Json, OutOfReachError, ask
+from controller.cli.screen import Screen, Style
+from controller.cli.whole_file import whole_file
+from controller.doctor import books, bundle, host, service, table
+from controller.doctor.finding import Finding, Machine, State
+from controller.settings.places import config_file
+
+EXAMPLES = (
+    "tablectl doctor",
+    "tablectl doctor roulette --json",
+    "tablectl doctor craps --bundle support.tar.gz",
+)
+TABLE = "/etc/table/table.yaml"
+HEAD = Path("/var/lib/table-head/journal.head")
+"""Where the installed unit keeps the head file of the installed journal."""
+LOG_LINES = 500
+ROWS = 50
+_CALL_S = 10.0
+_MARKS: Mapping[State, tuple[str, Style]] = {
+    "ok": ("ok", "green"),
+    "warning": ("warning", "yellow"),
+    "fault": ("FAULT", "red"),
+    "unchecked": ("-", "dim"),
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument(
+        "table", nargs="?", metavar="TABLE", help=f"the table's name or file (default: {TABLE} where it is)"
+    )
+    parser.add_argument(
+        "--journal",
+        type=Path,
+        default=Path(JOURNAL),
+        metavar="DIR",
+        help=f"folder of journal and recordings (default: {JOURNAL})",
+    )
+    parser.add_argument("--head", type=Path, metavar="FILE", help="the journal's head file")
+    parser.add_argument(
+        "--socket",
+        default=os.environ.get(VARIABLE, SOCKET),
+        metavar="PATH",
+        help=f"the controller's control socket (default: ${VARIABLE}, else {SOCKET})",
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument(
+        "--bundle",
+        type=Path,
+        metavar="FILE.tar.gz",
+        help="pack this report, versions, settings without secrets, status, the journal's newest rows by"
+        " name, and the service's log",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Look at everything; 1 where something is not well."""
+    machine = Machine(Path("/"), _call)
+    name = arguments.table or (TABLE if Path(TABLE).exists() else None)
+    status, why = _status(arguments.socket)
+    findings = list(_findings(arguments, machine, name, status, why))
+    if arguments.bundle is not None:
+        try:
+            with whole_file(arguments.bundle) as stream:
+                members = _members(arguments, machine, name, status, findings)
+                bundle.pack(stream, members)
+        except OSError as error:
+            says = error.strerror or str(error)
+            say(f"{arguments.bundle}: found that it can't be written ({says}), expected a file; name another")
+            return BAD_INPUT
+    if arguments.json:
+        for finding in findings:
+            print(msgspec.json.encode(finding).decode())
+    else:
+        _show(findings)
+    if arguments.bundle is not None:
+        say(f"{arguments.bundle}: packed {', '.join(members)}; keys, passwords and tokens are left out")
+    return FAILED if any(found.state in {"fault", "warning"} for found in findings) else OK
+
+
+def _findings(
+    arguments: argparse.Namespace, machine: Machine, name: str | None, status: Json | None, why: str
+) -> Iterator[Finding]:
+    options = Options(
+        table=name or "",
+        journal=arguments.journal,
+        socket=Path(arguments.socket),
+        head=arguments.head or (HEAD if HEAD.exists() and str(arguments.journal) == JOURNAL else None),
+    )
+    settings, loaded = (None, []) if name is None else table.load(name)
+    yield host.python()
+    yield host.sqlite()
+    yield from host.extras(table.extras_of(settings))
+    yield host.clock(synchronized=system_wall().synced)
+    yield host.power(machine)
+    yield host.watchdog(machine)
+    yield from host.disk(arguments.journal)
+    if name is None:
+        yield Finding("unchecked", "table file", f"none at {TABLE}, and none named; name it after `doctor`")
+    yield from loaded
+    if settings is not None:
+        yield from table.ports(settings, machine.root)
+        yield from table.broker(settings.publish)
+    yield from books.books(options, os.environ)
+    yield from service.controller(status, why)
+    yield from service.units(machine)
+
+
+def _status(path: str) -> tuple[Json | None, str]:
+    try:
+        told = ask(path, {"do": "status"}).get("status")
+    except (OutOfReachError, OSError, msgspec.DecodeError, msgspec.ValidationError) as error:
+        return None, str(error)
+    return (told, "") if isinstance(told, dict) else (None, f"{path}: found an answer without a status")
+
+
+def _call(words: Sequence[str]) -> str | None:
+    try:
+        ended = subprocess.run(  # noqa: S603 - the words are this module's own
+            words, capture_output=True, text=True, errors="replace", timeout=_CALL_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return ended.stdout if ended.returncode == 0 else None
+
+
+def _show(findings: Sequence[Finding]) -> None:
+    screen = Screen(sys.stdout)
+    width = max(len(found.about) for found in findings)
+    for found in findings:
+        mark, style = _MARKS[found.state]
+        shown = screen.styled(f"{mark:<7}", style)
+        screen.line(f"{shown}  {printable(found.about):<{width}}  {printable(found.says)}")
+        if found.remedy and found.state != "ok":
+            screen.line(f"{'':<7}  {'':<{width}}  -> {printable(found.remedy)}")
+    counts = {state: sum(found.state == state for found in findings) for state in _MARKS}
+    screen.line()
+    screen.line(
+        f"{counts['ok']} fine, {counts['fault']} faults, {counts['warning']} warnings,"
+        f" {counts['unchecked']} not checked"
+    )
+
+
+def _members(
+    arguments: argparse.Namespace,
+    machine: Machine,
+    name: str | None,
+    status: Json | None,
+    findings: Sequence[Finding],
+) -> dict[str, str]:
+    """Make the archive's files; a part that can't be had says why in its place."""
+    members = {
+        "doctor.jsonl": "".join(f"{bundle.clean(msgspec.json.encode(f).decode())}\n" for f in findings),
+        "versions.txt": "".join(f"{one}\n" for one in bundle.versions()),
+    }
+    if name is not None:
+        members["table.yaml"] = _settings(name)
+    if status is not None:
+        members["status.json"] = msgspec.json.encode(bundle.without_secrets(status)).decode() + "\n"
+    members["journal.jsonl"] = _newest_rows(arguments.journal)
+    for unit in service.UNITS:
+        told = machine.call(("journalctl", "-u", unit, "-n", str(LOG_LINES), "--no-pager", "-o", "short-iso"))
+        if told and not told.startswith("-- No entries"):
+            members[f"{unit}.log"] = bundle.clean(told)
+    return members
+
+
+def _settings(name: str) -> str:
+    try:
+        return bundle.settings_without_secrets(config_file("tables", name).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        return f"{bundle.LEFT_OUT}: {error}\n"
+
+
+def _newest_rows(folder: Path) -> str:
+    """Give the newest rows by name, number and time; what they hold is the journal's own."""
+    try:
+        from controller.journal.faults import JournalFault  # noqa: PLC0415 - needs the extra journal
+        from controller.journal.reading import Reader  # noqa: PLC0415
+    except ImportError:
+        return f"{bundle.LEFT_OUT}: needs the extra `journal`\n"
+    try:
+        with Reader(folder / "journal.db") as reader:
+            rows = deque(reader.rows(), maxlen=ROWS)
+    except (JournalFault, OSError) as fault:
+        return f"{bundle.LEFT_OUT}: {fault}\n"
+    told = (
+        {"n": r.n, "name": r.name, "seq": r.seq, "wall": iso(r.wall.us), "link": r.link.hex()} for r in rows
+    )
+    return "".join(f"{msgspec.json.encode(one).decode()}\n" for one in told)

@@ -1,0 +1,66 @@
+"""What the table keeps: its journal, keys, head file and recordings."""
+
+import os
+from collections.abc import Iterator, Mapping
+
+from controller.app.options import Options
+from controller.doctor.finding import Finding
+
+
+def books(options: Options, environ: Mapping[str, str]) -> Iterator[Finding]:
+    """Look at the journal's folder and all in it; a controller that runs is not disturbed."""
+    if not options.journal.exists():
+        yield Finding("unchecked", "journal", f"{options.journal}: not there yet; the first start makes it")
+        return
+    if not os.access(options.journal, os.R_OK | os.X_OK):
+        yield Finding("unchecked", "journal", f"{options.journal}: closed to this user; run as root")
+        return
+    yield from _start(options, environ)
+    yield from _journal(options)
+    yield _recordings(options)
+
+
+def _start(options: Options, environ: Mapping[str, str]) -> Iterator[Finding]:
+    if not os.access(options.journal, os.W_OK):
+        yield Finding("unchecked", "files and groups", "only the table's own user or root can tell")
+        return
+    try:
+        from controller.app.preflight import mistakes_in  # noqa: PLC0415 - needs the extra journal
+    except ImportError:
+        yield Finding("unchecked", "files and groups", "needs the extra `journal`")
+        return
+    wrong = list(mistakes_in(options, environ))
+    for mistake in wrong:
+        yield Finding("fault", "files and groups", str(mistake), mistake.hint)
+    if not wrong:
+        yield Finding("ok", "files and groups", "folders, keys, head file and groups are as they should be")
+
+
+def _journal(options: Options) -> Iterator[Finding]:
+    try:
+        from controller.journal.faults import JournalFault  # noqa: PLC0415 - needs the extra journal
+        from controller.journal.reading import Reader  # noqa: PLC0415
+    except ImportError:
+        yield Finding("unchecked", "journal", "needs the extra `journal`")
+        return
+    path = options.place.journal
+    if not path.exists():
+        yield Finding("unchecked", "journal", f"{path}: not there yet; the first start makes it")
+        return
+    try:
+        with Reader(path) as reader:
+            found = reader.verify_all(every_signature=False)
+    except JournalFault as fault:
+        yield Finding("fault", "journal", str(fault), fault.kind.next_step)
+        return
+    says = f"{path}: sound: {found.rows:,} rows, {found.outcomes:,} outcomes, ends at row {found.last_n}"
+    yield Finding("ok", "journal", says)
+
+
+def _recordings(options: Options) -> Finding:
+    files = [path for path in options.recordings.glob("*") if path.is_file()]
+    size = sum(path.stat().st_size for path in files)
+    says = f"{len(files)} recordings, {size / 1e6:.1f} MB of at most {options.keep_bytes / 1e6:.0f}"
+    if size > options.keep_bytes:
+        return Finding("warning", "recordings", says, "they are pruned while a controller runs; start it")
+    return Finding("ok", "recordings", says)

@@ -1,0 +1,64 @@
+"""What support gets to see: one archive, without a secret in it."""
+
+import io
+import re
+import tarfile
+from collections.abc import Iterator, Mapping
+from importlib.metadata import distributions
+from typing import BinaryIO
+
+import yaml
+
+LEFT_OUT = "(left out)"
+_SECRET = re.compile(r"key|pass|secret|token|credential|database|auth|hmac|pin\b", re.IGNORECASE)
+_IN_URL = re.compile(r"(?<=//)[^/@\s]+@")
+_LONG_HEX = re.compile(r"\b[0-9a-fA-F]{32,}\b")
+_LONG_BASE64 = re.compile(r"\b[A-Za-z0-9+/_-]{40,}={0,2}")
+_SAYS_SECRET = re.compile(r"(?i)\b([\w-]*(?:key|pass|secret|token|credential)[\w-]*\s*[=:]\s*)\S+")
+
+
+def without_secrets(document: object, name: str = "") -> object:
+    """Give a document with whatever may be a secret left out: by its key's name, and by its looks."""
+    match document:
+        case Mapping() if name == "digests":
+            return document
+        case Mapping():
+            return {key: without_secrets(part, str(key)) for key, part in document.items()}
+        case list():
+            return [without_secrets(part, name) for part in document]
+        case _ if _SECRET.search(name) and document is not None:
+            return LEFT_OUT
+        case str():
+            return clean(document)
+    return document
+
+
+def clean(text: str) -> str:
+    """Give text without passwords in addresses, keys, and what looks like one."""
+    text = _IN_URL.sub(f"{LEFT_OUT}@", text)
+    text = _SAYS_SECRET.sub(rf"\1{LEFT_OUT}", text)
+    return _LONG_BASE64.sub(LEFT_OUT, _LONG_HEX.sub(LEFT_OUT, text))
+
+
+def settings_without_secrets(text: str) -> str:
+    """Give a YAML file without comments and secrets; nothing of one that can't be read."""
+    try:
+        document = yaml.safe_load(text)
+    except yaml.YAMLError:
+        return f"{LEFT_OUT}: not readable as YAML, so nothing tells what is secret in it\n"
+    return yaml.safe_dump(without_secrets(document), sort_keys=False, allow_unicode=True)
+
+
+def versions() -> Iterator[str]:
+    """Name every package that is installed, with its release."""
+    yield from sorted({f"{one.metadata['Name']}=={one.version}" for one in distributions()})
+
+
+def pack(stream: BinaryIO, members: Mapping[str, str]) -> None:
+    """Write the members as files of a gzipped archive."""
+    with tarfile.open(fileobj=stream, mode="w:gz") as archive:
+        for name, text in members.items():
+            data = text.encode("utf-8", errors="backslashreplace")
+            entry = tarfile.TarInfo(f"table-support/{name}")
+            entry.size, entry.mode = len(data), 0o600
+            archive.addfile(entry, io.BytesIO(data))

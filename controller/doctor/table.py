@@ -1,0 +1,92 @@
+"""The table's own file: whether it can be used, what it needs installed, and whether its ports are there."""
+
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from controller.doctor.finding import Finding
+from controller.model.publishing import PublishSettings
+from controller.model.tables import TableSettings
+from controller.settings.mistakes import SettingsError
+from controller.settings.tables import load_table
+
+PATIENCE_S = 3.0
+
+
+def load(name: str) -> tuple[TableSettings | None, list[Finding]]:
+    """Load the table's file, with its hardware's settings where those libraries are there."""
+    try:
+        try:
+            from controller.app.joining import load_with_hardware  # noqa: PLC0415 - needs the extra hardware
+
+            settings = load_with_hardware(name)
+        except ImportError:
+            settings = load_table(name)
+    except SettingsError as error:
+        return None, [Finding("fault", "table file", str(wrong)) for wrong in error.mistakes]
+    return settings, [Finding("ok", "table file", f"{name}: {settings.table}, {settings.rules.name}")]
+
+
+def extras_of(settings: TableSettings | None) -> set[str]:
+    """Name the extras that this table needs."""
+    needs = {"journal", "hardware"}
+    if settings is not None:
+        needs |= {"mqtt"} if settings.publish.to == "mqtt" else set()
+        needs |= {"settlement"} if settings.publish.to in {None, "embedded"} else set()
+    return needs
+
+
+def ports(settings: TableSettings, root: Path) -> Iterator[Finding]:
+    """Look whether each device's port is there, and open to this user."""
+    for name, device in settings.devices.items():
+        port = getattr(device.settings, "port", None)
+        chip = getattr(device.settings, "chip", None)
+        if isinstance(port, str):
+            yield _port(f"device {name}", root, port)
+        elif isinstance(chip, str):
+            yield _chip(f"device {name}", root, chip)
+
+
+def _port(about: str, root: Path, port: str) -> Finding:
+    name = port.removeprefix("unix:").removeprefix("pipe:")
+    path = root / name.removeprefix("/")
+    if name != port:
+        return Finding("ok", about, f"{port}: its script or pipe is waited for")
+    if not path.exists():
+        remedy = "plug it in; `tablectl udev` and ls -l /dev/serial/by-id show what is there"
+        return Finding("fault", about, f"{port}: found no such port, expected the device there", remedy)
+    if not os.access(path, os.R_OK | os.W_OK):
+        remedy = "run as root, or add this user to the group dialout"
+        return Finding("unchecked", about, f"{port}: is there, and closed to this user", remedy)
+    return Finding("ok", about, f"{port}: is there")
+
+
+def _chip(about: str, root: Path, label: str) -> Finding:
+    found = sorted((root / "dev").glob("gpiochip*"))
+    if not found:
+        remedy = "name the chip of this machine; gpiodetect lists them"
+        return Finding("fault", about, f"found no /dev/gpiochip*, expected the chip {label}", remedy)
+    if not any(os.access(path, os.R_OK | os.W_OK) for path in found):
+        remedy = "run as root, or add this user to the group gpio"
+        return Finding("unchecked", about, "the GPIO chips are closed to this user", remedy)
+    return Finding("ok", about, f"GPIO chips are there; the self-test looks for {label}")
+
+
+def broker(publish: PublishSettings) -> Iterator[Finding]:
+    """Knock at the broker's door, where the table publishes to one."""
+    if publish.to != "mqtt" or publish.mqtt is None:
+        return
+    where = f"{publish.mqtt.host}:{publish.mqtt.port}"
+    try:
+        with (
+            suppress(TimeoutError),
+            socket.create_connection((publish.mqtt.host, publish.mqtt.port), PATIENCE_S),
+        ):
+            yield Finding("ok", "broker", f"{where}: takes connections")
+            return
+        yield Finding("fault", "broker", f"{where}: no answer", "check the network and the broker")
+    except OSError as error:
+        says = f"{where}: {error.strerror or error}"
+        yield Finding("fault", "broker", says, "check that the broker runs; outcomes wait in the outbox")

@@ -1,0 +1,64 @@
+"""`tablectl doctor` as a technician types it: a line each, the exit code, and an archive without secrets."""
+
+import json
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from controller.cli import doctor
+from controller.cli.main import main
+
+
+@pytest.fixture(autouse=True)
+def _nobody_answers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(doctor, "_call", lambda _: None)
+    monkeypatch.chdir(tmp_path)
+
+
+def examine(tmp_path: Path, *words: str) -> int:
+    where = ("--journal", str(tmp_path / "journal"), "--socket", str(tmp_path / "control.sock"))
+    return main(["doctor", *words, *where])
+
+
+def test_a_table_that_does_not_run_is_a_finding_with_its_remedy(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert examine(tmp_path, "craps") == 1
+    told = capsys.readouterr().out
+    assert "found no controller that answers" in told
+    assert "-> systemctl start table, or tablectl run TABLE" in told
+    assert "not checked" in told.splitlines()[-1]
+
+
+def test_each_line_of_json_is_one_finding(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert examine(tmp_path, "--json") == 1
+    found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert all(set(one) == {"state", "about", "says", "remedy"} for one in found)
+    assert {"python", "clock", "disk", "controller"} <= {one["about"] for one in found}
+
+
+def test_the_archive_holds_the_report_and_no_secret_of_the_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    key = "00112233445566778899aabbccddeeff"
+    table = tmp_path / "mine.yaml"
+    table.write_text(
+        "table: mine\nruleset: craps-12-034\ndice_table: {length_mm: 3600, width_mm: 1100, die_mm: 19}\n"
+        f"devices:\n  cam: {{type: node, node: cam, port: /dev/serial/by-id/x, key: {key}}}\n"
+    )
+    assert examine(tmp_path, str(table), "--bundle", "support.tar.gz") == 1
+    assert "keys, passwords and tokens are left out" in capsys.readouterr().err
+    with tarfile.open(tmp_path / "support.tar.gz") as archive:
+        members = {entry.name: archive.extractfile(entry) for entry in archive}
+        text = b"".join(member.read() for member in members.values() if member is not None).decode()
+    assert {"table-support/doctor.jsonl", "table-support/versions.txt"} <= set(members)
+    assert "table: mine" in text
+    assert key not in text
+
+
+def test_an_archive_that_can_not_be_written_is_exit_2_with_nothing_left_behind(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert examine(tmp_path, "--bundle", str(tmp_path / "no/such/folder.tar.gz")) == 2
+    assert "expected a file; name another" in capsys.readouterr().err

@@ -1,0 +1,69 @@
+"""What support gets: no key, password or token is in it, however it was written down."""
+
+import io
+import tarfile
+
+import pytest
+import yaml
+
+from controller.doctor import bundle
+
+HMAC = "00112233445566778899aabbccddeeff"
+SECRETS = (HMAC, "hunter2", "tok-abc", "swordfish", "in-a-comment", "s3cr3t")
+FILE = f"""
+table: craps
+ruleset: craps-12-034
+# the old key was in-a-comment
+devices:
+  cam: {{type: node, node: cam, port: /dev/cam, key: {HMAC}}}
+  note: {{label: {HMAC}}}
+publish:
+  to: embedded
+  embedded:
+    database: postgresql://settlement:hunter2@db/settlement
+  url: https://till:swordfish@example.invalid/x
+  nested: {{api_token: tok-abc, list: [{{password: [s3cr3t]}}]}}
+"""
+
+
+def test_a_settings_file_keeps_its_shape_and_loses_its_secrets() -> None:
+    told = bundle.settings_without_secrets(FILE)
+    assert [secret for secret in SECRETS if secret in told] == []
+    kept = yaml.safe_load(told)
+    assert kept["ruleset"] == "craps-12-034"
+    assert kept["devices"]["cam"]["port"] == "/dev/cam"
+    assert kept["devices"]["cam"]["key"] == bundle.LEFT_OUT
+
+
+def test_a_file_that_is_no_yaml_is_left_out_whole() -> None:
+    told = bundle.settings_without_secrets("key: [hunter2")
+    assert "hunter2" not in told
+    assert told.startswith(bundle.LEFT_OUT)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"node cam: key={HMAC} refused",
+        "connecting to mqtt://table:hunter2@broker:8883",
+        "TOKEN: tok-abc",
+        "password = hunter2",
+        "Authorization token=s3cr3t",
+    ],
+)
+def test_a_log_line_loses_its_secret(line: str) -> None:
+    told = bundle.clean(line)
+    assert [secret for secret in SECRETS if secret in told] == []
+    assert bundle.LEFT_OUT in told
+
+
+def test_the_archive_holds_each_part_as_a_file_for_its_owner_alone() -> None:
+    stream = io.BytesIO()
+    bundle.pack(stream, {"a.txt": "one\n", "b.json": "{}\n"})
+    stream.seek(0)
+    with tarfile.open(fileobj=stream) as archive:
+        assert archive.getnames() == ["table-support/a.txt", "table-support/b.json"]
+        assert {entry.mode for entry in archive} == {0o600}
+        held = archive.extractfile("table-support/a.txt")
+        assert held is not None
+        assert held.read() == b"one\n"

@@ -1,0 +1,156 @@
+"""Each question that the doctor asks, with an answer that is well and one that is not."""
+
+import os
+import socket
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from controller.app.options import Options
+from controller.doctor import books, host, service, table
+from controller.doctor.finding import Finding, Machine
+from controller.model.publishing import MqttSettings, PublishSettings
+
+NOTHING = Machine(Path("/nonexistent"), lambda _: None)
+
+
+def states(findings: Sequence[Finding]) -> list[str]:
+    return [finding.state for finding in findings]
+
+
+def telling(**answers: str) -> Machine:
+    """A machine whose programs print this."""
+    return Machine(Path("/nonexistent"), lambda words: answers.get(words[0]))
+
+
+@pytest.mark.parametrize(
+    ("told", "state", "says"),
+    [
+        ("throttled=0x0\n", "ok", "well"),
+        ("throttled=0x50005\n", "fault", "the voltage is too low; the processor is throttled"),
+        ("error\n", "unchecked", "no vcgencmd"),
+    ],
+)
+def test_a_weak_supply_is_told(told: str, state: str, says: str) -> None:
+    found = host.power(telling(vcgencmd=told))
+    assert (found.state, says in found.says) == (state, True)
+
+
+def test_a_machine_that_tells_nothing_is_not_called_sick() -> None:
+    assert host.power(NOTHING).state == "unchecked"
+    assert host.watchdog(NOTHING).state == "unchecked"
+    assert states(list(service.units(NOTHING))) == ["unchecked", "unchecked"]
+
+
+def test_a_raspberry_pi_without_its_watchdog_is_told(tmp_path: Path) -> None:
+    (tmp_path / "proc/device-tree").mkdir(parents=True)
+    (tmp_path / "proc/device-tree/model").write_text("Raspberry Pi 5 Model B\0")
+    assert host.watchdog(Machine(tmp_path, lambda _: None)).state == "warning"
+    (tmp_path / "dev").mkdir()
+    (tmp_path / "dev/watchdog").touch()
+    assert host.watchdog(Machine(tmp_path, lambda _: None)).state == "ok"
+
+
+UNIT = "LoadState=loaded\nActiveState={}\nSubState=x\nNRestarts={}\nWatchdogUSec={}\nResult=watchdog\n"
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        (UNIT.format("active", 0, "20s"), "ok"),
+        (UNIT.format("active", 4, "20s"), "warning"),
+        (UNIT.format("failed", 1, "20s"), "fault"),
+        ("LoadState=not-found\n", "unchecked"),
+    ],
+)
+def test_a_unit_that_fell_is_told_with_how_often(told: str, expected: str) -> None:
+    assert states(list(service.units(telling(systemctl=told)))) == [expected, expected]
+
+
+def test_a_unit_without_a_watchdog_is_told() -> None:
+    found = list(service.units(telling(systemctl=UNIT.format("active", 0, "0"))))
+    assert states(found) == ["ok", "warning"] * 2
+
+
+def test_each_standing_fault_and_failed_check_of_the_controller_is_a_line() -> None:
+    status: Mapping[str, object] = {
+        "table": "craps",
+        "headline": "locked",
+        "faults": [{"code": "clock_behind", "found": "2020"}],
+        "self_test": [
+            {"name": "devices", "ok": False, "says": "cam is missing"},
+            {"name": "journal", "ok": True},
+        ],
+    }
+    found = list(service.controller(status, ""))
+    assert states(found) == ["ok", "fault", "fault"]
+    assert states(list(service.controller(None, "nobody answers"))) == ["fault"]
+
+
+def test_a_port_that_is_not_there_is_a_fault_and_one_that_is_there_is_well(tmp_path: Path) -> None:
+    settings, loaded = table.load("craps")
+    assert settings is not None
+    assert states(loaded) == ["ok"]
+    assert set(states(list(table.ports(settings, tmp_path)))) == {"fault"}
+    by_id = tmp_path / "dev/serial/by-id"
+    by_id.mkdir(parents=True)
+    for number in range(1, 10):
+        (by_id / f"usb-Table_Board_000{number}-if00").touch()
+    assert set(states(list(table.ports(settings, tmp_path)))) == {"ok"}
+
+
+def test_every_mistake_of_a_table_file_is_a_line(tmp_path: Path) -> None:
+    path = tmp_path / "bad.yaml"
+    path.write_text("table: x\nruleset: craps-12-034\ncalls: perhaps\nspeed: 3\n")
+    settings, loaded = table.load(str(path))
+    assert settings is None
+    assert len(loaded) >= 2
+    assert set(states(loaded)) == {"fault"}
+
+
+def test_a_broker_that_nobody_runs_is_a_fault_and_one_that_listens_is_well() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        publish = PublishSettings(to="mqtt", mqtt=MqttSettings(host="127.0.0.1", port=port))
+        assert states(list(table.broker(publish))) == ["ok"]
+    assert states(list(table.broker(publish))) == ["fault"]
+    assert list(table.broker(PublishSettings())) == []
+
+
+def test_what_a_table_needs_installed_follows_its_file() -> None:
+    assert table.extras_of(None) == {"journal", "hardware"}
+    settings, _ = table.load("craps")
+    assert table.extras_of(settings) == {"journal", "hardware", "settlement"}
+    assert states(list(host.extras({"journal"})))[0] == "ok"
+
+
+def test_a_missing_package_is_a_fault_only_where_it_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(host.PACKAGES, "mqtt", ("no_such_package",))
+    told = {found.about: found.state for found in host.extras({"mqtt"})}
+    assert told["extra mqtt"] == "fault"
+    assert {found.about: found.state for found in host.extras(())}["extra mqtt"] == "ok"
+
+
+def test_a_journal_that_is_not_there_yet_is_no_fault(tmp_path: Path) -> None:
+    options = Options(table="craps", journal=tmp_path / "none", socket=tmp_path / "control.sock")
+    assert states(list(books.books(options, {}))) == ["unchecked"]
+
+
+def test_a_file_that_is_no_journal_is_a_fault(tmp_path: Path) -> None:
+    (tmp_path / "journal.db").write_bytes(b"no database" * 1000)
+    options = Options(table="craps", journal=tmp_path, socket=tmp_path / "control.sock")
+    assert "fault" in states(list(books.books(options, {})))
+
+
+def test_the_disk_is_measured_and_left_as_it_was(tmp_path: Path) -> None:
+    found = list(host.disk(tmp_path / "journal"))
+    assert [finding.about for finding in found] == ["disk", "disk speed"]
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_clock_that_nobody_sets_is_a_warning() -> None:
+    assert host.clock(synchronized=False).state == "warning"
+    assert host.clock(synchronized=True).state == "ok"
+    assert host.python().about == "python"
+    assert host.sqlite().state == "ok"
