@@ -38,6 +38,11 @@ def without(missing: set[str], *words: str) -> subprocess.CompletedProcess[str]:
         (EXTRAS, ("journal", "verify", "--journal", "here"), ".[journal]"),
         (EXTRAS, ("recall", "craps/1/1", "--journal", "here"), ".[journal]"),
         (EXTRAS, ("settlement", "prove"), ".[settlement]"),
+        (
+            {"PIL"},
+            ("explain", "tests/logs/craps-12-034-voids.jsonl.gz#3", "--picture", "HERE/a.png"),
+            ".[pictures]",
+        ),
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else "",
 )
