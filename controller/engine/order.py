@@ -89,7 +89,7 @@ class Step(NamedTuple):
     back_us: int
 
 
-class _Doubted(NamedTuple):
+class _Doubted(msgspec.Struct, frozen=True, gc=False):
     reading: AnyReading
     now: int
     told: bool

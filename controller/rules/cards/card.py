@@ -1,5 +1,6 @@
 """A card, and how people and shoes write it."""
 
+from functools import lru_cache
 from typing import NamedTuple
 
 from controller.model.readings import Card as CardReading
@@ -29,6 +30,7 @@ def deck() -> list[Card]:
     return [Card(rank, suit) for rank in range(2, ACE + 1) for suit in SUITS]
 
 
+@lru_cache(maxsize=256)
 def written(text: str | None) -> str | None:
     """Give a card as it is told (`Th`), however a person writes it (`10h`, `TH`); None where it is none."""
     if text is None:

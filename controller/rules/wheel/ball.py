@@ -15,7 +15,7 @@ import msgspec
 
 from controller.model.geometry import Wheel
 from controller.model.readings import BallBeam, Turning
-from controller.rules.wheel.curve import Curve, Expected, Points, improve
+from controller.rules.wheel.curve import Curve, Expected, Points, improve, speeds_moved, turns_moved
 from controller.rules.wheel.laps import Lap
 from controller.rules.wheel.learned import NOMINAL_DRAG, Learned
 
@@ -164,7 +164,7 @@ def _fit_laps(laps: Sequence[Lap], expected: Expected, end_us: int) -> Curve:
     speeds = [1e6 / lap.length_us for lap in chosen]
 
     weights = [1.0 / (_LAP_ERROR * speed) ** 2 for speed in speeds]
-    points = Points(Curve.speeds_before, seconds, speeds, weights)
+    points = Points(speeds_moved, seconds, speeds, weights)
     curve = expected.curve
     for _ in range(_ROUNDS):
         curve = improve(curve, expected, points)
@@ -207,7 +207,7 @@ class _Fit:
         if max(map(abs, offs)) > _WIDE_GATE_TURNS:
             return None
         near = _Own(few, list(map(sub, ran, offs)), [self._speeds[i] for i in few], offs)
-        fitted = self._refit(curve, near, ran)
+        fitted = self._refit(curve, near)
         mine = self._own(fitted, wide=False)
         return self._judged(fitted, mine) if len(mine.which) == len(whole) else None
 
@@ -254,13 +254,13 @@ class _Fit:
             ]
         )
 
-    def _refit(self, curve: Curve, pulses: _Own, ran: list[float] | None = None) -> Curve:
-        """Fit the curve and the place of its end; `ran` is what the curve gives, where that is known."""
-        mine = pulses.at(_spaced(range(len(pulses.which)), _FITTED_PULSES)) if ran is None else pulses
+    def _refit(self, curve: Curve, pulses: _Own) -> Curve:
+        """Fit the curve and the place of its end."""
+        mine = pulses.at(_spaced(range(len(pulses.which)), _FITTED_PULSES))
         seconds = [self._seconds[i] for i in mine.which]
         weights = [1.0 / (_JITTER_S * speed + 1e-4) ** 2 for speed in mine.speeds]
-        points = Points(Curve.turns_before, seconds, mine.turns, weights, shifted=True)
-        fitted = improve(curve, self._expected, points, ran)
+        points = Points(turns_moved, seconds, mine.turns, weights, shifted=True)
+        fitted = improve(curve, self._expected, points)
         moved = map(sub, fitted.turns_before(seconds), mine.turns)
         self._end_place += sum(map(mul, weights, moved)) / sum(weights)
         return fitted

@@ -7,7 +7,6 @@ times seconds before the end of the run, places turns before it.
 
 from collections.abc import Callable, Sequence
 from math import atan, cos, log, sqrt, tan
-from operator import mul, sub
 from typing import NamedTuple
 
 _STEEPEST = 1.5
@@ -24,21 +23,24 @@ class Curve(NamedTuple):
 
     def turns_before(self, seconds: Sequence[float]) -> list[float]:
         """Give, for each time before the end, the turns from then to the end."""
-        speed, friction, drag = self
-        start, rate = atan(sqrt(drag / friction) * speed), sqrt(friction * drag)
-        whole, inverse = log(cos(start)), 1.0 / drag
+        _, start, rate = self.swing()
+        whole, inverse = log(cos(start)), 1.0 / self.drag
         if _is_steep(start, rate, seconds):
             return [(whole - log(cos(angle))) * inverse for angle in _held(start, rate, seconds)]
         return [(whole - log(cos(start + rate * s))) * inverse for s in seconds]
 
     def speeds_before(self, seconds: Sequence[float]) -> list[float]:
         """Give, for each time before the end, the speed then."""
-        speed, friction, drag = self
-        ratio = sqrt(drag / friction)
-        start, rate = atan(ratio * speed), sqrt(friction * drag)
+        scale, start, rate = self.swing()
         if _is_steep(start, rate, seconds):
-            return [tan(angle) / ratio for angle in _held(start, rate, seconds)]
-        return [tan(start + rate * s) / ratio for s in seconds]
+            return [tan(angle) / scale for angle in _held(start, rate, seconds)]
+        return [tan(start + rate * s) / scale for s in seconds]
+
+    def swing(self) -> tuple[float, float, float]:
+        """Give its scale, and the angle and the rate by which the tangent tells its speeds before the end."""
+        speed, friction, drag = self
+        scale = sqrt(drag / friction)
+        return scale, atan(scale * speed), sqrt(friction * drag)
 
     def deceleration(self) -> float:
         """Give the speed lost a second at the end."""
@@ -52,8 +54,10 @@ class Expected(NamedTuple):
     spread: Curve
 
 
-Model = Callable[[Curve, Sequence[float]], list[float]]
-"""What a curve gives at each of these times: `Curve.turns_before` or `Curve.speeds_before`."""
+Moved = list[tuple[float, float, float, float]]
+"""What a curve gives, and by how much a small step of its speed, friction and drag moves that."""
+Model = Callable[[Curve, Sequence[float]], Moved]
+"""That for each of these times: `turns_moved` or `speeds_moved`."""
 
 
 class Points(NamedTuple):
@@ -70,51 +74,88 @@ class Points(NamedTuple):
     shifted: bool = False
 
 
-_Moved = tuple[list[float], list[float], list[float]]
+def turns_moved(curve: Curve, seconds: Sequence[float]) -> Moved:
+    """Give `turns_before`, and by how much a step of each value moves it."""
+    curves = _stepped(curve)
+    swings = [each.swing() for each in curves]
+    if _may_be_steep(swings, seconds):
+        return _moved([each.turns_before(seconds) for each in curves])
+    (_, a, w), (_, a1, w1), (_, a2, w2), (_, a3, w3) = swings
+    b, b1, b2, b3 = log(cos(a)), log(cos(a1)), log(cos(a2)), log(cos(a3))
+    per, per3 = 1.0 / curve.drag, 1.0 / curves[3].drag
+    return [
+        (
+            (at := (b - log(cos(a + w * s))) * per),
+            (b1 - log(cos(a1 + w1 * s))) * per - at,
+            (b2 - log(cos(a2 + w2 * s))) * per - at,
+            (b3 - log(cos(a3 + w3 * s))) * per3 - at,
+        )
+        for s in seconds
+    ]
 
 
-def improve(curve: Curve, expected: Expected, points: Points, modelled: list[float] | None = None) -> Curve:
-    """Fit by one step of Gauss-Newton, to the points and to what is expected.
+def speeds_moved(curve: Curve, seconds: Sequence[float]) -> Moved:
+    """Give `speeds_before`, and by how much a step of each value moves it."""
+    curves = _stepped(curve)
+    swings = [each.swing() for each in curves]
+    if _may_be_steep(swings, seconds):
+        return _moved([each.speeds_before(seconds) for each in curves])
+    (k, a, w), (k1, a1, w1), (k2, a2, w2), (k3, a3, w3) = swings
+    return [
+        (
+            (at := tan(a + w * s) / k),
+            tan(a1 + w1 * s) / k1 - at,
+            tan(a2 + w2 * s) / k2 - at,
+            tan(a3 + w3 * s) / k3 - at,
+        )
+        for s in seconds
+    ]
 
-    `modelled` is what the curve itself gives at the points, where that is known already.
-    """
-    model, seconds, values = points.model, points.seconds, points.values
+
+def _stepped(curve: Curve) -> tuple[Curve, Curve, Curve, Curve]:
     speed, friction, drag = curve
-    at = model(curve, seconds) if modelled is None else modelled
-    offs = list(map(sub, at, values))
-    moved = (
-        list(map(sub, model(Curve(speed + _STEP, friction, drag), seconds), at)),
-        list(map(sub, model(Curve(speed, friction + _STEP, drag), seconds), at)),
-        list(map(sub, model(Curve(speed, friction, drag + _STEP), seconds), at)),
-    )
-    return _clamped(curve, _solve(moved, offs, points, curve, expected))
-
-
-def _means(moved: _Moved, weights: Sequence[float]) -> tuple[float, float, float]:
-    whole = sum(weights)
-    one, two, three = moved
     return (
-        sum(map(mul, weights, one)) / whole,
-        sum(map(mul, weights, two)) / whole,
-        sum(map(mul, weights, three)) / whole,
+        curve,
+        Curve(speed + _STEP, friction, drag),
+        Curve(speed, friction + _STEP, drag),
+        Curve(speed, friction, drag + _STEP),
     )
 
 
-def _solve(
-    moved: _Moved,
-    offs: list[float],
-    points: Points,
-    curve: Curve,
-    expected: Expected,
-) -> tuple[float, float, float]:
+def _may_be_steep(swings: Sequence[tuple[float, float, float]], seconds: Sequence[float]) -> bool:
+    _, start, rate = map(max, zip(*swings, strict=True))
+    return _is_steep(start, rate, seconds)
+
+
+def _moved(given: Sequence[Sequence[float]]) -> Moved:
+    return [(at, one - at, two - at, three - at) for at, one, two, three in zip(*given, strict=True)]
+
+
+def improve(curve: Curve, expected: Expected, points: Points) -> Curve:
+    """Fit by one step of Gauss-Newton, to the points and to what is expected."""
+    moved = points.model(curve, points.seconds)
+    return _clamped(curve, _solve(moved, points, curve, expected))
+
+
+def _means(moved: Moved, weights: Sequence[float]) -> tuple[float, float, float]:
+    one = two = three = 0.0
+    for (_, by_one, by_two, by_three), weight in zip(moved, weights, strict=True):
+        one += weight * by_one
+        two += weight * by_two
+        three += weight * by_three
+    whole = sum(weights)
+    return one / whole, two / whole, three / whole
+
+
+def _solve(moved: Moved, points: Points, curve: Curve, expected: Expected) -> tuple[float, float, float]:
     """Solve the normal equations (Cramer); the expectations keep the determinant from zero.
 
-    `moved` is by how much a step of each value moves what is modelled; of values that may all be off by the
-    same amount, only how that differs from its mean tells.
+    Of values that may all be off by the same amount, only how they differ from their mean tells.
     """
     a = b = c = d = e = f = p = q = r = 0.0
     mean_one, mean_two, mean_three = _means(moved, points.weights) if points.shifted else (0.0, 0.0, 0.0)
-    for one, two, three, off, weight in zip(*moved, offs, points.weights, strict=True):
+    for (at, one, two, three), value, weight in zip(moved, points.values, points.weights, strict=True):
+        off = at - value
         by_one = weight * one - mean_one * weight
         by_two = weight * two - mean_two * weight
         by_three = weight * three - mean_three * weight
