@@ -9,7 +9,8 @@ from controller.app.recorder import ENDING
 from controller.cli.exhibits import Asked
 from controller.cli.journal import journal_file
 from controller.journal.attempts import find_attempt
-from controller.journal.contents import After, outcome_of
+from controller.journal.chain import Row
+from controller.journal.contents import After, Recording, outcome_of
 from controller.journal.evidence import unpack
 from controller.journal.faults import JournalFault
 from controller.journal.reading import Reader
@@ -55,8 +56,7 @@ def recording_of(reader: Reader, which: Asked) -> Asked:
     """
     near = None if which.id is None else reader.find(which.id)
     found = find_attempt(reader, which.number, near)
-    after = found.rows[0].after
-    recording = None if after is None else msgspec.json.decode(after, type=After).recording
+    recording = _recording_behind(reader, found.rows[0])
     if recording is None:
         said = f"row {found.rows[0].n}, which names no recording"
         raise JournalFault("journal_no_such_outcome", reader.path, said, "an attempt that was recorded")
@@ -65,3 +65,11 @@ def recording_of(reader: Reader, which: Asked) -> Asked:
         advice = "name the log itself with LOG#n, wherever it was copied to"
         raise LogError(str(path), "no such recording: it was made room for or moved", "it there", advice)
     return Asked(str(path), found.number)
+
+
+def _recording_behind(reader: Reader, row: Row) -> Recording | None:
+    # What is told at once is one batch of rows, and only its last one says where the readings are.
+    for later in reader.rows(row.n):
+        if later.after is not None:
+            return msgspec.json.decode(later.after, type=After).recording
+    return None
