@@ -12,6 +12,7 @@ from controller.cli.calibrating import AskedError, Given, camera, walls, wheel
 from controller.cli.exits import BAD_INPUT, FAILED, OK, say
 from controller.cli.guide import Guide, RefusedError, TestLink, add_guide, refused
 from controller.cli.link import OutOfReachError, add_socket, out_of_reach
+from controller.cli.numbers import whole
 from controller.cli.offering import Outcome, offer
 from controller.replay.errors import LogError
 from controller.replay.log import open_log
@@ -70,12 +71,18 @@ def _add_camera(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_walls(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--throws", type=int, default=6, metavar="N", help="throws at the wall (default: 6)")
-    parser.add_argument("--knocks", type=int, default=3, metavar="N", help="knocks on the rail (default: 3)")
+    parser.add_argument(
+        "--throws", type=whole(1, 1000), default=6, metavar="N", help="throws at the wall (default: 6)"
+    )
+    parser.add_argument(
+        "--knocks", type=whole(0, 1000), default=3, metavar="N", help="knocks on the rail (default: 3)"
+    )
 
 
 def _add_wheel(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--spins", type=int, default=3, metavar="N", help="spins of the ball (default: 3)")
+    parser.add_argument(
+        "--spins", type=whole(1, 1000), default=3, metavar="N", help="spins of the ball (default: 3)"
+    )
     parser.add_argument(
         "--pocket",
         metavar="NUMBER",

@@ -9,6 +9,7 @@ import msgspec
 
 from controller.cli.dealer import call_in_words, puck_in_words
 from controller.cli.exits import BAD_INPUT, FAILED, OK, say
+from controller.cli.numbers import MANY, SEEDS, whole
 from controller.cli.screen import Screen, Style
 from controller.cli.words import describe
 from controller.engine.session import Session
@@ -72,18 +73,20 @@ _WHEEL_MIX = {"valid": 8.0} | dict.fromkeys(
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument("--seed", type=_count, default=292, metavar="N", help="which evening (default: 292)")
     parser.add_argument(
-        "--throws", type=_count, default=16, metavar="N", help="throws of the dice (default: 16)"
+        "--seed", type=whole(0, SEEDS), default=292, metavar="N", help="which evening (default: 292)"
     )
     parser.add_argument(
-        "--spins", type=_count, default=6, metavar="N", help="spins of the wheel (default: 6)"
+        "--throws", type=whole(0, MANY), default=16, metavar="N", help="throws of the dice (default: 16)"
     )
     parser.add_argument(
-        "--games", type=_count, default=1, metavar="N", help="games of High Roller (default: 1)"
+        "--spins", type=whole(0, MANY), default=6, metavar="N", help="spins of the wheel (default: 6)"
     )
     parser.add_argument(
-        "--deals", type=_count, default=4, metavar="N", help="deals of Three Card Poker (default: 4)"
+        "--games", type=whole(0, MANY), default=1, metavar="N", help="games of High Roller (default: 1)"
+    )
+    parser.add_argument(
+        "--deals", type=whole(0, MANY), default=4, metavar="N", help="deals of Three Card Poker (default: 4)"
     )
     parser.add_argument("--fast", action="store_true", help="do not pause between the calls")
 
@@ -300,13 +303,3 @@ def _outcomes(header: Header, rules: RuleSet, feed: Feed) -> Iterator[Outcome]:
 
 def _plain(word: str) -> str:
     return word.replace("_", " ").replace(".", " ") if " " not in word else word
-
-
-def _count(text: str) -> int:
-    try:
-        number = int(text)
-    except ValueError:
-        number = -1
-    if number < 0:
-        raise argparse.ArgumentTypeError(f"found {text!r}, expected a whole number, 0 or more")
-    return number

@@ -8,7 +8,8 @@ import msgspec
 
 from controller.app.clock import iso
 from controller.app.options import JOURNAL
-from controller.cli.exits import FAILED, OK, printable, say
+from controller.cli.exits import BAD_INPUT, FAILED, OK, printable, say
+from controller.cli.numbers import ROWS, whole
 from controller.journal.faults import JournalFault
 from controller.journal.reading import Reader
 
@@ -42,21 +43,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     export = what.add_parser("export", help="write rows as JSON lines, with their evidence")
     export.set_defaults(of_journal=_export)
     for subparser in (show, export):
-        subparser.add_argument("--from", type=int, default=1, metavar="ROW", dest="from_n", help="from here")
-        subparser.add_argument("--to", type=int, metavar="ROW", dest="to_n", help="to here, included")
+        subparser.add_argument(
+            "--from", type=whole(1, ROWS), default=1, metavar="ROW", dest="from_n", help="from here"
+        )
+        subparser.add_argument(
+            "--to", type=whole(1, ROWS), metavar="ROW", dest="to_n", help="to here, included"
+        )
         subparser.add_argument("--type", action="append", default=[], metavar="NAME", help="only these rows")
     for subparser in (verify, show, export):
         add_journal(subparser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do it; 1 where the journal is at fault."""
+    """Do it; 1 where the journal is at fault, 2 where there is none."""
     try:
         with Reader(journal_file(arguments.journal)) as reader:
             code: int = arguments.of_journal(reader, arguments)
     except JournalFault as fault:
         say(fault)
-        return FAILED
+        return BAD_INPUT if fault.code == "journal_absent" else FAILED
     return code
 
 

@@ -6,12 +6,17 @@ import msgspec
 
 from controller.cli.exits import FAILED, OK, say
 from controller.cli.link import Json, OutOfReachError, add_socket, ask, out_of_reach
+from controller.cli.numbers import ROWS, whole
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument("--limit", type=int, default=100, metavar="N", help="so many at most (default: 100)")
-    parser.add_argument("--after", type=int, default=0, metavar="ROW", help="only those after this row")
+    parser.add_argument(
+        "--limit", type=whole(1, 1000), default=100, metavar="N", help="so many at most (default: 100)"
+    )
+    parser.add_argument(
+        "--after", type=whole(0, ROWS), default=0, metavar="ROW", help="only those after this row"
+    )
     parser.add_argument(
         "--settled", nargs=2, metavar=("ID", "CHAIN"), help="close this outcome on settlement's word"
     )

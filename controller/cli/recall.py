@@ -5,7 +5,7 @@ import argparse
 import msgspec
 
 from controller.app.clock import iso
-from controller.cli.exits import FAILED, OK, printable, say
+from controller.cli.exits import BAD_INPUT, FAILED, OK, printable, say
 from controller.cli.journal import add_journal, journal_file
 from controller.cli.words import lines_of
 from controller.journal.faults import JournalFault
@@ -20,13 +20,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Recall it; 1 where there is none, its signature is wrong, or the judge now says something else."""
+    """Recall it; 2 without a journal, 1 where it has none, a wrong signature or a judge of another mind."""
     try:
         with Reader(journal_file(arguments.journal)) as reader:
             recalled = recall(reader, arguments.id)
     except JournalFault as fault:
         say(fault)
-        return FAILED
+        return BAD_INPUT if fault.code == "journal_absent" else FAILED
     if arguments.json:
         print(msgspec.json.encode(_told(recalled)).decode())
     else:

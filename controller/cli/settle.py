@@ -1,6 +1,7 @@
 """`tablectl settle`: wagers and results in, decided bets out, to the cent."""
 
 import argparse
+import io
 import sys
 
 from controller.cli.exits import BAD_INPUT, say
@@ -24,5 +25,9 @@ def run(arguments: argparse.Namespace) -> int:
     except LogError as error:
         say(error)
         return BAD_INPUT
+    wrong = io.StringIO()
     with source as lines:
-        return settle_stream(lines, sys.stdout.buffer, sys.stderr, arguments.rules, name_of(arguments.file))
+        code = settle_stream(lines, sys.stdout.buffer, wrong, arguments.rules, name_of(arguments.file))
+    if wrong.tell():
+        say(wrong.getvalue().rstrip("\n"))
+    return code

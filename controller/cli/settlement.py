@@ -15,6 +15,7 @@ import msgspec
 
 from controller.app.notify import Notifier
 from controller.cli.exits import BAD_INPUT, FAILED, OK, OUT_OF_REACH, say
+from controller.cli.numbers import ROWS, whole
 from controller.model.publishing import LOCAL_HOSTS, MqttSettings, TlsSettings
 from controller.settings.mistakes import SettingsError
 
@@ -52,7 +53,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     enrol.add_argument("table", help="the table's name")
     enrol.add_argument("--rules", required=True, metavar="NAME", help="its rule set")
     enrol.add_argument("--key", required=True, metavar="HEX", help="its public key, 64 hexadecimal digits")
-    enrol.add_argument("--first", type=int, default=1, metavar="SEQ", help="its next outcome (default: 1)")
+    enrol.add_argument(
+        "--first", type=whole(1, ROWS), default=1, metavar="SEQ", help="its next outcome (default: 1)"
+    )
     enrol.add_argument("--anew", action="store_true", help="pin another key of an enrolled table")
     release = does.add_parser("release", help="let a halted table go on, once a person has looked into it")
     release.add_argument("table")

@@ -13,6 +13,7 @@ from typing import TextIO, cast, get_args
 import msgspec
 
 from controller.cli.exits import BAD_INPUT, OK, printable, say
+from controller.cli.numbers import MANY, SEEDS, whole
 from controller.cli.words import clock as time_in_words
 from controller.settings.mistakes import SettingsError
 from controller.settings.places import config_file, is_path
@@ -38,7 +39,9 @@ _LONGEST_PORT = 90
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("table", nargs="?", metavar="TABLE", help="a table's name, or its .yaml file's path")
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="which evening (default: 1)")
+    parser.add_argument(
+        "--seed", type=whole(0, SEEDS), default=1, metavar="N", help="which evening (default: 1)"
+    )
     parser.add_argument(
         "--speed",
         type=_speed,
@@ -52,7 +55,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dir", type=Path, metavar="DIR", help="folder of ports, table file and truth (default: a new one)"
     )
-    parser.add_argument("--throws", type=_count, metavar="N", help="end after so many throws, spins or games")
+    parser.add_argument(
+        "--throws", type=whole(1, MANY), metavar="N", help="end after so many throws, spins or games"
+    )
     parser.add_argument(
         "--technician",
         action="store_true",
@@ -244,12 +249,5 @@ def _speed(text: str) -> float:
     return speed
 
 
-def _count(text: str) -> int:
-    count = int(text)
-    if count < 1:
-        raise argparse.ArgumentTypeError(f"found {text}, expected 1 or more")
-    return count
-
-
 def _seed(text: str) -> int | None:
-    return None if text == "none" else int(text)
+    return None if text == "none" else whole(0, SEEDS)(text)

@@ -4,7 +4,7 @@ import argparse
 
 import msgspec
 
-from controller.cli.exits import FAILED, OK, say
+from controller.cli.exits import BAD_INPUT, FAILED, OK, say
 from controller.cli.link import OutOfReachError, add_socket, conversation, out_of_reach
 
 _TOPICS = ("outcomes", "readings", "lamps", "faults")
@@ -24,6 +24,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print what comes until the controller or the reader ends it; 1 where it was refused or dropped."""
+    if unknown := sorted(set(arguments.topics) - set(_TOPICS)):
+        say(f"watch: found {', '.join(map(repr, unknown))}, expected {', '.join(_TOPICS)}")
+        return BAD_INPUT
     try:
         for line in conversation(
             arguments.socket, {"do": "watch", "topics": arguments.topics or list(_TOPICS)}

@@ -63,6 +63,12 @@ def test_help_imports_no_command_and_no_library() -> None:
         (["settle", "--rules", ""], "found an empty word after --rules"),
         (["rules", "show", ""], "found an empty word, expected a value"),
         (["status", "--socket", ""], "found an empty word after --socket"),
+        (["demo", "--throws", "9" * 20], "expected a whole number from 0 to 100000"),
+        (["demo", "--seed", "-1"], "expected a whole number from 0 to 9223372036854775807"),
+        (["demo", "--spins", "9" * 5000], "found '99999999999999999999...'"),
+        (["simulate", "craps", "--throws", "0"], "expected a whole number from 1 to 100000"),
+        (["outbox", "--limit", "1001"], "expected a whole number from 1 to 1000"),
+        (["journal", "show", "--from", "first"], "found 'first', expected a whole number"),
     ],
 )
 def test_wrong_usage_is_exit_2(argv: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -111,3 +117,18 @@ def test_an_interrupt_ends_it_as_a_shell_expects(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr("controller.cli.rules.run", interrupted)
     assert cli.main(["rules", "show", "roulette"]) == INTERRUPTED
+
+
+@pytest.mark.parametrize("argv", [["journal", "verify"], ["recall", "craps/1/1"]])
+def test_a_journal_that_is_not_there_is_bad_input(
+    argv: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main([*argv, "--journal", "/nonexistent"]) == 2
+    assert "found no file, expected a table's journal" in capsys.readouterr().err
+
+
+def test_watch_lists_its_topics_where_one_is_unknown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["watch", "outcome", "--socket", "/nonexistent"]) == 2
+    assert capsys.readouterr().err == (
+        "tablectl: watch: found 'outcome', expected outcomes, readings, lamps, faults\n"
+    )
