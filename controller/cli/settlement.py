@@ -54,7 +54,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     enrol.add_argument("--rules", required=True, metavar="NAME", help="its rule set")
     enrol.add_argument("--key", required=True, metavar="HEX", help="its public key, 64 hexadecimal digits")
     enrol.add_argument(
-        "--first", type=whole(1, ROWS), default=1, metavar="SEQ", help="its next outcome (default: 1)"
+        "--first",
+        type=whole(1, ROWS),
+        metavar="SEQ",
+        help="its next outcome (default: 1, or where it is)",
     )
     enrol.add_argument("--anew", action="store_true", help="pin another key of an enrolled table")
     release = does.add_parser("release", help="let a halted table go on, once a person has looked into it")

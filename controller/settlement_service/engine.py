@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from threading import Lock
 
 import msgspec
-from sqlalchemy import delete, select
+from sqlalchemy import delete, select, update
 
 from controller.journal.keys import PublicKey
 from controller.settlement_service import schema
@@ -64,13 +64,16 @@ class Engine:
             self._tables.pop(name, None)
         return answers
 
-    def enrol(self, table: str, rules: str, key: bytes, *, first_seq: int = 1, anew: bool = False) -> None:
-        """Pin a table's public key (32 bytes) and rule set; its outcomes are taken from `first_seq` on.
+    def enrol(
+        self, table: str, rules: str, key: bytes, *, first_seq: int | None = None, anew: bool = False
+    ) -> None:
+        """Pin a table's public key (32 bytes) and rule set; its outcomes are taken from `first_seq` (1) on.
 
-        `anew` pins another key of a table that is enrolled and goes on where it stands.
+        `anew` pins the key of an enrolled table and goes on where it stands, or at a later `first_seq`: a
+        person says that the outcomes between are lost, as after an older journal was gone on with.
 
         Raises:
-            RequestRefused: it is enrolled already, or (`anew`) it is not.
+            RequestRefused: it is enrolled already, or (`anew`) it is not, or `first_seq` was settled.
             SettingsError: there is no such rule set.
             ValueError: these bytes are no Ed25519 public key.
         """
@@ -85,7 +88,16 @@ class Engine:
                 raise RequestRefused("ENROLLED", f"table {table} is enrolled; give --anew to pin another key")
             if anew and (known is None or known.rules != rules):
                 raise RequestRefused("ENROLLED", f"table {table} is not enrolled with rules {rules}")
-            from_seq = first_seq if known is None else known.next_seq
+            from_seq = (1 if known is None else known.next_seq) if first_seq is None else first_seq
+            if known is not None and from_seq < known.next_seq:
+                raise RequestRefused(
+                    "ENROLLED",
+                    f"outcome {from_seq} of table {table} was settled; its next is {known.next_seq}",
+                )
+            if known is not None:
+                work.connection.execute(
+                    update(tables).where(tables.c.name == table).values(next_seq=from_seq)
+                )
             same = (keys.c.table_name == table) & (keys.c.from_seq == from_seq)
             work.connection.execute(delete(keys).where(same))
             work.add(keys, table_name=table, from_seq=from_seq, public_key=key)
@@ -96,8 +108,8 @@ class Engine:
                     name=table,
                     rules=rules,
                     game=game.name,
-                    first_seq=first_seq,
-                    next_seq=first_seq,
+                    first_seq=from_seq,
+                    next_seq=from_seq,
                     last_n=0,
                     betting="open",
                     anchor=msgspec.json.encode(Anchor()).decode(),

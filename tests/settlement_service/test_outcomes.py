@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from sqlalchemy import select
 
 from controller.journal.keys import Key
@@ -9,6 +10,7 @@ from controller.model.outcomes import Happening
 from controller.publish.events import read_event
 from controller.settlement_service import schema
 from controller.settlement_service.deliveries import Acked, Held, NotTaken
+from controller.settlement_service.faults import RequestRefused
 from controller.settlement_service.intake import Policies
 from tests.settlement_service.rig import House, SealedTable, key_in
 
@@ -147,3 +149,22 @@ def test_what_is_no_event_is_refused(house: House) -> None:
     (answer,) = house.hears(b"{}")
     assert isinstance(answer, NotTaken)
     assert answer.code == "unreadable"
+
+
+def test_lost_outcomes_are_left_out_on_a_persons_word_alone(house: House, roulette: SealedTable) -> None:
+    """An older journal was gone on with: its next outcome is numbered beyond all that was ever told."""
+    house.player("ann", 1_000)
+    house.bets(roulette, "ann", "b1", "red", 100)
+    house.takes(roulette.spins("1"))
+    settled = roulette.seq - 1
+    roulette.seq = 37
+    house.bets(roulette, "ann", "b2", "red", 100)
+    told = roulette.spins("3")
+    assert house.hears(told[0]) == [Held("wheel-1", 37, asks_from=settled + 1)]
+    pinned = roulette.key.public.raw
+    with pytest.raises(RequestRefused, match=f"its next is {settled + 1}"):
+        house.engine.enrol("wheel-1", "roulette", pinned, first_seq=settled, anew=True)
+    house.engine.enrol("wheel-1", "roulette", pinned, first_seq=37, anew=True)
+    house.takes(told)
+    assert house.balance("player:ann") == 1_200
+    assert house.proof().faults == ()
