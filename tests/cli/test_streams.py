@@ -122,14 +122,17 @@ def test_a_reader_that_goes_away_ends_it_without_a_word() -> None:
 
 
 @pytest.fixture
-def hears_ctrl_c() -> Iterator[None]:
-    """Undo for a while what a shell does to a job in its background: what it starts does not hear SIGINT."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+def hears_signals() -> Iterator[None]:
+    """Undo for a while what a shell or nohup does to a job in its background: it does not hear these."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)}
+    for number in before:
+        signal.signal(number, signal.default_int_handler)
     yield
-    signal.signal(signal.SIGINT, before)
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
-@pytest.mark.usefixtures("hears_ctrl_c")
+@pytest.mark.usefixtures("hears_signals")
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM, signal.SIGINT])
 def test_a_command_that_is_cut_off_ends_without_a_word(number: signal.Signals, tmp_path: Path) -> None:
     header = {
