@@ -7,6 +7,11 @@ import msgspec
 from controller.cli.exits import FAILED, OK, say
 from controller.cli.link import OutOfReachError, add_socket, ask, out_of_reach
 
+EXAMPLES = (
+    "tablectl approve identity --reason 'release 0.2 installed'",
+    "tablectl approve device",
+)
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""

@@ -18,8 +18,8 @@ from controller.replay.writer import LogWriter
 from controller.settings.mistakes import SettingsError
 
 EXAMPLES = (
-    "tablectl cut LOG#12 tests/logs/short.jsonl.gz      and what it must give: short.expected.jsonl",
-    "tablectl cut craps/1/18 short.jsonl                out of the journal's recording",
+    "tablectl cut LOG#12 tests/logs/short.jsonl.gz    # and what it must give: short.expected.jsonl",
+    "tablectl cut craps/1/18 short.jsonl              # out of the journal's recording",
     "tablectl replay short.jsonl --check short.expected.jsonl",
 )
 

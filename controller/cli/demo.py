@@ -38,6 +38,11 @@ from drivers.sim import dice, high_roller, three_card, wheel
 from drivers.sim.referee import Disagreement, disagreements
 from drivers.sim.scenes import Feed, Header, Scene
 
+EXAMPLES = (
+    "tablectl demo",
+    "tablectl demo --throws 4 --spins 2 --games 0 --deals 0 --fast",
+)
+
 SHOW_S = 20.0
 """How long the whole show takes on a terminal."""
 _FRAMES = 5

@@ -9,6 +9,11 @@ from controller.cli.exits import FAILED, OK, printable, say
 from controller.cli.link import OutOfReachError, add_socket, ask, out_of_reach
 from controller.cli.tables import aligned, rows_of
 
+EXAMPLES = (
+    "tablectl devices",
+    "tablectl devices cam",
+)
+
 ERRORS = frozenset(
     {
         *("noise", "half", "bad_crc", "bad_form", "forged", "lost", "refused", "babble"),

@@ -26,10 +26,10 @@ from controller.replay.errors import LogError
 from controller.settings.mistakes import SettingsError
 
 EXAMPLES = (
-    "tablectl explain                              the journal's last throw, spin or deal",
-    "tablectl explain 12                           the one of this number",
-    "tablectl explain craps/1/18                   the one that this outcome tells of",
-    "tablectl explain LOG#12                       the 12th of a recorded log",
+    "tablectl explain                              # the journal's last throw, spin or deal",
+    "tablectl explain 12                           # the one of this number",
+    "tablectl explain craps/1/18                   # the one that this outcome tells of",
+    "tablectl explain LOG#12                       # the 12th of a recorded log",
     "tablectl explain LOG#12 --picture roll-12.svg",
 )
 _INDENT = " " * 13

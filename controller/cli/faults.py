@@ -8,6 +8,8 @@ from controller.cli.exits import FAILED, OK, printable
 from controller.cli.link import OutOfReachError, add_socket, ask, out_of_reach
 from controller.cli.tables import aligned
 
+EXAMPLES = ("tablectl faults",)
+
 _PARTS = (
     ("where", "where"),
     ("found", "found"),

@@ -13,6 +13,12 @@ from controller.cli.numbers import ROWS, whole
 from controller.journal.faults import JournalFault
 from controller.journal.reading import Reader
 
+EXAMPLES = (
+    "tablectl journal verify",
+    "tablectl journal show --journal VIRTUAL/journal --type roll.called",
+    "tablectl journal export --from 100 > rows.jsonl",
+)
+
 FILE = "journal.db"
 
 

@@ -8,6 +8,11 @@ from controller.cli.exits import FAILED, OK, say
 from controller.cli.link import Json, OutOfReachError, add_socket, ask, out_of_reach
 from controller.cli.numbers import ROWS, whole
 
+EXAMPLES = (
+    "tablectl outbox",
+    "tablectl outbox --limit 10 --json",
+)
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""

@@ -12,6 +12,11 @@ from controller.journal.faults import JournalFault
 from controller.journal.reading import Reader
 from controller.journal.recall import Recalled, recall
 
+EXAMPLES = (
+    "tablectl recall craps/1/18",
+    "tablectl recall craps/1/18 --journal VIRTUAL/journal --json",
+)
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""

@@ -23,6 +23,13 @@ from controller.settings.mistakes import SettingsError
 from controller.settings.places import is_path
 from controller.settings.rulesets import load_ruleset
 
+EXAMPLES = (
+    "tablectl replay tests/logs/sim-craps-12-034-a.jsonl.gz",
+    "tablectl replay tests/logs/roulette-american.jsonl.gz --explain",
+    "tablectl replay tests/logs/sim-craps-v1.jsonl.gz --check tests/logs/sim-craps-v1.expected.jsonl",
+    "tablectl replay CAPTURE.tsv --device ss2 --wheel 38",
+)
+
 _NAMED = 10
 """Of the unknown kinds and fields so many are named, the most frequent ones."""
 _CLEAR_LINE = "\r\x1b[K"

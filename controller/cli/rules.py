@@ -15,6 +15,11 @@ from controller.settings.yaml_text import parse_document
 from controller.settlement.edges import Chance, Edge, Report, decimal
 from controller.settlement.run import check
 
+EXAMPLES = (
+    "tablectl rules show craps-12-034",
+    "tablectl rules check roulette",
+)
+
 _NAMES = frozenset({"name", "title", "game"})
 
 

@@ -24,6 +24,8 @@ from controller.publish.choice import UnfitSettings
 from controller.settings.mistakes import Mistake, SettingsError
 from controller.settings.tables import load_table
 
+EXAMPLES = ("tablectl run VIRTUAL/table.yaml --journal VIRTUAL/journal --socket VIRTUAL/control.sock",)
+
 SWITCH_S = 0.0005
 """How long a busy thread may keep the interpreter: with Python's own 5 ms a reading waits 12 ms at worst."""
 

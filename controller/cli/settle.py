@@ -9,6 +9,11 @@ from controller.replay.errors import LogError
 from controller.replay.files import name_of, open_input
 from controller.settlement.run import settle_stream
 
+EXAMPLES = (
+    "tablectl settle --rules craps-12-034 WAGERS",
+    "tablectl settle --rules roulette < WAGERS > RESULTS",
+)
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""

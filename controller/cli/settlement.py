@@ -19,6 +19,13 @@ from controller.cli.numbers import ROWS, whole
 from controller.model.publishing import LOCAL_HOSTS, MqttSettings, TlsSettings
 from controller.settings.mistakes import SettingsError
 
+EXAMPLES = (
+    "tablectl settlement --database sqlite:///settlement.db enrol craps --rules craps-12-034 --key HEX",
+    "tablectl settlement --database sqlite:///settlement.db token make till --role staff",
+    "tablectl settlement --database sqlite:///settlement.db run --listen 127.0.0.1:8440",
+    "tablectl settlement --database sqlite:///settlement.db prove",
+)
+
 # ruff: noqa: PLC0415 - a database is loaded only by the command that needs it
 
 if TYPE_CHECKING:

@@ -28,6 +28,12 @@ from drivers.sim.ss2_wheel import APPROVED, MODE
 from drivers.sim.stage import ORDERS, Stage
 from drivers.sim.stories import Began, Over, Played, Story
 
+EXAMPLES = (
+    "tablectl simulate craps --dir VIRTUAL",
+    "tablectl simulate roulette --seed 7 --faults 1 --dir VIRTUAL",
+    "tablectl simulate --list-faults",
+)
+
 EVERY_S = 20.0
 """How often a seeded schedule has a fault, on average."""
 _FIRST_FAULT_US = 15_000_000

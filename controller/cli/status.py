@@ -8,6 +8,11 @@ from controller.cli.exits import FAILED, OK, printable
 from controller.cli.link import OutOfReachError, add_socket, ask, out_of_reach
 from controller.cli.tables import aligned, rows_of
 
+EXAMPLES = (
+    "tablectl status",
+    "tablectl status --json",
+)
+
 _APART = frozenset({"faults", "self_test", "devices"})
 
 

@@ -7,14 +7,20 @@ import msgspec
 from controller.cli.exits import BAD_INPUT, FAILED, OK, say
 from controller.cli.link import OutOfReachError, add_socket, conversation, out_of_reach
 
+EXAMPLES = (
+    "tablectl watch outcomes faults",
+    "tablectl watch readings",
+)
+
 _TOPICS = ("outcomes", "readings", "lamps", "faults")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.epilog = (
-        "Cards dealt face down are told without their faces (masked). Ball and rotor readings are told to "
-        "technicians alone and, while bets are open, when these are closed (delayed)."
+    parser.description = (
+        "Print live outcomes, readings, lamps and faults as JSON lines.\n\n"
+        "Cards dealt face down are told without their faces (masked). Ball and rotor readings\n"
+        "are told to technicians alone and, while bets are open, when these are closed (delayed)."
     )
     parser.add_argument(
         "topics", nargs="*", metavar="TOPIC", help=f"what to watch: {', '.join(_TOPICS)} (default: all)"

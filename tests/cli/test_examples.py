@@ -1,0 +1,71 @@
+"""Every command's help has examples, every example is understood, and those that need no table are run."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from controller.cli.main import COMMANDS, parser_for
+
+ROOT = Path(__file__).parents[2]
+PATIENCE_S = 300
+RUN = frozenset({"replay", "rules", "demo", "completion"})
+"""Commands whose examples need no table, no network and nobody at a terminal."""
+NEEDS = ("CAPTURE.tsv", "WAGERS", "LOG#", "/etc/", "/usr/", "eval ")
+"""What only a reader of the help has."""
+
+
+def examples(command: str) -> list[str]:
+    module = sys.modules.get(f"controller.cli.{command}") or __import__(
+        f"controller.cli.{command}", fromlist=["EXAMPLES"]
+    )
+    told: tuple[str, ...] = getattr(module, "EXAMPLES", ())
+    return list(told)
+
+
+def words_of(example: str) -> list[str]:
+    """Give an example's words, without the remark behind it."""
+    return shlex.split(re.split(r"\s{2,}#", example)[0])
+
+
+SHOWN = [(command, example) for command in COMMANDS for example in examples(command)]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_shows_an_example_of_itself(command: str) -> None:
+    shown = parser_for((command,)).format_help()
+    assert command in shown
+    assert any(example.startswith(f"tablectl {command}") for example in examples(command))
+
+
+@pytest.mark.parametrize(("command", "example"), SHOWN)
+def test_every_example_is_understood(command: str, example: str) -> None:
+    words = words_of(example.removeprefix('eval "$(').replace(')"', ""))
+    ends = next((n for n, word in enumerate(words) if word in {">", "<"}), len(words))
+    name = words[1]
+    assert words[0] == "tablectl"
+    parser_for((name,)).parse_args(words[1:ends])
+    assert name in COMMANDS
+
+
+@pytest.mark.parametrize(
+    "example",
+    [example for command, example in SHOWN if command in RUN and not any(need in example for need in NEEDS)],
+)
+def test_an_example_that_needs_no_table_does_what_it_says(example: str) -> None:
+    words = words_of(example)
+    ended = subprocess.run(
+        [sys.executable, "-m", "controller.cli.main", *words[1:]],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+    findings = words[1:3] == ["rules", "check"]
+    assert ended.returncode in ({0, 1} if findings else {0}), ended.stderr
+    assert ended.stdout
