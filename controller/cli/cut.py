@@ -40,11 +40,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Cut it; 2 where the log or a name is bad, 1 where the journal has no such attempt."""
     out: Path = arguments.out
-    ending = next((ending for ending in LOG_ENDINGS if out.name.endswith(ending)), None)
-    if ending is None or out.name.endswith(EXPECTED):
-        say(f"{out}: found a name of another kind, expected NAME.jsonl or NAME.jsonl.gz")
+    expect = expectation_beside(out, arguments.expect)
+    if expect is None:
         return BAD_INPUT
-    expect: Path = arguments.expect or out.with_name(out.name.removesuffix(ending) + EXPECTED)
     rules: str | None = arguments.rules
     try:
         which = recorded(asked(arguments.which), arguments.journal)
@@ -56,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
         say(error)
         return BAD_INPUT
     try:
-        _write(piece, out, expect)
+        write_case(piece, out, expect)
     except OSError as error:
         say(f"{error.filename or out}: can't be written ({error.strerror or error})")
         return BAD_INPUT
@@ -84,7 +82,17 @@ def recorded(which: Asked, journal: Path | None) -> Asked | None:
         return None
 
 
-def _write(piece: Piece, out: Path, expect: Path) -> None:
+def expectation_beside(out: Path, given: Path | None = None) -> Path | None:
+    """Name the file of expected outcomes; None, and said, where the log's own name is of another kind."""
+    ending = next((ending for ending in LOG_ENDINGS if out.name.endswith(ending)), None)
+    if ending is None or out.name.endswith(EXPECTED):
+        say(f"{out}: found a name of another kind, expected NAME.jsonl or NAME.jsonl.gz")
+        return None
+    return given or out.with_name(out.name.removesuffix(ending) + EXPECTED)
+
+
+def write_case(piece: Piece, out: Path, expect: Path) -> None:
+    """Write a log and its outcomes, both whole or neither; raises OSError."""
     with whole_file(out) as case, whole_file(expect) as outcomes:
         with LogWriter(case, piece.header, compress=out.name.endswith(".gz")) as writer:
             for reading in piece.readings:

@@ -34,6 +34,7 @@ COMMANDS = {
     "udev": "print udev rules that give the serial ports plugged in now names that stay",
     "recall": "show one past outcome and all that stands behind it",
     "explain": "say and draw why one throw, spin or deal was called as it was",
+    "record": "record the running table's next throws, spins or deals as a log that replays alone",
     "cut": "cut one throw, spin or deal out of a recording, as a regression case",
 }
 """Each command and its one line of help; its module in this package has the same name."""

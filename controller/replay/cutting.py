@@ -1,6 +1,6 @@
 """Cut a piece out of a recording, so that it replays alone exactly as it did in the whole."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -96,6 +96,7 @@ def _outcomes(effects: Iterable[Effect]) -> list[Outcome]:
 class _Heard:
     """What a log tells of each attempt: until when the last word of it, and when its launch arrived."""
 
+    lateness_us: int
     told: dict[int, list[Outcome]] = field(default_factory=dict)
     launched_us: dict[int, int] = field(default_factory=dict)
 
@@ -118,14 +119,14 @@ class _Heard:
         first_us = min(map(_arrival, launches), default=judged.basis.decided_at_us)
         self.launched_us.setdefault(number, first_us)
 
-    def bounds(self, number: int, lateness_us: int) -> Iterator[tuple[int, int]]:
+    def bounds(self, first: int, last: int) -> Iterator[tuple[int, int]]:
         """Give arrivals to cut between, the shortest piece first: what a neighbour ends needs that too."""
         for more in range(_MOST_NEIGHBOURS):
-            first = number - more
-            launched = self.launched_us.get(first, 0)
-            called = [told[-1].t for other, told in self.told.items() if other < first]
-            begins = {max(called, default=-1) + lateness_us + 1, launched - 1}
-            ends = [self.launched_us.get(number + 1 + after, _END_US) for after in range(_MOST_NEIGHBOURS)]
+            begun = first - more
+            launched = self.launched_us.get(begun, 0)
+            called = [told[-1].t for other, told in self.told.items() if other < begun]
+            begins = {max(called, default=-1) + self.lateness_us + 1, launched - 1}
+            ends = [self.launched_us.get(last + 1 + after, _END_US) for after in range(_MOST_NEIGHBOURS)]
             yield from ((begin, end) for end in dict.fromkeys(ends) for begin in sorted(begins) if begin >= 0)
 
 
@@ -140,19 +141,41 @@ def cut_attempt(path: str, number: int | None, rules: RulesOf) -> Piece:
     """
     with open_log(path) as log:
         heard = _heard(log, rules(log))
-        lateness_us = round(rules(log).max_lateness_ms * 1000)
     wanted = max(heard.told, default=None) if number is None else number
     if wanted is None or wanted not in heard.told:
         there = f"numbers {min(heard.told)} to {max(heard.told)}" if heard.told else "none at all"
         looked_for = "one" if number is None else f"number {number}"
         raise LogError(path, f"throws, spins or deals with {there}", looked_for, "name one of these with #n")
-    told = heard.told[wanted]
-    for from_us, to_us in heard.bounds(wanted, lateness_us):
+    return _shortest(path, rules, heard, range(wanted, wanted + 1))
+
+
+def cut_attempts(path: str, first: int, last: int, rules: RulesOf) -> Piece:
+    """Cut the attempts from first to last out of a log, as `cut_attempt` does with one.
+
+    Raises:
+        LogError: the log is bad, lacks one of them, or they do not replay alone as in the whole.
+    """
+    with open_log(path) as log:
+        heard = _heard(log, rules(log))
+    missing = [number for number in range(first, last + 1) if number not in heard.told]
+    if missing:
+        found = f"no throw, spin or deal #{missing[0]}"
+        raise LogError(path, found, f"all from #{first} to #{last}", "a newer recording may hold the rest")
+    return _shortest(path, rules, heard, range(first, last + 1))
+
+
+def _shortest(path: str, rules: RulesOf, heard: _Heard, wanted: range) -> Piece:
+    told = [outcome for number in wanted for outcome in heard.told[number]]
+    for from_us, to_us in heard.bounds(wanted[0], wanted[-1]):
         piece = _piece(path, rules, from_us, to_us)
-        if piece is not None and [o for o in piece.outcomes if attempt_of(o) == wanted] == told:
+        if piece is not None and _by_number(piece.outcomes, wanted) == told:
             return piece
-    found = f"{told[-1].type} #{wanted}, which rests on what is before or after it"
+    found = f"{told[-1].type} #{wanted[-1]}, which rests on what is before or after it"
     raise LogError(path, found, "an attempt that replays alone", "keep the whole log as the case")
+
+
+def _by_number(outcomes: Sequence[Outcome], wanted: Iterable[int]) -> list[Outcome]:
+    return [outcome for number in wanted for outcome in outcomes if attempt_of(outcome) == number]
 
 
 def _piece(path: str, rules: RulesOf, from_us: int, to_us: int) -> Piece | None:
@@ -165,7 +188,7 @@ def _piece(path: str, rules: RulesOf, from_us: int, to_us: int) -> Piece | None:
 
 def _heard(log: Log, ruleset: RuleSet) -> _Heard:
     session = Session(setup_of(log.header, ruleset, log.name))
-    heard = _Heard()
+    heard = _Heard(round(ruleset.max_lateness_ms * 1000))
     for reading in log:
         heard.note(session.feed(reading))
     heard.note(session.finish(cut=log.truncated))

@@ -1,0 +1,75 @@
+"""`tablectl record` at a running daemon: what it writes replays to what the table told."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from controller.cli.main import main
+from tests.app.rig import Table, lines_of, tick
+from tests.scenes import SECOND_US, throw
+
+Told = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Iterator[Table]:
+    """Give a craps table whose time its readings tell, after one throw."""
+    one = Table(tmp_path / "table")
+    one.folder.mkdir()
+    one.start()
+    one.unlock()
+    plays(one, 10)
+    yield one
+    one.kill()
+
+
+def plays(table: Table, *starts_s: int) -> None:
+    """Throw the dice at these times, and let time run on."""
+    for start_s in starts_s:
+        readings = throw(start_s * SECOND_US)
+        table.feed(lines_of((reading.t, reading) for reading in readings))
+        table.feed([tick((start_s + 15) * SECOND_US)])
+
+
+def begins(table: Table, out: Path, *limit: str) -> subprocess.Popen[str]:
+    """Start recording, and wait until it says so."""
+    where = ("--socket", table.socket, "--journal", str(table.journal))
+    command = [sys.executable, "-m", "controller.cli.main", "record", str(out), *limit, *where]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    assert process.stderr.readline().startswith("tablectl: records from #")
+    return process
+
+
+def test_what_was_recorded_replays_to_what_the_table_told(table: Table, tmp_path: Path, capsys: Told) -> None:
+    out, expected = tmp_path / "two.jsonl.gz", tmp_path / "two.expected.jsonl"
+    process = begins(table, out, "--attempts", "2")
+    plays(table, 30, 50)
+    _, said = process.communicate()
+    assert process.returncode == 0, said
+    assert main(["replay", str(out), "--check", str(expected)]) == 0
+    told = [json.loads(line) for line in expected.read_text().splitlines()]
+    assert [one["data"]["roll"] for one in told if one["type"] == "roll.called"] == [2, 3]
+    journaled = {row.seq: row.body for row in table.rows() if row.seq is not None}
+    assert all(json.loads(bytes(journaled[one["seq"]] or b"{}"))["id"] == one["id"] for one in told)
+    capsys.readouterr()
+
+
+def test_where_nothing_is_played_nothing_is_written(table: Table, tmp_path: Path) -> None:
+    process = begins(table, tmp_path / "none.jsonl", "--seconds", "1")
+    _, said = process.communicate()
+    assert (process.returncode, said) == (1, "tablectl: nothing was played, so nothing is written\n")
+    assert not (tmp_path / "none.jsonl").exists()
+
+
+def test_a_name_of_another_kind_and_a_table_that_does_not_run_are_refused(
+    tmp_path: Path, capsys: Told
+) -> None:
+    assert main(["record", str(tmp_path / "a.txt"), "--socket", "/nonexistent"]) == 2
+    assert main(["record", str(tmp_path / "a.jsonl"), "--socket", "/nonexistent"]) == 3
+    assert list(tmp_path.iterdir()) == []
+    capsys.readouterr()
