@@ -3,7 +3,6 @@
 import argparse
 import os
 import random
-import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +17,7 @@ from controller.app.roles import Groups
 from controller.app.sources import JsonLines, Source
 from controller.cli.exits import say
 from controller.cli.own_engine import engine_maker
+from controller.cli.stopping import on_stop
 from controller.engine.games import SetupError
 from controller.model.tables import TableSettings
 from controller.publish.choice import UnfitSettings
@@ -80,8 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Run until SIGTERM; the exit codes are those of `controller.app.exits`."""
     try:
         daemon = _prepared(arguments)
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: daemon.stop())
+        on_stop(daemon.stop)
         control = _opened(daemon)
     except (SettingsError, SetupError, UnfitSettings, LookupError, OSError) as error:
         say(error)

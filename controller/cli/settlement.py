@@ -3,7 +3,6 @@
 import argparse
 import os
 import secrets
-import signal
 import sys
 import time
 from contextlib import closing
@@ -16,6 +15,7 @@ import msgspec
 from controller.app.notify import Notifier
 from controller.cli.exits import BAD_INPUT, FAILED, OK, OUT_OF_REACH, say
 from controller.cli.numbers import ROWS, whole
+from controller.cli.stopping import on_stop
 from controller.model.publishing import LOCAL_HOSTS, MqttSettings, TlsSettings
 from controller.settings.mistakes import SettingsError
 
@@ -148,8 +148,7 @@ def _run(engine: "Engine", arguments: argparse.Namespace) -> None:
         host=host, port=port, name=arguments.name, certificate=arguments.certificate, broker=broker
     )
     stop = Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
+    on_stop(stop.set)
     tell = Notifier(os.environ).tell
     serve(engine, serving, lambda: time.monotonic_ns() // 1000, say, stop=stop, tell=tell)
 

@@ -2,7 +2,6 @@
 
 import argparse
 import shlex
-import signal
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -14,6 +13,7 @@ import msgspec
 
 from controller.cli.exits import BAD_INPUT, OK, printable, say
 from controller.cli.numbers import MANY, SEEDS, whole
+from controller.cli.stopping import on_stop
 from controller.cli.words import clock as time_in_words
 from controller.settings.mistakes import SettingsError
 from controller.settings.places import config_file, is_path
@@ -135,8 +135,7 @@ class _Evening:
     def run(self) -> int:
         """Play."""
         self._introduce()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: self._stopping.set())
+        on_stop(self._stopping.set)
         if self._arguments.faults is not None:
             schedule = Schedule(self._table, self._arguments.faults, every_s=EVERY_S)
             schedule.start(self._clock.now_us() + _FIRST_FAULT_US)
