@@ -69,6 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
         say(f"{error.filename or arguments.out}: can't be read or written ({error.strerror or error})")
         return BAD_INPUT
     say(f"{arguments.out}: #{first} to #{last}, {len(piece.readings)} readings; {expect}: what they gave")
+    say(f"see why with: tablectl explain {arguments.out}#{last}")
     say(f"check it with: tablectl replay {arguments.out} --check {expect}")
     return OK
 
