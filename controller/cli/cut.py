@@ -49,6 +49,9 @@ def run(arguments: argparse.Namespace) -> int:
         if which is None:
             return FAILED
         assert which.log is not None
+        if any(same_file(Path(which.log), made) for made in (out, expect)):
+            say(f"{out}: found the log that is cut from, expected another name; nothing was written")
+            return BAD_INPUT
         piece = cut_attempt(which.log, which.number, lambda log: ruleset_of(log, rules))
     except (LogError, SettingsError, SetupError) as error:
         say(error)
@@ -64,6 +67,11 @@ def run(arguments: argparse.Namespace) -> int:
     say(f"{out}: {len(piece.readings)} readings; {expect}: {len(piece.outcomes)} outcomes")
     say(f"check it with: tablectl replay {out} --check {expect}")
     return OK
+
+
+def same_file(one: Path, other: Path) -> bool:
+    """Tell whether two names are of one file that is there."""
+    return one.exists() and other.exists() and one.samefile(other)
 
 
 def recorded(which: Asked, journal: Path | None) -> Asked | None:

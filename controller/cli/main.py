@@ -140,6 +140,10 @@ def _obey(chosen: str, words: list[str]) -> int:
         if (empty := _empty_option(words)) is not None:
             arguments.parser.error(f"found an empty word{empty}, expected a value")
         code: int = arguments.run(arguments)
+    except PermissionError as error:
+        what = error.filename or "a file"
+        say(f"{what}: found it closed to this user, expected to read or write it; run as root or its owner")
+        return exits.BAD_INPUT
     except ImportError as error:
         wanted = extras.advice(error, chosen)
         if wanted is None:

@@ -203,6 +203,8 @@ def rows_where(
             yield _row(cast("_Columns", columns if proved else (*columns, None)))
     except apsw.Error as error:
         raise fault_of(error, path) from error
+    except UnicodeDecodeError as error:
+        raise _garbled(path, error) from error
 
 
 def fetch_one(
@@ -213,6 +215,15 @@ def fetch_one(
         return connection.execute(statement, values).fetchone()
     except apsw.Error as error:
         raise fault_of(error, path) from error
+    except UnicodeDecodeError as error:
+        raise _garbled(path, error) from error
+
+
+def _garbled(path: Path, error: UnicodeDecodeError) -> JournalFault:
+    """SQLite hands out what lies in its pages: text that is none was overwritten there."""
+    return JournalFault(
+        "journal_damaged", path, f"a row whose text is none ({error.reason})", "a sound database"
+    )
 
 
 def insert(connection: apsw.Connection, rows: Sequence[Row], closed: Sequence[int]) -> None:

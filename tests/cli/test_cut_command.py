@@ -89,6 +89,16 @@ def test_what_can_not_be_cut_leaves_nothing_behind(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_the_log_that_is_cut_from_is_never_written_over(tmp_path: Path, capsys: Told) -> None:
+    log = tmp_path / "log.jsonl.gz"
+    shutil.copy(LOGS / "craps-12-034-voids.jsonl.gz", log)
+    before = log.read_bytes()
+    assert main(["cut", f"{log}#3", str(log)]) == 2
+    assert "found the log that is cut from, expected another name" in capsys.readouterr().err
+    assert log.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [log]
+
+
 def test_an_attempt_that_was_cut_off_by_the_power_is_refused(tmp_path: Path, capsys: Told) -> None:
     whole = tmp_path / "whole.jsonl"
     shutil.copy(LOGS / "craps-12-034-voids.jsonl.gz", tmp_path / "whole.jsonl.gz")

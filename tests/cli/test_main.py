@@ -132,3 +132,16 @@ def test_watch_lists_its_topics_where_one_is_unknown(capsys: pytest.CaptureFixtu
     assert capsys.readouterr().err == (
         "tablectl: watch: found 'outcome', expected outcomes, readings, lamps, faults\n"
     )
+
+
+def test_what_is_closed_to_this_user_is_bad_input(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def closed(*_: object) -> None:
+        raise PermissionError(13, "Permission denied", "/var/lib/table/journal.db")
+
+    monkeypatch.setattr("controller.cli.journal.journal_file", closed)
+    assert cli.main(["journal", "verify"]) == 2
+    assert capsys.readouterr().err.startswith(
+        "tablectl: /var/lib/table/journal.db: found it closed to this user"
+    )

@@ -204,6 +204,28 @@ def test_a_damaged_page_is_found_and_what_comes_before_it_can_be_saved(rig: Rig)
     assert fault_of(path).code == "journal_damaged"
 
 
+def test_bytes_overwritten_anywhere_are_a_fault_and_nothing_worse(rig: Rig, tmp_path: Path) -> None:
+    """Whatever lies in a page, text that is none among it: a fault that says so, or nothing that counts."""
+    rig.played(20)
+    whole = rig.place.journal.read_bytes()
+    spoilt = tmp_path / "spoilt.db"
+    found = set()
+    for offset in range(100, len(whole) - 60, len(whole) // 97):
+        garbage = bytes(byte ^ 0xFF for byte in whole[offset : offset + 60])
+        spoilt.write_bytes(whole[:offset] + garbage + whole[offset + 60 :])
+        try:
+            verified(spoilt)
+        except JournalFault as fault:
+            found.add(fault.code)
+    assert "journal_damaged" in found
+
+
+def test_a_row_whose_text_is_none_is_damage(rig: Rig) -> None:
+    rig.played(6)
+    tamper(rig.place.journal, sql("UPDATE rows SET name = CAST(x'6eff6e' AS TEXT) WHERE n = 3"))
+    assert fault_of(rig.place.journal).code == "journal_damaged"
+
+
 def test_a_truncated_file_is_damaged(rig: Rig) -> None:
     rig.played(20)
     path = rig.place.journal
