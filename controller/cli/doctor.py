@@ -165,7 +165,7 @@ def _members(
 ) -> dict[str, str]:
     """Make the archive's files; a part that can't be had says why in its place."""
     members = {
-        "doctor.jsonl": "".join(f"{bundle.clean(msgspec.json.encode(f).decode())}\n" for f in findings),
+        "doctor.jsonl": "".join(f"{_cleaned(found)}\n" for found in findings),
         "versions.txt": "".join(f"{one}\n" for one in bundle.versions()),
     }
     if name is not None:
@@ -178,6 +178,10 @@ def _members(
         if told and not told.startswith("-- No entries"):
             members[f"{unit}.log"] = bundle.clean(told)
     return members
+
+
+def _cleaned(found: Finding) -> str:
+    return msgspec.json.encode(bundle.without_secrets(msgspec.to_builtins(found))).decode()
 
 
 def _settings(name: str) -> str:

@@ -14,7 +14,11 @@ _SECRET = re.compile(r"key|pass|secret|token|credential|database|auth|hmac|pin\b
 _IN_URL = re.compile(r"(?<=//)[^/@\s]+@")
 _LONG_HEX = re.compile(r"\b[0-9a-fA-F]{32,}\b")
 _LONG_BASE64 = re.compile(r"\b[A-Za-z0-9+/_-]{40,}={0,2}")
-_SAYS_SECRET = re.compile(r"(?i)\b([\w-]*(?:key|pass|secret|token|credential)[\w-]*\s*[=:]\s*)\S+")
+_SAYS_SECRET = re.compile(
+    r"""(?i)\b([\w-]*(?:key|pass|secret|token|credential|authorization)[\w-]*[\\"']*\s*[=:]\s*)"""
+    r"""("[^"\\\n]*"|'[^'\n]*'|[^\n]+)"""
+)
+"""A value without quotes may hold blanks, so all to the end of its line goes."""
 
 
 def without_secrets(document: object, name: str = "") -> object:
@@ -23,7 +27,10 @@ def without_secrets(document: object, name: str = "") -> object:
         case Mapping() if name == "digests":
             return document
         case Mapping():
-            return {key: without_secrets(part, str(key)) for key, part in document.items()}
+            secret = _SECRET.search(name)
+            return {
+                key: without_secrets(part, name if secret else str(key)) for key, part in document.items()
+            }
         case list():
             return [without_secrets(part, name) for part in document]
         case _ if _SECRET.search(name) and document is not None:

@@ -35,6 +35,14 @@ def test_a_settings_file_keeps_its_shape_and_loses_its_secrets() -> None:
     assert kept["devices"]["cam"]["key"] == bundle.LEFT_OUT
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["credentials: {user: a, value: hunter2}", "keys: {cam: hunter2}", "passwords: [{cam: hunter2}]"],
+)
+def test_all_below_a_secret_name_is_left_out(text: str) -> None:
+    assert "hunter2" not in bundle.settings_without_secrets(text)
+
+
 def test_a_file_that_is_no_yaml_is_left_out_whole() -> None:
     told = bundle.settings_without_secrets("key: [hunter2")
     assert "hunter2" not in told
@@ -49,6 +57,11 @@ def test_a_file_that_is_no_yaml_is_left_out_whole() -> None:
         "TOKEN: tok-abc",
         "password = hunter2",
         "Authorization token=s3cr3t",
+        '{"password": "hunter2", "port": 1}',
+        r'{"msg": "{\"password\": \"hunter2\"}"}',
+        "devices.cam.key: found 'hunter2', expected digits",
+        "Authorization: Bearer tok-abc",
+        "password: correct swordfish",
     ],
 )
 def test_a_log_line_loses_its_secret(line: str) -> None:
