@@ -29,13 +29,13 @@ _OWN: Mapping[str, FaultKind] = {
     "inlet_overflow": FaultKind(
         "readings were lost: more came than the core could take",
         "a device that sends without pause, or a machine that is too busy",
-        "look for the device with the most readings in `tablectl status`, and for other programs at work",
+        "look for the device with the highest rate in `tablectl devices`, and for other programs at work",
         "by itself, half a minute after the last loss",
     ),
     "core_failed": FaultKind(
         "the core stopped on a defect of its own",
         "a defect of the controller",
-        "report the message with the last recording; the service starts anew by itself",
+        "send the message with `tablectl doctor --bundle`; the service starts anew by itself",
         "when the controller is started again",
     ),
     "core_halted": FaultKind(
@@ -96,7 +96,7 @@ _OWN: Mapping[str, FaultKind] = {
     "identity_changed": FaultKind(
         "program, rule set, pay table or configuration is not what was approved last",
         "an update, or a changed file",
-        "compare the digests in `tablectl status` with the approved ones, then `tablectl approve identity`",
+        "if you changed it, `tablectl approve identity`; if not, find out who did before play goes on",
         _APPROVED,
     ),
     "source_failed": FaultKind(
@@ -115,13 +115,13 @@ _OWN: Mapping[str, FaultKind] = {
     "thread_stopped": FaultKind(
         "one of the controller's threads no longer turns",
         "a disk that stands still, or a defect of the controller",
-        "systemd starts the service anew after its watchdog's time",
+        "wait for systemd, which starts the service anew; one started by hand: end it and start it again",
         "by itself, once the thread turns again",
     ),
 }
 
-_SERVES_ON = frozenset({"journal_ack_unknown", "journal_ack_differs"})
-"""Faults of the settlement engine's acknowledgements: the table's own results stay right."""
+_SERVES_ON = frozenset({"journal_ack_unknown", "journal_ack_differs", "journal_no_such_outcome"})
+"""Faults of acknowledgements, and a mistyped id: the table's own results stay right."""
 
 CATALOGUE: Mapping[str, FaultKind] = {
     **_OWN,

@@ -7,7 +7,7 @@ from typing import Literal
 from controller.app.core import Rotation
 from controller.app.inlet import CAPACITY
 from controller.app.roles import Groups
-from controller.journal.recovery import Place
+from controller.journal.head import Place
 
 UnlockBy = Literal["automatic", "person"]
 
@@ -15,8 +15,23 @@ SOCKET = "/run/table/control.sock"
 """Where the control socket is unless said otherwise (the unit's RuntimeDirectory)."""
 JOURNAL = "/var/lib/table"
 """Where the journal is unless said otherwise (the unit's StateDirectory)."""
+JOURNAL_FILE = "journal.db"
+"""The journal's name in its folder."""
+HEAD_FILE = "journal.head"
+"""The head file's name, in the journal's folder or another."""
 RECORDINGS = "recordings"
 """The folder of the recordings, in the journal's."""
+
+
+def head_beside(journal: Path) -> Path:
+    """Name the head file of a journal's file where nobody says: beside it, or as the units lay it.
+
+    These keep it in a folder of its own (`table-head` for `table`), and so does a copy of both.
+    """
+    beside = journal.with_suffix(Path(HEAD_FILE).suffix)
+    folder = journal.absolute().parent
+    apart = folder.parent / f"{folder.name}-head" / HEAD_FILE
+    return apart if not beside.exists() and apart.exists() else beside
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +66,7 @@ class Options:
     @property
     def place(self) -> Place:
         """Give the journal's place."""
-        return Place(self.journal / "journal.db", self.head or self.journal / "journal.head")
+        return Place(self.journal / JOURNAL_FILE, self.head or self.journal / HEAD_FILE)
 
     @property
     def key_file(self) -> Path:

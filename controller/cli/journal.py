@@ -7,11 +7,17 @@ from pathlib import Path
 import msgspec
 
 from controller.app.clock import iso
-from controller.app.options import JOURNAL
+from controller.app.options import JOURNAL, JOURNAL_FILE, head_beside
 from controller.cli.exits import BAD_INPUT, FAILED, OK, printable, say
 from controller.cli.numbers import ROWS, whole
+from controller.journal.chain import Row
+from controller.journal.contents import EVENTS
+from controller.journal.ending import check_begun
 from controller.journal.faults import JournalFault
+from controller.journal.head import Place, read_head
+from controller.journal.opening import FORGIVABLE
 from controller.journal.reading import Reader
+from controller.model.outcomes import OUTCOME_TYPES
 
 EXAMPLES = (
     "tablectl journal verify",
@@ -19,7 +25,7 @@ EXAMPLES = (
     "tablectl journal export --from 100 > rows.jsonl",
 )
 
-FILE = "journal.db"
+_NONE_THERE = frozenset({"journal_absent", "journal_no_access"})
 
 
 def add_journal(parser: argparse.ArgumentParser) -> None:
@@ -36,14 +42,27 @@ def add_journal(parser: argparse.ArgumentParser) -> None:
 
 def journal_file(path: Path) -> Path:
     """Give the journal's file in this folder, or the file itself."""
-    return path / FILE if path.is_dir() else path
+    return path / JOURNAL_FILE if path.is_dir() else path
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     what = parser.add_subparsers(metavar="verify|show|export", required=True)
-    verify = what.add_parser("verify", help="check every page, row, digest and signature; exit 1 on a fault")
+    verify = what.add_parser(
+        "verify",
+        help="check every page, row, digest and signature, and that the end is there; exit 1 on a fault",
+    )
     verify.set_defaults(of_journal=_verify)
+    head = verify.add_mutually_exclusive_group()
+    head.add_argument(
+        "--head",
+        type=Path,
+        metavar="FILE",
+        help="the head file, which tells whether the end is there (default: beside the journal)",
+    )
+    head.add_argument(
+        "--no-head", action="store_true", help="there is none: verify the rows that there are, and no more"
+    )
     show = what.add_parser("show", help="print rows in a line each")
     show.set_defaults(of_journal=_show)
     export = what.add_parser("export", help="write rows as JSON lines, with their evidence")
@@ -61,43 +80,101 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do it; 1 where the journal is at fault, 2 where there is none."""
+    """Do it; 1 where the journal is at fault, 2 where there is none or it is closed to this user."""
     try:
-        with Reader(journal_file(arguments.journal)) as reader:
-            code: int = arguments.of_journal(reader, arguments)
+        code: int = arguments.of_journal(journal_file(arguments.journal), arguments)
     except JournalFault as fault:
         say(fault)
-        return BAD_INPUT if fault.code == "journal_absent" else FAILED
+        return BAD_INPUT if fault.code in _NONE_THERE else FAILED
     return code
 
 
-def _verify(reader: Reader, arguments: argparse.Namespace) -> int:
-    found = reader.verify_all()
+def _verify(file: Path, arguments: argparse.Namespace) -> int:
+    head: Path | None = None if arguments.no_head else arguments.head or head_beside(file)
+    if head is not None and not _begun(Place(file, head)):
+        return FAILED
+    with Reader(file) as reader:
+        try:
+            found = reader.verify_all(head=head)
+        except JournalFault as fault:
+            say(fault)
+            if fault.code == "journal_head_missing":
+                say("name the head file with --head; where there is none, --no-head verifies what is there")
+            elif fault.code in FORGIVABLE:
+                say("the rows that are there are in order")
+            return FAILED
     told = {**found._asdict(), "last_link": found.last_link.hex(), "table": reader.origin.table}
     if arguments.json:
-        print(msgspec.json.encode(told).decode())
+        print(msgspec.json.encode({**told, "head": None if head is None else str(head)}).decode())
     else:
+        whole = "; without a head nobody knows whether rows are missing after it" if head is None else ""
         print(
             f"{reader.origin.table}: sound: {found.rows:,} rows, {found.outcomes:,} outcomes,"
-            f" {found.signatures:,} signatures, ends at row {found.last_n} with {found.last_link.hex()}"
+            f" {found.signatures:,} signatures, ends at row {found.last_n} with {told['last_link']}{whole}"
         )
     return OK
 
 
-def _show(reader: Reader, arguments: argparse.Namespace) -> int:
-    for row in reader.rows(arguments.from_n, arguments.to_n, arguments.type):
-        body = None if row.body is None else msgspec.Raw(row.body)
-        if arguments.json:
-            told = {"n": row.n, "name": row.name, "seq": row.seq, "wall": iso(row.wall.us), "body": body}
-            print(msgspec.json.encode(told).decode())
-        else:
-            quality = "" if row.wall.synced else "?"
-            text = "(pruned)" if body is None else bytes(body).decode()
-            print(printable(f"{row.n:>8}  {iso(row.wall.us)}{quality}  {row.name:<16} {text}"))
-    return OK
+def _begun(place: Place) -> bool:
+    """Tell whether there is a journal, where its head says that there was: one that is gone is a finding."""
+    try:
+        check_begun(place, read_head(place.head))
+    except JournalFault as fault:
+        if fault.code != "journal_absent":
+            raise
+        say(fault)
+        return False
+    return True
 
 
-def _export(reader: Reader, arguments: argparse.Namespace) -> int:
-    reader.export(sys.stdout.buffer, arguments.from_n, arguments.to_n, arguments.type)
+def _show(file: Path, arguments: argparse.Namespace) -> int:
+    if _unknown(arguments.type):
+        return BAD_INPUT
+    with Reader(file) as reader:
+        count = 0
+        for row in reader.rows(*_which(arguments)):
+            _show_row(row, as_json=arguments.json)
+            count += 1
+    return _said_if_none(count, arguments)
+
+
+def _show_row(row: Row, *, as_json: bool) -> None:
+    body = None if row.body is None else msgspec.Raw(row.body)
+    if as_json:
+        told = {"n": row.n, "name": row.name, "seq": row.seq, "wall": iso(row.wall.us), "body": body}
+        print(msgspec.json.encode(told).decode())
+    else:
+        quality = "" if row.wall.synced else "?"
+        text = "(pruned)" if body is None else bytes(body).decode()
+        print(printable(f"{row.n:>8}  {iso(row.wall.us)}{quality}  {row.name:<16} {text}"))
+
+
+def _export(file: Path, arguments: argparse.Namespace) -> int:
+    if _unknown(arguments.type):
+        return BAD_INPUT
+    with Reader(file) as reader:
+        written = reader.export(sys.stdout.buffer, *_which(arguments))
     sys.stdout.buffer.flush()
+    return _said_if_none(written, arguments)
+
+
+def _which(arguments: argparse.Namespace) -> tuple[int, int | None, list[str]]:
+    return arguments.from_n, arguments.to_n, arguments.type
+
+
+def _unknown(types: list[str]) -> bool:
+    """Tell, and say, whether a type is asked for that no row can have."""
+    known = {*OUTCOME_TYPES, *EVENTS}
+    unknown = next((name for name in types if name not in known), None)
+    if unknown is not None:
+        say(f"--type: found {unknown!r}, expected one of {', '.join(sorted(known))}")
+    return unknown is not None
+
+
+def _said_if_none(count: int, arguments: argparse.Namespace) -> int:
+    """Say that nothing was found rather than be silent; standard output stays the rows' own."""
+    if not count:
+        upto = "the end" if arguments.to_n is None else f"row {arguments.to_n}"
+        of = f" of type {' or '.join(arguments.type)}" if arguments.type else ""
+        say(f"no rows{of} from row {arguments.from_n} to {upto}")
     return OK

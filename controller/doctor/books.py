@@ -49,7 +49,7 @@ def _journal(options: Options) -> Iterator[Finding]:
         return
     try:
         with Reader(path) as reader:
-            found = reader.verify_all(every_signature=False)
+            found = reader.verify_all(every_signature=False, head=options.place.head)
     except JournalFault as fault:
         yield Finding("fault", "journal", str(fault), fault.kind.next_step)
         return

@@ -22,6 +22,12 @@ PROPOSED = "attempt.proposed"
 CLOCK = "clock.noted"
 CONTROL = "control.used"
 
+EVENTS = (
+    *(SESSION_STARTED, ATTEMPT_BEGUN, STATE_NOTED, CHECKPOINT, ACCEPTED, PRUNED, HEALED, CLOSED, ACK_REFUSED),
+    *(LATE, LAMP, PROPOSED, CLOCK, CONTROL, "fault.began", "fault.over", "identity.checked"),
+    *("journal.verified", "recording.closed", "self_test.done"),
+)
+"""The name of every row that is no outcome."""
 LANDMARKS = frozenset({SESSION_STARTED, CHECKPOINT, ACCEPTED, PRUNED})
 """Events that are signed as outcomes are."""
 

@@ -18,66 +18,80 @@ class FaultKind(NamedTuple):
 _REOPEN = "when the journal is opened again and verifies"
 _ITSELF = "by itself, as soon as a write succeeds"
 _KEEP = "keep the files as they are and copy them away"
+_GO_ON = "`tablectl approve journal --reason WHY`"
+_ANOTHER_TABLE = "in an empty folder and under another table name (docs/replacing.md)"
+_REPORT = "restart the controller and send the message with `tablectl doctor --bundle`"
 
 FAULTS: Mapping[str, FaultKind] = {
     "journal_in_use": FaultKind(
         "another controller runs on this journal",
-        "stop that process, or use its control socket",
+        "talk to that one (`tablectl status`), or stop it; `systemctl stop table` where it is the service",
         "when that process ends",
     ),
     "journal_sqlite_too_old": FaultKind(
         "a SQLite with the WAL-reset fault, which loses commits",
-        "install the apsw named in the lock file",
+        "install the release again: `make install` on a table, `make tools` in a checkout",
         _REOPEN,
     ),
     "journal_pragma_refused": FaultKind(
         "a file system that can't hold a WAL journal, such as a network share",
-        "put the journal on a local ext4 partition",
+        "put the journal on a local ext4 partition and name its folder with --journal",
         _REOPEN,
     ),
     "journal_key_missing": FaultKind(
-        "the table has no signing key yet, or the service got no credential",
-        "make one with new_key, or check LoadCredential in the unit",
+        "the journal's key was moved or lost, or the service got no credential",
+        f"put the key back from its copy (docs/installing.md); if there is none, begin anew {_ANOTHER_TABLE}",
         _REOPEN,
     ),
     "journal_key_exposed": FaultKind(
         "the key file was copied or edited with an open umask",
-        "chmod 600 it; if others could have read it, make a new key and a new journal",
+        f"chmod 600 it; if others could have read it, begin anew {_ANOTHER_TABLE}",
         _REOPEN,
     ),
     "journal_key_unreadable": FaultKind(
-        "the file is not the Ed25519 private key in PEM form that new_key writes",
-        "put the right file there",
+        "the file is not the Ed25519 private key in PEM form that the table's first start made",
+        "put the key back from its copy (docs/installing.md)",
         _REOPEN,
     ),
     "journal_key_differs": FaultKind(
         "the journal was begun with another key: it is another table's, or the key was replaced",
-        "put the journal's own key back, or begin a new journal beside the old one",
+        f"put the journal's own key back from its copy; if there is none, begin anew {_ANOTHER_TABLE}",
         _REOPEN,
     ),
     "journal_not_one": FaultKind(
-        "another program's file under the journal's name",
-        "name the journal's own file",
+        "another program's file under the journal's name, or --journal names the wrong folder",
+        "name the journal's own folder with --journal, or move that file away and copy the journal back",
+        _REOPEN,
+    ),
+    "journal_empty": FaultKind(
+        "a first start that was cut off, or the -wal file that held the first rows was lost",
+        "copy the -wal file back beside it; if the table never played, `tablectl run` begins it",
+        _REOPEN,
+    ),
+    "journal_no_access": FaultKind(
+        "the file is another user's: copied back by root, or this command runs as somebody else",
+        "run the command as root; for the table's own service: chown --recursive table: FOLDER",
         _REOPEN,
     ),
     "journal_newer": FaultKind(
         "a newer version of the controller wrote this journal",
-        "install that version again",
+        "`make install` in the newer version's checkout, or `make rollback` where an install went back",
         _REOPEN,
     ),
     "journal_other_table": FaultKind(
         "an SD card or a backup of another table",
-        "name this table's own journal",
+        "name this table's own journal with --journal, and its own head file with --head",
         _REOPEN,
     ),
     "journal_absent": FaultKind(
         "the journal's file was deleted, or its partition is not mounted",
-        "mount the partition or copy the journal back; if it is lost, accept an empty one by name",
+        "name its folder with --journal, mount its partition, or copy it back; if the journal of a table"
+        f" is lost, go on with an empty one: {_GO_ON}",
         _REOPEN,
     ),
     "journal_damaged": FaultKind(
         "the storage lost or changed pages of the file",
-        f"{_KEEP}, export what verifies, and begin a new journal on a sound disk",
+        f"{_KEEP}; put the last sound copy in its place, on a sound disk, and go on with it: {_GO_ON}",
         _REOPEN,
     ),
     "journal_row_missing": FaultKind(
@@ -107,40 +121,46 @@ FAULTS: Mapping[str, FaultKind] = {
     ),
     "journal_cut_short": FaultKind(
         "rows at the end are gone: the WAL file was deleted, the file truncated, or an older copy restored",
-        "copy the newer files back; if they are lost, accept this journal by name",
+        "copy the newer files back; if they are lost, go on with these: " + _GO_ON,
         _REOPEN,
     ),
     "journal_restored": FaultKind(
         "an older copy of the journal was put in its place",
-        "copy the newer files back; if they are lost, accept this journal by name",
+        "copy the newer files back; if they are lost, go on with these: " + _GO_ON,
         _REOPEN,
     ),
     "journal_forked": FaultKind(
         "an older copy of the journal was written on, here or at another table",
-        "copy the true files back; if they are lost, accept this journal by name",
+        "copy the true files back; if they are lost, go on with these: " + _GO_ON,
         _REOPEN,
     ),
     "journal_head_missing": FaultKind(
         "the head file was deleted, or its partition is not mounted",
-        "mount the partition or copy the file back; if it is lost, accept this journal by name",
+        "mount the partition or copy the file back; if it is lost, go on without: " + _GO_ON,
         _REOPEN,
     ),
     "journal_head_damaged": FaultKind(
         "the storage lost both copies in the head file",
-        "copy the file back; if it is lost, accept this journal by name",
+        "copy the file back; if it is lost, go on without: " + _GO_ON,
         _REOPEN,
     ),
-    "journal_disk_full": FaultKind("the data partition is full", "free space on it", _ITSELF),
+    "journal_disk_full": FaultKind(
+        "the data partition is full",
+        "free space on it; older recordings may go, outcomes keep evidence of their own",
+        _ITSELF,
+    ),
     "journal_read_only": FaultKind(
         "the file system was remounted read-only after an error, or by an overlay",
-        "check the disk, then mount the data partition read-write",
+        "see `dmesg` for why, then mount the data partition read-write: mount -o remount,rw",
         _ITSELF,
     ),
     "journal_io_error": FaultKind(
         "the storage fails to write", "check cable, power and wear of the disk; replace it", _ITSELF
     ),
     "journal_write_failed": FaultKind(
-        "another program holds or has changed the journal's file", "end that program", _ITSELF
+        "another program holds or has changed the journal's file",
+        "find it with `fuser --verbose FILE`, and end it",
+        _ITSELF,
     ),
     "journal_overflow": FaultKind(
         "the disk has stood still or been full for so long that the waiting rows reached their limit",
@@ -149,21 +169,21 @@ FAULTS: Mapping[str, FaultKind] = {
     ),
     "journal_stopped": FaultKind(
         "a defect of the controller in the journal's own thread",
-        "restart the controller and report the message",
+        _REPORT,
         _REOPEN,
     ),
-    "journal_closed": FaultKind("the controller is shutting down", "restart it", _REOPEN),
+    "journal_closed": FaultKind("the controller is shutting down", "start it again", _REOPEN),
     "journal_not_flushed": FaultKind(
         "the disk does not take the last rows", "mend the disk before power is cut", _ITSELF
     ),
     "journal_out_of_sequence": FaultKind(
         "a defect of the controller: an outcome was left out or handed over twice",
-        "restart the controller and report the message",
+        _REPORT,
         _REOPEN,
     ),
     "journal_teller_failed": FaultKind(
         "a defect of the controller in what hears that rows are durable",
-        "restart the controller and report the message; the rows are safe",
+        f"{_REPORT}; the rows are safe",
         "at the next row that is told",
     ),
     "journal_no_such_outcome": FaultKind(
@@ -173,12 +193,13 @@ FAULTS: Mapping[str, FaultKind] = {
     ),
     "journal_ack_unknown": FaultKind(
         "the settlement engine acknowledged an outcome that this journal does not hold",
-        "check that the engine listens to this table, and that no older journal was restored",
+        "`tablectl journal verify` tells whether an older journal was put back; else see that the engine's"
+        " answers go to the table whose outcomes they are",
         "at the next acknowledgement that fits",
     ),
     "journal_ack_differs": FaultKind(
         "the settlement engine got another outcome under this id: a forged message or a restored journal",
-        "compare both by their chain hash before play goes on",
+        "compare its chain hash in `tablectl recall` with the engine's, and find who sent the other",
         "at the next acknowledgement that fits",
     ),
 }

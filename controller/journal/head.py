@@ -7,6 +7,7 @@ can't mix two. It is written after the commit: it may lag behind the journal but
 import os
 from hashlib import sha256
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -18,6 +19,13 @@ RECORD = 512
 """A disk writes so many bytes whole or not at all."""
 SLOTS = 2
 _DIGEST = 64
+
+
+class Place(NamedTuple):
+    """Where a journal is: the database, and the head file that should lie on another medium."""
+
+    journal: Path
+    head: Path
 
 
 class Head(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,10 +11,11 @@ from controller.journal.chain import Draft
 from controller.journal.contents import PRUNED, SESSION_STARTED, Ack, After, Identity, Pruned, Recording, Word
 from controller.journal.drafting import Drafter, event_draft
 from controller.journal.faults import JournalFault
+from controller.journal.head import Place
 from controller.journal.keys import Key
 from controller.journal.opening import Acceptance, open_journal
 from controller.journal.reading import Reader
-from controller.journal.recovery import Place, Recovered, recovered_from
+from controller.journal.recovery import Recovered, recovered_from
 from controller.journal.tickets import Entry, Ticket
 from controller.journal.writer import Limits, Told, WallClock, Writer
 from controller.model.effects import Effect, Late

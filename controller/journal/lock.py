@@ -1,5 +1,6 @@
 """One controller for one journal: an advisory lock on a file beside it."""
 
+import errno
 import fcntl
 import os
 from pathlib import Path
@@ -57,7 +58,7 @@ def _written_in(descriptor: int) -> str:
 
 def fault_of_os(error: OSError, where: Path, expected: str) -> JournalFault:
     """Name what the system refused."""
-    code = "journal_read_only" if error.errno in READ_ONLY else "journal_io_error"
+    code = _BY_ERRNO.get(error.errno or 0, "journal_io_error")
     return JournalFault(code, where, error.strerror or str(error), expected)
 
 
@@ -70,5 +71,8 @@ def sync_directory(directory: Path) -> None:
         os.close(descriptor)
 
 
-READ_ONLY = frozenset({1, 13, 30})
-"""EPERM, EACCES and EROFS."""
+_BY_ERRNO = {
+    errno.EPERM: "journal_no_access",
+    errno.EACCES: "journal_no_access",
+    errno.EROFS: "journal_read_only",
+}

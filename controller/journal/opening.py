@@ -9,12 +9,13 @@ import apsw
 from controller.journal.chain import Row, Wall, seal
 from controller.journal.contents import ACCEPTED, Accepted
 from controller.journal.drafting import event_draft
+from controller.journal.ending import check_begun, check_head
 from controller.journal.faults import JournalFault
-from controller.journal.head import Head, HeadFile, read_head
+from controller.journal.head import Head, HeadFile, Place, read_head
 from controller.journal.keys import Key
 from controller.journal.lock import Lock
 from controller.journal.memory import Memory
-from controller.journal.recovery import Place, check_head, walk_from_checkpoint
+from controller.journal.recovery import walk_from_checkpoint
 from controller.journal.store import Origin, begin, insert, open_writer, origin_of
 from controller.journal.verify import Walk
 
@@ -65,9 +66,10 @@ def open_journal(
         stack.callback(lock.release)
         excused = _Excused(accept)
         head = _known_head(place, excused)
-        if head is not None and head.n and not place.journal.exists():
-            expected = f"the journal of {table} up to row {head.n}"
-            excused.hear(JournalFault("journal_absent", place.journal, "no file", expected))
+        try:
+            check_begun(place, head)
+        except JournalFault as fault:
+            excused.hear(fault)
         connection = open_writer(place.journal, vfs)
         with ExitStack() as unless_opened:
             unless_opened.callback(connection.close)
@@ -75,7 +77,7 @@ def open_journal(
                 begin(connection, Origin(table, key.public.raw, now))
             walk = walk_from_checkpoint(connection, place.journal, key.public, table)
             try:
-                check_head(walk, connection, place, head, table)
+                check_head(connection, walk.n, place, head, table)
             except JournalFault as fault:
                 excused.hear(fault)
             end = _End(walk.n, walk.link)

@@ -10,8 +10,10 @@ import msgspec
 
 from controller.journal.chain import Row, digest_of
 from controller.journal.contents import CHECKPOINT, SESSION_STARTED, Identity, outcome_of
+from controller.journal.ending import check_head
 from controller.journal.evidence import unpack
 from controller.journal.faults import JournalFault
+from controller.journal.head import Place, read_head
 from controller.journal.retention import row_before
 from controller.journal.store import LANDMARK, Origin, fetch_one, open_reader, origin_of, rows_where
 from controller.journal.verify import Progress, Verified, verify_all
@@ -30,7 +32,7 @@ class Reader:
         origin = origin_of(self._connection, path)
         if origin is None:
             self._connection.close()
-            raise JournalFault("journal_not_one", path, "a journal that nobody began", "a table's journal")
+            raise JournalFault("journal_empty", path, "a journal that nobody began", "one with its first row")
         self.origin: Origin = origin
 
     def __enter__(self) -> Self:
@@ -115,15 +117,24 @@ class Reader:
             return 1
         return min([checkpoint.n, *(row.n for row in self.outbox(1))])
 
-    def verify_all(self, progress: Progress | None = None, *, every_signature: bool = True) -> Verified:
+    def verify_all(
+        self, progress: Progress | None = None, *, every_signature: bool = True, head: Path | None = None
+    ) -> Verified:
         """Check every page and row, and every signature or those of checkpoints and sessions alone.
 
-        A checkpoint's signature vouches for all rows before it; the outcomes' own take most of the time.
+        A checkpoint's signature vouches for all rows before it; the outcomes' own take most of the time. With
+        the path of its head file, that none is missing at the end too.
 
         Raises:
             JournalFault: the first fault.
         """
-        return verify_all(self._connection, self.path, progress, every_signature=every_signature)
+        # Before the walk: a controller that writes meanwhile puts the head no further than the rows.
+        remembered = None if head is None else read_head(head)
+        found = verify_all(self._connection, self.path, progress, every_signature=every_signature)
+        if head is not None:
+            place = Place(self.path, head)
+            check_head(self._connection, found.last_n, place, remembered, self.origin.table)
+        return found
 
     def export(
         self, stream: BinaryIO, from_n: int = 1, to_n: int | None = None, types: Collection[str] = ()

@@ -8,26 +8,19 @@ import apsw
 import msgspec
 
 from controller.engine.setup import First, State
-from controller.journal.chain import Row
-from controller.journal.contents import CHECKPOINT, WORDS, Standing, Word
+from controller.journal.contents import WORDS, Standing, Word
+from controller.journal.ending import check_head
 from controller.journal.faults import JournalFault
-from controller.journal.head import Head, read_head
+from controller.journal.head import Place, read_head
 from controller.journal.keys import PublicKey
-from controller.journal.memory import Memory, checkpoint_of
-from controller.journal.store import open_reader, origin_of, rows_where
+from controller.journal.memory import Memory
+from controller.journal.store import open_reader, origin_of
 from controller.journal.verify import Walk
 from controller.model.outcomes import Data, DealReview, Outcome, RollReview, SpinReview
 from controller.model.verdicts import Reason
 
 _RULED: Mapping[Word, str] = {"roll": "no_roll", "spin": "no_spin", "deal": "misdeal"}
 """The one ruling on what a power cut left in flight: what was seen of it is not known to be whole."""
-
-
-class Place(NamedTuple):
-    """Where a journal is: the database, and the head file that should lie on another medium."""
-
-    journal: Path
-    head: Path
 
 
 class InFlight(NamedTuple):
@@ -63,8 +56,9 @@ def recover(place: Place, key: PublicKey, table: str) -> Recovered:
     """
     connection = open_reader(place.journal)
     try:
+        head = read_head(place.head)
         walk = walk_from_checkpoint(connection, place.journal, key, table)
-        check_head(walk, connection, place, read_head(place.head), table)
+        check_head(connection, walk.n, place, head, table)
         return recovered_from(walk.memory, walk.n, walk.link)
     finally:
         connection.close()
@@ -82,30 +76,6 @@ def walk_from_checkpoint(connection: apsw.Connection, path: Path, key: PublicKey
     walk.skip_to_last_checkpoint()
     walk.run()
     return walk
-
-
-def check_head(walk: Walk, connection: apsw.Connection, place: Place, head: Head | None, table: str) -> None:
-    """Compare the journal's end with what the head file remembers; raises JournalFault."""
-    if head is None:
-        if walk.n:
-            raise JournalFault("journal_head_missing", place.head, "no head", f"one of about row {walk.n}")
-        return
-    if head.table != table:
-        raise JournalFault("journal_other_table", place.head, f"the head of {head.table}", f"that of {table}")
-    if head.n > walk.n:
-        code = "journal_restored" if _closed_in_order(walk.last) else "journal_cut_short"
-        raise JournalFault(code, place.journal, f"row {walk.n} as its last", f"row {head.n} or later")
-    row = next(rows_where(connection, place.journal, "WHERE n = ?", (head.n,)), None)
-    if head.n and (row is None or row.link.hex() != head.link):
-        raise JournalFault(
-            "journal_forked", f"{place.journal}, row {head.n}", "another row", "the one in the head file"
-        )
-
-
-def _closed_in_order(last: Row | None) -> bool:
-    if last is None or last.name != CHECKPOINT or last.body is None:
-        return False
-    return checkpoint_of(last.body).closed
 
 
 def recovered_from(memory: Memory, last_n: int, last_link: bytes) -> Recovered:

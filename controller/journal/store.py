@@ -1,5 +1,6 @@
 """The SQLite file: how it is opened, and the few statements that write and read its rows."""
 
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import cast
@@ -9,7 +10,7 @@ import apsw
 
 from controller.journal.chain import Row, Wall, genesis
 from controller.journal.faults import JournalFault
-from controller.journal.lock import sync_directory
+from controller.journal.lock import fault_of_os, sync_directory
 from controller.journal.schema import migrate, version_of
 
 OLDEST_SQLITE = (3, 51, 3)
@@ -100,8 +101,12 @@ def open_reader(path: Path) -> apsw.Connection:
         JournalFault: there is no journal, or it can't be read.
     """
     check_sqlite()
-    if not path.exists():
-        raise JournalFault("journal_absent", path, "no file", "a table's journal")
+    try:
+        path.stat()
+    except FileNotFoundError as error:
+        raise JournalFault("journal_absent", path, "no file", "a table's journal") from error
+    except OSError as error:
+        raise fault_of_os(error, path, "a journal that can be read") from error
     try:
         try:
             connection, version = _opened_for_reading(path, "mode=ro")
@@ -114,7 +119,7 @@ def open_reader(path: Path) -> apsw.Connection:
         raise fault_of(error, path) from error
     if version == 0:
         connection.close()
-        raise JournalFault("journal_not_one", path, "an empty database", "a table's journal")
+        raise JournalFault("journal_empty", path, "an empty database", "one with its first row")
     return connection
 
 
@@ -159,7 +164,24 @@ def fault_of(error: apsw.Error, path: Path) -> JournalFault:
         (code for kinds, code in _NAMED if isinstance(error, kinds)),
         "journal_write_failed",
     )
+    if code == "journal_read_only" and (closed := _closed_to_user(path)) is not None:
+        return JournalFault("journal_no_access", closed, "it closed to this user", "to read and write it")
     return JournalFault(code, path, str(error) or type(error).__name__, "a journal on a sound disk")
+
+
+def _closed_to_user(path: Path) -> Path | None:
+    """Name what of a journal is another user's, where that and not the disk is why SQLite can't have it."""
+    try:
+        if os.statvfs(path.parent).f_flag & os.ST_RDONLY:
+            return None
+        files = [path, *(path.with_name(path.name + ending) for ending in ("-wal", "-shm"))]
+        there = [file for file in files if file.exists()]
+    except OSError:
+        return path.parent
+    rights = os.R_OK | os.W_OK
+    return next(
+        (file for file in (*there, path.parent) if not os.access(file, rights, effective_ids=True)), None
+    )
 
 
 _NAMED: tuple[tuple[type[apsw.Error] | tuple[type[apsw.Error], ...], str], ...] = (

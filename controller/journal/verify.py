@@ -42,7 +42,7 @@ class Walk:
         """Start before the first row; raises JournalFault where the journal was never begun."""
         origin = origin_of(connection, path)
         if origin is None:
-            raise JournalFault("journal_not_one", path, "a journal that nobody began", "a table's journal")
+            raise JournalFault("journal_empty", path, "a journal that nobody began", "one with its first row")
         self.memory = Memory()
         self.n = 0
         self.link = origin.link

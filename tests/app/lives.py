@@ -21,9 +21,10 @@ from controller.journal.contents import (
     Identity,
     outcome_of,
 )
+from controller.journal.head import Place
 from controller.journal.keys import load_key
 from controller.journal.reading import Reader
-from controller.journal.recovery import Place, recover
+from controller.journal.recovery import recover
 from controller.model.effects import Effect
 from controller.model.outcomes import Outcome
 from controller.model.readings import AnyReading, Input

@@ -13,10 +13,10 @@ from controller.engine.setup import First, Setup, State
 from controller.journal.chain import Row, Wall
 from controller.journal.contents import Identity
 from controller.journal.faults import JournalFault
+from controller.journal.head import Place
 from controller.journal.journal import Journal
 from controller.journal.keys import Key, load_key, new_key
 from controller.journal.opening import Acceptance
-from controller.journal.recovery import Place
 from controller.journal.tickets import Ticket
 from controller.journal.writer import Limits
 from controller.model.effects import Effect

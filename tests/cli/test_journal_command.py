@@ -1,0 +1,259 @@
+"""`tablectl journal`: what is missing at the end is told, nothing is told of nothing in silence."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import apsw
+import pytest
+
+import controller
+from controller.cli.main import main
+from controller.journal import contents
+from controller.journal.keys import load_key
+from tests.journal.rig import NAME, Rig, append, begin, durable, evening, rig_in
+
+AS_A_STRANGER = """
+import os, sys
+from controller.cli.main import main
+main(sys.argv[1:])  # as root, so that everything is imported
+print(flush=True)
+os.setgroups([])
+os.setgid(65534)
+os.setuid(65534)
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Path:
+    """Give a journal of a few throws in its folder, its head file beside it."""
+    return played(tmp_path)
+
+
+def played(folder: Path) -> Path:
+    rig = rig_in(folder)
+    rig.played(3)
+    shutil.copy(rig.place.head, folder / "journal.head")
+    return rig.place.journal
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    code = main(["journal", *words])
+    said = capsys.readouterr()
+    return code, said.out, said.err
+
+
+def verify(capsys: pytest.CaptureFixture[str], journal: Path, *words: str) -> tuple[int, str, str]:
+    return run(capsys, "verify", "--journal", str(journal), *words)
+
+
+def cut_short(journal: Path) -> None:
+    """Take the last row away, as a lost end of the WAL does."""
+    connection = apsw.Connection(str(journal))
+    connection.execute("DROP TRIGGER no_delete_of_rows")
+    connection.execute("DELETE FROM rows WHERE n = (SELECT max(n) FROM rows)")
+    connection.close()
+
+
+def older_copy(journal: Path) -> None:
+    """Play another session, then put back what the journal was before it."""
+    rig = Rig(journal.parent, load_key(journal.parent / "key"))
+    old = shutil.copy(journal, journal.parent / "old")
+    with rig.open() as opened:
+        durable(begin(opened))
+    shutil.copy(rig.place.head, journal.parent / "journal.head")
+    shutil.copy(old, journal)
+
+
+def emptied(journal: Path) -> None:
+    """Leave what a journal is whose rows were all in a WAL that is gone."""
+    journal.write_bytes(b"")
+
+
+# --- verify: the end is there, or what is missing is said ---
+
+
+def test_a_whole_journal_is_sound_and_its_head_is_named(
+    journal: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = verify(capsys, journal)
+    assert (code, err) == (0, "")
+    assert out.startswith(f"{NAME}: sound: ")
+    code, out, _ = verify(capsys, journal.parent, "--json")
+    assert code == 0
+    assert json.loads(out)["head"] == str(journal.parent / "journal.head")
+
+
+@pytest.mark.parametrize(
+    ("lose", "says"),
+    [
+        (cut_short, "at least 1 rows are missing, 0 outcomes among them"),
+        (older_copy, "rows are missing, 0 outcomes among them"),
+        (emptied, "a journal without a row"),
+        (Path.unlink, "no file"),
+    ],
+)
+def test_a_journal_that_lost_its_end_is_not_called_sound(
+    journal: Path, capsys: pytest.CaptureFixture[str], lose: Callable[[Path], None], says: str
+) -> None:
+    lose(journal)
+    code, out, err = verify(capsys, journal)
+    assert (code, out) == (1, "")
+    assert says in err
+    assert f"as {journal.parent / 'journal.head'} remembers" in err
+
+
+def test_rows_and_outcomes_that_are_missing_are_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rig = rig_in(tmp_path)
+    opened = rig.open()
+    begin(opened)
+    for hand in evening(2):
+        durable(append(opened, hand))
+    opened.close()
+    old = tmp_path / "old.db"
+    shutil.copy(rig.place.journal, old)
+    connection = apsw.Connection(str(old))
+    connection.execute("DROP TRIGGER no_delete_of_rows; DELETE FROM rows WHERE n > 4; DELETE FROM outbox")
+    left = connection.execute("SELECT max(seq) FROM rows").get
+    connection.execute("INSERT INTO outbox SELECT n FROM rows WHERE seq IS NOT NULL")
+    last = len(rig.told) if isinstance(left, int) else 0
+    connection.close()
+    code, _, err = verify(capsys, old, "--head", str(rig.place.head))
+    assert code == 1
+    assert isinstance(left, int)
+    assert re.search(rf"row 4 as its last: at least \d+ rows are missing, {last - left} outcomes", err)
+    assert "the rows that are there are in order" in err
+
+
+def test_a_head_that_lies_elsewhere_is_named_or_given_up(
+    journal: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    elsewhere = shutil.move(journal.parent / "journal.head", journal.parent / "on-another-medium")
+    code, out, err = verify(capsys, journal)
+    assert (code, out) == (1, "")
+    assert "--head" in err
+    assert "--no-head" in err
+    assert verify(capsys, journal, "--head", str(elsewhere))[0] == 0
+    code, out, _ = verify(capsys, journal, "--no-head")
+    assert code == 0
+    assert "nobody knows whether rows are missing after it" in out
+
+
+def test_the_head_is_found_where_the_units_keep_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`table` and `table-head`, in /var/lib or in a copy of it."""
+    (tmp_path / "table").mkdir()
+    (tmp_path / "table-head").mkdir()
+    journal = played(tmp_path / "table")
+    shutil.move(journal.with_suffix(".head"), tmp_path / "table-head" / "journal.head")
+    assert verify(capsys, tmp_path / "table")[0] == 0
+    cut_short(journal)
+    assert verify(capsys, tmp_path / "table")[0] == 1
+
+
+def test_a_journal_is_sound_while_it_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rig = rig_in(tmp_path)
+    with rig.open() as opened:
+        begin(opened)
+        for hand in evening(2):
+            durable(append(opened, hand))
+        assert verify(capsys, rig.place.journal, "--head", str(rig.place.head))[0] == 0
+
+
+# --- as another user ---
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """Give a folder that every user can pass through; pytest's own are closed to others."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
+
+
+def as_a_stranger(*words: str) -> tuple[int, str]:
+    done = subprocess.run(
+        [sys.executable, "-c", AS_A_STRANGER, "journal", *words], capture_output=True, text=True, check=False
+    )
+    return done.returncode, done.stderr
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
+@pytest.mark.parametrize("closed", ["journal.db", "journal.head", "."])
+def test_what_is_closed_to_this_user_is_no_fault_of_the_disk(open_folder: Path, closed: str) -> None:
+    folder = open_folder / "table"
+    folder.mkdir()
+    played(folder)
+    (folder / "journal.head").chmod(0o644)
+    assert as_a_stranger("verify", "--journal", str(folder / "journal.db")) == (0, "")
+    (folder / closed).chmod(0o600)
+    code, said = as_a_stranger("verify", "--journal", str(folder / "journal.db"))
+    assert code == 2
+    assert "as root" in said
+    assert "mount" not in said
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
+def test_a_journal_that_another_user_writes_says_whose_it_is(open_folder: Path) -> None:
+    """Its WAL is the writer's: SQLite may make no index for it."""
+    folder = open_folder / "table"
+    folder.mkdir()
+    rig = rig_in(folder)
+    with rig.open() as opened:
+        begin(opened)
+        durable(append(opened, evening(1)[0]))
+        (folder / "journal.db-shm").chmod(0o600)
+        code, said = as_a_stranger("verify", "--journal", str(folder / "journal.db"), "--no-head")
+    assert code == 2
+    assert "[journal_no_access]" in said
+
+
+# --- show and export ---
+
+
+@pytest.mark.parametrize("what", ["show", "export"])
+def test_a_type_that_no_row_has_is_refused_with_those_there_are(
+    journal: Path, capsys: pytest.CaptureFixture[str], what: str
+) -> None:
+    code, out, err = run(capsys, what, "--type", "nope", "--journal", str(journal))
+    assert (code, out) == (2, "")
+    assert "--type: found 'nope', expected one of " in err
+    assert "roll.called" in err
+    assert "session.started" in err
+
+
+@pytest.mark.parametrize("what", ["show", "export"])
+@pytest.mark.parametrize(
+    "words", [("--type", "spin.called"), ("--from", "900"), ("--from", "3", "--to", "2")]
+)
+def test_that_nothing_was_found_is_said(
+    journal: Path, capsys: pytest.CaptureFixture[str], what: str, words: tuple[str, ...]
+) -> None:
+    code, _, err = run(capsys, what, *words, "--journal", str(journal))
+    assert code == 0
+    assert "no rows" in err
+    assert run(capsys, "show", "--json", *words, "--journal", str(journal))[1] == ""
+
+
+def test_every_event_that_is_journaled_is_a_type_to_ask_for() -> None:
+    root = Path(controller.__path__[0])
+    texts = [
+        path.read_text(encoding="utf-8") for room in ("app", "journal") for path in (root / room).glob("*.py")
+    ]
+    noted = {name for text in texts for name in re.findall(r'\bnote\("([a-z_.]+)"', text)}
+    named = re.findall(
+        r'^[A-Z_]+ = "([a-z_]+\.[a-z_]+)"$', Path(contents.__file__).read_text("utf-8"), re.MULTILINE
+    )
+    assert "identity.checked" in noted
+    assert "control.used" in named
+    assert noted | set(named) | {"fault.began", "fault.over"} == set(contents.EVENTS)
