@@ -12,6 +12,8 @@ from controller.publish.faults import Alarm, PublishFault
 from controller.publish.sink import Post, Ready
 
 TURN_S = 0.5
+TROUBLES = frozenset({"settlement_failed", "settlement_refused", "settlement_unfit"})
+"""Faults of an engine in this process: one at most holds."""
 
 
 class Enrolment(NamedTuple):
@@ -30,6 +32,14 @@ class EngineFor(NamedTuple):
     folder: Path
     """The journal's: the engine's own files lie there unless the settings say otherwise."""
     enrolment: Callable[[], Enrolment]
+
+
+class Blocked(Exception):
+    """What an engine raises that a person must put right first: a code of FAULTS, and why."""
+
+    def __init__(self, code: str, says: str) -> None:
+        super().__init__(says)
+        self.code = code
 
 
 class Consumer(Protocol):
@@ -111,13 +121,17 @@ class EmbeddedSink:
         self._try(self._consumer.end)
 
     def _try(self, deed: Callable[[], None]) -> None:
+        code = None
         try:
             deed()
+        except Blocked as blocked:
+            code, found = blocked.code, str(blocked)
         except Exception as error:  # noqa: BLE001 - whatever the engine raises, the outcome is offered again
-            found = f"{type(error).__name__}: {error}"
-            self._alarm.began(PublishFault("settlement_failed", "settlement engine", found))
-        else:
-            self._alarm.over("settlement_failed")
+            code, found = "settlement_failed", f"{type(error).__name__}: {error}"
+        for other in TROUBLES - {code}:
+            self._alarm.over(other)
+        if code is not None:
+            self._alarm.began(PublishFault(code, "settlement engine", found))
 
     def _answer(self, answer: Answer) -> None:
         """Pass the engine's word on, in one with the note of it: no offer comes in between."""

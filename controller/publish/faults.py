@@ -64,10 +64,23 @@ FAULTS: Mapping[str, FaultKind] = {
         "when the controller is started with a way to settlement",
     ),
     "settlement_failed": FaultKind(
-        "the settlement engine in this process did not take an outcome",
-        "a defect or a full disk of the engine",
-        "see the engine's own message; the outcome is offered again",
+        "the settlement engine in this process could not take an outcome",
+        "a full disk, a database that does not answer, or a defect of the engine",
+        "free the disk or start the database that it names; the outcome is offered again by itself",
         _ANSWERED,
+    ),
+    "settlement_refused": FaultKind(
+        "the settlement engine in this process will not take an outcome before a person has looked into it",
+        "two tables with one key, an older journal put back, or an outcome that contradicts the wagers",
+        "see the code at the end of what was found in docs/settlement.md; then stop the controller, run"
+        " `tablectl settlement release`, and start it again",
+        "by itself, once the engine takes that outcome",
+    ),
+    "settlement_unfit": FaultKind(
+        "the settlement engine in this process can't be opened as it is set up",
+        "its database is in use, another table's, or of a newer program; or its port is taken",
+        "put right what it found, to what it expected; it is opened again with the next outcome",
+        "by itself, once it opens",
     ),
     "settlement_absent": FaultKind(
         "nobody is subscribed to this table's outcomes",
@@ -127,7 +140,7 @@ FAULTS: Mapping[str, FaultKind] = {
     "outbox_unreadable": FaultKind(
         "the outbox can't be read",
         "the journal's disk or file is damaged",
-        "see the journal's own fault; outcomes are published again once it can be read",
+        "`tablectl journal verify` names what is wrong; outcomes are published again once it can be read",
         "by itself, once it can be read",
     ),
     "sink_failed": FaultKind(

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from controller.publish.embedded import Consumer, EngineFor
+from controller.publish.embedded import Blocked, Consumer, EngineFor
 from controller.publish.events import Answer
 from controller.settlement_service.deliveries import NotTaken, on_the_wire
 from controller.settlement_service.engine import Clock, Engine
@@ -14,8 +14,11 @@ NAME = "embedded"
 """The engine's name in acknowledgements."""
 
 
-class RefusedOutcome(Exception):
+class RefusedOutcome(Blocked):
     """Settlement will not take an outcome; a person must look into it."""
+
+    def __init__(self, refused: NotTaken) -> None:
+        super().__init__("settlement_refused", f"{refused.says} [{refused.code}]")
 
 
 class Embedded(Consumer):
@@ -33,7 +36,7 @@ class Embedded(Consumer):
             answer(told)
         for refused in answers:
             if isinstance(refused, NotTaken):
-                raise RefusedOutcome(f"{refused.says} [{refused.code}]")
+                raise RefusedOutcome(refused)
 
 
 class EngineWithin(Consumer):
@@ -52,7 +55,7 @@ class EngineWithin(Consumer):
 
         Raises:
             OutOfReach: the database does not answer.
-            SettlementFault: the database is not this table's, or another program has it or the API's port.
+            Blocked: the database is not this table's, or another program has it or the API's port.
         """
         if self._taker is not None:
             return
@@ -62,6 +65,9 @@ class EngineWithin(Consumer):
             engine = Engine(self._store, self._clock, Policies(malfunction=self._asked.settings.malfunction))
             self._enrol(engine)
             self._serve(engine)
+        except SettlementFault as fault:
+            self.end()
+            raise Blocked("settlement_unfit", str(fault)) from fault
         except BaseException:
             self.end()
             raise

@@ -5,7 +5,9 @@ from pathlib import Path
 from queue import Queue
 from threading import Event
 
-from controller.publish.embedded import Consumer, EmbeddedSink
+import pytest
+
+from controller.publish.embedded import Blocked, Consumer, EmbeddedSink
 from controller.publish.events import Acknowledgement, Answer, Message
 from controller.publish.sink import Ready, Report
 from tests.publish.house import ENGINE, PATIENCE_S, Alarms, Books, House, until
@@ -18,13 +20,12 @@ class Engine(Consumer):
         self.books = Books(key=house.rig.key.public)
         self.may_work = Event()
         self.may_work.set()
-        self.faults = 0
+        self.raises: list[Exception] = []
 
     def take(self, event: bytes, answer: Callable[[Answer], None]) -> None:
         assert self.may_work.wait(PATIENCE_S)
-        if self.faults:
-            self.faults -= 1
-            raise OSError(28, "No space left on device")
+        if self.raises:
+            raise self.raises.pop(0)
         for one in self.books.enter(event):
             answer(one)
 
@@ -56,12 +57,34 @@ def test_an_evening_is_settled_in_the_process(tmp_path: Path) -> None:
 
 def test_an_engine_that_fails_gets_the_outcome_again(tmp_path: Path) -> None:
     house, engine = house_with(tmp_path)
-    engine.faults = 2
+    engine.raises = [OSError(28, "No space left on device")] * 2
     count = house.play(10)
     settled(house, engine, count, hurry=True)
-    assert engine.faults == 0
+    assert engine.raises == []
     assert "settlement_failed" in house.alarms.ever
     assert "settlement_failed" not in house.alarms.holding
+    house.close()
+
+
+@pytest.mark.parametrize("code", ["settlement_refused", "settlement_unfit"])
+def test_an_engine_that_waits_for_a_person_says_so_until_it_takes_the_outcome(
+    tmp_path: Path, code: str
+) -> None:
+    """It is no defect, and no full disk: the remedy is another."""
+    house, engine = house_with(tmp_path)
+    engine.raises = [
+        OSError(28, "No space left on device"),
+        Blocked(code, "says why"),
+        Blocked(code, "again"),
+    ]
+    count = house.play(10)
+    settled(house, engine, count, hurry=True)
+    assert engine.raises == []
+    assert [fault for fault in house.alarms.ever if fault in ("settlement_failed", code)] == [
+        "settlement_failed",
+        code,
+    ]
+    assert not house.alarms.holding
     house.close()
 
 

@@ -1,19 +1,22 @@
 """Outcomes by way of a broker, or within the table's own process."""
 
+import sqlite3
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from controller.journal.keys import Key
-from controller.model.publishing import MqttSettings
+from controller.model.publishing import EmbeddedSettings, MqttSettings
+from controller.publish.embedded import Blocked, EngineFor, Enrolment
 from controller.publish.events import Acknowledgement, Again, Answer, Message, read_event
 from controller.publish.mqtt import MqttSink
 from controller.publish.mqtt_link import Outgoing
 from controller.publish.sink import Report
 from controller.settlement_service.consuming import Broker
-from controller.settlement_service.within import Embedded, RefusedOutcome
+from controller.settlement_service.within import Embedded, EngineWithin, RefusedOutcome
 from tests.publish.broker import Mosquitto, needs_mosquitto, running
 from tests.publish.house import Alarms, until
 from tests.settlement_service.rig import House, SealedTable, key_in
@@ -162,6 +165,18 @@ def test_within_the_process_a_refusal_is_raised(house: House, key: Key, tmp_path
     clone = SealedTable("wheel-1", key_in(tmp_path))
     house.enrol(SealedTable("wheel-1", key), "roulette")
     answers: list[Answer] = []
-    with pytest.raises(RefusedOutcome, match="not signed"):
+    with pytest.raises(RefusedOutcome, match="not signed") as refused:
         Embedded(house.engine, "embedded").take(clone.opens(), answers.append)
+    assert refused.value.code == "settlement_refused"
     assert answers == []
+
+
+def test_within_the_process_a_database_that_is_not_settlements_waits_for_a_person(tmp_path: Path) -> None:
+    """It is no full disk and no defect, and nothing clears it but a person."""
+    with closing(sqlite3.connect(tmp_path / "settlement.db")) as other:
+        other.execute("CREATE TABLE notes (text)")
+    enrolment = Enrolment(b"\1" * 32, never_settled=True)
+    asked = EngineFor("craps", "craps-12-034", EmbeddedSettings(), tmp_path, lambda: enrolment)
+    with pytest.raises(Blocked, match="another program") as blocked:
+        EngineWithin(asked, lambda: 0).begin()
+    assert blocked.value.code == "settlement_unfit"
