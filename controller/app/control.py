@@ -48,9 +48,16 @@ CLIENTS = 16
 TURN_S = 0.5
 SEND_S = 2.0
 """A client that takes longer to take a line is dropped."""
+_APPROVES = {
+    "identity": {"identity_changed"},
+    "device": {"device_component"},
+    "clock": {"clock_stepped", "clock_behind"},
+}
+"""What a person's approval clears."""
 _SAYS = {
     "not_allowed": "this user may not do that; ask one who is in the group for it",
     "no_journal": "the journal is not open; see `tablectl faults`",
+    "nothing_to_approve": "no fault waits for it; `tablectl faults` lists those that hold",
     "overflow": "the controller could not take it; enter it again",
 }
 
@@ -260,6 +267,9 @@ class Control:
         return answer(entered=request.name, obeyed=True)
 
     def _approve(self, request: Approve, peer: Peer, live: Live) -> bytes:
+        holding = sorted({fault.code for fault in self._daemon.board.present} & _APPROVES[request.what])
+        if not holding:
+            return refusal("nothing_to_approve", _SAYS["nothing_to_approve"])
         who = request.who or peer.user
         said = {"what": request.what, "who": who, "reason": request.reason}
         try:
@@ -272,7 +282,7 @@ class Control:
         except OSError as error:
             return refusal("not_kept", f"the approval can't be kept: {error.strerror}")
         self._note(live, peer, f"approve {request.what}", granted=True, said=said)
-        return answer(approved=request.what)
+        return answer(approved=request.what, cleared=holding)
 
     def _accept_journal(self, request: Approve, peer: Peer) -> bytes:
         """Let the table go on with an older journal: the one deed that is done while none is open."""

@@ -5,7 +5,7 @@ import argparse
 import msgspec
 
 from controller.cli.exits import FAILED, OK, say
-from controller.cli.link import OutOfReachError, add_socket, ask, out_of_reach
+from controller.cli.link import Json, OutOfReachError, add_socket, ask, out_of_reach
 
 EXAMPLES = (
     "tablectl approve identity --reason 'release 0.2 installed'",
@@ -39,4 +39,11 @@ def run(arguments: argparse.Namespace) -> int:
         print(msgspec.json.encode(told).decode())
     elif not told["ok"]:
         say(f"{arguments.what}: {told['says']} [{told['code']}]")
+    else:
+        print(f"{arguments.what}: approved{_cleared(told)}")
     return OK if told["ok"] else FAILED
+
+
+def _cleared(told: Json) -> str:
+    cleared = told.get("cleared")
+    return f", {', '.join(cleared)} cleared" if isinstance(cleared, list) else ""

@@ -53,6 +53,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _show(devices: Mapping[str, Device]) -> None:
+    if not devices:
+        print("the table's file names no devices, and none was heard of")
     for name, device in devices.items():
         print(printable(f"{name:<12} {'up' if device['up'] else 'DOWN':<5} {', '.join(_figures(device))}"))
         if not device["up"] or _troubles(device):

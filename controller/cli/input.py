@@ -82,6 +82,8 @@ def run(arguments: argparse.Namespace) -> int:
         allowed = told.get("allowed")
         if isinstance(allowed, list):
             say(f"allowed now: {', '.join(allowed)}")
+    else:
+        print(f"{arguments.name}: done")
     return OK if told["ok"] else _CODES.get(str(told["code"]), FAILED)
 
 

@@ -41,12 +41,23 @@ def run(arguments: argparse.Namespace) -> int:
     if not told["ok"]:
         say(f"{told['says']} [{told['code']}]")
         return FAILED
-    if arguments.settled and arguments.json:
-        print(msgspec.json.encode(told).decode())
-    waiting = told.get("outbox", [])
+    if arguments.settled:
+        print(msgspec.json.encode(told).decode() if arguments.json else f"{arguments.settled[0]}: closed")
+    else:
+        _list(told["outbox"], arguments)
+    return OK
+
+
+def _list(waiting: object, arguments: argparse.Namespace) -> None:
     assert isinstance(waiting, list)
     for place in waiting:
         outcome = place["outcome"]
         line = f"{place['n']:>8}  {outcome['id']}  {outcome['type']}  {place['chain']}"
         print(msgspec.json.encode(place).decode() if arguments.json else line)
-    return OK
+    if arguments.json:
+        return
+    if len(waiting) == arguments.limit:
+        print(f"the first {len(waiting)}; --after {waiting[-1]['n']} lists what may follow")
+    elif not waiting:
+        after = f" after row {arguments.after}" if arguments.after else ""
+        print(f"nothing waits{after}: settlement has acknowledged every outcome")

@@ -70,13 +70,16 @@ def run(arguments: argparse.Namespace) -> int:
     sys.stdout.buffer.flush()
     for remark in told.remarks:
         say(remark)
+    if not told.count:
+        say(f"{arguments.log}: no outcome came of it")
     return OK if expected is None else _check(told.outcomes, expected, arguments.check)
 
 
 @dataclass(slots=True)
 class _Told:
-    """What a replay gave: lines to print, outcomes to compare."""
+    """What a replay gave: lines to print, outcomes to compare, and how many there were."""
 
+    count: int = 0
     lines: list[str] = field(default_factory=list)
     outcomes: list[Json] = field(default_factory=list)
     late: int = 0
@@ -112,6 +115,7 @@ def _told(effects: Iterable[Effect], arguments: argparse.Namespace) -> _Told:
         if not arguments.json:
             told.lines += lines_of(effect, explain=arguments.explain)
         if isinstance(effect, Outcome):
+            told.count += 1
             if arguments.json:
                 told.lines.append(msgspec.json.encode(effect).decode())
             if arguments.check:
@@ -172,6 +176,9 @@ def _remarks_on_capture(capture: Capture, play: CapturePlay) -> Iterator[str]:
 
 
 def _check(outcomes: list[Json], expected: list[Json], name: str) -> int:
+    if not expected:
+        say(f"{name}: found no outcome in it, so nothing was compared")
+        return OK
     difference = compare(outcomes, expected)
     if difference is not None:
         say(f"{name}: {difference}")

@@ -74,6 +74,8 @@ def _check(name: str, *, as_json: bool) -> int:
         ):
             if rows:
                 print(f"\n{heading}", *aligned(rows), sep="\n")
+        if not report.findings:
+            print("\nno findings")
     return OK if report.agrees and not report.findings else FAILED
 
 

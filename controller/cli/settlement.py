@@ -3,9 +3,12 @@
 import argparse
 import os
 import secrets
+import ssl
 import sys
 import time
+from collections.abc import Callable, Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING
@@ -30,6 +33,7 @@ EXAMPLES = (
 
 if TYPE_CHECKING:
     from controller.settlement_service.engine import Engine
+    from controller.settlement_service.serving import Serving
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -103,36 +107,74 @@ def _do(arguments: argparse.Namespace) -> int:
     from controller.settlement_service.intake import Policies
     from controller.settlement_service.store import Store
 
+    if _wants_one_that_is_there(arguments):
+        _check_there(arguments.database)
     if arguments.does == "prove":
         return _prove(arguments.database)
+    # What the words are wrong in is said before a database is made.
+    deed = _deed(arguments)
     policies = Policies(malfunction=getattr(arguments, "malfunction", "stand"))
     with closing(Store(arguments.database)) as store:
         store.open()
-        _with(Engine(store, lambda: time.time_ns() // 1000, policies), arguments)
+        deed(Engine(store, lambda: time.time_ns() // 1000, policies))
     return OK
 
 
-def _with(engine: "Engine", arguments: argparse.Namespace) -> None:
+def _wants_one_that_is_there(arguments: argparse.Namespace) -> bool:
+    """Tell whether it makes no sense in a new database: a first table, or a token of no account, does."""
     match arguments.does:
         case "run":
-            _run(engine, arguments)
+            return False
         case "enrol":
-            key = _key(arguments.key)
-            engine.enrol(
-                arguments.table, arguments.rules, key, first_seq=arguments.first, anew=arguments.anew
-            )
+            return bool(arguments.anew)
+        case "token":
+            return getattr(arguments, "player", "") is not None
+    return True
+
+
+def _check_there(database: str) -> None:
+    path = database.removeprefix("sqlite:///")
+    if path != database and not Path(path).exists():
+        raise ValueError(f"--database: found no file {path}, expected a settlement database")
+
+
+def _deed(arguments: argparse.Namespace) -> Callable[["Engine"], None]:
+    """Give what is asked for, its words looked through; raises ValueError or SettingsError."""
+    match arguments.does:
+        case "run":
+            return partial(_run, _serving(arguments))
+        case "enrol":
+            from controller.settlement.run import game_for
+
+            game_for(arguments.rules)
+            return partial(_enrol, arguments, _key(arguments.key))
         case "release":
-            engine.release(arguments.table, arguments.who, refund=arguments.refund)
-        case _:
-            _token(engine, arguments)
+            return partial(_release, arguments)
+    return partial(_token, arguments)
 
 
-def _run(engine: "Engine", arguments: argparse.Namespace) -> None:
-    from controller.settlement_service.serving import Serving, serve
+def _enrol(arguments: argparse.Namespace, key: bytes, engine: "Engine") -> None:
+    table, first = arguments.table, arguments.first
+    engine.enrol(table, arguments.rules, key, first_seq=first, anew=arguments.anew)
+    print(f"{table}: enrolled with {arguments.rules}{'' if first is None else f', from outcome {first} on'}")
+
+
+def _release(arguments: argparse.Namespace, engine: "Engine") -> None:
+    engine.release(arguments.table, arguments.who, refund=arguments.refund)
+    print(f"{arguments.table}: goes on{', its stakes are handed back' if arguments.refund else ''}")
+
+
+def _serving(arguments: argparse.Namespace) -> "Serving":
+    from controller.settlement_service.serving import Serving
 
     host, port = _address(arguments.listen, "--listen")
     if host not in LOCAL_HOSTS and not arguments.certificate:
         raise ValueError(f"--listen {host}: found no --certificate, expected one beyond this machine")
+    if arguments.certificate:
+        server = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        _usable(
+            "--certificate", arguments.certificate, lambda: server.load_cert_chain(*arguments.certificate)
+        )
     broker = None
     if arguments.broker:
         broker_host, broker_port = _address(arguments.broker, "--broker")
@@ -143,10 +185,33 @@ def _run(engine: "Engine", arguments: argparse.Namespace) -> None:
             raise ValueError(
                 f"--broker {broker_host}: found no --broker-tls, expected it beyond this machine"
             )
+        if tls:
+            from controller.publish.mqtt_link import tls_context
+
+            _usable("--broker-tls", arguments.broker_tls, lambda: tls_context(tls))
         broker = MqttSettings(host=broker_host, port=broker_port, tls=tls or None)
-    serving = Serving(
+    return Serving(
         host=host, port=port, name=arguments.name, certificate=arguments.certificate, broker=broker
     )
+
+
+def _usable(option: str, files: Sequence[str], load: Callable[[], object]) -> None:
+    """Try PEM files before anything is made; raises ValueError where they can't be used."""
+    missing = next((file for file in files if not Path(file).is_file()), None)
+    if missing is not None:
+        raise ValueError(f"{option}: found no file {missing}, expected PEM files")
+    try:
+        load()
+    except OSError as error:
+        raise ValueError(
+            f"{option}: found {' '.join(files)}, which can't be used ({error.strerror or error})"
+            ", expected a certificate and its own key in PEM form"
+        ) from error
+
+
+def _run(serving: "Serving", engine: "Engine") -> None:
+    from controller.settlement_service.serving import serve
+
     stop = Event()
     on_stop(stop.set)
     tell = Notifier(os.environ).tell
@@ -158,9 +223,6 @@ def _prove(database: str) -> int:
     from controller.settlement_service.standing import shipped_games
     from controller.settlement_service.store import Store
 
-    path = database.removeprefix("sqlite:///")
-    if path != database and not Path(path).exists():
-        raise ValueError(f"--database: found no file {path}, expected a settlement database")
     with closing(Store(database, owner=False)) as store:
         store.open()
         with store.transaction() as connection:
@@ -169,7 +231,7 @@ def _prove(database: str) -> int:
     return FAILED if proof.faults else OK
 
 
-def _token(engine: "Engine", arguments: argparse.Namespace) -> None:
+def _token(arguments: argparse.Namespace, engine: "Engine") -> None:
     from controller.settlement_service.tokens import TOKEN_BYTES, Tokens
 
     tokens = Tokens(engine)
@@ -180,8 +242,12 @@ def _token(engine: "Engine", arguments: argparse.Namespace) -> None:
             print(secret)
         case "revoke":
             tokens.revoke(arguments.name)
+            print(f"{arguments.name}: revoked")
         case _:
-            for name, role, player, valid in tokens.listed():
+            listed = tokens.listed()
+            if not listed:
+                print("no tokens")
+            for name, role, player, valid in listed:
                 whose = f" of {player}" if player else ""
                 print(f"{name}: {role}{whose}{'' if valid else ', revoked'}")
 

@@ -42,6 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
                 return FAILED
             if "ok" not in line:
                 print(msgspec.json.encode(line).decode(), flush=True)
+        say(f"{arguments.socket}: the controller has stopped")
     except OutOfReachError as error:
         return out_of_reach(error)
     return OK

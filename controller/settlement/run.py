@@ -144,10 +144,13 @@ def settle(lines: Iterable[bytes], game: Game) -> Iterator[bytes]:
 def settle_stream(source: BinaryIO, out: BinaryIO, err: TextIO, ruleset: str, name: str = "-") -> int:
     """Settle a stream by a rule set's name; `name` is the source's, for messages. Give the exit status."""
     try:
-        game = game_for(ruleset)
+        game, answered = game_for(ruleset), False
         for answer in settle(source, game):
             out.write(answer)
             out.flush()
+            answered = True
+        if not answered:
+            err.write(f"{name}: found no bet in it, so nothing was settled\n")
     except SettingsError as error:
         err.write(f"{error}\n")
         return BAD_INPUT

@@ -81,7 +81,10 @@ def test_the_commands_ask_a_running_table(table: Table, capsys: pytest.CaptureFi
     with ThreadPoolExecutor() as meanwhile:
         # The table's time runs as the readings say, and an input is decided on once time has passed it.
         fed = meanwhile.submit(feed_once_entered, table, "set_dice")
-        assert tablectl(capsys, table, "input", "set_dice", "5", "5", "--who", "ann") == (0, "")
+        assert tablectl(capsys, table, "input", "set_dice", "5", "5", "--who", "ann") == (
+            0,
+            "set_dice: done\n",
+        )
         fed.result()
     until(lambda: "roll.corrected" in kinds(table), "the correction")
     called = next(line["outcome"] for line in table.told if "roll.called" in str(line))
@@ -132,6 +135,23 @@ def test_settlement_closes_an_outcome_with_its_id_and_chain_hash(
     until(lambda: tablectl(capsys, table, "faults")[0] == 0, "the fault to clear")
     code, said = tablectl(capsys, table, "outbox", "--json")
     assert [json.loads(line) for line in said.splitlines()][: len(others)] == others
+
+
+def test_a_command_that_finds_nothing_to_do_says_so(table: Table, capsys: pytest.CaptureFixture[str]) -> None:
+    table.publish = "{}"
+    table.start()
+    table.unlock()
+    empty = "nothing waits: settlement has acknowledged every outcome\n"
+    until(lambda: tablectl(capsys, table, "outbox") == (0, empty), "the engine to settle")
+    assert tablectl(capsys, table, "outbox", "--json") == (0, "")
+    assert "after row 7" in tablectl(capsys, table, "outbox", "--after", "7")[1]
+    assert tablectl(capsys, table, "devices", "no-such-device")[0] == 1
+    for what in ("identity", "clock", "device"):
+        code, said = tablectl(capsys, table, "approve", what)
+        assert code == 1
+        assert f"{what}: no fault waits for it" in said
+    code, said = tablectl(capsys, table, "journal", "show", "--type", CONTROL)
+    assert '"did":"approve' not in said
 
 
 def test_nobody_at_the_socket_is_exit_code_3(table: Table, capsys: pytest.CaptureFixture[str]) -> None:

@@ -46,7 +46,7 @@ def test_an_input_that_the_game_does_not_have_is_refused(
 
 def test_what_the_table_obeys_is_exit_0_and_done(table: Table, capsys: pytest.CaptureFixture[str]) -> None:
     assert enter(table, "new_shooter", "3", "--by", "dealer") == 0
-    assert capsys.readouterr() == ("", "")
+    assert capsys.readouterr() == ("new_shooter: done\n", "")
     state = table.status()["state"]
     assert isinstance(state, dict)
     assert state["shooter"] == "3"

@@ -61,6 +61,18 @@ class TestPrinting:
         ]
         assert told.err == ""
 
+    def test_a_log_that_gives_no_outcome_is_not_silent(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        empty = write(tmp_path / "empty.jsonl", HEADER)
+        assert main(["replay", str(empty), "--json"]) == 0
+        told = capsys.readouterr()
+        assert told.out == ""
+        assert f"{empty}: no outcome came of it" in told.err
+        nothing = write(tmp_path / "nothing.jsonl")
+        assert main(["replay", str(empty), "--check", str(nothing)]) == 0
+        assert f"{nothing}: found no outcome in it, so nothing was compared" in capsys.readouterr().err
+
     def test_json_is_one_object_an_outcome_with_its_keys_in_order(
         self, log: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:

@@ -23,6 +23,9 @@ def settlement(database: str, *words: str) -> int:
 def test_a_table_is_enrolled_once(database: str, capsys: pytest.CaptureFixture[str]) -> None:
     enrol = ("enrol", "wheel-1", "--rules", "roulette", "--key", KEY)
     assert settlement(database, *enrol) == 0
+    assert capsys.readouterr().out == "wheel-1: enrolled with roulette\n"
+    assert settlement(database, "token", "list") == 0
+    assert capsys.readouterr().out == "no tokens\n"
     assert settlement(database, *enrol) == 1
     assert "--anew" in capsys.readouterr().err
     assert settlement(database, *enrol, "--anew") == 0
@@ -35,6 +38,7 @@ def test_a_token_is_shown_once(database: str, capsys: pytest.CaptureFixture[str]
     assert settlement(database, "token", "list") == 0
     assert capsys.readouterr().out == "till: staff\n"
     assert settlement(database, "token", "revoke", "till") == 0
+    assert capsys.readouterr().out == "till: revoked\n"
     settlement(database, "token", "list")
     assert capsys.readouterr().out == "till: staff, revoked\n"
 
@@ -51,10 +55,18 @@ def test_a_new_database_is_proved(database: str, capsys: pytest.CaptureFixture[s
     [
         (("enrol", "wheel-1", "--rules", "nothing", "--key", KEY), "nothing"),
         (("enrol", "wheel-1", "--rules", "roulette", "--key", "abc"), "64 hexadecimal digits"),
+        (("enrol", "wheel-1", "--rules", "roulette", "--key", KEY, "--anew"), "found no file"),
         (("prove",), "found no file"),
+        (("release", "wheel-1", "--who", "ann"), "found no file"),
+        (("token", "list"), "found no file"),
+        (("token", "revoke", "till"), "found no file"),
+        (("token", "make", "bob", "--role", "player", "--player", "bob"), "found no file"),
         (("run", "--listen", "0.0.0.0:8440"), "--certificate"),
         (("run", "--broker", "10.0.0.1:8883"), "--broker-tls"),
         (("run", "--listen", "here"), "HOST:PORT"),
+        (("run", "--certificate", "/no/pem", "/no/key"), "--certificate: found no file /no/pem"),
+        (("run", "--certificate", __file__, __file__), "which can't be used"),
+        (("run", "--broker", "10.0.0.1:8883", "--broker-tls", "/no/ca", "/no/pem", "/no/key"), "/no/ca"),
     ],
 )
 def test_bad_input_says_what_was_expected(
@@ -62,6 +74,7 @@ def test_bad_input_says_what_was_expected(
 ) -> None:
     assert settlement(database, *words) == 2
     assert says in capsys.readouterr().err
+    assert list(Path(database.removeprefix("sqlite:///")).parent.iterdir()) == [], "nothing is left behind"
 
 
 def test_a_database_that_does_not_answer(capsys: pytest.CaptureFixture[str]) -> None:
@@ -70,5 +83,6 @@ def test_a_database_that_does_not_answer(capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_a_refused_release(database: str, capsys: pytest.CaptureFixture[str]) -> None:
+    settlement(database, "enrol", "wheel-1", "--rules", "roulette", "--key", KEY)
     assert settlement(database, "release", "wheel-1", "--who", "ann") == 1
     assert "not halted" in capsys.readouterr().err
