@@ -27,13 +27,15 @@ def _of_throw(rules: ThrowRules) -> Mapping[str, str]:
         f" {errors.impact_delay_ms[1]:g} ms after the hit"
     )
     settled = f"both dice seen at rest within {rules.settle_timeout_s:g} s of the release"
+    watched = f"never out of sight for more than {rules.unwatched_ms:g} ms"
     return {
         "not_simultaneous": f"releases at most {rules.simultaneous_ms:g} ms apart",
         "no_wall_hit": f"{wall_words(rules)}; {sensors}",
         "wall_unclear": f"{wall_words(rules)}; {sensors}",
         "low_confidence": f"a face read with a confidence of {rules.min_confidence:g} or more",
         "cocked": f"at most one side resting on something; flat is a tilt of up to {FLAT_DEG:g} degrees",
-        "missing_reading": settled,
+        "missing_reading": f"{settled}, {watched}",
+        "unwatched": watched,
         "one_die_thrown": settled,
     }
 

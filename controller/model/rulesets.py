@@ -122,6 +122,8 @@ class ThrowRules:
     """From a throw's first release to its decision, at the latest."""
     call_hold_ms: NotNegative = 250.0
     """How long an automatic call is held, so that a spoken No Roll still counts."""
+    unwatched_ms: Positive = 500.0
+    """A die out of sight for longer may have left the table or been turned; a hand needs about so long."""
     min_confidence: Share = 0.6
     """Below this the camera's face is not believed."""
     causes: Mapping[str, Word] = field(default_factory=dict)

@@ -1,0 +1,98 @@
+"""Was each die watched from the hand to its rest? (C34-INV-1a, !V1-25, H-LEGAL-2)
+
+A die that nobody saw for longer than a moment may have left the table and come back, or been turned. That is
+no matter of the walls: a wall that nobody saw hit may be forgiven (CV1-SHOOT-4), a die that nobody saw never.
+"""
+
+from collections.abc import Iterator
+from itertools import pairwise
+from operator import attrgetter
+from typing import NamedTuple
+
+from controller.model.readings import DeviceDown, DieAt, DieReleased, DieRest
+from controller.model.rulesets import ThrowRules
+from controller.rules.dice.findings import Findings
+from controller.rules.dice.scene import MOVED_MM, DieSeen, Scene
+
+STOPPED_MM_PER_S = 500.0
+"""A die slower than this, last seen where it then lies, stopped there and waited to be called at rest."""
+LAST_POINTS = 5
+"""Over so many points a die's speed is its own, whatever the noise."""
+
+Sighting = DieReleased | DieAt | DieRest
+
+
+class _Unwatched(NamedTuple):
+    for_us: int
+    before: Sighting
+    after: Sighting | None
+    """None where the throw was over before it was seen again."""
+
+
+def judge_unwatched(scene: Scene, rules: ThrowRules, found: Findings, *, decided_at_us: int) -> None:
+    """Ask for what became of a die while nobody watched it; one that lies as it lay is only noted."""
+    limit_us = rules.unwatched_ms * 1000.0
+    rule = found.causes.get("off_table")
+    for die in scene.dice:
+        if die.offs or die.rest is None:
+            continue
+        for gap in _gaps(scene, die, limit_us, decided_at_us):
+            seen = f"die {die.number} was out of sight for {gap.for_us / 1e6:.1f} s"
+            found.evidence += [one for one in (gap.before, gap.after) if one is not None]
+            if _lies_as_it_lay(gap):
+                found.note("unwatched", f"{seen}, and lies as it lay before", die=die.number, rule=rule)
+            else:
+                until = "when the throw was over" if gap.after is None else _until(gap.after)
+                found.ask("missing_reading", f"{seen} {until}", die=die.number, rule=rule)
+
+
+def _until(after: Sighting) -> str:
+    return f"before it was seen {'at rest' if isinstance(after, DieRest) else 'again'}"
+
+
+def _gaps(scene: Scene, die: DieSeen, limit_us: float, decided_at_us: int) -> Iterator[_Unwatched]:
+    """Give the times for which a die was not watched that are longer than the limit."""
+    seen: list[Sighting] = [*die.releases, *die.surfaced, *die.track, *die.rests]
+    seen.sort(key=attrgetter("t"))
+    for before, after in pairwise(seen):
+        since_us: int | None = before.t
+        if after.t - before.t > limit_us and _waits(die, before, after):
+            since_us = _blind_since(scene, die, before, after.t)
+        if since_us is not None and after.t - since_us > limit_us:
+            yield _Unwatched(after.t - since_us, before, after)
+    since_us = _blind_since(scene, die, seen[-1], decided_at_us)
+    if since_us is not None and decided_at_us - since_us > limit_us:
+        yield _Unwatched(decided_at_us - since_us, seen[-1], None)
+
+
+def _waits(die: DieSeen, before: Sighting, after: Sighting) -> bool:
+    """Tell whether a die lay still from the one to the other, so that a camera had nothing to tell of it."""
+    if isinstance(before, DieRest):
+        return isinstance(after, DieAt) or _near(before, after)
+    return isinstance(after, DieRest) and _near(before, after) and _stopped(die, before)
+
+
+def _near(before: Sighting, after: Sighting) -> bool:
+    return abs(after.x - before.x) + abs(after.y - before.y) <= MOVED_MM
+
+
+def _stopped(die: DieSeen, last: Sighting) -> bool:
+    points = [point for point in die.track if point.t <= last.t][-LAST_POINTS:]
+    elapsed_s = (points[-1].t - points[0].t) / 1e6 if points else 0.0
+    way_mm = abs(points[-1].x - points[0].x) + abs(points[-1].y - points[0].y) if points else 0.0
+    return elapsed_s > 0.0 and way_mm <= STOPPED_MM_PER_S * elapsed_s
+
+
+def _blind_since(scene: Scene, die: DieSeen, last: Sighting, until_us: int) -> int | None:
+    """Give when a die that lay still was lost, or its camera went away; None where neither was told."""
+    losts = [lost.t for lost in die.losts]
+    downs = [event.t for event in scene.devices if type(event) is DeviceDown and event.dev == last.dev]
+    return min((t for t in (*losts, *downs) if last.t <= t < until_us), default=None)
+
+
+def _lies_as_it_lay(gap: _Unwatched) -> bool:
+    before, after = gap.before, gap.after
+    if not (isinstance(before, DieRest) and isinstance(after, DieRest)):
+        return False
+    same = (before.up, set(before.resting_sides), before.on) == (after.up, set(after.resting_sides), after.on)
+    return same and _near(before, after)
