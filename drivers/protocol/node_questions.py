@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from drivers.protocol.node_clock import Answer
 from drivers.protocol.node_sentences import CLOCK_US, Sentence
+from drivers.protocol.node_times import PING_AGAIN_US
 from drivers.protocol.node_wire import Wire
 
 KEPT = 8
@@ -22,15 +23,24 @@ class Questions:
         self._number = 0
         self._padding = 0
         self._answer_bytes: int | None = None
+        self.unanswered_us: int | None = None
+        """When the first question since the last answer was asked; None where none was."""
 
     def forget(self) -> None:
         """Expect no answer to what was asked."""
         self._asked.clear()
+        self.unanswered_us = None
+
+    def ignored(self, heard_us: int) -> bool:
+        """Tell whether a node that spoke then had time to answer, and did not."""
+        return self.unanswered_us is not None and heard_us >= self.unanswered_us + PING_AGAIN_US
 
     def ask(self, now_us: int, wire: Wire) -> None:
         """Say the next question."""
         self._number += 1
         self._asked[self._number] = now_us
+        if self.unanswered_us is None:
+            self.unanswered_us = now_us
         if len(self._asked) > KEPT:
             del self._asked[next(iter(self._asked))]
         line = wire.say(now_us, "ping", {"id": str(self._number), "pad": "0" * self._padding})
@@ -45,6 +55,7 @@ class Questions:
         sent_us = self._asked.pop(number, None)
         if sent_us is None:
             return None
+        self.unanswered_us = None
         self._answer_bytes = line_bytes
         return Answer(sent_us, got, sentence.clock_us, now_us)
 

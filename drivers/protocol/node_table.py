@@ -164,7 +164,7 @@ class TableEnd:
             if not self._greeting_told():
                 due.append(self._since_us + HELLO_WITHIN_US)
         elif self.phase is not Phase.OFF:
-            due += [self._heard_us + SILENT_US, self._answered_us + DEAF_US]
+            due += [self._heard_us + SILENT_US, self._deaf_at_us()]
             due += [self._next_ping_us, self._order.next_deadline()]
             if self.phase is Phase.SYNCING:
                 due += [self._since_us + SYNC_WITHIN_US, self._commands.expiry()]
@@ -204,7 +204,8 @@ class TableEnd:
             self.reopen = True
             seconds = (now_us - self._heard_us) / 1e6
             return self._start_over(now_us, "silent", f"nothing heard for {seconds:.1f} s")
-        if self.phase is Phase.UP and now_us >= self._answered_us + DEAF_US:
+        deaf_at_us = self._deaf_at_us()
+        if deaf_at_us is not None and now_us >= deaf_at_us:
             self.reopen = True
             return self._start_over(now_us, "deaf", f"no answer for {DEAF_US / 1e6:.1f} s though it speaks")
         if self.phase is Phase.SYNCING and now_us >= self._since_us + SYNC_WITHIN_US:
@@ -219,6 +220,12 @@ class TableEnd:
             if given_up:
                 told += self.health.fault(now_us, "unanswered", f"{len(given_up)} commands without an answer")
         return told
+
+    def _deaf_at_us(self) -> int | None:
+        """Give when it is deaf; None while nothing was heard of it since an answer was due."""
+        if self.phase is not Phase.UP or not self._questions.ignored(self._heard_us):
+            return None
+        return self._answered_us + DEAF_US
 
     def _greet(self, now_us: int) -> None:
         self._nonce = self._draw()

@@ -9,7 +9,7 @@ PING_EVERY_US = 984_000
 """Off the beat of a second, so that questions do not keep step with anything else."""
 PING_AGAIN_US = 100_000
 DEAF_US = 1_900_000
-"""From the last answer: the next question and nine more had none, so the node hears nothing."""
+"""From the last answer: the next question and nine more had none, so a node that speaks hears nothing."""
 FIRST_PING_US = 20_000
 FIRST_PINGS = 8
 BACKDATE_US = 100_000

@@ -352,6 +352,50 @@ class TestLosingEachOther:
         world.up()
         assert world.health()[-1][1] == "well"
 
+    @pytest.mark.parametrize("hangs_after_us", range(0, 1_100_000, 50_000))
+    def test_a_node_that_says_nothing_at_all_is_silent_whenever_it_was_asked_last(
+        self, hangs_after_us: int
+    ) -> None:
+        world = World().up()
+        world.after(5 * SECOND_US + hangs_after_us)
+        hung = world.now_us
+        world.node_alive = False
+        world.after(2 * SECOND_US)
+        told = world.health(hung)
+        assert [code for _, code in told] == ["silent"]
+        assert told[0][0] - hung <= SILENT_US
+
+    def test_a_node_that_hangs_while_its_answer_was_still_due_is_silent(self) -> None:
+        world = World().up()
+        world.after(5 * SECOND_US)
+        while world.table._questions.unanswered_us is None:
+            world.after(100)
+        world.knock()
+        world.after(400)
+        asked = world.table._questions.unanswered_us
+        assert asked is not None
+        assert world.table._heard_us > asked
+        hung = world.now_us
+        world.node_alive = False
+        world.after(2 * SECOND_US)
+        assert [code for _, code in world.health(hung)] == ["silent"]
+
+    def test_a_node_that_speaks_again_after_a_pause_but_hears_nothing_is_deaf_at_its_next_word(self) -> None:
+        world = World().up()
+        world.after(5 * SECOND_US)
+        world.to_node = dropping(1.0)
+        while world.table._questions.unanswered_us is None:
+            world.after(1000)
+        world.to_table = dropping(1.0)
+        world.after(1_200_000)
+        assert world.health()[-1][1] == "well"
+        world.to_table = plain
+        world.knock()
+        word = world.now_us
+        world.after(1000)
+        told = world.health(word)
+        assert [code for _, code in told] == ["deaf"]
+
     def test_a_line_that_loses_a_fifth_of_all_questions_is_not_deaf(self) -> None:
         world = World(seed=2, to_node=dropping(0.2), to_table=dropping(0.2)).up()
         world.after(120 * SECOND_US)
