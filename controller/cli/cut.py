@@ -8,7 +8,7 @@ import msgspec
 from controller.cli.exhibits import WHICH, Asked, add_attempt_options, asked
 from controller.cli.exits import BAD_INPUT, FAILED, OK, say
 from controller.cli.replay import ruleset_of
-from controller.cli.whole_file import whole_file
+from controller.cli.whole_file import unwritable, whole_file
 from controller.cli.words import lines_of
 from controller.engine.games import SetupError
 from controller.replay.cases import EXPECTED, LOG_ENDINGS
@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         write_case(piece, out, expect)
     except OSError as error:
-        say(f"{error.filename or out}: can't be written ({error.strerror or error})")
+        say(unwritable(Path(error.filename or out), error))
         return BAD_INPUT
     for outcome in piece.outcomes:
         for line in lines_of(outcome, explain=False):

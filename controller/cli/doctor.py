@@ -15,7 +15,7 @@ from controller.app.options import JOURNAL, Options
 from controller.cli.exits import BAD_INPUT, FAILED, OK, printable, say
 from controller.cli.link import SOCKET, VARIABLE, Json, OutOfReachError, ask
 from controller.cli.screen import Screen, Style
-from controller.cli.whole_file import whole_file
+from controller.cli.whole_file import unwritable, whole_file
 from controller.doctor import books, bundle, host, service, table
 from controller.doctor.finding import Finding, Machine, State
 from controller.settings.places import config_file
@@ -80,8 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
                 members = _members(arguments, machine, name, status, findings)
                 bundle.pack(stream, members)
         except OSError as error:
-            says = error.strerror or str(error)
-            say(f"{arguments.bundle}: found that it can't be written ({says}), expected a file; name another")
+            say(unwritable(arguments.bundle, error))
             return BAD_INPUT
     if arguments.json:
         for finding in findings:

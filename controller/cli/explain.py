@@ -13,7 +13,7 @@ from controller.cli.exhibits import Asked, add_which, asked, from_log, when
 from controller.cli.exits import BAD_INPUT, FAILED, OK, printable, say
 from controller.cli.screen import Screen, Style
 from controller.cli.thresholds import threshold
-from controller.cli.whole_file import whole_file
+from controller.cli.whole_file import unwritable, whole_file
 from controller.cli.words import describe, lines_of
 from controller.engine.games import SetupError
 from controller.model.verdicts import Reason, Ruling
@@ -162,7 +162,7 @@ def _drawn(exhibit: Exhibit, seen: Seen | None, picture: Path) -> bool:
         with whole_file(picture) as stream:
             stream.write(painted)
     except OSError as error:
-        say(f"{picture}: can't be written ({error.strerror or error}); name a folder that can be written to")
+        say(unwritable(picture, error))
         return False
     say(f"{picture}: drawn")
     return True

@@ -12,6 +12,7 @@ from controller.cli.exits import BAD_INPUT, FAILED, INTERRUPTED, OK, say
 from controller.cli.link import Json, OutOfReachError, add_socket, ask, out_of_reach
 from controller.cli.numbers import MANY, whole
 from controller.cli.replay import ruleset_of
+from controller.cli.whole_file import unwritable, why_not
 from controller.engine.games import SetupError
 from controller.replay.cutting import Piece, cut_attempts
 from controller.replay.errors import LogError
@@ -50,6 +51,9 @@ def run(arguments: argparse.Namespace) -> int:
     expect = expectation_beside(arguments.out)
     if expect is None:
         return BAD_INPUT
+    if (wrong := why_not(arguments.out)) is not None:
+        say(wrong)
+        return BAD_INPUT
     try:
         first, last = _played(arguments)
         if last < first:
@@ -66,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
         say(error)
         return BAD_INPUT
     except OSError as error:
-        say(f"{error.filename or arguments.out}: can't be read or written ({error.strerror or error})")
+        say(unwritable(Path(error.filename or arguments.out), error))
         return BAD_INPUT
     say(f"{arguments.out}: #{first} to #{last}, {len(piece.readings)} readings; {expect}: what they gave")
     say(f"see why with: tablectl explain {arguments.out}#{last}")

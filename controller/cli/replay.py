@@ -151,7 +151,10 @@ def _progress(lines: int) -> None:
 
 def remarks_on(log: Log, late: int) -> Iterator[str]:
     if log.truncated:
-        yield f"{log.name}: truncated, the log is cut off after line {log.lines}; replayed up to the cut"
+        yield (
+            f"{log.name}: truncated, the log is cut off after line {log.lines}: the power was lost, or it is"
+            " still being written; replayed up to the cut"
+        )
     if log.unknown:
         named = ", ".join(f"{name} x{count}" for name, count in log.unknown.most_common(_NAMED))
         more = f" and {len(log.unknown) - _NAMED} more" if len(log.unknown) > _NAMED else ""

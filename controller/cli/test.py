@@ -11,6 +11,7 @@ from controller.app.kinds import Kinds
 from controller.cli.exits import BAD_INPUT, FAILED, OK, printable, say
 from controller.cli.guide import Guide, RefusedError, TestLink, add_guide, refused
 from controller.cli.link import OutOfReachError, add_socket, out_of_reach
+from controller.cli.whole_file import unwritable, whole_file, why_not
 from controller.model.tables import TableSettings
 from controller.settings.mistakes import SettingsError
 from controller.settings.tables import load_table
@@ -52,6 +53,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Test; 1 where a sensor failed or the table refused, 2 for a device that there is not."""
+    if arguments.report is not None and (wrong := why_not(arguments.report)) is not None:
+        say(wrong)
+        return BAD_INPUT
     try:
         with TestLink(arguments.socket, arguments.who) as link:
             guide = Guide(link, arguments.timeout, quietly=arguments.json)
@@ -64,7 +68,9 @@ def run(arguments: argparse.Namespace) -> int:
     except (ChoiceError, SettingsError) as error:
         say(error)
     except OSError as error:
-        say(f"{arguments.report}: {error.strerror or error}")
+        if arguments.report is None:
+            raise
+        say(unwritable(arguments.report, error))
     return BAD_INPUT
 
 
@@ -102,8 +108,8 @@ class _Test:
             "findings": self._findings,
         }
         if self._arguments.report is not None:
-            whole = msgspec.json.format(msgspec.json.encode(report), indent=2)
-            self._arguments.report.write_bytes(whole + b"\n")
+            with whole_file(self._arguments.report) as stream:
+                stream.write(msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n")
         if self._arguments.json:
             print(msgspec.json.encode(report).decode())
         else:

@@ -14,9 +14,12 @@ _PUBLIC = 0o666
 def whole_file(path: Path) -> Iterator[BinaryIO]:
     """Open a file beside this path that takes its place at the end; where anything fails it is taken away.
 
-    Raises OSError where it can't be written.
+    Raises OSError where it can't be written: its file name is the path's own.
     """
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from error
     try:
         with os.fdopen(descriptor, "wb") as stream:
             yield stream
@@ -28,6 +31,27 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
         with suppress(OSError):
             Path(name).unlink()
         raise
+
+
+def why_not(path: Path) -> str | None:
+    """Say why a file could not be written there, for a look before long work; None where it can."""
+    try:
+        descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    except OSError as error:
+        return unwritable(path, error)
+    os.close(descriptor)
+    Path(name).unlink()
+    return unwritable(path, IsADirectoryError(21, "it is a folder")) if path.is_dir() else None
+
+
+def unwritable(path: Path, error: OSError) -> str:
+    """Say why a file can't be written, and what to do about it."""
+    if not path.parent.exists():
+        return f"{path}: found no folder {path.parent}, expected one; make it: mkdir --parents {path.parent}"
+    if not path.parent.is_dir():
+        return f"{path}: found {path.parent} to be no folder, expected one; name another"
+    why = error.strerror or str(error)
+    return f"{path}: found that it can't be written ({why}), expected a file that can; name another"
 
 
 def _umask() -> int:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import BinaryIO, NamedTuple
 
+from controller.replay.decoding import mark_of
 from controller.replay.errors import BadLineError, LogError
 from controller.replay.files import name_of, open_input
 from controller.replay.source import MAX_LINE, Source
@@ -63,7 +64,8 @@ class Capture:
         return CapturedLine(ms * 1000 + self._shift_us, text)
 
     def _skip(self, line: bytes) -> None:
-        found = line[:_SHOWN].decode("ascii", "backslashreplace") or "an empty line"
+        mark = mark_of(line)
+        found = mark or line[:_SHOWN].decode("ascii", "backslashreplace") or "an empty line"
         bad = BadLineError(self.name, self.lines, found, EXPECTED)
         if not self._lenient:
             raise bad

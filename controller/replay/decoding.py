@@ -3,12 +3,14 @@
 import re
 import typing
 from collections.abc import Callable
-from typing import Literal, get_args, get_origin
+from typing import get_args
 
 import msgspec
 
 from controller.model.readings import AnyReading, Reading
 from controller.replay.source import MAX_LINE
+from controller.settings.mistakes import KeyPath, dotted
+from controller.settings.shapes import SECTION, describe, shapes_at
 
 UNDECODABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 """All that decoding hostile bytes can raise."""
@@ -21,19 +23,28 @@ decode_reading: Callable[[bytes], AnyReading] = msgspec.json.Decoder(AnyReading)
 """Decode one line; raises one of UNDECODABLE for whatever is not exactly a reading."""
 
 _decode_object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_MARKS = {
+    b"\xef\xbb\xbf": "a UTF-8 byte order mark",
+    b"\xff\xfe": "UTF-16 text",
+    b"\xfe\xff": "UTF-16 text",
+}
 _SHOWN = 60
 _MISSING = re.compile(r"missing required field `(?P<field>[^`]+)`")
 _AT = re.compile(r"^(?P<complaint>.*?)(?: - at `\$\.?(?P<path>[^`]*)`)?$", re.DOTALL)
-_EXPECTED = re.compile(r"^Expected (?P<expected>.*?)(?:, got .*)?$", re.DOTALL)
+_STEP = re.compile(r"[^.\[\]]+|(?<=\[)\.\.\.(?=\])")
+_DECODERS_OWN = re.compile(r"(?:Expected|Invalid|Integer|Number|Object) ")
+"""How the decoder begins what it says of a type; all else a type says of itself."""
 
 
 class LineError(Exception):
     """Why a line can't be used: what was found in it and what was expected there."""
 
-    def __init__(self, found: str, expected: str) -> None:
+    def __init__(self, found: str, expected: str, advice: str = "") -> None:
         super().__init__(f"found {found}, expected {expected}")
         self.found = found
         self.expected = expected
+        self.advice = advice
+        """What to do about it, where the reader of the whole file would say something else."""
 
 
 class Salvaged(typing.NamedTuple):
@@ -68,6 +79,8 @@ def fields_of(line: bytes, expected: str) -> dict[str, msgspec.Raw]:
         raise LineError(f"more than {MAX_LINE:,} bytes in one line", f"{expected} in a line")
     if not line.strip():
         raise LineError("an empty line", expected)
+    if (mark := mark_of(line)) is not None:
+        raise LineError(mark, f"plain UTF-8, {expected}", "save the file as UTF-8 without a byte order mark")
     try:
         line.decode()
         return _decode_object(line)
@@ -86,17 +99,45 @@ def fields_of(line: bytes, expected: str) -> dict[str, msgspec.Raw]:
 def error_of(
     error: Exception, fields: dict[str, msgspec.Raw], struct: type[msgspec.Struct], what: str
 ) -> LineError:
-    """Say in words why `fields` are not the struct they should be."""
+    """Say in words why `fields` are not the struct they should be: the key, what it is, what it should be."""
     missing = _MISSING.search(str(error))
     match = _AT.match(str(error))
     assert match is not None
-    path, complaint = match["path"] or "", match["complaint"]
+    path = match["path"] or ""
     if missing is not None:
         owner = f"`{path}` of {what}" if path else what
         return LineError(f"{owner} without `{missing['field']}`", f"the field `{missing['field']}`")
-    name = re.split(r"[.\[]", path, maxsplit=1)[0]
-    value = shown(bytes(fields[name])) if name in fields else "something else"
-    return LineError(f"{value} as `{name}` of {what}", _expected(complaint, path, name, struct))
+    there: KeyPath = tuple(int(part) if part.isdigit() else part for part in _STEP.findall(path))
+    value, at = _followed(fields, there)
+    return LineError(
+        f"{shown(value)} as `{dotted(at)}` of {what}", _expected(match["complaint"], struct, there)
+    )
+
+
+def _followed(fields: dict[str, msgspec.Raw], path: KeyPath) -> tuple[bytes, KeyPath]:
+    """Give the JSON at a path as far as it can be followed: a decoder names no key of a mapping."""
+    value = msgspec.json.encode(fields)
+    for at, step in enumerate(path):
+        inside = msgspec.json.decode(value, type=dict[str, msgspec.Raw] | list[msgspec.Raw] | None)
+        if isinstance(inside, list) and isinstance(step, int):
+            value = bytes(inside[step])
+        elif isinstance(inside, dict) and step in inside:
+            value = bytes(inside[str(step)])
+        else:
+            return value, path[:at]
+    return value, path
+
+
+def _expected(complaint: str, struct: type[msgspec.Struct], path: KeyPath) -> str:
+    key = next((step for step in reversed(path) if isinstance(step, str)), "")
+    words = [describe(shape, key) for shape in shapes_at(struct, path)]
+    told = " or ".join(word for word in words if word).replace(SECTION, "a JSON object")
+    return told if told and _DECODERS_OWN.match(complaint) else complaint
+
+
+def mark_of(line: bytes) -> str | None:
+    """Name the mark that an editor put before a file's text; None where there is none."""
+    return next((name for mark, name in _MARKS.items() if line.startswith(mark)), None)
 
 
 def shown(value: bytes) -> str:
@@ -113,30 +154,3 @@ def _kind_of(fields: dict[str, msgspec.Raw]) -> str:
         return msgspec.json.decode(fields["kind"], type=str)
     except UNDECODABLE as error:
         raise LineError(f"{shown(bytes(fields['kind']))} as `kind`", "a word such as die_at") from error
-
-
-def _expected(complaint: str, path: str, name: str, struct: type[msgspec.Struct]) -> str:
-    match = _EXPECTED.match(complaint)
-    if match is not None:
-        expected = match["expected"]
-    else:
-        choices = _choices(_hint(struct, path))
-        expected = "one of " + ", ".join(str(choice) for choice in choices) if choices else complaint.lower()
-    return expected if path == name else f"{expected} at {path}"
-
-
-def _hint(struct: type[msgspec.Struct], path: str) -> object:
-    """Find the annotation at a dotted path; positions in lists keep that of the list."""
-    hint: object = struct
-    for name in re.findall(r"[^.\[\]]+", path):
-        for owner in (hint, *get_args(hint)):
-            if isinstance(owner, type) and issubclass(owner, msgspec.Struct):
-                fields = msgspec.structs.fields(owner)
-                hint = next((field.type for field in fields if field.encode_name == name), None)
-    return hint
-
-
-def _choices(hint: object) -> tuple[object, ...]:
-    if get_origin(hint) is Literal:
-        return get_args(hint)
-    return tuple(choice for part in get_args(hint) for choice in _choices(part))

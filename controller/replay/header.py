@@ -59,11 +59,16 @@ def read_header(line: bytes) -> ReadHeader:
     for key, value in {"log": f'"{WORD}"', "version": "1"}.items():
         found = bytes(fields[key]).decode() if key in fields else "nothing"
         if found != value:
-            raise LineError(f"{shown(found.encode())} as `{key}` of the header", f"{value} in {expected}")
+            newer = key == "version" and found.isdecimal()
+            advice = "a newer release wrote it: replay it with that one" if newer else ""
+            raise LineError(
+                f"{shown(found.encode())} as `{key}` of the header", f"{value} in {expected}", advice
+            )
     try:
         header = msgspec.json.decode(line, type=Header)
     except UNDECODABLE as error:
-        raise error_of(error, fields, Header, "the header") from error
+        wrong = error_of(error, fields, Header, "the header")
+        raise LineError(wrong.found, wrong.expected, "correct the header") from error
     return ReadHeader(header, tuple(f"key `{name}` of the header" for name in _unknown(fields)))
 
 

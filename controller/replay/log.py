@@ -15,6 +15,8 @@ from controller.replay.files import name_of, open_input
 from controller.replay.header import Header, read_header
 from controller.replay.source import MAX_LINE, Source
 
+_NO_LOG = "is this a recorded sensor log?"
+
 
 class Log:
     """A log being read, once, in blocks; it holds no more of it than one block and one line.
@@ -67,8 +69,7 @@ class Log:
         try:
             header, unknown = read_header(line)
         except LineError as fault:
-            advice = "is this a recorded sensor log?"
-            raise LogError(self.name, fault.found, fault.expected, advice, line=1) from fault
+            raise LogError(self.name, fault.found, fault.expected, fault.advice or _NO_LOG, line=1) from fault
         self.unknown.update(unknown)
         return header
 
@@ -108,9 +109,16 @@ class Log:
 
     def _skip(self, bad: BadLineError) -> None:
         if not self._lenient:
+            self._look_for_damage()
             raise bad
         self.skipped += 1
         self.first_skipped = self.first_skipped or bad
+
+    def _look_for_damage(self) -> None:
+        """Read packed data on to its end, which tells whether the line is bad or the file is damaged."""
+        if self._source.packed:
+            for _ in self._blocks:
+                pass
 
     def _split_lines(self) -> Iterator[list[bytes]]:
         rest = b""
@@ -134,10 +142,10 @@ class Log:
         try:
             yield from self._source
         except zlib.error as error:
-            place = f"gzip data damaged after line {self.lines} ({error})"
-            raise LogError(
-                self.name, place, "an undamaged gzip stream", "copy it again from the table"
-            ) from error
+            why = str(error).rpartition(": ")[2]
+            found = f"gzip data damaged ({why}), noticed at line {max(self.lines, 1)}"
+            advice = "copy it again from the table; gzip -t FILE tells whether a copy is whole"
+            raise LogError(self.name, found, "an undamaged gzip stream", advice) from error
         except OSError as error:
             reason = error.strerror or str(error)
             raise LogError(

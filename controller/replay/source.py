@@ -26,13 +26,16 @@ class Source:
 
     def __init__(self, stream: BinaryIO) -> None:
         self.cut = False
+        self.packed = False
+        """Whether it is gzip, as far as it was read."""
         self._stream = stream
         self._held_nuls = 0
 
     def __iter__(self) -> Iterator[bytes]:
         blocks = self._without_nul_tail()
         first = next(blocks, b"")
-        if first.startswith(GZIP_MAGIC):
+        self.packed = first.startswith(GZIP_MAGIC)
+        if self.packed:
             yield from self._unpacked(first, blocks)
         else:
             yield first

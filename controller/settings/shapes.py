@@ -4,9 +4,10 @@ import types
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from enum import Enum
-from typing import Annotated, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Literal, TypeGuard, Union, get_args, get_origin, get_type_hints
 
 import annotated_types as bounds
+import msgspec
 
 from controller.settings.mistakes import KeyPath, one_of
 
@@ -38,7 +39,17 @@ def shapes_at(shape: Shape, path: KeyPath) -> tuple[Shape, ...]:
 
 def keys_of(shape: Shape) -> tuple[str, ...]:
     """Give the keys that a section of this shape may have, in their declared order."""
-    return tuple(field.name for inner in _members(shape) if is_dataclass(inner) for field in fields(inner))
+    return tuple(key for inner in _members(shape) for key in _keys(inner))
+
+
+def _keys(shape: Shape) -> tuple[str, ...]:
+    if is_dataclass(shape):
+        return tuple(field.name for field in fields(shape))
+    return shape.__struct_encode_fields__ if _is_struct(shape) else ()
+
+
+def _is_struct(shape: Shape) -> TypeGuard[type[msgspec.Struct]]:
+    return isinstance(shape, type) and issubclass(shape, msgspec.Struct)
 
 
 def choices_of(shape: Shape) -> tuple[object, ...]:
@@ -72,6 +83,8 @@ def _part(shape: Shape, step: str | int) -> Iterator[Shape]:
         hints = get_type_hints(shape, include_extras=True)
         if step in hints:
             yield hints[str(step)]
+    elif _is_struct(shape):
+        yield from (field.type for field in msgspec.structs.fields(shape) if field.encode_name == step)
     elif not isinstance(origin, type):
         return
     elif issubclass(origin, Mapping) and isinstance(step, str):
@@ -97,7 +110,11 @@ def _describe_one(shape: Shape, key: str) -> str:
     if isinstance(shape, type) and shape in plain:
         return plain[shape]
     origin = get_origin(shape) or shape
-    if is_dataclass(origin) or (isinstance(origin, type) and issubclass(origin, Mapping)):
+    if (
+        is_dataclass(origin)
+        or _is_struct(origin)
+        or (isinstance(origin, type) and issubclass(origin, Mapping))
+    ):
         return SECTION
     if isinstance(origin, type) and issubclass(origin, (Sequence, Collection)):
         arguments = get_args(shape)
@@ -134,5 +151,27 @@ def _limit(mark: object) -> str:
             return f" with at least {least} in it" if least != 1 else " that is not empty"
         case bounds.MaxLen(max_length=most):
             return f" with at most {most} in it"
+        case msgspec.Meta():
+            return "".join(map(_limit, _bounds_of(mark)))
         case _:
             return ""
+
+
+def _bounds_of(mark: msgspec.Meta) -> Iterator[object]:
+    """Give a wire type's limits as a setting's are written."""
+    if mark.gt is not None:
+        yield bounds.Gt(_plain(mark.gt))
+    if mark.ge is not None:
+        yield bounds.Ge(_plain(mark.ge))
+    if mark.lt is not None:
+        yield bounds.Lt(_plain(mark.lt))
+    if mark.le is not None:
+        yield bounds.Le(_plain(mark.le))
+    if mark.min_length is not None:
+        yield bounds.MinLen(mark.min_length)
+    if mark.max_length is not None:
+        yield bounds.MaxLen(mark.max_length)
+
+
+def _plain(limit: float) -> float:
+    return int(limit) if limit == int(limit) else limit

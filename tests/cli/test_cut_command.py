@@ -77,7 +77,7 @@ def test_it_is_explained_as_it_was(tmp_path: Path, capsys: Told) -> None:
         ("craps-12-034-voids.jsonl.gz#77", "case.jsonl", "numbers 1 to 9, expected number 77"),
         ("craps-12-034-voids.jsonl.gz#3", "case.txt", "expected NAME.jsonl or NAME.jsonl.gz"),
         ("craps-12-034-voids.jsonl.gz#3", "case.expected.jsonl", "expected NAME.jsonl or NAME.jsonl.gz"),
-        ("craps-12-034-voids.jsonl.gz#3", "no/such/case.jsonl", "can't be written"),
+        ("craps-12-034-voids.jsonl.gz#3", "no/such/case.jsonl", "found no folder"),
         ("no-such.jsonl#3", "case.jsonl", "no readable file"),
     ],
 )

@@ -61,4 +61,4 @@ def test_an_archive_that_can_not_be_written_is_exit_2_with_nothing_left_behind(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert examine(tmp_path, "--bundle", str(tmp_path / "no/such/folder.tar.gz")) == 2
-    assert "expected a file; name another" in capsys.readouterr().err
+    assert "found no folder" in capsys.readouterr().err

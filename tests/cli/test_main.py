@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from importlib.metadata import version
+from pathlib import Path
 
 import pytest
 
@@ -145,3 +146,22 @@ def test_what_is_closed_to_this_user_is_bad_input(
     assert capsys.readouterr().err.startswith(
         "tablectl: /var/lib/table/journal.db: found it closed to this user"
     )
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["record", "--attempts", "1", "/no/such/throw.jsonl", "--socket", "/nowhere"],
+        ["test", "wall-left", "--report", "/no/such/report.json", "--socket", "/nowhere"],
+        ["cut", "tests/logs/sim-craps-v1.jsonl.gz#1", "/no/such/case.jsonl"],
+        ["explain", "tests/logs/sim-craps-v1.jsonl.gz#1", "--picture", "/no/such/throw.svg"],
+    ],
+)
+def test_a_folder_that_is_not_there_is_named_before_anything_is_done(
+    argv: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(Path(__file__).parents[2])
+    assert cli.main(argv) == 2
+    said = capsys.readouterr().err
+    assert "found no folder /no/such, expected one; make it: mkdir --parents /no/such" in said
+    assert "/no/such/." not in said, "a temporary file's name is nobody's business"

@@ -171,8 +171,9 @@ class TestRefusing:
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         path = write(tmp_path / "a.jsonl", HEADER, LOCK, UNLOCK, {**LOCK, "t": "noon"})
-        assert 'a.jsonl, line 4: found "noon" as `t` of a `input` reading, expected `int`' in self.refused(
-            [str(path)], capsys
+        assert (
+            'a.jsonl, line 4: found "noon" as `t` of a `input` reading, expected a whole number'
+            in self.refused([str(path)], capsys)
         )
 
     def test_a_missing_log(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -205,7 +206,7 @@ class TestRefusing:
             ({**HEADER, "version": 2}, "found 2 as `version` of the header, expected 1"),
             (
                 {**HEADER, "state": {"point": 7}},
-                "as `state` of the header, expected one of 4, 5, 6, 8, 9, 10",
+                "as `state.point` of the header, expected one of 4, 5, 6, 8, 9 or 10",
             ),
         ],
     )

@@ -105,25 +105,25 @@ BAD_LINES = {
     ),
     "time is text": (
         '{"t": "1", "dev": "x", "kind": "ball_drop"}',
-        'found "1" as `t` of a `ball_drop` reading, expected `int`',
+        'found "1" as `t` of a `ball_drop` reading, expected a whole number, at least 0',
     ),
     "time before the epoch": ('{"t": -1, "dev": "x", "kind": "ball_drop"}', "found -1 as `t`"),
     "a fraction of a microsecond": ('{"t": 1.5, "dev": "x", "kind": "ball_drop"}', "found 1.5 as `t`"),
     "a third die": (
         '{"t": 1, "dev": "x", "kind": "die_lost", "die": 3}',
-        "3 as `die` of a `die_lost` reading, expected one of 1, 2",
+        "3 as `die` of a `die_lost` reading, expected one of 1 or 2",
     ),
     "a seventh face": (
         '{"t": 1, "dev": "x", "kind": "die_rest", "die": 1, "x": 1, "y": 1, "confidence": 1, "up": 7}',
-        "7 as `up` of a `die_rest` reading, expected one of 1, 2, 3, 4, 5, 6",
+        "7 as `up` of a `die_rest` reading, expected one of 1, 2, 3, 4, 5 or 6",
     ),
     "a side that is no face": (
         '{"t":1, "dev":"x", "kind":"die_rest", "die":1, "x":1, "y":1, "confidence":1, "resting_sides":[9]}',
-        "[9] as `resting_sides` of a `die_rest` reading, expected one of 1, 2, 3, 4, 5, 6 at resting_sides[",
+        "found 9 as `resting_sides[0]` of a `die_rest` reading, expected one of 1, 2, 3, 4, 5 or 6",
     ),
     "more than sure": (
         '{"t": 1, "dev": "x", "kind": "die_rest", "die": 1, "x": 1, "y": 1, "confidence": 1.2}',
-        "1.2 as `confidence` of a `die_rest` reading, expected `float` <= 1.0",
+        "1.2 as `confidence` of a `die_rest` reading, expected a number, at least 0, at most 1",
     ),
     "no place": ('{"t": 1, "dev": "x", "kind": "foreign_object", "where": null}', "null as `where`"),
     "nested without end": ('{"a": ' + "[" * 9000 + "]" * 9000 + "}", "nested too deep"),
@@ -177,6 +177,7 @@ def test_a_line_without_end_does_not_fill_the_memory() -> None:
     assert endless.given < 3 * MAX_LINE
 
 
+TABLE = {"length_mm": 3600, "width_mm": 1100, "die_mm": 19}
 BAD_HEADERS = {
     "empty": (b"", "a.jsonl: found an empty file, expected a header and readings"),
     "only NUL bytes": (bytes(99), "a log cut off before its header ended"),
@@ -202,11 +203,35 @@ BAD_HEADERS = {
     ),
     "an impossible geometry": (
         text_of({**DICE_HEADER, "dice_table": {"length_mm": -1, "width_mm": 1100, "die_mm": 19}}),
-        "as `dice_table` of the header, expected `float` > 0.0 at dice_table.length_mm",
+        "-1 as `dice_table.length_mm` of the header, expected a number of millimetres greater than 0",
     ),
     "a wheel that is a list": (text_of({**DICE_HEADER, "wheel": [1]}), "[1] as `wheel` of the header"),
     "not text": (b"\x80\x81\n", "line 1: found byte 0x80 at 0, not UTF-8"),
-    "UTF-16": ("\ufeff{}\n".encode("utf-16"), "not UTF-8"),
+    "a number that is text": (
+        text_of({**DICE_HEADER, "dice_table": {"length_mm": "3.6 m", "width_mm": 1100, "die_mm": 19}}),
+        'found "3.6 m" as `dice_table.length_mm` of the header, expected a number of millimetres',
+    ),
+    "a zone that is none": (
+        text_of({**DICE_HEADER, "dice_table": {**TABLE, "zones": [{"kind": "bnk", "polygon": [[0, 0]]}]}}),
+        "found \"bnk\" as `dice_table.zones[0].kind` of the header, expected one of 'felt', 'cards', ",
+    ),
+    "a table that is a number": (
+        text_of({**DICE_HEADER, "table": 5}),
+        "found 5 as `table` of the header, expected text",
+    ),
+    "sources that are no list": (
+        text_of({**DICE_HEADER, "sources": {"cam": "die_at"}}),
+        'found {"cam": "die_at"} as `sources` of the header, expected a list',
+    ),
+    "another game's rules": (
+        text_of({**DICE_HEADER, "rules": {"name": "a", "title": "", "game": "chess"}}),
+        'found "chess" as `rules.game` of the header, expected one of ',
+    ),
+    "UTF-16": ("\ufeff{}\n".encode("utf-16"), "line 1: found UTF-16 text, expected plain UTF-8"),
+    "a byte order mark": (
+        b"\xef\xbb\xbf" + WHOLE,
+        "line 1: found a UTF-8 byte order mark, expected plain UTF-8, a header",
+    ),
     "a picture": (b"\x89PNG\r\n\x1a\n", "line 1: found byte 0x89"),
     "not JSON": (b"hello\n", "line 1: found hello, which is no JSON"),
     "without end": (b"x" * (MAX_LINE + 10), "line 1: found more than 1,048,576 bytes"),
@@ -295,8 +320,24 @@ class TestALogThatWasCutOff:
 def test_a_damaged_gzip_stream_is_an_error_that_says_how_far_it_is_good() -> None:
     packed = bytearray(gzip.compress(WHOLE, mtime=0))
     packed[-6] ^= 1
-    with pytest.raises(LogError, match=r"a.jsonl: found gzip data damaged after line \d"):
+    with pytest.raises(LogError, match=r"a.jsonl: found gzip data damaged \(.*\), noticed at line \d"):
         readings_of(bytes(packed))
+
+
+@pytest.mark.parametrize("lenient", [False, True])
+def test_a_bad_line_of_a_damaged_gzip_stream_is_the_damage_and_not_the_lines(lenient: bool) -> None:
+    """Stored blocks: a changed byte is one of the text, and only the check at the end tells."""
+    packed = bytearray(gzip.compress(WHOLE, compresslevel=0, mtime=0))
+    packed[packed.index(b"wall_impact")] ^= 0xFF
+    with pytest.raises(LogError, match="gzip data damaged") as error:
+        readings_of(bytes(packed), lenient=lenient)
+    assert "copy it again" in str(error.value)
+    assert "--lenient" not in str(error.value)
+
+
+def test_a_bad_line_of_a_sound_gzip_stream_is_the_lines() -> None:
+    with pytest.raises(BadLineError, match="line 2"):
+        readings_of(gzip.compress(text_of(DICE_HEADER, "oops", DROP)))
 
 
 LINES = st.sampled_from([text_of(line) for line in (DICE_HEADER, RELEASE, IMPACT, DROP)]) | st.binary(
