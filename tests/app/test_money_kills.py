@@ -1,0 +1,229 @@
+"""An evening of High Roller whose table loses its power after every input and card, and in every throw."""
+
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from controller.app.daemon import Daemon
+from controller.app.progress import Progress
+from controller.engine.session import Session
+from controller.model.effects import Effect
+from controller.model.outcomes import Happening, Outcome, RollNoRoll, RollReview
+from controller.model.readings import AnyReading
+from drivers.sim import dice, high_roller
+from drivers.sim.scenes import Feed, in_order_of_arrival
+from tests.app.house import House, HouseMaker, drain, live_of, play, unlocked
+from tests.scenes import SECOND_US, says
+from tests.settlement_service.rig import House as Bank
+from tests.settlement_service.rig import SealedTable, key_in
+
+SHIPPED = Path(__file__).parents[2] / "config" / "tables" / "high-roller.yaml"
+GAP_US = 10 * SECOND_US
+"""Between a kill and what happens next; no timer of the game runs so long."""
+NUMBERS = ("roll", "corrects")
+"""What differs in an evening with more attempts: all else must be the same."""
+SEED = 715
+SEEN = ("roll.called", "bonus.paid")
+
+
+Step = Feed
+"""What happens at once: an input, a card, or a throw with what people say of it."""
+
+
+def steps_of(seed: int, games: int) -> Iterator[Step]:
+    """Play a simulated evening, and give it step by step."""
+    evening = high_roller.Evening(seed)
+    evening.draw_button()
+    for number in range(1, games + 1):
+        if number == games:
+            evening.says("closing")
+        evening.play(number, final=number == games)
+    throws = [(scene.start_us, scene.end_us) for scene in evening.thrown]
+    step: Feed = []
+    inside: tuple[int, int] | None = None
+    for arrived, reading in in_order_of_arrival(evening.feed):
+        of = next((span for span in throws if span[0] <= reading.t <= span[1]), None)
+        if step and (of is None or of != inside):
+            yield step
+            step = []
+        step.append((arrived, reading))
+        inside = of
+    yield step
+
+
+def from_now(feed: Feed, now_us: int) -> list[AnyReading]:
+    """Let it all happen from now on."""
+    shift = now_us - feed[0][0]
+    return [
+        msgspec.structs.replace(reading, t=reading.t + shift, arrived=arrived + shift)
+        for arrived, reading in feed
+    ]
+
+
+class Doomed:
+    """A table that loses its power again and again, and is started on what was on the disk."""
+
+    def __init__(self, house: House, folder: Path) -> None:
+        self.house = house
+        self.folder = folder
+        self.kills = 0
+        self.cut_off = 0
+        self.daemon = house.open()
+        unlocked(self.daemon)
+
+    @property
+    def now_us(self) -> int:
+        """Give the time of what happens next."""
+        return self.daemon.clock.now_us() + GAP_US
+
+    @property
+    def attempt_open(self) -> bool:
+        """Whether a throw waits for its call or for a ruling."""
+        return live_of(self.daemon).core.view.attempt_open
+
+    def happens(self, step: Step) -> None:
+        """Let it all happen, and be called."""
+        play(self.daemon, from_now(step, self.now_us))
+
+    def begins(self, step: Step, count: int) -> None:
+        """Let the first so many readings of it arrive, and no time run on behind the last."""
+        for reading in from_now(step[:count], self.now_us):
+            assert self.daemon.inlet.post(reading)
+        drain(self.daemon)
+
+    def killed(self) -> None:
+        """Lose the power, and start on what was on the disk."""
+        before = live_of(self.daemon).core.view.state.high_roller
+        self.kills += 1
+        disk = self.folder / str(self.kills)
+        shutil.copytree(self.house.options.journal, disk)
+        now_us = self.daemon.clock.now_us()
+        for each in self.house.daemons:
+            each.close()
+        self.house = House(disk, replace(self.house.options, journal=disk))
+        self.house.clock.reach(now_us)
+        self.daemon = self.house.open()
+        self.daemon.approve_identity("technician", "ann")  # a program that was edited meanwhile is fine
+        drain(self.daemon)
+        assert live_of(self.daemon).core.view.state.high_roller == before
+
+    def killed_in(self, step: Step, count: int) -> None:
+        """Lose the power in a throw, and have it ruled or not, before the dice are thrown again."""
+        self.begins(step, count)
+        assert self.attempt_open
+        self.killed()
+        self.cut_off += 1
+        view = live_of(self.daemon).core.view
+        assert [cut.attempt for cut in view.pending] == ["roll"]
+        if self.cut_off % 2:
+            play(self.daemon, [says(self.now_us, "no_roll", "dealer")])
+        unlocked(self.daemon)
+
+    def close(self) -> None:
+        """Leave nothing open."""
+        for each in self.house.daemons:
+            each.close()
+
+
+class Uninterrupted(NamedTuple):
+    """What the same engine tells of the same evening when nothing happens to it.
+
+    `open_after` are, for each step, the counts of its readings after which a throw is open.
+    """
+
+    told: list[Outcome]
+    open_after: list[list[int]]
+
+
+def uninterrupted(daemon: Daemon, steps: list[Step]) -> Uninterrupted:
+    """Play the evening through."""
+    setup = live_of(daemon).setup
+    session = Session(replace(setup, state=live_of(daemon).core.view.state))
+    progress = Progress(setup.first)
+    evening = Uninterrupted([], [])
+
+    def follow(effects: Sequence[Effect]) -> None:
+        outcomes = [effect for effect in effects if isinstance(effect, Outcome)]
+        evening.told.extend(outcomes)
+        for outcome in outcomes:
+            progress.follow(outcome)
+
+    now_us = daemon.clock.now_us()
+    for step in steps:
+        counts: list[int] = []
+        for count, reading in enumerate(from_now(step, now_us + GAP_US), 1):
+            follow(session.feed(reading))
+            now_us = reading.arrived or 0
+            if progress.open_before(session.first()):
+                counts.append(count)
+        evening.open_after.append(counts)
+        now_us += SECOND_US
+        follow(session.advance(now_us))
+    return evening
+
+
+def of_play(told: list[Outcome]) -> Iterator[tuple[str, dict[str, object]]]:
+    """Give what concerns the game, without numbers: nothing of locks, nor of what was cut off.
+
+    Nobody can correct what was called before a cut, so there is nothing to settle behind it.
+    """
+    cut_off = {
+        outcome.data.roll
+        for outcome in told
+        if isinstance(outcome.data, RollNoRoll) and outcome.data.reasons[0].code == "power_lost"
+    }
+    for outcome in told:
+        match outcome.data:
+            case RollReview(roll=roll) | RollNoRoll(roll=roll):
+                of_cut = roll in cut_off
+            case Happening(cause=cause):
+                of_cut = outcome.type.startswith("table.") or cause == "nothing_to_settle"
+            case _:
+                of_cut = False
+        if not of_cut:
+            data = msgspec.to_builtins(outcome.data)
+            yield outcome.type, {key: value for key, value in data.items() if key not in NUMBERS}
+
+
+def money(told: list[Outcome], folder: Path) -> dict[str, int]:
+    """Let an engine settle it all; give every account."""
+    folder.mkdir()
+    key = key_in(folder)
+    table = SealedTable("high-roller", key, first_seq=told[0].seq)
+    bank = Bank(f"sqlite:///{folder}/money.db")
+    bank.enrol(table, "high-roller-12-005")
+    bank.takes(map(table.sealed, told))
+    proof = bank.proof()
+    bank.store.close()
+    assert proof.faults == ()
+    return dict(proof.accounts)
+
+
+def test_an_evening_of_high_roller_survives_a_power_cut_after_every_word_and_in_every_throw(
+    house: HouseMaker, tmp_path: Path
+) -> None:
+    file = tmp_path / "high-roller.yaml"
+    length = f"length_mm: {dice.TABLE.length_mm:g}"
+    file.write_text(SHIPPED.read_text(encoding="utf-8").replace("length_mm: 2400", length), encoding="utf-8")
+    steps = list(steps_of(SEED, games=4))
+    table = Doomed(house(table=str(file)), tmp_path)
+    told_by_itself, open_after = uninterrupted(table.daemon, steps)
+    for step, counts in zip(steps, open_after, strict=True):
+        for count in {counts[0], counts[-1]} if counts else ():
+            table.killed_in(step, count)
+        table.happens(step)
+        table.killed()
+        unlocked(table.daemon)
+    told = table.house.outcomes()
+    table.close()
+    assert table.cut_off == 2 * 16
+    played = list(of_play(told))
+    assert played == list(of_play(told_by_itself))
+    assert {str(data.get("cause") or data.get("call")) for kind, data in played if kind in SEEN} == {
+        "elimination", "no_match", "roll_off", "tie", "in_a_row", "final_game"
+    }  # fmt: skip
+    assert money(told, tmp_path / "killed") == money(told_by_itself, tmp_path / "by itself")
