@@ -14,6 +14,7 @@ from typing import TypeVar
 import msgspec
 
 from controller.app.daemon import Daemon, InUseError
+from controller.app.hearing import Hearing
 from controller.app.hub import Channel, Watcher
 from controller.app.live import Live
 from controller.app.log import ERROR, log
@@ -31,9 +32,10 @@ from controller.app.messages import (
     answer,
     decode_request,
     refusal,
+    too_long,
 )
 from controller.app.resuming import CONTROLLER
-from controller.app.roles import INPUT_NEEDS, ROLES, Groups, Peer, group_id, peer_of
+from controller.app.roles import INPUT_NEEDS, ROLES, Groups, Peer, credentials_of, group_id, peer_of
 from controller.app.status import fault_of, status_of
 from controller.app.testing import Tests
 from controller.journal.contents import CONTROL
@@ -44,7 +46,7 @@ from controller.model.readings import Input
 R = TypeVar("R", bound=AnyRequest)
 
 CLIENTS = 16
-"""Connections at once; one more is closed with a word."""
+"""Places for connections at once; who finds none is told so and who has them."""
 TURN_S = 0.5
 SEND_S = 2.0
 """A client that takes longer to take a line is dropped."""
@@ -76,7 +78,8 @@ class Control:
         self._daemon = daemon
         self._path = path
         self._groups = groups
-        self._clients = 0
+        self._inside: dict[socket.socket, int] = {}
+        """The process at the other end of each connection that has a place."""
         self._lock = Lock()
         self._stopping = False
         self._pause = Event()
@@ -120,16 +123,22 @@ class Control:
                     log(ERROR, f"{self._path}: a client could not be taken: {error.strerror}")
                     self._pause.wait(TURN_S)
                 continue
-            connection.settimeout(SEND_S)
-            with self._lock:
-                full = self._clients >= CLIENTS
-                self._clients += not full
-            if full:
-                with suppress(OSError):
-                    connection.sendall(refusal("too_many", f"{CLIENTS} clients are connected; close one"))
-                connection.close()
-                continue
-            Thread(target=self._serve, args=(connection,), name="client", daemon=True).start()
+            if self._admit(connection):
+                Thread(target=self._serve, args=(connection,), name="client", daemon=True).start()
+
+    def _admit(self, connection: socket.socket) -> bool:
+        """Give a connection its place, or tell it that there is none."""
+        connection.settimeout(SEND_S)
+        pid, *_ = credentials_of(connection)
+        with self._lock:
+            if len(self._inside) < CLIENTS:
+                self._inside[connection] = pid
+                return True
+            others = ", ".join(map(str, sorted(set(self._inside.values()))))
+        says = f"all {CLIENTS} places at its control socket are taken; end one of the processes {others}"
+        with connection, suppress(OSError):
+            connection.sendall(refusal("too_many", says))
+        return False
 
     def _serve(self, connection: socket.socket) -> None:
         try:
@@ -139,21 +148,25 @@ class Control:
             pass  # The client is gone: there is nobody left to tell.
         finally:
             with self._lock:
-                self._clients -= 1
+                del self._inside[connection]
 
     def _converse(self, connection: socket.socket, peer: Peer) -> None:
-        rest = b""
+        now_us = self._daemon.monotonic.now_us
+        hearing = Hearing(now_us(), MAX_LINE)
         while True:
-            connection.settimeout(None)
-            block = connection.recv(MAX_LINE)
+            left_s = hearing.left_s(now_us())
+            block = _received(connection, left_s)
+            connection.settimeout(SEND_S)
+            if block is None or (left_s == 0 and b"\n" not in block):
+                says = f"{hearing.waits_for} did not come in time; connect again and send it at once"
+                connection.sendall(refusal("too_slow", says))
+                return
             if not block:
                 return
-            *lines, rest = (rest + block).split(b"\n")
-            connection.settimeout(SEND_S)
-            if len(rest) > MAX_LINE:
-                connection.sendall(refusal("bad_request", f"a line of more than {MAX_LINE} bytes"))
-                return
-            for line in lines:
+            for line in hearing.hear(block, now_us()):
+                if line is None:
+                    connection.sendall(too_long())
+                    continue
                 try:
                     request = decode_request(line)
                 except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
@@ -360,6 +373,15 @@ def answered(path: Path) -> bool:
         except ConnectionRefusedError:
             return False
     return True
+
+
+def _received(connection: socket.socket, within_s: float | None) -> bytes | None:
+    """Receive what comes; None where that is nothing in this time, b"" where nothing will."""
+    connection.settimeout(within_s)
+    try:
+        return connection.recv(MAX_LINE)
+    except (TimeoutError, BlockingIOError):
+        return None
 
 
 def _gone(connection: socket.socket) -> bool:

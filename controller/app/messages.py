@@ -65,7 +65,7 @@ class AskOutbox(Request, frozen=True, kw_only=True, tag="outbox"):
     """Which outcomes has settlement not acknowledged, after this row of the journal?"""
 
     limit: Annotated[int, Meta(ge=1, le=1000)] = 100
-    after: Annotated[int, Meta(ge=0)] = 0
+    after: Annotated[int, Meta(ge=0, le=2**63 - 1)] = 0
 
 
 class Settled(Request, frozen=True, kw_only=True, tag="settled"):
@@ -120,3 +120,8 @@ def answer(**told: object) -> bytes:
 def refusal(code: str, says: str, allowed: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET) -> bytes:
     """Write a refusal."""
     return encode(Refusal(code=code, says=says, allowed=allowed)) + b"\n"
+
+
+def too_long() -> bytes:
+    """Write the refusal of a line that is longer than one may be."""
+    return refusal("bad_request", f"a line of more than {MAX_LINE} bytes; nothing in it was done")

@@ -55,9 +55,15 @@ class Peer(NamedTuple):
         return bool(self.roles & MAY[deed])
 
 
+def credentials_of(connection: socket.socket) -> tuple[int, int, int]:
+    """Give process, user and group at the other end, as the kernel knows them."""
+    pid, uid, gid = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+    return pid, uid, gid
+
+
 def peer_of(connection: socket.socket, groups: Groups) -> Peer:
     """Ask the kernel who has connected; the controller's own user and root may do everything."""
-    pid, uid, gid = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+    pid, uid, gid = credentials_of(connection)
     user = str(uid)
     belongs_to = {gid}
     with suppress(KeyError):

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from controller.app.live import Live
-from controller.app.messages import MAX_LINE, Ask, BeginTest, Try, answer, decode_request, refusal
+from controller.app.messages import MAX_LINE, Ask, BeginTest, Try, answer, decode_request, refusal, too_long
 from controller.app.resuming import CONTROLLER
 from controller.app.roles import Peer
 from controller.app.status import devices_of
 from controller.model.readings import Input
 from controller.settings.places import config_file
+from drivers.protocol.node_lines import Lines
 
 if TYPE_CHECKING:
     from controller.app.core import View
@@ -138,17 +139,16 @@ class _Requests:
         self._connection = connection
         self._daemon = daemon
         self._live = live
-        self._rest = b""
+        self._lines = Lines(MAX_LINE)
 
     def go_on(self) -> bool:
         """Take what has come; False where the client is gone."""
         while select.select([self._connection], [], [], 0)[0]:
             block = self._connection.recv(MAX_LINE)
-            if not block or len(self._rest) > MAX_LINE:
+            if not block:
                 return False
-            *lines, self._rest = (self._rest + block).split(b"\n")
-            for line in lines:
-                self._connection.sendall(self._answer(line))
+            for line, dropped in self._lines.feed(block):
+                self._connection.sendall(too_long() if dropped else self._answer(line))
         return True
 
     def _answer(self, line: bytes) -> bytes:

@@ -11,7 +11,7 @@ from typing import Literal, Self
 import msgspec
 
 from controller.cli.exits import say
-from controller.cli.link import TIMEOUT_S, Json, OutOfReachError, unreachable
+from controller.cli.link import TIMEOUT_S, Json, OutOfReachError, admitted, send, unreachable
 from controller.model.readings import AnyReading
 from controller.technician.acts import ACT_S, Act
 
@@ -56,7 +56,7 @@ class TestLink:
             while b"\n" not in self._rest:
                 self._read()
             line, _, self._rest = self._rest.partition(b"\n")
-            self.begun = msgspec.json.decode(line, type=Json)
+            self.begun = admitted(path, msgspec.json.decode(line, type=Json))
         except OSError as error:
             self._link.close()
             raise unreachable(path, error) from error
@@ -121,7 +121,7 @@ class TestLink:
 
     def _say(self, request: Json) -> None:
         try:
-            self._link.sendall(msgspec.json.encode(request) + b"\n")
+            send(self._link, request)
         except OSError as error:
             raise unreachable(self._path, error) from error
 

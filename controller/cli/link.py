@@ -4,6 +4,7 @@ import argparse
 import os
 import socket
 from collections.abc import Iterator
+from contextlib import suppress
 
 import msgspec
 
@@ -42,17 +43,30 @@ def conversation(path: str, request: Json) -> Iterator[Json]:
         link.settimeout(TIMEOUT_S)
         try:
             link.connect(path)
-            link.sendall(msgspec.json.encode(request) + b"\n")
+            send(link, request)
             with link.makefile("rb") as lines:
                 first = lines.readline()
                 if not first:
                     raise OutOfReachError(f"{path}: the controller hung up; see its log")
                 link.settimeout(None)
-                yield msgspec.json.decode(first, type=Json)
+                yield admitted(path, msgspec.json.decode(first, type=Json))
                 for line in lines:
                     yield msgspec.json.decode(line, type=Json)
         except OSError as error:
             raise unreachable(path, error) from error
+
+
+def send(link: socket.socket, request: Json) -> None:
+    """Say a request; a controller that has hung up already may have said why, which is still to be read."""
+    with suppress(BrokenPipeError):
+        link.sendall(msgspec.json.encode(request) + b"\n")
+
+
+def admitted(path: str, first: Json) -> Json:
+    """Give back a controller's first word; raises OutOfReachError where that is that it has no place."""
+    if first.get("code") == "too_many":
+        raise OutOfReachError(f"{path}: the controller is there, but {first['says']}, or try again later")
+    return first
 
 
 def unreachable(path: str, error: OSError) -> OutOfReachError:

@@ -1,8 +1,34 @@
-"""The control socket's own corners."""
+"""The control socket's own corners: places, half a line, and bytes that are no request."""
 
+import os
+import select
 import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
+from itertools import pairwise
 
-from controller.app.control import _gone
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from controller.app import control as control_module
+from controller.app import hearing
+from controller.app.control import CLIENTS, Control, _gone
+from controller.app.messages import MAX_LINE
+from controller.app.roles import Groups
+from controller.cli.link import OutOfReachError, ask
+from controller.cli.main import main
+from tests.app.house import HouseMaker
+from tests.app.rig import PATIENCE_S, Json, until
+
+FAULTS = b'{"do":"faults"}\n'
+
+
+def good(answer: Json) -> bool:
+    """Tell whether this is the answer to `FAULTS`."""
+    return answer["ok"] is True and isinstance(answer["faults"], list)
 
 
 def test_a_watcher_that_says_nothing_is_still_there() -> None:
@@ -15,3 +41,139 @@ def test_a_watcher_that_says_nothing_is_still_there() -> None:
         assert ours.recv(1) == b"?"
         theirs.close()
         assert _gone(ours)
+
+
+@pytest.fixture
+def path(house: HouseMaker, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Give the control socket of a table; clients have all the time that a busy machine may need."""
+    for module, limit in ((hearing, "FIRST_S"), (hearing, "LINE_S"), (control_module, "SEND_S")):
+        monkeypatch.setattr(module, limit, PATIENCE_S)
+    one = house()
+    control = Control(one.open(), one.options.socket, Groups())
+    control.start()
+    yield str(one.options.socket)
+    control.stop()
+
+
+def connected(path: str) -> socket.socket:
+    """Connect as a client that says nothing yet."""
+    link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    link.settimeout(PATIENCE_S)
+    link.connect(path)
+    return link
+
+
+def asked(link: socket.socket) -> Json:
+    """Ask once more on this connection."""
+    link.sendall(FAULTS)
+    return msgspec.json.decode(link.makefile("rb").readline(), type=Json)
+
+
+def last_words(link: socket.socket) -> list[Json]:
+    """Hear a client's connection out."""
+    told: list[Json] = []
+    with suppress(ConnectionResetError):  # what the controller did not read any more
+        told.extend(msgspec.json.decode(line, type=Json) for line in link.makefile("rb"))
+    return told
+
+
+def is_answered(path: str) -> bool:
+    """Tell whether there is a place for one more client."""
+    try:
+        return good(ask(path, {"do": "faults"}))
+    except OutOfReachError:
+        return False
+
+
+def test_who_finds_no_place_hears_that_the_controller_is_there_and_who_has_them(
+    path: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with ExitStack() as clients:
+        inside = [clients.enter_context(connected(path)) for _ in range(CLIENTS)]
+        assert all(good(asked(link)) for link in inside)
+        for words in (("status",), ("input", "no_roll"), ("watch", "lamps"), ("test", "cam")):
+            assert main([*words, "--socket", path]) == 3
+            said = capsys.readouterr().err
+            assert said.startswith(f"tablectl: {path}: the controller is there, but all {CLIENTS} places")
+            assert f"processes {os.getpid()}" in said
+        assert all(good(asked(link)) for link in inside)
+    until(lambda: is_answered(path), "a place once the others are gone")
+
+
+@pytest.mark.parametrize("says", [b'{"do":"sta', b"", b"{}\n{"])
+def test_clients_that_never_end_their_line_lose_their_places(
+    path: str, monkeypatch: pytest.MonkeyPatch, says: bytes
+) -> None:
+    for limit in ("FIRST_S", "LINE_S"):
+        monkeypatch.setattr(hearing, limit, 0.05)
+    with ExitStack() as clients:
+        inside = [clients.enter_context(connected(path)) for _ in range(CLIENTS)]
+        for link in inside:
+            link.sendall(says)
+        assert [last_words(link)[-1]["code"] for link in inside] == ["too_slow"] * CLIENTS
+        until(lambda: is_answered(path), "a place while they still hold their ends")
+
+
+def test_a_line_that_comes_byte_by_byte_and_never_ends_has_no_longer(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hearing, "LINE_S", 0.05)
+    with connected(path) as link:
+        with suppress(BrokenPipeError):
+            while not select.select([link], [], [], 0)[0]:
+                link.send(b"x")
+        assert last_words(link)[-1]["code"] == "too_slow"
+
+
+def test_a_line_that_is_too_long_is_refused_and_the_next_is_answered(path: str) -> None:
+    with connected(path) as link:
+        link.sendall(FAULTS[:-1] + b" " * MAX_LINE + b"\n" + FAULTS)
+        link.shutdown(socket.SHUT_WR)
+        refused, answered = last_words(link)
+    assert (refused["code"], good(answered)) == ("bad_request", True)
+    assert f"{MAX_LINE} bytes" in str(refused["says"])
+
+
+LINES = st.one_of(
+    st.binary(max_size=40).filter(lambda line: b"\n" not in line),
+    st.sampled_from(
+        [b'{"do":"faults"}', b'{"do":"faults"', b'{"do":"dance"}', b"[[[[", b'{"do":"faults"}\r']
+    ),
+)
+
+
+@pytest.fixture
+def failed(monkeypatch: pytest.MonkeyPatch) -> list[threading.ExceptHookArgs]:
+    """Collect what ends a thread of the server's."""
+    told: list[threading.ExceptHookArgs] = []
+    hook: Callable[[threading.ExceptHookArgs], object] = told.append
+    monkeypatch.setattr(threading, "excepthook", hook)
+    return told
+
+
+@settings(
+    derandomize=True,
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(st.lists(LINES, max_size=12), st.lists(st.integers(0, 400), max_size=6), st.binary(max_size=20))
+def test_any_bytes_in_any_pieces_get_an_answer_a_line_and_no_request_is_invented(
+    path: str,
+    failed: list[threading.ExceptHookArgs],
+    lines: list[bytes],
+    cuts: list[int],
+    unfinished: bytes,
+) -> None:
+    whole = b"".join(line + b"\n" for line in lines) + FAULTS
+    data = whole + unfinished.replace(b"\n", b"")
+    edges = sorted({0, len(data), *(cut % (len(data) + 1) for cut in cuts)})
+    with connected(path) as link:
+        for first, end in pairwise(edges):
+            link.sendall(data[first:end])
+        link.shutdown(socket.SHUT_WR)
+        told = last_words(link)
+    expected = [line.removesuffix(b"\r") == FAULTS[:-1] for line in [*lines, FAULTS[:-1]]]
+    assert [one["ok"] for one in told] == expected
+    assert all(good(one) if one["ok"] else one["code"] == "bad_request" for one in told)
+    assert failed == []

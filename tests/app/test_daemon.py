@@ -302,6 +302,7 @@ def test_absurd_requests_are_refused_by_name(table: Table) -> None:
         b'{"do":"input","name":"","by":"boxperson"}\n',
         b'{"do":"input","name":"no_roll","by":"controller"}\n',
         b'{"do":"status","and":"more"}\n',
+        b'{"do":"outbox","after":9223372036854775808}\n',
         b"\xff\xfe\n",
         b"[" * 5000 + b"\n",
     ):
