@@ -425,14 +425,17 @@ class Core:
         self._append(outcomes, None)
         for outcome in outcomes:
             self._follow(outcome)
-        self._segment = self._new_segment()
+        self._segment = self._new_segment(self._segment)
 
     # --- recordings ---
 
-    def _new_segment(self) -> Segment:
+    def _new_segment(self, after: Segment | None = None) -> Segment:
+        """Begin a recording, where there is one before it with what devices said in that."""
         self._pieces += 1
         name = f"{self._setup.table}-{int(self._setup.session):06d}-{self._pieces:03d}"
-        setup = replace(self._setup, state=self._state, first=self._first)
+        standing = None if after is None else after.session.standing()
+        state = msgspec.structs.replace(self._state, standing=standing)
+        setup = replace(self._setup, state=state, first=self._first)
         return Segment(setup, name, self._epoch, self._recorder, self._heard)
 
     def _rotate(self, now_us: int) -> None:
@@ -443,7 +446,7 @@ class Core:
         if not due or not self._at_rest(now_us):
             return
         self._hand_over(segment.end())
-        self._segment = self._new_segment()
+        self._segment = self._new_segment(segment)
 
     def _at_rest(self, now_us: int) -> bool:
         """Whether an engine begun anew would know all that matters to what comes."""

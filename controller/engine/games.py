@@ -12,6 +12,7 @@ from controller.machines.roulette import Roulette
 from controller.machines.three_card import ThreeCard
 from controller.model.readings import AnyReading, Input
 from controller.rules.wheel import Learned
+from controller.rules.wheel.wheel_word import WheelHeard
 
 
 class SetupError(Exception):
@@ -60,6 +61,11 @@ class TableGame(Protocol):
 
     def cut_short(self, t: int) -> None:
         """Put what is in flight under review: the recording ends at t."""
+
+
+def heard_by(game: TableGame) -> WheelHeard | None:
+    """Give what a smart wheel said to this game; None where it has none, or that said nothing yet."""
+    return game.spins.games.heard if isinstance(game, Roulette) else None
 
 
 def game_for(setup: Setup, desk: Desk, health: Health) -> TableGame:
@@ -114,6 +120,7 @@ def _roulette(setup: Setup, desk: Desk, health: Health) -> Roulette:
         health,
         calls=state.calls or setup.calls,
         learned=Learned.from_figures(state.learned),
+        heard=None if state.standing is None else state.standing.wheel,
         last_spin=setup.first.spin - 1,
         betting_round=setup.first.round,
     )

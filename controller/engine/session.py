@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
-from controller.engine.games import SetupError, game_for
+from controller.engine.games import SetupError, game_for, heard_by
 from controller.engine.order import STEP_US, Order, Step
-from controller.engine.setup import First, Setup, State
+from controller.engine.setup import First, Setup, Standing, State
 from controller.machines.desk import NEVER_US, Desk
 from controller.machines.flat import Refused
 from controller.machines.health import Health
@@ -59,6 +59,8 @@ class Session:
         self._health = Health(self._desk, setup.sources)
         for name in state.down:
             self._health.down[name] = DeviceDown(t=0, dev=name, reason="down since before this recording")
+        if state.standing is not None:
+            self._health.go_on_with(state.standing.devices)
         self._mode = TableMode(self._desk, door=state.table, lock=state.lock)
         self._order = Order(setup.ruleset.max_lateness_ms)
         self._game = game_for(setup, self._desk, self._health)
@@ -131,6 +133,10 @@ class Session:
             inspect=self._desk.inspections.waiting,
         )
         return msgspec.structs.replace(table, **self._game.remembers())
+
+    def standing(self) -> Standing:
+        """Give what devices said that still holds, beside the state: what a recording goes on from."""
+        return Standing(devices=tuple(self._health.wrong), wheel=heard_by(self._game))
 
     def allowed(self) -> tuple[str, ...]:
         """Name the inputs that make sense now."""

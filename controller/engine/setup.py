@@ -11,7 +11,9 @@ from controller.machines.high_roller_table import HighRollerState
 from controller.machines.three_card import ThreeCardState
 from controller.model.geometry import DiceTable, Wheel
 from controller.model.outcomes import Seat
+from controller.model.readings import DeviceDown, DeviceFault
 from controller.model.rulesets import Calls, RuleSet
+from controller.rules.wheel.wheel_word import WheelHeard
 
 Count = Annotated[int, Meta(ge=0)]
 
@@ -29,6 +31,15 @@ class First(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     round: Annotated[int, Meta(ge=1)] = 1
 
 
+class Standing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What devices said last and that still holds, for a recording that goes on from another."""
+
+    devices: tuple[DeviceDown | DeviceFault, ...] = ()
+    """Those that are away, and those that are known to see nothing or not everything."""
+    wheel: WheelHeard | None = None
+    """What a smart wheel said, which numbers its games."""
+
+
 class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A session's state between attempts, as a recording's header carries it."""
 
@@ -41,6 +52,8 @@ class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     invalid_rolls: Count = 0
     run_out: bool = False
     down: tuple[str, ...] = ()
+    standing: Standing | None = None
+    """Held by a recording's header alone: where a session starts, devices are heard anew."""
     inspect: tuple[str, ...] = ()
     """What awaits an inspection."""
     learned: dict[str, float] = {}

@@ -63,11 +63,25 @@ class Health:
         else:
             self._untold[reading.dev] = reading
 
+    def go_on_with(self, standing: Iterable[DeviceDown | DeviceFault]) -> None:
+        """Take what was wrong before this recording, and was told then."""
+        for reading in standing:
+            self._told[reading.dev] = reading
+            if isinstance(reading, DeviceDown):
+                self.down[reading.dev] = reading
+            else:
+                self._blind[reading.dev] = reading
+
+    @property
+    def wrong(self) -> Iterator[DeviceDown | DeviceFault]:
+        """Give what is wrong with devices now: those that are away, and those that do not see everything."""
+        yield from self.down.values()
+        yield from self._blind.values()
+
     def standing(self, since_us: int) -> Iterator[DeviceReading]:
         """Give what is wrong with devices now, and the absences that ended since then, each with its end."""
         yield from (reading for pair in self._returns if pair[1].t >= since_us for reading in pair)
-        yield from self.down.values()
-        yield from self._blind.values()
+        yield from self.wrong
 
     def absences(self, now_us: int) -> Iterator[tuple[int, int, str]]:
         """Give from when to when devices were away, as far back as is kept; until now where one still is."""

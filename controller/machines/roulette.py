@@ -32,6 +32,7 @@ from controller.model.readings import (
 from controller.model.rulesets import Calls, SpinRules
 from controller.model.verdicts import Notice
 from controller.rules.wheel import Learned
+from controller.rules.wheel.wheel_word import WheelHeard
 
 _RED = (1, 3, 5, 7, 9, 12, 14, 16, 18, 19, 21, 23, 25, 27, 30, 32, 34, 36)
 RED = frozenset(str(number) for number in _RED)
@@ -99,6 +100,7 @@ class Roulette:
         *,
         calls: Calls,
         learned: Learned,
+        heard: WheelHeard | None = None,
         last_spin: int = 0,
         betting_round: int = 1,
     ) -> None:
@@ -109,7 +111,9 @@ class Roulette:
         self._round = betting_round
         self._bets_by_hand = False
         spins: type[WheelSpins] = SmartSpins if rules.revolutions == "trusted_wheel" else Spins
-        self.spins = spins(self, rules, wheel, desk, health, calls=calls, learned=learned, last=last_spin)
+        self.spins = spins(
+            self, rules, wheel, desk, health, calls=calls, learned=learned, heard=heard, last=last_spin
+        )
         self.see: Callable[[Reading], None] = self.spins.see
         """Take a reading, in time order."""
 

@@ -15,7 +15,7 @@ from controller.model.readings import Reading, WheelStatus
 from controller.model.rulesets import Calls, SpinRules
 from controller.model.verdicts import Reason, Ruling, SpinVerdict
 from controller.rules.wheel import Learned
-from controller.rules.wheel.wheel_word import WheelGames, WheelWord
+from controller.rules.wheel.wheel_word import WheelHeard, WheelWord
 
 
 class SmartSpins(WheelSpins):
@@ -33,11 +33,13 @@ class SmartSpins(WheelSpins):
         *,
         calls: Calls,
         learned: Learned,
+        heard: WheelHeard | None = None,
         last: int = 0,
     ) -> None:
         """Begin after spin number `last`; `learned` is kept as it is, since nothing is measured here."""
-        super().__init__(game, rules, wheel, desk, health, calls=calls, learned=learned, last=last)
-        self._games = WheelGames()
+        super().__init__(
+            game, rules, wheel, desk, health, calls=calls, learned=learned, heard=heard, last=last
+        )
         self._word: WheelWord | None = None
         self._dropped = False
 
@@ -45,8 +47,8 @@ class SmartSpins(WheelSpins):
 
     def see(self, reading: Reading) -> None:
         """Take a reading, in time order."""
-        before = self._games.last
-        begins = self._games.see(reading) if isinstance(reading, WheelStatus) else None
+        before = self.games.last
+        begins = self.games.see(reading) if isinstance(reading, WheelStatus) else None
         word = self._word
         if word is not None and (self.attempts.under_way or self.attempts.state == "held"):
             word.see(reading)
@@ -66,7 +68,7 @@ class SmartSpins(WheelSpins):
 
         Asked while the table does not play, and so that spin is known and never counts later.
         """
-        return isinstance(reading, WheelStatus) and self._games.see(reading) is not None
+        return isinstance(reading, WheelStatus) and self.games.see(reading) is not None
 
     def launch_seen(self, t: int) -> None:
         """Begin nothing on a person's word: the wheel tells of no launch before the ball is in its rim."""

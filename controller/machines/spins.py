@@ -33,7 +33,7 @@ from controller.model.verdicts import Notice, Reason, Ruling, SpinVerdict
 from controller.rules.wheel import INDEX_PASSES_KEPT, SURELY_SEEN_US, Learned, SpinWatch
 from controller.rules.wheel.checked import CheckedWatch
 from controller.rules.wheel.late_close import after_late_close
-from controller.rules.wheel.wheel_word import NO_MORE_BETS, WheelGames
+from controller.rules.wheel.wheel_word import NO_MORE_BETS, WheelHeard
 
 BOUNCES_US = 2_000_000
 """So long after the drop a ball that bounces may still cut a beam; later it is the next ball."""
@@ -57,12 +57,14 @@ class Spins(WheelSpins):
         *,
         calls: Calls,
         learned: Learned,
+        heard: WheelHeard | None = None,
         last: int = 0,
     ) -> None:
         """Begin after spin number `last`, knowing what was learned of the wheel."""
-        super().__init__(game, rules, wheel, desk, health, calls=calls, learned=learned, last=last)
+        super().__init__(
+            game, rules, wheel, desk, health, calls=calls, learned=learned, heard=heard, last=last
+        )
         self._index_passes: deque[Reading] = deque(maxlen=INDEX_PASSES_KEPT)
-        self._wheel_games = WheelGames()
         self._watch: SpinWatch | None = None
         self._launches = Launches(self._new_watch)
         self._verdict: SpinVerdict | None = None
@@ -103,7 +105,7 @@ class Spins(WheelSpins):
     def _see_with_care(self, reading: Reading) -> None:
         attempts = self.attempts
         word = reading if isinstance(reading, WheelStatus) else None
-        told = word if word is not None and self._wheel_games.see(word) == "seen" else None
+        told = word if word is not None and self.games.see(word) == "seen" else None
         if attempts.under_way:
             self._follow(reading)
         elif attempts.state == "held":

@@ -16,6 +16,7 @@ from controller.model.readings import Input, Reading
 from controller.model.rulesets import Calls, SpinRules
 from controller.model.verdicts import Reason, SpinVerdict
 from controller.rules.wheel import Learned
+from controller.rules.wheel.wheel_word import WheelGames, WheelHeard
 
 HIDES_A_SPIN_US = 2_000_000
 """Shorter than any ball's way from the hand to its pocket: a wheel not seen for less hid none."""
@@ -75,10 +76,12 @@ class WheelSpins(ABC):
         *,
         calls: Calls,
         learned: Learned,
+        heard: WheelHeard | None = None,
         last: int = 0,
     ) -> None:
-        """Begin after spin number `last`, knowing what was learned of the wheel."""
+        """Begin after spin number `last`, knowing what was learned of the wheel and what a smart one said."""
         self.learned = learned
+        self.games = WheelGames(heard)
         self._game = game
         self._rules = rules
         self._wheel = wheel

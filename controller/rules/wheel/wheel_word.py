@@ -7,6 +7,8 @@ and nothing speaks against it. The number shown before state 5 is the last game'
 from collections.abc import Collection
 from typing import Literal
 
+import msgspec
+
 from controller.model.readings import (
     BallOut,
     DeviceDown,
@@ -55,14 +57,26 @@ def games_between(before: WheelStatus, after: WheelStatus) -> int:
     return 1 if (before.spin, after.spin) == (LAST_GAME, 0) else (after.spin - before.spin) % LAST_GAME
 
 
+class WheelHeard(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a smart wheel's games are known: its last word, and whether its game is accounted for."""
+
+    last: WheelStatus
+    known: bool
+
+
 class WheelGames:
     """Tells the games of a smart wheel apart, word by word."""
 
-    def __init__(self) -> None:
-        """Start knowing nothing: the game that is on when the wheel is first heard counts as one known."""
-        self.last: WheelStatus | None = None
+    def __init__(self, heard: WheelHeard | None = None) -> None:
+        """Go on from what was heard; with None the game that is on at the first word is not known."""
+        self.last: WheelStatus | None = None if heard is None else heard.last
         """The wheel's last word."""
-        self._known = False
+        self._known = heard is not None and heard.known
+
+    @property
+    def heard(self) -> WheelHeard | None:
+        """Give what a recording that goes on from here must know."""
+        return None if self.last is None else WheelHeard(last=self.last, known=self._known)
 
     def see(self, word: WheelStatus) -> Literal["seen", "unseen"] | None:
         """Take the next word; tell whether it begins a game, or is all that was seen of one."""

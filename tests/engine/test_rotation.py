@@ -1,0 +1,160 @@
+"""A recording that goes on from another: what is told is the same as if there had been one."""
+
+from collections.abc import Iterable
+
+import msgspec
+import pytest
+
+from controller.engine.session import Session
+from controller.engine.setup import Setup, State
+from controller.model.effects import Effect
+from controller.model.outcomes import Outcome
+from controller.model.readings import (
+    AnyReading,
+    DeviceDown,
+    DeviceFault,
+    DeviceUp,
+    PocketBall,
+    Reading,
+    RotorIndex,
+    WheelStatus,
+)
+from controller.settings.rulesets import load_ruleset
+from tests.rules.wheel.simulator import Scene, spin, wheel
+from tests.scenes import SECOND_US, says
+from tests.wheels import AMERICAN, START_US, frame, game, heard, trusting, words
+
+WHEEL = wheel()
+SHORT = spin(Scene(wheel=WHEEL, revolutions=14.0, pocket=9, bounces=0, begins_us=60 * SECOND_US))
+SMART = Setup(table="w", ruleset=trusting(), wheel=AMERICAN)
+BEAMS = Setup(
+    table="w",
+    ruleset=load_ruleset("roulette"),
+    wheel=WHEEL,
+    sources={"wheel": ("ball_beam", "ball_drop", "rotor_index"), "pockets": ("pocket_ball",)},
+)
+
+
+def fed(session: Session, readings: Iterable[Reading]) -> list[Effect]:
+    effects: list[Effect] = []
+    for reading in readings:
+        assert isinstance(reading, AnyReading)
+        effects += session.advance(reading.t)
+        effects += session.feed(reading)
+    return effects
+
+
+def outcomes(effects: Iterable[Effect]) -> list[Outcome]:
+    return [effect for effect in effects if isinstance(effect, Outcome)]
+
+
+def whole(setup: Setup, readings: list[Reading]) -> list[Outcome]:
+    """Give what one session tells of it all."""
+    session = Session(setup)
+    return outcomes([*fed(session, readings), *session.finish()])
+
+
+def in_pieces(setup: Setup, readings: list[Reading], at_us: int) -> list[Outcome]:
+    """Give what two tell, the second begun from what a recording's header holds at this time."""
+    before = Session(setup)
+    told = fed(before, (r for r in readings if r.t < at_us))
+    told += before.advance(at_us)
+    state = msgspec.structs.replace(before.state(), standing=before.standing())
+    state = msgspec.json.decode(msgspec.json.encode(state), type=State)
+    after = Session(
+        Setup(
+            table=setup.table,
+            ruleset=setup.ruleset,
+            wheel=setup.wheel,
+            sources=setup.sources,
+            state=state,
+            first=before.first(),
+        )
+    )
+    told += [*fed(after, (r for r in readings if r.t >= at_us)), *after.finish()]
+    return outcomes(told)
+
+
+def in_order(*readings: Reading) -> list[Reading]:
+    return sorted(readings, key=lambda r: r.t)
+
+
+def numbered(readings: list[AnyReading]) -> int:
+    """Give when the number of the game was well past."""
+    return next(word.t for word in words(readings) if word.state == 5) + 3 * SECOND_US
+
+
+FIRST = heard(game(12, " 7", "23"))
+REST_US = numbered(FIRST)
+AWAY = [
+    DeviceDown(t=REST_US - SECOND_US, dev="ss2", reason="silent for 2.0 s", code="silent"),
+]
+
+
+def word_of(t: int, state: int, number: int, shown: int) -> WheelStatus:
+    return WheelStatus(t=t, dev="ss2", state=state, spin=number, number=shown, flags=0)
+
+
+def test_a_game_played_while_the_wheel_was_away_is_not_lost_with_the_recording_before_it() -> None:
+    """The wheel counts its games: the last count heard is what tells that one was played unseen."""
+    played = [r for r in FIRST if r.t < REST_US]
+    back = REST_US + 200 * SECOND_US
+    away = [
+        *AWAY,
+        DeviceUp(t=back, dev="ss2"),
+        word_of(back, 1, 14, 31),
+        word_of(back + SECOND_US, 1, 14, 31),
+    ]
+    readings = in_order(*(r for r in played if r.t < AWAY[0].t), *away)
+    told = whole(SMART, readings)
+    assert [o.type for o in told if o.type == "spin.review"] == ["spin.review"]
+    assert in_pieces(SMART, readings, REST_US + 100 * SECOND_US) == told
+
+
+def test_a_game_sent_off_while_the_table_did_not_play_counts_in_no_later_recording_either() -> None:
+    lines = game(12, " 7", "23")
+    second = heard(game(13, "23", " 4"), begins_us=REST_US + 60 * SECOND_US)
+    rim_us = next(word.t for word in words(second) if word.state == 3)
+    locked = says(rim_us - SECOND_US, "lock")
+    unlocked = says(rim_us + 2 * SECOND_US, "unlock")
+    readings = in_order(*heard(lines), *second, locked, unlocked)
+    told = whole(SMART, readings)
+    assert [o.type for o in told if o.type.startswith("spin")] == ["spin.called"]
+    assert in_pieces(SMART, readings, rim_us + SECOND_US) == told
+
+
+def test_a_device_that_is_down_is_named_with_its_own_word() -> None:
+    second = heard(game(13, "23", " 4"), begins_us=REST_US + 60 * SECOND_US)
+    readings = in_order(*(r for r in FIRST if r.t < AWAY[0].t), *AWAY, *words(second))
+    told = whole(SMART, readings)
+    assert "ss2 was down in the spin: silent for 2.0 s" in str(told)
+    assert in_pieces(SMART, readings, REST_US + 30 * SECOND_US) == told
+
+
+@pytest.mark.parametrize("code", ["stuck", "babbling", "lost_edges"])
+def test_gap_R_8_a_pocket_reader_that_has_been_unwell_since_before_proves_no_ball_out(code: str) -> None:
+    """The recording begun since must know it, or the spin is void for nothing."""
+    unwell = DeviceFault(t=SECOND_US, dev="pockets", reason="its input does not change", code=code)
+    before = spin(Scene(wheel=WHEEL, revolutions=12.0, pocket=3, bounces=0, begins_us=2 * SECOND_US))
+    reads = [r for r in SHORT.readings if not isinstance(r, PocketBall)]
+    turns = [r.t for r in reads if isinstance(r, RotorIndex)]
+    assert sum(t > SHORT.left_us for t in turns) >= 5, "turns enough without a read"
+    scene = in_order(*before.readings, msgspec.structs.replace(unwell, t=before.end_us + SECOND_US), *reads)
+    told = whole(BEAMS, scene)
+    assert [o.type for o in told if o.type.startswith("spin")] == ["spin.called", "spin.review"]
+    assert in_pieces(BEAMS, scene, before.end_us + 3 * SECOND_US) == told
+
+
+def test_a_fault_that_was_told_is_not_told_again_by_the_next_recording() -> None:
+    fault = DeviceFault(t=SECOND_US, dev="pockets", reason="its input does not change", code="stuck")
+    again = msgspec.structs.replace(fault, t=90 * SECOND_US)
+    assert in_pieces(BEAMS, [fault, again], 50 * SECOND_US) == whole(BEAMS, [fault, again])
+
+
+def test_a_state_that_is_journaled_holds_nothing_that_changes_with_every_word_of_a_wheel() -> None:
+    session = Session(SMART)
+    fed(session, heard([frame(1, 12, " 7")] * 4, begins_us=START_US))
+    before = session.state()
+    fed(session, heard([frame(1, 12, " 7")], begins_us=START_US + 60 * SECOND_US))
+    assert session.state() == before
+    assert session.standing().wheel is not None
