@@ -50,6 +50,10 @@ REOPEN_S = 5.0
 """How often a journal that could not be opened is tried again."""
 STEP_US = 60_000_000
 """A wall clock set by more than this, once it was right, locks the table until a person has looked."""
+DECIDED_WITHIN_S = 10.0
+"""From the end of standard input: longer than dice roll and a call is held."""
+SETTLED_IN_S = 1.0
+"""Sooner after it nobody knows whether an attempt has begun: readings still wait for earlier ones."""
 OVERFLOW_HOLDS_S = 30.0
 _encode = msgspec.json.Encoder().encode
 
@@ -103,6 +107,7 @@ class Daemon:
         self._stop = Event()
         self._overflow_until_us = 0
         self._reopen_at_us = 0
+        self._input_ended_us: int | None = None
         self._accept: Acceptance | None = None
         self._watchdog = Watchdog(self.board)
         self._begun = False
@@ -198,8 +203,19 @@ class Daemon:
                 self.live.publish(self._watchdog)
         if self.hardware is not None:
             self.hardware.refresh()
+        if self._input_ended_us is not None:
+            since_s = (now_us - self._input_ended_us) / 1e6
+            if since_s > DECIDED_WITHIN_S or (since_s > SETTLED_IN_S and self._at_rest):
+                self.stop()
         if self._watchdog.look(now_us):
             self._notifier.tell(WATCHDOG, f"STATUS={self.headline()}")
+
+    def input_ended(self) -> None:
+        """Note that standard input holds no more readings: what is under way is decided, then it ends."""
+        log(NOTICE, "standard input has ended; what is under way is decided, then the table stops")
+        if isinstance(self.clock, DataClock):
+            self.clock.reach(self.clock.now_us() + round(DECIDED_WITHIN_S * 1e6))
+        self._input_ended_us = self.monotonic.now_us()
 
     def stop(self, code: int = exits.STOPPED) -> None:
         """Ask for the end; any thread or a signal's handler may."""
@@ -266,6 +282,11 @@ class Daemon:
         """Take the wall clock as right."""
         self.board.over("clock_stepped")
         self.board.over("clock_behind")
+
+    @property
+    def _at_rest(self) -> bool:
+        """Whether nothing waits for the core, and no attempt for its decision."""
+        return self.live is None or not (self.inlet.waiting or self.live.core.view.in_flight)
 
     # --- parts ---
 

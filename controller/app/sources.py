@@ -70,8 +70,19 @@ class JsonLines:
     With `data_time` every line brings its own `t` and `arrived`, and a full inlet holds up the sender.
     """
 
-    def __init__(self, path: str, board: Board, clock_us: Callable[[], int], *, data_time: bool) -> None:
-        """Read from this FIFO, unix socket or (`-`) standard input."""
+    def __init__(
+        self,
+        path: str,
+        board: Board,
+        clock_us: Callable[[], int],
+        *,
+        data_time: bool,
+        ended: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Read from this FIFO, unix socket or (`-`) standard input; `ended` hears of the end of the last.
+
+        The writers of the others come and go.
+        """
         self.name = f"readings {path}"
         self.turns = 0
         self.bad_lines = 0
@@ -79,6 +90,7 @@ class JsonLines:
         self._board = board
         self._clock_us = clock_us
         self._data_time = data_time
+        self._ended = ended
         self._mapper = Mapper()
         self._wake_read, self._wake_write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         self._stopping = False
@@ -115,6 +127,13 @@ class JsonLines:
             finally:
                 if descriptor != _STDIN:
                     os.close(descriptor)
+            if descriptor == _STDIN and not self._stopping:
+                self._ended()
+                self._wait_for_stop()
+
+    def _wait_for_stop(self) -> None:
+        while not self._stopping:
+            self._idle(RETRY_S)
 
     def _open(self) -> int:
         if self._path == "-":

@@ -55,7 +55,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--readings",
         metavar="PATH",
-        help="take readings as JSON lines from a FIFO, unix socket or -, instead of the table's devices",
+        help="take readings as JSON lines from a FIFO, unix socket or - (standard input: the table stops at"
+        " its end), instead of the table's devices",
     )
     parser.add_argument(
         "--data-time",
@@ -128,7 +129,13 @@ def _sources(options: Options, settings: TableSettings) -> tuple[Callable[[Daemo
     path = options.readings
     if path is not None:
         return (
-            lambda daemon: JsonLines(path, daemon.board, daemon.clock.now_us, data_time=options.data_time),
+            lambda daemon: JsonLines(
+                path,
+                daemon.board,
+                daemon.clock.now_us,
+                data_time=options.data_time,
+                ended=daemon.input_ended,
+            ),
         )
     if any(device.settings is not None for device in settings.devices.values()):
         return (lambda daemon: hardware_of(settings, daemon.clock.now_us),)

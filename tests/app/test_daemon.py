@@ -189,6 +189,33 @@ def test_a_table_that_is_not_there_is_exit_code_2(table: Table, table_name: str)
     assert table_name in done.stderr
 
 
+def test_at_the_end_of_standard_input_the_table_stops_once_the_throw_is_decided(table: Table) -> None:
+    """A file of readings, or a script that ends: no reading will come any more, and nobody waits for ever."""
+    table.arguments = ("--data-time", "--no-self-test-devices")
+    words = ["-" if word == str(table.folder / "in") else word for word in table.command()]
+    with (
+        (table.folder / "log").open("wb") as log,
+        subprocess.Popen(words, stdin=subprocess.PIPE, stdout=log, stderr=log) as process,
+    ):
+        assert process.stdin is not None
+        until(table.answers, "the daemon to answer")
+
+        def unlocked() -> bool:
+            assert process.poll() is None, table.log
+            assert process.stdin is not None
+            process.stdin.write(tick(SECOND_US))
+            process.stdin.flush()
+            return table.status()["lock"] == "unlocked"
+
+        until(unlocked, "the table to unlock itself")
+        readings = throw(5 * SECOND_US)
+        process.stdin.writelines(lines_of([(reading.t, reading) for reading in readings]))
+        process.stdin.close()
+        assert process.wait(PATIENCE_S) == 0, table.log
+    assert "standard input has ended" in table.log
+    assert "roll.called" in [row.name for row in table.rows()]
+
+
 def test_a_stop_in_mid_throw_is_in_order_and_the_throw_is_reviewed_at_the_next_start(table: Table) -> None:
     table.start()
     table.unlock()
