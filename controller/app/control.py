@@ -13,6 +13,7 @@ from typing import TypeVar
 
 import msgspec
 
+from controller.app.answering import answered
 from controller.app.daemon import Daemon, InUseError
 from controller.app.hearing import Hearing
 from controller.app.hub import Channel, Watcher
@@ -363,16 +364,6 @@ def _remove_stale(path: Path) -> None:
         path.unlink()
         return
     raise InUseError(f"{path}: found another controller answering there, expected none; stop that one first")
-
-
-def answered(path: Path) -> bool:
-    """Tell whether somebody listens at this unix socket; raises OSError where that can't be found out."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-        try:
-            probe.connect(str(path))
-        except ConnectionRefusedError:
-            return False
-    return True
 
 
 def _received(connection: socket.socket, within_s: float | None) -> bytes | None:

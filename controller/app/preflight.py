@@ -9,7 +9,7 @@ import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from controller.app.control import answered
+from controller.app.answering import answered
 from controller.app.options import Options
 from controller.app.roles import group_id
 from controller.journal.faults import JournalFault

@@ -38,7 +38,7 @@ def ask(path: str, request: Json) -> Json:
 
 
 def conversation(path: str, request: Json) -> Iterator[Json]:
-    """Ask, and give every line that comes back until the controller ends it."""
+    """Ask, and give every line that comes back until the controller ends it, be it in mid-line."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as link:
         link.settimeout(TIMEOUT_S)
         try:
@@ -51,6 +51,8 @@ def conversation(path: str, request: Json) -> Iterator[Json]:
                 link.settimeout(None)
                 yield admitted(path, msgspec.json.decode(first, type=Json))
                 for line in lines:
+                    if not line.endswith(b"\n"):
+                        return
                     yield msgspec.json.decode(line, type=Json)
         except OSError as error:
             raise unreachable(path, error) from error

@@ -1,9 +1,12 @@
 """`tablectl watch`: live outcomes, lamps and faults, and readings where asked, as JSON lines."""
 
 import argparse
+from contextlib import suppress
+from pathlib import Path
 
 import msgspec
 
+from controller.app.answering import answered
 from controller.cli.exits import BAD_INPUT, FAILED, OK, say
 from controller.cli.link import OutOfReachError, add_socket, conversation, out_of_reach
 
@@ -42,7 +45,16 @@ def run(arguments: argparse.Namespace) -> int:
                 return FAILED
             if "ok" not in line:
                 print(msgspec.json.encode(line).decode(), flush=True)
-        say(f"{arguments.socket}: the controller has stopped")
+        return _ended(arguments.socket)
     except OutOfReachError as error:
         return out_of_reach(error)
+
+
+def _ended(path: str) -> int:
+    """Say why nothing more comes: a controller that is still there has given up on this reader."""
+    with suppress(OSError):
+        if answered(Path(path)):
+            say(f"{path}: lines were missed: this reader was too slow, or the controller started anew")
+            return FAILED
+    say(f"{path}: the controller has stopped")
     return OK

@@ -1,6 +1,7 @@
 """`tablectl record` at a running daemon: what it writes replays to what the table told."""
 
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from controller.cli.main import main
-from tests.app.rig import Table, lines_of, tick
+from tests.app.rig import PATIENCE_S, Table, lines_of, tick, until
 from tests.scenes import SECOND_US, throw
 
 Told = pytest.CaptureFixture[str]
@@ -64,6 +65,23 @@ def test_where_nothing_is_played_nothing_is_written(table: Table, tmp_path: Path
     _, said = process.communicate()
     assert (process.returncode, said) == (1, "tablectl: nothing was played, so nothing is written\n")
     assert not (tmp_path / "none.jsonl").exists()
+
+
+def test_a_hang_up_in_mid_throw_leaves_no_log_and_the_throw_is_called(table: Table, tmp_path: Path) -> None:
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    process = begins(table, folder / "cut.jsonl.gz", "--attempts", "1")
+    thrown = throw(30 * SECOND_US)
+    half = len(thrown) // 2
+    table.feed(lines_of((reading.t, reading) for reading in thrown[:half]))
+    until(lambda: table.status()["attempt_open"] is True, "the throw under way")
+    process.send_signal(signal.SIGHUP)
+    process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 128 + signal.SIGHUP
+    assert list(folder.iterdir()) == []
+    table.feed(lines_of((reading.t, reading) for reading in thrown[half:]))
+    table.feed([tick(50 * SECOND_US)])
+    until(lambda: sum(row.name == "roll.called" for row in table.rows()) == 2, "the call")
 
 
 def test_a_name_of_another_kind_and_a_table_that_does_not_run_are_refused(
