@@ -35,7 +35,7 @@ _OWN: Mapping[str, FaultKind] = {
     "core_failed": FaultKind(
         "the core stopped on a defect of its own",
         "a defect of the controller",
-        "send the message with `tablectl doctor --bundle`; the service starts anew by itself",
+        "send the message with `tablectl doctor --bundle FILE`; the service starts anew by itself",
         "when the controller is started again",
     ),
     "core_halted": FaultKind(
@@ -102,7 +102,7 @@ _OWN: Mapping[str, FaultKind] = {
     "source_failed": FaultKind(
         "a source of readings can't be read",
         "it is missing, or may not be read",
-        "make it, or mend its permissions",
+        "make it, start what listens there, or mend its permissions",
         "by itself, as soon as it can be read",
     ),
     "source_bad_line": FaultKind(

@@ -20,7 +20,7 @@ _ITSELF = "by itself, as soon as a write succeeds"
 _KEEP = "keep the files as they are and copy them away"
 _GO_ON = "`tablectl approve journal --reason WHY`"
 _ANOTHER_TABLE = "in an empty folder and under another table name (docs/replacing.md)"
-_REPORT = "restart the controller and send the message with `tablectl doctor --bundle`"
+_REPORT = "restart the controller and send the message with `tablectl doctor --bundle FILE`"
 
 FAULTS: Mapping[str, FaultKind] = {
     "journal_in_use": FaultKind(

@@ -40,6 +40,10 @@ class Alarm(Protocol):
         """Note that faults of this code are over, if there was one."""
 
 
+_START = (
+    "start the engine (`systemctl start table-settlement`) or mend the network; one in the table's own"
+    " process tells why beside this, or is started again with it; nothing is lost, all waits in the outbox"
+)
 _ANSWERED = "by itself, once settlement acknowledges again"
 _CONNECTED = "by itself, once the broker has taken the table"
 
@@ -47,13 +51,13 @@ FAULTS: Mapping[str, FaultKind] = {
     "settlement_silent": FaultKind(
         "the settlement engine does not acknowledge outcomes",
         "the engine is stopped, or cut off from the broker or the table",
-        "start the engine or mend the network; nothing is lost, the outbox keeps every outcome",
+        _START,
         _ANSWERED,
     ),
     "settlement_behind": FaultKind(
         "more outcomes wait for the settlement engine than the table's `max_unacknowledged` allows",
         "the engine is stopped, cut off or too slow",
-        "start the engine or mend the network; nothing is lost, the outbox keeps every outcome",
+        _START,
         "by itself, once settlement has acknowledged half of so many; no attempt may be under way",
         locks=True,
     ),
@@ -85,7 +89,7 @@ FAULTS: Mapping[str, FaultKind] = {
     "settlement_absent": FaultKind(
         "nobody is subscribed to this table's outcomes",
         "the settlement engine never connected to this broker, or its session has expired",
-        "start the engine, and check that it subscribes to the outcomes of all tables",
+        "start the engine (`systemctl start table-settlement`); see that its --broker is the table's",
         "by itself, with the next outcome that somebody receives",
     ),
     "broker_unreachable": FaultKind(
@@ -115,7 +119,8 @@ FAULTS: Mapping[str, FaultKind] = {
     "identity_taken": FaultKind(
         "another client has connected with this table's identity",
         "a copy of this table's certificate at work elsewhere, or two controllers for one table",
-        "find the other one; if it is none of yours, revoke the certificate and make a new key",
+        "find the other one and stop it; if it is none of yours, have the authority revoke the certificate"
+        " and make the table a new one",
         "by itself, after a minute during which nobody else took it",
         locks=True,
     ),
@@ -134,7 +139,8 @@ FAULTS: Mapping[str, FaultKind] = {
     "replay_impossible": FaultKind(
         "settlement asked for outcomes that this journal no longer holds",
         "an engine restored from a backup older than the journal's retention",
-        "restore a newer backup of the engine, or enter what is missing there by hand",
+        "restore a newer backup of the engine; if there is none, pay what is missing by hand, then let it go"
+        " on behind the hole: `tablectl settlement enrol --anew --first` (docs/replacing.md)",
         "by itself, with the next replay that is whole",
     ),
     "outbox_unreadable": FaultKind(
@@ -146,7 +152,7 @@ FAULTS: Mapping[str, FaultKind] = {
     "sink_failed": FaultKind(
         "the connection to the broker ended on a defect",
         "a defect of the controller or of its MQTT library",
-        "report the message; the connection is made anew by itself",
+        "send the message with `tablectl doctor --bundle FILE`; the connection is made anew by itself",
         _CONNECTED,
     ),
 }

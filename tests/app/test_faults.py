@@ -1,11 +1,16 @@
 """The one catalogue of faults: every code is in it, says what to do, and is documented."""
 
+import io
 import re
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
+
+import pytest
 
 import controller.app
 from controller.app.board import Board, Change
 from controller.app.faults import CATALOGUE, Fault, manual
+from controller.cli.main import COMMANDS, parser_for
 from controller.journal.faults import FAULTS as JOURNAL_FAULTS
 from controller.publish.faults import FAULTS as PUBLISH_FAULTS
 
@@ -22,6 +27,36 @@ def test_every_fault_that_the_daemon_raises_is_in_the_catalogue() -> None:
 def test_every_fault_says_what_it_is_what_to_do_and_when_it_clears() -> None:
     for code, kind in CATALOGUE.items():
         assert all((kind.what, kind.cause, kind.next_step, kind.clears)), code
+
+
+WORDS = re.compile(r"`tablectl ([^`]+)`")
+PLACEHOLDER = re.compile(r"[A-Z]+")
+
+
+@pytest.mark.parametrize("code", sorted(CATALOGUE))
+def test_a_remedy_names_only_what_ships(code: str) -> None:
+    """A command with options it has, a page that is there, a target of the Makefile."""
+    says = " ".join(CATALOGUE[code][:-1])
+    for command, *words in (match.split() for match in WORDS.findall(says)):
+        assert command in COMMANDS
+        help_ = helped(command, [word for word in words if word.isalpha() and word.islower()])
+        for word in words:
+            assert word in help_ or PLACEHOLDER.fullmatch(word), f"{command}: {word}"
+    for page in re.findall(r"docs/[a-z-]+\.md", says):
+        assert (DOCS.parent / page).exists()
+    targets = re.findall(r"^([a-z ]+):", (DOCS.parent / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    for target in re.findall(r"`make ([a-z]+)`", says):
+        assert target in " ".join(targets).split()
+
+
+def helped(command: str, words: list[str]) -> str:
+    """Give the help of a command and of what it is asked to do."""
+    told = io.StringIO()
+    for asked in ([command], [command, *words[:1]]):
+        before = ["--database", "sqlite:///none"] if command == "settlement" else []
+        with suppress(SystemExit), redirect_stdout(told), redirect_stderr(told):
+            parser_for((command,)).parse_args([asked[0], *before, *asked[1:], "--help"])
+    return told.getvalue()
 
 
 def test_the_manual_of_faults_is_what_the_catalogue_says() -> None:
