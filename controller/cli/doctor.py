@@ -1,11 +1,14 @@
 """`tablectl doctor`: everything a support person would ask, checked, a line each with its remedy."""
 
 import argparse
+import grp
 import os
+import pwd
 import subprocess
 import sys
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -116,8 +119,15 @@ def _findings(
         yield from table.ports(settings, machine.root)
         yield from table.broker(settings.publish)
     yield from books.books(options, os.environ)
+    yield service.caller(_user(), os.geteuid(), {os.getegid(), *os.getgroups()}, grp.getgrall())
     yield from service.controller(status, why)
     yield from service.units(machine)
+
+
+def _user() -> str:
+    with suppress(KeyError):
+        return pwd.getpwuid(os.geteuid()).pw_name
+    return str(os.geteuid())
 
 
 def _status(path: str) -> tuple[Json | None, str]:

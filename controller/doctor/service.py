@@ -1,11 +1,21 @@
-"""The controller at work: what it says of itself, and what systemd says of its units."""
+"""The controller at work: what it says of itself, what systemd says of its units, and who may ask it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import grp
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from controller.doctor.finding import Finding, Machine
 
 UNITS = ("table.service", "table-settlement.service")
 Told = Mapping[str, object]
+CONSOLE = "table-console"
+GROUPS: Mapping[str, str] = {
+    CONSOLE: "the controller's socket",
+    "table-staff": "rulings and approvals",
+    "table-technician": "tests",
+    "dialout": "serial ports",
+    "gpio": "GPIO lines",
+}
+"""What each group of the installed unit opens to its members."""
 
 
 def controller(status: Told | None, why: str) -> Iterator[Finding]:
@@ -49,6 +59,27 @@ def units(machine: Machine) -> Iterator[Finding]:
             yield Finding("ok", unit, says)
         if words.get("WatchdogUSec", "0") in {"0", "infinity"}:
             yield Finding("warning", unit, "no watchdog is set", "put the unit's own WatchdogSec back")
+
+
+def caller(user: str, uid: int, session: Collection[int], known: Sequence[grp.struct_group]) -> Finding:
+    """Say what this user's groups open to him; `session` are those that he has, `known` the machine's own."""
+    about = f"user {user}"
+    if uid == 0:
+        return Finding("ok", about, "may look at everything and do everything")
+    there = {group.gr_name: group for group in known if group.gr_name in GROUPS}
+    if CONSOLE not in there:
+        return Finding("unchecked", about, f"no group {CONSOLE}: not installed here as a service")
+    mine = {name for name, group in there.items() if group.gr_gid in session}
+    given = {name for name, group in there.items() if user in group.gr_mem} - mine
+    lacks = [f"{name} ({opens})" for name, opens in GROUPS.items() if name in there and name not in mine]
+    says = f"in {', '.join(name for name in GROUPS if name in mine) or 'none of the groups of the table'}"
+    if lacks:
+        says += f"; not in {', '.join(lacks)}"
+    if given:
+        return Finding("warning", about, says, f"log in anew: {', '.join(sorted(given))} was given since")
+    if CONSOLE not in mine:
+        return Finding("unchecked", about, says, f"sudo usermod -aG {CONSOLE} {user}, then log in anew")
+    return Finding("ok", about, says)
 
 
 def _list(value: object) -> Sequence[Told]:

@@ -2,31 +2,49 @@
 
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 
 from controller.doctor.finding import Finding
 from controller.model.publishing import PublishSettings
 from controller.model.tables import TableSettings
-from controller.settings.mistakes import SettingsError
+from controller.settings.mistakes import Mistake, SettingsError
 from controller.settings.tables import load_table
 
 PATIENCE_S = 3.0
 
 
 def load(name: str) -> tuple[TableSettings | None, list[Finding]]:
-    """Load the table's file, with its hardware's settings where those libraries are there."""
+    """Load the table's file; what this machine lacks for its hardware does not hide all else."""
     try:
-        try:
-            from controller.app.joining import load_with_hardware  # noqa: PLC0415 - needs the extra hardware
+        from controller.app.joining import load_with_hardware  # noqa: PLC0415 - needs the extra hardware
+        from controller.app.kinds import Kinds  # noqa: PLC0415
+    except ImportError:
+        return _loaded(name, lambda: load_table(name))
+    settings, told = _loaded(name, lambda: load_table(name, kinds=Kinds()))
+    if settings is None:
+        return settings, told
+    try:
+        load_with_hardware(name)
+    except SettingsError as error:
+        lacks = (wrong for wrong in error.mistakes if not _of_the_chip(wrong))
+        told += [Finding("fault", "table file", str(wrong)) for wrong in lacks]
+    return settings, told
 
-            settings = load_with_hardware(name)
-        except ImportError:
-            settings = load_table(name)
+
+def _loaded(name: str, load_it: Callable[[], TableSettings]) -> tuple[TableSettings | None, list[Finding]]:
+    try:
+        settings = load_it()
     except SettingsError as error:
         return None, [Finding("fault", "table file", str(wrong)) for wrong in error.mistakes]
     return settings, [Finding("ok", "table file", f"{name}: {settings.table}, {settings.rules.name}")]
+
+
+def _of_the_chip(wrong: Mistake) -> bool:
+    """Tell whether the device's own line says it: a chip that is not there, or is closed to this user."""
+    return wrong.key.endswith(".chip")
 
 
 def extras_of(settings: TableSettings | None) -> set[str]:
@@ -43,10 +61,13 @@ def ports(settings: TableSettings, root: Path) -> Iterator[Finding]:
     for name, device in settings.devices.items():
         port = getattr(device.settings, "port", None)
         chip = getattr(device.settings, "chip", None)
+        factory = getattr(device.settings, "factory", None)
         if isinstance(port, str):
             yield _port(f"device {name}", root, port)
         elif isinstance(chip, str):
             yield _chip(f"device {name}", root, chip)
+        if isinstance(factory, str):
+            yield _factory(f"device {name}", factory)
 
 
 def _port(about: str, root: Path, port: str) -> Finding:
@@ -66,12 +87,31 @@ def _port(about: str, root: Path, port: str) -> Finding:
 def _chip(about: str, root: Path, label: str) -> Finding:
     found = sorted((root / "dev").glob("gpiochip*"))
     if not found:
-        remedy = "name the chip of this machine; gpiodetect lists them"
+        remedy = "this is no Raspberry Pi 4 or 5, or its kernel has no GPIO; gpiodetect lists the chips"
         return Finding("fault", about, f"found no /dev/gpiochip*, expected the chip {label}", remedy)
     if not any(os.access(path, os.R_OK | os.W_OK) for path in found):
         remedy = "run as root, or add this user to the group gpio"
         return Finding("unchecked", about, "the GPIO chips are closed to this user", remedy)
-    return Finding("ok", about, f"GPIO chips are there; the self-test looks for {label}")
+    try:
+        from drivers.link.gpio_chip import find_chip  # noqa: PLC0415 - needs the extra hardware
+        from drivers.link.gpio_kernel import chips_of_machine  # noqa: PLC0415
+        from drivers.link.link import PortError  # noqa: PLC0415
+    except ImportError:
+        return Finding("unchecked", about, f"chip {label}: needs the extra `hardware`")
+    try:
+        chip = find_chip(label, chips_of_machine)
+    except PortError as error:
+        remedy = "correct `chip:` in the table's file: pinctrl-rp1 on a Pi 5, pinctrl-bcm2711 on a Pi 4"
+        return Finding("fault", about, str(error), remedy)
+    return Finding("ok", about, f"{chip.path} is {label}")
+
+
+def _factory(about: str, factory: str) -> Finding:
+    """Look whether the pin factory is there; importing it would make its pipe and start its thread."""
+    if find_spec(factory) is None:
+        says = f"found no package {factory}, expected it for the pin factory {factory}"
+        return Finding("fault", about, says, "make tools, or pip install '.[hardware]'")
+    return Finding("ok", about, f"pin factory {factory}: installed")
 
 
 def broker(publish: PublishSettings) -> Iterator[Finding]:

@@ -1,8 +1,10 @@
 """Each question that the doctor asks, with an answer that is well and one that is not."""
 
+import grp
 import os
 import socket
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,8 @@ from controller.app.options import Options
 from controller.doctor import books, host, service, table
 from controller.doctor.finding import Finding, Machine
 from controller.model.publishing import MqttSettings, PublishSettings
+from drivers.link import gpio_kernel
+from drivers.link.gpio_chip import Chip
 
 NOTHING = Machine(Path("/nonexistent"), lambda _: None)
 
@@ -98,6 +102,64 @@ def test_a_port_that_is_not_there_is_a_fault_and_one_that_is_there_is_well(tmp_p
     for number in range(1, 10):
         (by_id / f"usb-Table_Board_000{number}-if00").touch()
     assert set(states(list(table.ports(settings, tmp_path)))) == {"ok"}
+
+
+def test_a_gpio_table_is_told_its_chip_and_its_pin_factory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings, _ = table.load("roulette-gpio")
+    assert settings is not None
+    gone = {finding.says for finding in table.ports(settings, tmp_path) if finding.state == "fault"}
+    assert "found no /dev/gpiochip*, expected the chip pinctrl-rp1" in gone
+    (tmp_path / "dev").mkdir()
+    (tmp_path / "dev/gpiochip4").touch()
+    there = [Chip("/dev/gpiochip4", "pinctrl-bcm2711")]
+    monkeypatch.setattr(gpio_kernel, "chips_of_machine", lambda: there)
+    wrong = [finding for finding in table.ports(settings, tmp_path) if "label" in finding.says]
+    assert states(wrong) == ["fault", "fault"]
+    assert all("/dev/gpiochip4 [pinctrl-bcm2711]" in finding.says for finding in wrong)
+    there[:] = [Chip("/dev/gpiochip4", "pinctrl-rp1")]
+    right = {finding.says for finding in table.ports(settings, tmp_path) if finding.state == "ok"}
+    assert "/dev/gpiochip4 is pinctrl-rp1" in right
+
+
+@pytest.mark.parametrize(("package", "state"), [("json", "ok"), ("no_such_library", "fault")])
+def test_a_pin_factory_that_is_not_installed_is_a_fault(
+    package: str, state: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings, _ = table.load("roulette-gpio")
+    assert settings is not None
+    monkeypatch.setattr(table, "find_spec", lambda name: find_spec({"lgpio": package}[name]))
+    (told,) = (finding for finding in table.ports(settings, tmp_path) if "pin factory" in finding.says)
+    assert told.state == state
+
+
+def test_who_asks_is_told_what_his_groups_open_and_what_he_lacks() -> None:
+    known = [
+        grp.struct_group((name, "x", number, members))
+        for name, number, members in (
+            ("table-console", 1, ["ann", "bob"]),
+            ("table-staff", 2, []),
+            ("dialout", 3, []),
+        )
+    ]
+    assert service.caller("root", 0, {0}, known).state == "ok"
+    assert (
+        service.caller("eve", 7, {7}, known[1:]).says
+        == "no group table-console: not installed here as a service"
+    )
+    well = service.caller("ann", 7, {7, 1, 3}, known)
+    assert (well.state, well.says) == (
+        "ok",
+        "in table-console, dialout; not in table-staff (rulings and approvals)",
+    )
+    stranger = service.caller("eve", 7, {7}, known)
+    assert (stranger.state, "usermod -aG table-console eve" in stranger.remedy) == ("unchecked", True)
+    given_since = service.caller("bob", 7, {7}, known)
+    assert (given_since.state, given_since.remedy) == (
+        "warning",
+        "log in anew: table-console was given since",
+    )
 
 
 def test_every_mistake_of_a_table_file_is_a_line(tmp_path: Path) -> None:
