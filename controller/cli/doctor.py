@@ -21,6 +21,7 @@ from controller.cli.screen import Screen, Style
 from controller.cli.whole_file import unwritable, whole_file
 from controller.doctor import books, bundle, host, service, table
 from controller.doctor.finding import Finding, Machine, State
+from controller.settings.mistakes import SettingsError
 from controller.settings.places import config_file
 
 EXAMPLES = (
@@ -196,7 +197,7 @@ def _cleaned(found: Finding) -> str:
 def _settings(name: str) -> str:
     try:
         return bundle.settings_without_secrets(config_file("tables", name).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, SettingsError) as error:
         return f"{bundle.LEFT_OUT}: {error}\n"
 
 

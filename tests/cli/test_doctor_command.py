@@ -62,3 +62,11 @@ def test_an_archive_that_can_not_be_written_is_exit_2_with_nothing_left_behind(
 ) -> None:
     assert examine(tmp_path, "--bundle", str(tmp_path / "no/such/folder.tar.gz")) == 2
     assert "found no folder" in capsys.readouterr().err
+
+
+def test_an_archive_of_a_table_that_there_is_not_says_so_in_its_place(tmp_path: Path) -> None:
+    assert examine(tmp_path, "no-such-table", "--bundle", "support.tar.gz") == 1
+    with tarfile.open(tmp_path / "support.tar.gz") as archive:
+        member = archive.extractfile("table-support/table.yaml")
+        assert member is not None
+        assert b"found no 'no-such-table'" in member.read()
