@@ -2,13 +2,17 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
+from controller.app.progress import Progress
 from controller.engine.session import Session
-from controller.engine.setup import Setup
+from controller.engine.setup import First, Setup, State
 from controller.journal.keys import load_key, new_key
+from controller.machines.desk import NEVER_US
 from controller.model.outcomes import Outcome
 from controller.model.readings import AnyReading, Switch
 from controller.settings.places import config_home
@@ -27,6 +31,33 @@ Wager = dict[str, object]
 Punter = Callable[[str, int], list[Wager]]
 """Says what is bet after an outcome of this type, when so many were made before."""
 Mishap = Callable[["Evening"], None]
+TICKS = "clock"
+"""What is fed for the time alone: two ticks, so that the first is done when the second is taken."""
+REST_US = 400_000
+"""So long after the last reading nothing waits in the engine, neither for its order nor for a call."""
+TO_THE_END_US = 20_000_000
+
+
+class Part(NamedTuple):
+    """A part of an evening: readings with their arrival, and the outcomes that they come to.
+
+    `opens` are the counts of its readings and of its outcomes when it has begun an attempt.
+    """
+
+    feed: Feed
+    told: list[Outcome]
+    opens: tuple[int, int] = (0, 0)
+
+
+def with_rests(feed: Feed) -> Iterator[tuple[int, AnyReading]]:
+    """Let time run on to a rest wherever there is one, so that nothing of a part waits for the next."""
+    ends = [arrived_us for arrived_us, _ in feed[1:]]
+    for (arrived_us, reading), next_us in zip(feed, [*ends, NEVER_US], strict=True):
+        yield arrived_us, reading
+        rests_us = arrived_us + (TO_THE_END_US if next_us == NEVER_US else REST_US)
+        if rests_us < next_us:
+            for t, name in ((rests_us - 1, "tick"), (rests_us, "rest")):
+                yield t, Switch(t=t, dev=TICKS, name=name, open=False)
 
 
 @dataclass
@@ -42,6 +73,9 @@ class Evening:
     broker: Mosquitto | None = None
     mishaps: dict[int, Mishap] = field(default_factory=dict)
     """What goes wrong before a part of the evening, by its number."""
+    breaks: frozenset[str] = frozenset({"bets.opened"})
+    """The outcomes after which a part ends, as soon as the table is at rest."""
+    breaks_at_once: frozenset[str] = frozenset({"bets.closed"})
     told: list[Outcome] = field(default_factory=list)
     """What the readings come to by the engine alone."""
     made: int = 0
@@ -60,6 +94,9 @@ class Evening:
         file.write_text(f"{self._text()}\npublish: {where}\n", encoding="utf-8")
         self.settings = load_table(str(file))
         self.name = self.settings.table
+        self._coming: Part | None = None
+        self._session = self._session_from(First(), State())
+        self._parts = self._played_apart()
         arguments = ("--data-time", "--no-self-test-devices")
         self.table = Table(self.folder, name=str(file), arguments=arguments)
         self.url = f"sqlite:///{self.journal}/settlement.db"
@@ -95,15 +132,16 @@ class Evening:
         self.ask("POST", "/players", {"player": "ann"})
         self.ask("POST", "/players/ann/deposits", {"cents": CHIPS})
         self.bet("bets.opened")
-        for number, (part, told) in enumerate(self.parts()):
+        for number in count():
             if number in self.mishaps:
                 self.mishaps[number](self)
-            following = self.next_seq() + len(told)
-            self.table.feed(lines_of(part))
-            self.told += told
-            self.settled(following)
-            if told:
-                self.bet(told[-1].type)
+            part = self._coming or self._next_part()
+            self._coming = None
+            if part is None:
+                break
+            self.happens(part)
+            if part.told:
+                self.bet(part.told[-1].type)
         assert self.table.terminate() == 0
         if self.service is not None:
             assert self.service.terminate() == 0
@@ -126,10 +164,34 @@ class Evening:
         until(lambda: self.ask("GET", "/health") is not None, "the engine's API")
         until(self.agree, "the engine to have settled what was told before")
 
-    def settled(self, following: int) -> None:
-        """Wait until the table has told all up to this next number, and the engine has settled all of it."""
-        until(lambda: self.next_seq() == following, f"outcome {following} to be the next, {self.table.log}")
+    def happens(self, part: Part) -> None:
+        """Let it happen; wait until the table has told all that it comes to, and it is settled."""
+        following = self.next_seq() + len(part.told)
+        self.table.feed(lines_of(part.feed))
+        self.told += part.told
+        last_us = part.feed[-1][0] if part.feed else 0
+
+        def told() -> bool:
+            return self.next_seq() == following and self.status("table_time_us") == last_us
+
+        until(told, f"outcome {following} to be the next, {self.table.log}")
+        self.settled()
+
+    def settled(self) -> None:
+        """Wait until all that the table has decided is on the disk, and settled."""
+
+        def written() -> bool:
+            journal = self.status("journal")
+            assert isinstance(journal, dict)
+            waiting = journal["waiting"]
+            return isinstance(waiting, int) and not waiting
+
+        until(written, "the disk")
         until(self.agree, "the engine to settle what was told")
+
+    def status(self, word: str) -> object:
+        """Give one thing of the table's status."""
+        return self.table.status()[word]
 
     def next_seq(self) -> int:
         """Give the number of the table's next outcome."""
@@ -162,39 +224,76 @@ class Evening:
         except OSError:
             return None
 
-    def parts(self) -> Iterator[tuple[list[tuple[int, AnyReading]], list[Outcome]]]:
-        """Give the evening in parts, each up to where bets open or close, with what it comes to."""
+    def _next_part(self) -> Part | None:
+        return next(self._parts, None)
+
+    def _session_from(self, first: First, state: State) -> Session:
         settings = self.settings
-        session = Session(
+        return Session(
             Setup(
                 table=self.name,
                 ruleset=settings.rules,
+                first=first,
+                state=state,
                 dice_table=settings.dice_table,
                 wheel=settings.wheel,
                 calls=settings.calls,
             )
         )
-        part: list[tuple[int, AnyReading]] = []
-        told: list[Outcome] = []
-        for arrived_us, reading in self.feed:
-            part.append((arrived_us, reading))
-            effects = session.feed(msgspec.structs.replace(reading, arrived=arrived_us))
+
+    def _played_apart(self) -> Iterator[Part]:
+        """Give the evening in parts: each up to where bets close, or to a rest after one of `breaks`."""
+        progress = Progress(First())
+        part, due = Part([], []), False
+        for arrived_us, reading in with_rests(self.feed):
+            part.feed.append((arrived_us, reading))
+            effects = self._session.feed(msgspec.structs.replace(reading, arrived=arrived_us))
             new = [effect for effect in effects if isinstance(effect, Outcome)]
-            told += new
-            if any(outcome.type in ("bets.opened", "bets.closed") for outcome in new):
-                yield part, told
-                part, told = [], []
-        rest = [*session.finish()]
-        end_us = self.feed[-1][0] + 20_000_000
-        last = Switch(t=end_us, dev="feed", name="tick", open=False)
-        yield [*part, (end_us, last)], [*told, *(effect for effect in rest if isinstance(effect, Outcome))]
+            part.told.extend(new)
+            for outcome in new:
+                progress.follow(outcome)
+            in_attempt = progress.open_before(self._session.first())
+            if in_attempt and part.opens == (0, 0):
+                part = part._replace(opens=(len(part.feed), len(part.told)))
+            due = due or any(outcome.type in self.breaks for outcome in new)
+            rests = isinstance(reading, Switch) and reading.name == "rest" and not in_attempt
+            if (due and rests) or any(outcome.type in self.breaks_at_once for outcome in new):
+                yield part
+                part, due = Part([], []), False
+        if part.feed:
+            yield part
 
     # --- what goes wrong ---
 
     def kill_table(self) -> None:
-        """Kill the daemon, and start it again."""
+        """Kill the daemon at a rest, and start it again: what was called before, nobody corrects any more."""
+        self._session = self._session_from(self._session.first(), self._session.state())
+        self._kill()
+
+    def _kill(self) -> None:
         self.table.kill()
         self.start()
+
+    def cut_off(self) -> None:
+        """Kill the daemon in the attempt that the coming part begins, and have that ruled void.
+
+        Play goes on where the journal ends: what was entered before the last rest is known, the attempt is
+        made anew. Where the end of a void attempt opens the bets again, its first reading closes them again.
+        """
+        part = self._next_part()
+        assert part is not None
+        feed, told, (readings, outcomes) = part
+        self.happens(Part(feed[:readings], told[:outcomes]))
+        assert self.status("attempt_open")
+        self._kill()
+        reopens = self.settings.rules.game == "three_card"
+        seq = self.next_seq()
+        assert self.table.enter("misdeal" if reopens else "no_roll", by="dealer")["ok"]
+        until(lambda: self.next_seq() == seq + 1 + reopens, "the ruling")
+        self.settled()
+        rest = max((at for at in range(readings) if feed[at][1].dev == TICKS), default=-1)
+        closing = [each for each in self.told if each.type == "bets.closed"][-1:] if reopens else []
+        self._coming = Part(feed[rest + 1 :], [*closing, *told[outcomes:]])
 
     def kill_engine(self) -> None:
         """Kill the engine, and start it again."""
