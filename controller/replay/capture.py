@@ -8,7 +8,7 @@ from typing import BinaryIO, NamedTuple
 from controller.replay.decoding import mark_of
 from controller.replay.errors import BadLineError, LogError
 from controller.replay.files import name_of, open_input
-from controller.replay.source import MAX_LINE, Source
+from controller.replay.source import MAX_LINE, Source, unreadable
 
 EXPECTED = "`milliseconds TAB line`, as in `496<TAB>*X;2;002;31;0;146;1`"
 PAUSE_US = 10_000_000
@@ -88,7 +88,7 @@ class Capture:
         try:
             yield from self._source
         except (zlib.error, OSError) as error:
-            found = f"it can't be read after line {self.lines} ({error})"
+            found = f"{unreadable(error)}, noticed after line {self.lines}"
             raise LogError(self.name, found, "a serial capture", "copy it again from the table") from error
         self.truncated = self._source.cut
 

@@ -12,7 +12,7 @@ from controller.model.outcomes import Outcome
 from controller.replay.decoding import mark_of
 from controller.replay.errors import LogError
 from controller.replay.files import open_input
-from controller.replay.source import Source
+from controller.replay.source import Source, unreadable
 
 Json = dict[str, object]
 _ADVICE = "`tablectl replay LOG --json` writes such a file"
@@ -88,7 +88,7 @@ def _text(path: str, stream: BinaryIO) -> bytes:
     try:
         text = b"".join(source)
     except (zlib.error, OSError) as error:
-        raise LogError(path, f"unreadable data ({error})", _EXPECTED, _ADVICE) from error
+        raise LogError(path, unreadable(error), _EXPECTED, _ADVICE) from error
     if source.cut:
         raise LogError(path, "a file that was cut off", _EXPECTED, _ADVICE)
     return text

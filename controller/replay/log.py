@@ -13,7 +13,7 @@ from controller.replay.decoding import UNDECODABLE, LineError, decode_reading, s
 from controller.replay.errors import BadLineError, LogError
 from controller.replay.files import name_of, open_input
 from controller.replay.header import Header, read_header
-from controller.replay.source import MAX_LINE, Source
+from controller.replay.source import MAX_LINE, Source, unreadable
 
 _NO_LOG = "is this a recorded sensor log?"
 
@@ -142,15 +142,11 @@ class Log:
         try:
             yield from self._source
         except zlib.error as error:
-            why = str(error).rpartition(": ")[2]
-            found = f"gzip data damaged ({why}), noticed at line {max(self.lines, 1)}"
+            found = f"{unreadable(error)}, noticed at line {max(self.lines, 1)}"
             advice = "copy it again from the table; gzip -t FILE tells whether a copy is whole"
             raise LogError(self.name, found, "an undamaged gzip stream", advice) from error
         except OSError as error:
-            reason = error.strerror or str(error)
-            raise LogError(
-                self.name, f"it can't be read ({reason})", "a readable file", "check the disk"
-            ) from error
+            raise LogError(self.name, unreadable(error), "a readable file", "check the disk") from error
         self.truncated = self._source.cut
 
 

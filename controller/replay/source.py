@@ -18,6 +18,13 @@ _GZIP_END = 16
 """More NUL bytes (deflate's last, CRC, length) can't end an undamaged gzip stream."""
 
 
+def unreadable(error: zlib.error | OSError) -> str:
+    """Say why bytes can't be had: packed data that is damaged, or what the system refused."""
+    if isinstance(error, OSError):
+        return f"it can't be read ({error.strerror or error})"
+    return f"gzip data damaged ({str(error).rpartition(': ')[2]})"
+
+
 class Source:
     """Iterate over a log's unpacked bytes in blocks; afterwards `cut` tells whether they ended early.
 

@@ -113,7 +113,8 @@ class TestReadingExpectedOutcomes:
             ),
             (b'{"type": 7}\n', "e, line 1: found an object without `type`"),
             (b'{"type": "\xff"}\n', r"e, line 1: found no JSON object \('utf-8' codec"),
-            (b"\x1f\x8b oops", "e: found unreadable data"),
+            (b"\x1f\x8b oops", "e: found gzip data damaged"),
+            (b'\xef\xbb\xbf{"type": "roll.called"}', "e, line 1: found a UTF-8 byte order mark"),
             (gzip.compress(b'{"type": "a"}\n', mtime=0)[:-9], "e: found a file that was cut off"),
         ],
     )
