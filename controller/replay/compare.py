@@ -9,7 +9,7 @@ from typing import BinaryIO
 import msgspec
 
 from controller.model.outcomes import Outcome
-from controller.replay.decoding import mark_of
+from controller.replay.decoding import mark_of, shown
 from controller.replay.errors import LogError
 from controller.replay.files import open_input
 from controller.replay.source import Source, unreadable
@@ -98,7 +98,7 @@ def _expected(path: str, number: int, line: bytes) -> Json:
     try:
         outcome = msgspec.json.decode(line, type=Json)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        found = mark_of(line) or f"no JSON object ({error})"
+        found = mark_of(line) or f"no JSON object ({shown(line)})"
         raise LogError(path, found, _EXPECTED, _ADVICE, number) from error
     if not isinstance(outcome.get("type"), str):
         raise LogError(path, "an object without `type`", _EXPECTED, _ADVICE, number)

@@ -105,14 +105,14 @@ class TestReadingExpectedOutcomes:
     @pytest.mark.parametrize(
         ("text", "says"),
         [
-            (b'{"type": "a"}\noops\n', r"e, line 2: found no JSON object \(JSON is malformed"),
-            (b"[1]\n", r"e, line 1: found no JSON object \(Expected `object`, got `array`"),
+            (b'{"type": "a"}\noops\n', r"e, line 2: found no JSON object \(oops\)"),
+            (b"[1]\n", r"e, line 1: found no JSON object \(\[1\]\)"),
             (
                 b'{"t": 1}\n',
                 r"e, line 1: found an object without `type`, expected an expected outcome such as",
             ),
             (b'{"type": 7}\n', "e, line 1: found an object without `type`"),
-            (b'{"type": "\xff"}\n', r"e, line 1: found no JSON object \('utf-8' codec"),
+            (b'{"type": "\xff"}\n', r"e, line 1: found no JSON object \(.*xff"),
             (b"\x1f\x8b oops", "e: found gzip data damaged"),
             (b'\xef\xbb\xbf{"type": "roll.called"}', "e, line 1: found a UTF-8 byte order mark"),
             (gzip.compress(b'{"type": "a"}\n', mtime=0)[:-9], "e: found a file that was cut off"),
