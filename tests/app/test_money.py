@@ -174,7 +174,28 @@ def ante(after: str, _made: int) -> list[Wager]:
 
 
 def test_an_evening_of_high_roller_adds_up(tmp_path: Path, play: Callable[[Evening], Evening]) -> None:
-    """10 % of each game's cards is the rake, and the Bonus Pot has its share before the prize (H-MONEY-1)."""
+    """10 % of each game's cards is the rake, and the Bonus Pot has its share before the prize (H-MONEY-1).
+
+    The table is killed while cards are pitched, in two rolls, between rolls, and when a game is won.
+    """
+    stages: dict[int, object] = {}
+
+    def noted(number: int, mishap: Mishap) -> Mishap:
+        def happens(evening: Evening) -> None:
+            mishap(evening)
+            state = evening.status("state")
+            assert isinstance(state, dict)
+            stages[number] = state["high_roller"]["stage"]
+
+        return happens
+
+    mishaps = {
+        2: Evening.kill_table,
+        4: Evening.kill_table,
+        8: Evening.cut_off,
+        9: Evening.kill_table,
+        10: Evening.cut_off,
+    }
     _, feed, _ = high_roller.evening(14, games=3)
     evening = play(
         Evening(
@@ -183,8 +204,12 @@ def test_an_evening_of_high_roller_adds_up(tmp_path: Path, play: Callable[[Eveni
             feed,
             lambda _after, _made: [],
             length_mm=dice.TABLE.length_mm,
+            breaks=frozenset({"cards.bought", "roll.called"}),
+            breaks_at_once=frozenset(),
+            mishaps={number: noted(number, mishap) for number, mishap in mishaps.items()},
         )
     )
+    assert stages == {2: "buy_in", 4: "won", 8: "elimination", 9: "roll_off", 10: "roll_off"}
     rake = bonus = 0
     won: Counter[str] = Counter()
     started: dict[int, GameStarted] = {}
