@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from controller.app.clock import iso, system_wall
-from controller.app.options import JOURNAL, Options
+from controller.app.options import JOURNAL, JOURNAL_FILE, Options, head_beside
 from controller.cli.exits import BAD_INPUT, FAILED, OK, printable, say
 from controller.cli.link import SOCKET, VARIABLE, Json, OutOfReachError, ask
 from controller.cli.screen import Screen, Style
@@ -30,8 +30,6 @@ EXAMPLES = (
     "tablectl doctor craps --bundle support.tar.gz",
 )
 TABLE = "/etc/table/table.yaml"
-HEAD = Path("/var/lib/table-head/journal.head")
-"""Where the installed unit keeps the head file of the installed journal."""
 LOG_LINES = 500
 ROWS = 50
 _CALL_S = 10.0
@@ -103,7 +101,7 @@ def _findings(
         table=name or "",
         journal=arguments.journal,
         socket=Path(arguments.socket),
-        head=arguments.head or (HEAD if HEAD.exists() and str(arguments.journal) == JOURNAL else None),
+        head=arguments.head or head_beside(arguments.journal / JOURNAL_FILE),
     )
     settings, loaded = (None, []) if name is None else table.load(name)
     yield host.python()

@@ -9,10 +9,10 @@ from controller.doctor.finding import Finding
 
 def books(options: Options, environ: Mapping[str, str]) -> Iterator[Finding]:
     """Look at the journal's folder and all in it; a controller that runs is not disturbed."""
-    if not options.journal.exists():
+    if not options.journal.exists() and not options.place.head.exists():
         yield Finding("unchecked", "journal", f"{options.journal}: not there yet; the first start makes it")
         return
-    if not os.access(options.journal, os.R_OK | os.X_OK):
+    if options.journal.exists() and not os.access(options.journal, os.R_OK | os.X_OK):
         yield Finding("unchecked", "journal", f"{options.journal}: closed to this user; run as root")
         return
     yield from _start(options, environ)
@@ -38,18 +38,21 @@ def _start(options: Options, environ: Mapping[str, str]) -> Iterator[Finding]:
 
 def _journal(options: Options) -> Iterator[Finding]:
     try:
-        from controller.journal.faults import JournalFault  # noqa: PLC0415 - needs the extra journal
+        from controller.journal.ending import check_begun  # noqa: PLC0415 - needs the extra journal
+        from controller.journal.faults import JournalFault  # noqa: PLC0415
+        from controller.journal.head import read_head  # noqa: PLC0415
         from controller.journal.reading import Reader  # noqa: PLC0415
     except ImportError:
         yield Finding("unchecked", "journal", "needs the extra `journal`")
         return
-    path = options.place.journal
-    if not path.exists():
-        yield Finding("unchecked", "journal", f"{path}: not there yet; the first start makes it")
-        return
+    path, head = options.place
     try:
+        check_begun(options.place, read_head(head))
+        if not path.exists():
+            yield Finding("unchecked", "journal", f"{path}: not there yet; the first start makes it")
+            return
         with Reader(path) as reader:
-            found = reader.verify_all(every_signature=False, head=options.place.head)
+            found = reader.verify_all(every_signature=False, head=head)
     except JournalFault as fault:
         yield Finding("fault", "journal", str(fault), fault.kind.next_step)
         return

@@ -2,6 +2,7 @@
 
 import grp
 import os
+import shutil
 import socket
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
@@ -15,6 +16,8 @@ from controller.doctor.finding import Finding, Machine
 from controller.model.publishing import MqttSettings, PublishSettings
 from drivers.link import gpio_kernel
 from drivers.link.gpio_chip import Chip
+from tests.journal.rig import rig_in
+from tests.journal.tamper import sql, tamper
 
 NOTHING = Machine(Path("/nonexistent"), lambda _: None)
 
@@ -197,6 +200,25 @@ def test_a_missing_package_is_a_fault_only_where_it_is_needed(monkeypatch: pytes
 def test_a_journal_that_is_not_there_yet_is_no_fault(tmp_path: Path) -> None:
     options = Options(table="craps", journal=tmp_path / "none", socket=tmp_path / "control.sock")
     assert states(list(books.books(options, {}))) == ["unchecked"]
+
+
+@pytest.mark.parametrize("left", ["an older copy", "nothing", "no folder"])
+def test_a_journal_that_its_head_remembers_longer_is_a_fault(tmp_path: Path, left: str) -> None:
+    (tmp_path / "table").mkdir()
+    rig = rig_in(tmp_path / "table")
+    rig.played(1)
+    head = tmp_path / "head"
+    shutil.copy(rig.place.head, head)
+    if left == "an older copy":
+        tamper(rig.place.journal, sql("DELETE FROM rows WHERE n = (SELECT max(n) FROM rows)"))
+    elif left == "nothing":
+        rig.place.journal.unlink()
+    else:
+        shutil.rmtree(tmp_path / "table")
+    options = Options(table="craps", journal=tmp_path / "table", socket=tmp_path / "control.sock", head=head)
+    told = {found.about: found for found in books.books(options, {})}
+    assert told["journal"].state == "fault"
+    assert f"as {head} remembers" in told["journal"].says
 
 
 def test_a_file_that_is_no_journal_is_a_fault(tmp_path: Path) -> None:
