@@ -87,7 +87,7 @@ GPIO_TROUBLES: dict[str, Cause] = {
     ),
     "bad_sentence": Cause(
         "a defect of the controller",
-        "report it with the log; the readings of that moment may be missing",
+        "send it with `tablectl doctor --bundle FILE`; the readings of that moment may be missing",
         _LATER,
     ),
 }

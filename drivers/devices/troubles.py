@@ -62,7 +62,7 @@ TROUBLES: dict[str, Cause] = {
     ),
     "defect": Cause(
         "a defect of the controller's driver",
-        "report the message with the last recording; its port is opened anew by itself",
+        "send the message with `tablectl doctor --bundle FILE`; its port is opened anew by itself",
         "when the device is up again",
     ),
     "no_hello": Cause(
