@@ -11,6 +11,7 @@ from typing import TextIO, cast, get_args
 
 import msgspec
 
+from controller.cli.channels import boards_in, section_of
 from controller.cli.exits import BAD_INPUT, OK, printable, say
 from controller.cli.numbers import MANY, SEEDS, whole
 from controller.cli.stopping import on_stop
@@ -106,16 +107,17 @@ class _Evening:
         settings = load_table(str(path))
         document = parse_document(path)
         self._stopping = Event()
-        types = types_for(settings)
+        boards = boards_in(document, settings)
+        types = types_for(settings, boards)
         types = {name: _type_in(document, name) or kind for name, kind in types.items()}
         seed, guess = arguments.seed, None
         if arguments.technician:
             types = with_own_cameras(settings, types)
             guess = None if settings.dice_table is None else first_guess(settings.dice_table)
-            self._table = with_technician(settings, types, seed=seed, tell=self._tell)
+            self._table = with_technician(settings, types, seed=seed, tell=self._tell, boards=boards)
         else:
             self._table = virtual_table(
-                settings, types, seed=seed, tell=self._tell, attempts=arguments.throws
+                settings, types, seed=seed, tell=self._tell, attempts=arguments.throws, boards=boards
             )
         folder = arguments.dir or Path(tempfile.mkdtemp(prefix=f"{settings.table}-"))
         folder.mkdir(parents=True, exist_ok=True)
@@ -213,7 +215,7 @@ def table_file(
     devices = value["devices"]
     assert isinstance(devices, dict)
     value["devices"] = {
-        name: {**_sensors(section), **_port(types[name], name, folder, guess)}
+        name: {**_sensors(section), **_port(types[name], name, folder, guess)} if name in types else section
         for name, section in devices.items()
     }
     text: str = yaml.safe_dump(value, sort_keys=False, width=110)
@@ -223,7 +225,7 @@ def table_file(
 def _sensors(section: Value) -> dict[str, Value]:
     """Keep what a device is there for; how it is reached is another matter here."""
     assert isinstance(section, dict)
-    return {key: section[key] for key in ("reads", "wall") if key in section}
+    return {key: section[key] for key in ("reads", "wall", "channels") if key in section}
 
 
 def _port(kind: DeviceKind, name: str, folder: Path, guess: Sequence[Pair] | None) -> dict[str, Value]:
@@ -241,9 +243,7 @@ def _port(kind: DeviceKind, name: str, folder: Path, guess: Sequence[Pair] | Non
 
 def _type_in(document: Document, name: str) -> DeviceKind | None:
     """Give the type that the file names, where it is one that can be virtual."""
-    devices = document.value.get("devices") if isinstance(document.value, dict) else None
-    section = devices.get(name) if isinstance(devices, dict) else None
-    kind = section.get("type") if isinstance(section, dict) else None
+    kind = section_of(document, name).get("type")
     return cast("DeviceKind", kind) if kind in _KINDS else None
 
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from random import Random
 from typing import Protocol
 
@@ -88,16 +89,36 @@ class BoardClock:
         self._stood_at += by_us
 
 
+@dataclass(frozen=True, slots=True)
+class Sensor:
+    """What hangs on one of a board's channels: a device of the table, and the kinds that it can send."""
+
+    dev: str
+    reads: tuple[str, ...]
+    told: frozenset[str] = frozenset()
+    """Fields that the table's file says of it, so that the board need not know them."""
+
+
 class Board:
     """A sensor node: the node's end of the link, a clock of its own, and lamps that it is told to light."""
 
-    def __init__(self, name: str, reads: tuple[str, ...], rng: Random, *, key: str = "") -> None:
-        """Be the board of this name that can send these kinds."""
+    def __init__(
+        self,
+        name: str,
+        reads: tuple[str, ...],
+        rng: Random,
+        *,
+        key: str = "",
+        sensors: Mapping[int, Sensor] | None = None,
+    ) -> None:
+        """Be the board of this name that can send these kinds, or the one of these sensors by channel."""
         self.name = name
         self.hung = False
         self.deaf = False
         self.lamps: dict[str, str] = {}
-        self._reads = reads
+        self._sensors = sensors or {0: Sensor(name, reads)}
+        self.devices = tuple(dict.fromkeys((name, *(sensor.dev for sensor in self._sensors.values()))))
+        """The table's devices that it speaks for."""
         self._rng = rng
         self._key = bytes.fromhex(key) or None
         self._begin(0)
@@ -128,11 +149,21 @@ class Board:
         if self.hung:
             return
         kind, fields = texts_of(reading)
-        self.say(now_us, kind, fields, seen_us=reading.t)
+        channel, sensor = self._sensor_of(reading.dev)
+        said = {name: text for name, text in fields.items() if name not in sensor.told}
+        self.say(now_us, kind, said, seen_us=reading.t, channel=channel)
 
-    def say(self, now_us: int, kind: str, fields: Mapping[str, str], *, seen_us: int) -> None:
+    def say(
+        self, now_us: int, kind: str, fields: Mapping[str, str], *, seen_us: int, channel: int = 0
+    ) -> None:
         """Say anything, whether it makes sense or not."""
-        self._end.reading(self.clock.read(now_us), kind, fields, seen_us=self.clock.read(seen_us))
+        clock_us, seen_clock_us = self.clock.read(now_us), self.clock.read(seen_us)
+        self._end.reading(clock_us, kind, fields, channel=channel, seen_us=seen_clock_us)
+
+    def _sensor_of(self, dev: str) -> tuple[int, Sensor]:
+        """Give a device's channel; what is the whole board's comes from the first."""
+        channels = self._sensors.items()
+        return next((item for item in channels if item[1].dev == dev), next(iter(channels)))
 
     def tick(self, now_us: int) -> None:
         """Beat, or announce itself."""
@@ -156,7 +187,8 @@ class Board:
         self.clock = BoardClock(now_us, starts_at, off_ppm)
         boot, salt = (f"{rng.getrandbits(64):016X}" for _ in range(2))
         does = ("lamp", "buzzer", "selftest")
-        hello = Hello(self.name, FIRMWARE, boot, {0: self._reads}, does, REMEMBERED)
+        reads = {channel: sensor.reads for channel, sensor in self._sensors.items()}
+        hello = Hello(self.name, FIRMWARE, boot, reads, does, REMEMBERED)
         self._end = NodeEnd(hello, salt, key=self._key)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from heapq import heappop, heappush
 from random import Random
 
-from drivers.sim.boards import Peer
+from drivers.sim.boards import Board, Peer
 
 Spoil = Callable[[Random, bytes], list[tuple[int, bytes]]]
 """What a bad cable makes of one line: pieces, each with its further delay in microseconds."""
@@ -78,6 +78,11 @@ class Cable:
     def name(self) -> str:
         """Give the device's name."""
         return self.peer.name
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """Name the table's devices that are heard through it."""
+        return self.peer.devices if isinstance(self.peer, Board) else (self.name,)
 
     def pull(self) -> None:
         """Pull it; what was on its way is lost."""

@@ -271,7 +271,8 @@ def _dropping(site: Site, dropped: Dropped) -> Undo:
 
 def dead_sensor(site: Site) -> Undo:
     """Let nothing be seen or heard by this device, though its board is well."""
-    return _dropping(site, lambda reading: reading.dev == site.device)
+    devices = site.cable.devices
+    return _dropping(site, lambda reading: reading.dev in devices)
 
 
 def hidden_die(site: Site) -> Undo:
@@ -292,7 +293,7 @@ def dead_beam(site: Site) -> Undo:
 
 def stuck_button(site: Site) -> Undo:
     """Press a button again and again."""
-    dice = "cam" in site.table.cables
+    dice = "cam" in site.table.devices
     name = site.name or ("no_roll" if dice else "no_spin")
     pressed = Input(t=0, dev=site.device, name=name, by="boxperson" if dice else "dealer")
 

@@ -6,7 +6,7 @@ from random import Random
 from controller.model.tables import TableSettings
 from drivers.devices.homography import Homography
 from drivers.sim import dice, show, ss2_games, wheel
-from drivers.sim.boards import Board, Peer, Script
+from drivers.sim.boards import Board, Peer, Script, Sensor
 from drivers.sim.cables import Cable
 from drivers.sim.faults import DeviceKind
 from drivers.sim.lens import lens_of
@@ -16,6 +16,8 @@ from drivers.sim.table import VirtualTable
 from drivers.sim.technician import Technician
 
 Mix = Mapping[str, float]
+Boards = Mapping[str, Mapping[int, Sensor]]
+"""By name the boards that speak for others, and what hangs on each of their channels."""
 
 
 class NoEveningError(ValueError):
@@ -31,11 +33,13 @@ def virtual_table(
     attempts: int | None = None,
     mix: Mix | None = None,
     lens: Homography | None = None,
+    boards: Boards | None = None,
 ) -> VirtualTable:
     """Make the virtual hardware of a table, with an evening of this seed.
 
     `types` are the devices' types by name, a node where nothing is said; `mix` are the kinds of attempts by
-    weight; through a `lens` scripts print places of their image.
+    weight; through a `lens` scripts print places of their image. A device on a channel of one of `boards`
+    has no cable of its own.
 
     Raises:
         NoEveningError: there are no simulated evenings of this game.
@@ -43,15 +47,25 @@ def virtual_table(
     play = _play(settings, mix)
     rng = Random(seed)  # noqa: S311 - a reproducible simulation, not a secret
     cables = []
+    boards = boards or {}
+    elsewhere = _on_channels(boards)
     for name, device in settings.devices.items():
         own = Random(rng.getrandbits(64))  # noqa: S311 - as above: one device's chances are not another's
         kind = types.get(name, _type_for(device.reads))
-        cables.append(Cable(_peer(name, kind, tuple(device.reads), own, lens), own))
+        if name in boards:
+            cables.append(Cable(Board(name, (), own, sensors=boards[name]), own))
+        elif name not in elsewhere:
+            cables.append(Cable(_peer(name, kind, tuple(device.reads), own, lens), own))
     return VirtualTable(cables, show.Show(play, seed, attempts), rng=rng, tell=tell)
 
 
 def with_technician(
-    settings: TableSettings, types: Mapping[str, DeviceKind], *, seed: int, tell: Callable[[Story], None]
+    settings: TableSettings,
+    types: Mapping[str, DeviceKind],
+    *,
+    seed: int,
+    tell: Callable[[Story], None],
+    boards: Boards | None = None,
 ) -> VirtualTable:
     """Make a virtual table at which nobody plays, but a technician does what its test lamp asks for.
 
@@ -59,7 +73,7 @@ def with_technician(
     """
     felt = settings.dice_table
     lens = None if felt is None else lens_of(felt)
-    table = virtual_table(settings, types, seed=seed, tell=tell, attempts=0, lens=lens)
+    table = virtual_table(settings, types, seed=seed, tell=tell, attempts=0, lens=lens, boards=boards)
     trusted = settings.rules.spin is not None and settings.rules.spin.revolutions == "trusted_wheel"
     table.looks.append(Technician(table, felt, None if trusted else settings.wheel).look)
     return table
@@ -73,9 +87,16 @@ def with_own_cameras(settings: TableSettings, types: Mapping[str, DeviceKind]) -
     }
 
 
-def types_for(settings: TableSettings) -> Mapping[str, DeviceKind]:
-    """Give the type of each device whose file names none: a wheel with a word of its own, or a node."""
-    return {name: _type_for(device.reads) for name, device in settings.devices.items()}
+def types_for(settings: TableSettings, boards: Boards | None = None) -> Mapping[str, DeviceKind]:
+    """Give the type of each device at a cable whose file names none: a wheel with its own word, or a node."""
+    elsewhere = _on_channels(boards or {})
+    return {
+        name: _type_for(device.reads) for name, device in settings.devices.items() if name not in elsewhere
+    }
+
+
+def _on_channels(boards: Boards) -> frozenset[str]:
+    return frozenset(sensor.dev for sensors in boards.values() for sensor in sensors.values())
 
 
 def _type_for(reads: tuple[str, ...]) -> DeviceKind:

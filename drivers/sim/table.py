@@ -47,6 +47,8 @@ class VirtualTable:
     ) -> None:
         """Prepare; `tell` hears the truth of each attempt and of each fault as it happens."""
         self.cables: Mapping[str, Cable] = {cable.name: cable for cable in cables}
+        self.devices = {name: cable for cable in self.cables.values() for name in cable.devices}
+        """By each of the table's devices the cable through which it is heard."""
         self.rng = rng
         self.dropped: list[Dropped] = []
         """What the sensors do not see at the moment."""
@@ -165,7 +167,7 @@ class VirtualTable:
         self.at(act.end_us, self._begin_act)
 
     def _sense(self, now_us: int, reading: AnyReading) -> None:
-        cable = self.cables.get(reading.dev)
+        cable = self.devices.get(reading.dev)
         if cable is None:
             self.unheard += 1
         elif not any(dropped(reading) for dropped in self.dropped):

@@ -10,6 +10,7 @@ from controller.app.daemon import Daemon
 from controller.app.hardware import Hardware
 from controller.app.joining import Pairs, hardware_of, load_with_hardware
 from controller.app.options import Options
+from controller.cli.channels import boards_in
 from controller.cli.simulate import table_file
 from controller.journal.evidence import unpack
 from controller.model.effects import Effect, Judged
@@ -55,16 +56,18 @@ class Evening:
         self.ports.mkdir()
         path = config_file("tables", table)
         shipped = load_table(str(path))
-        types = types_for(shipped)
+        document = parse_document(path)
+        boards = boards_in(document, shipped)
+        types = types_for(shipped, boards)
         self.virtual = virtual_table(
-            shipped, types, seed=seed, tell=self.stories.append, attempts=attempts, mix=mix
+            shipped, types, seed=seed, tell=self.stories.append, attempts=attempts, mix=mix, boards=boards
         )
         self.clock = TableClock(SPEED)
         self._stage = Stage(self.virtual, self.ports, self.clock, self.refused.append)
         self._stopping = Event()
         self._threads = [Thread(target=lambda: self._stage.run(self._stopping.is_set))]
         self.file = folder / "table.yaml"
-        text = table_file(parse_document(path), path, self.ports, types)
+        text = table_file(document, path, self.ports, types)
         self.file.write_text(f"{text}{NOBODY_SETTLES}{own}")
         self.settings: TableSettings = load_with_hardware(str(self.file))
         options = Options(table=str(self.file), journal=folder / "journal", socket=folder / "control")
