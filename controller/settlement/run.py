@@ -113,7 +113,8 @@ def check(ruleset: str) -> Report:
             from controller.settlement.three_card.edges import report as three_card_report
             from controller.settlement.three_card.paytable import ThreeCardPayTable
 
-            return three_card_report(load_paytable(rules.name, ThreeCardPayTable))
+            assert rules.deal is not None
+            return three_card_report(load_paytable(rules.name, ThreeCardPayTable), rules.deal.equal_hands)
         case "high_roller":
             from controller.settlement.high_roller.edges import report as high_roller_report
             from controller.settlement.high_roller.paytable import HighRollerPayTable

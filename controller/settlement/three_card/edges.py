@@ -11,6 +11,7 @@ from controller.settlement.paytable import Pays
 from controller.settlement.three_card.counts import DEALERS, HANDS, Showdown, showdowns, side_rows
 from controller.settlement.three_card.hands import Kind, Row, SideRow, Strength, row
 from controller.settlement.three_card.paytable import ThreeCardPayTable
+from controller.settlement.three_card.showdown import EqualHands
 
 K = TypeVar("K", Row, SideRow)
 ANTE_AND_PLAY, PAIR_PLUS, SIDE = "ante and play", "pair_plus", "side"
@@ -25,10 +26,10 @@ class BestPlay(NamedTuple):
     weakest: Strength
 
 
-def report(table: ThreeCardPayTable) -> Report:
+def report(table: ThreeCardPayTable, equal: EqualHands = "push") -> Report:
     """Work out every wager's edge and every printed chance, and look for what stands out."""
     settings = table.settings
-    best = best_play(table)
+    best = best_play(table, equal)
     edges = (
         Edge(wager=ANTE_AND_PLAY, edge=-best.worth),
         Edge(wager=OF_ALL_MONEY, edge=-best.worth / (1 + Fraction(best.played, HANDS))),
@@ -55,22 +56,26 @@ def report(table: ThreeCardPayTable) -> Report:
     )
 
 
-def best_play(table: ThreeCardPayTable) -> BestPlay:
-    """Play each hand that is worth more than the Ante that a fold costs, its bonus included."""
+def best_play(table: ThreeCardPayTable, equal: EqualHands = "push") -> BestPlay:
+    """Play each hand that is worth more than the Ante that a fold costs, its bonus included.
+
+    No hand that earns a bonus is worth a fold, so `ante_bonus_after_fold` (!T-6) changes nothing here.
+    """
     flat = table.flat.ratio.exact
     worth, played = Fraction(0), []
     for met in showdowns():
-        value = _against_dealer(met, flat) + (_to_one(table.ante_bonus, row(met.hand)) or 0)
+        value = _against_dealer(met, flat, equal) + (_to_one(table.ante_bonus, row(met.hand)) or 0)
         if value > -1:
             played.append(met.hand)
         worth += max(value, Fraction(-1))
     return BestPlay(worth / HANDS, len(played), min(played))
 
 
-def _against_dealer(met: Showdown, flat: Fraction) -> Fraction:
-    """Give what Ante and Play win together against all dealers, in Antes (T-RES-2 to T-RES-4)."""
+def _against_dealer(met: Showdown, flat: Fraction, equal: EqualHands) -> Fraction:
+    """Give what Ante and Play win together against all dealers, in Antes (T-RES-2 to T-RES-4, !T-3)."""
     won = met.unqualified * flat + met.lower * 2 * flat
-    return (won - 2 * met.higher) / DEALERS
+    lost = met.higher + (met.equal if equal == "dealer_wins" else 0)
+    return (won - 2 * lost) / DEALERS
 
 
 def _pair_plus_worth(pays: Mapping[Row, Pays]) -> Fraction:

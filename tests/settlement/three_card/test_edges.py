@@ -5,14 +5,17 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from itertools import combinations, islice
+from pathlib import Path
 
+from controller.settings.places import config_file
 from controller.settlement.edges import Report
 from controller.settlement.paytable import Pays
+from controller.settlement.run import check
 from controller.settlement.three_card.counts import DEALERS, HANDS, SIX_CARDS, showdowns, side_rows
 from controller.settlement.three_card.edges import best_play, hand_counts, report
-from controller.settlement.three_card.hands import Card, Row, SideRow, deck, side_row, strength
+from controller.settlement.three_card.hands import Card, Row, SideRow, deck, row, side_row, strength
 from controller.settlement.three_card.paytable import PrintedChance, ThreeCardPayTable
-from tests.settlement.three_card.scene import paytable
+from tests.settlement.three_card.scene import T12014, paytable
 
 
 @cache
@@ -31,6 +34,26 @@ def test_every_edge_is_exact() -> None:
         "pair_plus": Fraction(757, 5525),
         "side": Fraction(508289, 1017926),
     }
+
+
+def test_t_3_where_equal_hands_lose_the_house_keeps_more(tmp_path: Path) -> None:
+    # 801889/20358520: every hand against every dealer counted one by one, by another program than this one
+    shipped_rules = config_file("rulesets", T12014).read_text(encoding="utf-8")
+    assert "equal_hands: push " in shipped_rules
+    stricter = tmp_path / f"{T12014}.yaml"
+    stricter.write_text(
+        shipped_rules.replace("equal_hands: push ", "equal_hands: dealer_wins "), encoding="utf-8"
+    )
+    found = {row.wager: row.edge for row in check(str(stricter)).edges}
+    assert found["ante and play"] == Fraction(801889, 20358520)  # 3.94 per cent
+    assert found["ante and play, of all money bet"] == Fraction(801889, 20358520) / (1 + Fraction(149, 221))
+
+
+def test_t_6_no_hand_that_earns_a_bonus_is_folded_so_a_bonus_after_a_fold_changes_no_edge() -> None:
+    # what a hand can lose at the worst, no win and no bonus counted, is less than the Ante that a fold costs
+    bonused = [met for met in showdowns() if row(met.hand) is not None]
+    assert bonused
+    assert all(2 * (met.higher + met.equal) < DEALERS for met in bonused)
 
 
 def test_t_5_without_the_mini_royal_s_own_row_pair_plus_keeps_more() -> None:
