@@ -4,6 +4,7 @@ Each game declares its own requests as subclasses of Request; what they share is
 exactly one of them is malformed and ends the run: a bet that was half understood is a guess.
 """
 
+from codecs import BOM_UTF8
 from collections.abc import Sequence
 from functools import reduce
 from operator import or_
@@ -69,9 +70,11 @@ class Decoder:
         try:
             return self._decoder.decode(raw)
         except (ValueError, RecursionError) as error:
-            raise Malformed(line, _shown(raw), self._expected(error)) from error
+            raise Malformed(line, _shown(raw), self._expected(raw, error)) from error
 
-    def _expected(self, error: Exception) -> str:
+    def _expected(self, raw: bytes, error: Exception) -> str:
+        if raw.startswith(BOM_UTF8):
+            return "one JSON object in UTF-8 without a byte order mark"
         if not isinstance(error, msgspec.ValidationError):
             return f"one JSON object in UTF-8 ({error})"
         return f"a request whose `do` is one of {self._words}, each with its own fields ({error})"

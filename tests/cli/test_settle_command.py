@@ -32,6 +32,14 @@ def test_that_nothing_was_bet_is_said(tmp_path: Path, capsys: pytest.CaptureFixt
     assert capsys.readouterr().err == f"tablectl: {path}: found no bet in it, so nothing was settled\n"
 
 
+def test_a_byte_order_mark_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "w.jsonl"
+    path.write_text(json.dumps(NATURAL) + "\n", encoding="utf-8-sig")
+    assert main(["settle", "--rules", "craps-12-034", str(path)]) == 2
+    assert "line 1: found" in (said := capsys.readouterr().err)
+    assert "expected one JSON object in UTF-8 without a byte order mark" in said
+
+
 def test_standard_input_gives_the_same(tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
     path = write(tmp_path / "w.jsonl", BET, NATURAL)
     main(["settle", "--rules", "craps-12-034", str(path)])
