@@ -6,9 +6,18 @@
 
 import pytest
 
-from tests.drivers.gpio.rig import FakeKernel
+from tests.drivers.gpio.rig import BeamsBench, FakeKernel, beams, timed, wheel_settings
 
 
 @pytest.fixture
 def kernel() -> FakeKernel:
     return FakeKernel()
+
+
+@pytest.fixture
+def wheel() -> BeamsBench:
+    """Three beams and a drop sensor, open and well."""
+    inputs = {**beams(3), "drop": timed(12, "ball_drop")}
+    bench = BeamsBench(wheel_settings(inputs))
+    bench.open().after(10_000)
+    return bench

@@ -6,9 +6,11 @@ from heapq import heappop, heappush
 from itertools import count
 from random import Random
 
+import pytest
+
 from drivers.protocol.node_messages import Answered, Hello, Message, Seen, Trouble, Well
 from drivers.protocol.node_peer import Command, NodeEnd
-from drivers.protocol.node_sentences import CLOCK_US
+from drivers.protocol.node_sentences import CLOCK_US, Sentence, Speaker, encode, finish
 from drivers.protocol.node_table import Phase, TableEnd
 
 Line = Callable[[Random, bytes], list[tuple[int, bytes]]]
@@ -16,6 +18,8 @@ Line = Callable[[Random, bytes], list[tuple[int, bytes]]]
 
 HELLO = Hello("w1", "1.0", "B007B007B007B007", {1: ("wall_impact",)}, ("lamp", "selftest"), 16)
 KEY = bytes(range(32))
+SECOND_US = 1_000_000
+SEALED = pytest.mark.parametrize("key", [None, KEY], ids=["plain", "sealed"])
 
 
 def plain(_rng: Random, data: bytes) -> list[tuple[int, bytes]]:
@@ -209,3 +213,10 @@ class World:
 
 WRAP_SOON = CLOCK_US - 600_000_000
 """A clock that wraps ten minutes after its start."""
+
+
+def sentence_of(world: World, verb: str, seq: int, **fields: str) -> bytes:
+    """What a board without the key would say in the present session."""
+    session = world.table._wire.session
+    clock = world.node_clock() % (1 << 32)
+    return finish(encode(Sentence(Speaker.NODE, "w1", session, seq, clock, verb, fields)))

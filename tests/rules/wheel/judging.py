@@ -3,15 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from controller.model.readings import BallBeam, Reading, RotorIndex
+from controller.model.readings import BallBeam, ForeignObject, PocketBall, Reading, RotorIndex
 from controller.model.rulesets import SpinRules
 from controller.model.verdicts import Reason, SpinVerdict
 from controller.rules.wheel import INDEX_PASSES_KEPT, Learned, Sources, SpinWatch, judge_spin
-from tests.rules.wheel.simulator import Spin
+from tests.rules.wheel.simulator import Scene, Spin, spin
 
 RULES = SpinRules()
 KNOWN = Learned(spins=10.0, drop_rev_per_s=0.5, deceleration_rev_per_s2=0.05, pocket_reader_works=1.0)
 """A wheel that has been played on."""
+PLAIN = spin(Scene())
+"""A spin that counts."""
 CALLED = Reason(code="called", rule="R-IRR-1", seen="the dealer called No Spin")
 
 
@@ -91,3 +93,11 @@ def played(
     assert give_up_us is not None
     verdict, after = watch.verdict(give_up_us)
     return Played(watch, verdict, after, give_up_us, closed_us)
+
+
+def pocket_read(t: int) -> PocketBall:
+    return PocketBall(t=t, dev="wheel")
+
+
+def object_at(t: int, where: str) -> ForeignObject:
+    return ForeignObject(t=t, dev="wheel", where=where)

@@ -1,0 +1,157 @@
+"""Timed inputs that stick, babble or miss an edge: a fault, and no reading that nothing was behind."""
+
+from controller.model.readings import (
+    BallBeam,
+    DeviceFault,
+)
+from tests.drivers.gpio.rig import SECOND, BeamsBench, beams, times, wheel_settings
+
+
+def test_a_beam_that_stays_cut_is_a_fault_and_heals(wheel: BeamsBench) -> None:
+    wheel.drive("beam-2", active=True)
+    wheel.after(4_900_000)
+    assert wheel.faults() == []
+    wheel.after(300_000)
+    (stuck,) = wheel.of(DeviceFault)
+    assert stuck.code == "stuck"
+    assert "beam-2 (GPIO7) has been active for 5.0 s" in stuck.reason
+    wheel.after(60 * SECOND)
+    assert len(wheel.faults()) == 1
+    wheel.drive("beam-2", active=False)
+    wheel.after(5000)
+    assert wheel.health()[-1] == "DeviceUp up"
+    assert wheel.of(BallBeam) == []
+
+
+def test_a_beam_that_is_cut_when_the_table_starts_tells_no_ball() -> None:
+    bench = BeamsBench(wheel_settings(beams(1)))
+    bench.kernel.active[5] = True
+    bench.open().after(50_000)
+    bench.drive("beam-0", active=False)
+    bench.after(50_000)
+    assert bench.of(BallBeam) == []
+    bench.pulse("beam-0", 4000)
+    bench.after(5000)
+    assert len(bench.of(BallBeam)) == 1
+
+
+def test_a_babbling_beam_is_a_fault_tells_nothing_and_drowns_nobody(wheel: BeamsBench) -> None:
+    wheel.after(100_000)
+    start_us = wheel.time.us
+    for n in range(1500):  # 1 kHz, each half of it longer than the debounce
+        at_us = start_us + n * 1000
+        if n == 700:
+            wheel.pulse("beam-1", 400)
+        wheel.drive("beam-0", active=n % 2 == 0, at_us=at_us)
+    assert ("wheel", "babbling") in wheel.faults()
+    told_before_it_was_known = [seen for seen in wheel.of(BallBeam) if seen.beam == 0]
+    assert len(told_before_it_was_known) <= 4, "200 edges at 1 kHz, and a hold-off of 50 ms"
+    assert [seen.beam for seen in wheel.of(BallBeam) if seen.beam] == [1]
+    wheel.drive("beam-0", active=False)
+    wheel.after(2_500_000)
+    assert wheel.health()[-1] == "DeviceUp up"
+    count = len(wheel.of(BallBeam))
+    wheel.pulse("beam-0", 4000)
+    wheel.after(5000)
+    assert len(wheel.of(BallBeam)) == count + 1
+
+
+def test_a_babbling_line_is_left_alone_by_the_port(wheel: BeamsBench) -> None:
+    at_us = wheel.time.us + 1000
+    for n in range(250):
+        wheel.drive("beam-0", active=n % 2 == 0, at_us=at_us + n * 500)
+    wheel.turn()
+    waiting = len(wheel.kernel.lines[5].edges)
+    for n in range(50):
+        wheel.drive("beam-0", active=n % 2 == 0, at_us=wheel.time.us + 500)
+    assert len(wheel.kernel.lines[5].edges) > waiting, "edges wait in the kernel, not in the table's queue"
+    wheel.after(400_000).turn()
+    assert len(wheel.kernel.lines[5].edges) == 0
+
+
+def test_a_babbling_line_is_looked_at_on_the_rounds_only(wheel: BeamsBench) -> None:
+    looks = 0
+    for n in range(900):
+        wheel.kernel.drive(5, n % 2 == 0, wheel.time.us)
+        wheel.time.us += 500
+        wheel.told += wheel.device.tick(wheel.time.us)
+        orders = wheel.device.take_output()
+        looks += orders.count(b"look 5\n") if n >= 205 else 0
+        wheel.port.write(orders)
+        wheel.port.wake()
+        wheel.told += wheel.device.receive(wheel.time.us, wheel.port.read())
+    assert wheel.lines_babbling() == ["beam-0"]
+    assert looks <= 1
+
+
+def test_a_missed_edge_is_a_fault_and_inverts_nothing(wheel: BeamsBench) -> None:
+    wheel.drive("beam-0", active=True)
+    wheel.after(2000)
+    wheel.kernel.miss(5, active=False)
+    wheel.after(1_500_000)
+    assert ("wheel", "missed_edge") in wheel.faults()
+    assert wheel.of(BallBeam) == [], "when the ball left the beam nobody saw"
+    began_us = wheel.pulse("beam-0", 4000)
+    wheel.after(5000)
+    assert times(wheel.of(BallBeam)) == [began_us + 2000]
+
+
+def test_a_level_that_is_ahead_of_its_edge_is_no_missed_edge(wheel: BeamsBench) -> None:
+    began_us = wheel.time.us
+    wheel.drive("beam-0", active=True)
+    wheel.to(began_us + 4000)
+    wheel.kernel.miss(5, active=False)  # the level has changed, its edge is still on its way
+    wheel.turn()
+    wheel.after(1000)
+    wheel.kernel.lines[5].put(False, began_us + 4000)
+    wheel.after(50_000)
+    assert times(wheel.of(BallBeam)) == [began_us + 2000]
+    assert wheel.faults() == []
+
+
+def test_bytes_thrown_away_on_the_way_are_a_fault(wheel: BeamsBench) -> None:
+    wheel.told += wheel.device.overflowed(wheel.time.us, 1234)
+    wheel.after(100_000)
+    assert wheel.faults() == [("wheel", "lost_edges")] * len(wheel.faults())
+    assert "lost 1234 bytes" in wheel.of(DeviceFault)[0].reason
+    wheel.pulse("beam-0", 4000)
+    wheel.after(5000)
+    assert len(wheel.of(BallBeam)) == 1
+
+
+def test_two_edges_in_one_direction_hide_a_missed_one(wheel: BeamsBench) -> None:
+    began_us = wheel.time.us
+    wheel.drive("beam-0", active=True)
+    wheel.to(began_us + 8000)
+    wheel.kernel.miss(5, active=False)
+    wheel.drive("beam-0", active=True, at_us=began_us + 9000)
+    wheel.drive("beam-0", active=False, at_us=began_us + 15_000)
+    wheel.after(5000)
+    assert wheel.of(BallBeam) == [], "neither one pulse of 15 ms nor two that nobody saw the ends of"
+    assert wheel.faults() == [("wheel", "missed_edge")]
+
+
+def test_a_pulse_that_may_have_been_two_for_a_moment_is_not_told(wheel: BeamsBench) -> None:
+    began_us = wheel.time.us
+    wheel.drive("beam-0", active=True)
+    wheel.to(began_us + 2000)
+    wheel.kernel.miss(5, active=False)
+    wheel.drive("beam-0", active=True, at_us=began_us + 3000)
+    wheel.drive("beam-0", active=False, at_us=began_us + 6000)
+    wheel.after(5000)
+    assert wheel.of(BallBeam) == []
+    assert wheel.faults() == []
+
+
+def test_bouncing_faster_than_the_hardware_is_no_fault(wheel: BeamsBench) -> None:
+    """The kernel reads a line after its edge: a rise and a fall in 20 us both look like falls."""
+    fake = wheel.kernel.lines[5]
+    for n in range(10):
+        fake.put(False, wheel.time.us + n * 20)
+    wheel.after(50_000)
+    assert wheel.faults() == [("wheel", "missed_edge")], "told once: the first may hide a pulse of any length"
+    wheel.after(2 * SECOND)
+    wheel.pulse("beam-0", 4000)
+    wheel.after(5000)
+    assert len(wheel.of(BallBeam)) == 1
+    assert wheel.health()[-1] == "DeviceUp up"

@@ -1,0 +1,106 @@
+"""A night at a High Roller table, told step by step."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from controller.engine.setup import State
+from controller.machines.high_roller_table import HighRollerState
+from controller.model.outcomes import (
+    RollCalled,
+)
+from controller.model.readings import Card, Face
+from controller.model.rulesets import RuleSet
+from controller.settings.rulesets import load_ruleset
+from tests.engine.play import Played
+from tests.scenes import SECOND_US, says, throw
+
+RULES = load_ruleset("high-roller-12-005")
+FACES: dict[int, tuple[Face, Face]] = {
+    2: (1, 1), 3: (1, 2), 4: (1, 3), 5: (1, 4), 6: (1, 5), 7: (1, 6),
+    8: (2, 6), 9: (3, 6), 10: (4, 6), 11: (5, 6), 12: (6, 6),
+}  # fmt: skip
+
+
+def changed(**policies: object) -> RuleSet:
+    """Give the shipped rules with other policies of the table."""
+    assert RULES.high_roller is not None
+    return replace(RULES, high_roller=replace(RULES.high_roller, **policies))  # type: ignore[arg-type]  # any key
+
+
+class Night:
+    """A High Roller table, told what happens step by step; ten seconds pass with each."""
+
+    def __init__(self, ruleset: RuleSet = RULES, state: HighRollerState | None = None) -> None:
+        self.played = Played(state=State(high_roller=state), ruleset=ruleset)
+        self.now = 0
+
+    def says(self, name: str, by: str = "dealer", **arguments: object) -> "Night":
+        """Let a person enter something."""
+        self.now += 10 * SECOND_US
+        self.played.feed(says(self.now, name, by, **arguments))
+        return self
+
+    def button(self, **drawn: str) -> "Night":
+        """Deal cards for the button: `button(s1="Q", s2="9")`."""
+        for seat, card in drawn.items():
+            self.says("draw_button", seat=seat[1:], card=card)
+        return self
+
+    def buys(self, seat: str, *ranks: str | int) -> "Night":
+        """Sell a player these cards and pitch them."""
+        self.says("buy", seat=seat, count=len(ranks))
+        return self.pitched(*ranks)
+
+    def pitched(self, *ranks: str | int | None, to: str | None = None) -> "Night":
+        """Let the shoe pitch cards."""
+        for rank in ranks:
+            self.now += SECOND_US
+            self.played.feed(Card(t=self.now, dev="shoe", rank=rank, to=to))
+        return self
+
+    def rolls(self, *totals: int) -> "Night":
+        """Throw these totals."""
+        for total in totals:
+            self.now += 10 * SECOND_US
+            self.played.feed(throw(self.now, FACES[total]))
+        return self
+
+    def illegal(self) -> "Night":
+        """Throw a die short of the wall."""
+        self.now += 10 * SECOND_US
+        self.played.feed(throw(self.now, (3, 4), short_mm=(300, 0)))
+        return self
+
+    def end(self) -> Played:
+        """End the recording."""
+        return self.played.finish()
+
+    @property
+    def state(self) -> HighRollerState:
+        """What the table remembers now."""
+        self.played.effects += self.played.session.advance(self.now + 5 * SECOND_US)
+        state = self.played.session.state().high_roller
+        assert state is not None
+        return state
+
+
+def two_players(
+    *, first: Iterable[str | int] = ("7", "8"), second: Iterable[str | int] = ("7", "9")
+) -> Night:
+    """Seats 1 (the button) and 2 have bought their cards."""
+    return Night().button(s1="Q", s2="9").buys("1", *first).buys("2", *second)
+
+
+def calls(played: Played) -> list[tuple[object, str, int]]:
+    return [(c.player, c.call, c.total) for c in played.data(RollCalled)]
+
+
+def won_in_a_row(games: int) -> Night:
+    """Seat 2 wins game after game; seats 1 and 2 have the button in turn."""
+    night = two_players(first=(7,), second=(9,)).rolls(9)
+    for game in range(1, games):
+        order = ("2", "1") if game % 2 else ("1", "2")
+        for seat in order:
+            night.buys(seat, 9 if seat == "2" else 7)
+        night.rolls(9)
+    return night
