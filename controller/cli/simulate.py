@@ -22,7 +22,8 @@ from controller.settings.tables import load_table
 from controller.settings.yaml_text import Document, Value, parse_document
 from drivers.devices.homography import Pair
 from drivers.sim.clock import Clock, PacedClock, RealClock
-from drivers.sim.faults import FAULTS, DeviceKind, Schedule
+from drivers.sim.fault_orders import Schedule
+from drivers.sim.faults import FAULTS, DeviceKind
 from drivers.sim.lens import first_guess
 from drivers.sim.setting import NoEveningError, types_for, virtual_table, with_own_cameras, with_technician
 from drivers.sim.ss2_wheel import APPROVED, MODE

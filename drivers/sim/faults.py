@@ -2,38 +2,18 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from random import Random
 from typing import Literal
-
-import msgspec
 
 from drivers.sim import fault_works as works
 from drivers.sim.boards import Board, Script
 from drivers.sim.cables import Cable
 from drivers.sim.fault_works import Work
 from drivers.sim.ss2_wheel import Ss2Wheel
-from drivers.sim.stories import Began
-from drivers.sim.table import VirtualTable
 
 DeviceKind = Literal["node", "json-camera", "ss2"]
 _ANY: tuple[DeviceKind, ...] = ("node", "json-camera", "ss2")
 _NODE: tuple[DeviceKind, ...] = ("node",)
 _WHEEL: tuple[DeviceKind, ...] = ("ss2",)
-LONGEST_S = 600.0
-
-
-class Order(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A fault that somebody wants: for how long, and a figure or word of its own where it has one."""
-
-    fault: str
-    device: str = ""
-    seconds: float | None = None
-    value: float | None = None
-    name: str | None = None
-
-
-class OrderError(ValueError):
-    """An order that can't be; the message says what was found and what was expected."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,8 +32,8 @@ class Fault:
     all_devices: bool = False
 
 
-def _each(*codes: str, on: tuple[DeviceKind, ...] = _ANY) -> Mapping[DeviceKind, tuple[str, ...]]:
-    return dict.fromkeys(on, codes)
+def _each(*codes: str) -> Mapping[DeviceKind, tuple[str, ...]]:
+    return dict.fromkeys(_ANY, codes)
 
 
 _PULLED = ("unplugged", "no_port")
@@ -78,7 +58,7 @@ FAULTS: Mapping[str, Fault] = {
         do=works.swap_cables,
         seconds=6.0,
         on=_NODE,
-        codes=_each("wrong_device", on=_NODE),
+        codes=_each("wrong_device"),
     ),
     "garbage": Fault(
         what="bursts of random bytes on the line",
@@ -99,14 +79,14 @@ FAULTS: Mapping[str, Fault] = {
         sees="a node asks again: counters bad_crc and recovered go up; noisy_line if it lasts",
         do=works.bit_errors,
         seconds=3.0,
-        on=("node",),
+        on=_NODE,
     ),
     "lost_lines": Fault(
         what="every fifth line is lost",
         sees="a node asks again: counters gaps and recovered go up; what fails is sentences_lost",
         do=works.lost_lines,
         seconds=3.0,
-        on=("node",),
+        on=_NODE,
     ),
     "lost_for_good": Fault(
         what="every second sentence of a node is lost, also when it is said again",
@@ -114,7 +94,7 @@ FAULTS: Mapping[str, Fault] = {
         do=works.lost_for_good,
         seconds=3.0,
         on=_NODE,
-        codes=_each("sentences_lost", on=_NODE),
+        codes=_each("sentences_lost"),
     ),
     "repeated_lines": Fault(
         what="every third line comes twice",
@@ -143,7 +123,7 @@ FAULTS: Mapping[str, Fault] = {
         do=works.wild_clock,
         seconds=8.0,
         on=_NODE,
-        codes=_each("clock_step", on=_NODE),
+        codes=_each("clock_step"),
     ),
     "clock_jump": Fault(
         what="the board's clock jumps by 30 s (value: other milliseconds)",
@@ -151,7 +131,7 @@ FAULTS: Mapping[str, Fault] = {
         do=works.clock_jump,
         seconds=5.0,
         on=_NODE,
-        codes=_each("clock_step", "bad_clock", on=_NODE),
+        codes=_each("clock_step", "bad_clock"),
     ),
     "restart": Fault(
         what="the board's supply dips and it starts anew",
@@ -168,7 +148,7 @@ FAULTS: Mapping[str, Fault] = {
         do=works.babble,
         seconds=1.5,
         on=("node", "json-camera"),
-        codes=_each("babbling", on=("node", "json-camera")),
+        codes=_each("babbling"),
     ),
     "nonsense": Fault(
         what="the firmware sends readings that can't be",
@@ -176,15 +156,14 @@ FAULTS: Mapping[str, Fault] = {
         do=works.nonsense,
         seconds=1.0,
         on=("node", "json-camera"),
-        codes=_each("bad_reading", on=("node", "json-camera")),
+        codes=_each("bad_reading"),
     ),
     "silence": Fault(
         what="the device hangs: it neither hears nor says anything",
-        sees="device_down silent after 1.5 s (an SS2 wheel: 5 s), or deaf where its last answer is older; its"
-        " port is opened anew",
+        sees="device_down silent after 1.5 s (an SS2 wheel: 5 s); its port is opened anew",
         do=works.silence,
         seconds=7.0,
-        codes={"node": ("silent", "deaf"), "json-camera": ("silent",), "ss2": ("silent",)},
+        codes=_each("silent"),
     ),
     "deaf": Fault(
         what="the wire from the table to the board is broken",
@@ -192,7 +171,7 @@ FAULTS: Mapping[str, Fault] = {
         do=works.deaf,
         seconds=5.0,
         on=_NODE,
-        codes=_each("deaf", on=_NODE),
+        codes=_each("deaf"),
     ),
     "stuck_writer": Fault(
         what="the device's port takes no bytes (only behind real ports)",
@@ -200,7 +179,7 @@ FAULTS: Mapping[str, Fault] = {
         do=works.stuck_writer,
         seconds=5.0,
         on=_NODE,
-        codes=_each("stuck_writer", on=_NODE),
+        codes=_each("stuck_writer"),
     ),
     "power_cycle": Fault(
         what="all devices lose power at once and start anew at the end",
@@ -255,7 +234,7 @@ FAULTS: Mapping[str, Fault] = {
         do=works.wheel_flags(4),
         seconds=60.0,
         on=_WHEEL,
-        codes=_each("component", on=_WHEEL),
+        codes=_each("component"),
     ),
     "wheel_encoder": Fault(
         what="the wheel's encoder says 95.3 rpm in play",
@@ -263,7 +242,7 @@ FAULTS: Mapping[str, Fault] = {
         do=works.wheel_encoder,
         seconds=60.0,
         on=_WHEEL,
-        codes=_each("rotor_speed", on=_WHEEL),
+        codes=_each("rotor_speed"),
     ),
     "wheel_no_number": Fault(
         what="the wheel goes on to the next game without showing a number",
@@ -285,7 +264,7 @@ FAULTS: Mapping[str, Fault] = {
         do=works.wheel_self_test,
         seconds=1.0,
         on=_WHEEL,
-        codes=_each("self_test_11", on=_WHEEL),
+        codes=_each("self_test_11"),
     ),
     "wheel_setting": Fault(
         what="somebody sets parameter m to 20000 rpm and power-cycles the wheel; at the end it is set right",
@@ -294,7 +273,7 @@ FAULTS: Mapping[str, Fault] = {
         do=works.wheel_setting,
         seconds=25.0,
         on=_WHEEL,
-        codes=_each("configuration", "power_cycle", on=_WHEEL),
+        codes=_each("configuration", "power_cycle"),
     ),
 }
 """Every fault by its name."""
@@ -310,99 +289,3 @@ def kind_of(cable: Cable) -> DeviceKind:
         case _:
             assert isinstance(cable.peer, Ss2Wheel)
             return "ss2"
-
-
-def fitting(table: VirtualTable, name: str) -> tuple[str, ...]:
-    """Name the devices of a table that can have this fault."""
-    fault = FAULTS[name]
-    if fault.all_devices:
-        return ("",)
-    if fault.do is works.swap_cables and sum(kind_of(c) == "node" for c in table.cables.values()) < 2:
-        return ()
-    return tuple(
-        device
-        for device, cable in table.cables.items()
-        if kind_of(cable) in fault.on and fault.only in ("", device)
-    )
-
-
-def read_order(line: bytes) -> Order:
-    """Read an order, one JSON object; raises OrderError."""
-    try:
-        return msgspec.json.decode(line, type=Order)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise OrderError(f'{error}; expected such as {{"fault": "unplug", "device": "cam"}}') from error
-
-
-def carry_out(table: VirtualTable, order: Order, now_us: int) -> Began:
-    """Begin a fault now; it ends by itself.
-
-    Raises:
-        OrderError: there is no such fault or device, the device can't have it or has another already.
-    """
-    fault = FAULTS.get(order.fault)
-    if fault is None:
-        raise OrderError(f"found fault {order.fault!r}, expected one of {', '.join(FAULTS)}")
-    devices = fitting(table, order.fault)
-    if not devices:
-        raise OrderError(f"{order.fault}: no device of this table can have it")
-    device = order.device or devices[0]
-    if device not in devices:
-        raise OrderError(f"{order.fault}: found device {device!r}, expected one of {', '.join(devices)}")
-    seconds = fault.seconds if order.seconds is None else order.seconds
-    if not 0 < seconds <= LONGEST_S:
-        raise OrderError(f"{order.fault}: found {seconds} seconds, expected up to {LONGEST_S:g}")
-    concerned = works.concerned(table, fault.do, device)
-    if any(map(table.troubled, concerned)) or (fault.all_devices and not table.well):
-        raise OrderError(
-            f"{order.fault}: a fault stands at {device or 'some device'} already; wait for its end"
-        )
-    undo = fault.do(works.Site(table, device, now_us, order.value, order.name))
-    cable = table.cables.get(device) or next(iter(table.cables.values()))
-    short = seconds < fault.seconds
-    began = Began(
-        t=now_us,
-        fault=order.fault,
-        device=device,
-        seconds=seconds,
-        codes=() if short else tuple(fault.codes.get(kind_of(cable), ())),
-        sees=fault.sees,
-    )
-    table.begin(began, undo, now_us + round(seconds * 1e6), also=concerned[1:])
-    return began
-
-
-class Schedule:
-    """Faults of a seed: one after another, each at some device, some seconds apart."""
-
-    def __init__(
-        self, table: VirtualTable, seed: int, *, every_s: float, without: frozenset[str] = frozenset()
-    ) -> None:
-        """Draw a fault every so many seconds on average, of all that this table can have."""
-        self._table = table
-        self._rng = Random(seed)  # noqa: S311 - a reproducible simulation, not a secret
-        self._every_s = every_s
-        self._stopped = False
-        self._names = [name for name in FAULTS if name not in without and fitting(table, name)]
-
-    def start(self, now_us: int) -> None:
-        """Begin with the first."""
-        self._table.at(now_us + self._gap_us(), self._next)
-
-    def stop(self) -> None:
-        """Have no more; those that stand end in their own time."""
-        self._stopped = True
-
-    def _next(self, now_us: int) -> None:
-        if self._stopped or self._table.over:
-            return
-        name = self._rng.choice(self._names)
-        device = self._rng.choice(fitting(self._table, name))
-        concerned = works.concerned(self._table, FAULTS[name].do, device)
-        free = not any(map(self._table.troubled, concerned))
-        if free and (self._table.well or not FAULTS[name].all_devices):
-            carry_out(self._table, Order(fault=name, device=device), now_us)
-        self._table.at(now_us + self._gap_us(), self._next)
-
-    def _gap_us(self) -> int:
-        return round(self._rng.uniform(0.4, 1.6) * self._every_s * 1e6)

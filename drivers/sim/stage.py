@@ -14,7 +14,7 @@ from pathlib import Path
 
 from drivers.sim.cables import Cable
 from drivers.sim.clock import Clock
-from drivers.sim.faults import OrderError, carry_out, read_order
+from drivers.sim.fault_orders import OrderError, carry_out, read_order
 from drivers.sim.ports import Pty
 from drivers.sim.table import VirtualTable
 

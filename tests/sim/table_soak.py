@@ -11,7 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from drivers.sim.faults import Schedule
+from drivers.sim.fault_orders import Schedule
 from drivers.sim.stories import Began
 from tests.sim.fairness import unfair, unnamed
 from tests.sim.live_table import LiveTable

@@ -18,7 +18,8 @@ from controller.model.readings import (
     WheelStatus,
 )
 from drivers.sim import dice, ss2_games
-from drivers.sim.faults import FAULTS, DeviceKind, Order, OrderError, Schedule, carry_out, fitting, read_order
+from drivers.sim.fault_orders import Order, OrderError, Schedule, carry_out, fitting, read_order
+from drivers.sim.faults import FAULTS, DeviceKind
 from drivers.sim.referee import disagreements
 from drivers.sim.show import of_dice
 from drivers.sim.stories import Began, Over, Played

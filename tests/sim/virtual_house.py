@@ -17,7 +17,8 @@ from controller.settings.tables import load_table
 from drivers.devices.hub import Hub
 from drivers.devices.registry import Device, device_type
 from drivers.link.inlet import Arrival, LinkDown, LinkUp
-from drivers.sim.faults import DeviceKind, Order, carry_out
+from drivers.sim.fault_orders import Order, carry_out
+from drivers.sim.faults import DeviceKind
 from drivers.sim.setting import Mix, types_for, virtual_table
 from drivers.sim.ss2_wheel import APPROVED, MODE
 from drivers.sim.stories import Began, Played, Story
