@@ -13,6 +13,8 @@ table=${TABLE:-}
 extras=${EXTRAS:-}
 wheelhouse=${WHEELHOUSE:-}
 keep=3
+steady_s=25 # longer than the unit's WatchdogSec: a thread that hangs from the start is found out
+patience_s=60
 
 say() { echo "install: $*" >&2; }
 refuse() {
@@ -74,21 +76,16 @@ pip_into() { # VENV ARGUMENTS
 	"$venv/bin/python" -m pip -qq --disable-pip-version-check --no-input install "${from[@]}" "$@"
 }
 
-own_wheel() { # FOLDER: the project's wheel, from the wheelhouse or made with pinned tools
-	local wheel
-	wheel=$(compgen -G "${wheelhouse:-/nowhere}/table_controller-*.whl" | head -n 1 || true)
-	if [ -z "$wheel" ]; then
-		"$python" -m venv "$1/tools"
-		pip_into "$1/tools" --require-hashes --requirement "$here/requirements.lock"
-		"$1/tools/bin/python" -m pip -qq --disable-pip-version-check wheel --no-deps --no-build-isolation \
-			--wheel-dir "$1" "$here"
-		wheel=$(compgen -G "$1/table_controller-*.whl" | head -n 1)
-	fi
-	echo "$wheel"
+own_wheel() { # FOLDER: the project's wheel, of this checkout, made with pinned tools
+	"$python" -m venv "$1/tools"
+	pip_into "$1/tools" --require-hashes --requirement "$here/requirements.lock"
+	"$1/tools/bin/python" -m pip -qq --disable-pip-version-check wheel --no-deps --no-build-isolation \
+		--wheel-dir "$1" "$here"
+	compgen -G "$1/table_controller-*.whl"
 }
 
 make_release() { # NAME: nothing there counts as a release until its last file is written
-	local release=$home/releases/$1 work wanted
+	local release=$home/releases/$1 work wanted wheel
 	[ ! -e "$release/complete" ] || return 0
 	rm -rf "$release"
 	mkdir -p "$home/releases"
@@ -100,7 +97,8 @@ make_release() { # NAME: nothing there counts as a release until its last file i
 	"$python" "$here/systemd/closure.py" --lock "$here/requirements-table.lock" \
 		--project "$here/pyproject.toml" --extras "$wanted" >"$work/wanted.txt"
 	pip_into "$release" --require-hashes --requirement "$work/wanted.txt"
-	pip_into "$release" --no-deps --no-index "$(own_wheel "$work")"
+	wheel=$(own_wheel "$work")
+	pip_into "$release" --no-deps --no-index "$wheel"
 	"$release/bin/python" -m pip -qq --disable-pip-version-check check >&2
 	mkdir -p "$release/docs"
 	cp -R "$here/docs/." "$here/CHANGELOG.md" "$release/docs/"
@@ -144,7 +142,7 @@ tell_system() { # users, folders, rules and modules now, not at the next boot on
 	systemctl daemon-reload
 	systemctl try-restart systemd-journald.service
 	udevadm control --reload 2>/dev/null || true
-	udevadm trigger --subsystem-match=tty --subsystem-match=gpio 2>/dev/null || true
+	udevadm trigger --subsystem-match=tty --subsystem-match=usb-serial --subsystem-match=gpio 2>/dev/null || true
 	systemctl restart systemd-modules-load.service ||
 		say "a driver of serial ports is not in this kernel: systemctl status systemd-modules-load"
 }
@@ -170,12 +168,33 @@ start_or_not() { # a start counts when the controller has said READY=1; systemct
 	systemctl restart $unit
 }
 
+how_it_stands() { # nothing where no controller answers
+	"$home/current/bin/tablectl" status --json 2>/dev/null || true
+}
+
+stands() { # BEFORE: ready is not enough: it stays so, answers, and stands no worse than the release before
+	local began=$SECONDS worse
+	while :; do
+		sleep 1
+		if [ "$(systemctl show $unit --property NRestarts --value)" != 0 ]; then
+			say "it was ready, and fell"
+			return 1
+		fi
+		worse=$("$python" "$here/systemd/standing.py" "$1" "$(how_it_stands)")
+		if [ $((SECONDS - began)) -ge $steady_s ] && [ -z "$worse" ]; then return 0; fi
+		if [ $((SECONDS - began)) -ge $patience_s ]; then
+			say "found $worse; expected it to stand as well as the release before"
+			return 1
+		fi
+	done
+}
+
 tell_why() {
 	journalctl --unit $unit --lines 12 --no-pager --output cat >&2 || true
 }
 
-go_live() { # PREVIOUS
-	local previous=$1
+go_live() { # PREVIOUS EARLIER BEFORE: the release before, the one before that, how the table stood
+	local previous=$1 earlier=$2 before=$3
 	tell_system
 	if [ ! -e /etc/table/table.yaml ]; then
 		say "no /etc/table/table.yaml yet: copy one from /etc/table/samples, or make install TABLE=craps"
@@ -184,7 +203,7 @@ go_live() { # PREVIOUS
 	fi
 	make_key
 	systemctl enable -q $unit
-	if start_or_not; then
+	if start_or_not && stands "$before"; then
 		say "$(release_of current) runs; after an update a person takes it as right: tablectl approve identity"
 		return 0
 	fi
@@ -196,7 +215,8 @@ go_live() { # PREVIOUS
 	say "$(release_of current) did not come up (its last words are above); going back to $previous"
 	local failed
 	failed=$(release_of current)
-	back_to "$previous"
+	back_to "$previous" || true
+	if [ -n "$earlier" ]; then switch_to "$earlier" previous; else rm -f "$home/previous"; fi
 	rm -f "$home/$failed/complete" # it is built anew at the next install
 	return 1
 }
@@ -216,13 +236,15 @@ back_to() { # RELEASE: its program and its own units
 
 do_install() {
 	check_machine
-	local release previous
+	local release previous earlier before=
 	release=releases/$(name_release)
 	previous=$(release_of current)
+	earlier=$(release_of previous)
 	make_release "${release#releases/}"
 	rm -rf "$home/$release/systemd"
 	mkdir -p "$home/$release/systemd"
 	cp -R "$here"/systemd/* "$home/$release/systemd/"
+	if live; then before=$(how_it_stands); fi
 	lay_configuration
 	lay_system_files "$here/systemd"
 	if [ -n "$previous" ] && [ "$previous" != "$release" ]; then
@@ -230,7 +252,7 @@ do_install() {
 	fi
 	switch_to "$release" current
 	say "$release is in place"
-	if live; then go_live "$previous"; fi
+	if live; then go_live "$previous" "$earlier" "$before"; fi
 	forget_old_ones
 }
 
@@ -238,7 +260,7 @@ do_rollback() {
 	local now before
 	now=$(release_of current)
 	before=$(release_of previous)
-	if [ -z "$before" ] || [ ! -e "$home/$before/complete" ]; then
+	if [ -z "$before" ] || [ "$before" = "$now" ] || [ ! -e "$home/$before/complete" ]; then
 		refuse "found no earlier release in $home, expected one that \`make install\` replaced"
 	fi
 	switch_to "$now" previous
@@ -270,25 +292,22 @@ do_uninstall() { # programs and units go; settings, keys, journal and recordings
 		"$root/usr/local/bin/tablectl"
 	rm -rf "$home"
 	if live; then systemctl daemon-reload; fi
-	say "gone; left alone: $root/etc/table, $root/var/lib/table, $root/var/lib/table-head"
+	say "gone; left alone: $root/etc/table, $root/var/lib/table, $root/var/lib/table-head, and the settlement engine's"
 }
 
 do_wheelhouse() { # all that an install without a network needs, for this kind of machine and Python
 	[ -n "$wheelhouse" ] || refuse "found no WHEELHOUSE, expected the folder to fill: WHEELHOUSE=wheels"
 	mkdir -p "$wheelhouse"
-	local work
+	local work lock
 	work=$(mktemp -d)
 	# shellcheck disable=SC2064 # the folder of now
 	trap "rm -rf '$work'" EXIT
 	"$python" -m venv "$work/tools"
-	local pip=("$work/tools/bin/python" -m pip -qq --disable-pip-version-check)
-	"${pip[@]}" download --require-hashes --only-binary :all: --dest "$wheelhouse" \
-		--requirement "$here/requirements-table.lock"
-	rm -f "$wheelhouse"/table_controller-*.whl
-	local filled=$wheelhouse
-	wheelhouse='' # the tools come from where pip finds them
-	cp "$(own_wheel "$work")" "$filled/"
-	say "$filled: $(find "$filled" -name '*.whl' | wc -l) wheels"
+	for lock in requirements-table.lock requirements.lock; do # what runs, and what makes the project's own wheel
+		"$work/tools/bin/python" -m pip -qq --disable-pip-version-check download --require-hashes \
+			--only-binary :all: --dest "$wheelhouse" --requirement "$here/$lock"
+	done
+	say "$wheelhouse: $(find "$wheelhouse" -name '*.whl' | wc -l) wheels"
 }
 
 case ${1:-} in

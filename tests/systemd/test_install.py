@@ -60,6 +60,13 @@ def test_a_release_that_is_not_whole_is_nothing_to_go_back_to(machine: Path) -> 
     assert os.readlink(machine / OPT / "current") == "releases/2-new"
 
 
+def test_a_release_is_no_earlier_one_than_itself(machine: Path) -> None:
+    (machine / OPT / "previous").unlink()
+    (machine / OPT / "previous").symlink_to("releases/2-new")
+    done = install(machine, "rollback")
+    assert (done.returncode, "found no earlier release" in done.stderr) == (2, True)
+
+
 def test_uninstalling_leaves_settings_and_data(machine: Path) -> None:
     assert install(machine, "rollback").returncode == 0
     done = install(machine, "uninstall")
@@ -84,6 +91,31 @@ def test_what_is_wrong_is_told_before_anything_is_laid(
     assert done.returncode == 2
     assert told in done.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+STUB = """#!/bin/sh
+# Stands for Python and for each environment made with it: what pip is asked for is written down.
+case "$*" in
+"-m venv "*) mkdir -p "$3/bin" && cp "$0" "$3/bin/python" && echo "#!$3/bin/python" >"$3/bin/tablectl" ;;
+*" wheel "*) while [ "$1" != --wheel-dir ]; do shift; done; touch "$2/table_controller-9-py3-none-any.whl" ;;
+*pip*) echo "$*" >>"$PIP_LOG" ;;
+*) exec {python} "$@" ;;
+esac
+"""
+
+
+def test_what_is_installed_is_this_checkout_whatever_lies_in_the_wheelhouse(tmp_path: Path) -> None:
+    wheels, stub, asked = tmp_path / "wheels", tmp_path / "python", tmp_path / "asked"
+    wheels.mkdir()
+    (wheels / "table_controller-0.0.1-py3-none-any.whl").touch()
+    stub.write_text(STUB.format(python=sys.executable), encoding="ascii")
+    stub.chmod(0o755)
+    done = install(
+        tmp_path / "root", PYTHON=str(stub), WHEELHOUSE=str(wheels), PIP_LOG=str(asked), EXTRAS="journal"
+    )
+    assert done.returncode == 0, done.stderr
+    (own,) = (line for line in asked.read_text(encoding="ascii").splitlines() if "table_controller" in line)
+    assert own.endswith("/table_controller-9-py3-none-any.whl")
 
 
 @pytest.mark.skipif(shutil.which("shellcheck") is None, reason="shellcheck is not installed")

@@ -180,7 +180,7 @@ def test_users_groups_and_folders_can_be_made(tmp_path: Path) -> None:
 def test_rules_of_udev_are_whole() -> None:
     """Each line is comparisons and assignments alone, and every port is kept from ModemManager."""
     rules = (SYSTEMD / "udev" / "60-table.rules").read_text(encoding="ascii").splitlines()
-    pair = r'[A-Z]+(?:\{[A-Z_]+\})?(?:==|\+=|=)"[^"]*"'
+    pair = r'[A-Z]+(?:\{[A-Za-z_]+\})?(?:==|\+=|=)"[^"]*"'
     for rule in rules:
         assert rule.startswith("#") or re.fullmatch(rf"{pair}(?:, {pair})*", rule), rule
     assert any(

@@ -1,0 +1,50 @@
+"""An upgrade stays when it is no worse than what it replaced; a first start is compared with nothing."""
+
+import json
+
+import pytest
+
+from systemd.standing import worse
+
+SOUND = [{"name": name, "ok": True, "says": "well"} for name in ("journal", "devices", "switches", "faults")]
+
+
+def status(*faults: str, failing: tuple[str, ...] = ()) -> str:
+    """What a controller with these locking faults and these failing checks tells."""
+    checks = [{**one, "ok": one["name"] not in failing} for one in SOUND]
+    told = [{"code": code, "found": "what was found", "locks": True} for code in faults]
+    return json.dumps({"faults": told, "self_test": checks})
+
+
+@pytest.mark.parametrize(
+    ("before", "now"),
+    [
+        (status(), status("identity_changed", "self_test_waits", failing=("faults",))),
+        (status("device_missing", failing=("devices",)), status("device_missing", failing=("devices",))),
+        (status(), status("clock_behind")),
+        (status("journal_damaged"), status()),
+        ("", status("journal_damaged")),
+        ("{}", status()),
+    ],
+)
+def test_an_upgrade_that_is_no_worse_stays(before: str, now: str) -> None:
+    assert list(worse(before, now)) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "told"),
+    [
+        (status(), "", "nobody answers"),
+        ("", "", "nobody answers"),
+        (status(), status("journal_damaged"), "journal_damaged: what was found"),
+        (status(), status(failing=("devices",)), "self-test devices"),
+    ],
+)
+def test_an_upgrade_that_is_worse_says_in_what(before: str, now: str, told: str) -> None:
+    (only,) = worse(before, now)
+    assert told in only
+
+
+def test_a_fault_that_locks_nothing_sends_no_release_away() -> None:
+    now = json.dumps({"faults": [{"code": "recording_lost", "found": "1", "locks": False}]})
+    assert list(worse(status(), now)) == []
