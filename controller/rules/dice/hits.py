@@ -102,22 +102,26 @@ class _Words:
         self._note_near_end()
         if len(meanings) == 1:
             return self._tell(meanings.pop(), judged)
-        if meanings <= STANDING:
+        # A wall may be forgiven, but not a camera that followed something else: that may rest there now.
+        if meanings <= STANDING and not self._jumped:
             return self._tell("stands", judged)
         self._tell_conflict()
         return WallWord()
 
+    @property
+    def _jumped(self) -> list[Path]:
+        return [path for path in self.met.paths if path.jump_mm]
+
     def _pairs(self) -> set[Pair]:
-        if any(path.jump_mm for path in self.met.paths):
+        if self._jumped:
             return {(one, two) for one in Hit for two in Hit}
         return possible_hits(self.scene, self.met.paths, self.met.walls)
 
     def _tell_conflict(self) -> None:
-        jumps = [path for path in self.met.paths if path.jump_mm]
-        for path in jumps:
+        for path in self._jumped:
             seen = f"the track of die {path.die.number} jumps by {path.jump_mm:.0f} mm"
             self.found.ask("conflict", seen, die=path.die.number)
-        if not jumps:
+        if not self._jumped:
             self.found.ask("conflict", "the dice's tracks came so close that they may have been exchanged")
 
     def _meaning(self, pair: Pair, judged: list[DieSeen], warnings: int) -> str:

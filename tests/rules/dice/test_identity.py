@@ -6,9 +6,10 @@ import pytest
 from msgspec.structs import replace
 
 from controller.model.readings import Die, DieAt, DieReleased, DieRest, Reading, WallImpact
+from controller.model.rulesets import ThrowRules
 from controller.model.verdicts import Ruling
 from tests.rules.dice.scenes import exchanged
-from tests.rules.dice.tables import C34, adding, dice, judged, ruled, thrown, track
+from tests.rules.dice.tables import C34, CV1, adding, dice, judged, ruled, thrown, track
 from tests.rules.dice.throws import HALF, LENGTH, Body, Maker, Throw
 
 
@@ -37,11 +38,12 @@ def test_exchanged_where_they_met_it_is_never_a_call(late_ms: float) -> None:
     assert judged(under_other_names).ruling is not Ruling.VALID
 
 
+@pytest.mark.parametrize("rules", [C34, CV1])
 @pytest.mark.parametrize("at_ms", [200.0, 700.0, 800.0, 1000.0])
-def test_dice_exchanged_far_from_each_other_are_told_by_the_jump(at_ms: float) -> None:
+def test_dice_exchanged_far_from_each_other_are_told_by_the_jump(at_ms: float, rules: ThrowRules) -> None:
     throw = thrown(dice())
     jumped = exchanged(throw, throw.readings[0].t + int(1000 * at_ms))
-    verdict = judged(jumped)
+    verdict = judged(jumped, rules)
     assert ruled(verdict) == (Ruling.REVIEW, [("conflict", 1), ("conflict", 2)])
     assert "jumps by" in verdict.sentence
 

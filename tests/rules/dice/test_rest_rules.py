@@ -7,6 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from controller.model.readings import DieContact, DieOffTable, DieRest, Surface
+from controller.model.rulesets import ThrowRules
 from controller.model.verdicts import Ruling
 from tests.rules.dice.tables import (
     C34,
@@ -126,8 +127,10 @@ def test_a_place_that_camera_and_table_tell_differently_is_a_conflict(
     assert (verdict.reasons[0].code, verdict.reasons[0].seen) == ("conflict", seen)
 
 
-def test_a_die_that_rests_where_its_track_did_not_lead_is_a_conflict() -> None:
-    verdict = judged(rested(x=700.0, y=500.0))
+@pytest.mark.parametrize("rules", [C34, CV1, HIGH_ROLLER])
+def test_a_die_that_rests_where_its_track_did_not_lead_is_a_conflict(rules: ThrowRules) -> None:
+    """Under Craps Version 1 too: what lies there may be one of the other dice of the set (!V1-25)."""
+    verdict = judged(rested(x=700.0, y=500.0), rules)
     assert ruled(verdict) == (Ruling.REVIEW, [("conflict", 2)])
     assert "the track of die 2 jumps by" in verdict.sentence
 
