@@ -19,7 +19,7 @@ from controller.model.readings import (
 from controller.model.rulesets import SpinRules
 from controller.model.verdicts import Notice, Reason
 from controller.rules.wheel.ball import BallRun
-from controller.rules.wheel.devices import Absence
+from controller.rules.wheel.devices import SILENT_TURNS, Absence, blind_before
 from controller.rules.wheel.learned import Learned
 from controller.rules.wheel.trace import Reversal, SpinTrace
 
@@ -36,8 +36,6 @@ RULES = {
 """The rule behind each cause where the rule set names none."""
 _OUTSIDE_THE_WHEEL = frozenset({"felt", "layout", "table"})
 _DROP_SPEED_TOLERANCE = 0.25
-_SILENT_TURNS = 2.5
-"""Every turn the mark passes the index sensor; so many without it, the ball or anything are a blind board."""
 SENSED = (BallBeam, BallDrop, BallOut, ForeignObject, PocketBall, RotorIndex)
 """What a wheel's own sensors tell."""
 
@@ -102,8 +100,12 @@ class Case:
         return next((change for change in self.trace.reversals if change.last_us >= began_us), None)
 
     def _launch_hidden_by(self) -> Absence | DeviceFault | None:
-        devices = self.trace.devices
-        return devices.hid_launch(self.began_us) or devices.unwell("ball_beam")
+        devices, began_us = self.trace.devices, self.began_us
+        if (hidden_by := devices.hid_launch(began_us) or devices.unwell("ball_beam")) is not None:
+            return hidden_by
+        dev = next((pulse.dev for pulse in self.trace.pulses), "")
+        passes_us = [r.t for r in self.seen if isinstance(r, RotorIndex) and r.dev == dev]
+        return blind_before(dev, passes_us, began_us)
 
     def _turns_to(self) -> float:
         ball, hidden_by = self.ball, self.launch_hidden_by
@@ -231,7 +233,7 @@ def launch_unseen(case: Case) -> Reason | None:
         seen = f"{hidden_by.dev} missed readings ({hidden_by.code}), so the launch may be among them"
     else:
         before_s = (case.began_us - hidden_by.back_us) / 1e6
-        seen = f"{hidden_by.dev} was down until {before_s:.1f} s before the ball's first pulse"
+        seen = f"{hidden_by.dev} was down or blind until {before_s:.1f} s before the ball's first pulse"
     return case.reason("missing_reading", seen)
 
 
@@ -299,7 +301,7 @@ def sensors_silent(case: Case) -> Reason | None:
     began_us = case.began_us
     told_us = [r.t for r in case.seen if began_us <= r.t <= rested_us and isinstance(r, SENSED)]
     silent_us = max(map(sub, told_us[1:], told_us), default=0)
-    if silent_us <= _SILENT_TURNS * case.trace.rotor.period_us():
+    if silent_us <= SILENT_TURNS * case.trace.rotor.period_us():
         return None
     return case.reason("missing_reading", f"no sensor of the wheel told anything for {silent_us / 1e6:.1f} s")
 

@@ -1,13 +1,19 @@
 """The health of a wheel's devices around one spin: what they could not see, or are known to have missed."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from operator import sub
 
 import msgspec
 
 from controller.model.readings import DeviceDown, DeviceFault, DeviceUp, Reading
+from controller.rules.wheel.rotor import SLOWEST_TURN_US
 
 SURELY_SEEN_US = 6_000_000
 """A ball in the track cuts a beam within this time: one dead beam of two at the slowest is under 5 s."""
+SILENT_TURNS = 2.5
+"""Every turn the mark passes the index sensor; so many without it, the ball or anything are a blind board."""
+LONGEST_SILENCE_US = SLOWEST_TURN_US * 3 // 2
+"""The mark of the slowest rotor in play passes well within this time."""
 LOSSES = frozenset({"lost_edges", "missed_edge"})
 """Faults by which edges of an input are known to be missing, from the fault's own time or before it."""
 _WHEEL_KINDS = frozenset(
@@ -24,6 +30,22 @@ class Absence(msgspec.Struct, frozen=True):
     dev: str
     since_us: int
     back_us: int
+
+
+def blind_before(dev: str, passes_us: Sequence[int], first_pulse_us: int) -> Absence | None:
+    """Give how long a board whose index passes these are had told nothing when the ball was first seen.
+
+    It was up, and yet its sensors saw nothing for turns: they may have missed a launch as well. None where
+    that is not so. What ended with an index pass is no silence: some boards tell none between two spins.
+    """
+    before_us = [at for at in passes_us if at < first_pulse_us]
+    if not before_us:
+        return None
+    turns_us = sorted(map(sub, before_us[1:], before_us))
+    usual_us = turns_us[(len(turns_us) - 1) // 2] if turns_us else SLOWEST_TURN_US
+    if first_pulse_us - before_us[-1] <= min(SILENT_TURNS * usual_us, LONGEST_SILENCE_US):
+        return None
+    return Absence(dev, before_us[-1], first_pulse_us)
 
 
 class WheelDevices:

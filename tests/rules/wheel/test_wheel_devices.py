@@ -1,12 +1,21 @@
 """R-SPIN-2, R-SPIN-4: nothing is certain that rests on what a device could not see, or is known to miss."""
 
+import msgspec
 import pytest
 
-from controller.model.readings import DeviceDown, DeviceFault, DeviceUp, PocketBall, Reading, RotorIndex
+from controller.model.readings import (
+    BallBeam,
+    DeviceDown,
+    DeviceFault,
+    DeviceUp,
+    PocketBall,
+    Reading,
+    RotorIndex,
+)
 from controller.model.verdicts import Ruling
 from controller.rules.wheel import Learned, Sources
 from tests.rules.wheel.judging import KNOWN, codes, judged, played
-from tests.rules.wheel.simulator import Scene, spin
+from tests.rules.wheel.simulator import Scene, Spin, in_order, spin
 
 SHORT = spin(Scene(revolutions=2.6, bounces=0))
 GONE = spin(Scene(turns_read=0, bounces=0, settle_s=20.0))
@@ -41,6 +50,41 @@ def test_R_SPIN_2_the_first_of_several_words_on_one_absence_tells_its_beginning(
     again = DeviceDown(t=first_us - 600_000, dev="wheel", code="no_hello")
     verdict = judged(SHORT, SHORT.and_also(*away(first_us - 9_000_000, first_us - 500_000), again))
     assert verdict.ruling is Ruling.REVIEW
+
+
+def blind(made: Spin, since_us: int, back_us: int) -> list[Reading]:
+    """What is left where the wheel's board is well and its sensors see nothing for a while."""
+    return [reading for reading in made.readings if not since_us <= reading.t < back_us]
+
+
+@pytest.mark.parametrize("before_the_drop_s", [1.5, 2.5, 3.5, 4.5])
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_R_SPIN_2_sensors_that_saw_nothing_for_turns_until_the_first_pulse_may_have_missed_turns(
+    before_the_drop_s: float, seed: int
+) -> None:
+    made = spin(Scene(revolutions=15.0, seed=seed))
+    back_us = made.left_us - round(before_the_drop_s * 1e6)
+    first_us = next(pulse.t for pulse in made.of(BallBeam) if pulse.t >= back_us)
+    verdict = judged(made, blind(made, made.launched_us - 4_000_000, first_us))
+    assert verdict.ruling is Ruling.REVIEW
+    assert "revolutions_unclear" in codes(verdict)
+
+
+def test_R_SPIN_2_one_index_pass_missed_before_a_launch_hides_nothing() -> None:
+    last = [mark for mark in SHORT.of(RotorIndex) if mark.t < SHORT.launched_us][-1]
+    verdict = judged(SHORT, [reading for reading in SHORT.readings if reading is not last])
+    assert (verdict.ruling, codes(verdict)) == (Ruling.VOID, ["too_few_revolutions"])
+
+
+def test_R_SPIN_2_an_index_sensor_of_another_board_tells_nothing_of_the_beams() -> None:
+    marks = [mark for mark in SHORT.of(RotorIndex) if not -8_000_000 < mark.t - SHORT.launched_us < 0]
+    early = [
+        RotorIndex(t=SHORT.launched_us - before_us, dev="rotor", direction="cw")
+        for before_us in (14_500_000, 12_000_000)
+    ]
+    late = [msgspec.structs.replace(mark, dev="rotor") for mark in marks]
+    verdict = judged(SHORT, in_order([*early, *SHORT.without(RotorIndex), *late]))
+    assert (verdict.ruling, codes(verdict)) == (Ruling.VOID, ["too_few_revolutions"])
 
 
 @pytest.mark.parametrize("seconds", [-0.5, 0.1, 2.0])
