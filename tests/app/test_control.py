@@ -100,17 +100,19 @@ def test_who_finds_no_place_hears_that_the_controller_is_there_and_who_has_them(
     until(lambda: is_answered(path), "a place once the others are gone")
 
 
-@pytest.mark.parametrize("says", [b'{"do":"sta', b"", b"{}\n{"])
+@pytest.mark.parametrize(
+    ("limit", "says"), [("LINE_S", b'{"do":"sta'), ("LINE_S", b"{}\n{"), ("FIRST_S", b"")]
+)
 def test_clients_that_never_end_their_line_lose_their_places(
-    path: str, monkeypatch: pytest.MonkeyPatch, says: bytes
+    path: str, monkeypatch: pytest.MonkeyPatch, limit: str, says: bytes
 ) -> None:
-    for limit in ("FIRST_S", "LINE_S"):
-        monkeypatch.setattr(hearing, limit, 0.05)
+    monkeypatch.setattr(hearing, limit, 0.05)
     with ExitStack() as clients:
         inside = [clients.enter_context(connected(path)) for _ in range(CLIENTS)]
-        for link in inside:
+        for link in inside if says else ():
             link.sendall(says)
         assert [last_words(link)[-1]["code"] for link in inside] == ["too_slow"] * CLIENTS
+        monkeypatch.setattr(hearing, limit, PATIENCE_S)
         until(lambda: is_answered(path), "a place while they still hold their ends")
 
 
