@@ -199,16 +199,19 @@ def test_at_the_end_of_standard_input_the_table_stops_once_the_throw_is_decided(
     ):
         assert process.stdin is not None
         until(table.answers, "the daemon to answer")
+        now_us = SECOND_US
 
         def unlocked() -> bool:
+            nonlocal now_us
+            now_us += 1000  # the table's own word to unlock waits for what the time after it brings
             assert process.poll() is None, table.log
             assert process.stdin is not None
-            process.stdin.write(tick(SECOND_US))
+            process.stdin.write(tick(now_us))
             process.stdin.flush()
             return table.status()["lock"] == "unlocked"
 
         until(unlocked, "the table to unlock itself")
-        readings = throw(5 * SECOND_US)
+        readings = throw(now_us + SECOND_US)
         process.stdin.writelines(lines_of([(reading.t, reading) for reading in readings]))
         process.stdin.close()
         assert process.wait(PATIENCE_S) == 0, table.log
