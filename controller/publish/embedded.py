@@ -114,11 +114,17 @@ class EmbeddedSink:
         while not self._stopping:
             self._news.wait(TURN_S)
             self._news.clear()
-            while (told_id := next(iter(self._waiting), None)) is not None and not self._stopping:
-                self._try(partial(self._consumer.take, self._waiting[told_id], self._answer))
+            while (first := self._first()) is not None and not self._stopping:
+                told_id, event = first
+                self._try(partial(self._consumer.take, event, self._answer))
                 with self._lock:
                     del self._waiting[told_id]
         self._try(self._consumer.end)
+
+    def _first(self) -> tuple[str, bytes] | None:
+        """Give what waits longest, under the lock: another thread's offer breaks even a look at the first."""
+        with self._lock:
+            return next(iter(self._waiting.items()), None)
 
     def _try(self, deed: Callable[[], None]) -> None:
         code = None

@@ -1,9 +1,10 @@
 """A settlement engine in the same process."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from queue import Queue
-from threading import Event
+from threading import Event, Lock, Thread
+from typing import Any, TypeVar
 
 import pytest
 
@@ -11,6 +12,8 @@ from controller.publish.embedded import Blocked, Consumer, EmbeddedSink
 from controller.publish.events import Acknowledgement, Answer, Message
 from controller.publish.sink import Ready, Report
 from tests.publish.house import ENGINE, PATIENCE_S, Alarms, Books, House, until
+
+T = TypeVar("T")
 
 
 class Engine(Consumer):
@@ -160,3 +163,37 @@ def test_an_outcome_whose_acknowledgement_was_lost_is_handed_over_again_when_it_
     until(lambda: len(desk.taken) == 2, lambda: desk.sink.offer([message("a")]))
     assert desk.answered() == "a"
     assert desk.sink.stop(PATIENCE_S)
+
+
+class Interrupted(dict[str, bytes]):
+    """What waits, where another thread offers just between a look at it and its first entry."""
+
+    def __init__(self, lock: Lock, offer: Callable[[], None]) -> None:
+        super().__init__()
+        self._lock = lock
+        self._offers = [offer]
+
+    def __iter__(self) -> Iterator[str]:
+        return self._seen(super().__iter__())
+
+    def items(self) -> Any:  # dict_items: the one word for what only the sink's loop uses
+        return self._seen(iter(super().items()))
+
+    def _seen(self, looks: Iterator[T]) -> Iterator[T]:
+        if self._offers:
+            other = Thread(target=self._offers.pop(), daemon=True)
+            other.start()
+            while other.is_alive() and not self._lock.locked():
+                other.join(0.001)
+        return looks
+
+
+def test_an_offer_in_the_middle_of_a_look_at_what_waits_stops_nothing() -> None:
+    """Seen on a slow machine: the engine's thread died of it, and nothing was settled any more."""
+    desk = Desk()
+    sink = desk.sink
+    sink._waiting = Interrupted(sink._lock, lambda: sink.offer([message("second")]))
+    sink._waiting["first"] = b"first"
+    sink._news.set()
+    assert {desk.answered(), desk.answered()} == {"first", "second"}
+    assert sink.stop(PATIENCE_S)
