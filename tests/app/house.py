@@ -17,6 +17,7 @@ from controller.journal.reading import Reader
 from controller.model.outcomes import Outcome
 from controller.model.publishing import PublishSettings
 from controller.model.readings import AnyReading
+from controller.model.tables import TableSettings
 from controller.settings.tables import load_table
 from tests.app.rig import until
 
@@ -59,11 +60,13 @@ class House:
     clock: Clock = field(default_factory=HandClock)
     publish: PublishSettings = field(default_factory=lambda: PublishSettings(to="socket"))
     engine: EngineMaker | None = None
+    settings: TableSettings | None = None
+    """The table's, where its file was read before."""
     daemons: list[Daemon] = field(default_factory=list)
 
     def open(self) -> Daemon:
         """Open a daemon without its threads."""
-        settings = replace(load_table(self.options.table), publish=self.publish)
+        settings = replace(self.settings or load_table(self.options.table), publish=self.publish)
         daemon = Daemon(
             self.options, settings, environ={}, wall=self.wall, clock=self.clock, engine=self.engine
         )
