@@ -311,8 +311,3 @@ def calibrate_wheel(
     else:
         report.append("index: no pocket named, it stays")
     return Calibrated(values=values, report=tuple(report), figures=figures)
-
-
-def unchanged(values: Mapping[KeyPath, Setting], before: Mapping[KeyPath, object]) -> bool:
-    """Tell whether a calibration changes nothing that is written."""
-    return all(before.get(path) == value for path, value in values.items())

@@ -177,12 +177,6 @@ def number_of(text: str) -> str | None:
     return _NUMBERS.get(text) or text.removeprefix(" ")
 
 
-def pocket_numbers(pockets: int) -> frozenset[str]:
-    """Give the numbers of a wheel of 37 to 40 pockets."""
-    zeros = ("0", "00", "000", "0000")[: pockets - 36]
-    return frozenset((*zeros, *map(str, range(1, 37))))
-
-
 def with_its_blank(line: bytes) -> bytes:
     """Give back the leading blank that a recorder stripped from a bare number of one digit."""
     return b" " + line if len(line) == 1 and line.isdigit() else line

@@ -25,19 +25,9 @@ class BallRun:
     wobble: float = 0.0
 
     @property
-    def launch_speed(self) -> float:
-        """The speed that makes the ball run exactly its turns before it falls to the drop speed (turns/s)."""
-        return self._scale * math.tan(self._phase)
-
-    @property
     def drop_s(self) -> float:
         """When the ball leaves the track."""
         return self._at_even(self.turns)
-
-    @property
-    def drop_place(self) -> float:
-        """Where in the bowl it leaves the track."""
-        return self.start + self.way * self.turns
 
     def at(self, turns: float) -> float:
         """Give when the ball has run this many turns (s)."""

@@ -17,13 +17,11 @@ def stays_in(total: int) -> Fraction:
     return Fraction(TOTALS[total], 36)
 
 
-def nobody_matches(ranks: Sequence[int]) -> Fraction:
-    """Give the chance that the elimination throw matches none of these cards, so that it is thrown again."""
-    return 1 - sum((stays_in(rank) for rank in set(ranks)), Fraction(0))
-
-
 def nobody_matches_of(cards: int, decks: int) -> Fraction:
-    """Give the same for so many cards just dealt from full decks of eleven ranks, unseen."""
+    """Give the chance that the elimination throw matches none of so many cards, and is thrown again.
+
+    The cards were just dealt from full decks of eleven ranks, unseen.
+    """
     per_rank, all_cards = 4 * decks, 44 * decks
     missing = Fraction(1)
     for dealt in range(cards):

@@ -20,7 +20,6 @@ from drivers.protocol.ss2 import (
     Status,
     games_between,
     number_of,
-    pocket_numbers,
     read_parameter,
     set_mode,
     set_parameter,
@@ -180,13 +179,6 @@ def test_numbers_are_told_apart_by_their_pad_alone() -> None:
         "36",
         "37",
     ]
-
-
-def test_a_wheel_has_the_zeros_that_its_pocket_count_allows_and_never_37() -> None:
-    assert [len(pocket_numbers(pockets)) for pockets in (37, 38, 39, 40)] == [37, 38, 39, 40]
-    assert "00" not in pocket_numbers(37)
-    assert "000" in pocket_numbers(39)
-    assert "37" not in pocket_numbers(40)
 
 
 def test_spin_numbers_wrap_at_256() -> None:

@@ -9,7 +9,6 @@ import pytest
 
 from controller.settlement.high_roller.chances import (
     TOTALS,
-    nobody_matches,
     nobody_matches_of,
     stays_in,
     wins_roll_off,
@@ -47,8 +46,6 @@ def test_roll_off_chances_are_those_of_all_throws_played_out() -> None:
 def test_h_1_nobody_matches_more_often_than_one_thinks() -> None:
     shown = [round(float(nobody_matches_of(cards, 4)) * 100, 1) for cards in (2, 10, 30)]
     assert shown == [82.6, 37.5, 4.3]
-    assert nobody_matches([7, 7, 2]) == Fraction(36 - 6 - 1, 36)
-    assert nobody_matches(range(2, 13)) == 0
 
 
 def test_cards_cost_the_same_and_are_not_worth_the_same() -> None:
