@@ -34,4 +34,6 @@ class Encounter:
     sharp: bool = False
     """A NO that rests on where the track turned close to the wall, within a few frames."""
     leans: bool = False
+    beyond: bool = False
+    """The die was seen on the other side of the wall, where no die of a throw that counts can be."""
     points: tuple[Reading, ...] = ()

@@ -100,10 +100,11 @@ class _Words:
         judged = [die for die in self.scene.dice if not die.gone and die.seen]
         meanings = {self._meaning(pair, judged, warnings) for pair in self._pairs()}
         self._note_near_end()
-        if len(meanings) == 1:
-            return self._tell(meanings.pop(), judged)
         # A wall may be forgiven, but not a camera that followed something else: that may rest there now.
-        if meanings <= STANDING and not self._jumped:
+        astray = meanings <= STANDING and (self._jumped or self._beyond)
+        if not astray and len(meanings) == 1:
+            return self._tell(meanings.pop(), judged)
+        if not astray and meanings <= STANDING:
             return self._tell("stands", judged)
         self._tell_conflict()
         return WallWord()
@@ -111,6 +112,12 @@ class _Words:
     @property
     def _jumped(self) -> list[Path]:
         return [path for path in self.met.paths if path.jump_mm]
+
+    @property
+    def _beyond(self) -> list[tuple[int, Encounter]]:
+        """Give the dice that were seen on the other side of a wall, each once."""
+        seen = {path.die.number: e for path in self.met.paths for e in path.encounters if e.beyond}
+        return list(seen.items())
 
     def _pairs(self) -> set[Pair]:
         if self._jumped:
@@ -121,7 +128,9 @@ class _Words:
         for path in self._jumped:
             seen = f"the track of die {path.die.number} jumps by {path.jump_mm:.0f} mm"
             self.found.ask("conflict", seen, die=path.die.number)
-        if not self._jumped:
+        for die, encounter in self._beyond:
+            self.found.ask("conflict", encounter.seen, die=die)
+        if not (self._jumped or self._beyond):
             self.found.ask("conflict", "the dice's tracks came so close that they may have been exchanged")
 
     def _meaning(self, pair: Pair, judged: list[DieSeen], warnings: int) -> str:

@@ -4,6 +4,8 @@ A hit is a turn of the die's own track at the wall with an impact there and then
 provably stayed away from it (C34-INV-2ii, CV1-SHOOT-3, H-LEGAL-1).
 """
 
+from dataclasses import replace
+
 from controller.rules.dice.encounter import Encounter, Hit
 from controller.rules.dice.heard import heard_hits
 from controller.rules.dice.paths import (
@@ -97,7 +99,7 @@ def _look(way: Approach, span: Span) -> list[Encounter]:
     beyond = -way.samples[m][1]
     if beyond > 8.0 * way.noise:
         seen = f"die {number} was seen {beyond:.0f} mm beyond the {way.wall} wall"
-        return [unclear(way, span, seen, "conflict")]
+        return [replace(unclear(way, span, seen, "conflict"), beyond=True)]
     end = len(way.samples) - 1
     if way.path.rests and m >= end - TAIL:
         rested = rest_near(way, span)

@@ -6,7 +6,7 @@ from typing import Literal
 import pytest
 from msgspec.structs import replace
 
-from controller.model.readings import DieContact, DieOffTable, DieRest, Surface
+from controller.model.readings import DieAt, DieContact, DieOffTable, DieRest, Surface
 from controller.model.rulesets import ThrowRules
 from controller.model.verdicts import Ruling
 from tests.rules.dice.tables import (
@@ -133,6 +133,20 @@ def test_a_die_that_rests_where_its_track_did_not_lead_is_a_conflict(rules: Thro
     verdict = judged(rested(x=700.0, y=500.0), rules)
     assert ruled(verdict) == (Ruling.REVIEW, [("conflict", 2)])
     assert "the track of die 2 jumps by" in verdict.sentence
+
+
+@pytest.mark.parametrize("rules", [C34, CV1, HIGH_ROLLER])
+def test_a_die_seen_beyond_the_wall_is_a_conflict(rules: ThrowRules) -> None:
+    """It left the table, or the measure is wrong: no forgiven wall explains it (!V1-25, C34-INV-1a)."""
+    throw = thrown(dice())
+    beyond = [
+        replace(r, x=r.x + 60.0) if isinstance(r, DieAt | DieRest) and r.die == 2 else r
+        for r in throw.readings
+    ]
+    verdict = judged(Throw(throw.kind, throw.bodies, beyond, throw.decided_at_us, throw.hit), rules)
+    assert verdict.ruling is Ruling.REVIEW
+    assert ("conflict", 2) in ruled(verdict)[1]
+    assert "beyond the right wall" in verdict.sentence
 
 
 @pytest.mark.parametrize(
