@@ -115,12 +115,15 @@ def free_port() -> int:
     """Find a port that nobody listens at, and that nobody will be given: no connection goes out from there.
 
     A port of those that the kernel gives away may be a client's own before the test listens at it, and a
-    client that tries there again and again may in the end be connected to itself.
+    client that tries there again and again may in the end be connected to itself. A name in the kernel's own
+    memory keeps it from other tests, of this process and of others, for as long as this one lives.
     """
     while True:
         port = next(_PORTS)
-        with socket.socket() as probe, suppress(OSError):
+        with socket.socket(socket.AF_UNIX) as claim, socket.socket() as probe, suppress(OSError):
+            claim.bind(f"\0table-controller-test-port-{port}")
             probe.bind(("127.0.0.1", port))
+            claim.detach()  # held until this process ends
             return port
 
 
