@@ -2,12 +2,16 @@
 
 import os
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 from controller.app.options import Options
 from controller.doctor.finding import Finding
 
+SEALED = Path("/etc/table/credentials/table-key")
+"""Where the installed unit has its key from: systemd opens it for the service alone."""
 
-def books(options: Options, environ: Mapping[str, str]) -> Iterator[Finding]:
+
+def books(options: Options, environ: Mapping[str, str], sealed: Path = SEALED) -> Iterator[Finding]:
     """Look at the journal's folder and all in it; a controller that runs is not disturbed."""
     if not options.journal.exists() and not options.place.head.exists():
         yield Finding("unchecked", "journal", f"{options.journal}: not there yet; the first start makes it")
@@ -15,12 +19,12 @@ def books(options: Options, environ: Mapping[str, str]) -> Iterator[Finding]:
     if options.journal.exists() and not os.access(options.journal, os.R_OK | os.X_OK):
         yield Finding("unchecked", "journal", f"{options.journal}: closed to this user; run as root")
         return
-    yield from _start(options, environ)
+    yield from _start(options, environ, sealed)
     yield from _journal(options)
     yield _recordings(options)
 
 
-def _start(options: Options, environ: Mapping[str, str]) -> Iterator[Finding]:
+def _start(options: Options, environ: Mapping[str, str], sealed: Path) -> Iterator[Finding]:
     if not os.access(options.journal, os.W_OK):
         yield Finding("unchecked", "files and groups", "only the table's own user or root can tell")
         return
@@ -30,6 +34,9 @@ def _start(options: Options, environ: Mapping[str, str]) -> Iterator[Finding]:
         yield Finding("unchecked", "files and groups", "needs the extra `journal`")
         return
     wrong = list(mistakes_in(options, environ))
+    if options.key is None and not options.key_file.exists() and sealed.exists():
+        wrong = [mistake for mistake in wrong if mistake.file != str(options.key_file)]
+        yield Finding("ok", "signing key", f"{sealed}: sealed to this machine; the service alone reads it")
     for mistake in wrong:
         yield Finding("fault", "files and groups", str(mistake), mistake.hint)
     if not wrong:

@@ -48,16 +48,16 @@ def units(machine: Machine) -> Iterator[Finding]:
                 "unchecked", unit, "not installed here as a service" if words else "no systemd here"
             )
             continue
-        again = words.get("NRestarts", "0")
-        says = f"{words.get('ActiveState')} ({words.get('SubState')}), started again {again} times"
+        state, again = words.get("ActiveState"), words.get("NRestarts", "0")
+        says = f"{state} ({words.get('SubState')}), started again {again} times"
         remedy = f"systemctl status {unit}; journalctl -u {unit}"
-        if words.get("ActiveState") in {"failed", "activating"}:
+        if state in {"failed", "activating"}:
             yield Finding("fault", unit, f"{says}, {words.get('Result')}", remedy)
         elif again not in {"0", ""}:
-            yield Finding("warning", unit, says, remedy)
+            yield Finding("warning", unit, says, f"{remedy} -n 200; systemctl restart {unit} counts anew")
         else:
             yield Finding("ok", unit, says)
-        if words.get("WatchdogUSec", "0") in {"0", "infinity"}:
+        if state == "active" and words.get("WatchdogUSec", "0") in {"0", "infinity"}:
             yield Finding("warning", unit, "no watchdog is set", "put the unit's own WatchdogSec back")
 
 

@@ -1,6 +1,7 @@
 """`tablectl doctor` as a technician types it: a line each, the exit code, and an archive without secrets."""
 
 import json
+import os
 import tarfile
 from pathlib import Path
 
@@ -29,6 +30,24 @@ def test_a_table_that_does_not_run_is_a_finding_with_its_remedy(
     assert "found no controller that answers" in told
     assert "-> systemctl start table, or tablectl run TABLE" in told
     assert "not checked" in told.splitlines()[-1]
+
+
+def test_a_journal_and_a_head_file_closed_to_this_user_hide_nothing_else(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the installed one is to everybody but root and the controller."""
+    looked = Path.exists
+
+    def exists(path: Path) -> bool:
+        if path.name == "journal.head":
+            raise PermissionError(13, "Permission denied", str(path))
+        return looked(path)
+
+    monkeypatch.setattr(Path, "exists", exists)
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    (tmp_path / "journal").mkdir()
+    assert examine(tmp_path) == 1
+    assert f"{tmp_path / 'journal'}: closed to this user; run as root" in capsys.readouterr().out
 
 
 def test_each_line_of_json_is_one_finding(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -75,6 +75,12 @@ def test_a_unit_that_fell_is_told_with_how_often(told: str, expected: str) -> No
     assert states(list(service.units(telling(systemctl=told)))) == [expected, expected]
 
 
+def test_a_unit_that_does_not_run_has_no_watchdog_to_miss() -> None:
+    """systemd tells the watchdog of a unit that runs alone."""
+    found = list(service.units(telling(systemctl=UNIT.format("inactive", 0, "0"))))
+    assert states(found) == ["ok", "ok"]
+
+
 def test_a_unit_without_a_watchdog_is_told() -> None:
     found = list(service.units(telling(systemctl=UNIT.format("active", 0, "0"))))
     assert states(found) == ["ok", "warning"] * 2
@@ -219,6 +225,20 @@ def test_a_journal_that_its_head_remembers_longer_is_a_fault(tmp_path: Path, lef
     told = {found.about: found for found in books.books(options, {})}
     assert told["journal"].state == "fault"
     assert f"as {head} remembers" in told["journal"].says
+
+
+@pytest.mark.parametrize("sealed", [True, False])
+def test_a_key_that_is_sealed_for_the_service_is_missed_by_nobody(tmp_path: Path, sealed: bool) -> None:
+    rig = rig_in(tmp_path)
+    rig.played(1)
+    credential = tmp_path / "credential"
+    if sealed:
+        credential.touch()
+    options = Options(table="craps", journal=tmp_path, socket=tmp_path / "none", head=rig.place.head)
+    told = {found.about: found for found in books.books(options, {}, credential)}
+    assert not options.key_file.exists()
+    assert ("signing key" in told) is sealed
+    assert told["files and groups"].state == ("ok" if sealed else "fault")
 
 
 def test_a_file_that_is_no_journal_is_a_fault(tmp_path: Path) -> None:
