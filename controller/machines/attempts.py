@@ -1,7 +1,6 @@
 """One attempt after another through its life-cycle, whatever the game."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Generic, Protocol, TypeVar
 
@@ -10,6 +9,7 @@ import msgspec
 from controller.machines.desk import Desk
 from controller.machines.flat import FlatMachine, Refused
 from controller.machines.lifecycle import Words, life_cycle
+from controller.machines.results import Result, Results, Value
 from controller.model.effects import Basis, Judged, Proposed
 from controller.model.outcomes import Data, Grade, Outcome
 from controller.model.readings import Input, Reading
@@ -17,7 +17,6 @@ from controller.model.rulesets import Calls
 from controller.model.verdicts import DealVerdict, Notice, Reason, Ruling, SpinVerdict, ThrowVerdict
 from controller.rules.doubt import doubted
 
-Value = TypeVar("Value")
 V = TypeVar("V", bound=ThrowVerdict | SpinVerdict | DealVerdict)
 
 _table_of = cache(life_cycle)
@@ -26,28 +25,8 @@ SPOKEN_CAUSES = frozenset({"called", "cheating", "disputed"})
 """The causes a person can give when declaring an attempt void; any other words go with `called`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Result(Generic[Value]):
-    """What an attempt came to: its value where it counts, its reasons where it does not, and who says so."""
-
-    number: int
-    value: Value | None
-    grade: Grade
-    reasons: tuple[Reason, ...] = ()
-    notices: tuple[Notice, ...] = ()
-    warning: bool = False
-    by: str | None = None
-    who: str | None = None
-
-
-class Game(Protocol[Value, V]):
-    """What a game does with its attempts."""
-
-    def snapshot(self) -> object:
-        """Give the game's state, to come back to when the result is corrected."""
-
-    def restore(self, snapshot: object) -> None:
-        """Go back to that state."""
+class Game(Results[Value], Protocol[Value, V]):
+    """What a game does with its attempts, and how it judges them."""
 
     def value_of(self, verdict: V) -> Value | None:
         """Give what the judge saw."""
@@ -63,24 +42,6 @@ class Game(Protocol[Value, V]):
 
     def basis(self) -> Basis:
         """Give what the judge's last word rests on beside them."""
-
-    def began(self, t: int) -> None:
-        """An attempt begins."""
-
-    def call(self, result: Result[Value]) -> Data:
-        """Apply a result that counts, and give what to publish."""
-
-    def no_result(self, result: Result[Value]) -> Data:
-        """Apply a result that does not count, and give what to publish."""
-
-    def review(self, result: Result[Value]) -> Data:
-        """Give what to publish for a review."""
-
-    def correct(self, result: Result[Value], corrects: str, ruling: str) -> Data:
-        """Apply a result in place of the one just undone, and give what to publish."""
-
-    def follow_up(self, t: int) -> None:
-        """Publish what follows from a result: betting opens, the dice pass."""
 
 
 class Attempts(Generic[Value, V]):

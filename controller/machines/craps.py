@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from controller.machines.attempts import Result
 from controller.machines.desk import Desk
 from controller.machines.flat import Arrow, FlatMachine, MachineTable, Refused
 from controller.machines.health import Health
+from controller.machines.results import Result
 from controller.machines.throws import Dice, Throws
 from controller.model.geometry import DiceTable
 from controller.model.outcomes import (

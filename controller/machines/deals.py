@@ -9,11 +9,12 @@ from typing import Protocol
 
 import msgspec
 
-from controller.machines.attempts import Attempts, Result
+from controller.machines.attempts import Attempts
 from controller.machines.desk import Desk
 from controller.machines.flat import Refused
 from controller.machines.health import Health
 from controller.machines.lifecycle import DEAL
+from controller.machines.results import Result, Results
 from controller.model.effects import Basis
 from controller.model.outcomes import Data
 from controller.model.readings import Card, DeviceDown, DeviceFault, Input, Reading
@@ -29,42 +30,18 @@ RUNS_ON_US = 4_000_000
 """Cards that follow a void deal's so soon are still its own: the dealer had not stopped yet."""
 
 
-class CardGame(Protocol):
+class CardGame(Results[Dealt], Protocol):
     """What a card game does with its deals."""
 
     @property
     def seats(self) -> Sequence[str]:
         """The positions that are dealt in; none where nobody has named them."""
 
-    def snapshot(self) -> object:
-        """Give the game's state, to come back to when the result is corrected."""
-
-    def restore(self, snapshot: object) -> None:
-        """Go back to that state."""
-
-    def began(self, t: int) -> None:
-        """A deal begins: its first card is out."""
-
     def cards_out(self) -> None:
         """Everybody has three cards."""
 
     def all_acted(self) -> None:
         """Everybody has played or folded."""
-
-    def call(self, result: Result[Dealt]) -> Data:
-        """Apply a deal that counts, and give what to publish."""
-
-    def no_result(self, result: Result[Dealt]) -> Data:
-        """Apply a void deal, and give what to publish."""
-
-    def review(self, result: Result[Dealt]) -> Data:
-        """Give what to publish for a review."""
-
-    def correct(self, result: Result[Dealt], corrects: str, ruling: str) -> Data:
-        """Apply a result in place of the one just undone, and give what to publish."""
-
-    def follow_up(self, t: int) -> None:
-        """Publish what follows from a result."""
 
 
 class Deals:

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping
 
 from controller.machines import high_roller_buying as buying
-from controller.machines.attempts import Result
 from controller.machines.desk import Desk
 from controller.machines.flat import FlatMachine, Refused
 from controller.machines.health import Health
@@ -20,6 +19,7 @@ from controller.machines.high_roller_rolls import (
     take_total,
 )
 from controller.machines.high_roller_table import BUYING, HIGH_ROLLER_TABLE, ROLLING, HighRollerState
+from controller.machines.results import Result
 from controller.machines.throws import Dice, Throws
 from controller.model.geometry import DiceTable
 from controller.model.outcomes import (

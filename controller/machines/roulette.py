@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Iterator
 
-from controller.machines.attempts import Result
 from controller.machines.desk import Desk
 from controller.machines.flat import Arrow, FlatMachine, MachineTable, Refused
 from controller.machines.health import Health
+from controller.machines.results import Result
 from controller.machines.smart_wheel import SmartSpins
 from controller.machines.spins import Spins, late_close_notice
 from controller.machines.wheel_spins import WheelSpins

@@ -6,11 +6,11 @@ What a spin is worth is the judge's matter (`controller.rules.wheel`); when to a
 from collections import deque
 from collections.abc import Sequence
 
-from controller.machines.attempts import Result
 from controller.machines.desk import Desk
 from controller.machines.health import Health
 from controller.machines.launches import Launches
 from controller.machines.lifecycle import SPIN
+from controller.machines.results import Result
 from controller.machines.wheel_spins import WheelGame, WheelSpins
 from controller.model.effects import Basis
 from controller.model.geometry import Wheel

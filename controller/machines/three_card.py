@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from controller.machines.attempts import Result
 from controller.machines.deals import Deals
 from controller.machines.desk import Desk
 from controller.machines.flat import Arrow, FlatMachine, MachineTable, Refused
 from controller.machines.health import Health
+from controller.machines.results import Result
 from controller.model.outcomes import (
     Bets,
     Data,

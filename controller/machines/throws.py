@@ -6,11 +6,12 @@ when to ask it is decided here.
 
 from typing import Protocol
 
-from controller.machines.attempts import Attempts, Result
+from controller.machines.attempts import Attempts
 from controller.machines.desk import Desk
 from controller.machines.flat import Refused
 from controller.machines.health import Health
 from controller.machines.lifecycle import THROW
+from controller.machines.results import Result, Results
 from controller.model.effects import Basis
 from controller.model.geometry import DiceTable
 from controller.model.outcomes import Data
@@ -45,36 +46,12 @@ OF_A_THROW = (DieReleased, DieAt, DieRest, DieOffTable, DieLost, DieContact, Wal
 """What the judge of throws goes by."""
 
 
-class DiceGame(Protocol):
+class DiceGame(Results[Dice], Protocol):
     """What a dice game does with its throws."""
 
     @property
     def warnings(self) -> int:
         """How many warnings the present shooter has had."""
-
-    def snapshot(self) -> object:
-        """Give the game's state, to come back to when the result is corrected."""
-
-    def restore(self, snapshot: object) -> None:
-        """Go back to that state."""
-
-    def began(self, t: int) -> None:
-        """A throw begins."""
-
-    def call(self, result: Result[Dice]) -> Data:
-        """Apply a roll that counts, and give what to publish."""
-
-    def no_result(self, result: Result[Dice]) -> Data:
-        """Apply a No Roll, and give what to publish."""
-
-    def review(self, result: Result[Dice]) -> Data:
-        """Give what to publish for a review."""
-
-    def correct(self, result: Result[Dice], corrects: str, ruling: str) -> Data:
-        """Apply a result in place of the one just undone, and give what to publish."""
-
-    def follow_up(self, t: int) -> None:
-        """Publish what follows from a result."""
 
 
 class Throws:

@@ -4,11 +4,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar, Protocol
 
-from controller.machines.attempts import Attempts, Result
+from controller.machines.attempts import Attempts
 from controller.machines.desk import Desk
 from controller.machines.flat import Refused
 from controller.machines.health import Health
 from controller.machines.lifecycle import SPIN
+from controller.machines.results import Result, Results
 from controller.model.effects import Basis
 from controller.model.geometry import Wheel
 from controller.model.outcomes import Data
@@ -22,42 +23,18 @@ HIDES_A_SPIN_US = 2_000_000
 """Shorter than any ball's way from the hand to its pocket: a wheel not seen for less hid none."""
 
 
-class WheelGame(Protocol):
+class WheelGame(Results[str], Protocol):
     """What a wheel game does with its spins."""
 
     @property
     def bets_open(self) -> bool:
         """Whether bets can still be placed."""
 
-    def snapshot(self) -> object:
-        """Give the game's state, to come back to when the result is corrected."""
-
-    def restore(self, snapshot: object) -> None:
-        """Go back to that state."""
-
-    def began(self, t: int) -> None:
-        """A spin begins."""
-
     def no_more_bets(self, t: int, cause: str = "ball_speed") -> None:
         """The ball is about to drop, or a person must rule first: close the bets."""
 
     def dropped(self, t: int) -> None:
         """The ball left the track."""
-
-    def call(self, result: Result[str]) -> Data:
-        """Apply a spin that counts, and give what to publish."""
-
-    def no_result(self, result: Result[str]) -> Data:
-        """Apply a No Spin, and give what to publish."""
-
-    def review(self, result: Result[str]) -> Data:
-        """Give what to publish for a review."""
-
-    def correct(self, result: Result[str], corrects: str, ruling: str) -> Data:
-        """Apply a result in place of the one just undone, and give what to publish."""
-
-    def follow_up(self, t: int) -> None:
-        """Publish what follows from a result."""
 
 
 class WheelSpins(ABC):
