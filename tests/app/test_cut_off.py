@@ -103,8 +103,13 @@ def test_a_hang_up_in_the_middle_of_an_input_leaves_it_entered_once_and_whole(
 ) -> None:
     table.start()
     table.unlock()
-    table.feed([tick(5 * SECOND_US)])
-    until(lambda: table.status()["lock"] == "unlocked", "the table to be unlocked")
+    ticks = count(SECOND_US, 1000)
+
+    def unlocked() -> bool:
+        table.feed([tick(next(ticks))])
+        return table.status()["lock"] == "unlocked"
+
+    until(unlocked, "the table to be unlocked")
     words = ("input", "lock", "the felt is torn", "--by", "supervisor", "--who", "ann")
     locking = tablectl(started, *words, "--socket", table.socket)
     until(lambda: any(b"input lock" in (row.body or b"") for row in table.rows()), "the input handed over")
