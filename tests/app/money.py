@@ -291,7 +291,7 @@ class Evening:
         assert self.table.enter("misdeal" if reopens else "no_roll", by="dealer")["ok"]
         until(lambda: self.next_seq() == seq + 1 + reopens, "the ruling")
         self.settled()
-        rest = max((at for at in range(readings) if feed[at][1].dev == TICKS), default=-1)
+        rest = max((at for at in range(readings - 1) if feed[at][1].dev == TICKS), default=-1)
         closing = [each for each in self.told if each.type == "bets.closed"][-1:] if reopens else []
         self._coming = Part(feed[rest + 1 :], [*closing, *told[outcomes:]])
 

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from controller.model.outcomes import (
-    DealCalled,
     GameStarted,
     GameWon,
     Outcome,
@@ -19,12 +18,11 @@ from controller.model.outcomes import (
     SpinCalled,
     SpinCorrected,
 )
-from drivers.sim import dice, high_roller, three_card, wheel
+from drivers.sim import dice, high_roller, wheel
+from tests.app import card_money
 from tests.app.money import CHIPS, Evening, Mishap, Wager, proved
 from tests.publish.broker import Mosquitto, needs_mosquitto
 
-SEAT = "6"
-"""A position that the simulated evening always plays."""
 KILLS: dict[int, Mishap] = {4: Evening.kill_table}
 WRECKS: dict[int, Mishap] = {2: Evening.kill_engine, 3: Evening.kill_broker, 4: Evening.kill_table}
 """Even parts begin while bets are open, odd ones while they are closed."""
@@ -156,21 +154,27 @@ def test_an_evening_of_roulette_adds_up(
 
 
 def test_an_evening_of_three_card_poker_adds_up(tmp_path: Path, play: Callable[[Evening], Evening]) -> None:
-    """An Ante without its Play is a fold, and lost with each deal (T-RES-1)."""
-    _, feed, _ = three_card.evening(13, {"plain": 1.0}, n=6)
-    evening = play(Evening(tmp_path, "three-card", feed, ante, mishaps=KILLS))
-    ends = [outcome for outcome in evening.told if outcome.type in ("deal.called", "deal.void")]
-    lost = [outcome.data for outcome in ends if isinstance(outcome.data, DealCalled)]
-    assert len(lost) == len(ends) == 6
-    assert all(SEAT in deal.hands for deal in lost)
+    """Every wager of every deal as the document pays it; stakes of deals that do not count go back.
+
+    The table is killed between two deals, and in one: that is void, and dealt again.
+    """
+    punter = card_money.Punter()
+
+    def cut_off(evening: Evening) -> None:
+        evening.cut_off()
+        assert evening.ask("GET", "/players/ann") == {
+            "player": "ann",
+            "balance": CHIPS + card_money.won(card_money.CUT_OFF),
+            "wagers": [],
+        }
+        punter.again(evening)
+
+    mishaps = {4: Evening.kill_table, 2 * card_money.CUT_OFF + 1: cut_off}
+    evening = play(Evening(tmp_path, "three-card", card_money.feed(), punter, mishaps=mishaps))
+    ends = [outcome.type for outcome in evening.told if outcome.type.startswith("deal.")]
+    assert Counter(ends) == {"deal.called": 6, "deal.void": 2, "deal.corrected": 1}
     found = proved(evening)
-    up = evening.made - len(ends)
-    assert (found["ann"], found["at_risk"]) == (CHIPS - 100 * (len(lost) + up), 100 * up)
-
-
-def ante(after: str, _made: int) -> list[Wager]:
-    """Bet a dollar on that position whenever bets open."""
-    return [{"wager": "ante", "seat": SEAT}] if after == "bets.opened" else []
+    assert (found["ann"], found["at_risk"]) == (CHIPS + card_money.won(), 0)
 
 
 def test_an_evening_of_high_roller_adds_up(tmp_path: Path, play: Callable[[Evening], Evening]) -> None:
