@@ -6,11 +6,12 @@ from typing import NamedTuple
 
 from controller.cli.guide import Guide
 from controller.model.geometry import DiceTable
+from controller.model.keys import KeyPath
 from controller.model.readings import AnyReading, Wall
 from controller.model.rulesets import SensorErrors
 from controller.model.tables import Device, TableSettings
 from controller.technician.acts import Act
-from controller.technician.calibration import Calibrated, KeyPath, UnfitError
+from controller.technician.calibration import Calibrated, UnfitError
 from controller.technician.camera import Laid, LayAt, calibrate_camera, laid_in, named_places
 from controller.technician.dice_acts import ThrowAtWall
 from controller.technician.walls import Listen, calibrate_wall, sorted_out

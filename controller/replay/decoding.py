@@ -7,9 +7,10 @@ from typing import get_args
 
 import msgspec
 
+from controller.model.keys import KeyPath
 from controller.model.readings import AnyReading, Reading
 from controller.replay.source import MAX_LINE
-from controller.settings.mistakes import KeyPath, dotted
+from controller.settings.mistakes import dotted
 from controller.settings.shapes import SECTION, describe, shapes_at
 
 UNDECODABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from controller.settings.mistakes import KeyPath, Mistake, SettingsError, did_you_mean, one_of
+from controller.model.keys import KeyPath
+from controller.settings.mistakes import Mistake, SettingsError, did_you_mean, one_of
 from controller.settings.shapes import SECTION, Shape, choices_of, describe, keys_of, shapes_at
 from controller.settings.yaml_text import Document, Value, parse_document
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import yaml
 
-from controller.settings.mistakes import KeyPath, dotted
-from controller.technician.calibration import Setting
+from controller.model.keys import KeyPath, Setting
+from controller.settings.mistakes import dotted
 
 
 class EditError(ValueError):

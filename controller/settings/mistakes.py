@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
-KeyPath = tuple[str | int, ...]
-"""Where a value is inside a document: keys, and positions in lists."""
+from controller.model.keys import KeyPath
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from controller.model.keys import KeyPath
 from controller.model.rulesets import (
     DEAL_CAUSES,
     SPIN_CAUSES,
@@ -15,7 +16,7 @@ from controller.model.rulesets import (
     ThrowRules,
 )
 from controller.settings.document import validate
-from controller.settings.mistakes import KeyPath, SettingsError, did_you_mean
+from controller.settings.mistakes import SettingsError, did_you_mean
 from controller.settings.places import config_file
 from controller.settings.yaml_text import Document, parse_document
 

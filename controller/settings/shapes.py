@@ -9,7 +9,8 @@ from typing import Annotated, Literal, TypeGuard, Union, get_args, get_origin, g
 import annotated_types as bounds
 import msgspec
 
-from controller.settings.mistakes import KeyPath, one_of
+from controller.model.keys import KeyPath
+from controller.settings.mistakes import one_of
 
 Shape = object
 """A type or a type form such as `tuple[float, ...]`; typing has no narrower name for both."""

@@ -3,9 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-Setting = float | tuple[float, ...] | tuple[tuple[float, ...], ...]
-"""What a calibration writes: a number, a list of numbers, or rows of them."""
-KeyPath = tuple[str | int, ...]
+from controller.model.keys import KeyPath, Setting
 
 
 class UnfitError(ValueError):

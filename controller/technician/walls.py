@@ -6,9 +6,10 @@ from math import sqrt
 from statistics import median
 
 from controller.model.geometry import DiceTable
+from controller.model.keys import KeyPath
 from controller.model.readings import AnyReading, DieAt, Wall, WallImpact
 from controller.technician.acts import Finding, judged
-from controller.technician.calibration import Calibrated, KeyPath, UnfitError
+from controller.technician.calibration import Calibrated, UnfitError
 from controller.technician.dice_acts import NEAR_US, REACH_MM, distance_mm
 
 LEAST_THROWS = 5
