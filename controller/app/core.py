@@ -5,9 +5,7 @@ there once it is durable; lamps light at once.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from threading import Event, Thread
-from typing import NamedTuple
 
 import msgspec
 
@@ -18,66 +16,30 @@ from controller.app.discretion import Discretion
 from controller.app.faults import Fault
 from controller.app.hub import Hub
 from controller.app.inlet import Inlet, Taken
+from controller.app.lamps import Lamps
 from controller.app.progress import Progress, begun_between
 from controller.app.recorder import Recorder
-from controller.app.resuming import CONTROLLER, Resumed, causes_of, holds, lapsed, numbered
-from controller.app.segments import Segment
+from controller.app.resuming import CONTROLLER, CutOff, Resumed, holds, numbered
+from controller.app.segments import Pieces, Rotation, Segment
+from controller.app.view import View
 from controller.engine.session import PLAYERS
-from controller.engine.setup import First, Setup, State
-from controller.journal.contents import Word
+from controller.engine.setup import First, Setup
 from controller.journal.faults import JournalFault
 from controller.journal.journal import Journal
-from controller.journal.recovery import InFlight
 from controller.journal.tickets import Ticket
 from controller.machines.flat import Refused
 from controller.model.effects import Effect, Lamp, Late, Proposed
 from controller.model.outcomes import Bets, Happening, Outcome
-from controller.model.readings import AnyReading, BallBeam, Card, DieAt, DieReleased, Input, Reading, Switch
+from controller.model.readings import AnyReading, Card, Input, Switch
 
 BUSY_TICK_S = 0.002
 """How finely time runs while an attempt is under way or readings come: a call waits so long at most."""
 IDLE_TICK_S = 0.05
 BUSY_US = 600_000
 """So long after the last reading the hold of a call can still end."""
-_BEGINNINGS: Mapping[Word, tuple[type[Reading], ...]] = {
-    "roll": (DieReleased, DieAt),
-    "spin": (BallBeam,),
-    "deal": (Card,),
-}
-"""What can begin an attempt: what was cut off before then lapses."""
-_RULINGS = frozenset({"void", "no_roll", "no_spin", "misdeal"})
 _QUIET = (Input, Card)
 """What can change the state without a word: who sits or has left, a card for the button."""
 _encode = msgspec.json.Encoder().encode
-
-
-class View(NamedTuple):
-    """How the core stands, for other threads to read."""
-
-    now_us: int
-    state: State
-    first: First
-    attempt_open: bool
-    in_flight: bool
-    """Whether an attempt is neither decided nor under review."""
-    held: bool
-    bets_closed: bool
-    testing: bool
-    halted: bool
-    pending: tuple[InFlight, ...]
-    lock_changes: int
-    recording: str
-    readings: int
-    late: int
-
-
-class Rotation(NamedTuple):
-    """When a recording is long enough to end at the next rest."""
-
-    size: int = 16 * 1024 * 1024
-    after_us: int = 6 * 3600 * 1_000_000
-    quiet_us: int = 60_000_000
-    """It ends only after so long without an outcome or an input: until then a call may be corrected."""
 
 
 class Core:
@@ -100,25 +62,18 @@ class Core:
     ) -> None:
         """Go on from what was resumed; `failed` hears when the core stops on a defect, `lit` of lamps."""
         self.devices = Devices(setup, board)
-        self.lamps: dict[str, str] = {}
+        self.lamps = Lamps(hub, lit)
         self.turns = 0
-        self.asks = ""
-        """What a guided test asks for now: the lamp `test` shows it."""
         self._setup = setup
         self._journal = journal
         self._inlet = inlet
-        self._recorder = recorder
         self._board = board
         self._hub = hub
         self._discretion = Discretion(hub, setup.ruleset)
-        self._epoch = epoch
-        self._rotation = rotation
         self._failed = failed
-        self._lit = lit
-        self._pending = resumed.pending
+        self._cut_off = CutOff(resumed.pending, setup.ruleset)
         self._held = resumed.held
         self._bets_closed = resumed.bets_closed and bool(resumed.pending)
-        self._pieces = 0
         self._answers = Answers(inlet)
         self._ticket: Ticket | None = None
         self._halted = False
@@ -133,7 +88,8 @@ class Core:
         self._progress = Progress(setup.first)
         self._state, self._first = setup.state, setup.first
         self._lateness_us = round(setup.ruleset.max_lateness_ms * 1000)
-        self._segment = self._new_segment()
+        self._pieces = Pieces(setup, epoch, recorder, rotation, self._heard)
+        self._segment = self._pieces.next(self._state, self._first)
         self._state = self._segment.session.state()
         self._stop = Event()
         self._thread = Thread(target=self._work, name="core", daemon=True)
@@ -164,7 +120,7 @@ class Core:
             bets_closed=self._bets_closed,
             testing=self._testing,
             halted=self._halted,
-            pending=self._pending,
+            pending=self._cut_off.pending,
             lock_changes=self._lock_changes,
             recording=self._segment.name,
             readings=self._readings,
@@ -193,7 +149,7 @@ class Core:
             self.run_out()
         except Exception as error:  # noqa: BLE001 a core that died silently would be a table that hangs
             self._board.began(Fault("core_failed", "core", f"{type(error).__name__}: {error}"))
-            self._light("lock", "locked")
+            self.lamps.light("lock", "locked")
             self._failed()
 
     def turn(self, timeout_s: float) -> bool:
@@ -211,7 +167,7 @@ class Core:
             self._hand_over(self._segment.session.advance(taken.now_us))
             self._unsettled = self._unsettled and taken.now_us <= self._settles_us
             self._rotate(taken.now_us)
-        self._mark_test()
+        self.lamps.mark_test(testing=self._testing)
         self._note_faults()
         self._keep_locked()
 
@@ -305,7 +261,7 @@ class Core:
         for effect in effects:
             match effect:
                 case Lamp():
-                    self._light(effect.name, effect.shows)
+                    self.lamps.light(effect.name, effect.shows)
                 case Proposed():
                     self._hub.tell("outcomes", b'{"proposed":%s}\n' % _encode(effect))
                 case Outcome():
@@ -342,7 +298,7 @@ class Core:
         """Judge no more: what can't be kept can't be told."""
         self._halted = True
         self._board.began(Fault("core_halted", fault.where, f"{fault.code}: {fault.found}"))
-        self._light("lock", "locked")
+        self.lamps.light("lock", "locked")
 
     def _follow(self, outcome: Outcome) -> None:
         self._last_word_us = self._last_reading_us
@@ -360,7 +316,7 @@ class Core:
         else:
             self._progress.follow(outcome)
 
-    # --- locks, lamps and faults ---
+    # --- locks and faults ---
 
     def _keep_locked(self) -> None:
         if self._state.lock == "locked" or self._lock_asked or self._halted or self._testing:
@@ -369,21 +325,10 @@ class Core:
         if locking:
             asked = Input(t=0, dev=CONTROLLER, name="lock", by=CONTROLLER, reason=locking[0].code)
             self._lock_asked = self._inlet.post(asked, stamped=False)
-            self._light("lock", "locked")
+            self.lamps.light("lock", "locked")
 
     def _show_lock(self) -> None:
-        self._light("lock", self._state.lock)
-
-    def _mark_test(self) -> None:
-        shows = (self.asks or "on") if self._testing else "off"
-        if shows != self.lamps.get("test", "off"):
-            self._light("test", shows)
-
-    def _light(self, name: str, shows: str) -> None:
-        if self.lamps.get(name) != shows:
-            self.lamps[name] = shows
-            self._lit(name, shows)
-            self._hub.tell("lamps", b'{"lamp":%s}\n' % _encode({"name": name, "shows": shows}))
+        self.lamps.light("lock", self._state.lock)
 
     def _note_faults(self) -> None:
         for change in self._board.changes():
@@ -392,7 +337,7 @@ class Core:
                 name, {"code": change.fault.code, "where": change.fault.where, "found": change.fault.found}
             )
             present = self._board.present
-            self._light("fault", present[0].code if present else "none")
+            self.lamps.light("fault", present[0].code if present else "none")
 
     def note(self, name: str, data: Mapping[str, object]) -> None:
         """Journal an event; where the journal takes nothing more, that fault says so already."""
@@ -404,55 +349,39 @@ class Core:
     # --- what was cut off before the start ---
 
     def _lapses_at(self, reading: AnyReading) -> bool:
-        beginnings = tuple(kind for cut in self._pending for kind in _BEGINNINGS[cut.attempt])
         plays = self._state.lock == "unlocked" and not self._testing
-        return plays and isinstance(reading, beginnings)
+        return plays and self._cut_off.lapses_at(reading)
 
     def _rules_on_pending(self, entered: Input) -> bool:
-        rules = bool(self._pending) and entered.name in _RULINGS and entered.by not in PLAYERS
-        return rules and not self._testing and not self._attempt_open
+        free = not self._testing and not self._attempt_open
+        return free and entered.by not in PLAYERS and self._cut_off.ruled_by(entered)
 
     def _void_pending(self, entered: Input | None, now_us: int) -> None:
         """Close what was cut off as void, by a person's ruling or because play goes on without one."""
         self._hand_over(self._segment.end())
-        told = lapsed(self._pending, entered, causes_of(self._setup.ruleset))
+        told = self._cut_off.close(entered)
         if self._bets_closed:
             self._first = msgspec.structs.replace(self._first, round=self._first.round + 1)
             told.append(("bets.opened", Bets(round=self._first.round, cause="result")))
-        self._pending = ()
         outcomes = numbered(told, f"{self._setup.table}/{self._setup.session}", self._first.seq, now_us)
         self._first = msgspec.structs.replace(self._first, seq=self._first.seq + len(told))
         self._append(outcomes, None)
         for outcome in outcomes:
             self._follow(outcome)
-        self._segment = self._new_segment(self._segment)
+        self._segment = self._pieces.next(self._state, self._first, self._segment)
 
     # --- recordings ---
 
-    def _new_segment(self, after: Segment | None = None) -> Segment:
-        """Begin a recording, where there is one before it with what devices said in that."""
-        self._pieces += 1
-        name = f"{self._setup.table}-{int(self._setup.session):06d}-{self._pieces:03d}"
-        standing = None if after is None else after.session.standing()
-        state = msgspec.structs.replace(self._state, standing=standing)
-        setup = replace(self._setup, state=state, first=self._first)
-        return Segment(setup, name, self._epoch, self._recorder, self._heard)
-
     def _rotate(self, now_us: int) -> None:
-        segment = self._segment
-        began_us = segment.began_us
-        long = began_us is not None and now_us - began_us > self._rotation.after_us
-        due = long or segment.size > self._rotation.size or self._recorder.lossy
-        if not due or not self._at_rest(now_us):
-            return
-        self._hand_over(segment.end())
-        self._segment = self._new_segment(segment)
+        if self._pieces.due(self._segment, now_us) and self._at_rest(now_us):
+            self._hand_over(self._segment.end())
+            self._segment = self._pieces.next(self._state, self._first, self._segment)
 
     def _at_rest(self, now_us: int) -> bool:
         """Whether an engine begun anew would know all that matters to what comes."""
         under_way = self._attempt_open or self._bets_closed or self._testing or self._lock_asked
         still = (
-            now_us - self._last_word_us > self._rotation.quiet_us
+            now_us - self._last_word_us > self._pieces.rotation.quiet_us
             and now_us - self._segment.last_us > self._lateness_us
         )
         return still and not under_way

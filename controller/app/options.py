@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from controller.app.core import Rotation
 from controller.app.inlet import CAPACITY
 from controller.app.roles import Groups
+from controller.app.segments import Rotation
 from controller.journal.head import Place
 
 UnlockBy = Literal["automatic", "person"]

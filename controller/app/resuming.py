@@ -7,11 +7,11 @@ import msgspec
 
 from controller.engine.setup import First, State
 from controller.journal.chain import Row
-from controller.journal.contents import outcome_of
+from controller.journal.contents import Word, outcome_of
 from controller.journal.recovery import InFlight, Recovered
 from controller.machines.high_roller_table import ROLLING
 from controller.model.outcomes import Data, DealVoid, Happening, Outcome, RollNoRoll, SpinNoSpin
-from controller.model.readings import Input
+from controller.model.readings import AnyReading, BallBeam, Card, DieAt, DieReleased, Input, Reading
 from controller.model.rulesets import RuleSet
 from controller.model.verdicts import Reason
 
@@ -21,6 +21,13 @@ TELLING = frozenset({"table.locked", "table.unlocked", "bets.opened", "bets.clos
 """The outcomes that tell what a session's state does not hold."""
 LOOK_BACK = 5000
 """Rows that are searched for them; a lock without its row counts as a person's."""
+_BEGINNINGS: Mapping[Word, tuple[type[Reading], ...]] = {
+    "roll": (DieReleased, DieAt),
+    "spin": (BallBeam,),
+    "deal": (Card,),
+}
+"""What can begin an attempt: what was cut off before then lapses."""
+_RULINGS = frozenset({"void", "no_roll", "no_spin", "misdeal"})
 
 
 class Resumed(NamedTuple):
@@ -94,22 +101,38 @@ def causes_of(rules: RuleSet) -> Mapping[str, str]:
     return {} if attempts is None else attempts.causes
 
 
-def lapsed(
-    pending: Iterable[InFlight], entered: Input | None, causes: Mapping[str, str]
-) -> list[tuple[str, Data]]:
-    """Close what was cut off as void, by a person's ruling or because play goes on without one.
+class CutOff:
+    """The attempts that the last session left in flight: a person rules on them, or they lapse."""
 
-    Gives each outcome's type and data.
-    """
-    if entered is None:
-        code, seen, by, who = "unruled", "nobody ruled on it before play went on", "nobody", None
-    else:
-        code, seen, by, who = "called", f"declared by the {entered.by}", entered.by, entered.who
-    reasons = (
-        Reason(code="power_lost", rule=causes.get("power_lost", ""), seen="power was lost before the call"),
-        Reason(code=code, rule=causes.get(code, ""), seen=seen),
-    )
-    return [_void(cut, reasons, by, who) for cut in pending]
+    def __init__(self, pending: tuple[InFlight, ...], rules: RuleSet) -> None:
+        """Wait with these."""
+        self._causes = causes_of(rules)
+        self.pending = pending
+
+    def lapses_at(self, reading: AnyReading) -> bool:
+        """Tell whether play goes on with this reading, and so without a ruling."""
+        return isinstance(reading, tuple(kind for cut in self.pending for kind in _BEGINNINGS[cut.attempt]))
+
+    def ruled_by(self, entered: Input) -> bool:
+        """Tell whether an input is a ruling on them, if whoever entered it may rule."""
+        return bool(self.pending) and entered.name in _RULINGS
+
+    def close(self, entered: Input | None) -> list[tuple[str, Data]]:
+        """Close them as void, by a person's ruling or because play goes on without one.
+
+        Gives each outcome's type and data.
+        """
+        if entered is None:
+            code, seen, by, who = "unruled", "nobody ruled on it before play went on", "nobody", None
+        else:
+            code, seen, by, who = "called", f"declared by the {entered.by}", entered.by, entered.who
+        reasons = (self._reason("power_lost", "power was lost before the call"), self._reason(code, seen))
+        told = [_void(cut, reasons, by, who) for cut in self.pending]
+        self.pending = ()
+        return told
+
+    def _reason(self, code: str, seen: str) -> Reason:
+        return Reason(code=code, rule=self._causes.get(code, ""), seen=seen)
 
 
 def _void(cut: InFlight, reasons: tuple[Reason, ...], by: str, who: str | None) -> tuple[str, Data]:

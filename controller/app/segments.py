@@ -5,13 +5,15 @@ in replay can't differ from what was told live.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from hashlib import sha256
+from typing import NamedTuple
 
 import msgspec
 
 from controller.app.recorder import Begin, End, Recorder
 from controller.engine.session import Heard, Session
-from controller.engine.setup import Setup
+from controller.engine.setup import First, Setup, State
 from controller.journal.contents import Recording
 from controller.model.effects import Effect, Judged
 from controller.model.readings import AnyReading
@@ -90,3 +92,41 @@ class Segment:
     def cut(self) -> None:
         """End it in the middle of an attempt, as a power cut would."""
         self._recorder.put(End(whole=False))
+
+
+class Rotation(NamedTuple):
+    """When a recording is long enough to end at the next rest."""
+
+    size: int = 16 * 1024 * 1024
+    after_us: int = 6 * 3600 * 1_000_000
+    quiet_us: int = 60_000_000
+    """It ends only after so long without an outcome or an input: until then a call may be corrected."""
+
+
+class Pieces:
+    """A session's recordings, one after the other, numbered from 1."""
+
+    def __init__(
+        self, setup: Setup, epoch: str, recorder: Recorder, rotation: Rotation, heard: Heard | None = None
+    ) -> None:
+        """Record a session of this setup; `heard` is told what came of each input."""
+        self.rotation = rotation
+        self._setup = setup
+        self._epoch = epoch
+        self._recorder = recorder
+        self._heard = heard
+        self._begun = 0
+
+    def next(self, state: State, first: First, after: Segment | None = None) -> Segment:
+        """Begin a recording, where there is one before it with what devices said in that."""
+        self._begun += 1
+        name = f"{self._setup.table}-{int(self._setup.session):06d}-{self._begun:03d}"
+        standing = None if after is None else after.session.standing()
+        setup = replace(self._setup, state=msgspec.structs.replace(state, standing=standing), first=first)
+        return Segment(setup, name, self._epoch, self._recorder, self._heard)
+
+    def due(self, segment: Segment, now_us: int) -> bool:
+        """Tell whether a recording is long enough, or one that lost something must end."""
+        began_us = segment.began_us
+        long = began_us is not None and now_us - began_us > self.rotation.after_us
+        return long or segment.size > self.rotation.size or self._recorder.lossy

@@ -47,7 +47,7 @@ def status_of(daemon: "Daemon") -> dict[str, object]:
         "table_time_us": view.now_us,
         "readings": view.readings,
         "late": view.late,
-        "lamps": dict(live.core.lamps),
+        "lamps": dict(live.core.lamps.shown),
         "devices": devices_of(daemon, live.core.devices.seen),
         "open_switches": live.core.devices.open_switches,
         "self_test": live.tested,

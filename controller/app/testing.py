@@ -13,12 +13,12 @@ from controller.app.messages import MAX_LINE, Ask, BeginTest, Try, answer, decod
 from controller.app.resuming import CONTROLLER
 from controller.app.roles import Peer
 from controller.app.status import devices_of
+from controller.app.view import View
 from controller.model.readings import Input
 from controller.settings.places import config_file
 from drivers.protocol.node_lines import Lines
 
 if TYPE_CHECKING:
-    from controller.app.core import View
     from controller.app.daemon import Daemon
 
 TURN_S = 0.05
@@ -102,7 +102,7 @@ class Tests:
     def _end(self, live: Live, who: str, *, begun: bool, stopping: bool) -> None:
         """Leave test mode, unless somebody else has, with every lamp as it should be."""
         daemon = self._daemon
-        live.core.asks = ""
+        live.core.lamps.asks = ""
         if daemon.hardware is not None:
             daemon.hardware.end_tries()
         if stopping or (begun and not live.core.view.testing):
@@ -128,7 +128,7 @@ class Tests:
             file=str(config_file("tables", daemon.options.table).resolve()),
             digest=daemon.digests.table,
             devices=devices_of(daemon, live.core.devices.seen),
-            lamps=sorted({"lock", "fault", "no_roll", *live.core.lamps} - {"test"}),
+            lamps=sorted({"lock", "fault", "no_roll", *live.core.lamps.shown} - {"test"}),
         )
 
 
@@ -158,7 +158,7 @@ class _Requests:
             return refusal("bad_request", str(error))
         match request:
             case Ask():
-                self._live.core.asks = request.shows
+                self._live.core.lamps.asks = request.shows
                 return answer(asked=request.shows)
             case Try():
                 hardware = self._daemon.hardware
@@ -171,7 +171,7 @@ class _Requests:
         return refusal("bad_request", "during a test only `ask` and `try` are taken")
 
 
-def why_not(view: "View") -> str | None:
+def why_not(view: View) -> str | None:
     """Say why no test may begin now; None where one may."""
     if view.testing:
         return "test mode is on already; switch it off: `tablectl input test_mode off --by technician`"

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from controller.app.daemon import Daemon
+from controller.app.segments import Rotation
 from controller.engine.setup import State
 from controller.journal.contents import STATE_NOTED, Noted
 from controller.model.outcomes import Bets, DealReview, DealVoid, Outcome, RollNoRoll, RollReview
@@ -161,7 +162,7 @@ def test_who_sits_where_survives_a_cut_before_any_card(house: HouseMaker, tmp_pa
 def test_a_recording_never_ends_with_a_deal_in_flight(house: HouseMaker) -> None:
     _, daemon = played(house, "three-card", [SEATS, *cards()[:5]])
     core = live_of(daemon).core
-    core._rotation = core._rotation._replace(size=1, quiet_us=0)
+    core._pieces.rotation = Rotation(size=1, quiet_us=0)
     daemon.clock.reach(60 * SECOND_US)
     drain(daemon)
     assert core.view.attempt_open

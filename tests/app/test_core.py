@@ -3,9 +3,9 @@
 import msgspec
 import pytest
 
-from controller.app.core import Rotation
 from controller.app.daemon import Daemon
 from controller.app.faults import Fault
+from controller.app.segments import Rotation
 from controller.journal.contents import After
 from controller.model.outcomes import Happening, RollCalled, RollNoRoll, RollReview
 from controller.model.readings import Switch
@@ -158,7 +158,7 @@ def test_readings_lost_in_flight_are_a_fault_and_a_review_never_a_guess(house: H
     assert "roll.called" not in types
     assert "roll.no_roll" not in types
     assert {"roll.review", "device.down", "table.locked"} <= set(types)
-    assert live_of(daemon).core.lamps["lock"] == "locked"
+    assert live_of(daemon).core.lamps.shown["lock"] == "locked"
     assert "fault.began" in [row.name for row in one.rows()]
 
 
@@ -218,7 +218,7 @@ def test_a_journal_that_takes_nothing_more_halts_the_table(house: HouseMaker) ->
         pass
     assert core.view.halted
     assert "core_halted" in [fault.code for fault in daemon.board.locking]
-    assert core.lamps["lock"] == "locked"
+    assert core.lamps.shown["lock"] == "locked"
 
 
 def test_a_defect_in_the_core_is_a_fault_and_ends_the_daemon_with_its_own_code(

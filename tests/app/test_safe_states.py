@@ -197,8 +197,8 @@ def test_a_full_disk_locks_tells_nothing_and_heals_without_a_lost_row(
     assert not live.core.view.attempt_open
     assert heard.take(0) == [], "a result was told before it was on the disk"
     assert not ticket.durable
-    assert live.core.lamps["lock"] == "locked"
-    assert live.core.lamps["fault"] == "journal_disk_full"
+    assert live.core.lamps.shown["lock"] == "locked"
+    assert live.core.lamps.shown["fault"] == "journal_disk_full"
     ballast.unlink()
     until(lambda: not codes(one), "the disk to heal")
     drain(daemon)
