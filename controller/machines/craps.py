@@ -238,6 +238,7 @@ class Craps:
             notices=result.notices,
             by=result.by,
             who=result.who,
+            run_out=before.phase == "run_out",
         )
 
     def no_result(self, result: Result[Dice]) -> Data:
@@ -291,6 +292,7 @@ class Craps:
             call=call,
             point_after=self._state.point,
             shooter=before.shooter,
+            run_out=before.phase == "run_out",
         )
 
     def follow_up(self, t: int) -> None:

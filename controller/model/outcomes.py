@@ -28,9 +28,10 @@ class Data(msgspec.Struct, frozen=True, kw_only=True):
 class RollCalled(Data, frozen=True, kw_only=True):
     """A valid roll: the faces in die order, and what they mean to the game.
 
-    Phases, points and shooters are those of craps; None in High Roller. High Roller tells its game's number,
-    the player whose roll it was, who is still in after it (in the order of their rolls), and who rolls next
-    (None when the game is won); craps has no such keys.
+    Phases, points and shooters are those of craps; None in High Roller. Craps alone tells `run_out`: whether
+    an old shooter threw it only to decide Come and Don't Come bets, so that no point was set (C34-CONT-2b).
+    High Roller alone tells its game's number, the player whose roll it was, who is still in after it (in the
+    order of their rolls), and who rolls next (None when the game is won).
     """
 
     roll: int
@@ -45,6 +46,7 @@ class RollCalled(Data, frozen=True, kw_only=True):
     notices: tuple[Notice, ...]
     by: str | None
     who: str | None
+    run_out: bool | UnsetType = UNSET
     game: int | UnsetType = UNSET
     player: Seat | UnsetType = UNSET
     remaining: tuple[Seat, ...] | UnsetType = UNSET
@@ -91,6 +93,7 @@ class RollCorrected(Data, frozen=True, kw_only=True):
     point_after: int | None = None
     shooter: Seat | None = None
     reasons: tuple[Reason, ...] = ()
+    run_out: bool | UnsetType = UNSET
     game: int | UnsetType = UNSET
     player: Seat | UnsetType = UNSET
     remaining: tuple[Seat, ...] | UnsetType = UNSET

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-_ROLL = ("roll", "dice", "total", "phase", "point", "call", "point_after", "shooter")
+_ROLL = ("roll", "dice", "total", "phase", "point", "call", "point_after", "shooter", "run_out")
 _HIGH_ROLLER = ("game", "player", "remaining", "next_player")
 _DEALT = ("deal", "hands", "dealer", "folds", "qualifies", "announcement", "results")
 

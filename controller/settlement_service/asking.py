@@ -44,10 +44,10 @@ def asked_by(outcome: Outcome, game: GameName) -> list[Asked]:
 
 def _craps(outcome: Outcome) -> list[Asked]:
     match outcome.data:
-        case RollCalled() as roll:
-            return [*_run_out(roll.phase, roll.call), {"do": "roll", "dice": roll.dice}]
-        case RollCorrected(dice=(int(), int()) as dice) as roll:
-            return [*_run_out(roll.phase, roll.call), {"do": "roll", "dice": dice}]
+        case RollCalled(dice=dice, run_out=run_out):
+            return [*_run_out(run_out), {"do": "roll", "dice": dice}]
+        case RollCorrected(dice=(int(), int()) as dice, run_out=run_out):
+            return [*_run_out(run_out), {"do": "roll", "dice": dice}]
         case RollNoRoll() | RollCorrected():
             return [{"do": "no_roll"}]
         case ShooterChanged(shooter=str() | int() as shooter):
@@ -56,9 +56,9 @@ def _craps(outcome: Outcome) -> list[Asked]:
             return []
 
 
-def _run_out(phase: str | None, call: str | None) -> list[Asked]:
-    """A come-out roll that decides nothing and sets no point is thrown in a run-out (!34-16)."""
-    return [{"do": "run_out", "on": True}] if (phase, call) == ("come_out", "no_decision") else []
+def _run_out(told: object) -> list[Asked]:
+    """The table says of each roll whether it was thrown in a run-out, which sets no point (!34-16)."""
+    return [{"do": "run_out", "on": told}] if isinstance(told, bool) else []
 
 
 def _roulette(outcome: Outcome) -> list[Asked]:

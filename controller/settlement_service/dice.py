@@ -25,8 +25,14 @@ def follow(dice: Dice, request: Request) -> None:
 
 
 def is_no_news(dice: Dice, request: Request) -> bool:
-    """Tell whether the table only says again who has the dice: that must not end a hand."""
-    return isinstance(request, NewShooter) and request.player == dice.shooter
+    """Tell whether the table only says again who has the dice (that must not end a hand), or no run-out."""
+    match request:
+        case NewShooter(player=player):
+            return player == dice.shooter
+        case RunOut(on=on):
+            return not on and not dice.run_out
+        case _:
+            return False
 
 
 def prelude_of(dice: Dice) -> Sequence[Asked]:

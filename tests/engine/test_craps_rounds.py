@@ -4,7 +4,7 @@ import pytest
 
 from controller.engine.setup import State
 from controller.model.effects import Lamp
-from controller.model.outcomes import Bets, RollCalled, RollNoRoll, ShooterChanged
+from controller.model.outcomes import Bets, RollCalled, RollCorrected, RollNoRoll, ShooterChanged
 from controller.model.readings import AnyReading, Face
 from tests.engine.play import Played, play
 from tests.scenes import SECOND_US, says, throw
@@ -129,6 +129,14 @@ def test_C34_CONT_2b_a_run_out_sets_no_point_and_ends_with_a_seven() -> None:
         (None, "point_set", 6),
     ]
     assert next(lamp.shows for lamp in played.effects if isinstance(lamp, Lamp)) == "off_dont_pass"
+    assert [roll.run_out for roll in played.data(RollCalled)] == [True, True, True, False]
+
+
+def test_C34_CONT_2b_a_corrected_roll_was_thrown_in_the_run_out_too() -> None:
+    ruled = says(8 * SECOND_US, "set_dice", dice=(2, 3))
+    played = play(says(0, "run_out"), rolls((3, 3)), ruled)
+    (corrected,) = played.data(RollCorrected)
+    assert (corrected.call, corrected.point_after, corrected.run_out) == ("no_decision", None, True)
 
 
 def test_C34_CONT_2b_a_run_out_waits_for_a_come_out_roll() -> None:

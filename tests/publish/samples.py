@@ -65,6 +65,7 @@ SAMPLES: dict[str, Data] = {
         notices=NOTICES,
         by="boxperson",
         who=STAFF,
+        run_out=False,
     ),
     "roll.no_roll": RollNoRoll(roll=2, reasons=REASONS, by="sensors", who=STAFF, notices=NOTICES),
     "roll.review": RollReview(roll=3, reasons=REASONS, dice=(6, 6), notices=NOTICES),

@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from pathlib import Path
 
+from msgspec import UNSET, UnsetType
+
 from controller.journal.chain import Wall, genesis, seal
 from controller.journal.drafting import outcome_draft
 from controller.journal.keys import Key, load_key, new_key
@@ -46,6 +48,8 @@ class SealedTable:
         self.round = 1
         self.point: int | None = None
         self.shooter: str | None = None
+        self.run_out: bool | UnsetType = False
+        """Whether the boxperson has an old shooter throw on to decide Come bets."""
         self._before: tuple[int | None, str | None] = (None, None)
         self._last = ""
         self._n = 0
@@ -98,6 +102,7 @@ class SealedTable:
                 notices=(),
                 by=None,
                 who=None,
+                run_out=self.run_out,
             ),
         )
         self._last = f"{self.name}/1/{self.seq - 1}"
@@ -149,14 +154,17 @@ class SealedTable:
             call=call,
             point_after=self.point if dice else None,
             shooter=shooter,
+            run_out=self.run_out if dice else UNSET,
         )
 
     def _count(self, dice: tuple[int, int]) -> tuple[int | None, int | None, CrapsCall]:
         """Follow the point; give it as it was, twice, and the call."""
         total, before = sum(dice), self.point
         call: CrapsCall = "no_decision"
+        box: CrapsCall
         if before is None:
-            call = "natural" if total in (7, 11) else "craps" if total in (2, 3, 12) else "point_set"
+            box = "point_set" if self.run_out is False else "no_decision"
+            call = "natural" if total in (7, 11) else "craps" if total in (2, 3, 12) else box
             self.point = total if call == "point_set" else None
         elif total == before:
             call, self.point = "point_made", None

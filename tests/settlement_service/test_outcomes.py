@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from msgspec import UNSET
 from sqlalchemy import select
 
 from controller.journal.keys import Key
@@ -168,3 +169,42 @@ def test_lost_outcomes_are_left_out_on_a_persons_word_alone(house: House, roulet
     house.takes(told)
     assert house.balance("player:ann") == 1_200
     assert house.proof().faults == ()
+
+
+def test_C34_CONT_2b_the_table_says_which_rolls_are_thrown_in_a_run_out(
+    house: House, craps: SealedTable
+) -> None:
+    """A Come bet waits for its 5 through a run-out; what the boxperson ends sets a point again."""
+    house.player("ann", 1_000)
+    house.takes(craps.takes_dice("1"), craps.rolls(2, 2))
+    house.bets(craps, "ann", "b1", "come", 100)
+    house.takes(craps.rolls(2, 3), craps.rolls(1, 3))
+    craps.run_out = True
+    house.takes(craps.rolls(3, 3), craps.rolls(5, 6), craps.rolls(4, 4))
+    assert house.balance("at_risk:craps-1") == 100
+    house.reopen()
+    craps.run_out = False
+    house.takes(craps.rolls(4, 5))
+    house.takes(craps.rolls(1, 4))
+    assert house.balance("player:ann") == 1_100
+    assert house.proof().faults == ()
+
+
+def test_gap_34_16_a_roll_of_a_run_out_is_corrected_as_one(house: House, craps: SealedTable) -> None:
+    house.player("ann", 1_000)
+    house.takes(craps.takes_dice("1"), craps.rolls(2, 2))
+    house.bets(craps, "ann", "b1", "come", 100)
+    house.takes(craps.rolls(2, 3), craps.rolls(1, 3))
+    craps.run_out = True
+    house.takes(craps.rolls(3, 3), craps.roll_corrected(2, 3))
+    assert house.balance("player:ann") == 1_100
+    assert house.proof().faults == ()
+
+
+def test_a_roll_without_a_point_that_says_nothing_of_a_run_out_stops_the_table(
+    house: House, craps: SealedTable
+) -> None:
+    """Why no point was set is no guess."""
+    craps.run_out = UNSET
+    answers = house.hears(craps.takes_dice("1"), craps.rolls(3, 3))
+    assert next(answer.code for answer in answers if isinstance(answer, NotTaken)) == "state_differs"
