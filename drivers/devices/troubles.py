@@ -142,7 +142,7 @@ TROUBLES: dict[str, Cause] = {
     ),
     "slow_link": Cause(
         "a USB adapter that holds bytes back before it sends them",
-        "for FTDI chips set latency_timer to 1 (udev rule on the device's page)",
+        "for FTDI chips set latency_timer to 1 (docs/devices/serial.md has the udev rule)",
         "when answers come quicker",
     ),
     "unanswered": Cause(
