@@ -10,8 +10,6 @@ from math import atan, cos, log, sqrt, tan
 from typing import NamedTuple
 
 _STEEPEST = 1.5
-_STEP = 1e-4
-_PER_STEP, _PER_STEP2 = 1e4, 1e8
 
 
 class Curve(NamedTuple):
@@ -25,16 +23,12 @@ class Curve(NamedTuple):
         """Give, for each time before the end, the turns from then to the end."""
         _, start, rate = self.swing()
         whole, inverse = log(cos(start)), 1.0 / self.drag
-        if _is_steep(start, rate, seconds):
-            return [(whole - log(cos(angle))) * inverse for angle in _held(start, rate, seconds)]
-        return [(whole - log(cos(start + rate * s))) * inverse for s in seconds]
+        return [(whole - log(cos(start + rate * s))) * inverse for s in _held(start, rate, seconds)]
 
     def speeds_before(self, seconds: Sequence[float]) -> list[float]:
         """Give, for each time before the end, the speed then."""
         scale, start, rate = self.swing()
-        if _is_steep(start, rate, seconds):
-            return [tan(angle) / scale for angle in _held(start, rate, seconds)]
-        return [tan(start + rate * s) / scale for s in seconds]
+        return [tan(start + rate * s) / scale for s in _held(start, rate, seconds)]
 
     def swing(self) -> tuple[float, float, float]:
         """Give its scale, and the angle and the rate by which the tangent tells its speeds before the end."""
@@ -55,7 +49,7 @@ class Expected(NamedTuple):
 
 
 Moved = list[tuple[float, float, float, float]]
-"""What a curve gives, and by how much a small step of its speed, friction and drag moves that."""
+"""What a curve gives, and its derivatives by the curve's speed, friction and drag."""
 Model = Callable[[Curve, Sequence[float]], Moved]
 """That for each of these times: `turns_moved` or `speeds_moved`."""
 
@@ -75,60 +69,41 @@ class Points(NamedTuple):
 
 
 def turns_moved(curve: Curve, seconds: Sequence[float]) -> Moved:
-    """Give `turns_before`, and by how much a step of each value moves it."""
-    curves = _stepped(curve)
-    swings = [each.swing() for each in curves]
-    if _may_be_steep(swings, seconds):
-        return _moved([each.turns_before(seconds) for each in curves])
-    (_, a, w), (_, a1, w1), (_, a2, w2), (_, a3, w3) = swings
-    b, b1, b2, b3 = log(cos(a)), log(cos(a1)), log(cos(a2)), log(cos(a3))
-    per, per3 = 1.0 / curve.drag, 1.0 / curves[3].drag
-    return [
-        (
-            (at := (b - log(cos(a + w * s))) * per),
-            (b1 - log(cos(a1 + w1 * s))) * per - at,
-            (b2 - log(cos(a2 + w2 * s))) * per - at,
-            (b3 - log(cos(a3 + w3 * s))) * per3 - at,
-        )
-        for s in seconds
-    ]
+    """Give `turns_before` and its derivatives."""
+    speed, friction, drag = curve
+    scale, start, rate = curve.swing()
+    at_end = scale * speed
+    by_start = scale / (1.0 + at_end * at_end)
+    whole, inverse = log(cos(start)), 1.0 / drag
+    per_friction, per_drag = 0.5 / friction, 0.5 / drag
+    moved = []
+    for s in _held(start, rate, seconds):
+        angle = start + rate * s
+        slope = tan(angle)
+        turns = (whole - log(cos(angle))) * inverse
+        by_speed = (slope - at_end) * inverse * by_start
+        by_rate, by_scale = rate * s * slope * inverse, speed * by_speed
+        by_drag = (by_rate + by_scale - 2.0 * turns) * per_drag
+        moved.append((turns, by_speed, (by_rate - by_scale) * per_friction, by_drag))
+    return moved
 
 
 def speeds_moved(curve: Curve, seconds: Sequence[float]) -> Moved:
-    """Give `speeds_before`, and by how much a step of each value moves it."""
-    curves = _stepped(curve)
-    swings = [each.swing() for each in curves]
-    if _may_be_steep(swings, seconds):
-        return _moved([each.speeds_before(seconds) for each in curves])
-    (k, a, w), (k1, a1, w1), (k2, a2, w2), (k3, a3, w3) = swings
-    return [
-        (
-            (at := tan(a + w * s) / k),
-            tan(a1 + w1 * s) / k1 - at,
-            tan(a2 + w2 * s) / k2 - at,
-            tan(a3 + w3 * s) / k3 - at,
-        )
-        for s in seconds
-    ]
-
-
-def _stepped(curve: Curve) -> tuple[Curve, Curve, Curve, Curve]:
+    """Give `speeds_before` and its derivatives."""
     speed, friction, drag = curve
-    return (
-        curve,
-        Curve(speed + _STEP, friction, drag),
-        Curve(speed, friction + _STEP, drag),
-        Curve(speed, friction, drag + _STEP),
-    )
-
-
-def _may_be_steep(swings: Sequence[tuple[float, float, float]], seconds: Sequence[float]) -> bool:
-    _, start, rate = map(max, zip(*swings, strict=True))
-    return _is_steep(start, rate, seconds)
-
-
-def _moved(given: Sequence[Sequence[float]]) -> Moved:
-    return [(at, one - at, two - at, three - at) for at, one, two, three in zip(*given, strict=True)]
+    scale, start, rate = curve.swing()
+    by_start = 1.0 / (1.0 + (scale * speed) ** 2)
+    inverse = 1.0 / scale
+    per_friction, per_drag = 0.5 / friction, 0.5 / drag
+    moved = []
+    for s in _held(start, rate, seconds):
+        slope = tan(start + rate * s)
+        then, steepness = slope * inverse, 1.0 + slope * slope
+        by_speed = steepness * by_start
+        by_rate, by_scale = rate * s * steepness * inverse, speed * by_speed - then
+        by_friction, by_drag = (by_rate - by_scale) * per_friction, (by_rate + by_scale) * per_drag
+        moved.append((then, by_speed, by_friction, by_drag))
+    return moved
 
 
 def improve(curve: Curve, expected: Expected, points: Points) -> Curve:
@@ -169,15 +144,12 @@ def _solve(moved: Moved, points: Points, curve: Curve, expected: Expected) -> tu
         q += by_two * off
         r += by_three * off
     likely, (s, t, u) = expected
-    a = a * _PER_STEP2 + 1.0 / (s * s)
-    b *= _PER_STEP2
-    c *= _PER_STEP2
-    d = d * _PER_STEP2 + 1.0 / (t * t)
-    e *= _PER_STEP2
-    f = f * _PER_STEP2 + 1.0 / (u * u)
-    p = p * _PER_STEP + (curve.speed - likely.speed) / (s * s)
-    q = q * _PER_STEP + (curve.friction - likely.friction) / (t * t)
-    r = r * _PER_STEP + (curve.drag - likely.drag) / (u * u)
+    a += 1.0 / (s * s)
+    d += 1.0 / (t * t)
+    f += 1.0 / (u * u)
+    p += (curve.speed - likely.speed) / (s * s)
+    q += (curve.friction - likely.friction) / (t * t)
+    r += (curve.drag - likely.drag) / (u * u)
     df_ee, ce_bf, be_cd = d * f - e * e, c * e - b * f, b * e - c * d
     af_cc, bc_ae, ad_bb = a * f - c * c, b * c - a * e, a * d - b * b
     determinant = a * df_ee + b * ce_bf + c * be_cd
@@ -206,9 +178,9 @@ def _clamped(curve: Curve, move: tuple[float, float, float]) -> Curve:
 _LEAST, _MOST = Curve(0.05, 0.003, 0.0001), Curve(3.0, 0.4, 0.2)
 
 
-def _is_steep(start: float, rate: float, seconds: Sequence[float]) -> bool:
-    return start + rate * max(seconds, default=0.0) > _STEEPEST
-
-
-def _held(start: float, rate: float, seconds: Sequence[float]) -> list[float]:
-    return [min(start + rate * s, _STEEPEST) for s in seconds]
+def _held(start: float, rate: float, seconds: Sequence[float]) -> Sequence[float]:
+    """Hold the seconds to those at which the tangent is not yet too steep to tell anything."""
+    if start + rate * max(seconds, default=0.0) <= _STEEPEST:
+        return seconds
+    longest = (_STEEPEST - start) / rate
+    return [min(s, longest) for s in seconds]
