@@ -36,7 +36,7 @@ class Devices:
     """Written by the core's thread, read by others."""
 
     def __init__(self, setup: Setup, board: Board) -> None:
-        """Expect nothing yet; put on the board what a device says of itself that locks play."""
+        """Expect nothing yet; put on the board the faults that a device says of itself."""
         self._locking = setup.locking_switches
         self._board = board
         self._seen: dict[str, Seen] = {}
@@ -63,7 +63,7 @@ class Devices:
             self._board.clear(reading.dev)
             return seen._replace(up=True, says=says)
         code = str(reading.code)
-        if (fault := _locks(code, reading)) is not None:
+        if (fault := _fault_of(code, reading)) is not None:
             self._board.began(fault, reading.dev)
         trouble = seen.trouble if code == STARTING else code
         return seen._replace(up=not isinstance(reading, DeviceDown) and seen.up, says=says, trouble=trouble)
@@ -91,11 +91,14 @@ class Devices:
         )
 
 
-def _locks(code: str, reading: DeviceDown | DeviceFault) -> Fault | None:
-    """Give the fault that a device's own word is where results would rest on what is wrong."""
+def _fault_of(code: str, reading: DeviceDown | DeviceFault) -> Fault | None:
+    """Give the fault that a device's own word is: results would rest on what is wrong, or it is away."""
     if code == "component":
         return Fault("device_component", reading.dev, reading.reason)
-    return Fault("device_configuration", reading.dev, reading.reason) if code == "configuration" else None
+    if code == "configuration":
+        return Fault("device_configuration", reading.dev, reading.reason)
+    away = isinstance(reading, DeviceDown) and code != STARTING
+    return Fault("device_down", reading.dev, reading.reason) if away else None
 
 
 def _counted(seen: Seen, now_us: int) -> Seen:

@@ -69,6 +69,13 @@ _OWN: Mapping[str, FaultKind] = {
         "see `tablectl devices`: each has its last trouble there, and what to do about it",
         "by itself, once every device is up",
     ),
+    "device_down": FaultKind(
+        "a device is away or silent; what needs it to be judged goes to review",
+        "its cable, its power or its program: what was found names it",
+        "do what stands there; `tablectl devices` tells when it is up, `tablectl test DEVICE` that it sees",
+        "by itself, once the device is up",
+        locks=False,
+    ),
     "device_component": FaultKind(
         "a wheel says that a sensor, its motor or its encoder failed",
         "a worn or dirty part of the wheel",

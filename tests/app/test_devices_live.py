@@ -112,6 +112,11 @@ def test_a_pulled_cable_is_named_with_what_to_do(
     shown = capsys.readouterr().out
     assert "wall-left    DOWN" in shown
     assert any(what in shown for what in WHAT_TO_DO)
+    assert cli.main(["faults", *socket]) == 1
+    shown = capsys.readouterr().out
+    assert shown.startswith("device_down: ")
+    assert "wall-left" in shown
+    assert any(what in shown for what in WHAT_TO_DO)
     assert cli.main(["devices", "wall-rigth", *socket]) == 1
     assert "expected one of cam, wall-left, wall-right, console" in capsys.readouterr().err
     assert (told["type"], device(one, "cam")["up"]) == ("node", True)
@@ -121,6 +126,8 @@ def test_a_pulled_cable_is_named_with_what_to_do(
     assert (figures["phase"], figures["firmware"]) == ("up", "virtual-1")
     assert cli.main(["devices", "wall-left", *socket]) == 0
     assert "figures.firmware        virtual-1" in capsys.readouterr().out
+    assert cli.main(["faults", *socket]) == 0
+    assert capsys.readouterr().out == "no faults\n"
     control.stop()
 
 
@@ -146,7 +153,7 @@ def test_lamps_are_lit_on_the_boards_and_again_after_a_board_was_away(evening: M
     lamps_of(one, "console").clear()
     until(lambda: lamps_of(one, "console").get("lock") == "unlocked", "the lock lamp to be lit again")
     until(lambda: lamps_of(one, "cam") == lamps_of(one, "console"), "the same on every board")
-    assert lamps_of(one, "cam")["fault"] == "none"
+    until(lambda: lamps_of(one, "cam")["fault"] == "none", "the fault lamp to go out")
 
 
 def test_a_wheel_that_reports_a_failed_part_locks_the_table_until_somebody_has_looked(evening: Maker) -> None:
