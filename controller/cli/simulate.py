@@ -21,6 +21,7 @@ from controller.settings.places import config_file, is_path
 from controller.settings.tables import load_table
 from controller.settings.yaml_text import Document, Value, parse_document
 from drivers.devices.homography import Pair
+from drivers.sim.claim import Claim
 from drivers.sim.clock import Clock, PacedClock, RealClock
 from drivers.sim.fault_orders import Schedule
 from drivers.sim.faults import FAULTS, DeviceKind
@@ -125,6 +126,7 @@ class _Evening:
         self._folder = folder.resolve()
         if len(str(self._folder)) > _LONGEST_PORT:
             say(f"{self._folder}: a long path; a socket's may have 107 characters, so choose a shorter --dir")
+        self._claim = Claim(self._folder)
         self._truth: TextIO = (self._folder / "truth.jsonl").open("w", encoding="utf-8")
         clock: Clock = (
             RealClock() if arguments.speed == 1 else PacedClock(arguments.speed, self._folder / "clock")
@@ -146,6 +148,7 @@ class _Evening:
             self._stage.run(lambda: self._stopping.is_set() or self._ended())
         finally:
             self._truth.close()
+            self._claim.release()
         print("the virtual table is switched off")
         return OK
 

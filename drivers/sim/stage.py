@@ -6,7 +6,6 @@ One thread. The ports' names are in one folder beside a pipe that takes faults, 
 import errno
 import os
 import select
-import stat
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -182,13 +181,14 @@ class Stage:
 
 
 def _pipe_at(path: Path) -> int:
-    if not path.exists():
-        os.mkfifo(path, 0o660)
+    if path.exists():
+        if not path.is_fifo():
+            says = "found something that is no pipe; choose another --dir"
+            raise FileExistsError(errno.EEXIST, says, str(path))
+        path.unlink()  # a killed run left it, closed to readers
+    os.mkfifo(path, 0o660)
     # For writing too, so that the pipe has no end when one who ordered something goes.
     pipe = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
-    if not stat.S_ISFIFO(os.fstat(pipe).st_mode):
-        os.close(pipe)
-        raise FileExistsError(
-            errno.EEXIST, "found something that is no pipe; choose another --dir", str(path)
-        )
+    # Who reads it by mistake would wait for ever, and take orders away.
+    os.fchmod(pipe, 0o220)
     return pipe

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import stat
 import subprocess
 import sys
 import time
@@ -167,6 +168,32 @@ def test_the_command_makes_ports_and_a_table_file_and_ends_cleanly(tmp_path: Pat
     assert f"port: {tmp_path}/wall-left\n" in written
     told = [json.loads(line) for line in (tmp_path / "truth.jsonl").read_text().splitlines()]
     assert {story["fault"] for story in told} == {"restart", "nonsense"}
+
+
+def test_a_folder_has_one_virtual_table_and_what_a_killed_one_left_is_taken_over(tmp_path: Path) -> None:
+    first = Command("craps", "--dir", str(tmp_path))
+    wait((tmp_path / "console").is_symlink)
+    port = (tmp_path / "console").readlink()
+    code, out, err = Command("craps", "--dir", str(tmp_path)).ended()
+    assert (code, out) == (2, "")
+    assert err == (
+        f"tablectl: {tmp_path}: found process {first.process.pid} playing a virtual table there;"
+        " end it, or choose another --dir\n"
+    )
+    assert (tmp_path / "console").readlink() == port
+    first.process.kill()
+    first.ended()
+    assert (tmp_path / "console").is_symlink()
+    second = Command("craps", "--dir", str(tmp_path))
+    assert second.process.stdout is not None
+    assert second.process.stdout.readline().startswith("Virtual hardware behind")
+    assert (tmp_path / "simulate.pid").read_text() == f"{second.process.pid}\n"
+    order(tmp_path, fault="restart", device="console")
+    wait(lambda: "fault_over" in (tmp_path / "truth.jsonl").read_text())
+    assert stat.S_IMODE((tmp_path / "faults").stat().st_mode) == 0o220
+    second.process.send_signal(signal.SIGINT)
+    assert second.ended()[0] == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["table.yaml", "truth.jsonl"]
 
 
 def test_the_evening_ends_by_itself_where_it_was_given_an_end(tmp_path: Path) -> None:
