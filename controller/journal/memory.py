@@ -19,6 +19,12 @@ from controller.journal.contents import (
     encode,
 )
 
+# Made at import: msgspec works a type out at its first use, and two threads that do so at once can crash.
+_IDENTITY = msgspec.json.Decoder(Identity)
+_BEGUN = msgspec.json.Decoder(Begun)
+_ACCEPTED = msgspec.json.Decoder(Accepted)
+_AFTER = msgspec.json.Decoder(After)
+
 
 class Memory(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The sum of the rows so far; a checkpoint row holds it, so that a start need not read further back."""
@@ -39,20 +45,20 @@ class Memory(msgspec.Struct, kw_only=True, omit_defaults=True):
             self.seq = row.seq
         body = row.body
         if body is not None and row.name == SESSION_STARTED:
-            identity = msgspec.json.decode(body, type=Identity)
+            identity = _IDENTITY.decode(body)
             self.session, self.session_row = identity.session, row.n
             self.state, self.first = identity.setup.state, identity.setup.first
         elif body is not None and row.name == ATTEMPT_BEGUN:
-            begun = msgspec.json.decode(body, type=Begun)
+            begun = _BEGUN.decode(body)
             self.attempts = {**self.attempts, begun.attempt: Standing(number=begun.number, t=begun.t)}
         elif body is not None and row.name == ACCEPTED:
-            accepted = msgspec.json.decode(body, type=Accepted)
+            accepted = _ACCEPTED.decode(body)
             self.seq = max(self.seq, accepted.seq)
             self.session = max(self.session, accepted.session)
         elif row.name != CHECKPOINT:
             self._end_attempt(row.name)
         if row.after is not None:
-            after = msgspec.json.decode(row.after, type=After)
+            after = _AFTER.decode(row.after)
             self.state, self.first = after.state, after.first
 
     def _end_attempt(self, name: str) -> None:
