@@ -17,9 +17,10 @@ from controller.settings.paytables import load_paytable
 from controller.settings.places import config_file
 from controller.settings.rulesets import load_ruleset
 from controller.settlement.amounts import impossible_amount
+from controller.settlement.decoding import Decoder
 from controller.settlement.edges import Report
 from controller.settlement.game import Game
-from controller.settlement.wire import Decoder, Malformed
+from controller.settlement.wire import Malformed
 
 if TYPE_CHECKING:
     from controller.settlement.high_roller.paytable import HighRollerPayTable

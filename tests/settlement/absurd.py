@@ -5,8 +5,9 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
+from controller.settlement.decoding import Decoder
 from controller.settlement.game import Decided, Game, Line
-from controller.settlement.wire import Decoder, Malformed
+from controller.settlement.wire import Malformed
 
 Json = Mapping[str, object]
 

@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controller.settlement.craps.requests import VOCABULARY
+from controller.settlement.decoding import Decoder
 from controller.settlement.run import game_for, settle, settle_stream
-from controller.settlement.wire import Decoder, Malformed, Request
+from controller.settlement.wire import Malformed, Request
 
 BET = {"do": "bet", "id": "b1", "player": "p1", "wager": "pass", "amount": 500}
 MALFORMED = {
@@ -50,6 +51,31 @@ def test_a_malformed_line_ends_the_run_and_is_named(raw: bytes) -> None:
     )
     assert err.getvalue().startswith("evening.jsonl: line 4: found ")
     assert ", expected " in err.getvalue()
+
+
+CENTS = "whole cents: digits without quotes, point or exponent"
+
+
+@pytest.mark.parametrize(
+    ("raw", "says"),
+    [
+        (json.dumps({**BET, "amount": "5"}), f'`amount` "5", expected {CENTS}'),
+        (json.dumps({**BET, "amount": 1.5}), f"`amount` 1.5, expected {CENTS}"),
+        (json.dumps({**BET, "amount": 1e30}), f"`amount` 1e30, expected {CENTS}"),
+        (json.dumps({**BET, "amount": True}), f"`amount` true, expected {CENTS}"),
+        ('{"do":"increase","id":"b1","to":"7"}', f'`to` "7", expected {CENTS}'),
+        (json.dumps({**BET, "working": True}), "`working` true, expected text in quotes or null"),
+        ('{"do":"roll","dice":[3,7]}', "`dice[1]` 7, expected a whole number <= 6"),
+        ('{"do":"remove","id":1}', "`id` 1, expected text in quotes"),
+        ('{"do":"remove"}', 'no `id` in \'{"do":"remove"}\', expected the fields of `remove`: id'),
+        ('{"do":"deal"}', '`do` "deal", expected a request whose `do` is one of bet, '),
+        ('{"do":"remove","id":1', '\'{"do":"remove","id":1\', expected one JSON object in UTF-8 ('),
+    ],
+)
+def test_a_malformed_line_names_its_field_what_was_found_and_what_is_allowed(raw: str, says: str) -> None:
+    err = io.StringIO()
+    assert settle_stream(io.BytesIO(raw.encode()), io.BytesIO(), err, "craps-v1", "evening.jsonl") == 2
+    assert err.getvalue().startswith(f"evening.jsonl: line 1: found {says}")
 
 
 def test_a_whole_run_ends_with_the_bets_that_are_left() -> None:

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from controller.settlement.craps.game import Craps
-from controller.settlement.wire import Decoder
+from controller.settlement.decoding import Decoder
 from tests.settlement.craps.scene import C34, CV1, paytable, play, request
 
 WAGERS = [

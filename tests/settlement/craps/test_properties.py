@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controller.settlement.craps.game import Craps
-from controller.settlement.wire import Decoder
+from controller.settlement.decoding import Decoder
 from tests.settlement.craps.scene import C34, CV1, paytable
 
 Step = Mapping[str, Any]
