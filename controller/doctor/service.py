@@ -7,6 +7,8 @@ from controller.doctor.finding import Finding, Machine
 
 UNITS = ("table.service", "table-settlement.service")
 Told = Mapping[str, object]
+TOLD_BY_CHECKS = frozenset({"self_test_waits", "device_missing"})
+"""Faults that the self-test's own lines tell already, each with its cause."""
 CONSOLE = "table-console"
 GROUPS: Mapping[str, str] = {
     CONSOLE: "the controller's socket",
@@ -23,14 +25,16 @@ def controller(status: Told | None, why: str) -> Iterator[Finding]:
     if status is None:
         yield Finding("fault", "controller", why, "systemctl start table, or tablectl run TABLE")
         return
-    yield Finding("ok", "controller", f"{status['table']}: {status['headline']}")
-    for fault in _list(status.get("faults")):
-        says = f"{fault.get('code')}: {fault.get('found')}"
-        yield Finding(
-            "fault", "standing fault", says, f"tablectl faults says what to do about {fault.get('code')}"
-        )
-    for check in _list(status.get("self_test")):
-        if not check.get("ok"):
+    faults, checks = _list(status.get("faults")), _list(status.get("self_test"))
+    stands = f"answers, {status.get('lock')}; what is wrong follows" if faults else status["headline"]
+    yield Finding("ok", "controller", f"{status['table']}: {stands}")
+    for fault in faults:
+        if fault.get("code") not in TOLD_BY_CHECKS or not checks:
+            says = f"{fault.get('code')}: {fault.get('found')}"
+            remedy = f"tablectl faults says what to do about {fault.get('code')}"
+            yield Finding("fault", "standing fault", says, remedy)
+    for check in checks:
+        if not check.get("ok") and (check.get("name") != "faults" or not faults):
             yield Finding(
                 "fault", f"self-test {check.get('name')}", str(check.get("says")), "tablectl devices"
             )

@@ -101,6 +101,25 @@ def test_each_standing_fault_and_failed_check_of_the_controller_is_a_line() -> N
     assert states(list(service.controller(None, "nobody answers"))) == ["fault"]
 
 
+def test_a_device_that_is_away_is_told_once() -> None:
+    """Its absence alone makes two faults stand, and two checks fail."""
+    status: Mapping[str, object] = {
+        "table": "craps",
+        "headline": "device_missing (cam)",
+        "lock": "locked",
+        "faults": [{"code": code, "found": "cam"} for code in ("self_test_waits", "device_missing")],
+        "self_test": [
+            {"name": "devices", "ok": False, "says": "not up: cam"},
+            {"name": "faults", "ok": False, "says": "device_missing"},
+        ],
+    }
+    told = [(found.about, found.says) for found in service.controller(status, "")]
+    assert told == [
+        ("controller", "craps: answers, locked; what is wrong follows"),
+        ("self-test devices", "not up: cam"),
+    ]
+
+
 def test_a_port_that_is_not_there_is_a_fault_and_one_that_is_there_is_well(tmp_path: Path) -> None:
     settings, loaded = table.load("craps")
     assert settings is not None
