@@ -1,5 +1,6 @@
 """The causes of a No Spin and of a review: one rule, one function, one id."""
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from math import inf, isfinite
 from operator import sub
@@ -36,7 +37,7 @@ RULES = {
 """The rule behind each cause where the rule set names none."""
 _OUTSIDE_THE_WHEEL = frozenset({"felt", "layout", "table"})
 _DROP_SPEED_TOLERANCE = 0.25
-SENSED = (BallBeam, BallDrop, BallOut, ForeignObject, PocketBall, RotorIndex)
+SENSED = frozenset({BallBeam, BallDrop, BallOut, ForeignObject, PocketBall, RotorIndex})
 """What a wheel's own sensors tell."""
 
 
@@ -104,7 +105,8 @@ class Case:
         if (hidden_by := devices.hid_launch(began_us) or devices.unwell("ball_beam")) is not None:
             return hidden_by
         dev = next((pulse.dev for pulse in self.trace.pulses), "")
-        passes_us = [r.t for r in self.seen if isinstance(r, RotorIndex) and r.dev == dev]
+        before = self.seen[: bisect_left(self.seen, began_us, key=time_of)]
+        passes_us = [r.t for r in before if isinstance(r, RotorIndex) and r.dev == dev]
         return blind_before(dev, passes_us, began_us)
 
     def _turns_to(self) -> float:
@@ -299,7 +301,7 @@ def sensors_silent(case: Case) -> Reason | None:
     if rested_us is None:
         return None
     began_us = case.began_us
-    told_us = [r.t for r in case.seen if began_us <= r.t <= rested_us and isinstance(r, SENSED)]
+    told_us = [r.t for r in case.seen if type(r) in SENSED and began_us <= r.t <= rested_us]
     silent_us = max(map(sub, told_us[1:], told_us), default=0)
     if silent_us <= SILENT_TURNS * case.trace.rotor.period_us():
         return None
@@ -388,3 +390,8 @@ def notices(case: Case) -> list[Notice]:
 
 def _in_wheel(reading: ForeignObject) -> bool:
     return reading.where not in _OUTSIDE_THE_WHEEL
+
+
+def time_of(reading: Reading) -> int:
+    """Give when a reading was seen, in microseconds."""
+    return reading.t

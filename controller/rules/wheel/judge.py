@@ -12,7 +12,7 @@ from controller.model.readings import DeviceDown, DeviceFault, DeviceUp, Reading
 from controller.model.rulesets import SpinRules
 from controller.model.verdicts import Reason, Ruling, SpinVerdict
 from controller.rules.wheel import causes
-from controller.rules.wheel.causes import Case
+from controller.rules.wheel.causes import Case, time_of
 from controller.rules.wheel.devices import Sources
 from controller.rules.wheel.learned import Learned
 from controller.rules.wheel.trace import SpinTrace
@@ -54,7 +54,7 @@ def judge_and_learn(
     sources: Sources | None = None,
 ) -> tuple[SpinVerdict, Learned]:
     """Rule on a spin as `judge_spin` does, and give what is known of the wheel after it."""
-    seen = [reading for reading in sorted(readings, key=_time) if reading.t <= decided_at_us]
+    seen = [reading for reading in sorted(readings, key=time_of) if reading.t <= decided_at_us]
     trace = SpinTrace(wheel, rules, learned, sources)
     for reading in seen:
         trace.see(reading)
@@ -71,10 +71,6 @@ def judge_trace(
 
 
 _EVIDENCE = frozenset({*causes.SENSED, DeviceDown, DeviceFault, DeviceUp})
-
-
-def _time(reading: Reading) -> int:
-    return reading.t
 
 
 def _rule_on(case: Case, called: Reason | None, evidence: tuple[Reading, ...]) -> SpinVerdict:
