@@ -82,11 +82,9 @@ def wagers(heading: str) -> set[str]:
 def test_every_wager_stands_on_the_page() -> None:
     c34, cv1 = (set(rules_of(load_paytable(name, CrapsPayTable))) for name in GAMES["Craps"])
     assert wagers("Craps") == c34 | cv1
-    only = re.search(
-        r"^Craps Version 1 has no (.*); Craps 12 034 has no (.*)\.$", section("Craps"), re.MULTILINE
-    )
+    only = re.search(r"Craps Version 1 has no (.*); Craps 12 034 has no (.*)\.", section("Craps"))
     assert only is not None
-    assert (words(only[1]), words(only[2])) == (c34 - cv1, cv1 - c34)
+    assert (set(words(only[1])), set(words(only[2]))) == (c34 - cv1, cv1 - c34)
     assert wagers("Roulette") == set(ROULETTE)
     assert wagers("Three Card Poker") == {"ante", "pair_plus", "side", "play"}
     assert wagers("High Roller") == {"card"}
