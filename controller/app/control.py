@@ -25,6 +25,7 @@ from controller.app.messages import (
     Approve,
     AskFaults,
     AskOutbox,
+    AskPast,
     AskStatus,
     BeginTest,
     Enter,
@@ -35,6 +36,7 @@ from controller.app.messages import (
     refusal,
     too_long,
 )
+from controller.app.past import past
 from controller.app.resuming import CONTROLLER
 from controller.app.roles import INPUT_NEEDS, ROLES, Groups, Peer, credentials_of, group_id, peer_of
 from controller.app.status import fault_of, status_of
@@ -179,7 +181,10 @@ class Control:
                 if isinstance(request, BeginTest):
                     self._test(connection, peer, request)
                     return
-                connection.sendall(self._safe_answer(request, peer))
+                if isinstance(request, AskPast):
+                    self._tell_past(connection, peer, request)
+                else:
+                    connection.sendall(self._safe_answer(request, peer))
 
     def _watch(self, connection: socket.socket, peer: Peer, request: Watch) -> None:
         if not peer.may("watch"):
@@ -204,6 +209,19 @@ class Control:
                     return
         finally:
             hub.leave(watcher)
+
+    def _tell_past(self, connection: socket.socket, peer: Peer, request: AskPast) -> None:
+        live = self._daemon.live
+        if not peer.may("read the past"):
+            connection.sendall(self._forbidden(peer, "read the past"))
+        elif live is None:
+            connection.sendall(refusal("no_journal", _SAYS["no_journal"]))
+        else:
+            try:
+                for line in past(request, live, self._daemon.options.journal):
+                    connection.sendall(line)
+            except JournalFault as fault:
+                connection.sendall(refusal(fault.code, str(fault)))
 
     def _test(self, connection: socket.socket, peer: Peer, request: BeginTest) -> None:
         live = self._daemon.live

@@ -23,6 +23,7 @@ from controller.app.recorder import Closed, Recorder
 from controller.app.resuming import CONTROLLER, LOOK_BACK, TELLING, Resumed, causes_of, resume
 from controller.app.selftest import WAITS, Check, SelfTest, passed
 from controller.app.verifier import Verifier
+from controller.app.view import Until
 from controller.app.watchdog import Watchdog
 from controller.engine.setup import First, Setup
 from controller.journal.chain import Wall
@@ -93,6 +94,8 @@ class Live:
             accept=accept,
         )
         self.last_n = self.journal.recovered.last_n
+        self.bets_opened = Until(self.last_n, self._begun_us)
+        """Up to where all was told when bets were opened last, or this session began."""
         publishing.open(self.journal, key)
         self.recorder = Recorder(
             options.recordings, board, closed=self._piece_closed, keep_bytes=options.keep_bytes
@@ -237,6 +240,8 @@ class Live:
         for row in ticket.outcomes:
             assert row.body is not None
             self.last_n = row.n
+            if row.name == "bets.opened":
+                self.bets_opened = Until(row.n, outcome_of(row.body).t)
             line = b'{"outcome":%s,"n":%d,"chain":"%s"}\n' % (row.body, row.n, row.link.hex().encode())
             self._hub.tell("outcomes", line)
             if self._hardware is not None:

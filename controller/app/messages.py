@@ -12,6 +12,7 @@ MAX_LINE = 65536
 LONGEST_WAIT_S = 30
 Name = Annotated[str, Meta(min_length=1, max_length=64)]
 Words = Annotated[str, Meta(max_length=500)]
+Row = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 
 
 class Request(
@@ -65,7 +66,7 @@ class AskOutbox(Request, frozen=True, kw_only=True, tag="outbox"):
     """Which outcomes has settlement not acknowledged, after this row of the journal?"""
 
     limit: Annotated[int, Meta(ge=1, le=1000)] = 100
-    after: Annotated[int, Meta(ge=0, le=2**63 - 1)] = 0
+    after: Row = 0
 
 
 class Settled(Request, frozen=True, kw_only=True, tag="settled"):
@@ -95,7 +96,38 @@ class Try(Request, frozen=True, kw_only=True, tag="try"):
     shows: Name
 
 
-AnyRequest = AskStatus | AskFaults | Watch | Enter | Approve | AskOutbox | Settled | BeginTest | Ask | Try
+class AskRows(Request, frozen=True, kw_only=True, tag="rows"):
+    """Which rows does the journal have, from one to another, of all types or of these?"""
+
+    from_n: Row = 1
+    to_n: Row | None = None
+    types: Annotated[tuple[Name, ...], Meta(max_length=64)] = ()
+    evidence: bool = False
+
+
+class AskRow(Request, frozen=True, kw_only=True, tag="row"):
+    """Which row tells this outcome?"""
+
+    id: Words
+
+
+class AskIdentity(Request, frozen=True, kw_only=True, tag="identity"):
+    """Who played at this row, under which rules?"""
+
+    at: Row
+
+
+class AskRecording(Request, frozen=True, kw_only=True, tag="recording"):
+    """What is in this recording?"""
+
+    name: Annotated[str, Meta(pattern=r"^[^/]{1,200}$")]
+
+
+AskPast = AskRows | AskRow | AskIdentity | AskRecording
+"""What is answered out of journal and recordings, in one line or many."""
+AnyRequest = (
+    AskStatus | AskFaults | Watch | Enter | Approve | AskOutbox | Settled | BeginTest | Ask | Try | AskPast
+)
 
 
 class Refusal(msgspec.Struct, frozen=True, kw_only=True):

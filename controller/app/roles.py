@@ -16,6 +16,7 @@ Role = Literal["staff", "technician", "settlement"]
 MAY: Mapping[str, frozenset[Role]] = {
     "watch": frozenset({"staff", "technician"}),
     "timing": frozenset({"technician"}),
+    "read the past": frozenset({"technician"}),
     "lock": frozenset({"staff", "technician"}),
     "unlock": frozenset({"staff"}),
     "rule": frozenset({"staff"}),

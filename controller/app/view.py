@@ -6,6 +6,13 @@ from controller.engine.setup import First, State
 from controller.journal.recovery import InFlight
 
 
+class Until(NamedTuple):
+    """How far the past goes: to this row, and of this session's readings to those that had come by then."""
+
+    n: int
+    arrived_us: int
+
+
 class View(NamedTuple):
     """How the core stands, for other threads to read."""
 

@@ -7,6 +7,7 @@ import msgspec
 
 from controller.cli.exhibits import WHICH, Asked, add_attempt_options, asked
 from controller.cli.exits import BAD_INPUT, FAILED, OK, say
+from controller.cli.link import OutOfReachError, RefusedError, out_of_reach
 from controller.cli.replay import ruleset_of
 from controller.cli.whole_file import unwritable, whole_file
 from controller.cli.words import lines_of
@@ -38,14 +39,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Cut it; 2 where the log or a name is bad, 1 where the journal has no such attempt."""
+    """Cut it; 1 where the journal has no such attempt, 2 at a bad log or name, 3 without a controller."""
     out: Path = arguments.out
     expect = expectation_beside(out, arguments.expect)
     if expect is None:
         return BAD_INPUT
     rules: str | None = arguments.rules
     try:
-        which = recorded(asked(arguments.which), arguments.journal)
+        which = recorded(asked(arguments.which), arguments)
         if which is None:
             return FAILED
         assert which.log is not None
@@ -56,6 +57,8 @@ def run(arguments: argparse.Namespace) -> int:
     except (LogError, SettingsError, SetupError) as error:
         say(error)
         return BAD_INPUT
+    except OutOfReachError as error:
+        return out_of_reach(error)
     try:
         write_case(piece, out, expect)
     except OSError as error:
@@ -74,18 +77,22 @@ def same_file(one: Path, other: Path) -> bool:
     return one.exists() and other.exists() and one.samefile(other)
 
 
-def recorded(which: Asked, journal: Path | None) -> Asked | None:
-    """Turn what a person asked about into an attempt of a recording; None where that is not there."""
+def recorded(which: Asked, arguments: argparse.Namespace) -> Asked | None:
+    """Turn what a person asked about into an attempt of a recording; None where that is not there.
+
+    Raises LogError where its recording is gone, OutOfReachError where no controller tells it.
+    """
     if which.log is not None:
         return which
     # What reads a journal comes with an extra; a log is cut without it.
-    from controller.cli.exhibits_kept import open_journal, recording_of  # noqa: PLC0415 see above
+    from controller.cli.exhibits_kept import recording_of  # noqa: PLC0415 see above
+    from controller.cli.past import open_journal  # noqa: PLC0415 see above
     from controller.journal.faults import JournalFault  # noqa: PLC0415 see above
 
     try:
-        with open_journal(journal) as reader:
+        with open_journal(arguments) as reader:
             return recording_of(reader, which)
-    except JournalFault as fault:
+    except (JournalFault, RefusedError) as fault:
         say(fault)
         return None
 

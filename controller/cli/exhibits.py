@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
+from controller.cli.link import add_kept
 from controller.cli.replay import ruleset_of
 from controller.cli.words import clock
 from controller.engine.setup import Setup
@@ -46,9 +47,7 @@ def add_which(parser: argparse.ArgumentParser) -> None:
 
 def add_attempt_options(parser: argparse.ArgumentParser) -> None:
     """Declare where the journal is, and under which rules a log is judged."""
-    parser.add_argument(
-        "--journal", type=Path, metavar="DIR", help="the journal's folder or file (default: /var/lib/table)"
-    )
+    add_kept(parser)
     parser.add_argument("--rules", metavar="NAME", help="judge a log by this rule set instead of its own")
 
 

@@ -1,30 +1,23 @@
 """Find the attempt that a person asked about in a journal; apart, since it needs the journal's libraries."""
 
-from pathlib import Path
-
 import msgspec
 
-from controller.app.options import JOURNAL, RECORDINGS
+from controller.app.options import RECORDINGS
 from controller.app.recorder import ENDING
 from controller.cli.exhibits import Asked
-from controller.cli.journal import journal_file
+from controller.cli.past import Kept, ToldJournal
 from controller.journal.attempts import find_attempt
 from controller.journal.chain import Row
 from controller.journal.contents import After, Recording, outcome_of
 from controller.journal.evidence import unpack
 from controller.journal.faults import JournalFault
-from controller.journal.reading import Reader
+from controller.journal.reading import Rows
 from controller.journal.recall import judged_of
 from controller.pictures.exhibit import Exhibit
 from controller.replay.errors import LogError
 
 
-def open_journal(path: Path | None) -> Reader:
-    """Open the journal in this folder or file; raises JournalFault where there is none."""
-    return Reader(journal_file(path or Path(JOURNAL)))
-
-
-def from_journal(reader: Reader, which: Asked) -> Exhibit:
+def from_journal(reader: Rows, which: Asked) -> Exhibit:
     """Find one attempt in a journal, with its evidence.
 
     Raises:
@@ -47,12 +40,13 @@ def from_journal(reader: Reader, which: Asked) -> Exhibit:
     return Exhibit(identity.setup, found.number, told, closed, judged)
 
 
-def recording_of(reader: Reader, which: Asked) -> Asked:
+def recording_of(reader: Kept, which: Asked) -> Asked:
     """Find the recording that holds the readings of an attempt in a journal.
 
     Raises:
         JournalFault: there is no such attempt, or it names no recording.
         LogError: the recording is not there any more.
+        RefusedError: the controller that was asked does not tell it.
     """
     near = None if which.id is None else reader.find(which.id)
     found = find_attempt(reader, which.number, near)
@@ -60,6 +54,8 @@ def recording_of(reader: Reader, which: Asked) -> Asked:
     if recording is None:
         said = f"row {found.rows[0].n}, which names no recording"
         raise JournalFault("journal_no_such_outcome", reader.path, said, "an attempt that was recorded")
+    if isinstance(reader, ToldJournal):
+        return Asked(str(reader.recording(recording.name)), found.number)
     path = reader.path.parent / RECORDINGS / (recording.name + ENDING)
     if not path.exists():
         advice = "name the log itself with LOG#n, wherever it was copied to"
@@ -67,7 +63,7 @@ def recording_of(reader: Reader, which: Asked) -> Asked:
     return Asked(str(path), found.number)
 
 
-def _recording_behind(reader: Reader, row: Row) -> Recording | None:
+def _recording_behind(reader: Rows, row: Row) -> Recording | None:
     # What is told at once is one batch of rows, and only its last one says where the readings are.
     for later in reader.rows(row.n):
         if later.after is not None:

@@ -11,6 +11,7 @@ import msgspec
 
 from controller.cli.exhibits import Asked, add_which, asked, from_log, when
 from controller.cli.exits import BAD_INPUT, FAILED, OK, printable, say
+from controller.cli.link import OutOfReachError, RefusedError, out_of_reach
 from controller.cli.screen import Screen, Style
 from controller.cli.thresholds import threshold
 from controller.cli.whole_file import unwritable, whole_file
@@ -49,16 +50,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Explain it; 2 where the log or the picture's name is bad, 1 where the journal has no such attempt."""
+    """Explain it; 1 where there is no such attempt, 2 at a bad log or picture, 3 with no controller."""
     picture: Path | None = arguments.picture
     if picture is not None and picture.suffix.lower() not in _ENDINGS:
         say(f"--picture: found {picture.name}, expected a name that ends in .svg or .png")
         return BAD_INPUT
     try:
-        exhibit = find(asked(arguments.which), arguments.rules, arguments.journal)
+        exhibit = find(asked(arguments.which), arguments)
     except (LogError, SettingsError, SetupError) as error:
         say(error)
         return BAD_INPUT
+    except OutOfReachError as error:
+        return out_of_reach(error)
     if exhibit is None:
         return FAILED
     seen = see(exhibit)
@@ -71,11 +74,13 @@ def run(arguments: argparse.Namespace) -> int:
     return OK
 
 
-def find(which: Asked, rules: str | None, journal: Path | None) -> Exhibit | None:
+def find(which: Asked, arguments: argparse.Namespace) -> Exhibit | None:
     """Find what was asked about; None where the journal does not have it, which is said.
 
-    Raises LogError, SettingsError or SetupError where the log or the rules can't be used.
+    Raises LogError, SettingsError or SetupError where the log or the rules can't be used, OutOfReachError
+    where no controller answers that has the journal.
     """
+    rules: str | None = arguments.rules
     if which.log is not None:
         return from_log(which, rules)
     if rules is not None:
@@ -84,13 +89,14 @@ def find(which: Asked, rules: str | None, journal: Path | None) -> Exhibit | Non
             "--rules", found, "it with a recorded log", "a journal knows which rules were in force"
         )
     # What reads a journal comes with an extra; a log is explained without it.
-    from controller.cli.exhibits_kept import from_journal, open_journal  # noqa: PLC0415 see above
+    from controller.cli.exhibits_kept import from_journal  # noqa: PLC0415 see above
+    from controller.cli.past import open_journal  # noqa: PLC0415 see above
     from controller.journal.faults import JournalFault  # noqa: PLC0415 see above
 
     try:
-        with open_journal(journal) as reader:
+        with open_journal(arguments) as reader:
             return from_journal(reader, which)
-    except JournalFault as fault:
+    except (JournalFault, RefusedError) as fault:
         say(fault)
         return None
 

@@ -7,9 +7,11 @@ from pathlib import Path
 import msgspec
 
 from controller.app.clock import iso
-from controller.app.options import JOURNAL, JOURNAL_FILE, head_beside
+from controller.app.options import JOURNAL, head_beside
 from controller.cli.exits import BAD_INPUT, FAILED, OK, printable, say
+from controller.cli.link import OutOfReachError, RefusedError, add_kept, out_of_reach
 from controller.cli.numbers import ROWS, whole
+from controller.cli.past import journal_file, open_journal
 from controller.journal.chain import Row
 from controller.journal.contents import EVENTS
 from controller.journal.ending import check_begun
@@ -26,23 +28,6 @@ EXAMPLES = (
 )
 
 _NONE_THERE = frozenset({"journal_absent", "journal_no_access"})
-
-
-def add_journal(parser: argparse.ArgumentParser) -> None:
-    """Declare where the journal is."""
-    parser.add_argument(
-        "--journal",
-        type=Path,
-        default=Path(JOURNAL),
-        metavar="DIR",
-        help=f"the journal's folder or file (default: {JOURNAL})",
-    )
-    parser.add_argument("--json", action="store_true", help="print JSON")
-
-
-def journal_file(path: Path) -> Path:
-    """Give the journal's file in this folder, or the file itself."""
-    return path / JOURNAL_FILE if path.is_dir() else path
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -75,21 +60,36 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             "--to", type=whole(1, ROWS), metavar="ROW", dest="to_n", help="to here, included"
         )
         subparser.add_argument("--type", action="append", default=[], metavar="NAME", help="only these rows")
+    for subparser in (verify, export):
+        subparser.add_argument(
+            "--journal",
+            type=Path,
+            default=Path(JOURNAL),
+            metavar="DIR",
+            help=f"the journal's folder or file (default: {JOURNAL})",
+        )
+    add_kept(show)
     for subparser in (verify, show, export):
-        add_journal(subparser)
+        subparser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do it; 1 where the journal is at fault, 2 where there is none or it is closed to this user."""
+    """Do it; 1 where the journal is at fault, 2 where there is none for this user, 3 without a controller."""
     try:
-        code: int = arguments.of_journal(journal_file(arguments.journal), arguments)
+        code: int = arguments.of_journal(arguments)
+    except OutOfReachError as error:
+        return out_of_reach(error)
+    except RefusedError as error:
+        say(error)
+        return FAILED
     except JournalFault as fault:
         say(fault)
         return BAD_INPUT if fault.code in _NONE_THERE else FAILED
     return code
 
 
-def _verify(file: Path, arguments: argparse.Namespace) -> int:
+def _verify(arguments: argparse.Namespace) -> int:
+    file = journal_file(arguments.journal)
     head: Path | None = None if arguments.no_head else arguments.head or head_beside(file)
     if head is not None and not _begun(Place(file, head)):
         return FAILED
@@ -127,10 +127,10 @@ def _begun(place: Place) -> bool:
     return True
 
 
-def _show(file: Path, arguments: argparse.Namespace) -> int:
+def _show(arguments: argparse.Namespace) -> int:
     if _unknown(arguments.type):
         return BAD_INPUT
-    with Reader(file) as reader:
+    with open_journal(arguments) as reader:
         count = 0
         for row in reader.rows(*_which(arguments)):
             _show_row(row, as_json=arguments.json)
@@ -149,10 +149,10 @@ def _show_row(row: Row, *, as_json: bool) -> None:
         print(printable(f"{row.n:>8}  {iso(row.wall.us)}{quality}  {row.name:<16} {text}"))
 
 
-def _export(file: Path, arguments: argparse.Namespace) -> int:
+def _export(arguments: argparse.Namespace) -> int:
     if _unknown(arguments.type):
         return BAD_INPUT
-    with Reader(file) as reader:
+    with Reader(journal_file(arguments.journal)) as reader:
         written = reader.export(sys.stdout.buffer, *_which(arguments))
     sys.stdout.buffer.flush()
     return _said_if_none(written, arguments)

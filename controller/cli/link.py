@@ -5,6 +5,7 @@ import os
 import socket
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 
 import msgspec
 
@@ -21,6 +22,10 @@ class OutOfReachError(Exception):
     """No controller answers; the message names the socket and what to do."""
 
 
+class RefusedError(Exception):
+    """The controller does not do or tell it; the message says why."""
+
+
 def add_socket(parser: argparse.ArgumentParser) -> None:
     """Declare where the controller is."""
     parser.add_argument(
@@ -30,6 +35,23 @@ def add_socket(parser: argparse.ArgumentParser) -> None:
         help=f"the controller's control socket (default: ${VARIABLE}, else {SOCKET})",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def add_kept(parser: argparse.ArgumentParser) -> None:
+    """Declare where the journal is, and at which controller's socket it is asked for instead."""
+    parser.add_argument(
+        "--journal",
+        type=Path,
+        metavar="DIR",
+        help="the journal's folder or file (default: the socket's, where one is named, else /var/lib/table)",
+    )
+    parser.add_argument(
+        "--socket",
+        default=os.environ.get(VARIABLE),
+        metavar="PATH",
+        help=f"ask the controller that runs there, as a technician (default: ${VARIABLE};"
+        f" {SOCKET} where the journal is closed to this user)",
+    )
 
 
 def ask(path: str, request: Json) -> Json:

@@ -6,10 +6,10 @@ import msgspec
 
 from controller.app.clock import iso
 from controller.cli.exits import BAD_INPUT, FAILED, OK, printable, say
-from controller.cli.journal import add_journal, journal_file
+from controller.cli.link import OutOfReachError, RefusedError, add_kept, out_of_reach
+from controller.cli.past import open_journal
 from controller.cli.words import lines_of
 from controller.journal.faults import JournalFault
-from controller.journal.reading import Reader
 from controller.journal.recall import Recalled, recall
 
 EXAMPLES = (
@@ -21,14 +21,20 @@ EXAMPLES = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("id", metavar="ID", help="the outcome's id: table/session/seq")
-    add_journal(parser)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    add_kept(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Recall it; 2 without a journal, 1 where it has none, a wrong signature or a judge of another mind."""
     try:
-        with Reader(journal_file(arguments.journal)) as reader:
-            recalled = recall(reader, arguments.id)
+        with open_journal(arguments) as journal:
+            recalled = recall(journal, arguments.id)
+    except OutOfReachError as error:
+        return out_of_reach(error)
+    except RefusedError as error:
+        say(error)
+        return FAILED
     except JournalFault as fault:
         say(fault)
         return BAD_INPUT if fault.code == "journal_absent" else FAILED

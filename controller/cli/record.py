@@ -5,11 +5,10 @@ import sys
 import time
 from pathlib import Path
 
-from controller.app.options import JOURNAL
 from controller.cli.cut import expectation_beside, write_case
 from controller.cli.exhibits import Asked
 from controller.cli.exits import BAD_INPUT, FAILED, INTERRUPTED, OK, say
-from controller.cli.link import Json, OutOfReachError, add_socket, ask, out_of_reach
+from controller.cli.link import Json, OutOfReachError, RefusedError, add_socket, ask, out_of_reach
 from controller.cli.numbers import MANY, whole
 from controller.cli.replay import ruleset_of
 from controller.cli.whole_file import unwritable, why_not
@@ -34,15 +33,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Wait for the running table's next throws, spins or deals, and write them as a log, with what they\n"
         "gave beside it. Ends between two of them; Ctrl-C ends it after the one under way.\n"
-        "It reads the recordings beside the journal, so it is for root and the table's own user."
+        "For technicians: the controller tells them what it recorded, but nothing of a wheel while bets are\n"
+        "open, nor of a hand that is not decided."
     )
     limit = parser.add_mutually_exclusive_group()
     limit.add_argument("--attempts", type=whole(1, MANY), metavar="N", help="so many (default: until Ctrl-C)")
     limit.add_argument("--seconds", type=whole(1, 86_400), metavar="N", help="for so long")
     parser.add_argument("out", type=Path, metavar="OUT", help="the log: NAME.jsonl or NAME.jsonl.gz")
-    parser.add_argument(
-        "--journal", type=Path, metavar="DIR", help=f"the journal's folder (default: {JOURNAL})"
-    )
     add_socket(parser)
 
 
@@ -59,10 +56,13 @@ def run(arguments: argparse.Namespace) -> int:
         if last < first:
             say("nothing was played, so nothing is written")
             return FAILED
-        piece = _piece(arguments.journal, first, last)
+        piece = _piece(arguments.socket, first, last)
         write_case(piece, arguments.out, expect)
     except OutOfReachError as error:
         return out_of_reach(error)
+    except RefusedError as error:
+        say(error)
+        return FAILED
     except KeyboardInterrupt:
         say("given up in the middle of an attempt; nothing is written")
         return INTERRUPTED
@@ -127,16 +127,17 @@ def _progress(done: int, status: Json) -> None:
         print(f"\r\x1b[K{done} recorded{now}", end="", file=sys.stderr, flush=True)
 
 
-def _piece(journal: Path | None, first: int, last: int) -> Piece:
+def _piece(socket: str, first: int, last: int) -> Piece:
     """Cut what was played out of the recording, once the recorder has written it."""
     # What reads a journal comes with an extra; help is shown without it.
-    from controller.cli.exhibits_kept import open_journal, recording_of  # noqa: PLC0415 see above
+    from controller.cli.exhibits_kept import recording_of  # noqa: PLC0415 see above
+    from controller.cli.past import ToldJournal  # noqa: PLC0415 see above
     from controller.journal.faults import JournalFault  # noqa: PLC0415 see above
 
     until_s = time.monotonic() + SETTLES_S
     while True:
         try:
-            with open_journal(journal) as reader:
+            with ToldJournal(socket) as reader:
                 log = str(recording_of(reader, Asked(None, first)).log)
             return cut_attempts(log, first, last, lambda log: ruleset_of(log, None))
         except (JournalFault, LogError) as error:

@@ -13,7 +13,7 @@ CONSOLE = "table-console"
 GROUPS: Mapping[str, str] = {
     CONSOLE: "the controller's socket",
     "table-staff": "rulings and approvals",
-    "table-technician": "tests",
+    "table-technician": "tests, explanations, recordings",
     "dialout": "serial ports",
     "gpio": "GPIO lines",
 }

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from controller.journal.chain import Row
 from controller.journal.contents import WORDS, outcome_of
 from controller.journal.faults import JournalFault
-from controller.journal.reading import Reader
+from controller.journal.reading import Rows
 from controller.journal.recall import CORRECTIONS_WITHIN
 from controller.model.attempts import attempt_of
 
@@ -24,7 +24,7 @@ class AttemptRows(NamedTuple):
     closed: Row | None
 
 
-def find_attempt(reader: Reader, number: int | None = None, near: Row | None = None) -> AttemptRows:
+def find_attempt(reader: Rows, number: int | None = None, near: Row | None = None) -> AttemptRows:
     """Find an attempt: the one that a row tells of, else the one of this number, else the last.
 
     Raises:
@@ -35,7 +35,7 @@ def find_attempt(reader: Reader, number: int | None = None, near: Row | None = N
         if number is None:
             raise _none(reader, f"row {near.n}, {near.name}, which tells of no throw, spin or deal")
     found: list[Row] = []
-    last_n = reader.first_since(2**62) if near is None else near.n + CORRECTIONS_WITHIN
+    last_n = reader.last_n() if near is None else near.n + CORRECTIONS_WITHIN
     for row in _newest_first(reader, last_n):
         if found and row.name == _CLOSED:
             return _attempt_rows(found, row)
@@ -60,12 +60,12 @@ def _attempt(row: Row) -> int | None:
     return None if row.body is None or row.seq is None else attempt_of(outcome_of(row.body))
 
 
-def _newest_first(reader: Reader, last_n: int) -> Iterator[Row]:
+def _newest_first(reader: Rows, last_n: int) -> Iterator[Row]:
     while last_n > 0:
         first_n = max(last_n - _SLICE + 1, 1)
         yield from reversed(list(reader.rows(first_n, last_n, _NAMES, evidence=True)))
         last_n = first_n - 1
 
 
-def _none(reader: Reader, found: str) -> JournalFault:
+def _none(reader: Rows, found: str) -> JournalFault:
     return JournalFault("journal_no_such_outcome", reader.path, found, "one that was called or voided")

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator
 from hashlib import sha256
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO, Self
+from typing import BinaryIO, Protocol, Self
 
 import msgspec
 
@@ -20,6 +20,27 @@ from controller.journal.verify import Progress, Verified, verify_all
 
 SLICE = 500
 _encode = msgspec.json.Encoder().encode
+
+
+class Rows(Protocol):
+    """A journal's rows, in its file or as a running controller tells them."""
+
+    path: Path
+    origin: Origin
+
+    def rows(
+        self, from_n: int = 1, to_n: int | None = None, types: Collection[str] = (), *, evidence: bool = False
+    ) -> Iterator[Row]:
+        """Give rows in order, `to_n` included."""
+
+    def find(self, told_id: str) -> Row:
+        """Give an outcome's row by its id."""
+
+    def identity_at(self, n: int) -> Identity | None:
+        """Give who played at this row."""
+
+    def last_n(self) -> int:
+        """Give the number of the last row."""
 
 
 class Reader:
@@ -108,6 +129,10 @@ class Reader:
     def first_since(self, wall_us: int) -> int:
         """Give the number of the first row that is not older than this wall time."""
         return row_before(self._connection, self.path, wall_us)
+
+    def last_n(self) -> int:
+        """Give the number of the last row."""
+        return self.first_since(2**62) - 1
 
     def prunable_below(self) -> int:
         """Give the row from which on all is needed: the last checkpoint, or the first unacknowledged."""

@@ -7,7 +7,7 @@ from controller.journal.contents import Identity, outcome_of
 from controller.journal.evidence import Evidence, unpack
 from controller.journal.faults import JournalFault
 from controller.journal.keys import PublicKey
-from controller.journal.reading import Reader, check_contents
+from controller.journal.reading import Rows, check_contents
 from controller.journal.rejudging import Judgement, judge_again
 from controller.model.effects import Judged
 from controller.model.outcomes import DealCorrected, Outcome, RollCorrected, SpinCorrected
@@ -37,7 +37,7 @@ class Recalled(NamedTuple):
         return None if self.evidence is None else judged_of(self.outcome, self.evidence)
 
 
-def recall(reader: Reader, told_id: str) -> Recalled:
+def recall(reader: Rows, told_id: str) -> Recalled:
     """Recall an outcome by its id.
 
     Raises:
@@ -78,7 +78,7 @@ def _ruled_by(outcome: Outcome) -> str | None:
     return f"{by} {who}" if who else str(by)
 
 
-def _corrections(reader: Reader, outcome: Outcome, n: int) -> list[Outcome]:
+def _corrections(reader: Rows, outcome: Outcome, n: int) -> list[Outcome]:
     if not outcome.type.startswith(("roll.", "spin.", "deal.")):
         return []
     corrections: list[Outcome] = []

@@ -38,7 +38,7 @@ def plays(table: Table, *starts_s: int) -> None:
 
 def begins(table: Table, out: Path, *limit: str) -> subprocess.Popen[str]:
     """Start recording, and wait until it says so."""
-    where = ("--socket", table.socket, "--journal", str(table.journal))
+    where = ("--socket", table.socket)
     command = [sys.executable, "-m", "controller.cli.main", "record", str(out), *limit, *where]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None

@@ -1,0 +1,121 @@
+"""A journal and its recordings: in their folder, or as a running controller tells them to a technician."""
+
+import argparse
+import atexit
+import shutil
+import tempfile
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Self, TypeVar
+
+import msgspec
+
+from controller.app.options import JOURNAL, JOURNAL_FILE
+from controller.cli.link import SOCKET, Json, OutOfReachError, RefusedError, conversation
+from controller.journal.chain import Row, Wall
+from controller.journal.contents import Identity
+from controller.journal.faults import JournalFault
+from controller.journal.reading import Reader
+from controller.journal.store import Origin
+
+T = TypeVar("T")
+
+
+class ToldJournal:
+    """A running controller's journal, asked for over its control socket."""
+
+    def __init__(self, socket: str) -> None:
+        """Ask whose it is; raises OutOfReachError where nobody answers, RefusedError where it is not told."""
+        self.path = Path(socket)
+        first, *_ = self._asked({"do": "rows", "from_n": 1, "to_n": 0})
+        self._last_n = _part(first, "last_n", int)
+        self.origin = Origin(_part(first, "table", str), _part(first, "key", bytes), Wall(0, synced=False))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Nothing stands open between two requests."""
+
+    def rows(
+        self, from_n: int = 1, to_n: int | None = None, types: Collection[str] = (), *, evidence: bool = False
+    ) -> Iterator[Row]:
+        """Give rows in order, `to_n` included, of all types or of these; with their evidence where asked."""
+        wanted: Json = {"do": "rows", "from_n": from_n, "types": sorted(types), "evidence": evidence}
+        for told in self._asked(wanted if to_n is None else {**wanted, "to_n": to_n}):
+            if "row" in told:
+                yield _part(told, "row", Row)
+
+    def find(self, told_id: str) -> Row:
+        """Give an outcome's row by its id, with its evidence."""
+        (told,) = self._asked({"do": "row", "id": told_id}, ends=False)
+        return _part(told, "row", Row)
+
+    def identity_at(self, n: int) -> Identity | None:
+        """Give who played at this row; None before the first session."""
+        (told,) = self._asked({"do": "identity", "at": n}, ends=False)
+        return None if told["identity"] is None else _part(told, "identity", Identity)
+
+    def last_n(self) -> int:
+        """Give the number of the last row that is told."""
+        return self._last_n
+
+    def recording(self, name: str) -> Path:
+        """Write what is told of a recording into a file that lasts as long as this process."""
+        folder = Path(tempfile.mkdtemp(prefix="tablectl-"))
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        path = folder / f"{name}.jsonl"
+        with path.open("w", encoding="utf-8") as log:
+            for told in self._asked({"do": "recording", "name": name}):
+                log.write(str(told.get("lines", "")))
+        return path
+
+    def _asked(self, request: Json, *, ends: bool = True) -> Iterator[Json]:
+        for told in conversation(str(self.path), request):
+            if told.get("ok") is False:
+                if told.get("code") == "no_journal":
+                    raise OutOfReachError(f"{self.path}: {told['says']}")
+                raise RefusedError(f"{self.path}: {told['says']}")
+            yield told
+            if not ends or told.get("end"):
+                return
+
+
+def _part(told: Json, name: str, kind: type[T]) -> T:
+    return msgspec.convert(told[name], kind, builtin_types=())
+
+
+Kept = Reader | ToldJournal
+"""Where what was told is read from."""
+
+
+def open_journal(arguments: argparse.Namespace) -> Kept:
+    """Open the journal that the arguments name; the installed one where they name none.
+
+    A journal that this user may not read is asked for at the controller's socket.
+
+    Raises:
+        JournalFault: there is no journal.
+        OutOfReachError: no controller answers.
+        RefusedError: the one that answers does not tell this user.
+    """
+    journal: Path | None = arguments.journal
+    socket: str | None = arguments.socket
+    if journal is not None:
+        return Reader(journal_file(journal))
+    if socket is not None:
+        return ToldJournal(socket)
+    try:
+        return Reader(journal_file(Path(JOURNAL)))
+    except JournalFault as fault:
+        if fault.code != "journal_no_access":
+            raise
+    return ToldJournal(SOCKET)
+
+
+def journal_file(path: Path) -> Path:
+    """Give the journal's file in this folder, or the file itself."""
+    return path / JOURNAL_FILE if path.is_dir() else path

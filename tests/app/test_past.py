@@ -1,0 +1,165 @@
+"""A technician who is not root reads journal and recordings, and nothing before its time."""
+
+import grp
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from controller.app.past import past_until
+from controller.app.view import Until, View
+from controller.cli.main import main
+from controller.engine.setup import First, State
+from tests.app.rig import PATIENCE_S, Table, lines_of, tick
+from tests.scenes import SECOND_US, throw
+
+NOBODY = 65534
+STRANGERS = 65533
+Told = pytest.CaptureFixture[str]
+
+AS_ANOTHER = """
+import os, sys
+import controller.cli.main, controller.cli.past, controller.cli.exhibits_kept
+from importlib import import_module
+for command in ("explain", "recall", "cut", "journal", "record", "status", "replay"):
+    import_module(f"controller.cli.{command}")
+import controller.settings.rulesets
+os.setgroups([])
+os.setgid(int(sys.argv[1]))
+os.setuid(65534)
+sys.argv[:2] = []
+sys.exit(controller.cli.main.main(sys.argv))
+"""
+"""Imports as root, for a checkout may be closed to others, then is another user to the end."""
+
+
+@pytest.fixture
+def group() -> str:
+    """Give a group that is not root's own."""
+    return next(one.gr_name for one in grp.getgrall() if one.gr_gid not in (0, NOBODY))
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """Give a folder that every user can get into."""
+    with tempfile.TemporaryDirectory(prefix="past-") as name:
+        Path(name).chmod(0o777)
+        yield Path(name)
+
+
+@pytest.fixture
+def table(tmp_path: Path, open_folder: Path, group: str) -> Iterator[Table]:
+    """Give a craps table with a journal closed to others, after two throws."""
+    arguments = ("--data-time", "--no-self-test-devices", "--unlock", "person")
+    groups = ("--technician-group", group, "--socket-group", group)
+    one = Table(tmp_path / "table", arguments=(*arguments, *groups), control=open_folder / "control")
+    one.folder.mkdir(mode=0o700)
+    one.start()
+    one.unlock()
+    for start_s in (10, 30):
+        one.feed(lines_of((reading.t, reading) for reading in throw(start_s * SECOND_US)))
+        one.feed([tick((start_s + 15) * SECOND_US)])
+    yield one
+    one.kill()
+
+
+def another(gid: int, folder: Path, *words: str) -> tuple[int, str, str]:
+    """Run tablectl as a user who is neither root nor the controller, in this group alone."""
+    command = [sys.executable, "-c", AS_ANOTHER, str(gid), *words]
+    path = os.pathsep.join(sys.path)
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": path, "TABLE_SOCKET": str(folder / "control")},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user for a moment")
+def test_a_technician_who_is_not_root_explains_recalls_cuts_and_reads_the_journal(
+    table: Table, open_folder: Path, group: str, capsys: Told
+) -> None:
+    gid = grp.getgrnam(group).gr_gid
+    code, out, err = another(gid, open_folder, "explain", "2", "--no-plot")
+    assert (code, err) == (0, "")
+    assert out.startswith("Roll 2")
+    told = next(row for row in table.rows() if row.name == "roll.called")
+    told_id = json.loads(told.body or b"{}")["id"]
+    code, out, err = another(gid, open_folder, "recall", told_id)
+    assert (code, err) == (0, "")
+    assert "signed by the table" in out
+    assert "judged again from its evidence: the same" in out
+    code, out, err = another(gid, open_folder, "journal", "show", "--type", "roll.called", "--json")
+    assert (code, [json.loads(line)["body"]["data"]["roll"] for line in out.splitlines()]) == (0, [1, 2])
+    code, out, err = another(gid, open_folder, "cut", "2", "case.jsonl.gz")
+    assert code == 0, err
+    case = open_folder / "case.jsonl.gz"
+    assert case.stat().st_uid == NOBODY
+    assert main(["replay", str(case), "--check", str(open_folder / "case.expected.jsonl")]) == 0
+    capsys.readouterr()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user for a moment")
+def test_who_is_no_technician_is_told_nothing_of_the_past(table: Table, open_folder: Path) -> None:
+    Path(table.socket).chmod(0o666)
+    for words in (("explain", "2"), ("recall", "craps/1/2"), ("journal", "show"), ("cut", "2", "case.jsonl")):
+        code, out, err = another(STRANGERS, open_folder, *words)
+        assert (code, out) == (1, "")
+        assert "may not read the past" in err
+    assert list(open_folder.glob("case*")) == []
+    assert another(STRANGERS, open_folder, "status")[0] == 0
+
+
+# --- nothing before its time ---
+
+OPENED = Until(7, 700)
+
+
+def view(*, lock: str = "unlocked", bets_closed: bool = False, attempt_open: bool = False) -> View:
+    """Give a view of a table that is open, at time 900."""
+    state = msgspec.convert({"table": "open", "lock": lock}, State)
+    return View(
+        now_us=900,
+        state=state,
+        first=First(),
+        attempt_open=attempt_open,
+        in_flight=attempt_open,
+        held=False,
+        bets_closed=bets_closed,
+        testing=False,
+        halted=False,
+        pending=(),
+        lock_changes=0,
+        recording="r-000001-001",
+        readings=0,
+        late=0,
+    )
+
+
+@pytest.mark.parametrize(
+    ("game", "now", "until"),
+    [
+        ("craps", view(), Until(9, 900)),
+        ("roulette", view(), OPENED),
+        ("roulette", view(bets_closed=True, attempt_open=True), Until(9, 900)),
+        ("roulette", view(lock="locked"), Until(9, 900)),
+        ("three_card", view(), OPENED),
+        ("three_card", view(bets_closed=True, attempt_open=True), OPENED),
+        ("three_card", view(lock="locked", attempt_open=True), OPENED),
+        ("three_card", view(bets_closed=True), Until(9, 900)),
+    ],
+)
+def test_R_SPIN_3_T_DEAL_3_the_past_ends_where_bets_were_opened_on_what_may_not_be_known(
+    game: str, now: View, until: Until
+) -> None:
+    assert past_until(now, game, 9, OPENED) == until
