@@ -1,0 +1,172 @@
+"""What players and watchers learn during a live spin and a live deal, over a real broker: nothing early."""
+
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from controller.app.discretion import TIMING
+from controller.cli.link import conversation
+from controller.cli.past import ToldJournal
+from controller.model.publishing import MqttSettings
+from controller.model.readings import AnyReading, BallBeam
+from controller.publish.mqtt_link import Connected, MqttLink, Received, Subscribed
+from controller.replay.errors import LogError
+from controller.replay.log import open_log
+from drivers.sim.wheel import AMERICAN, evening
+from tests.app.rig import Json, Table, lines_of, tick, until
+from tests.app.test_card_tables import FOLDS, HANDS, NO_MORE_BETS, PLAYS, SEATS, cards
+from tests.app.test_daemon import kinds
+from tests.publish.broker import Mosquitto, needs_mosquitto, running
+from tests.scenes import SECOND_US
+
+pytestmark = needs_mosquitto
+TIMED = frozenset(kind.__struct_config__.tag for kind in TIMING)
+
+
+class Display:
+    """A players' display: it is subscribed to what players may see of one table."""
+
+    def __init__(self, broker: Mosquitto, table: str) -> None:
+        self.table = table
+        self.seen: list[Json] = []
+        self._subscribed = False
+        self._topic = f"tables/{table}/players"
+        self._link = MqttLink(MqttSettings(host="localhost", port=broker.port), "display", None)
+        self._link.open()
+        until(lambda: self._look() and self._subscribed, "the display to be subscribed")
+
+    def types(self) -> list[object]:
+        """Give the type of each message so far, in order."""
+        self._look()
+        return [message["type"] for message in self.seen]
+
+    def _look(self) -> bool:
+        for happened in self._link.turn():
+            if isinstance(happened, Connected):
+                self._link.subscribe(self._topic)
+            elif isinstance(happened, Subscribed):
+                self._subscribed = True
+            elif isinstance(happened, Received):
+                self.seen.append(msgspec.json.decode(happened.payload, type=Json))
+        return True
+
+    def close(self) -> None:
+        """Hang up."""
+        self._link.drop()
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[Mosquitto]:
+    with running(tmp_path) as broker:
+        yield broker
+
+
+@pytest.fixture
+def display(request: pytest.FixtureRequest, broker: Mosquitto) -> Iterator[Display]:
+    """Give a display of the table that the test names."""
+    display = Display(broker, request.param)
+    yield display
+    display.close()
+
+
+@pytest.fixture
+def table(tmp_path: Path, broker: Mosquitto, display: Display) -> Iterator[Table]:
+    """Give that table, at play."""
+    table = Table(tmp_path / "table", name=display.table)
+    table.publish = f"{{to: mqtt, mqtt: {{host: 127.0.0.1, port: {broker.port}}}}}"
+    table.folder.mkdir()
+    table.start()
+    table.unlock()
+    table.feed([tick(SECOND_US)])
+    until(lambda: table.status()["lock"] == "unlocked", "play to begin")
+    yield table
+    table.kill()
+
+
+def fed(table: Table, readings: Sequence[AnyReading], after_us: int = 0) -> None:
+    """Let readings arrive at their own times, then time run on by so much."""
+    table.feed(lines_of((reading.t, reading) for reading in readings))
+    table.feed([tick(readings[-1].t + after_us)])
+
+
+@pytest.mark.parametrize("display", ["three-card"], indirect=True)
+def test_T_DEAL_3_no_card_is_shown_before_its_deal_is_decided_and_a_folded_hand_never(
+    table: Table, display: Display
+) -> None:
+    dealt = [card for _, hand in HANDS for card in hand.split()]
+    fed(table, [SEATS, NO_MORE_BETS, *cards(), PLAYS], SECOND_US // 2)
+    until(lambda: "bets.closed" in display.types(), "the display to be told that bets are closed")
+    until(
+        lambda: "deal" in str(table.status()["next"]) and table.status()["attempt_open"] is True, "the deal"
+    )
+    assert not any(card in str(message) for message in display.seen for card in dealt)
+
+    fed(table, [FOLDS], 2 * SECOND_US)
+    until(lambda: "deal.called" in display.types(), "the display to be told the deal")
+    called = display.types().index("deal.called")
+    assert not any(card in str(message) for message in display.seen[:called] for card in dealt)
+    shown = str(display.seen[called]["data"])
+    by_seat = dict(HANDS)
+    assert all(card in shown for seat in ("1", "dealer") for card in by_seat[seat].split())
+    assert not any(card in str(message) for message in display.seen for card in by_seat["2"].split())
+
+
+@pytest.mark.parametrize("display", ["roulette"], indirect=True)
+def test_R_SPIN_3_while_bets_are_open_nobody_learns_how_ball_and_rotor_run(
+    table: Table, display: Display
+) -> None:
+    heard: list[Json] = []
+    ready = threading.Event()
+
+    def listen() -> None:
+        for line in conversation(table.socket, {"do": "watch", "topics": ["readings"]}):
+            ready.set()
+            heard.append(line)
+
+    threading.Thread(target=listen, daemon=True).start()
+    assert ready.wait(60)
+    _, feed, _ = evening(4, {"valid": 1.0}, 1, wheel=AMERICAN)
+    beams = [n for n, (_, reading) in enumerate(feed) if isinstance(reading, BallBeam)]
+    launched = beams[4] + 1
+    table.feed(lines_of(feed[:launched], 10 * SECOND_US))
+    now_us = feed[launched - 1][0] + 10 * SECOND_US
+    table.feed([tick(now_us + 1)])
+    until(lambda: any(told.get("t") == now_us + 1 for told in readings(heard)), "the last reading to be told")
+    assert table.status()["attempt_open"] is True
+    assert "bets.closed" not in kinds(table)
+    assert not [told for told in readings(heard) if told["kind"] in TIMED]
+    assert set(display.types()) <= {"table.opened", "table.unlocked", "table.locked", "bets.opened"}
+
+    name = str(table.status()["recording"])
+    until(
+        lambda: beams_in(table.journal / "recordings" / f"{name}.jsonl.gz") == 5, "the launch to be recorded"
+    )
+    assert beams_in(ToldJournal(table.socket).recording(name)) == 0
+
+    table.feed(lines_of(feed[launched:], 10 * SECOND_US))
+    table.feed([tick(feed[-1][0] + 20 * SECOND_US)])
+    until(lambda: "spin.called" in display.types(), "the display to be told the spin")
+    until(
+        lambda: any(told["kind"] == "ball_beam" for told in readings(heard)), "a technician to hear the ball"
+    )
+    until(lambda: beams_in(ToldJournal(table.socket).recording(name)) == len(beams), "the spin's recording")
+    spins = [message for message in display.seen if str(message["type"]).startswith(("spin.", "bets."))]
+    allowed = {"spin", "number", "colour", "grade", "round"}
+    assert all(set(dict(message["data"])) <= allowed for message in spins)  # type: ignore[call-overload]  # JSON
+
+
+def beams_in(log: Path) -> int:
+    """Count a recording's passes of the ball; it may not be there yet."""
+    try:
+        with open_log(str(log)) as recorded:
+            return sum(isinstance(reading, BallBeam) for reading in recorded)
+    except LogError:
+        return 0
+
+
+def readings(heard: Sequence[Json]) -> list[Json]:
+    """Give the readings among a watcher's lines."""
+    return [msgspec.convert(line["reading"], Json) for line in list(heard) if "reading" in line]
