@@ -283,7 +283,10 @@ class Evening:
         part = self._next_part()
         assert part is not None
         feed, told, (readings, outcomes) = part
-        self.happens(Part(feed[:readings], told[:outcomes]))
+        # A tick behind it: when that is taken, the journal has been told that the attempt has begun.
+        tick_us = feed[readings - 1][0] + 1
+        last = Switch(t=tick_us, dev=TICKS, name="tick", open=False)
+        self.happens(Part([*feed[:readings], (tick_us, last)], told[:outcomes]))
         assert self.status("attempt_open")
         self._kill()
         reopens = self.settings.rules.game == "three_card"
