@@ -21,6 +21,7 @@ from controller.settings.mistakes import SettingsError
 from controller.settings.places import config_file
 from controller.settings.tables import load_table
 from controller.technician.calibration import Calibrated, UnfitError
+from controller.technician.walls import LEAST_THROWS
 
 EXAMPLES = (
     "tablectl calibrate camera cam                   # asks for dice at six places of the running table",
@@ -72,7 +73,11 @@ def _add_camera(parser: argparse.ArgumentParser) -> None:
 
 def _add_walls(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--throws", type=whole(1, 1000), default=6, metavar="N", help="throws at the wall (default: 6)"
+        "--throws",
+        type=whole(LEAST_THROWS, 1000),
+        default=6,
+        metavar="N",
+        help="throws at the wall (default: 6)",
     )
     parser.add_argument(
         "--knocks", type=whole(0, 1000), default=3, metavar="N", help="knocks on the rail (default: 3)"

@@ -28,6 +28,8 @@ from drivers.sim.plain_throws import valid
 from drivers.sim.scenes import Feed
 from drivers.sim.senses import CAMERA, Senses
 from drivers.sim.spinner import WHEEL, Spin, Spinner
+from drivers.sim.ss2_games import Game
+from drivers.sim.ss2_wheel import Ss2Wheel
 from drivers.sim.table import VirtualTable
 from drivers.sim.thrower import Script, Thrower
 
@@ -35,6 +37,8 @@ LAMP = "test"
 IDLE = frozenset({"", "off", "on"})
 REACTION_US = 400_000
 LAYS_NOISE_MM = 0.7
+BETS_PLACED_US = 5_000_000
+"""So long a wheel would wait for bets that nobody places in a test."""
 CONSOLE = "console"
 
 
@@ -160,6 +164,15 @@ class Technician:
             now_us, turns=5.0, pocket=pockets.index(number), seen=(RotorIndex, PocketBall), lies_s=0.2
         )
 
+    def game(self, _what: str, now_us: int) -> Feed:
+        """Play one game at each automatic wheel, launched soon."""
+        rng = self._table.rng
+        for cable in self._table.cables.values():
+            if isinstance(cable.peer, Ss2Wheel):
+                number = str(rng.randint(1, 36))
+                cable.peer.play(Game(rng, now_us - BETS_PLACED_US, number, (number,)).changes)
+        return []
+
     def _turning(
         self,
         now_us: int,
@@ -223,5 +236,6 @@ _ACTS: Mapping[str, Callable[[Technician, str, int], Feed]] = {
     "pocket": Technician.pocket,
     "open": Technician.open,
     "press": Technician.press,
+    "game": Technician.game,
     "hold": Technician.hold,
 }

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import select
 import signal
 import socket
@@ -24,7 +25,8 @@ from controller.settings.tables import load_table
 from drivers.sim.scenes import Header, in_order_of_arrival, write_log
 from drivers.sim.wheel import evening
 
-PATIENCE_S = 120.0
+PATIENCE_S = 300.0
+HEARD = re.compile(r"(dice|noise) +\d+ heard: weakest (\d+), median \d+, loudest (\d+)")
 Json = dict[str, object]
 
 
@@ -209,6 +211,56 @@ def test_a_wheels_test_hears_ball_and_rotor_though_bets_are_open(tmp_path: Path)
         "ball_drop",
     ):
         assert f"pass    {sensor} " in out
+
+
+def test_beams_index_and_drop_of_a_wheel_are_measured_and_written_into_the_tables_file(
+    tmp_path: Path,
+) -> None:
+    wheel = Live("roulette", tmp_path)
+    try:
+        before = load_table(str(wheel.file)).wheel
+        words = ("calibrate", "wheel", "wheel", "--spins", "2", "--pocket", "17", "--write")
+        code, out = wheel.does(*words, "--timeout", "600")
+    finally:
+        wheel.end()
+    assert code == 0, out
+    assert "lay the ball into pocket 17 and turn the rotor slowly" in out
+    assert "reads of pocket 17; the reader stays at" in out
+    after = load_table(str(wheel.file)).wheel
+    assert before is not None
+    assert after is not None
+    assert after.beams_deg == pytest.approx(before.beams_deg, abs=1.0)
+    assert after.rotor_index_deg == pytest.approx(before.rotor_index_deg, abs=4.0)  # well within a pocket
+    assert after.drop_rev_per_s != before.drop_rev_per_s
+    assert after.drop_rev_per_s == pytest.approx(before.drop_rev_per_s, rel=0.1)
+    assert len(list(tmp_path.glob("table.yaml.*"))) == 1
+
+
+def test_a_wall_sensors_threshold_is_measured_and_written(craps: Live) -> None:
+    words = ("calibrate", "walls", "wall-left", "--throws", "5", "--knocks", "1", "--timeout", "600")
+    code, out = craps.does(*words, "--write")
+    assert code == 0, out
+    assert "hands off the table" in out
+    assert "1 of 1 knocks are above it" in out
+    written = craps.file.read_text()
+    (line,) = (line for line in written.splitlines() if "least_peak" in line)
+    threshold = float(line.partition(":")[2])
+    heard = {name: (int(weakest), int(loudest)) for name, weakest, loudest in HEARD.findall(out)}
+    assert heard["noise"][1] < threshold <= heard["dice"][0] / 2
+    load_table(str(craps.file))
+
+
+def test_an_automatic_wheel_plays_one_game_in_its_test(tmp_path: Path) -> None:
+    live = Live("roulette-ss2", tmp_path)
+    try:
+        code, out = live.does("test", "wheel", "--timeout", "600")
+        again, outputs = live.does("test", "console", "--only", "outputs", "--yes-i-am-at-the-table")
+    finally:
+        live.end()
+    assert code == 0, out
+    assert re.search(r"pass    wheel_status     number \d+, rotor (cw|ccw) at \d+\.\d rpm", out)
+    assert again == 0, outputs
+    assert "switched on and off; nobody said what was seen" in outputs
 
 
 @pytest.mark.parametrize(
