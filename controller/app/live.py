@@ -78,7 +78,8 @@ class Live:
         self._inlet = inlet
         self._hardware = hardware
         self._publishing = publishing
-        self._sound = False
+        self.sound = False
+        """Whether the whole journal was verified, and not only from its last checkpoint."""
         self._begun_us = inlet.now_us
         self._asked_at = -1
         self._testing = Lock()
@@ -139,7 +140,7 @@ class Live:
 
     def publish(self, watchdog: Watchdog) -> None:
         """Publish, as soon as what waits in the outbox is verified; the main thread's to do."""
-        self._publishing.start(watchdog, sound=self._sound)
+        self._publishing.start(watchdog, sound=self.sound)
 
     def end(self, *, begun: bool = True) -> bool:
         """Stop in order: core, recorder, pump, journal; False where something did not reach the disk."""
@@ -248,7 +249,7 @@ class Live:
                 self._hardware.told(outcome_of(row.body))
 
     def _verified(self, found: Verified) -> None:
-        self._sound = True
+        self.sound = True
         self.core.note("journal.verified", {"rows": found.rows, "last_link": found.last_link.hex()})
 
     def _piece_closed(self, piece: Closed) -> None:

@@ -52,7 +52,11 @@ def status_of(daemon: "Daemon") -> dict[str, object]:
         "open_switches": live.core.devices.open_switches,
         "self_test": live.tested,
         "recording": view.recording,
-        "journal": {"last_row": live.last_n, "waiting": live.journal.waiting},
+        "journal": {
+            "last_row": live.last_n,
+            "waiting": live.journal.waiting,
+            "verified": "whole" if live.sound else "from the last checkpoint",
+        },
         "publish": daemon.publishing.status(),
     }
 

@@ -63,7 +63,10 @@ def _journal(options: Options) -> Iterator[Finding]:
     except JournalFault as fault:
         yield Finding("fault", "journal", str(fault), fault.kind.next_step)
         return
-    says = f"{path}: sound: {found.rows:,} rows, {found.outcomes:,} outcomes, ends at row {found.last_n}"
+    says = (
+        f"{path}: sound as a whole: {found.rows:,} rows, {found.outcomes:,} outcomes, the signatures of"
+        f" sessions and checkpoints, ends at row {found.last_n}; `tablectl journal verify` checks them all"
+    )
     yield Finding("ok", "journal", says)
 
 

@@ -28,6 +28,10 @@ def controller(status: Told | None, why: str) -> Iterator[Finding]:
     faults, checks = _list(status.get("faults")), _list(status.get("self_test"))
     stands = f"answers, {status.get('lock')}; what is wrong follows" if faults else status["headline"]
     yield Finding("ok", "controller", f"{status['table']}: {stands}")
+    journal = status.get("journal")
+    if isinstance(journal, Mapping) and "verified" in journal:
+        later = "" if journal["verified"] == "whole" else "; the rest is being read in the background"
+        yield Finding("ok", "journal at work", f"its chain is verified {journal['verified']}{later}")
     for fault in faults:
         if fault.get("code") not in TOLD_BY_CHECKS or not checks:
             says = f"{fault.get('code')}: {fault.get('found')}"
