@@ -61,7 +61,8 @@ def past(request: AskPast, live: Live, journal: Path) -> Iterator[bytes]:
             case AskIdentity():
                 yield answer(identity=reader.identity_at(request.at))
             case AskRows():
-                yield answer(table=reader.origin.table, key=reader.origin.public_key, last_n=until.n)
+                origin, held_back = reader.origin, until.n < last_n
+                yield answer(table=origin.table, key=origin.public_key, last_n=until.n, held_back=held_back)
                 to_n = until.n if request.to_n is None else min(request.to_n, until.n)
                 for row in reader.rows(request.from_n, to_n, request.types, evidence=request.evidence):
                     yield encode({"row": row}) + b"\n"

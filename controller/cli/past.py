@@ -12,6 +12,7 @@ from typing import Self, TypeVar
 import msgspec
 
 from controller.app.options import JOURNAL, JOURNAL_FILE
+from controller.cli.exits import say
 from controller.cli.link import SOCKET, Json, OutOfReachError, RefusedError, conversation
 from controller.journal.chain import Row, Wall
 from controller.journal.contents import Identity
@@ -29,6 +30,7 @@ class ToldJournal:
         """Ask whose it is; raises OutOfReachError where nobody answers, RefusedError where it is not told."""
         self.path = Path(socket)
         first, *_ = self._asked({"do": "rows", "from_n": 1, "to_n": 0})
+        self._held_back = first.get("held_back") is True
         self._last_n = _part(first, "last_n", int)
         self.origin = Origin(_part(first, "table", str), _part(first, "key", bytes), Wall(0, synced=False))
 
@@ -38,7 +40,9 @@ class ToldJournal:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Nothing stands open between two requests."""
+        """Say why what was looked for may not have been told; nothing stands open between two requests."""
+        if isinstance(error, JournalFault) and self._held_back:
+            say("what came since bets were opened is told once they are closed, and hands are decided")
 
     def rows(
         self, from_n: int = 1, to_n: int | None = None, types: Collection[str] = (), *, evidence: bool = False

@@ -9,6 +9,7 @@ import pytest
 
 from controller.app.discretion import TIMING
 from controller.cli.link import conversation
+from controller.cli.main import main
 from controller.cli.past import ToldJournal
 from controller.model.publishing import MqttSettings
 from controller.model.readings import AnyReading, BallBeam
@@ -116,7 +117,7 @@ def test_T_DEAL_3_no_card_is_shown_before_its_deal_is_decided_and_a_folded_hand_
 
 @pytest.mark.parametrize("display", ["roulette"], indirect=True)
 def test_R_SPIN_3_while_bets_are_open_nobody_learns_how_ball_and_rotor_run(
-    table: Table, display: Display
+    table: Table, display: Display, capsys: pytest.CaptureFixture[str]
 ) -> None:
     heard: list[Json] = []
     ready = threading.Event()
@@ -145,6 +146,8 @@ def test_R_SPIN_3_while_bets_are_open_nobody_learns_how_ball_and_rotor_run(
         lambda: beams_in(table.journal / "recordings" / f"{name}.jsonl.gz") == 5, "the launch to be recorded"
     )
     assert beams_in(ToldJournal(table.socket).recording(name)) == 0
+    assert main(["explain", "--socket", table.socket]) == 1
+    assert "told once they are closed" in capsys.readouterr().err
 
     table.feed(lines_of(feed[launched:], 10 * SECOND_US))
     table.feed([tick(feed[-1][0] + 20 * SECOND_US)])
