@@ -44,6 +44,7 @@ from controller.app.testing import Tests
 from controller.journal.contents import CONTROL
 from controller.journal.faults import JournalFault
 from controller.journal.reading import Reader
+from controller.model.conversion import converter_of
 from controller.model.readings import Input
 
 R = TypeVar("R", bound=AnyRequest)
@@ -59,6 +60,7 @@ _APPROVES = {
     "clock": {"clock_stepped", "clock_behind"},
 }
 """What a person's approval clears."""
+_input_of = converter_of(Input)
 _SAYS = {
     "not_allowed": "this user may not do that; ask one who is in the group for it",
     "no_journal": "the journal is not open; see `tablectl faults`",
@@ -285,7 +287,7 @@ class Control:
         for key in ("do", "wait_s"):
             arguments.pop(key, None)
         arguments["who"] = request.who or peer.user
-        entered = msgspec.convert({**arguments, "kind": "input", "t": 0, "dev": "control"}, Input)
+        entered = _input_of({**arguments, "kind": "input", "t": 0, "dev": "control"})
         self._note(live, peer, f"input {request.name}", granted=True, said=arguments)
         asked = live.core.enter(entered)
         if asked is None:

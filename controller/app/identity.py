@@ -50,6 +50,9 @@ class Approved(msgspec.Struct, frozen=True, kw_only=True):
     signature: str = ""
 
 
+_decode_approved = msgspec.json.Decoder(Approved).decode
+
+
 def digests_of(name: str, settings: TableSettings) -> Digests:
     """Digest the installed program and what this table is set up with."""
     rules = settings.rules
@@ -71,7 +74,7 @@ def changed(before: Digests, now: Digests) -> tuple[str, ...]:
 def read_approved(path: Path, key: Key) -> Approved | None:
     """Read what was approved last; None where nothing was, or not with this table's key."""
     try:
-        kept = msgspec.json.decode(path.read_bytes(), type=Approved)
+        kept = _decode_approved(path.read_bytes())
         signature = bytes.fromhex(kept.signature)
     except (OSError, msgspec.MsgspecError, ValueError):
         return None

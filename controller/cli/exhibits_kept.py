@@ -16,6 +16,8 @@ from controller.journal.recall import judged_of
 from controller.pictures.exhibit import Exhibit
 from controller.replay.errors import LogError
 
+_decode_after = msgspec.json.Decoder(After).decode
+
 
 def from_journal(reader: Rows, which: Asked) -> Exhibit:
     """Find one attempt in a journal, with its evidence.
@@ -67,5 +69,5 @@ def _recording_behind(reader: Rows, row: Row) -> Recording | None:
     # What is told at once is one batch of rows, and only its last one says where the readings are.
     for later in reader.rows(row.n):
         if later.after is not None:
-            return msgspec.json.decode(later.after, type=After).recording
+            return _decode_after(later.after).recording
     return None

@@ -5,7 +5,7 @@ from typing import Literal
 import msgspec
 
 from controller.engine.setup import First, Setup, State
-from controller.model.outcomes import OUTCOME_TYPES, Outcome
+from controller.model.outcomes import Outcome, data_of
 
 SESSION_STARTED = "session.started"
 ATTEMPT_BEGUN = "attempt.begun"
@@ -163,7 +163,7 @@ class _Envelope(msgspec.Struct, frozen=True, kw_only=True):
 def outcome_of(body: bytes) -> Outcome:
     """Read an outcome's canonical bytes."""
     envelope = _decode_envelope(body)
-    data = msgspec.json.decode(envelope.data, type=OUTCOME_TYPES[envelope.type])
+    data = data_of(envelope.type, envelope.data)
     return Outcome(type=envelope.type, t=envelope.t, id=envelope.id, seq=envelope.seq, data=data)
 
 

@@ -38,6 +38,9 @@ class Head(msgspec.Struct, frozen=True, kw_only=True):
     session: int
 
 
+_decode_head = msgspec.json.Decoder(Head).decode
+
+
 class HeadFile:
     """The head file, open for writing."""
 
@@ -119,6 +122,6 @@ def _record(data: bytes, slot: int) -> Head | None:
     if sha256(text).hexdigest().encode() != digest:
         return None
     try:
-        return msgspec.json.decode(text, type=Head)
+        return _decode_head(text)
     except msgspec.MsgspecError:
         return None

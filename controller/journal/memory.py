@@ -19,7 +19,6 @@ from controller.journal.contents import (
     encode,
 )
 
-# Made at import: msgspec works a type out at its first use, and two threads that do so at once can crash.
 _IDENTITY = msgspec.json.Decoder(Identity)
 _BEGUN = msgspec.json.Decoder(Begun)
 _ACCEPTED = msgspec.json.Decoder(Accepted)
@@ -89,4 +88,7 @@ def checkpoint_body(memory: Memory, *, closed: bool) -> bytes:
 
 def checkpoint_of(body: bytes) -> Checkpoint:
     """Read a checkpoint's bytes."""
-    return msgspec.json.decode(body, type=Checkpoint)
+    return _CHECKPOINT.decode(body)
+
+
+_CHECKPOINT = msgspec.json.Decoder(Checkpoint)

@@ -20,6 +20,7 @@ from controller.journal.verify import Progress, Verified, verify_all
 
 SLICE = 500
 _encode = msgspec.json.Encoder().encode
+_decode_identity = msgspec.json.Decoder(Identity).decode
 
 
 class Rows(Protocol):
@@ -124,7 +125,7 @@ class Reader:
         """Give who played at this row; None before the first session."""
         clause = f"{LANDMARK} AND n <= ? ORDER BY n DESC LIMIT 1"
         row = next(rows_where(self._connection, self.path, clause, (SESSION_STARTED, n)), None)
-        return None if row is None or row.body is None else msgspec.json.decode(row.body, type=Identity)
+        return None if row is None or row.body is None else _decode_identity(row.body)
 
     def first_since(self, wall_us: int) -> int:
         """Give the number of the first row that is not older than this wall time."""

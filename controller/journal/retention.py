@@ -12,6 +12,7 @@ from controller.journal.store import LANDMARK, fetch_one, rows_where
 
 ROWS_AT_ONCE = 500
 """Rows dropped in one commit, so that an outcome waits little."""
+_decode_pruned = msgspec.json.Decoder(Pruned).decode
 
 
 def row_before(connection: apsw.Connection, path: Path, wall_us: int) -> int:
@@ -59,4 +60,4 @@ def drop_some(connection: apsw.Connection, path: Path) -> bool:
 def _decisions(connection: apsw.Connection, path: Path) -> Iterator[Pruned]:
     for row in rows_where(connection, path, LANDMARK, (PRUNED,)):
         if row.body is not None:
-            yield msgspec.json.decode(row.body, type=Pruned)
+            yield _decode_pruned(row.body)

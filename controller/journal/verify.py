@@ -21,6 +21,9 @@ SLICE = 1000
 Progress = Callable[[int, int], None]
 """Hears how many rows have been walked, and how many there are."""
 
+_ACK = msgspec.json.Decoder(Ack)
+_PRUNED = msgspec.json.Decoder(Pruned)
+
 
 class Verified(NamedTuple):
     """What a walk found in order."""
@@ -144,7 +147,7 @@ class Walk:
             self._counts["outcomes"] += 1
         self._counts["signatures"] += row.signature is not None
         if row.name == CLOSED and row.body is not None:
-            self._open.discard(self._row_of(msgspec.json.decode(row.body, type=Ack)))
+            self._open.discard(self._row_of(_ACK.decode(row.body)))
 
     def _row_of(self, ack: Ack) -> int:
         seq = int(ack.id.rpartition("/")[2])
@@ -168,14 +171,14 @@ class Walk:
     def _open_since(self, found: set[int]) -> bool:
         """Tell whether acknowledgements that came in during the walk account for the difference."""
         late = rows_where(self._connection, self._path, "WHERE n > ? AND name = ?", (self.n, CLOSED))
-        closed = {self._row_of(msgspec.json.decode(row.body, type=Ack)) for row in late if row.body}
+        closed = {self._row_of(_ACK.decode(row.body)) for row in late if row.body}
         return found == self._open - closed
 
     def _read_pruning(self) -> None:
         clause = f"{LANDMARK} ORDER BY n"
         for row in rows_where(self._connection, self._path, clause, (PRUNED,)):
             if row.body is not None:
-                pruned = msgspec.json.decode(row.body, type=Pruned)
+                pruned = _PRUNED.decode(row.body)
                 self.evidence_below = max(self.evidence_below, pruned.evidence_below)
                 self.bodies_below = max(self.bodies_below, pruned.bodies_below)
 

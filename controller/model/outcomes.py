@@ -376,3 +376,9 @@ OUTCOME_TYPES: dict[str, type[Data]] = {
     "input.refused": Happening,
 }
 """Every type of outcome and what its data are."""
+_DATA = {type_: msgspec.json.Decoder(kind) for type_, kind in OUTCOME_TYPES.items()}
+
+
+def data_of(type_: str, text: bytes | msgspec.Raw) -> Data:
+    """Read an outcome's data; raises KeyError for an unknown type, `msgspec.MsgspecError` for other data."""
+    return _DATA[type_].decode(text)

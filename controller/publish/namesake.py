@@ -10,6 +10,7 @@ from controller.publish.faults import Alarm, PublishFault
 
 ALONE_US = 60_000_000
 """So long must nobody else take the table's identity before that is over."""
+_decode_status = msgspec.json.Decoder(TableStatus).decode
 
 
 class Namesake:
@@ -37,7 +38,7 @@ class Namesake:
         if payload in self._told or (retained and self._connections < 2):
             return
         with suppress(msgspec.MsgspecError, UnicodeDecodeError):
-            status = msgspec.json.decode(payload, type=TableStatus)
+            status = _decode_status(payload)
             if status.state == "online":
                 found = f"a status that is not this table's: session {status.session}, {status.headline}"
                 self.found(found, now_us)

@@ -43,6 +43,9 @@ class Header(
     locking_switches: tuple[str, ...] | None = None
 
 
+_decode_header = msgspec.json.Decoder(Header).decode
+
+
 class ReadHeader(NamedTuple):
     """A header, and the names of the keys in it that mean nothing here."""
 
@@ -65,7 +68,7 @@ def read_header(line: bytes) -> ReadHeader:
                 f"{shown(found.encode())} as `{key}` of the header", f"{value} in {expected}", advice
             )
     try:
-        header = msgspec.json.decode(line, type=Header)
+        header = _decode_header(line)
     except UNDECODABLE as error:
         wrong = error_of(error, fields, Header, "the header")
         raise LineError(wrong.found, wrong.expected, "correct the header") from error

@@ -12,6 +12,7 @@ from operator import or_
 
 import msgspec
 
+from controller.model.conversion import converter_of
 from controller.settlement.craps.dice import Dice
 from controller.settlement.craps.requests import NewShooter, Roll
 from controller.settlement.game import Decided, Game
@@ -143,12 +144,12 @@ class GameOf:
         """Take the game's name and what opens a book of it."""
         self.name = name
         self.fresh = fresh
-        self._union = reduce(or_, fresh().vocabulary)
+        self._request_of = converter_of(reduce(or_, fresh().vocabulary))
 
     def decode(self, asked: Asked) -> Request:
         """Read a request; raises Misread where it is none of this game."""
         try:
-            request = msgspec.convert(asked, type=self._union, str_keys=True)
+            request = self._request_of(asked, str_keys=True)
         except msgspec.ValidationError as error:
             raise Misread(f"found {str(asked.get('do'))!r} of {self.name}: {error}") from error
         assert isinstance(request, Request)

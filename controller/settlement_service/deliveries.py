@@ -3,10 +3,8 @@
 from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
 
-import msgspec
-
 from controller.journal.keys import PublicKey
-from controller.model.outcomes import OUTCOME_TYPES, Outcome
+from controller.model.outcomes import Outcome, data_of
 from controller.publish import events
 from controller.publish.events import Event, read_event, signed_by
 
@@ -42,7 +40,7 @@ def opened(delivery: Delivery, key: PublicKey) -> Outcome | str:
     if parts[0] != event.table or parts[-1] != str(event.seq):
         return f"the id {event.id} is not that of table {event.table}'s outcome {event.seq}"
     try:
-        data = msgspec.json.decode(event.data, type=OUTCOME_TYPES[event.type])
+        data = data_of(event.type, event.data)
     except (ValueError, KeyError) as error:
         return f"outcome {event.id} of type {event.type} can't be read ({error}); update settlement"
     return Outcome(type=event.type, t=int(event.tabletime), id=event.id, seq=event.seq, data=data)

@@ -55,6 +55,9 @@ class _Granted(msgspec.Struct, frozen=True, kw_only=True, tag="granted"):
     done: Done
 
 
+_decode_answer: Callable[[str], _Granted | _Refusal] = msgspec.json.Decoder(_Granted | _Refusal).decode
+
+
 @dataclass(frozen=True, slots=True)
 class Asking:
     """A request's caller and its idempotency key."""
@@ -188,7 +191,7 @@ class Desk:
                     answered_us=work.now_us,
                 )
             elif before[0] == text:
-                answer = msgspec.json.decode(before[1], type=_Granted | _Refusal)
+                answer = _decode_answer(before[1])
             else:
                 answer = _Refusal(rule="KEY", reason="this key came with another request; give each its own")
         if isinstance(answer, _Refusal):

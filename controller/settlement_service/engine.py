@@ -77,9 +77,9 @@ class Engine:
             SettingsError: there is no such rule set.
             ValueError: these bytes are no Ed25519 public key.
         """
-        game = self._games(rules)
         PublicKey(key)
         with self.work() as work:
+            game = self._games(rules)
             tables, keys = schema.tables, schema.keys
             known = work.connection.execute(
                 select(tables.c.rules, tables.c.next_seq).where(tables.c.name == table)

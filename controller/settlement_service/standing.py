@@ -19,6 +19,8 @@ from controller.settlement_service.steps import Anchor, Step
 
 Betting = Literal["open", "closed"]
 Games = Callable[[str], GameOf]
+_decode_anchor = msgspec.json.Decoder(Anchor).decode
+_decode_step = msgspec.json.Decoder(Step).decode
 
 
 @dataclass(slots=True)
@@ -74,7 +76,7 @@ def load_table(connection: Connection, name: str, games: Games) -> Standing | No
         return None
     keys = schema.keys
     pinned = select(keys.c.public_key).where(keys.c.table_name == name).order_by(keys.c.from_seq.desc())
-    anchor = msgspec.json.decode(row.anchor, type=Anchor)
+    anchor = _decode_anchor(row.anchor)
     game = games(row.rules)
     book = TableBook(game, name, anchor)
     for step in steps_after(connection, name, anchor.n):
@@ -98,4 +100,4 @@ def steps_after(connection: Connection, table: str, n: int) -> list[Step]:
     """Give a table's steps after this one, in order."""
     steps = schema.steps
     query = select(steps.c.body).where(steps.c.table_name == table, steps.c.n > n).order_by(steps.c.n)
-    return [msgspec.json.decode(body, type=Step) for body in connection.execute(query).scalars()]
+    return [_decode_step(body) for body in connection.execute(query).scalars()]

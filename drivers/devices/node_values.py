@@ -5,6 +5,7 @@ from typing import get_args, get_origin
 
 import msgspec
 
+from controller.model.conversion import converter_of
 from controller.model.readings import AnyReading, Reading, kind_of
 
 COMMON = frozenset({"t", "dev", "arrived", "kind"})
@@ -22,6 +23,7 @@ def _is_list(hint: object) -> bool:
 KINDS: Mapping[str, type[AnyReading]] = {
     str(reading.__struct_config__.tag): reading for reading in get_args(AnyReading)
 }
+_READING_OF = {kind: converter_of(reading) for kind, reading in KINDS.items()}
 _LISTS: Mapping[str, frozenset[str]] = {
     kind: frozenset(field.encode_name for field in msgspec.structs.fields(reading) if _is_list(field.type))
     for kind, reading in KINDS.items()
@@ -46,7 +48,7 @@ def reading_of(
     }
     values |= {"kind": kind, "dev": dev, "t": t_us, "arrived": arrived_us}
     try:
-        reading: AnyReading = msgspec.convert(values, KINDS[kind], strict=not texts)
+        reading: AnyReading = _READING_OF[kind](values, strict=not texts)
     except msgspec.ValidationError as error:
         raise ReadingError(f"a {kind} that can't be: {error}") from error
     return reading

@@ -22,6 +22,9 @@ class Order(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     name: str | None = None
 
 
+_decode_order = msgspec.json.Decoder(Order).decode
+
+
 class OrderError(ValueError):
     """An order that can't be; the message says what was found and what was expected."""
 
@@ -43,7 +46,7 @@ def fitting(table: VirtualTable, name: str) -> tuple[str, ...]:
 def read_order(line: bytes) -> Order:
     """Read an order, one JSON object; raises OrderError."""
     try:
-        return msgspec.json.decode(line, type=Order)
+        return _decode_order(line)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise OrderError(f'{error}; expected such as {{"fault": "unplug", "device": "cam"}}') from error
 

@@ -5,6 +5,8 @@ from typing import Self
 
 import msgspec
 
+from controller.model.conversion import converter_of
+
 NOMINAL_SPREAD = 0.06
 """One standard deviation between a wheel's nominal drop speed and one spin's, as a share of it."""
 SPIN_SPREAD = 0.03
@@ -77,10 +79,13 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         """Give what was learned as the numbers of a recording's `state`."""
         return {name: value for name in self.__struct_fields__ if (value := getattr(self, name)) is not None}
 
-    @classmethod
-    def from_figures(cls, figures: Mapping[str, float]) -> Self:
+    @staticmethod
+    def from_figures(figures: Mapping[str, float]) -> "Learned":
         """Take up what `figures` gave; raises `msgspec.ValidationError` on anything else."""
-        return msgspec.convert(dict(figures), cls)
+        return _learned_of(dict(figures))
+
+
+_learned_of = converter_of(Learned)
 
 
 def _towards(mean: float | None, value: float, weight: float) -> float:
