@@ -37,6 +37,9 @@ class _Arrival(msgspec.Struct):
     arrived: int | None = None
 
 
+_decode_arrival = msgspec.json.Decoder(_Arrival).decode
+
+
 def past_until(view: View, game: str, last_n: int, opened: Until) -> Until:
     """Tell how far the past goes for who may not know what is under way; `last_n` was read before `view`."""
     plays = view.state.table == "open" and view.state.lock == "unlocked" and not view.testing
@@ -97,5 +100,5 @@ def _recorded(path: Path, limit_us: int) -> Iterator[bytes]:
 
 
 def _arrival(line: bytes) -> int:
-    arrival = msgspec.json.decode(line, type=_Arrival)
+    arrival = _decode_arrival(line)
     return arrival.t if arrival.arrived is None else arrival.arrived

@@ -9,8 +9,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
 
-import msgspec
-
 from controller.app.options import JOURNAL, JOURNAL_FILE
 from controller.cli.exits import say
 from controller.cli.link import SOCKET, Json, OutOfReachError, RefusedError, conversation
@@ -19,8 +17,14 @@ from controller.journal.contents import Identity
 from controller.journal.faults import JournalFault
 from controller.journal.reading import Reader
 from controller.journal.store import Origin
+from controller.model.conversion import Converter, converter_of
 
 T = TypeVar("T")
+_number_of = converter_of(int)
+_text_of = converter_of(str)
+_bytes_of = converter_of(bytes)
+_row_of = converter_of(Row)
+_identity_of = converter_of(Identity)
 
 
 class ToldJournal:
@@ -31,8 +35,10 @@ class ToldJournal:
         self.path = Path(socket)
         first, *_ = self._asked({"do": "rows", "from_n": 1, "to_n": 0})
         self._held_back = first.get("held_back") is True
-        self._last_n = _part(first, "last_n", int)
-        self.origin = Origin(_part(first, "table", str), _part(first, "key", bytes), Wall(0, synced=False))
+        self._last_n = _part(first, "last_n", _number_of)
+        self.origin = Origin(
+            _part(first, "table", _text_of), _part(first, "key", _bytes_of), Wall(0, synced=False)
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -51,17 +57,17 @@ class ToldJournal:
         wanted: Json = {"do": "rows", "from_n": from_n, "types": sorted(types), "evidence": evidence}
         for told in self._asked(wanted if to_n is None else {**wanted, "to_n": to_n}):
             if "row" in told:
-                yield _part(told, "row", Row)
+                yield _part(told, "row", _row_of)
 
     def find(self, told_id: str) -> Row:
         """Give an outcome's row by its id, with its evidence."""
         (told,) = self._asked({"do": "row", "id": told_id}, ends=False)
-        return _part(told, "row", Row)
+        return _part(told, "row", _row_of)
 
     def identity_at(self, n: int) -> Identity | None:
         """Give who played at this row; None before the first session."""
         (told,) = self._asked({"do": "identity", "at": n}, ends=False)
-        return None if told["identity"] is None else _part(told, "identity", Identity)
+        return None if told["identity"] is None else _part(told, "identity", _identity_of)
 
     def last_n(self) -> int:
         """Give the number of the last row that is told."""
@@ -88,8 +94,8 @@ class ToldJournal:
                 return
 
 
-def _part(told: Json, name: str, kind: type[T]) -> T:
-    return msgspec.convert(told[name], kind, builtin_types=())
+def _part(told: Json, name: str, made_of: Converter[T]) -> T:
+    return made_of(told[name], builtin_types=())
 
 
 Kept = Reader | ToldJournal
