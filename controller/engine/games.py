@@ -32,6 +32,9 @@ class TableGame(Protocol):
     def begins_attempt(self, reading: AnyReading) -> bool:
         """Tell whether this reading would begin an attempt."""
 
+    def turned_away(self, reading: AnyReading) -> None:
+        """Take that this reading began an attempt while the table did not play: no rest of it counts."""
+
     def enter(self, entered: Input) -> bool:
         """Take a person's input; False when this game has no such input. Raises Refused."""
 

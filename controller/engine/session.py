@@ -217,7 +217,7 @@ class Session:
                 self._health.see(reading, tell=False)
             else:
                 # What is launched now is known, and never counts when the test is over.
-                self._game.begins_attempt(reading)
+                self._note_if_begun(reading)
             return
         if isinstance(reading, DeviceUp | DeviceDown | DeviceFault):
             self._health.see(reading, tell=True)
@@ -230,12 +230,18 @@ class Session:
         else:
             self._health.sent(reading)
         if self._mode.why_not_playing is not None:
-            if self._game.begins_attempt(reading):
+            if self._note_if_begun(reading):
                 self._turn_away(reading)
                 return
             if not self._game.open_attempt:
                 return
         self._game.see(reading)
+
+    def _note_if_begun(self, reading: AnyReading) -> bool:
+        begun = self._game.begins_attempt(reading)
+        if begun:
+            self._game.turned_away(reading)
+        return begun
 
     def _turn_away(self, reading: AnyReading) -> None:
         if reading.t < self._turned_away_until:

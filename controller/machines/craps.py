@@ -158,6 +158,10 @@ class Craps:
         """Tell whether this reading would begin a throw."""
         return isinstance(reading, DieReleased) and not self.throws.attempts.under_way
 
+    def turned_away(self, reading: Reading) -> None:
+        """Take that this release was made while the table did not play."""
+        self.throws.turned_away(reading)
+
     def enter(self, entered: Input) -> bool:
         """Take a person's input; False when this game has no such input. Raises Refused."""
         if entered.name == "new_shooter":

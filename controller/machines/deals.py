@@ -104,6 +104,10 @@ class Deals:
         quiet_us = round(self._rules.act_timeout_s * SECOND_US)
         return len(cards) >= wanted or card.t - cards[-1].t > quiet_us
 
+    def turned_away(self, card: Reading) -> None:
+        """Take that a deal was begun that nobody may judge: the cards that follow are its rest."""
+        self._runs_on_from_us = card.t
+
     def between(self) -> None:
         """Take that people go on to the next deal: what comes from the shoe now is no rest of the last."""
         self._runs_on_from_us = None

@@ -136,6 +136,9 @@ class Roulette:
         """Tell whether this reading could begin a spin."""
         return self.spins.would_launch(reading)
 
+    def turned_away(self, reading: Reading) -> None:
+        """Take a launch while the table did not play: the spins remember each ball that is in the track."""
+
     def late(self, reading: AnyReading) -> None:
         """Take a reading that came too late to count."""
         if isinstance(reading, DECIDES) and reading.t >= self.spins.attempts.began_us:

@@ -151,6 +151,10 @@ class ThreeCard:
         """Tell whether this reading would begin a deal."""
         return isinstance(reading, Card) and self.deals.would_begin(reading)
 
+    def turned_away(self, reading: Reading) -> None:
+        """Take that this card was dealt while the table did not play."""
+        self.deals.turned_away(reading)
+
     def late(self, reading: AnyReading) -> None:
         """Take a reading that came too late to count."""
         self.deals.late(reading)

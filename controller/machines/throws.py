@@ -36,6 +36,8 @@ Dice = tuple[int, int]
 
 AT_REST_WITHIN_MM = 10.0
 """A die has not left its resting place while its track stays this near: five times the track's noise."""
+OTHER_DIE_US = 1_000_000
+"""A release so soon after one that was turned away is of the same throw's other die."""
 THROWN_POINTS = 4
 """So many points in a row must be that fast before a throw without a release is believed."""
 
@@ -79,6 +81,7 @@ class Throws:
         self._basis = Basis(decided_at_us=0)
         self._down: dict[int, DieRest | DieOffTable] = {}
         self._moving: dict[int, list[DieAt]] = {1: [], 2: []}
+        self._turned_away_us = -OTHER_DIE_US - 1
         self.attempts: Attempts[Dice, ThrowVerdict] = Attempts(
             THROW, self, desk, calls=calls, call_hold_ms=rules.call_hold_ms, causes=rules.causes, last=last
         )
@@ -95,9 +98,15 @@ class Throws:
         elif attempts.state == "held":
             self._watch_held(reading)
         elif isinstance(reading, DieReleased):
-            self._begin([reading], reading.t)
+            if reading.t - self._turned_away_us > OTHER_DIE_US:
+                self._begin([reading], reading.t)
         elif attempts.cleared and isinstance(reading, DieAt):
             self._look_for_throw(reading)
+
+    def turned_away(self, release: Reading) -> None:
+        """Take a release while the table does not play: neither die of that throw begins another."""
+        self._turned_away_us = release.t
+        self.attempts.cleared = False
 
     def late(self, reading: AnyReading) -> None:
         """Take a reading that came too late to count: the throw that it belongs to may have needed it."""

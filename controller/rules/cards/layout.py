@@ -112,9 +112,16 @@ def lay_out(readings: Sequence[Reading], seats: Sequence[str], order: Order) -> 
         _lay_directed(layout, cards)
     else:
         _lay_in_order(layout, cards, order)
-    for entered in readings:
-        if isinstance(entered, Input):
-            _apply(layout, entered)
+    unasked = False
+    for reading in readings:
+        if isinstance(reading, Input):
+            _apply(layout, reading)
+        elif isinstance(reading, CardReading) and layout.all_acted:
+            unasked = True
+    if unasked and not layout.directed:
+        layout.doubts.append(
+            "a card left the shoe after all had played or folded, and may fill up for another"
+        )
     return layout
 
 
