@@ -26,13 +26,16 @@ from drivers.sim.clock import Clock, PacedClock, RealClock
 from drivers.sim.fault_orders import Schedule
 from drivers.sim.faults import FAULTS, DeviceKind
 from drivers.sim.lens import first_guess
+from drivers.sim.scenes import Told
 from drivers.sim.setting import NoEveningError, types_for, virtual_table, with_own_cameras, with_technician
+from drivers.sim.shoe import SETTINGS as SHOE
 from drivers.sim.ss2_wheel import APPROVED, MODE
 from drivers.sim.stage import ORDERS, Stage
 from drivers.sim.stories import Began, Over, Played, Story
 
 EXAMPLES = (
     "tablectl simulate craps --dir VIRTUAL",
+    "tablectl simulate three-card --dir VIRTUAL",
     "tablectl simulate roulette --seed 7 --faults 1 --dir VIRTUAL",
     "tablectl simulate --list-faults",
 )
@@ -190,7 +193,7 @@ def in_words(story: Story) -> str:
     match story:
         case Played(attempt=attempt, scene=scene, disturbed_by=faults):
             truth = scene.truth
-            what = (truth.dice and f"{truth.dice[0]}-{truth.dice[1]}") or truth.number or ""
+            what = (truth.dice and f"{truth.dice[0]}-{truth.dice[1]}") or truth.number or _ends(truth.told)
             why = f" ({', '.join(truth.reasons)})" if truth.reasons else ""
             under = f"; while {', '.join(faults)}" if faults else ""
             return f"{at}  #{attempt} {scene.kind}: {truth.verdict} {what}{why}".rstrip() + under
@@ -198,6 +201,15 @@ def in_words(story: Story) -> str:
             return f"{at}  fault {fault} {device} for {seconds:g} s: {sees}"
         case Over(fault=fault, device=device):
             return f"{at}  over {fault} {device}"
+
+
+def _ends(told: Sequence[Told]) -> str:
+    """Say how a game of cards ends: with its last word, and who won it."""
+    if not told:
+        return ""
+    last = next((each for each in told if each["type"] == "game.won"), told[-1])
+    data = cast("Mapping[str, object]", last["data"])
+    return " ".join([str(last["type"]), *(f"seat {data[key]}" for key in ("player",) if key in data)])
 
 
 def table_file(
@@ -243,6 +255,9 @@ def _port(kind: DeviceKind, name: str, folder: Path, guess: Sequence[Pair] | Non
         case "ss2":
             approved: Value = {letter: list(values) for letter, values in APPROVED.items()}
             return {**reached, "approved": approved, "approved_mode": int(MODE)}
+        case "shoe":
+            codes = cast("Mapping[str, Value]", SHOE)
+            return {**reached, **codes}
 
 
 def _type_in(document: Document, name: str) -> DeviceKind | None:

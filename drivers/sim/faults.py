@@ -8,10 +8,11 @@ from drivers.sim import fault_works as works
 from drivers.sim.boards import Board, Script
 from drivers.sim.cables import Cable
 from drivers.sim.fault_works import Work
+from drivers.sim.shoe import VirtualShoe
 from drivers.sim.ss2_wheel import Ss2Wheel
 
-DeviceKind = Literal["node", "json-camera", "ss2"]
-_ANY: tuple[DeviceKind, ...] = ("node", "json-camera", "ss2")
+DeviceKind = Literal["node", "json-camera", "ss2", "shoe"]
+_ANY: tuple[DeviceKind, ...] = ("node", "json-camera", "ss2", "shoe")
 _NODE: tuple[DeviceKind, ...] = ("node",)
 _WHEEL: tuple[DeviceKind, ...] = ("ss2",)
 
@@ -62,11 +63,11 @@ FAULTS: Mapping[str, Fault] = {
     ),
     "garbage": Fault(
         what="bursts of random bytes on the line",
-        sees="device_fault noisy_line of a node (readings still count), device_down bad_reading of a script;"
-        " an SS2 wheel only counts malformed lines",
+        sees="device_fault noisy_line of a node (readings still count), device_down bad_reading of a script"
+        " or a shoe; an SS2 wheel only counts malformed lines",
         do=works.garbage,
         seconds=4.0,
-        codes={"node": ("noisy_line",), "json-camera": ("bad_reading",)},
+        codes={"node": ("noisy_line",), "json-camera": ("bad_reading",), "shoe": ("bad_reading",)},
     ),
     "half_lines": Fault(
         what="every tenth line is cut off and the next begins in it",
@@ -160,7 +161,8 @@ FAULTS: Mapping[str, Fault] = {
     ),
     "silence": Fault(
         what="the device hangs: it neither hears nor says anything",
-        sees="device_down silent after 1.5 s (an SS2 wheel: 5 s); its port is opened anew",
+        sees="device_down silent after 1.5 s (an SS2 wheel: 5 s, a shoe: 3 s); its port is opened anew, but"
+        " not a shoe's",
         do=works.silence,
         seconds=7.0,
         codes=_each("silent"),
@@ -186,7 +188,7 @@ FAULTS: Mapping[str, Fault] = {
         sees="device_down of all, device_up of nodes a second after power is back, of a wheel after four",
         do=works.power_cycle,
         seconds=3.0,
-        codes={"node": _PULLED, "json-camera": _PULLED, "ss2": _PULLED},
+        codes=_each(*_PULLED),
         all_devices=True,
     ),
     "dead_sensor": Fault(
@@ -194,7 +196,7 @@ FAULTS: Mapping[str, Fault] = {
         sees="no fault: throws and spins go to review because something is missing or contradicts",
         do=works.dead_sensor,
         seconds=15.0,
-        on=("node", "json-camera"),
+        on=("node", "json-camera", "shoe"),
     ),
     "hidden_die": Fault(
         what="something stands between the camera and die 1 (value: the die)",
@@ -286,6 +288,8 @@ def kind_of(cable: Cable) -> DeviceKind:
             return "node"
         case Script():
             return "json-camera"
+        case VirtualShoe():
+            return "shoe"
         case _:
             assert isinstance(cable.peer, Ss2Wheel)
             return "ss2"

@@ -10,13 +10,13 @@ from random import Random
 
 import msgspec
 
+from controller.model.geometry import DiceTable
 from controller.model.readings import AnyReading, Card, Input
 from drivers.sim import dice
-from drivers.sim.scenes import Feed, Header, Scene, in_order_of_arrival
+from drivers.sim.scenes import Feed, Header, Scene, Told, Truth, in_order_of_arrival, without_numbers
 
 RULES = "high-roller-12-005"
 SECOND_US = 1_000_000
-Told = dict[str, object]
 
 THROWS: Mapping[str, float] = {
     "valid": 30.0,
@@ -112,8 +112,15 @@ class Game:
 class Evening:
     """One table's evening as it comes about."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(
+        self, seed: int, *, table: DiceTable = dice.TABLE, directed: bool = True, pot_known: bool = True
+    ) -> None:
+        """Begin; `directed` is a shoe that mostly knows whom it deals to."""
         self.rng = Random(seed)  # noqa: S311 - a reproducible simulation, not a secret
+        self.table = table
+        self.directed = directed
+        self.pot_known = pot_known
+        """Whether the Bonus Pot and the row of wins are as the people at the table believe."""
         self.now = SECOND_US
         self.feed: Feed = []
         self.truth: list[Told] = []
@@ -126,6 +133,8 @@ class Evening:
         self.final = False
         self.gone: set[int] = set()
         self.thrown: list[Scene] = []
+        self.out: dict[str, list[str]] = {}
+        """The cards that left the shoe in the present game, by seat."""
 
     # --- people and the shoe ---
 
@@ -136,11 +145,13 @@ class Evening:
 
     def pitch(self, rank: int, seat: int) -> None:
         """Let the shoe pitch a card; now and then it can't be read and the dealer enters it."""
-        self.now += self.rng.randint(300_000, 900_000)
+        self.now += self.rng.randint(350_000, 900_000)
         knows, read = self.rng.random() < 0.7, self.rng.random() > 0.03
         shown = _LETTERS.get(rank, str(rank)) if read else None
         suit = self.rng.choice("cdhs") if read else None
-        self._post(Card(t=self.now, dev="shoe", rank=shown, suit=suit, to=seat if knows else None))  # type: ignore[arg-type]  # a suit
+        self.out.setdefault(str(seat), []).append(str(rank))
+        to = seat if knows and self.directed else None
+        self._post(Card(t=self.now, dev="shoe", rank=shown, suit=suit, to=to))  # type: ignore[arg-type]  # a suit
         if not read:
             self.says("set_card", seat=seat, card=str(rank))
 
@@ -186,7 +197,7 @@ class Evening:
     def throw(self, game: Game) -> Game:
         """Throw once, with whatever people say about it; give the game as it stands then."""
         kind = self.rng.choices(list(THROWS), list(THROWS.values()))[0]
-        scene, seen = dice.throw(kind, self.rng, self.now + 2 * SECOND_US)
+        scene, seen = dice.throw(kind, self.rng, self.now + 2 * SECOND_US, table=self.table)
         self.feed += [(arrived, _dealers(reading)) for arrived, reading in seen]
         self.thrown.append(scene)
         self.now = scene.end_us + self.rng.randint(500_000, 2_000_000)
@@ -229,12 +240,12 @@ class Evening:
         self.row = (game.winner, self.row[1] + 1 if game.winner == self.row[0] else 1)
         paid = self.pot if self.row[1] == 3 or self.final else 0
         pot = {"gross": gross, "rake": rake, "bonus": bonus, "prize": gross - rake - bonus}
-        self.told(
-            "game.won", game=game.number, player=game.winner, total=game.total, pot=pot, bonus_paid=paid
-        )
-        if paid:
+        known = {"bonus_paid": paid} if self.pot_known else {}
+        self.told("game.won", game=game.number, player=game.winner, total=game.total, pot=pot, **known)
+        if paid and self.pot_known:
             cause = "in_a_row" if self.row[1] == 3 else "final_game"
             self.told("bonus.paid", player=game.winner, amount=paid, cause=cause)
+        if paid:
             self.pot, self.row = 0, (0, 0)
 
     def play(self, number: int, *, final: bool) -> None:
@@ -245,7 +256,7 @@ class Evening:
         self.final = final
         if self.rng.random() < 0.8:
             self.says("start_roll")
-        void = self.rng.random() < 0.06
+        void = not final and self.rng.random() < 0.06
         self.told(
             "game.started", game=number, button=self.button, final=final,
             cards={str(seat): cards for seat, cards in game.cards.items()},
@@ -261,6 +272,42 @@ class Evening:
         if self.rng.random() < 0.7:
             self.says("settled")
         self._after_game(moved=True)
+
+    # --- at a table with sensors ---
+
+    def clear_up(self) -> None:
+        """Leave nothing open that a device's fault may have left: some of it is refused as not needed."""
+        self.says("unlock", "supervisor", reason="the table was looked at")
+        self.says("settled")
+        self.says("no_roll")
+        self.says("void", "supervisor", what="game", reason="a device was out of order")
+        self.open_anew()
+
+    def open_anew(self) -> None:
+        """Close the table and open it again: nobody has cards or the button."""
+        self.says("close_table", "supervisor")
+        self.says("open_table", "supervisor")
+
+    def scene(self, number: int, *, final: bool, start_us: int) -> Scene:
+        """Play one game, and give what must be told of it."""
+        before, self.thrown, self.out = len(self.truth), [], {}
+        if final:
+            self.says("closing")
+        self.play(number, final=final)
+        self.now += SECOND_US
+        return Scene(
+            kind="final_game" if final else "game",
+            start_us=start_us,
+            end_us=self.now,
+            truth=Truth(
+                verdict="valid",
+                allowed=("valid",),
+                cards={seat: tuple(cards) for seat, cards in self.out.items()},
+                told=without_numbers(self.truth[before:]),
+            ),
+            throws=tuple(self.thrown),
+            hangs_on_last=True,
+        )
 
     def _between_rolls(self, game: Game) -> None:
         while game.winner is None and game.may_leave_out() and self.rng.random() < 0.15:
@@ -296,6 +343,29 @@ def evening(seed: int, games: int = 6) -> tuple[Header, Feed, list[Told]]:
         table.play(number, final=final)
     header = Header(table=f"sim-high-roller-{seed}", ruleset=RULES, dice_table=dice.TABLE)
     return header, in_order_of_arrival(table.feed), table.truth
+
+
+def hours(
+    seed: int, games: int, *, table: DiceTable, after_trouble: bool = False
+) -> tuple[Feed, list[Scene]]:
+    """Play from the draw for the button to the final game, and close and open the table.
+
+    People first clear up what a fault may have left, where there was one; then nobody knows what is in the
+    Bonus Pot.
+    """
+    evening = Evening(seed, table=table, directed=False, pot_known=not after_trouble)
+    scenes: list[Scene] = []
+    if after_trouble:
+        evening.clear_up()
+        said = Truth(verdict="void", allowed=("void",), ruled="void")
+        scenes.append(Scene(kind="clearing_up", start_us=0, end_us=evening.now, truth=said))
+    start_us = evening.now
+    evening.draw_button()
+    for number in range(1, games + 1):
+        scenes.append(evening.scene(number, final=number == games, start_us=start_us))
+        start_us = evening.now
+    evening.open_anew()
+    return in_order_of_arrival(evening.feed), scenes
 
 
 def _dealers(reading: AnyReading) -> AnyReading:

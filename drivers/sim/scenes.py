@@ -13,6 +13,8 @@ from controller.model.readings import AnyReading
 Verdict = Literal["valid", "void", "review"]
 Feed = list[tuple[int, AnyReading]]
 """Readings with their arrival in table time (us), in order of arrival."""
+Told = dict[str, object]
+"""An outcome that must be told: its type, and the keys of its data that matter."""
 
 
 class Truth(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -37,15 +39,34 @@ class Truth(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ruled: Literal["called", "void", "corrected", "unruled", "stands"] | None = None
     ruled_dice: tuple[int, int] | None = None
     ruled_number: str | None = None
+    cards: dict[str, tuple[str, ...]] = {}
+    """What was dealt from the shoe to each position of a card game."""
+    told: tuple[Told, ...] = ()
+    """Every outcome of a game of cards, in order, without the numbers of rolls, deals and games."""
 
 
-class Scene(msgspec.Struct, frozen=True, kw_only=True):
-    """One attempt of an evening: the n-th scene is the n-th roll or spin."""
+class Scene(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One attempt of an evening: the n-th scene is the n-th roll, spin or deal, or a game of many rolls."""
 
     kind: str
     start_us: int
     end_us: int
     truth: Truth
+    throws: tuple["Scene", ...] = ()
+    """The rolls of a game that has many."""
+    hangs_on_last: bool = False
+    """What it must give hangs on what the table knows of the scenes before it."""
+
+
+def without_numbers(told: Iterable[Told]) -> tuple[Told, ...]:
+    """Leave out which roll, deal or game it was: a table that missed one counts otherwise."""
+    kept: list[Told] = []
+    for outcome in told:
+        data = outcome["data"]
+        assert isinstance(data, dict)
+        own = {key: value for key, value in data.items() if key not in ("roll", "deal", "game")}
+        kept.append({"type": outcome["type"], "data": own})
+    return tuple(kept)
 
 
 class Header(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,11 +5,12 @@ from random import Random
 
 from controller.model.tables import TableSettings
 from drivers.devices.homography import Homography
-from drivers.sim import dice, show, ss2_games, wheel
+from drivers.sim import dice, show, ss2_games, three_card, wheel
 from drivers.sim.boards import Board, Peer, Script, Sensor
 from drivers.sim.cables import Cable
 from drivers.sim.faults import DeviceKind
 from drivers.sim.lens import lens_of
+from drivers.sim.shoe import VirtualShoe
 from drivers.sim.ss2_wheel import Ss2Wheel
 from drivers.sim.stories import Story
 from drivers.sim.table import VirtualTable
@@ -42,7 +43,7 @@ def virtual_table(
     has no cable of its own.
 
     Raises:
-        NoEveningError: there are no simulated evenings of this game.
+        NoEveningError: the file lacks what its game is played on.
     """
     play = _play(settings, mix)
     rng = Random(seed)  # noqa: S311 - a reproducible simulation, not a secret
@@ -56,7 +57,7 @@ def virtual_table(
             cables.append(Cable(Board(name, (), own, sensors=boards[name]), own))
         elif name not in elsewhere:
             cables.append(Cable(_peer(name, kind, tuple(device.reads), own, lens), own))
-    return VirtualTable(cables, show.Show(play, seed, attempts), rng=rng, tell=tell)
+    return VirtualTable(cables, show.Show(play, seed, attempts, an_act=_an_act(settings)), rng=rng, tell=tell)
 
 
 def with_technician(
@@ -100,6 +101,8 @@ def _on_channels(boards: Boards) -> frozenset[str]:
 
 
 def _type_for(reads: tuple[str, ...]) -> DeviceKind:
+    if "card" in reads:
+        return "shoe"
     return "ss2" if "wheel_status" in reads else "node"
 
 
@@ -111,6 +114,13 @@ def _peer(name: str, kind: DeviceKind, reads: tuple[str, ...], rng: Random, lens
             return Script(name, rng, stamps=True, lens=lens)
         case "ss2":
             return Ss2Wheel(name, rng)
+        case "shoe":
+            return VirtualShoe(name)
+
+
+def _an_act(settings: TableSettings) -> int:
+    game = settings.rules.game
+    return {"high_roller": show.GAMES_AN_ACT, "three_card": show.DEALS_AN_ACT}.get(game, show.ACT_ATTEMPTS)
 
 
 def _play(settings: TableSettings, mix: Mix | None) -> show.Play:
@@ -119,11 +129,15 @@ def _play(settings: TableSettings, mix: Mix | None) -> show.Play:
         lenient = rules.throw.missed_wall == "warn"
         name: dice.Rules = "craps-v1" if lenient else "craps-12-034"
         return show.of_dice(settings.dice_table, name, mix or dice.USUAL)
+    if rules.game == "high_roller" and settings.dice_table is not None:
+        return show.of_high_roller(settings.dice_table)
+    if rules.game == "three_card":
+        return show.of_three_card(mix or three_card.SENSED)
     if rules.game == "roulette" and settings.wheel is not None and rules.spin is not None:
         if rules.spin.revolutions == "trusted_wheel":
             return show.of_smart_wheel(settings.wheel.pockets_clockwise, mix or ss2_games.USUAL)
         return show.of_wheel(settings.wheel, rules.name, mix or wheel.USUAL)
     raise NoEveningError(
-        f"found rule set {rules.name!r} of {rules.game}, expected one of craps or roulette: "
-        "there are no simulated evenings of other games yet"
+        f"found rule set {rules.name!r} of {rules.game} without a `dice_table` or `wheel`:"
+        " expected the table's measures, by which dice fly and the ball runs"
     )

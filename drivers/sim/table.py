@@ -63,7 +63,9 @@ class VirtualTable:
         self._feed: deque[tuple[int, AnyReading]] = deque()
         self._scenes: deque[Scene] = deque()
         self._attempts = 0
-        self._act_ends_us = 0
+        self._act_began_us = self._act_ends_us = 0
+        self._trouble_us = -1
+        """Until when a fault may have changed what the table knows."""
         self._now_us = 0
         self._timers: list[tuple[int, int, Callable[[int], None]]] = []
         self._timers_set = 0
@@ -143,6 +145,7 @@ class VirtualTable:
     def _end(self, standing: Standing, now_us: int) -> None:
         standing.undo(now_us)
         standing.ended_us = now_us
+        self._trouble_us = now_us + RECOVERY_US
         began = standing.began
         self._tell(Over(t=now_us, fault=began.fault, device=began.device))
         while self._faults and (over_us := self._faults[0].ended_us) is not None:
@@ -154,7 +157,9 @@ class VirtualTable:
     # --- the evening ---
 
     def _begin_act(self, now_us: int) -> None:
-        act = self._show.next_act(now_us)
+        after_trouble = not self.well or self._trouble_us > self._act_began_us
+        self._act_began_us = now_us
+        act = self._show.next_act(now_us, after_trouble=after_trouble)
         if act is None:
             self.over = True
             return

@@ -7,16 +7,22 @@ Each entry is an outcome that must be told, with the keys that matter.
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from random import Random
-from typing import NamedTuple
 
 from controller.model.readings import AnyReading, Card, DeviceDown, DeviceUp, Input, Switch
-from drivers.sim.scenes import Feed, Header, in_order_of_arrival
+from drivers.sim.hands import DEALER, RANKS, Dealt, results
+from drivers.sim.scenes import (
+    Feed,
+    Header,
+    Scene,
+    Told,
+    Truth,
+    Verdict,
+    in_order_of_arrival,
+    without_numbers,
+)
 
 RULES = "three-card-poker-12-014"
 SECOND_US = 1_000_000
-RANKS = "23456789TJQKA"
-DEALER = "dealer"
-Told = dict[str, object]
 
 USUAL: Mapping[str, float] = {
     "plain": 20.0,
@@ -41,13 +47,9 @@ USUAL: Mapping[str, float] = {
     ),
 }
 """Kinds of deal and how often each comes."""
-
-
-class Dealt(NamedTuple):
-    """A deal as it lies on the felt."""
-
-    hands: dict[str, list[str]]
-    folds: list[str]
+SENSED: Mapping[str, float] = {kind: weight for kind, weight in USUAL.items() if kind != "shoe_down"}
+"""Those that a shoe and people can play; a cable is pulled by whoever wants it pulled."""
+_FIRST_WORDS: Mapping[str, Verdict] = {"deal.called": "valid", "deal.void": "void", "deal.review": "review"}
 
 
 class Evening:
@@ -61,6 +63,8 @@ class Evening:
         self.truth: list[Told] = []
         self.deals = 0
         self.seats: list[str] = []
+        self.out: dict[str, list[str]] = {}
+        """The cards that left the shoe in the present deal, by position."""
 
     # --- people, the shoe, and what must be told ---
 
@@ -88,7 +92,7 @@ class Evening:
     def called(self, kind: str, dealt: Dealt, **more: object) -> None:
         """Note that the present deal is called, with the results of every hand."""
         hands = {seat: hand for seat, hand in dealt.hands.items() if seat != DEALER}
-        self.told(kind, deal=self.deals, hands=hands, folds=dealt.folds, results=_results(dealt), **more)
+        self.told(kind, deal=self.deals, hands=hands, folds=dealt.folds, results=results(dealt), **more)
 
     # --- a deal's parts ---
 
@@ -105,6 +109,7 @@ class Evening:
         for position, text in cards:
             self.now += self.rng.randint(350_000, 900_000)
             rank, suit = (text[0], text[1]) if text else (None, None)
+            self.out.setdefault(position, []).append(text or "?")
             to = position if self.directed else None
             self.post(Card(t=self.now, dev="shoe", rank=rank, suit=suit, to=to))  # type: ignore[arg-type]  # a suit
 
@@ -122,6 +127,28 @@ class Evening:
 
     # --- an evening ---
 
+    def clear_up(self) -> None:
+        """Leave nothing open that a device's fault may have left: some of it is refused as not needed."""
+        self.wait(3)
+        self.says("unlock", "supervisor", reason="the table was looked at")
+        self.says("settled")
+        self.says("misdeal", "supervisor", reason="a device was out of order")
+        self.says("inspected", "supervisor", what="shoe")
+
+    def scene(self, kind: str) -> Scene:
+        """Play one deal of a kind, and give what must be told of it."""
+        start_us, before = self.now, len(self.truth)
+        self.play(kind)
+        told = without_numbers(self.truth[before:])
+        words = [_FIRST_WORDS[str(each["type"])] for each in told if each["type"] in _FIRST_WORDS]
+        truth = Truth(
+            verdict=words[0],
+            allowed=(words[0],),
+            cards={position: tuple(cards) for position, cards in self.out.items()},
+            told=told,
+        )
+        return Scene(kind=kind, start_us=start_us, end_us=self.now, truth=truth, hangs_on_last=True)
+
     def play(self, kind: str) -> None:
         """Play one deal of a kind."""
         self.wait(8)
@@ -135,6 +162,7 @@ class Evening:
         else:
             self.told("bets.closed", cause="first_card")
         self.deals += 1
+        self.out = {}
         KINDS[kind](self, self.shuffled())
         self.wait(3)
         if self.rng.random() < 0.7 and kind != "misdeal_late":
@@ -326,38 +354,19 @@ def evening(
     return header, in_order_of_arrival(table.feed), table.truth
 
 
+def deals(
+    seed: int, mix: Mapping[str, float], n: int, *, after_trouble: bool = False
+) -> tuple[Feed, list[Scene]]:
+    """Play `n` deals in rotation; people first clear up what a fault may have left, where there was one."""
+    table = Evening(seed, directed=False)
+    scenes: list[Scene] = []
+    if after_trouble:
+        table.clear_up()
+        said = Truth(verdict="void", allowed=("void",), ruled="void")
+        scenes.append(Scene(kind="clearing_up", start_us=0, end_us=table.now, truth=said))
+    scenes += [table.scene(kind) for kind in table.rng.choices(list(mix), list(mix.values()), k=n)]
+    return in_order_of_arrival(table.feed), scenes
+
+
 def _all(dealt: Dealt) -> set[str]:
     return set(chain.from_iterable(dealt.hands.values()))
-
-
-def _results(dealt: Dealt) -> list[Told]:
-    """Hold every hand against the dealer's, from his right; folds come last."""
-    dealer = worth(dealt.hands[DEALER])
-    seats = sorted((seat for seat in dealt.hands if seat != DEALER), key=int, reverse=True)
-    results: list[Told] = []
-    for seat in seats:
-        if seat in dealt.folds:
-            continue
-        held = worth(dealt.hands[seat])
-        if dealer < (0, [RANKS.index("Q")]):
-            result = "dealer_does_not_play"
-        else:
-            result = "push" if held == dealer else "win" if held > dealer else "lose"
-        results.append({"seat": seat, "result": result})
-    results += [{"seat": seat, "result": "fold"} for seat in reversed(seats) if seat in dealt.folds]
-    return results
-
-
-def worth(hand: Sequence[str]) -> tuple[int, list[int]]:
-    """Rank three cards: pair 1, flush 2, straight 3, three of a kind 4, straight flush 5; then by rank."""
-    ranks = sorted((RANKS.index(card[0]) for card in hand), reverse=True)
-    flush = len({card[1] for card in hand}) == 1
-    if ranks == [12, 1, 0]:
-        ranks = [1, 0, -1]
-    straight = ranks[0] - 1 == ranks[1] == ranks[2] + 1
-    if len(set(ranks)) == 1:
-        return 4, ranks
-    if len(set(ranks)) == 2:
-        pair = ranks[1]
-        return 1, [pair, pair, next(rank for rank in ranks if rank != pair)]
-    return 5 if straight and flush else 3 if straight else 2 if flush else 0, ranks

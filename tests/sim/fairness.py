@@ -32,6 +32,7 @@ from controller.model.readings import (
 from drivers.sim.referee import disagreements
 from drivers.sim.scenes import Truth
 from drivers.sim.stories import Began, Played
+from tests.sim.card_fairness import false_cards, false_deals, false_games, throws_of, undue
 
 _BEGINNINGS = (DieReleased, DieAt, BallBeam, WheelStatus)
 _CLOCKS_US = 5_000
@@ -50,6 +51,8 @@ _ONCE_A_GAME_US = 120_000_000
 def unfair(played: Sequence[Played], effects: Iterable[Effect]) -> list[str]:
     """Find every word that is false, and of attempts that no fault disturbed every one that is not due."""
     told = list(effects)
+    if any(story.scene.truth.told for story in played):
+        return _unfair_cards(played, told)
     bets = [effect for effect in told if isinstance(effect, Outcome) and isinstance(effect.data, Bets)]
     attempts = _attempts_of(told)
     # A busy machine may break the link's promise where it plays ten times as fast as life.
@@ -68,6 +71,19 @@ def unfair(played: Sequence[Played], effects: Iterable[Effect]) -> list[str]:
             f"{_name(story)}: {each.fault}, {each.told}"
             for each in disagreements([story.scene], [*bets, *words], first)
         ]
+    return found + _false(played, attempts)
+
+
+def _unfair_cards(played: Sequence[Played], told: list[Effect]) -> list[str]:
+    rolls = throws_of(played)
+    if not any(story.scene.throws for story in played):
+        return undue(played, told, "three_card") + false_deals(played, told)
+    false = false_cards(played, told) + false_games(told) + _false(rolls, _attempts_of(told))
+    return undue(played, told, "high_roller") + false
+
+
+def _false(played: Sequence[Played], attempts: Iterable["Attempt"]) -> list[str]:
+    found: list[str] = []
     for attempt in attempts:
         stories = [
             p for p in played if p.scene.start_us <= attempt.decided_us and p.ends_us > attempt.begun_us

@@ -16,7 +16,7 @@ from drivers.sim.stories import Began
 from tests.sim.fairness import unfair, unnamed
 from tests.sim.live_table import LiveTable
 
-TABLES = ("craps", "roulette-ss2", "craps-v1", "roulette")
+TABLES = ("craps", "roulette-ss2", "three-card", "craps-v1", "roulette", "high-roller")
 EVERY_S = (7.0, 40.0)
 """A fault every few seconds first, then so seldom that whole spins are undisturbed."""
 SETTLE_US = 60_000_000

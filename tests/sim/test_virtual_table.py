@@ -45,6 +45,29 @@ def test_an_evening_without_faults_is_told_as_it_happened(table: str) -> None:
     assert house.session.late == 0
 
 
+@pytest.mark.parametrize(("table", "games"), [("three-card", 12), ("high-roller", 4)])
+@pytest.mark.parametrize("seed", [3, 4])
+def test_an_evening_of_cards_without_faults_is_told_as_it_happened(table: str, games: int, seed: int) -> None:
+    house = House(table, seed=seed, attempts=games)
+    house.play()
+    assert len(house.played) == games
+    assert all(story.scene.truth.told for story in house.played)
+    assert unfair(house.played, house.effects) == []
+    assert house.session.late == 0
+
+
+@pytest.mark.parametrize(("table", "seed"), [("three-card", 30), ("high-roller", 39)])
+def test_ten_minutes_of_faults_at_a_game_of_cards_bring_no_false_word(table: str, seed: int) -> None:
+    house = House(table, seed=seed)
+    Schedule(house.table, seed, every_s=25, without=ONLY_BEHIND_PORTS).start(house.now_us + 12_000_000)
+    house.after(600)
+    faults = [s for s in house.stories if isinstance(s, Began) and s.t < house.now_us - 70_000_000]
+    assert len(faults) >= 10
+    assert {"clearing_up"} < {story.scene.kind for story in house.played}
+    assert unfair(house.played, house.effects) == []
+    assert unnamed(faults, house.readings) == []
+
+
 def sensed_of(reading: AnyReading) -> AnyReading:
     return msgspec.structs.replace(reading, t=0, arrived=None)
 
@@ -53,7 +76,7 @@ def sensed_of(reading: AnyReading) -> AnyReading:
 def test_readings_come_out_as_they_went_in_and_as_late_as_the_link_promises(cam: DeviceKind) -> None:
     house = House("craps", seed=5, types={"cam": cam}, attempts=3, mix=dice.PLAIN)
     play = of_dice(house.settings.dice_table, "craps-12-034", dice.PLAIN)  # type: ignore[arg-type]  # it is a dice table
-    act = play(5 * 1_000_003, 3)
+    act = play(5 * 1_000_003, 3, False)
     house.play()
     went_in = [reading for _, reading in act.feed if reading.dev in house.devices]
     came_out = [reading for reading in house.readings if not isinstance(reading, HEALTH)]
@@ -89,6 +112,7 @@ def cases() -> list[tuple[str, DeviceKind, str, str]]:
         ("craps", "json-camera", ("json-camera",)),
         ("roulette", "node", ()),
         ("roulette-ss2", "node", ("ss2",)),
+        ("three-card", "node", ("shoe",)),
     )
     for table, cam, wanted in tables:
         house = House(table, types=types_of(table, cam), attempts=1)
@@ -115,7 +139,8 @@ def test_a_fault_is_named_as_it_promises_and_heals(
     table: str, cam: DeviceKind, fault: str, device: str
 ) -> None:
     """In play, so that a wheel shows what it shows only then."""
-    house = House(table, seed=2, types=types_of(table, cam), mix={"valid": 1.0})
+    mix = {"plain" if table == "three-card" else "valid": 1.0}
+    house = House(table, seed=2, types=types_of(table, cam), mix=mix)
     house.after(12)
     assert all(map(house.is_up, house.devices))
     began = house.fault(fault, device)

@@ -52,7 +52,7 @@ def order(folder: Path, **words: object) -> None:
         pipe.write(json.dumps(words) + "\n")
 
 
-@pytest.mark.parametrize("table", ["craps", "roulette-ss2"])
+@pytest.mark.parametrize("table", ["craps", "roulette-ss2", "three-card", "high-roller"])
 def test_a_minute_with_faults_brings_no_false_word(table: str, tmp_path: Path) -> None:
     live = LiveTable(table, tmp_path, speed=SPEED, seed=11)
     began_us = live.clock.now_us()
@@ -206,12 +206,23 @@ def test_the_evening_ends_by_itself_where_it_was_given_an_end(tmp_path: Path) ->
     assert story["scene"]["truth"]["verdict"] in ("valid", "void", "review")
 
 
+def test_a_game_of_cards_is_played_from_a_shoe_of_one_code_a_line(tmp_path: Path) -> None:
+    command = ("three-card", "--dir", str(tmp_path), "--throws", "1", "--speed", "20", "--seed", "3")
+    code, out, _ = Command(*command).ended()
+    assert code == 0
+    written = (tmp_path / "table.yaml").read_text()
+    assert "type: shoe" in written
+    assert "lid_open:" in written
+    story = json.loads((tmp_path / "truth.jsonl").read_text().splitlines()[0])
+    assert set(story["scene"]["truth"]["cards"]) >= {"dealer"}
+    assert story["scene"]["truth"]["told"][-1]["type"] in out
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
         ([], "found no TABLE"),
         (["crapps"], "no 'crapps'"),
-        (["high-roller"], "high-roller"),
         (["craps", "--dir", "/proc/nothing"], "/proc/nothing: "),
     ],
 )

@@ -17,6 +17,7 @@ from controller.settings.tables import load_table
 from drivers.devices.hub import Hub
 from drivers.devices.registry import Device, device_type
 from drivers.link.inlet import Arrival, LinkDown, LinkUp
+from drivers.sim import shoe
 from drivers.sim.fault_orders import Order, carry_out
 from drivers.sim.faults import DeviceKind
 from drivers.sim.setting import Mix, types_for, virtual_table
@@ -39,6 +40,8 @@ def settings_of(kind: DeviceKind, name: str, port: str) -> dict[str, Any]:
             return {"port": port, "clock": "own"}
         case "ss2":
             return {"port": port, "approved": APPROVED, "approved_mode": int(MODE)}
+        case "shoe":
+            return {"port": port, **shoe.SETTINGS}
 
 
 def device_of(kind: DeviceKind, name: str, port: str, rng: Random) -> Device:
