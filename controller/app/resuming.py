@@ -9,6 +9,7 @@ from controller.engine.setup import First, State
 from controller.journal.chain import Row
 from controller.journal.contents import Word, outcome_of
 from controller.journal.recovery import InFlight, Recovered
+from controller.machines.high_roller_buying import missed
 from controller.machines.high_roller_table import ROLLING
 from controller.model.outcomes import Data, DealVoid, Happening, Outcome, RollNoRoll, SpinNoSpin
 from controller.model.readings import AnyReading, BallBeam, Card, DieAt, DieReleased, Input, Reading
@@ -61,12 +62,20 @@ def resume(recovered: Recovered, recent: Iterable[Row]) -> Resumed:
         following = max(getattr(first, cut.attempt), cut.number + 1)
         first = msgspec.structs.replace(first, **{cut.attempt: following})
     return Resumed(
-        state=recovered.state,
+        state=_after_a_stop(recovered.state),
         first=first,
         pending=recovered.in_flight,
         held=locked and held is not False,
         bets_closed=bets_closed and not _sold_out(recovered.state),
     )
+
+
+def _after_a_stop(state: State) -> State:
+    """Give the state with any card that is owed taken as missed: it may have been pitched meanwhile."""
+    game = state.high_roller
+    if game is None or not game.owed:
+        return state
+    return msgspec.structs.replace(state, high_roller=missed(game, game.sold))
 
 
 def _sold_out(state: State) -> bool:

@@ -192,7 +192,7 @@ class Attempts(Generic[Value, V]):
             yield words.set_result
         if allows("accept") and self._verdict is not None:
             yield "accept"
-        if words.clear and (allows(words.clear) or self.under_way):
+        if words.clear and (allows(words.clear) or self.under_way or not self.cleared):
             yield words.clear
         if allows(words.settle):
             yield words.settle
@@ -253,10 +253,16 @@ class Attempts(Generic[Value, V]):
     def _clear(self, clear: str, t: int) -> None:
         if self.under_way:
             self.judged(t, self._game.judge(t, None))
-        if not self.under_way:
+        if self._turned_away_lies(clear):
+            self.cleared = True
+        elif not self.under_way:
             self._cleared_in_hold = self.state == "held"
             self._fire(clear)
             self.cleared = True
+
+    def _turned_away_lies(self, clear: str) -> bool:
+        """Tell whether all that can be taken away now was thrown while the table did not play."""
+        return not (self.cleared or self.under_way or self.machine.allows(clear))
 
     def _end_hold(self) -> None:
         self._desk.stop_timer("hold")

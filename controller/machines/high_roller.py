@@ -33,7 +33,7 @@ from controller.model.outcomes import (
     RollReview,
     Seat,
 )
-from controller.model.readings import AnyReading, Card, DieReleased, Input, Reading
+from controller.model.readings import AnyReading, Card, DeviceDown, DieReleased, Input, Reading
 from controller.model.rulesets import Calls, HighRollerRules, ThrowRules
 from controller.model.verdicts import Reason
 
@@ -60,6 +60,7 @@ class HighRoller:
         """Begin in `state`, after roll number `last_roll`."""
         self._rules = rules
         self._desk = desk
+        self._health = health
         self._state = state or HighRollerState()
         self._machine = FlatMachine(HIGH_ROLLER_TABLE, self._state.stage)
         self._round = betting_round
@@ -86,7 +87,10 @@ class HighRoller:
         """Take a reading, in time order."""
         if isinstance(reading, Card):
             self._see_card(reading)
-        elif self.open_attempt or (refusal := buying.no_roll_due(self._state)) is None:
+            return
+        if isinstance(reading, DeviceDown) and "card" in self._health.sources.get(reading.dev, ()):
+            self._state = buying.missed(self._state, self._state.sold)
+        if self.open_attempt or (refusal := buying.no_roll_due(self._state)) is None:
             self.throws.see(reading)
         elif isinstance(reading, DieReleased):
             self._turn_away(reading, refusal)
@@ -94,7 +98,7 @@ class HighRoller:
     def late(self, reading: AnyReading) -> None:
         """Take a reading that came too late to count."""
         if isinstance(reading, Card):
-            self._desk.refuse_reading(reading, "card_late")
+            self._miss(reading, Refused("card_late"))
         elif self.open_attempt or buying.no_roll_due(self._state) is None:
             self.throws.late(reading)
 
@@ -107,12 +111,17 @@ class HighRoller:
         self.throws.timer(name, t)
 
     def begins_attempt(self, reading: Reading) -> bool:
-        """Tell whether this reading would begin a throw."""
+        """Tell whether this reading would begin a throw, or lay a card that somebody bought."""
+        if isinstance(reading, Card):
+            return bool(self._state.owed)
         return isinstance(reading, DieReleased) and not self.throws.attempts.under_way
 
     def turned_away(self, reading: Reading) -> None:
-        """Take that this release was made while the table did not play."""
-        self.throws.turned_away(reading)
+        """Take that this release was made, or this card pitched, while the table did not play."""
+        if not isinstance(reading, Card):
+            self.throws.turned_away(reading)
+        elif reading.to is None:
+            self._state = buying.missed(self._state)
 
     def enter(self, entered: Input) -> bool:
         """Take a person's input; False when this game has no such input. Raises Refused."""
@@ -354,18 +363,25 @@ class HighRoller:
 
     def _see_card(self, card: Card) -> None:
         if card.rank is None:
-            self._desk.refuse_reading(card, "card_unread")
+            self._miss(card, Refused("card_unread"))
             return
         try:
             rank = buying.rank_entered(card.rank, "a shoe for this game")
+            buying.in_order(self._state, card)
             self._lay(card, card.to, rank)
         except Refused as refused:
-            self._desk.refuse_reading(card, refused.code, refused.says)
+            self._miss(card, refused)
+
+    def _miss(self, card: Card, refused: Refused) -> None:
+        self._desk.refuse_reading(card, refused.code, refused.says)
+        if card.to is None:
+            self._state = buying.missed(self._state)
 
     def _set_card(self, entered: Input) -> None:
         rank = buying.rank_entered(entered.card, "set_card")
         if entered.what is None:
             self._lay(entered, entered.seat, rank)
+            self._state = buying.entered(self._state)
             return
         replaced = buying.rank_entered(entered.what, "set_card")
         self._state = buying.replace_card(self._state, entered.seat, rank, replaced, self._rules)

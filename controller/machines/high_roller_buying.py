@@ -132,9 +132,27 @@ def pitch(
     if name is None or not state.owed.get(name) or state.stage not in BUYING:
         raise Refused("card_not_bought")
     _must_exist(state, rank, rules)
-    owed = {each: count - (each == name) for each, count in state.owed.items()}
+    less = {each: count - (each == name) for each, count in state.owed.items()}
+    owed = {each: count for each, count in less.items() if count}
     cards = {**state.cards, name: (*state.cards.get(name, ()), rank)}
-    return state.having(owed={each: count for each, count in owed.items() if count}, cards=cards), name
+    return state.having(owed=owed, cards=cards, missed=state.missed if owed else 0), name
+
+
+def in_order(state: HighRollerState, card: Card) -> None:
+    """Do nothing where none was missed, or one player alone waits for his. Raises Refused."""
+    if card.to is None and state.missed and len(state.owed) > 1:
+        raise Refused("order_broken", "a card before it was missed: enter both with set_card and their seats")
+
+
+def missed(state: HighRollerState, cards: int = 1) -> HighRollerState:
+    """Note cards that left the shoe and lie in front of nobody yet: whose the next one is is not known."""
+    owed = sum(state.owed.values())
+    return state.having(missed=min(state.missed + cards, owed)) if owed else state
+
+
+def entered(state: HighRollerState) -> HighRollerState:
+    """Note that a person has entered a card: one less is missed."""
+    return state.having(missed=max(0, state.missed - 1))
 
 
 def bought(state: HighRollerState, entered: Input, count: int) -> CardsBought:
@@ -244,6 +262,7 @@ def next_game(state: HighRollerState, *, button_moves: bool) -> HighRollerState:
         button=button,
         cards={},
         owed={},
+        missed=0,
         asked=None,
         roll_off=None,
         bonus_take=0,

@@ -104,6 +104,8 @@ class HighRollerState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     cards: dict[str, tuple[int, ...]] = {}
     owed: dict[str, int] = {}
     asked: str | None = None
+    missed: int = 0
+    """How many cards left the shoe and lie in front of nobody: who gets the next one is not known."""
     gone: tuple[str, ...] = ()
     bonus_take: int = 0
     thrower: str | None = None

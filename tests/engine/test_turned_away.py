@@ -3,9 +3,10 @@
 import msgspec
 import pytest
 
-from controller.model.outcomes import DealCalled, DealReview
-from controller.model.readings import DieReleased
+from controller.model.outcomes import DealCalled, DealReview, GameWon
+from controller.model.readings import DeviceDown, DeviceUp, DieReleased
 from tests.engine.deal import ROTATION, Table
+from tests.engine.night import Night
 from tests.engine.play import Played
 from tests.scenes import SECOND_US, in_order, says, throw
 
@@ -63,3 +64,54 @@ def test_the_second_die_of_a_throw_that_was_turned_away_begins_no_throw(way: str
     played = Played().feed(in_order([stops, first, *plays, later, *rest, collected, *next_throw])).finish()
     told = [(o.type, getattr(o.data, "dice", None)) for o in played.outcomes if o.type.startswith("roll.")]
     assert told == [("roll.called", (6, 6))]
+
+
+def test_a_throw_whose_releases_were_not_seen_is_found_after_one_that_was_turned_away() -> None:
+    """C34-INV-3: once those dice are back, what moves is the next throw; silence would lose it."""
+    unseen = [reading for reading in throw(25 * SECOND_US, (6, 6)) if not isinstance(reading, DieReleased)]
+    locked, unlocked = says(SECOND_US, "lock", "supervisor"), says(12 * SECOND_US, "unlock", "supervisor")
+    collected = says(15 * SECOND_US, "dice_collected", "stickperson")
+    scene = in_order([locked, *throw(5 * SECOND_US, (3, 4)), unlocked, collected, *unseen])
+    played = Played().feed(scene).finish()
+    assert [o.type for o in played.outcomes if o.type.startswith("roll.")] == ["roll.review"]
+    assert played.refusals() == ["table_locked"]
+
+
+@pytest.mark.parametrize(
+    ("stop", "go_on"),
+    [("lock", "unlock"), ("close_table", "open_table"), ("test_mode", "test_mode")],
+)
+def test_a_card_pitched_while_the_table_does_not_play_gives_nobody_the_next_ones(
+    stop: str, go_on: str
+) -> None:
+    """H-DEAL-1: seat 1's second card was missed; seat 2's must not be taken for it."""
+    night = Night().button(s1="Q", s2="9").says("buy", seat="1", count=2).says("buy", seat="2", count=2)
+    night.pitched("7").says(stop, "supervisor").pitched("8").says(go_on, "supervisor", on=False)
+    night.pitched("9")
+    assert night.state.cards == {"1": (7,)}
+    night.says("set_card", seat="1", card="8").says("set_card", seat="2", card="9").pitched("J")
+    assert night.state.cards == {"1": (7, 8), "2": (9, 11)}
+    refused = [] if stop == "test_mode" else [{"lock": "table_locked"}.get(stop, "table_closed")]
+    assert night.end().refusals() == [*refused, "order_broken"]
+
+
+def test_a_card_that_was_not_read_gives_nobody_the_next_ones() -> None:
+    """H-DEAL-1: the order in which cards are pitched tells whose they are only while none is missed."""
+    night = Night().button(s1="Q", s2="9").says("buy", seat="1", count=1).says("buy", seat="2", count=1)
+    night.pitched(None, "9")
+    assert night.state.cards == {}
+    night.says("set_card", seat="1", card="8").says("set_card", seat="2", card="9").rolls(9)
+    assert [call.player for call in night.end().data(GameWon)] == ["2"]
+
+
+def test_a_shoe_that_was_away_gives_nobody_the_cards_after_it() -> None:
+    """H-DEAL-1: what it pitched meanwhile nobody saw; a person enters what is owed."""
+    night = Night().button(s1="Q", s2="9").says("buy", seat="1", count=2).says("buy", seat="2", count=1)
+    night.pitched("7")
+    for health in (DeviceDown, DeviceUp):
+        night.now += SECOND_US
+        night.played.feed(health(t=night.now, dev="shoe", reason="unplugged"))
+    night.pitched("9")
+    night.says("set_card", seat="2", card="9").says("set_card", seat="1", card="8")
+    assert night.state.cards == {"1": (7, 8), "2": (9,)}
+    assert night.end().refusals() == ["order_broken"]
