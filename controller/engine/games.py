@@ -50,8 +50,8 @@ class TableGame(Protocol):
     def timer(self, name: str, t: int) -> None:
         """Take a timer that is due at t."""
 
-    def reset(self) -> None:
-        """Begin anew: the table opens."""
+    def reset(self, t: int) -> None:
+        """Begin anew: the table opens, and bets that were closed open with it."""
 
     def remembers(self) -> Mapping[str, object]:
         """Give what the game remembers between attempts, in the words of State."""

@@ -274,7 +274,7 @@ class Session:
         match entered.name:
             case "open_table":
                 self._mode.open(entered)
-                self._game.reset()
+                self._game.reset(entered.t)
             case "close_table":
                 if self._game.open_attempt:
                     raise Refused("attempt_open")

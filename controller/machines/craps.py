@@ -184,8 +184,10 @@ class Craps:
             if self._rules.run_out and any(map(self._machine.allows, ("run_out", "run_out_over"))):
                 yield "run_out"
 
-    def reset(self) -> None:
+    def reset(self, t: int) -> None:
         """Begin anew: the table opens (C34-DEF-2)."""
+        # Bets are closed in a throw alone, and no table closes then: there are none to open.
+        del t
         self.restore(CrapsState())
         self._told_shooter = None
         self._bets_open = True

@@ -159,8 +159,9 @@ class HighRoller:
             yield "void"
         yield from ("leave", "closing")
 
-    def reset(self) -> None:
+    def reset(self, t: int) -> None:
         """Begin anew where nobody has cards; the Bonus Pot stays, and so does a game that is being played."""
+        del t
         state = self._state
         if not state.sold or state.stage == "won":
             game = state.game + (state.stage == "won")

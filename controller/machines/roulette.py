@@ -186,10 +186,11 @@ class Roulette:
         self.spins.ruling_is_for_last(entered, new_round=self._bets_by_hand)
         self.spins.attempts.enter(entered)
 
-    def reset(self) -> None:
-        """Begin anew: the table opens."""
+    def reset(self, t: int) -> None:
+        """Begin anew: the table opens, and the bets where the dealer had closed them."""
         self._machine.restore(ROULETTE_TABLE.initial)
-        self._bets_open = True
+        if not self._bets_open:
+            self._open_bets(t, "open_table")
 
     def cut_short(self, t: int) -> None:
         """The recording ends here."""

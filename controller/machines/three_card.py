@@ -197,10 +197,11 @@ class ThreeCard:
         yield from filter(self._machine.allows, ("no_more_bets", "open_bets", "paid"))
         yield from ("play", "fold") if self.open_attempt else ("seats",)
 
-    def reset(self) -> None:
-        """Begin anew: the table opens, nobody sits."""
+    def reset(self, t: int) -> None:
+        """Begin anew: the table opens, and the bets where the dealer had closed them; nobody sits."""
         self._machine.restore(THREE_CARD_TABLE.initial)
-        self._bets_open = True
+        if not self._bets_open:
+            self._open_bets(t, "open_table")
         self.seats = ()
         self._players.clear()
 

@@ -3,11 +3,12 @@
 import msgspec
 import pytest
 
-from controller.model.outcomes import DealCalled, DealReview, GameWon
+from controller.model.outcomes import Bets, DealCalled, DealReview, GameWon
 from controller.model.readings import DeviceDown, DeviceUp, DieReleased
-from tests.engine.deal import ROTATION, Table
+from tests.engine.deal import ROTATION, Table, seated
 from tests.engine.night import Night
 from tests.engine.play import Played
+from tests.rules.wheel.simulator import wheel
 from tests.scenes import SECOND_US, in_order, says, throw
 
 
@@ -115,3 +116,20 @@ def test_a_shoe_that_was_away_gives_nobody_the_cards_after_it() -> None:
     night.says("set_card", seat="2", card="9").says("set_card", seat="1", card="8")
     assert night.state.cards == {"1": (7, 8), "2": (9,)}
     assert night.end().refusals() == ["order_broken"]
+
+
+def test_bets_that_were_closed_open_again_with_the_table_at_cards() -> None:
+    """T-DEAL-2: who was told that bets are closed must be told that they open, or takes none all round."""
+    table = seated().says("no_more_bets").says("close_table", "supervisor").says("open_table", "supervisor")
+    bets = [(o.type, o.data.round) for o in table.end().outcomes if isinstance(o.data, Bets)]
+    assert bets == [("bets.closed", 1), ("bets.opened", 2)]
+
+
+def test_bets_that_were_closed_open_again_with_the_table_at_a_wheel() -> None:
+    """R-SPIN-3: the dealer ends the day with no more bets; the next day begins with bets."""
+    names = ("no_more_bets", "close_table", "open_table")
+    played = Played("roulette", wheel=wheel())
+    for second, name in enumerate(names, 1):
+        played.feed(says(second * SECOND_US, name, "dealer"))
+    bets = [(o.type, o.data.round) for o in played.finish().outcomes if isinstance(o.data, Bets)]
+    assert bets == [("bets.closed", 1), ("bets.opened", 2)]
