@@ -2,6 +2,7 @@
 
 import os
 import select
+import weakref
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import NamedTuple, Protocol, TypeVar
@@ -69,6 +70,7 @@ class EdgePort:
         self._table_us = table_us
         self._clock_ns = clock_ns
         self._waker = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._close_waker = weakref.finalize(self, os.close, self._waker)
         self._poll = select.poll()
         self._lines: dict[int, LineRequest] = {}
         self._by_fd: dict[int, int] = {}
@@ -139,8 +141,8 @@ class EdgePort:
     def dispose(self) -> None:
         """Close it for good."""
         self.close()
-        waker, self._waker = self._waker, -1
-        os.close(waker)
+        self._waker = -1
+        self._close_waker()
 
     def _take(self, chip: Chip, name: str, setup: InputSetup) -> LineRequest:
         try:

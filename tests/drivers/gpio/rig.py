@@ -2,6 +2,7 @@
 
 import errno
 import os
+import weakref
 from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -53,6 +54,7 @@ class FakeLine:
         self.seq = 0
         self.edges: deque[KernelEdge] = deque(maxlen=kernel.keeps)
         self.fd = os.eventfd(0, os.EFD_NONBLOCK)
+        self.close = weakref.finalize(self, os.close, self.fd)
 
     def fileno(self) -> int:
         return self.fd
@@ -75,7 +77,7 @@ class FakeLine:
 
     def release(self) -> None:
         del self.kernel.lines[self.setup.line]
-        os.close(self.fd)
+        self.close()
 
 
 @dataclass

@@ -1,6 +1,7 @@
 """The port on kernel edge events: what it opens, what it refuses, and that its thread ends."""
 
 import errno
+import gc
 import os
 import threading
 from collections.abc import Callable
@@ -195,3 +196,14 @@ def test_the_thread_tells_why_it_can_not_open_and_tries_again(
     assert up is not None
     assert isinstance(up.event, LinkUp)
     assert link.stop()
+
+
+def test_a_port_that_nobody_holds_any_more_keeps_no_descriptor(kernel: FakeKernel) -> None:
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(50):
+        port = kernel.port(beams(1), Time())
+        port.open()
+        port.close()
+        del port
+    gc.collect()
+    assert len(os.listdir("/proc/self/fd")) < before + 25
