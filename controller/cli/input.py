@@ -20,6 +20,7 @@ _FIRST: dict[str, str] = {
     "lock": "reason",
     "unlock": "reason",
     "void": "reason",
+    "misdeal": "reason",
     "inspected": "what",
     "test_mode": "on",
     "set_dice": "dice",
@@ -48,7 +49,11 @@ class ArgumentError(Exception):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument("name", metavar="NAME", help="the input, such as no_roll, set_dice or unlock")
+    parser.add_argument(
+        "name",
+        metavar="NAME",
+        help="the input, such as no_roll, set_dice or unlock; a refusal lists what is allowed",
+    )
     parser.add_argument(
         "words", nargs="*", metavar="ARG", help="its arguments, such as 3 4 for set_dice, or NAME=VALUE"
     )

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from controller.cli.input import arguments_of
 from controller.cli.main import main
 from tests.app.rig import Table
 
@@ -83,3 +84,7 @@ def test_a_table_that_says_nothing_is_no_success(
     finally:
         still.kill()
     assert "[no_answer]" in capsys.readouterr().err
+
+
+def test_why_a_deal_is_a_misdeal_is_said_in_words_as_the_guide_has_it() -> None:
+    assert arguments_of("misdeal", ["a", "card", "fell"]) == {"reason": "a card fell"}
