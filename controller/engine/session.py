@@ -168,7 +168,9 @@ class Session:
         if behind_us > STEP_US:
             fault = DeviceFault(t=now_us, dev=reading.dev, reason=CLOCK_OFF, code="clock_off")
             self._health.see(fault, tell=True)
-        if self._plays or self._game.open_attempt:
+        if isinstance(reading, Input):
+            self._refuse(msgspec.structs.replace(reading, t=now_us), Refused("input_late"))
+        elif self._plays or self._game.open_attempt:
             # One that claims a time to come was seen when it came, at the latest.
             self._game.late(msgspec.structs.replace(reading, t=min(reading.t, now_us)))
 
@@ -254,7 +256,12 @@ class Session:
     def _enter(self, entered: Input) -> None:
         refused = self._refusal_of(entered)
         if refused is not None and refused.code != "testing":
-            self._desk.refuse(entered, refused.code, refused.says)
+            self._refuse(entered, refused)
+        elif self._heard is not None:
+            self._heard(entered, refused)
+
+    def _refuse(self, entered: Input, refused: Refused) -> None:
+        self._desk.refuse(entered, refused.code, refused.says)
         if self._heard is not None:
             self._heard(entered, refused)
 

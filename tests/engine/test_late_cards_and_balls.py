@@ -14,7 +14,7 @@ from controller.model.readings import AnyReading, BallBeam, BallOut, Card, Forei
 from controller.settings.rulesets import load_ruleset
 from tests.engine.play import Played
 from tests.rules.wheel.simulator import Scene, spin, wheel
-from tests.scenes import SECOND_US, says
+from tests.scenes import SECOND_US, says, throw
 
 MS = 1000
 WHEEL = wheel()
@@ -85,6 +85,18 @@ def test_H_DEAL_1_a_pitched_card_that_came_late_is_told_and_entered_by_a_person(
     played.feed(says(later, "set_card", "dealer", card="7", seat="1", arrived=later)).finish()
     assert played.refusals() == ["card_late"]
     assert played.told("card.pitched") == ["card.pitched"]
+
+
+@pytest.mark.parametrize("name", ["no_roll", "dice_collected"])
+def test_C34_INV_2vi_a_persons_word_that_came_too_late_is_refused_aloud(name: str) -> None:
+    """Who called No Roll must hear that nobody took it: nothing that was told is changed by it."""
+    readings = [replace(reading, arrived=reading.t) for reading in throw(SECOND_US, (3, 4))]
+    spoken_us = readings[-1].t + 200 * MS
+    at = spoken_us + 382 * MS
+    played = Played().feed(readings, says(at, "new_shooter", "stickperson", seat="3", arrived=at))
+    played.feed(says(spoken_us, name, arrived=at)).finish()
+    assert played.told("roll.called") == ["roll.called"]
+    assert played.refusals() == ["input_late"]
 
 
 def spun(*late: Reading, without: type[Reading] | None = None) -> Played:
