@@ -29,7 +29,7 @@ REFUSALS: dict[str, str] = {
     "has_acted": "this position has played or folded already; only the dealer can change that",
     "has_drawn": "this player has his card for the button; only equal highest ones draw again",
     "impossible_call": "this call does not exist in this phase of the game",
-    "input_late": "it was heard too late to count in its place and changed nothing; enter it again if it still holds",
+    "input_late": "it was heard too late to count, and changed nothing; enter it again if it still holds",
     "must_roll": "this roll can't be left out; everybody rolls once, and ties are rolled off",
     "no_attempt": "no attempt is open to a ruling; what a power cut left in flight can only be void",
     "no_button": "nobody has the button; draw a card for it for everybody first",
