@@ -139,6 +139,7 @@ def test_a_chip_that_breaks_is_told(kernel: FakeKernel) -> None:
 
 
 def test_closing_gives_every_line_back_and_waking_a_disposed_port_does_no_harm(kernel: FakeKernel) -> None:
+    gc.collect()  # ports of other tests that nobody holds any more
     open_before = len(os.listdir("/proc/self/fd"))
     port = kernel.port(beams(4), Time())
     for _ in range(3):
@@ -199,6 +200,7 @@ def test_the_thread_tells_why_it_can_not_open_and_tries_again(
 
 
 def test_a_port_that_nobody_holds_any_more_keeps_no_descriptor(kernel: FakeKernel) -> None:
+    gc.collect()
     before = len(os.listdir("/proc/self/fd"))
     for _ in range(50):
         port = kernel.port(beams(1), Time())

@@ -113,7 +113,7 @@ def test_a_defect_of_one_device_takes_down_that_device_and_only_until_its_port_i
     house.wires["cam"].coming.put(b"defect\n")
     down = house.wait(DeviceDown, "cam", code="defect")
     assert isinstance(down, DeviceDown)
-    assert down.reason.startswith("ZeroDivisionError: of all things; report the message")
+    assert down.reason.startswith("ZeroDivisionError: of all things; send the message with `tablectl doctor")
     house.wait(DeviceDown, "cam", code="reopening")
     house.wires["eye"].coming.put(POCKET)
     house.wait(PocketBall, "eye")
