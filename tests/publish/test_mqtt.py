@@ -59,10 +59,14 @@ def settlement(broker: Mosquitto) -> Iterator[Settlement]:
     settlement.drop()
 
 
-def settle_all(house: House, settlement: Settlement, count: int) -> None:
-    """Go on until the outbox is empty: then every outcome must have had its effect once and in order."""
-    until(lambda: len(settlement.books.applied) >= count, house.turn, settlement.turn)
-    until(lambda: not house.waiting, house.turn, settlement.turn)
+def settle_all(house: House, settlement: Settlement, count: int, *, turn_s: float = 0.0) -> None:
+    """Go on until the outbox is empty: then every outcome must have had its effect once and in order.
+
+    Each turn lets `turn_s` pass: where an answer can be lost on its way, it takes time to be asked for again.
+    """
+    turns = (house.turn, settlement.turn, lambda: house.clock.forward(turn_s))
+    until(lambda: len(settlement.books.applied) >= count, *turns)
+    until(lambda: not house.waiting, *turns)
     assert settlement.books.seqs == list(range(1, count + 1))
     assert house.pump.unacknowledged == 0
 
@@ -176,7 +180,7 @@ def test_acknowledgements_may_come_in_any_order(house: House, settlement: Settle
     until(lambda: len(settlement.books.applied) >= count - 8, house.turn, settlement.turn)
     settlement.holds_back = 0
     house.clock.forward(60)
-    settle_all(house, settlement, count)
+    settle_all(house, settlement, count, turn_s=0.1)
 
 
 def test_outcomes_that_come_twice_have_their_effect_once(house: House, settlement: Settlement) -> None:
