@@ -15,6 +15,7 @@ from controller.model.effects import Effect, Late
 from controller.model.outcomes import Happening
 from controller.model.readings import (
     AnyReading,
+    Card,
     DeviceDown,
     DeviceFault,
     DeviceUp,
@@ -170,6 +171,8 @@ class Session:
             self._health.see(fault, tell=True)
         if isinstance(reading, Input):
             self._refuse(msgspec.structs.replace(reading, t=now_us), Refused("input_late"))
+        elif isinstance(reading, Card) and not self._plays:
+            self._note_if_begun(reading)
         elif self._plays or self._game.open_attempt:
             # One that claims a time to come was seen when it came, at the latest.
             self._game.late(msgspec.structs.replace(reading, t=min(reading.t, now_us)))

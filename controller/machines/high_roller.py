@@ -324,6 +324,7 @@ class HighRoller:
         return attempts.machine.allows("no_roll") and self._state.stage not in BUYING
 
     def _turn_away(self, reading: Reading, refused: Refused) -> None:
+        self.throws.turned_away(reading)
         if reading.t < self._turned_away_until:
             return
         self._turned_away_until = reading.t + TURNED_AWAY_US

@@ -110,6 +110,7 @@ class Roulette:
         self._bets_open = True
         self._round = betting_round
         self._bets_by_hand = False
+        self._stay_closed = False
         spins: type[WheelSpins] = SmartSpins if rules.revolutions == "trusted_wheel" else Spins
         self.spins = spins(
             self, rules, wheel, desk, health, calls=calls, learned=learned, heard=heard, last=last_spin
@@ -271,6 +272,7 @@ class Roulette:
 
     def correct(self, result: Result[str], corrects: str, ruling: str) -> Data:
         """Apply a ruling in place of what was called."""
+        self._stay_closed = not self._bets_open
         self._machine.fire("no_spin" if result.value is None else "number")
         return SpinCorrected(
             spin=result.number,
@@ -284,7 +286,13 @@ class Roulette:
         )
 
     def follow_up(self, t: int) -> None:
-        """Open the bets again: after a No Spin they stand or may be taken back (!R-7)."""
+        """Open the bets again: after a No Spin they stand or may be taken back (!R-7).
+
+        A ruling on the last spin opens none that the dealer has closed for the next (R-SPIN-3).
+        """
+        if self._stay_closed:
+            self._stay_closed = False
+            return
         self._bets_by_hand = False
         if not self._bets_open:
             self._open_bets(t, "result")

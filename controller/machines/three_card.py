@@ -122,6 +122,7 @@ class ThreeCard:
         self._rules = rules
         self._desk = desk
         self._bets_open = True
+        self._stay_closed = False
         self._machine = FlatMachine(THREE_CARD_TABLE)
         self._round = betting_round
         self._players: dict[str, str] = dict(before.players)
@@ -279,6 +280,7 @@ class ThreeCard:
 
     def correct(self, result: Result[Dealt], corrects: str, ruling: str) -> Data:
         """Apply a ruling in place of what was called."""
+        self._stay_closed = not self._bets_open
         told = DealCorrected(
             deal=result.number,
             corrects=corrects,
@@ -304,8 +306,11 @@ class ThreeCard:
         )
 
     def follow_up(self, t: int) -> None:
-        """Open the bets again."""
-        if not self._bets_open:
+        """Open the bets again; a ruling on the last deal opens none closed for the next (T-DEAL-2)."""
+        if self._stay_closed:
+            self._stay_closed = False
+            self._machine.restore("no_more_bets")
+        elif not self._bets_open:
             self._open_bets(t, "result")
 
     # --- the game itself ---

@@ -58,7 +58,7 @@ def _craps(outcome: Outcome) -> list[Asked]:
 
 def _run_out(told: object) -> list[Asked]:
     """The table says of each roll whether it was thrown in a run-out, which sets no point (!34-16)."""
-    return [{"do": "run_out", "on": told}] if isinstance(told, bool) else []
+    return [{"do": "run_out", "on": told, "by_table": True}] if isinstance(told, bool) else []
 
 
 def _roulette(outcome: Outcome) -> list[Asked]:

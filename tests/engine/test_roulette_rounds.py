@@ -357,3 +357,18 @@ def test_a_spin_that_nothing_decided_is_reviewed_at_the_next_launch_and_does_not
 def test_a_spin_whose_drop_was_not_sensed_is_still_decided() -> None:
     played = play([r for r in SPIN.readings if not isinstance(r, BallDrop | Input)])
     assert played.told("spin")[0] in ("spin.called", "spin.review")
+
+
+@pytest.mark.parametrize("ruling", [("set_number", {"number": "7", "what": "1"}), ("no_spin", {"what": "1"})])
+def test_R_SPIN_3_a_ruling_on_the_last_spin_opens_no_bets_that_are_closed_for_the_next(
+    ruling: tuple[str, dict[str, str]],
+) -> None:
+    name, arguments = ruling
+    end_us = SPIN.end_us
+    played = Played("roulette", wheel=WHEEL).feed(
+        SPIN.readings,
+        says(end_us + 3 * SECOND_US, "no_more_bets", "dealer"),
+        says(end_us + 5 * SECOND_US, name, "dealer", **arguments),
+    )
+    told = played.finish().told("bets.", "spin.")
+    assert told == ["bets.closed", "spin.called", "bets.opened", "bets.closed", "spin.corrected"]

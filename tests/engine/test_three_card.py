@@ -195,3 +195,14 @@ def test_the_table_goes_on_from_its_recorded_state() -> None:
 def test_a_new_day_begins_with_nobody_seated() -> None:
     table = seated().says("close_table").says("open_table").in_order(ROTATION).quiet(130)
     assert codes(table.played.data(DealReview)[0].reasons) == ["conflict"]
+
+
+def test_T_DEAL_2_a_ruling_on_the_last_deal_opens_no_bets_that_are_closed_for_the_next() -> None:
+    table = seated().in_order(ROTATION).says("play", seat="1").says("play", seat="2")
+    table.says("no_more_bets").says("fold", seat="1")
+    table.in_order(["4h", "5h", "6h", "4d", "5d", "6d", "4c", "5c", "6c"])
+    told = table.says("play", seat="1").says("play", seat="2").played.finish().told("bets.", "deal.")
+    assert told == [
+        *("bets.closed", "deal.called", "bets.opened", "bets.closed"),
+        *("deal.corrected", "deal.called", "bets.opened"),
+    ]

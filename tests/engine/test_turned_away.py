@@ -4,9 +4,9 @@ import msgspec
 import pytest
 
 from controller.model.outcomes import Bets, DealCalled, DealReview, GameWon
-from controller.model.readings import DeviceDown, DeviceUp, DieReleased
+from controller.model.readings import Card, DeviceDown, DeviceUp, DieReleased
 from tests.engine.deal import ROTATION, Table, seated
-from tests.engine.night import Night
+from tests.engine.night import FACES, Night, two_players
 from tests.engine.play import Played
 from tests.rules.wheel.simulator import wheel
 from tests.scenes import SECOND_US, in_order, says, throw
@@ -133,3 +133,31 @@ def test_bets_that_were_closed_open_again_with_the_table_at_a_wheel() -> None:
         played.feed(says(second * SECOND_US, name, "dealer"))
     bets = [(o.type, o.data.round) for o in played.finish().outcomes if isinstance(o.data, Bets)]
     assert bets == [("bets.closed", 1), ("bets.opened", 2)]
+
+
+def test_H_START_1_dice_of_which_one_flew_before_the_last_card_lay_are_no_roll() -> None:
+    """The second release comes when a roll is due; the throw had begun before, and is none."""
+    night = two_players().says("buy", seat="2", count=1)
+    night.now += 10 * SECOND_US
+    readings = throw(night.now, FACES[7])
+    first, second = [reading for reading in readings if isinstance(reading, DieReleased)]
+    card = Card(t=first.t + 50_000, dev="shoe", rank="9")
+    later = msgspec.structs.replace(second, t=first.t + 100_000)
+    rest = [reading for reading in readings if reading not in (first, second)]
+    night.played.feed(in_order([first, card, later, *rest]))
+    night.now += 10 * SECOND_US
+    night.says("dice_collected").rolls(8)
+    told = [o.type for o in night.end().outcomes if o.type.startswith("roll.")]
+    assert told == ["roll.called"]
+
+
+def test_H_DEAL_1_a_card_that_came_late_while_the_table_was_locked_is_missed() -> None:
+    night = Night().button(s1="Q", s2="9").says("buy", seat="1", count=1).says("buy", seat="2", count=1)
+    night.says("lock", "supervisor")
+    at = night.now + SECOND_US
+    later = says(at + 400_000, "inspected", "supervisor", what="felt", arrived=at + 400_000)
+    card = Card(t=at, dev="shoe", rank="7", arrived=at + 500_000)
+    night.played.feed(later, card)
+    night.now += 2 * SECOND_US
+    night.says("unlock", "supervisor").pitched(9)
+    assert night.end().told("card.pitched") == []

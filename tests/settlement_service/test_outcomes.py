@@ -190,6 +190,24 @@ def test_C34_CONT_2b_the_table_says_which_rolls_are_thrown_in_a_run_out(
     assert house.proof().faults == ()
 
 
+def test_gap_34_17_a_run_out_that_nobody_ends_after_its_last_bet_stops_nothing(
+    house: House, craps: SealedTable
+) -> None:
+    """The table knows of no bets: it throws on, sets no point, and the book goes along until it ends."""
+    house.player("ann", 1_000)
+    house.takes(craps.takes_dice("1"), craps.rolls(2, 2))
+    house.bets(craps, "ann", "b1", "come", 100)
+    house.takes(craps.rolls(2, 3), craps.rolls(1, 3))
+    craps.run_out = True
+    house.takes(craps.rolls(2, 3), craps.rolls(3, 3), craps.rolls(4, 4))
+    house.reopen()
+    house.takes(craps.rolls(4, 4))
+    craps.run_out = False
+    house.takes(craps.rolls(3, 3))
+    assert house.balance("player:ann") == 1_100
+    assert house.proof().faults == ()
+
+
 def test_gap_34_16_a_roll_of_a_run_out_is_corrected_as_one(house: House, craps: SealedTable) -> None:
     house.player("ann", 1_000)
     house.takes(craps.takes_dice("1"), craps.rolls(2, 2))

@@ -64,7 +64,7 @@ class Craps:
             case NewShooter():
                 return self._new_shooter(request.player)
             case RunOut():
-                return self._run_out(on=request.on)
+                return self._run_out(request)
             case NoRoll():
                 return []
             case _:
@@ -180,8 +180,8 @@ class Craps:
         self._dice.new_hand(player)
         return lines
 
-    def _run_out(self, *, on: bool) -> list[Line]:
-        if refusal := self._gates.run_out(on=on):
+    def _run_out(self, request: RunOut) -> list[Line]:
+        if refusal := self._gates.run_out(on=request.on, by_table=request.by_table):
             return [refusal.refuse("table", "run_out")]
-        self._dice.run_out = on
+        self._dice.run_out = request.on
         return []

@@ -102,7 +102,7 @@ class Gates:
             return None
         return Refusal(policy.rule, f"No Action is for a Don't Come, not for {bet.wager}; use remove")
 
-    def run_out(self, *, on: bool) -> Refusal | None:
+    def run_out(self, *, on: bool, by_table: bool = False) -> Refusal | None:
         """Refuse to begin throws without a line bet, or give None."""
         policy = self._settings.run_out
         if not on:
@@ -111,7 +111,7 @@ class Gates:
             return Refusal(policy.rule, "the shooter must have a line bet; there is no run-out")
         if self._dice.point is not None or self._book.any_of("pass", "dont_pass"):
             return Refusal(policy.rule, "a run-out needs a come-out roll without any Pass or Don't Pass bet")
-        if not self._book.any_of("come", "dont_come"):
+        if not by_table and not self._book.any_of("come", "dont_come"):
             return Refusal("!34-17", "a run-out needs Come or Don't Come bets that wait for a decision")
         return None
 

@@ -52,9 +52,14 @@ class NewShooter(Request, frozen=True, kw_only=True, tag="new_shooter"):
 
 
 class RunOut(Request, frozen=True, kw_only=True, tag="run_out"):
-    """Begin or end throws that only decide the Come and Don't Come bets still up (C34-CONT-2b)."""
+    """Begin or end throws that only decide the Come and Don't Come bets still up (C34-CONT-2b).
+
+    `by_table` says that a table throws so, which knows of no bets and goes on until its boxperson ends it:
+    that no bet waits any more (!34-17) is then no reason to refuse.
+    """
 
     on: bool
+    by_table: bool = False
 
 
 VOCABULARY: tuple[type[Request], ...] = (
