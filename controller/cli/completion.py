@@ -31,14 +31,14 @@ def run(arguments: argparse.Namespace) -> int:
         if action.metavar in _FOLDERS:
             action.complete = shtab.DIRECTORY  # type: ignore[attr-defined]  # shtab's own way to say it
         elif action.type is Path or action.metavar in _FILES:
-            action.complete = shtab.FILE  # type: ignore[attr-defined]
+            action.complete = shtab.FILE  # type: ignore[attr-defined]  # as above
     print(shtab.complete(parser, shell=arguments.shell))
     return OK
 
 
 def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
     for action in parser._actions:  # noqa: SLF001 - argparse has no other way to list them
-        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
+        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001 - as above
             for below in action.choices.values():
                 yield from _actions(below)
         else:

@@ -85,9 +85,9 @@ def recorded(which: Asked, arguments: argparse.Namespace) -> Asked | None:
     if which.log is not None:
         return which
     # What reads a journal comes with an extra; a log is cut without it.
-    from controller.cli.exhibits_kept import recording_of  # noqa: PLC0415 see above
-    from controller.cli.past import open_journal  # noqa: PLC0415 see above
-    from controller.journal.faults import JournalFault  # noqa: PLC0415 see above
+    from controller.cli.exhibits_kept import recording_of  # noqa: PLC0415 - see above
+    from controller.cli.past import open_journal  # noqa: PLC0415 - see above
+    from controller.journal.faults import JournalFault  # noqa: PLC0415 - see above
 
     try:
         with open_journal(arguments) as reader:

@@ -203,7 +203,7 @@ def _newest_rows(folder: Path) -> str:
     """Give the newest rows by name, number and time; what they hold is the journal's own."""
     try:
         from controller.journal.faults import JournalFault  # noqa: PLC0415 - needs the extra journal
-        from controller.journal.reading import Reader  # noqa: PLC0415
+        from controller.journal.reading import Reader  # noqa: PLC0415 - as above
     except ImportError:
         return f"{bundle.LEFT_OUT}: needs the extra `journal`\n"
     try:

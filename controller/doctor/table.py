@@ -20,7 +20,7 @@ def load(name: str) -> tuple[TableSettings | None, list[Finding]]:
     """Load the table's file; what this machine lacks for its hardware does not hide all else."""
     try:
         from controller.app.joining import load_with_hardware  # noqa: PLC0415 - needs the extra hardware
-        from controller.app.kinds import Kinds  # noqa: PLC0415
+        from controller.app.kinds import Kinds  # noqa: PLC0415 - as above
     except ImportError:
         return _loaded(name, lambda: load_table(name))
     settings, told = _loaded(name, lambda: load_table(name, kinds=Kinds()))
@@ -94,8 +94,8 @@ def _chip(about: str, root: Path, label: str) -> Finding:
         return Finding("unchecked", about, "the GPIO chips are closed to this user", remedy)
     try:
         from drivers.link.gpio_chip import find_chip  # noqa: PLC0415 - needs the extra hardware
-        from drivers.link.gpio_kernel import chips_of_machine  # noqa: PLC0415
-        from drivers.link.link import PortError  # noqa: PLC0415
+        from drivers.link.gpio_kernel import chips_of_machine  # noqa: PLC0415 - as above
+        from drivers.link.link import PortError  # noqa: PLC0415 - as above
     except ImportError:
         return Finding("unchecked", about, f"chip {label}: needs the extra `hardware`")
     try:

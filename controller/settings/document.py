@@ -33,7 +33,7 @@ def read_document(path: Path, shape: type[T]) -> T:
 def validate(document: Document, shape: type[T]) -> T:
     """Give a document that was read before its type; raises SettingsError with every mistake in it."""
     # pydantic takes a tenth of a second to import: only a command that reads configuration pays for it.
-    from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415
+    from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 - as said above
 
     mistakes = list(document.mistakes)
     try:

@@ -113,7 +113,7 @@ class EngineWithin(Consumer):
         port = self._asked.settings.api_port
         if port is not None:
             # Only a table with an API has the memory for what serves one.
-            from controller.settlement_service.api_server import Api  # noqa: PLC0415
+            from controller.settlement_service.api_server import Api  # noqa: PLC0415 - as said above
 
             api = Api(engine, "127.0.0.1", port)
             self._close_api = api.stop

@@ -77,7 +77,6 @@ def _node(port: int, per_s: int, seconds: float, greeted: bool) -> None:
         output = node.take_output()
         if output:
             os.write(port, output)
-    time.sleep(0.2)
 
 
 def _with_node(per_s: int, seconds: float, greeted: bool, listen: Callable[[int], Measured]) -> Measured:

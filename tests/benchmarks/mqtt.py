@@ -125,7 +125,7 @@ class Table:
         begin(self._journal)
         self._pump.start()
         while not sink.ready:
-            time.sleep(0.001)
+            time.sleep(0.001)  # the pump's thread gets ready; nothing is measured yet
         self._first = self._journal.recovered.first
         self._state = self._journal.recovered.state
 

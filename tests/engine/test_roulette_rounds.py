@@ -365,10 +365,7 @@ def test_R_SPIN_3_a_ruling_on_the_last_spin_opens_no_bets_that_are_closed_for_th
 ) -> None:
     name, arguments = ruling
     end_us = SPIN.end_us
-    played = Played("roulette", wheel=WHEEL).feed(
-        SPIN.readings,
-        says(end_us + 3 * SECOND_US, "no_more_bets", "dealer"),
-        says(end_us + 5 * SECOND_US, name, "dealer", **arguments),
-    )
-    told = played.finish().told("bets.", "spin.")
+    closes = says(end_us + 3 * SECOND_US, "no_more_bets", "dealer")
+    rules = says(end_us + 5 * SECOND_US, name, "dealer", **arguments)
+    told = play(SPIN, closes, rules).told("bets.", "spin.")
     assert told == ["bets.closed", "spin.called", "bets.opened", "bets.closed", "spin.corrected"]

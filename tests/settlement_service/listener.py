@@ -43,7 +43,7 @@ def main(url: str) -> None:
         try:
             store.open()
         except OutOfReach:
-            time.sleep(0.05)
+            time.sleep(0.05)  # between two tries of a database that starts; nothing depends on how long
         else:
             break
     engine = Engine(store, lambda: time.time_ns() // 1000)

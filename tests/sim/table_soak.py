@@ -52,7 +52,7 @@ def play(table: str, seed: int, seconds: float, speed: float, every_s: float) ->
             ends_us = began_us + round(seconds * 1e6)
             stands_us, since_s = began_us, began_s
             while live.clock.now_us() < ends_us + SETTLE_US and not wrong:
-                time.sleep(0.1)
+                time.sleep(0.1)  # between two looks at the clock of the table's own threads
                 if live.clock.now_us() >= ends_us:
                     schedule.stop()
                 if live.clock.now_us() != stands_us:
