@@ -33,7 +33,9 @@ from controller.model.outcomes import Bets, Happening, Outcome
 from controller.model.readings import AnyReading, Card, Input, Switch
 
 BUSY_TICK_S = 0.002
-"""How finely time runs while an attempt is under way or readings come: a call waits so long at most."""
+"""How finely time runs at least while an attempt is under way or readings come."""
+SOONEST_S = 0.0001
+"""Where something is due sooner, or is overdue since the data's own time stands still."""
 IDLE_TICK_S = 0.05
 BUSY_US = 600_000
 """So long after the last reading the hold of a call can still end."""
@@ -201,7 +203,8 @@ class Core:
 
     def _tick_s(self) -> float:
         busy = self._attempt_open or self._now_us - self._last_reading_us < BUSY_US
-        return BUSY_TICK_S if busy else IDLE_TICK_S
+        due_s = (self._segment.session.due_us - self._inlet.now_us) / 1e6
+        return min(BUSY_TICK_S if busy else IDLE_TICK_S, max(SOONEST_S, due_s))
 
     @property
     def _betting(self) -> bool:

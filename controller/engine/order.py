@@ -245,6 +245,11 @@ class Order:
         self.watermark = max(self.watermark, self._now)
         return self._take(len(self._waiting))
 
+    def due_us(self, timer_us: int) -> int:
+        """Give the time to be told by `advance` at which this timer, or the first that waits, is due."""
+        first_us = self._waiting[0][0] // _RANKS if self._waiting else timer_us
+        return min(first_us, timer_us) + self._lateness_us + 1 - self._shift_us
+
     @property
     def now(self) -> int:
         """The latest time heard of."""

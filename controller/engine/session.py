@@ -99,6 +99,11 @@ class Session:
         self._run()
         return self._handed_out()
 
+    @property
+    def due_us(self) -> int:
+        """Give when `advance` has something to do, if no reading comes before."""
+        return self._order.due_us(self._desk.next_due_us)
+
     def finish(self, *, cut: bool = False) -> Sequence[Effect]:
         """End the recording: run on until no timer is pending, or (cut) stop at its last reading.
 
