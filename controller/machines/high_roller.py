@@ -3,16 +3,15 @@
 from collections.abc import Iterator, Mapping
 
 from controller.machines import high_roller_buying as buying
+from controller.machines import high_roller_told as told
 from controller.machines.desk import Desk
 from controller.machines.flat import FlatMachine, Refused
 from controller.machines.health import Health
 from controller.machines.high_roller_rolls import (
     Taken,
     Told,
-    dealer_rolls,
     decline,
     game_void,
-    remaining,
     roller,
     start_of,
     started,
@@ -26,11 +25,7 @@ from controller.model.outcomes import (
     Bets,
     BonusPaid,
     Data,
-    RollCalled,
-    RollCorrected,
     RollDeclined,
-    RollNoRoll,
-    RollReview,
     Seat,
 )
 from controller.model.readings import AnyReading, Card, DeviceDown, DieReleased, Input, Reading
@@ -202,63 +197,23 @@ class HighRoller:
         """Apply a roll that counts."""
         assert result.value is not None
         before = self._state
-        thrower = roller(before)
         taken = self._take(sum(result.value))
-        return RollCalled(
-            roll=result.number,
-            dice=result.value,
-            total=sum(result.value),
-            phase=None,
-            point=None,
-            call=taken.call,
-            point_after=None,
-            shooter=None,
-            grade=result.grade,
-            notices=(*result.notices, *dealer_rolls(before, thrower)),
-            by=result.by,
-            who=result.who,
-            game=before.game,
-            player=before.seat(thrower),
-            remaining=self._remaining(),
-            next_player=self._next_player(),
-        )
+        return told.called(result, before, self._state, taken.call)
 
     def no_result(self, result: Result[Dice]) -> Data:
         """Rule a roll illegal: the same player rolls again (H-LEGAL-4)."""
         self._desk.inspections.ask_after(result.reasons)
-        return RollNoRoll(
-            roll=result.number,
-            reasons=result.reasons,
-            by=result.by or "sensors",
-            who=result.who,
-            notices=result.notices,
-        )
+        return told.illegal(result)
 
     def review(self, result: Result[Dice]) -> Data:
         """Say what a person must rule on."""
-        return RollReview(
-            roll=result.number, reasons=result.reasons, dice=result.value, notices=result.notices
-        )
+        return told.under_review(result)
 
     def correct(self, result: Result[Dice], corrects: str, ruling: str) -> Data:
         """Apply a roll in place of the one just undone, with all that followed from it."""
         before = self._state
-        taken = self._take(sum(result.value)) if result.value is not None else None
-        return RollCorrected(
-            roll=result.number,
-            corrects=corrects,
-            ruling=ruling,
-            by=result.by or "",
-            who=result.who,
-            dice=result.value,
-            total=sum(result.value) if result.value else None,
-            call=taken.call if taken else None,
-            reasons=result.reasons,
-            game=before.game,
-            player=before.seat(roller(before)),
-            remaining=self._remaining(),
-            next_player=self._next_player(),
-        )
+        call = None if result.value is None else self._take(sum(result.value)).call
+        return told.corrected(result, before, self._state, call, corrects=corrects, ruling=ruling)
 
     def follow_up(self, t: int) -> None:
         """Publish who is out and who has won."""
@@ -310,14 +265,6 @@ class HighRoller:
         data = RollDeclined(game=state.game, player=state.seat(player), by=entered.by, who=entered.who)
         self._desk.publish("roll.declined", entered.t, data)
         self.follow_up(entered.t)
-
-    def _remaining(self) -> tuple[Seat, ...]:
-        return tuple(map(self._state.seat, remaining(self._state)))
-
-    def _next_player(self) -> Seat | None:
-        if self._state.stage not in ROLLING:
-            return None
-        return self._state.seat(roller(self._state))
 
     def _concerns_a_roll(self) -> bool:
         attempts = self.throws.attempts
@@ -397,8 +344,8 @@ class HighRoller:
         self._pitched(seen, player, rank)
 
     def _pitched(self, seen: Card | Input, name: str, rank: int, replaced: int | None = None) -> None:
-        told = buying.pitched(self._state, seen, name, rank, replaced)
-        self._desk.publish("card.pitched", seen.t, told)
+        pitched = buying.pitched(self._state, seen, name, rank, replaced)
+        self._desk.publish("card.pitched", seen.t, pitched)
 
     def _leave(self, entered: Input) -> None:
         name = str(entered.seat)

@@ -1,0 +1,172 @@
+"""What clients of the control socket ask for, and who may: each request done and answered in a line."""
+
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+import msgspec
+
+from controller.app.daemon import Daemon
+from controller.app.live import Live
+from controller.app.messages import (
+    AnyRequest,
+    Approve,
+    AskFaults,
+    AskOutbox,
+    AskStatus,
+    Enter,
+    Settled,
+    answer,
+    refusal,
+)
+from controller.app.resuming import CONTROLLER
+from controller.app.roles import INPUT_NEEDS, ROLES, Peer
+from controller.app.status import fault_of, status_of
+from controller.journal.contents import CONTROL
+from controller.journal.faults import JournalFault
+from controller.journal.reading import Reader
+from controller.model.conversion import converter_of
+from controller.model.readings import Input
+
+R = TypeVar("R", bound=AnyRequest)
+
+DURABLE_S = 2.0
+"""So long an acknowledgement is given to be on the disk."""
+NO_JOURNAL = "the journal is not open; see `tablectl faults`"
+_APPROVES = {
+    "identity": {"identity_changed"},
+    "device": {"device_component"},
+    "clock": {"clock_stepped", "clock_behind"},
+}
+"""What a person's approval clears."""
+_input_of = converter_of(Input)
+_SAYS = {
+    "not_allowed": "this user may not do that; ask one who is in the group for it",
+    "nothing_to_approve": "no fault waits for it; `tablectl faults` lists those that hold",
+    "overflow": "the controller could not take it; enter it again",
+}
+
+
+class Requests:
+    """Answers requests of a running controller; any thread may ask."""
+
+    def __init__(self, daemon: Daemon) -> None:
+        """Answer for this controller."""
+        self._daemon = daemon
+
+    def answer(self, request: AnyRequest, peer: Peer) -> bytes:
+        """Do what is asked, where this peer may, and give the answer's line."""
+        try:
+            return self._answer(request, peer)
+        except JournalFault as fault:
+            return refusal(fault.code, str(fault))
+
+    def _answer(self, request: AnyRequest, peer: Peer) -> bytes:
+        match request:
+            case AskStatus():
+                return answer(status=status_of(self._daemon))
+            case AskFaults():
+                return answer(faults=[fault_of(fault) for fault in self._daemon.board.present])
+            case Enter():
+                return self._if_may(peer, INPUT_NEEDS.get(request.name, "rule"), request, self._enter)
+            case Approve(what="journal"):
+                return self._accept_journal(request, peer)
+            case Approve():
+                return self._if_may(peer, "approve", request, self._approve)
+            case AskOutbox():
+                return self._if_may(peer, "outbox", request, self._outbox)
+            case Settled():
+                return self._if_may(peer, "settle", request, self._settled)
+        return refusal("bad_request", "watch and test take a connection of their own, ask and try a test's")
+
+    def _if_may(self, peer: Peer, deed: str, request: R, do: Callable[[R, Peer, Live], bytes]) -> bytes:
+        if not peer.may(deed):
+            return self.forbidden(peer, deed)
+        live = self._daemon.live
+        if live is None:
+            return refusal("no_journal", NO_JOURNAL)
+        return do(request, peer, live)
+
+    def forbidden(self, peer: Peer, deed: str) -> bytes:
+        """Refuse a deed, and journal that it was refused."""
+        if (live := self._daemon.live) is not None:
+            self.note(live, peer, deed, granted=False)
+        return refusal("not_allowed", f"{peer.user} may not {deed}: {_SAYS['not_allowed']}")
+
+    def _enter(self, request: Enter, peer: Peer, live: Live) -> bytes:
+        if request.by == CONTROLLER:
+            return refusal("bad_request", "`by` is a person's role, such as boxperson or dealer")
+        if request.by not in ROLES:
+            return refusal("unknown_role", f"found `by` {request.by!r}, expected one of {', '.join(ROLES)}")
+        if request.name == "unlock" and (why := self._daemon.why_locked()) is not None:
+            self.note(live, peer, "unlock", granted=False)
+            return refusal("locked", f"the table can't be unlocked yet: {why}")
+        arguments = msgspec.to_builtins(request)
+        for key in ("do", "wait_s"):
+            arguments.pop(key, None)
+        arguments["who"] = request.who or peer.user
+        entered = _input_of({**arguments, "kind": "input", "t": 0, "dev": "control"})
+        self.note(live, peer, f"input {request.name}", granted=True, said=arguments)
+        asked = live.core.enter(entered)
+        if asked is None:
+            return refusal("overflow", _SAYS["overflow"])
+        if not request.wait_s:
+            return answer(entered=request.name)
+        if not asked.wait(request.wait_s):
+            return refusal("no_answer", f"nothing came of it in {request.wait_s:g} s; see `tablectl watch`")
+        if asked.refused is not None:
+            return refusal(asked.refused.code, asked.says, asked.allowed)
+        return answer(entered=request.name, obeyed=True)
+
+    def _approve(self, request: Approve, peer: Peer, live: Live) -> bytes:
+        holding = sorted({fault.code for fault in self._daemon.board.present} & _APPROVES[request.what])
+        if not holding:
+            return refusal("nothing_to_approve", _SAYS["nothing_to_approve"])
+        who = request.who or peer.user
+        said = {"what": request.what, "who": who, "reason": request.reason}
+        try:
+            if request.what == "identity":
+                self._daemon.approve_identity(peer.user, who)
+            elif request.what == "device":
+                self._daemon.approve_devices()
+            else:
+                self._daemon.approve_clock()
+        except OSError as error:
+            return refusal("not_kept", f"the approval can't be kept: {error.strerror}")
+        self.note(live, peer, f"approve {request.what}", granted=True, said=said)
+        return answer(approved=request.what, cleared=holding)
+
+    def _accept_journal(self, request: Approve, peer: Peer) -> bytes:
+        """Let the table go on with an older journal: the one deed that is done while none is open."""
+        if not peer.may("approve"):
+            return self.forbidden(peer, "approve")
+        if self._daemon.live is not None:
+            return refusal("not_now", "the journal is open; nothing is to be accepted")
+        if not request.reason:
+            return refusal("bad_request", "`reason` must say why an older journal is gone on with")
+        self._daemon.accept_journal(peer.user, request.who or peer.user, request.reason)
+        return answer(approved=request.what)
+
+    def _outbox(self, request: AskOutbox, _peer: Peer, _live: Live) -> bytes:
+        with Reader(self._daemon.options.place.journal) as reader:
+            rows = reader.outbox(request.limit, request.after)
+        waiting = [
+            {"n": row.n, "chain": row.link.hex(), "outcome": msgspec.Raw(row.body)}
+            for row in rows
+            if row.body is not None
+        ]
+        return answer(outbox=waiting)
+
+    def _settled(self, request: Settled, peer: Peer, live: Live) -> bytes:
+        ticket = live.journal.acknowledge(request.id, request.chain, peer.user)
+        if not ticket.wait(DURABLE_S):
+            return refusal("not_durable", "the disk has not taken it yet; acknowledge it again")
+        if any(row.name == "outbox.refused" for row in ticket.rows):
+            return refusal("no_match", "no outcome of this id and chain hash; see `tablectl faults`")
+        return answer(closed=request.id)
+
+    def note(
+        self, live: Live, peer: Peer, deed: str, *, granted: bool, said: Mapping[str, object] | None = None
+    ) -> None:
+        """Journal who did what, by the identity that the kernel gives."""
+        used = {"user": peer.user, "uid": peer.uid, "pid": peer.pid, "did": deed, "granted": granted}
+        live.core.note(CONTROL, used if said is None else {**used, "said": said})
