@@ -152,9 +152,9 @@ def test_a_roll_is_told_to_the_settlement_as_it_stands_after_the_last_ruling() -
     ruling = says(5 * SECOND_US, "set_dice", dice=[2, 2])
     played = play(throw(SECOND_US, (3, 3)), ruling, throw(9 * SECOND_US, (1, 1)))
     assert requests_of(played.outcomes, "craps") == [
-        {"do": "run_out", "on": False},
+        {"do": "run_out", "on": False, "by_table": True},
         {"do": "roll", "dice": (2, 2)},
-        {"do": "run_out", "on": False},
+        {"do": "run_out", "on": False, "by_table": True},
         {"do": "roll", "dice": (1, 1)},
     ]
 
