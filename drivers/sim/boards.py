@@ -192,25 +192,20 @@ class Board:
         self._end = NodeEnd(hello, salt, key=self._key)
 
 
-class Script:
-    """A camera program that prints readings as JSON lines, stamped by its own clock or not at all."""
+class Unasked:
+    """What speaks by itself and is never spoken to: its bytes, and when it says next that it is there."""
 
-    def __init__(self, name: str, rng: Random, *, stamps: bool, lens: Homography | None = None) -> None:
-        """Be the script of this name; with a `lens` it prints places of its image, not of the table."""
+    def __init__(self, name: str) -> None:
+        """Be the device of this name."""
         self.name = name
         self.hung = False
         self.deaf = False
-        self._rng = rng
-        self._stamps = stamps
-        self._lens = lens
-        self._output: list[bytes] = []
         self.clock = BoardClock(0, 0, 0.0)
+        self._output: list[bytes] = []
         self._next_us = 0
 
     def start(self, now_us: int) -> None:
-        """Begin with a line that says nothing but that it runs."""
-        starts_at = self._rng.randrange(1 << 40)
-        self.clock = BoardClock(now_us, starts_at, self._rng.uniform(-SOUND_PPM, SOUND_PPM))
+        """Begin as after power-on."""
         self._next_us = now_us
         self._output.clear()
         self.tick(now_us)
@@ -220,7 +215,38 @@ class Script:
         self.start(now_us)
 
     def receive(self, now_us: int, data: bytes) -> None:
-        """Take no notice: a script is not spoken to."""
+        """Take no notice."""
+
+    def tick(self, now_us: int) -> None:
+        """Say that it is there."""
+        raise NotImplementedError
+
+    def next_due_us(self) -> int | None:
+        """Give when it says so next."""
+        return None if self.hung else self._next_us
+
+    def take_output(self) -> bytes:
+        """Give the bytes for the table."""
+        output = b"".join(self._output)
+        self._output.clear()
+        return output
+
+
+class Script(Unasked):
+    """A camera program that prints readings as JSON lines, stamped by its own clock or not at all."""
+
+    def __init__(self, name: str, rng: Random, *, stamps: bool, lens: Homography | None = None) -> None:
+        """Be the script of this name; with a `lens` it prints places of its image, not of the table."""
+        super().__init__(name)
+        self._rng = rng
+        self._stamps = stamps
+        self._lens = lens
+
+    def start(self, now_us: int) -> None:
+        """Begin with a line that says nothing but that it runs."""
+        starts_at = self._rng.randrange(1 << 40)
+        self.clock = BoardClock(now_us, starts_at, self._rng.uniform(-SOUND_PPM, SOUND_PPM))
+        super().start(now_us)
 
     def sense(self, now_us: int, reading: AnyReading) -> None:
         """Print a reading."""
@@ -244,13 +270,3 @@ class Script:
             return
         self._next_us = now_us + ALIVE_US
         self.say("alive", {}, seen_us=now_us)
-
-    def next_due_us(self) -> int | None:
-        """Give when it says so next."""
-        return None if self.hung else self._next_us
-
-    def take_output(self) -> bytes:
-        """Give the bytes for the table."""
-        output = b"".join(self._output)
-        self._output.clear()
-        return output

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from controller.model.readings import AnyReading, Card, Switch
 from drivers.devices.shoe import LID_SWITCH, ShoeSettings
 from drivers.protocol.shoe import ShoeSpeaker
-from drivers.sim.boards import BoardClock
+from drivers.sim.boards import Unasked
 
 SETTINGS: Mapping[str, str | float | list[str]] = {
     "unread": ["NR"],
@@ -19,33 +19,14 @@ ALIVE_US = 1_000_000
 TIMES = 2
 
 
-class VirtualShoe:
-    """The shoe at its cable. It deals in rotation and knows nobody."""
+class VirtualShoe(Unasked):
+    """The shoe at its cable. It deals in rotation, knows nobody and stamps nothing."""
 
     def __init__(self, name: str) -> None:
         """Be the device of this name."""
-        self.name = name
-        self.hung = False
-        self.deaf = False
-        self.clock = BoardClock(0, 0, 0.0)
-        """It stamps nothing."""
+        super().__init__(name)
         codes = ShoeSettings(port="", unread=("NR",), lid_open=("LID1",), lid_closed=("LID0",), alive=("OK",))
         self._speaker = ShoeSpeaker(codes.codes, times=TIMES)
-        self._output: list[bytes] = []
-        self._next_us = 0
-
-    def start(self, now_us: int) -> None:
-        """Begin as after power-on."""
-        self._output.clear()
-        self._next_us = now_us
-        self.tick(now_us)
-
-    def restart(self, now_us: int) -> None:
-        """Begin anew."""
-        self.start(now_us)
-
-    def receive(self, now_us: int, data: bytes) -> None:
-        """Take no notice: such a shoe is not spoken to."""
 
     def sense(self, now_us: int, reading: AnyReading) -> None:
         """Say what left the shoe, or what its lid did."""
@@ -67,13 +48,3 @@ class VirtualShoe:
         if not self.hung and now_us >= self._next_us:
             self._next_us = now_us + ALIVE_US
             self._output.append(self._speaker.word("alive"))
-
-    def next_due_us(self) -> int | None:
-        """Give when it says so next."""
-        return None if self.hung else self._next_us
-
-    def take_output(self) -> bytes:
-        """Give the bytes for the table."""
-        output = b"".join(self._output)
-        self._output.clear()
-        return output
