@@ -4,6 +4,8 @@ Each game declares its own requests as subclasses of Request; what they share is
 exactly one of them is malformed and ends the run: a bet that was half understood is a guess.
 """
 
+from typing import Literal
+
 import msgspec
 
 Cents = int
@@ -19,10 +21,14 @@ class Request(
 
 
 class Working(Request, frozen=True, kw_only=True, tag="working"):
-    """Call a bet on or off."""
+    """Call a bet on or off, or leave it to the rules again ("default").
+
+    `stands`: the player said that the call is for later rounds too, where calls end with the come-out.
+    """
 
     id: str
-    on: bool
+    on: bool | Literal["default"]
+    stands: bool = False
 
 
 class Reduce(Request, frozen=True, kw_only=True, tag="reduce"):

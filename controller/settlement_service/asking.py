@@ -52,6 +52,8 @@ def _craps(outcome: Outcome) -> list[Asked]:
             return [{"do": "no_roll"}]
         case ShooterChanged(shooter=str() | int() as shooter):
             return [{"do": "new_shooter", "player": str(shooter)}]
+        case ShooterChanged(shooter=None, cause="pass_dice" | "craps"):
+            return [{"do": "new_shooter"}]
         case _:
             return []
 

@@ -15,7 +15,7 @@ import msgspec
 from controller.model.conversion import converter_of
 from controller.settlement.craps.dice import Dice
 from controller.settlement.craps.requests import NewShooter, Roll
-from controller.settlement.game import Decided, Game
+from controller.settlement.game import Decided, Game, Reduced
 from controller.settlement.high_roller.lines import GameMoney, PotRecorded
 from controller.settlement.wire import Request
 from controller.settlement_service.asking import Asked, GameName
@@ -125,7 +125,8 @@ class _State:
         name = self._rules.name
         if name == "craps":
             rolled = any(asked["do"] == Roll.__struct_config__.tag for asked in step.requests)
-            return prelude_of(self.dice) if rolled and not self.dice.run_out else None
+            goes_on = self.dice.run_out or self.tally.remembers
+            return prelude_of(self.dice) if rolled and not goes_on else None
         if name == "high_roller":
             # The Bonus Pot and the row of wins are nothing again (H-BONUS-1, H-CLOSE-1, H-CLOSE-2).
             emptied = any(
@@ -220,7 +221,8 @@ class TableBook:
 
     def _touched(self, step: Step, lines: Sequence[Told]) -> list[Wager]:
         asked = [str(asked["id"]) for asked in step.requests if "id" in asked]
-        ids = dict.fromkeys([*asked, *(told.line.id for told in lines if isinstance(told.line, Decided))])
+        changed = (told.line.id for told in lines if isinstance(told.line, Decided | Reduced))
+        ids = dict.fromkeys([*asked, *changed])
         return [wager for id_ in ids if (wager := self.wager(id_))]
 
     # --- settled states ---

@@ -17,7 +17,7 @@ def follow(dice: Dice, request: Request) -> None:
         case Roll(dice=faces):
             dice.move_point(dice.throw(sum(faces)))
         case NewShooter(player=player):
-            dice.new_hand(player)
+            dice.take(player)
         case RunOut(on=on):
             dice.run_out = on
         case _:
@@ -25,8 +25,10 @@ def follow(dice: Dice, request: Request) -> None:
 
 
 def is_no_news(dice: Dice, request: Request) -> bool:
-    """Tell whether the table only says again who has the dice (that must not end a hand), or no run-out."""
+    """Return whether the table only repeats who has the dice (that must not end a hand), or no run-out."""
     match request:
+        case NewShooter(player=None):
+            return not dice.rolls and dice.shooter is None
         case NewShooter(player=player):
             return player == dice.shooter
         case RunOut(on=on):
@@ -44,5 +46,6 @@ def prelude_of(dice: Dice) -> Sequence[Asked]:
     shooter: list[Asked] = [{"do": "new_shooter", "player": dice.shooter}] if dice.shooter is not None else []
     point: list[Asked] = [{"do": "roll", "dice": _PAIRS[dice.point]}] if dice.point is not None else []
     if not dice.rolls:
-        return [*point, *shooter]
+        passed: list[Asked] = [{"do": "new_shooter"}] if point else []
+        return [*point, *passed, *shooter]
     return [*shooter, *(point or [{"do": "roll", "dice": _NATURAL}])]

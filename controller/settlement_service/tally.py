@@ -60,6 +60,12 @@ class _Breaks(Protocol):
     def breakage_cents(self) -> Fraction: ...
 
 
+@runtime_checkable
+class _Remembers(Protocol):
+    @property
+    def remembers(self) -> bool: ...
+
+
 class Tally:
     """One table's game and wagers. `wagers` are all that were accepted since `forget`."""
 
@@ -87,6 +93,11 @@ class Tally:
     def carry(self) -> Fraction:
         """The part of a cent of breakage that is not booked yet."""
         return self._carry + self._game_breakage() - self._breakage_booked
+
+    @property
+    def remembers(self) -> bool:
+        """Whether the game holds more than its bets, so that a fresh one would not do without any."""
+        return isinstance(self._game, _Remembers) and self._game.remembers
 
     def cost(self, request: Request) -> int:
         """Give the cents that a request takes from its player, were it granted."""

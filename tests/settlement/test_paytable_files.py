@@ -23,7 +23,7 @@ SHIPPED: Mapping[str, type[object]] = {
     T12014: ThreeCardPayTable,
     H12005: HighRollerPayTable,
 }
-RULE = re.compile(r"!?(R|T|H|X)-[A-Z0-9]+(-\d+)?")
+RULE = re.compile(r"!?(R|T|H|X)-[A-Z0-9]+(-\d+[a-z]?)?")
 
 
 def parts(value: object) -> Iterator[object]:

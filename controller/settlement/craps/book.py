@@ -3,7 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from controller.settlement.craps.decisions import Endings
+from controller.settlement.craps.decisions import CRAPS, NATURALS, Dice, Endings
+
+Spot = tuple[str, str, int | None, str | None, Dice | None]
+"""Where a player's chips lie: player, wager, number, flat bet that odds are behind, faces of a Hop."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -19,18 +22,48 @@ class Bet:
     number: int | None = None
     """A line bet's own number once it has one, or the number that its odds or its place are on."""
     base: str | None = None
+    faces: Dice | None = None
+    """The faces of a Hop, the lower first."""
+    original_cents: int = 0
+    """The most that the player ever wagered on it: what lay odds are measured by (!34-27)."""
     called_on: bool | None = None
     """Called on or off by the player; None leaves it to the rules."""
+    call_lapses: bool = False
+    """Whether that call ends when the next point is set."""
     off_on_come_out: bool = False
     stays_up: bool = False
     rides: bool = False
     lowered: bool = False
 
+    @property
+    def spot(self) -> Spot:
+        """Where it lies."""
+        return self.player, self.wager, self.number, self.base, self.faces
+
     def works(self, come_out: bool) -> bool:
-        """Say whether a roll counts for it; a call stands until it is changed (!34-18)."""
+        """Return whether a roll counts for it."""
         if self.called_on is None:
             return not (come_out and self.off_on_come_out)
         return self.called_on
+
+
+@dataclass(slots=True)
+class Lowered:
+    """A Don't bet that was reduced or removed: no new one takes its place until it is decided (C34-MK-4)."""
+
+    player: str
+    wager: str
+    number: int | None
+    """The number that it waits for; None while it has none."""
+
+    def decided_by(self, total: int) -> bool:
+        """Follow the bet as it would stand after a roll; return whether the roll decides it."""
+        if self.number is not None:
+            return total in (self.number, 7)
+        if total in NATURALS or total in CRAPS:
+            return True
+        self.number = total
+        return False
 
 
 class Book:
@@ -40,6 +73,7 @@ class Book:
         self.bets: dict[str, Bet] = {}
         self._taken: set[str] = set()
         self._made_this_roll: set[tuple[str, str]] = set()
+        self._lowered: list[Lowered] = []
 
     def takes(self, id: str) -> bool:  # noqa: A002 - the contract's own word
         """Say whether a bet may have this id."""
@@ -63,9 +97,30 @@ class Book:
         """Say whether a player made or handed back such a bet since the last roll."""
         return (player, wager) in self._made_this_roll
 
-    def next_roll(self) -> None:
-        """Forget who made what since the last roll."""
+    def lower(self, bet: Bet) -> None:
+        """Remember that a Don't bet was reduced or removed."""
+        self._lowered.append(Lowered(bet.player, bet.wager, bet.number))
+
+    def has_lowered(self, player: str, wager: str) -> bool:
+        """Return whether a player has lowered such a bet whose decision is still to come."""
+        return any(one.player == player and one.wager == wager for one in self._lowered)
+
+    @property
+    def remembers(self) -> bool:
+        """Whether the book holds more than its bets: a new one would not do instead."""
+        return bool(self._lowered)
+
+    def next_roll(self, total: int) -> None:
+        """Forget who made what since the last roll, and the lowered bets that this one decides."""
         self._made_this_roll.clear()
+        if self._lowered:
+            self._lowered = [one for one in self._lowered if not one.decided_by(total)]
+
+    def on_spot(self, bet: Bet) -> int:
+        """Return the cents that a bet's player has on its spot beside it."""
+        return sum(
+            other.stake_cents for other in self.bets.values() if other.spot == bet.spot and other.id != bet.id
+        )
 
     def behind(self, base: str) -> list[Bet]:
         """Give the odds behind a flat bet."""

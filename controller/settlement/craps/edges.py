@@ -35,6 +35,7 @@ def report(table: CrapsPayTable) -> Report:
         of_edges(edges, rules),
         _full_lay(table, edges),
         _untrue_odds(table),
+        _uncovered_lays(table),
         of_breakage(pays, chip_cents, settings.pay_unit_cents.value),
     )
     return Report(
@@ -149,6 +150,22 @@ def _full_lay(table: CrapsPayTable, edges: Iterable[Edge]) -> Iterator[Finding]:
                 rule=odds.rule,
                 text=f"with full odds laid on {' and '.join(map(str, numbers))} only, the player is ahead by "
                 f"{ahead} of the flat bet ({decimal(ahead * 100, 3)} per cent)",
+            )
+
+
+def _uncovered_lays(table: CrapsPayTable) -> Iterator[Finding]:
+    """Look for lay odds that outlast the bet they were laid behind (!34-27)."""
+    settings = table.settings
+    if settings.odds_multiple.value is None or settings.lay_odds_follow_reduction.value:
+        return
+    for wager, odds in table.odds.items():
+        if wager in LAID:
+            yield Finding(
+                code="lay_outlasts_bet",
+                wager=wager,
+                rule=odds.limit,
+                text=f"a {FLAT_OF[wager]} may be reduced to next to nothing behind full odds, which stay; "
+                "lay_odds_follow_reduction: true hands back what the reduced bet no longer covers",
             )
 
 

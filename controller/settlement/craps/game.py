@@ -41,6 +41,11 @@ class Craps:
         return self._breakage.total_cents
 
     @property
+    def remembers(self) -> bool:
+        """Whether more than bets and dice must be kept: Don't bets that may not be replaced yet."""
+        return self._book.remembers
+
+    @property
     def line_bet_missing(self) -> bool:
         """Whether the shooter must still bet Pass or Don't Pass before throwing (C34-DICE-4, CV1-SHOOT-1).
 
@@ -88,14 +93,16 @@ class Craps:
             assert refusal
             return [refusal.refuse(request.id, str(type(request).__struct_config__.tag))]
         match request:
-            case Working():
-                bet.called_on = request.on
+            case Working(on=on):
+                self._gates.take_call(bet, on=None if on == "default" else on, stands=request.stands)
             case Increase():
                 bet.stake_cents = request.to
+                bet.original_cents = max(bet.original_cents, request.to)
             case Reduce():
                 handed_back = bet.stake_cents - request.to
                 bet.stake_cents, bet.lowered = request.to, True
-                return [Reduced(id=bet.id, returned=handed_back)]
+                self._note_lowered(bet)
+                return [Reduced(id=bet.id, returned=handed_back), *self._uncovered_odds(bet)]
             case Remove():
                 return self._hand_back(bet, "removed", "taken down by the player")
             case NoAction():
@@ -105,7 +112,7 @@ class Craps:
     def _forbids(self, bet: Bet, request: Change) -> Refusal | None:
         match request:
             case Working():
-                return self._gates.call(bet, on=request.on)
+                return self._gates.call(bet, on=request.on is not False)
             case Increase():
                 return self._gates.increase(bet, request.to)
             case Reduce():
@@ -121,7 +128,33 @@ class Craps:
             for odds in self._book.behind(bet.id)
         ]
         self._book.note(bet)
+        self._note_lowered(bet)
         return [self._close(bet, status, 0, bet.stake_cents, reason), *odds_too]
+
+    def _note_lowered(self, bet: Bet) -> None:
+        if bet.wager in ("dont_pass", "dont_come") and self._settings.dont_lowered_stays_low.value:
+            self._book.lower(bet)
+
+    def _uncovered_odds(self, flat: Bet) -> list[Line]:
+        """Hand back the lay odds that a reduced bet no longer covers, the last made first (!34-27)."""
+        if not self._settings.lay_odds_follow_reduction.value:
+            return []
+        behind = self._book.behind(flat.id)
+        most = self._gates.most_odds_cents(behind[0], flat.stake_cents) if behind else None
+        excess = 0 if most is None else sum(odds.stake_cents for odds in behind) - most
+        lines: list[Line] = []
+        for odds in reversed(behind):
+            back = min(excess, odds.stake_cents)
+            if back <= 0:
+                break
+            excess -= back
+            if back == odds.stake_cents:
+                reason = f"!34-27: its reduced {flat.wager} does not cover it"
+                lines.append(self._close(odds, "removed", 0, back, reason))
+            else:
+                odds.stake_cents -= back
+                lines.append(Reduced(id=odds.id, returned=back))
+        return lines
 
     def _roll(self, dice: tuple[int, int]) -> list[Line]:
         index, thrown = roll_index(dice), self._dice.throw(dice[0] + dice[1])
@@ -139,9 +172,17 @@ class Craps:
                     self._close(bet, "push", 0, bet.stake_cents, "off when its flat bet was decided")
                 )
         self._dice.move_point(thrown)
+        if thrown.come_out and self._dice.point is not None:
+            self._end_calls()
         self._dice.run_out = self._dice.run_out and self._book.any_of("come", "dont_come")
-        self._book.next_roll()
+        self._book.next_roll(thrown.total)
         return lines
+
+    def _end_calls(self) -> None:
+        """Leave bets to the rules again whose call was for the come-out that is over."""
+        for bet in self._book:
+            if bet.call_lapses:
+                bet.called_on, bet.call_lapses = None, False
 
     def _give_number(self, bet: Bet, number: int) -> None:
         endings = self._decisions.row(bet.wager, number)
@@ -164,7 +205,7 @@ class Craps:
 
     def _ride(self, bet: Bet, paid: int, reason: str) -> Decided:
         stake, most = bet.stake_cents, self._settings.maximum_cents.value
-        riding = stake + paid if most is None else min(stake + paid, most)
+        riding = stake + paid if most is None else min(stake + paid, most - self._book.on_spot(bet))
         bet.stake_cents = riding
         return Decided(bet.id, bet.wager, "win", stake, paid, stake + paid - riding, f"{reason}; it rides")
 
@@ -172,12 +213,12 @@ class Craps:
         self._book.take_down(bet)
         return Decided(bet.id, bet.wager, status, bet.stake_cents, paid, returned, reason)
 
-    def _new_shooter(self, player: str) -> list[Line]:
+    def _new_shooter(self, player: str | None) -> list[Line]:
         lines: list[Line] = []
         ending = self._sharp_shooter.by_points(self._dice.points_made, "giving up the dice")
-        if self._dice.rolls and ending:
+        if self._dice.rolls and ending and not self._dice.names_late(player):
             lines.extend(self._end(bet, ending) for bet in self._book if bet.wager == "sharp_shooter")
-        self._dice.new_hand(player)
+        self._dice.take(player)
         return lines
 
     def _run_out(self, request: RunOut) -> list[Line]:

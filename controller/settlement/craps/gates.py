@@ -10,6 +10,7 @@ from controller.settlement.game import BOOK_AMOUNT, BOOK_ID, Refusal
 
 _WITH_NUMBER = ("place", "place_lose", "hard", "horn_high")
 _DONT = ("dont_pass", "dont_come")
+_ONE_A_ROLL = {"pass": "CV1-PASS-1", "dont_pass": "CV1-DP-1"}
 
 
 class Gates:
@@ -42,12 +43,18 @@ class Gates:
             endings=endings,
             number=number,
             base=request.base,
-            called_on=None if request.working is None else request.working == "on",
+            faces=_in_order(request.dice),
+            original_cents=request.amount,
             off_on_come_out=request.wager in self._settings.off_on_come_out.value,
             stays_up=request.wager in self._settings.stays_up.value,
             rides=request.ride,
         )
-        return self._size(bet, bet.stake_cents) or self.call(bet, on=bet.called_on is not False) or bet
+        refusal = self._size(bet, bet.stake_cents) or self.call(bet, on=request.working != "off")
+        if refusal:
+            return refusal
+        if request.working is not None:
+            self.take_call(bet, on=request.working == "on")
+        return bet
 
     def increase(self, bet: Bet, cents: int) -> Refusal | None:
         """Refuse to raise a bet to `cents`, or give None."""
@@ -94,6 +101,19 @@ class Gates:
         line = self._line.get(bet.wager)
         rule = line.off if line else policy.rule
         return Refusal(rule, f"{bet.wager} always works; it can't be called off")
+
+    def take_call(self, bet: Bet, *, on: bool | None, stands: bool = False) -> None:
+        """Call a bet on or off, or leave it to the rules again (None).
+
+        Where the table has it so, a call holds until the next point is set and the rules' default comes back
+        with it, unless the player said that the call stands.
+        """
+        bet.called_on = on
+        bet.call_lapses = on is not None and not stands and bet.wager in self._settings.call_lapses.value
+
+    def most_odds_cents(self, odds: Bet, flat_cents: int) -> int | None:
+        """Return the most that odds may come to behind so much; None where nothing limits them."""
+        return self._limits.most_odds_cents(odds, flat_cents)
 
     def no_action(self, bet: Bet) -> Refusal | None:
         """Refuse to hand a bet back by No Action, or give None."""
@@ -155,11 +175,19 @@ class Gates:
                 )
             if self._dice.run_out:
                 return Refusal(self._settings.run_out.rule, f"{wager} is taken once the run-out has ended")
+            if self._settings.one_pass_per_roll.value and self._book.made_this_roll(request.player, wager):
+                return Refusal(_ONE_A_ROLL[wager], f"one {wager} a player and roll; bet on the next roll")
         if wager in ("come", "dont_come"):
             if point is None and self._settings.come_needs_point.value:
                 return Refusal(self._line[wager].made, f"{wager} is taken while a point is on")
             if self._settings.one_come_per_roll.value and self._book.made_this_roll(request.player, wager):
                 return Refusal(self._line[wager].made, f"one {wager} a player and roll; bet on the next roll")
+        if wager in _DONT and self._book.has_lowered(request.player, wager):
+            stays = self._settings.dont_lowered_stays_low
+            return Refusal(
+                stays.rule,
+                f"{wager} was reduced or removed; a new one is taken once that bet's decision is over",
+            )
         if wager == "sharp_shooter" and self._dice.rolls:
             return Refusal(self._rules[wager], "it is taken before a new shooter's first roll only")
         return None
@@ -186,7 +214,15 @@ class Gates:
         return self._decisions.row(request.wager, number)
 
     def _size(self, bet: Bet, cents: int) -> Refusal | None:
-        return self._limits.size(bet.wager, cents) or self._limits.odds(bet, cents)
+        return (
+            self._limits.size(bet.wager, cents)
+            or self._limits.odds(bet, cents)
+            or self._limits.spot(bet, cents)
+        )
+
+
+def _in_order(faces: tuple[int, ...] | None) -> tuple[int, int] | None:
+    return (min(faces), max(faces)) if faces is not None and len(faces) == 2 else None
 
 
 def _choice(table: CrapsPayTable, request: BetRequest) -> str:

@@ -34,17 +34,45 @@ class Limits:
             )
         return None
 
-    def odds(self, bet: Bet, cents: int) -> Refusal | None:
-        """Refuse odds that, with all others behind the same flat bet, would come to more than they may."""
-        multiple = self._settings.odds_multiple.value
-        if bet.base is None or bet.number is None or multiple is None:
+    def spot(self, bet: Bet, cents: int) -> Refusal | None:
+        """Refuse what brings a player's bets on one spot above the maximum: they are one bet (CV1-LIM-1)."""
+        most = self._settings.maximum_cents
+        if most.value is None:
             return None
-        odds = self._odds[bet.wager]
-        flat_cents = self._book.bets[bet.base].stake_cents
+        others = self._book.on_spot(bet)
+        if others + cents <= most.value:
+            return None
+        already = f", of which {others} lie there" if others else ""
+        return Refusal(
+            most.rule,
+            f"{bet.wager} on a spot comes to at most {most.value} cents a player{already}; not {cents} more",
+        )
+
+    def most_odds_cents(self, bet: Bet, flat_cents: int) -> int | None:
+        """Return the most that such odds may come to behind so much; None where nothing limits them."""
+        multiple = self._settings.odds_multiple.value
+        if bet.number is None or multiple is None:
+            return None
         most = flat_cents * multiple
         if bet.wager in LAID:
-            ratio = odds.pays[bet.number].ratio
+            ratio = self._odds[bet.wager].pays[bet.number].ratio
             most = most * ratio.to // ratio.pays
+        return most
+
+    def odds(self, bet: Bet, cents: int) -> Refusal | None:
+        """Refuse odds that, with all others behind the same flat bet, would come to more than they may.
+
+        Lay odds are measured by what was originally wagered, unless they follow a reduction (!34-27).
+        """
+        if bet.base is None:
+            return None
+        flat = self._book.bets[bet.base]
+        original = bet.wager in LAID and not self._settings.lay_odds_follow_reduction.value
+        flat_cents = flat.original_cents if original else flat.stake_cents
+        most = self.most_odds_cents(bet, flat_cents)
+        if most is None:
+            return None
+        odds = self._odds[bet.wager]
         others = sum(other.stake_cents for other in self._book.behind(bet.base) if other.id != bet.id)
         if others + cents > most:
             return Refusal(

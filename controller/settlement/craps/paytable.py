@@ -196,6 +196,16 @@ class ToOrFor:
     reason: str
 
 
+_ANY_NUMBER = Switch(value=False, rule="C34-PASS-1", reason="the document does not limit their number")
+_ORIGINAL_CAPS = Switch(
+    value=False, rule="!34-27", reason="the amount originally wagered caps lay odds, reduced since or not"
+)
+_CALLS_STAND = Wagers(
+    value=(), rule="!34-18", reason="a call stands until the player changes it or the bet is decided"
+)
+"""What a pay table file that was written before these settings means."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrapsSettings:
     """The policies of a craps table, each with the rule or contradiction that it answers."""
@@ -215,6 +225,12 @@ class CrapsSettings:
     """Combined bets whose every unit must be worth the table minimum."""
     come_needs_point: Switch
     one_come_per_roll: Switch
+    one_pass_per_roll: Switch = _ANY_NUMBER
+    """Whether a player may make one Pass and one Don't Pass a roll (CV1-PASS-1, CV1-DP-1)."""
+    lay_odds_follow_reduction: Switch = _ORIGINAL_CAPS
+    """Whether a reduced Don't bet hands back the lay odds that it no longer covers."""
+    call_lapses: Wagers = _CALLS_STAND
+    """The wagers whose call on or off ends when the next point is set: the rules' default holds again."""
     line_locked: LineLock
     no_action: Switch
     """Whether a Don't Come may be handed back by the call of No Action."""

@@ -46,9 +46,9 @@ class NoRoll(Request, frozen=True, kw_only=True, tag="no_roll"):
 
 
 class NewShooter(Request, frozen=True, kw_only=True, tag="new_shooter"):
-    """A player takes the dice."""
+    """A player takes the dice; without one they are passed to somebody who is not named yet."""
 
-    player: str
+    player: str | None = None
 
 
 class RunOut(Request, frozen=True, kw_only=True, tag="run_out"):

@@ -26,6 +26,9 @@ _ROLLING = Refusal("H-REBUY-1", "cards are bought before the dice are thrown; bu
 _STAYS = Refusal("H-DEAL-1", "a card that was bought lies face up and stays in the game until it is decided")
 _UNKNOWN = Refusal(BOOK_ID, "no card of this id is in the game; name one that was bought and is not decided")
 _TWICE = Refusal(BOOK_ID, "a card of this id was bought before; give each card an id of its own")
+_RUNNING = Refusal(
+    "H-CLOSE-1", "a game is under way; play it to its end, or void it, before the hours of operation end"
+)
 _GAME_LINE = "game:"
 _GAME_ID = Refusal(BOOK_ID, f"ids that begin with {_GAME_LINE} are those of the games; give the card another")
 
@@ -213,6 +216,8 @@ class HighRoller:
 
     def _end(self, players: int) -> list[Line]:
         """Record the Bonus Pot as rake where nobody is left to play for it (H-CLOSE-2)."""
+        if self._play is not None and self._play.cards:
+            return [_RUNNING.refuse(_TABLE, "end")]
         if players >= 2:
             return []
         left, self._pot = self._pot.cents, BonusPot()

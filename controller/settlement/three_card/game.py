@@ -37,6 +37,8 @@ class ThreeCard:
         self._settings = table.settings
         self._limits = dict(table.settings.limits_cents)
         self._positions: dict[str, dict[str, Stake]] = {}
+        self._players: dict[str, str] = {}
+        """Who plays each position, where somebody said so."""
         self._order: list[Stake] = []
         self._ids: set[str] = set()
         self._closed = False
@@ -88,9 +90,16 @@ class ThreeCard:
         self._ids.add(bet.id)
         self._order.append(stake)
         self._positions.setdefault(seat, {})[bet.wager] = stake
+        if bet.player:
+            self._players[seat] = bet.player
+        if bet.wager == "play":
+            # Whoever puts down Play has seen his cards, so cards are out for everybody.
+            self._closed = True
         return []
 
     def _refusal(self, bet: Bet, seat: str, position: dict[str, Stake]) -> Refusal | None:
+        if refusal := self._not_his(bet.player, seat):
+            return refusal
         if bet.wager in position:
             there = position[bet.wager]
             return Refusal(
@@ -102,8 +111,7 @@ class ThreeCard:
         if limits is None:
             known = ", ".join(_BEFORE_THE_CARDS)
             return Refusal("T-DEAL-1", f"no wager {bet.wager!r} at this table; there are {known} and play")
-        # Whoever has put down Play has seen his cards.
-        if self._closed or "play" in position:
+        if self._closed:
             return _LATE
         if bet.wager != "ante" and "ante" not in position and self._settings.ante_required.value:
             return _NO_ANTE
@@ -112,6 +120,21 @@ class ThreeCard:
         if not limits.holds(bet.amount):
             return Refusal(limits.rule, f"{bet.wager} takes {limits}")
         return None
+
+    def _not_his(self, player: str, seat: str) -> Refusal | None:
+        """Refuse another player's position, and one that a player may not have beside his own (T-DEAL-1d)."""
+        if not player:
+            return None
+        if (owner := self._players.get(seat, player)) != player:
+            return Refusal("T-DEAL-1", f"position {seat} is {owner}'s; bet on one of your own")
+        others = [other for other, owner in self._players.items() if owner == player and other != seat]
+        policy = self._settings.two_positions
+        if not others or (policy.value and len(others) == 1 and _adjacent(seat, others[0])):
+            return None
+        may = "two adjacent positions" if policy.value else "one position"
+        return Refusal(
+            policy.rule, f"a player may bet on {may}; {player} has {', '.join(others)}, not {seat} too"
+        )
 
     def _refuse_change(self, request: Increase | Reduce | Remove) -> Line:
         up = any(stake.id == request.id for stake in self._order)
@@ -176,6 +199,7 @@ class ThreeCard:
 
     def _next_deal(self) -> None:
         self._positions.clear()
+        self._players.clear()
         self._order.clear()
         self._closed = False
 
@@ -190,6 +214,10 @@ def _play_refusal(bet: Bet, ante: Stake | None) -> Refusal | None:
 
 def _cards(texts: Sequence[str]) -> tuple[Card, ...]:
     return tuple(found for text in texts if (found := card(text)))
+
+
+def _adjacent(one: str, other: str) -> bool:
+    return one.isdecimal() and other.isdecimal() and abs(int(one) - int(other)) == 1
 
 
 def _left_to_right(seat: str) -> tuple[bool, int, str]:

@@ -30,6 +30,12 @@ class SideAfterFold:
     reason: str
 
 
+_TWO_POSITIONS = Switch(
+    value=True, rule="T-DEAL-1d", reason="the house may let a player bet on two adjacent positions"
+)
+"""What a pay table file that was written before this setting means."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreeCardSettings:
     """The policies of a Three Card Poker table."""
@@ -43,6 +49,8 @@ class ThreeCardSettings:
     """Whether a folded hand still earns the Ante Bonus (!T-6)."""
     pay_unit_cents: Figure
     """What winnings are rounded down to."""
+    two_positions: Switch = _TWO_POSITIONS
+    """Whether a player may bet on two adjacent positions, or on one alone."""
 
     def __post_init__(self) -> None:
         """Refuse settings that leave a wager without limits; raises ValueError."""

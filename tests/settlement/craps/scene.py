@@ -2,7 +2,8 @@
 
 A scene is steps parted by semicolons: `b1 pass 500`, `b2 place 6 500`, `b3 pass_odds b1 500`,
 `b4 hop 3-4 100`, `3-4` (a roll), `no roll`, `off b3`, `on b3`, `reduce b1 300`, `increase b1 700`,
-`remove b1`, `no action b7`, `shooter p2`, `run out on`. A bet's player is p1 unless it says `by p2`; `off`,
+`remove b1`, `no action b7`, `shooter p2`, `passed` (the dice, to nobody named yet), `run out on`,
+`default b3` (as the rules have it), `on b3 stands`. A bet's player is p1 unless it says `by p2`; `off`,
 `on`, `ride`, `late` and `confirmed` may follow it.
 
 What is told comes back one line each: `b1 win 500 1000` (payout, returned), `b1 lose`, `b1 pending`,
@@ -45,10 +46,15 @@ def request(words: list[str]) -> dict[str, object]:
             return {"do": "no_action", "id": bet}
         case ["run", "out", word]:
             return {"do": "run_out", "on": word == "on"}
+        case ["passed"]:
+            return {"do": "new_shooter"}
         case ["shooter", player]:
             return {"do": "new_shooter", "player": player}
-        case ["off" | "on" as word, bet]:
-            return {"do": "working", "id": bet, "on": word == "on"}
+        case ["off" | "on" as word, bet, *stands] if stands in ([], ["stands"]):
+            said = {"stands": True} if stands == ["stands"] else {}
+            return {"do": "working", "id": bet, "on": word == "on", **said}
+        case ["default", bet]:
+            return {"do": "working", "id": bet, "on": "default"}
         case ["remove", bet]:
             return {"do": "remove", "id": bet}
         case ["reduce" | "increase" as word, bet, cents]:

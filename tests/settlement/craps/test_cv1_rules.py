@@ -15,10 +15,40 @@ LIMITS = [
         "b place 6 500; increase b 1001; reduce b 99; increase b 1000; reduce b 100",
         "b refused CV1-LIM-1; b refused CV1-LIM-1; b reduced 900; b pending",
     ),
+    (
+        "CV1-LIM-1",
+        "a place 6 600; b place 6 401; c place 6 400; d place 8 1000; e place 6 1000 by p2; increase a 601",
+        "b rejected CV1-LIM-1; a refused CV1-LIM-1; a pending; c pending; d pending; e pending",
+    ),
+    (
+        "CV1-LIM-1",
+        "a hop 3-4 600; b hop 4-3 500; c hop 2-5 1000; d field 900; e field 100; f field 100",
+        "b rejected CV1-LIM-1; f rejected CV1-LIM-1; a pending; c pending; d pending; e pending",
+    ),
+    (
+        "CV1-LIM-1",
+        "a pass 1000; 2-2; o pass_odds a 700; p pass_odds a 400; q pass_odds a 300",
+        "p rejected CV1-LIM-1; a pending; o pending; q pending",
+    ),
+    (
+        "CV1-LIM-1",
+        "a field 600 ride; b field 300; 5-6; 5-6",
+        "a win 600 500; b win 300 600; a win 700 400; a pending",
+    ),
     ("CV1-LIM-2", "a field 1001; b field 1000; 1-1", "a rejected CV1-LIM-1; b win 2000 3000"),
     ("CV1-LIM-3", "b horn_high 2 500; c nonsense 500", "b rejected CV1-LIM-3; c rejected CV1-LIM-3"),
     ("CV1-PASS-1", "a pass 99; b dont_pass 1001", "a rejected CV1-LIM-1; b rejected CV1-LIM-1"),
+    (
+        "CV1-PASS-1",
+        "a pass 100; b pass 100; c pass 100 by p2; 3-4; d pass 100",
+        "b rejected CV1-PASS-1; a win 100 200; c win 100 200; d pending",
+    ),
     ("CV1-DP-1", "b dont_pass 1000", "b pending"),
+    (
+        "CV1-DP-1",
+        "a dont_pass 100; b dont_pass 100; remove a; d dont_pass 100; no roll; e dont_pass 100; 1-1",
+        "b rejected CV1-DP-1; a removed 100; d rejected CV1-DP-1; e rejected CV1-DP-1",
+    ),
     (
         "CV1-PO-3",
         "b pass 500; 2-2; o pass_odds b 99; p pass_odds b 1000",
@@ -182,6 +212,26 @@ COME = [
     ),
     ("CV1-COME-10", "2-2; a come 500; 4-5; o come_odds a 500 on; 1-3; 3-4", "a lose; o lose"),
     (
+        "CV1-COME-8",
+        "2-2; a come 500; 4-5; o come_odds a 500; off o; 1-3; 2-2; 4-5",
+        "a win 500 1000; o win 750 1250",
+    ),
+    (
+        "CV1-COME-10",
+        "2-2; a come 500; 4-5; o come_odds a 500; 1-3; on o; 2-2; 1-3; 3-4",
+        "a lose; o push 500",
+    ),
+    (
+        "CV1-COME-10",
+        "2-2; a come 500; 4-5; o come_odds a 500; 1-3; on o stands; 2-2; 1-3; 3-4",
+        "a lose; o lose",
+    ),
+    (
+        "CV1-COME-10",
+        "2-2; a come 500; 4-5; o come_odds a 500; 1-3; on o; default o; 3-4",
+        "a lose; o push 500",
+    ),
+    (
         "CV1-DC-1",
         "a dont_come 100; 2-2; b dont_come 100; c dont_come 100; d dont_come 100 by p2",
         "a rejected CV1-DC-1; c rejected CV1-DC-1; b pending; d pending",
@@ -232,6 +282,8 @@ PLACE = [
     ("CV1-PLACE-2", "2-2; b place 6 600; 3-3; 5-1; 3-4", "b win 700 700; b win 700 700; b lose"),
     ("CV1-PLACE-3", "b place 6 600; 3-4; 3-3; reduce b 100; remove b", "b reduced 500; b removed 100"),
     ("CV1-PLACE-3", "b place 6 600; on b; 3-4", "b lose"),
+    ("CV1-PLACE-3", "2-2; b place 6 600; off b; 1-3; 2-2; 3-3", "b win 700 700; b pending"),
+    ("CV1-PLACE-3", "2-2; b place 6 600; off b stands; 1-3; 2-2; 3-3", "b pending"),
     (
         "CV1-PLACE-4",
         "3-3; a place 4 500; b place 5 500; 2-2; 3-2",
@@ -320,7 +372,7 @@ SHARP_SHOOTER = [
         "s refused CV1-SHARP-1; s pending",
     ),
     ("CV1-SHARP-1", "no roll; s sharp_shooter 100", "s pending"),
-    ("CV1-SHARP-1", "2-2; shooter p2; s sharp_shooter 100", "s pending"),
+    ("CV1-SHARP-1", "shooter p1; 2-2; shooter p2; s sharp_shooter 100", "s pending"),
     ("CV1-SHARP-2", "s sharp_shooter 100; 2-2; 2-2; 2-2; 2-2; 2-2; 3-4", "s lose"),
     *(
         (
@@ -333,10 +385,22 @@ SHARP_SHOOTER = [
     ("!V1-8", f"s sharp_shooter 100; {'2-2; 2-2; ' * 3}1-1; 6-6; 3-4; 2-2; 3-4", "s win 500 600"),
     (
         "!V1-10",
-        f"s sharp_shooter 100; {'2-2; 2-2; ' * 3}shooter p2; t sharp_shooter 100; 2-2; 3-4",
+        f"shooter p1; s sharp_shooter 100; {'2-2; 2-2; ' * 3}shooter p2; t sharp_shooter 100; 2-2; 3-4",
         "s win 500 600; t lose",
     ),
-    ("!V1-10", "s sharp_shooter 100; 2-2; 2-2; shooter p2", "s lose"),
+    ("!V1-10", "shooter p1; s sharp_shooter 100; 2-2; 2-2; shooter p2", "s lose"),
+    ("CV1-SHARP-2", f"s sharp_shooter 100; 2-2; shooter p4; {'2-2; ' * 8}3-4", "s win 800 900"),
+    (
+        "CV1-SHARP-2",
+        "s sharp_shooter 100; 2-2; 2-2; shooter p4; t sharp_shooter 100",
+        "t rejected CV1-SHARP-1; s pending",
+    ),
+    ("CV1-SHARP-2", f"s sharp_shooter 100; {'2-2; 2-2; ' * 2}passed; {'2-2; 2-2; ' * 2}2-2; 3-4", "s lose"),
+    (
+        "CV1-SHARP-2",
+        f"s sharp_shooter 100; {'2-2; 2-2; ' * 3}passed; t sharp_shooter 100; 2-2; 3-4",
+        "s win 500 600; t lose",
+    ),
     ("!V1-10", "2-2; 3-4; s sharp_shooter 100; shooter p2; 2-2", "s pending"),
     ("!V1-11", f"s sharp_shooter 1000; {'2-2; 2-2; ' * 10}2-2; 3-4", "s win 300000 301000"),
     ("CV1-SHARP-2", "s sharp_shooter 100; off s", "s refused CV1-SHARP-2; s pending"),

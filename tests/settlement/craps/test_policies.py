@@ -35,6 +35,15 @@ POLICIES = [
     (CV1, "minimum_per_unit", (), "a horn 100; b whirl 100", "a pending; b pending"),
     (C34, "come_needs_point", False, "b come 5; 3-4", "b win 5 10"),
     (CV1, "one_come_per_roll", False, "2-2; a come 100; b come 100", "a pending; b pending"),
+    (CV1, "one_pass_per_roll", False, "a pass 100; b pass 100", "a pending; b pending"),
+    (
+        C34,
+        "lay_odds_follow_reduction",
+        True,
+        "b dont_pass 400; 1-4; o dont_pass_odds b 400; p dont_pass_odds b 133; reduce b 200; reduce b 1",
+        "b reduced 200; p removed 133; o reduced 134; b reduced 199; o reduced 265; b pending; o pending",
+    ),
+    (C34, "call_lapses", ("place",), "h place 6 5 on; 2-2; 1-3; 3-3", "h pending"),
     (CV1, "line_locked", "with_point", "b pass 500; remove b", "b removed 500"),
     (C34, "no_action", False, "2-2; b dont_come 5; 4-5; no action b", "b refused C34-MK-4; b pending"),
     (

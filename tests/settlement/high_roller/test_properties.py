@@ -108,6 +108,9 @@ def test_every_cent_is_accounted_for(
         ]
     bought = {str(request["id"]) for request in requests if request["do"] == "bet"}
     told = settled([*requests, {"do": "end", "players": players}])
+    if told[-1]["status"] == "pending":
+        assert refusals(told) == ["H-CLOSE-1"]
+        told = settled([*requests, {"do": "void"}, {"do": "end", "players": players}])
     cards = [line for line in told if line.get("wager") == "card"]
     assert Counter(str(line["id"]) for line in cards) == Counter(bought)
     pots = [line for line in told if line.get("wager") == "pot"]
@@ -121,6 +124,10 @@ def test_every_cent_is_accounted_for(
     saved = sum(cents(line, "bonus") - cents(line, "bonus_paid") for line in pots)
     recorded = [cents(line, "rake") for line in told if line.get("do") == "end"]
     assert recorded == ([saved] if saved and players < 2 else [])
+
+
+def refusals(told: Sequence[Json]) -> list[object]:
+    return [line["rule"] for line in told if line.get("do") == "end"]
 
 
 WORDS = st.sampled_from(["1", "2", "3", "J", "Q", "K", "7", "a", "", "card"])

@@ -1,8 +1,8 @@
 """Scenes at a Three Card Poker table, written as the table would say them.
 
 A scene is steps parted by semicolons: `a ante 3 200` (position 3, 200 cents), `b pair_plus 3 100`,
-`c side 3 100`, `d play 3 200`, `close`, `void`, `remove a`, and a deal such as
-`deal 3=QhJd2c 5=AsKsQs dealer=Kc8d3s folds=3`. What is told comes back in short: `a win 200 400` (payout,
+`c side 3 100 by x` (p3 where nobody is named), `d play 3 200`, `close`, `void`, `remove a`, and a deal such
+as `deal 3=QhJd2c 5=AsKsQs dealer=Kc8d3s folds=3`. What is told comes back in short: `a win 200 400` (payout,
 returned), `b lose`, `c push 100`, `d rejected RULE` and so on.
 """
 
@@ -49,11 +49,11 @@ def request(words: list[str]) -> dict[str, object]:
             return {"do": do, "id": bet, "to": int(cents)}
         case ["deal", *hands]:
             return deal(dict(hand.split("=") for hand in hands))
-        case [bet, wager, seat, cents]:
+        case [bet, wager, seat, cents, *by]:
             return {
                 "do": "bet",
                 "id": bet,
-                "player": f"p{seat}",
+                "player": by[1] if by else f"p{seat}",
                 "wager": wager,
                 "seat": seat,
                 "amount": int(cents),

@@ -43,6 +43,7 @@ def rounds(draw: st.DrawFn) -> tuple[list[Json], Json]:
         elif draw(st.booleans()):
             folds.append(seat)
         hands[seat] = [cards.pop() for _ in range(3)]
+    made.sort(key=lambda one: one["wager"] == "play")  # everybody has bet when the first cards are seen
     dealer = [cards.pop() for _ in range(3)]
     return made, {"do": "deal", "hands": hands, "dealer": dealer, "folds": folds}
 
@@ -105,6 +106,7 @@ def test_the_order_of_the_positions_wagers_is_nothing(played: tuple[list[Json], 
     seats = sorted({str(one["seat"]) for one in made})
     Random(seed).shuffle(seats)
     mixed = [one for seat in seats for one in made if one["seat"] == seat]
+    mixed.sort(key=lambda one: one["wager"] == "play")
     assert settled([*mixed, deal]) == settled([*made, deal])
 
 

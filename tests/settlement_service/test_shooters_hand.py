@@ -1,0 +1,65 @@
+"""Whose points a Sharp Shooter bet counts: a hand ends with a seven-out or a pass of the dice (CV1-SHARP-2)."""
+
+import pytest
+
+from controller.journal.keys import Key
+from controller.model.outcomes import ShooterChanged
+from tests.settlement_service.rig import House, SealedTable
+
+
+@pytest.fixture
+def craps(house: House, key: Key) -> SealedTable:
+    """A table by Version 1, with a Sharp Shooter bet of $1 before a hand whose shooter nobody has named."""
+    table = SealedTable("craps-1", key)
+    house.enrol(table, "craps-v1")
+    house.player("ann", 1_000)
+    house.bets(table, "ann", "s1", "sharp_shooter", 100)
+    return table
+
+
+def passed(table: SealedTable) -> bytes:
+    """The dice are passed, and nobody is named for them."""
+    table.shooter = None
+    return table.tell("shooter.changed", ShooterChanged(shooter=None, cause="pass_dice"))
+
+
+def points(table: SealedTable, count: int) -> list[bytes]:
+    """So many points of 4, made."""
+    return [event for _ in range(2 * count) for event in table.rolls(2, 2)]
+
+
+def test_a_seat_that_is_named_late_names_the_hand_under_way(house: House, craps: SealedTable) -> None:
+    house.takes(craps.rolls(2, 2), craps.takes_dice("4"), craps.rolls(2, 2), points(craps, 3))
+    house.takes(craps.rolls(2, 2), craps.rolls(3, 4))
+    assert house.balance("player:ann") == 1_000 + 800
+    assert house.proof().faults == ()
+
+
+@pytest.mark.parametrize("reopened", [False, True])
+def test_a_pass_of_the_dice_ends_a_hand_that_nobody_was_named_for(
+    house: House, craps: SealedTable, reopened: bool
+) -> None:
+    house.takes(points(craps, 2), passed(craps))
+    if reopened:
+        house.reopen()
+    house.takes(points(craps, 2), craps.rolls(2, 2), craps.rolls(3, 4))
+    assert house.balance("player:ann") == 900
+    assert house.proof().faults == ()
+
+
+def test_who_takes_passed_dice_begins_a_hand_of_his_own(house: House, craps: SealedTable) -> None:
+    house.takes(craps.rolls(2, 2), craps.rolls(1, 2), passed(craps))
+    house.bets(craps, "ann", "s2", "sharp_shooter", 100)
+    house.takes(craps.takes_dice("5"), craps.rolls(2, 2), points(craps, 3))
+    house.reopen()
+    house.takes(craps.rolls(2, 2), craps.rolls(3, 4))
+    assert house.balance("player:ann") == 800 + 100 + 800
+
+
+def test_a_correction_that_gives_the_dice_back_to_nobody_is_no_pass(house: House, craps: SealedTable) -> None:
+    house.takes(points(craps, 3), craps.rolls(2, 2), craps.rolls(3, 4))
+    assert house.balance("player:ann") == 900 + 600
+    house.takes(craps.roll_corrected(1, 3))
+    house.takes(craps.rolls(2, 2), craps.rolls(3, 4))
+    assert house.balance("player:ann") == 900 + 900
+    assert house.proof().faults == ()
