@@ -9,8 +9,6 @@ from functools import partial
 from pathlib import Path
 from threading import Event, Lock, Thread
 
-import msgspec
-
 from controller.app.answering import answered
 from controller.app.daemon import Daemon, InUseError
 from controller.app.hearing import Hearing
@@ -145,7 +143,7 @@ class Control:
                     continue
                 try:
                     request = decode_request(line)
-                except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+                except ValueError as error:
                     connection.sendall(refusal("bad_request", f"{error}; docs/control-socket.md lists them"))
                     continue
                 if isinstance(request, Watch):

@@ -1,11 +1,13 @@
 """What is said over the control socket: one JSON object a line, requests with `do`, answers with `ok`."""
 
+from collections.abc import Callable
 from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
 
 from controller.app.hub import TOPICS, Topic
+from controller.model.strict_json import strict
 
 MAX_LINE = 65536
 """A longer request is no request (bytes)."""
@@ -140,8 +142,14 @@ class Refusal(msgspec.Struct, frozen=True, kw_only=True):
     ok: Literal[False] = False
 
 
-decode_request = msgspec.json.Decoder(AnyRequest).decode
+_decode: Callable[[bytes], AnyRequest] = msgspec.json.Decoder(AnyRequest).decode
 encode = msgspec.json.Encoder().encode
+
+
+def decode_request(line: bytes) -> AnyRequest:
+    """Read a request; raises ValueError (NotStrict, msgspec's) with what is wrong."""
+    strict(line)
+    return _decode(line)
 
 
 def answer(**told: object) -> bytes:

@@ -6,8 +6,6 @@ from collections.abc import Callable
 from threading import Event, Lock
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from controller.app.live import Live
 from controller.app.messages import MAX_LINE, Ask, BeginTest, Try, answer, decode_request, refusal, too_long
 from controller.app.resuming import CONTROLLER
@@ -154,7 +152,7 @@ class _Requests:
     def _answer(self, line: bytes) -> bytes:
         try:
             request = decode_request(line)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        except ValueError as error:
             return refusal("bad_request", str(error))
         match request:
             case Ask():

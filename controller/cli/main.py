@@ -1,6 +1,7 @@
 """`tablectl`: choose a command, import it, run it."""
 
 import argparse
+import os
 import sys
 import traceback
 from collections.abc import Callable, Container, Sequence
@@ -135,6 +136,9 @@ def _run(words: list[str]) -> int:
 
 
 def _obey(chosen: str, words: list[str]) -> int:
+    if (undecodable := _undecodable(words)) is not None:
+        say(undecodable)
+        return exits.BAD_INPUT
     try:
         arguments = parser_for((chosen,)).parse_args(words)
         if (empty := _empty_option(words)) is not None:
@@ -151,6 +155,15 @@ def _obey(chosen: str, words: list[str]) -> int:
         say(wanted)
         return exits.BAD_INPUT
     return code
+
+
+def _undecodable(words: Sequence[str]) -> str | None:
+    """Say which word holds bytes that are no UTF-8: nothing could print, send or keep it."""
+    for place, word in enumerate(words, start=1):
+        if not word.isascii() and any("\ud800" <= char <= "\udfff" for char in word):
+            found = os.fsencode(word).decode("ascii", "backslashreplace")
+            return f"word {place}: found '{found}', expected UTF-8; set your terminal or ssh client to it"
+    return None
 
 
 def _empty_option(words: Sequence[str]) -> str | None:

@@ -8,6 +8,7 @@ from operator import or_
 
 import msgspec
 
+from controller.model.strict_json import NotStrict, strict
 from controller.settlement.wire import CENTS_FIELDS, Malformed, Request
 
 _TOLD = re.compile(r"(?P<says>.*?)(?: - at `(?P<path>\$.*)`)?", re.DOTALL)
@@ -36,15 +37,16 @@ class Decoder:
     def decode(self, raw: bytes, line: int) -> Request:
         """Decode line number `line`; raises Malformed."""
         try:
-            try:
-                return self._decoder.decode(raw)
-            except msgspec.ValidationError as error:
-                # What is wrong with a field may be told before the line is read to its end.
-                value = msgspec.json.decode(raw)
-                raise _malformed(value, raw, line, str(error), self._kinds) from error
-        except (ValueError, RecursionError) as error:
-            why = "without a byte order mark" if raw.startswith(BOM_UTF8) else f"({error})"
-            raise Malformed(line, _shown(raw), f"one JSON object in UTF-8 {why}") from error
+            value = strict(raw)
+            return self._decoder.decode(raw)
+        except msgspec.ValidationError as error:
+            raise _malformed(value, raw, line, str(error), self._kinds) from error
+        except NotStrict as error:
+            if raw.startswith(BOM_UTF8):
+                raise Malformed(
+                    line, _shown(raw), "one JSON object in UTF-8 without a byte order mark"
+                ) from error
+            raise Malformed(line, f"{error.found} in {_shown(raw)}", error.expected) from error
 
 
 def _malformed(

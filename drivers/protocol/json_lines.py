@@ -1,8 +1,8 @@
 """JSON objects, one a line, from a person's own script: bytes in, objects out, whatever the bytes are."""
 
-import json
 from dataclasses import dataclass
 
+from controller.model.strict_json import NotStrict, strict
 from drivers.protocol.node_lines import Lines
 
 MAX_LINE = 4096
@@ -51,25 +51,12 @@ class JsonLines:
 
 def _object(line: bytes) -> Object | BadLine:
     try:
-        value = json.loads(line.decode(), object_pairs_hook=_unique, parse_constant=_refuse)
-    except RecursionError:
-        return BadLine("JSON nested too deep")
-    except ValueError as error:
+        value = strict(line)
+    except NotStrict as error:
         return BadLine(f"{_shown(line)}, which is no JSON object ({error})")
     if not isinstance(value, dict):
         return BadLine(f"{_shown(line)}, where one JSON object was expected")
     return value
-
-
-def _unique(pairs: list[tuple[str, object]]) -> Object:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError("a key twice")
-    return found
-
-
-def _refuse(constant: str) -> float:
-    raise ValueError(f"{constant} is no number")
 
 
 def _shown(line: bytes) -> str:

@@ -333,6 +333,12 @@ def test_absurd_requests_are_refused_by_name(table: Table) -> None:
         b'{"do":"input","name":"no_roll","by":"controller"}\n',
         b'{"do":"status","and":"more"}\n',
         b'{"do":"outbox","after":9223372036854775808}\n',
+        b'{"do":"outbox","limit":1,"limit":2}\n',
+        b'{"do":"input","name":"no_roll","by":"boxperson","by":"supervisor"}\n',
+        b'{"do":"input","name":"no_roll","by":"boxperson","who":"ann\\u0000"}\n',
+        b'{"do":"input","name":"no_roll","by":"boxperson","who":"\\ud800"}\n',
+        b'{"do":"input","name":"no_roll","by":"boxperson","wait_s":NaN}\n',
+        b'{"do":"input","name":"no_roll","by":"boxperson","wait_s":1E400}\n',
         b"\xff\xfe\n",
         b"[" * 5000 + b"\n",
     ):

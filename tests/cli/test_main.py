@@ -1,6 +1,7 @@
 """`tablectl` as a whole: help, usage, exit codes, and leaving quietly."""
 
 import argparse
+import os
 import re
 import signal
 import subprocess
@@ -165,3 +166,19 @@ def test_a_folder_that_is_not_there_is_named_before_anything_is_done(
     said = capsys.readouterr().err
     assert "found no folder /no/such, expected one; make it: mkdir --parents /no/such" in said
     assert "/no/such/." not in said, "a temporary file's name is nobody's business"
+
+
+@pytest.mark.parametrize("command", [*cli.COMMANDS, "--version", "shuffle"])
+def test_a_word_that_is_no_utf8_is_one_sentence(command: str, tmp_path: Path) -> None:
+    """As ssh hands it over from a terminal that speaks Latin-1."""
+    words = [command.encode(), b"accept", b"--who", b"J\xfcrgen"]
+    done = subprocess.run(
+        [sys.executable, "-m", "controller.cli.main", *words],
+        capture_output=True,
+        check=False,
+        env={**os.environ, "LC_ALL": "C.UTF-8", "HOME": str(tmp_path)},
+    )
+    assert (done.returncode, done.stdout) == (exits.BAD_INPUT, b"")
+    assert done.stderr == (
+        b"tablectl: word 4: found 'J\\xfcrgen', expected UTF-8; set your terminal or ssh client to it\n"
+    )

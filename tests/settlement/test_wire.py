@@ -69,7 +69,16 @@ CENTS = "whole cents: digits without quotes, point or exponent"
         ('{"do":"remove","id":1}', "`id` 1, expected text in quotes"),
         ('{"do":"remove"}', 'no `id` in \'{"do":"remove"}\', expected the fields of `remove`: id'),
         ('{"do":"deal"}', '`do` "deal", expected a request whose `do` is one of bet, '),
-        ('{"do":"remove","id":1', '\'{"do":"remove","id":1\', expected one JSON object in UTF-8 ('),
+        ('{"do":"remove","id":1', "no JSON (Expecting ',' delimiter at character 21) in '"),
+        ('{"do":"remove","id":"b1","id":"b2"}', "`id` twice in '"),
+        ('{"do":"remove","\\u0069d":"b1","id":"b2"}', "`id` twice in '"),
+        ('{"do":"deal","hands":{"3":["Qh"],"3":["2c"]}}', "`3` twice in '"),
+        ('{"do":"increase","id":"b1","to":NaN}', "`to` NaN in '"),
+        ('{"do":"increase","id":"b1","to":-Infinity}', "`to` -Infinity in '"),
+        ('{"do":"increase","id":"b1","to":1E400}', "`to` 1E400 in '"),
+        ('{"do":"increase","id":"b1","to":' + "9" * 5000 + "}", "`to` 999999"),
+        ('{"do":"remove","id":"b\\u0000"}', "a NUL in `id`: 'b\\x00' in '"),
+        ('{"do":"remove","id":"\\ud800"}', "half of a surrogate pair in `id`: '\\ud800' in '"),
     ],
 )
 def test_a_malformed_line_names_its_field_what_was_found_and_what_is_allowed(raw: str, says: str) -> None:

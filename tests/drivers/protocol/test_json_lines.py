@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from drivers.protocol.json_lines import MAX_LINE, BadLine, JsonLines, Object
 
+TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=9)
 ALIVE = b'{"kind": "alive"}\n'
 
 
@@ -30,12 +31,12 @@ def test_each_line_is_an_object() -> None:
         (b"hello", "hello, which is no JSON object"),
         (b"[1, 2]", "where one JSON object was expected"),
         (b"7", "where one JSON object was expected"),
-        (b'{"x": NaN}', "NaN is no number"),
-        (b'{"x": -Infinity}', "-Infinity is no number"),
-        (b'{"x": 1, "x": 2}', "a key twice"),
+        (b'{"x": NaN}', "`x` NaN"),
+        (b'{"x": -Infinity}', "`x` -Infinity"),
+        (b'{"x": 1, "x": 2}', "`x` twice"),
         (b'{"x": 1', "which is no JSON object"),
         (b"\xff\xfe", "which is no JSON object"),
-        (b"[" * 4000, "JSON nested too deep"),
+        (b"[" * 4000, "a text that nests too deep"),
         (b'{"x": ' + b"9" * 4080 + b"}", ""),
         (b" " * (MAX_LINE + 1), "more than 4096 bytes in one line"),
     ],
@@ -67,6 +68,6 @@ def test_any_cutting_of_any_bytes_gives_the_same(parts: list[bytes], cuts: list[
 
 
 @settings(derandomize=True, max_examples=50, deadline=None)
-@given(st.dictionaries(st.text(max_size=5), st.none() | st.booleans() | st.integers() | st.text(max_size=9)))
+@given(st.dictionaries(TEXT, st.none() | st.booleans() | st.integers() | TEXT))
 def test_an_object_comes_as_it_was_written(value: dict[str, object]) -> None:
     assert read(json.dumps(value).encode() + b"\n") == [value]

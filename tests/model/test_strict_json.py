@@ -1,0 +1,88 @@
+"""JSON with one meaning or none."""
+
+import json
+import math
+from contextlib import suppress
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from controller.model.strict_json import NotStrict, strict
+
+TWO_MEANINGS = {
+    b'{"amount":500,"amount":1}': "`amount` twice",
+    b'{"a":{"b":1,"b":2}}': "`b` twice",
+    b'[{"b":1,"b":1}]': "`b` twice",
+    b'{"\\u0061":1,"a":2}': "`a` twice",
+    b'{"a":"x:y","a":2}': "`a` twice",
+    b'{"a":NaN}': "`a` NaN",
+    b'{"a":[1,Infinity]}': "`a` Infinity",
+    b'{"a":-Infinity}': "`a` -Infinity",
+    b'{"a":1E400}': "`a` 1E400",
+    b'{"a":-1e999}': "`a` -1e999",
+    b'{"a":' + b"9" * 5000 + b"}": "`a` 999",
+    b'{"a":"\\ud800"}': "half of a surrogate pair in `a`",
+    b'{"\\udfff":1}': "half of a surrogate pair in a key",
+    b'{"a":["\\udc00\\ud800"]}': "half of a surrogate pair in `a`",
+    b'{"a":"b\\u0000c"}': "a NUL in `a`",
+    b'{"a\\u0000":1}': "a NUL in a key",
+    b'"\xed\xa0\x80"': "byte 1",
+    b"\xff": "byte 0",
+    b"": "no JSON",
+    b"\0": "no JSON",
+    b'{"a":1} {"a":1}': "no JSON",
+    b"[" * 100_000: "a text that nests too deep",
+}
+
+
+@pytest.mark.parametrize(("raw", "found"), TWO_MEANINGS.items(), ids=[str(raw[:24]) for raw in TWO_MEANINGS])
+def test_what_has_two_meanings_is_refused_and_named(raw: bytes, found: str) -> None:
+    with pytest.raises(NotStrict) as told:
+        strict(raw)
+    assert str(told.value).startswith(f"found {found}")
+    assert ", expected " in str(told.value)
+
+
+def test_what_has_one_meaning_is_read() -> None:
+    assert strict('{"a":[1,-2.5e3,"ä\\ud83d\\ude00",{"a":null}],"b":true}'.encode()) == {
+        "a": [1, -2500.0, "ä😀", {"a": None}],
+        "b": True,
+    }
+
+
+plain = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))
+values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**20), 10**20)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | plain,
+    lambda inner: st.lists(inner) | st.dictionaries(plain, inner),
+)
+
+
+@settings(derandomize=True, deadline=None)
+@given(values, st.booleans())
+def test_every_json_value_comes_through(value: object, ascii_only: bool) -> None:
+    assert strict(json.dumps(value, ensure_ascii=ascii_only).encode()) == value
+
+
+@settings(derandomize=True, deadline=None)
+@given(st.binary(max_size=40) | st.text('{}[]":,\\u0eE+-.1dD ', max_size=30).map(str.encode))
+def test_whatever_comes_is_read_or_refused_in_words(raw: bytes) -> None:
+    with suppress(NotStrict):
+        value = strict(raw)
+        assert not isinstance(value, float) or math.isfinite(value)
+        assert msgspec.json.decode(raw) == value
+
+
+@settings(derandomize=True, deadline=None)
+@given(st.dictionaries(plain, st.integers(), min_size=1), st.data())
+def test_any_key_given_twice_is_found(found: dict[str, int], data: st.DataObject) -> None:
+    key = data.draw(st.sampled_from(sorted(found)))
+    pairs = [*found.items(), (key, 0)]
+    raw = "{" + ",".join(f"{json.dumps(name)}:{value}" for name, value in pairs) + "}"
+    with pytest.raises(NotStrict, match="twice"):
+        strict(raw.encode())
