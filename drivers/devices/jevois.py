@@ -22,6 +22,7 @@ from drivers.devices.homography import ERROR_MM, plane_of
 from drivers.devices.registry import Chance, DeviceType
 from drivers.devices.troubles import reason_for
 from drivers.protocol.jevois import BAUD, Decoder, Detection, Discarded, Mark, Message
+from drivers.protocol.node_times import REOPEN_US
 
 MOST_IN_A_FRAME = 32
 """More objects than any table has dice; a camera that sees more sees no dice."""
@@ -94,6 +95,7 @@ class JevoisCamera:
         self._open = False
         self._down: dict[str, str] = {"starting": ""}
         self._reopen = False
+        self._reopen_at_us = 0
 
     def start(self, now_us: int) -> list[AnyReading]:
         """Begin: down until a whole frame was heard."""
@@ -102,10 +104,8 @@ class JevoisCamera:
 
     def opened(self, now_us: int) -> list[AnyReading]:
         """The port is open."""
-        self._open = True
-        self._heard_us = now_us
-        self._frame = None
-        self._spoilt = True
+        self.decoder.join()
+        self._begin_hearing(now_us)
         return self._taken()
 
     def closed(self, now_us: int, code: str, seen: str) -> list[AnyReading]:
@@ -117,7 +117,7 @@ class JevoisCamera:
 
     def overflowed(self, now_us: int, lost_bytes: int) -> list[AnyReading]:
         """Bytes were thrown away because the table was busy: the frame is spoilt."""
-        self.decoder.reset()
+        self.decoder.join()
         self._spoilt = True
         seen = f"{lost_bytes} bytes thrown away, the table was busy"
         self._readings.append(
@@ -133,15 +133,17 @@ class JevoisCamera:
     def receive(self, now_us: int, data: bytes) -> list[AnyReading]:
         """Take bytes that arrived at `now_us`."""
         if not self._open:
-            self.opened(now_us)
+            self._begin_hearing(now_us)
         for message in self.decoder.feed(data):
             self._hear(now_us, message)
         return self._taken()
 
     def next_deadline(self) -> int | None:
         """Give when `tick` has something to do."""
-        if not self._open or "silent" in self._down:
+        if not self._open:
             return None
+        if "silent" in self._down:
+            return self._reopen_at_us
         return self._heard_us + round(self._settings.silent_s * 1e6)
 
     def tick(self, now_us: int) -> list[AnyReading]:
@@ -151,6 +153,7 @@ class JevoisCamera:
             seen = f"no whole frame for {self._settings.silent_s:g} s (is serout on, and sermark?)"
             self._lose(now_us, "silent", reason_for("silent", seen))
             self._reopen = True
+            self._reopen_at_us = now_us + REOPEN_US
         return self._taken()
 
     def take_output(self) -> bytes:
@@ -172,6 +175,12 @@ class JevoisCamera:
             "calibration_error_mm": round(self._plane.error_mm, 2),
             "troubles": sorted(self._down),
         }
+
+    def _begin_hearing(self, now_us: int) -> None:
+        self._open = True
+        self._heard_us = now_us
+        self._frame = None
+        self._spoilt = True
 
     # --- frames ---
 

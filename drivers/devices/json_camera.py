@@ -18,10 +18,10 @@ from drivers.protocol.json_lines import BadLine, JsonLines, Object
 from drivers.protocol.node_health import Health
 from drivers.protocol.node_limits import Budget
 from drivers.protocol.node_messages import Code, Message, Trouble, Well
+from drivers.protocol.node_times import REOPEN_US
 
 ALIVE = "alive"
 """The kind of a line that says nothing but that the script runs."""
-REOPEN_US = 10_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from drivers.devices.registry import Chance, DeviceType
 from drivers.devices.troubles import reason_for
 from drivers.protocol.node_health import Health
 from drivers.protocol.node_messages import Code, Message, Trouble, Well
-from drivers.protocol.node_times import CLEAN_US
+from drivers.protocol.node_times import CLEAN_US, REOPEN_US
 from drivers.protocol.shoe import Alive, CardOut, Codes, Doubt, Event, Lid, ShoeProtocol, Word
 
 RANKS = "23456789TJQKA"
@@ -26,6 +26,8 @@ FACES: Mapping[str, tuple[str, str | None]] = {
 } | {str(number): (str(number), None) for number in range(2, 13)}
 """Rank and suit of every face there is; numbered High Roller cards have no suit."""
 LID_SWITCH = "shoe_lid"
+MOST_UNREADABLE = 5
+"""Lines in a row that are no code: the speed is wrong, or the cable bad."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +99,8 @@ class Shoe:
         self._heard_us = 0
         self._last_card_us = -1
         self._lid: bool | None = None
+        self._reopen = False
+        self._next_reopen_us = 0
 
     def start(self, now_us: int) -> list[AnyReading]:
         """Begin: down until its port is open."""
@@ -120,6 +124,7 @@ class Shoe:
 
     def overflowed(self, now_us: int, lost_bytes: int) -> list[AnyReading]:
         """Take that bytes were thrown away on their way here: cards may be among them."""
+        self._protocol.connect()
         seen = f"{lost_bytes} bytes thrown away, the table was busy"
         return self._told(now_us, self._missed(now_us, "sentences_lost", seen))
 
@@ -139,11 +144,14 @@ class Shoe:
         if silent_at_us is not None and now_us >= silent_at_us:
             seconds = (now_us - self._heard_us) / 1e6
             told += self._health.trouble(now_us, "silent", f"nothing heard for {seconds:.1f} s", down=True)
+        if self._open and "silent" in self._health:
+            self._open_anew(now_us)
         return self._told(now_us, told)
 
     def next_deadline(self) -> int | None:
         """Give when `tick` has something to do."""
-        due = (self._health.next_deadline(), self._silent_at_us())
+        reopen_us = self._next_reopen_us if self._open and "silent" in self._health else None
+        due = (self._health.next_deadline(), self._silent_at_us(), reopen_us)
         return min((at for at in due if at is not None), default=None)
 
     def take_output(self) -> bytes:
@@ -151,8 +159,9 @@ class Shoe:
         return b""
 
     def take_reopen(self) -> bool:
-        """Never ask for a port opened anew: a quiet shoe is no dead one."""
-        return False
+        """Tell, once, that the port should be opened anew."""
+        reopen, self._reopen = self._reopen, False
+        return reopen
 
     def status(self) -> Mapping[str, object]:
         """Give figures and what is wrong."""
@@ -170,7 +179,16 @@ class Shoe:
             return None
         return self._heard_us + round(self._settings.silent_s * 1e6)
 
+    def _open_anew(self, now_us: int) -> None:
+        if now_us >= self._next_reopen_us:
+            self._next_reopen_us = now_us + REOPEN_US
+            self._reopen = True
+
     def _take(self, now_us: int, event: Event) -> list[AnyReading]:
+        if isinstance(event, Doubt) and (in_a_row := self._protocol.unreadable) >= MOST_UNREADABLE:
+            self._open_anew(now_us)
+            seen = f"{in_a_row} lines in a row that are no code"
+            return self._told(now_us, self._missed(now_us, "noisy_line", seen))
         if isinstance(event, Doubt):
             return self._told(now_us, self._missed(now_us, "bad_reading", f"heard {event.seen}"))
         self._heard_us = now_us

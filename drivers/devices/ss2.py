@@ -11,6 +11,7 @@ from drivers.devices.registry import Chance, DeviceType
 from drivers.devices.ss2_approval import Approval, Question
 from drivers.devices.ss2_watch import POWER_CYCLE, ROTOR_SPEED, Fault, GameWatch
 from drivers.devices.troubles import reason_for
+from drivers.protocol.node_times import REOPEN_US
 from drivers.protocol.ss2 import (
     BAUD,
     COMMIT_PARAMETERS,
@@ -80,6 +81,7 @@ class Ss2Wheel:
         self._last_line = ""
         self._down = {"starting": "not heard yet"}
         self._reopen = False
+        self._reopen_at_us = 0
         self._bytes_lost = False
         self._check_at_us: int | None = None
         self._ask_at_us: int | None = None
@@ -102,6 +104,7 @@ class Ss2Wheel:
 
     def opened(self, now_us: int) -> list[AnyReading]:
         """The port is open: wait for the first frame and read the settings back."""
+        self.decoder.join()
         self._open(now_us)
         return self._taken()
 
@@ -115,7 +118,7 @@ class Ss2Wheel:
 
     def overflowed(self, now_us: int, lost_bytes: int) -> list[AnyReading]:
         """Bytes were thrown away because the table was busy: frames may be missing."""
-        self.decoder.reset()
+        self.decoder.join()
         self._bytes_lost = True
         seen = f"{lost_bytes} bytes thrown away, the table was busy"
         self._fault(now_us, Fault("sentences_lost", reason_for("sentences_lost", seen)))
@@ -144,6 +147,7 @@ class Ss2Wheel:
             seen = f"no status frame for {SILENT_US / 1e6:g} s"
             self._lose(now_us, "silent", reason_for("silent", seen))
             self._reopen = True
+            self._reopen_at_us = now_us + REOPEN_US
         if self._check_at_us is not None and now_us >= self._check_at_us:
             self._ask_settings(now_us)
         if self._ask_at_us is not None and now_us >= self._ask_at_us:
@@ -280,8 +284,10 @@ class Ss2Wheel:
     # --- its health ---
 
     def _silent_at_us(self) -> int | None:
-        if self._opened_us is None or "silent" in self._down:
+        if self._opened_us is None:
             return None
+        if "silent" in self._down:
+            return self._reopen_at_us
         return max(self._opened_us, self._heard_us or 0) + SILENT_US
 
     def _lose(self, now_us: int, trouble: str, says: str, code: str = "") -> None:

@@ -55,6 +55,11 @@ TROUBLES: dict[str, Cause] = {
         "wait; the next message tells whether it helped",
         _OPEN,
     ),
+    "settings_changed": Cause(
+        "another program set the port's speed or mode: stty, a terminal, ModemManager",
+        "the port is opened anew with the table's settings; find that program (sudo fuser -v PORT names it)",
+        _OPEN,
+    ),
     "port_fault": Cause(
         "the operating system refused to read, write or set up the port",
         "look at dmesg; unplug the device and plug it in again",

@@ -35,6 +35,7 @@ class SerialPort:
         self._baud = baud
         self._write_s = write_s
         self._serial: serial.Serial | None = None
+        self._attributes: list[object] = []
         self._waker = Waker(READ_S)
 
     def open(self) -> str:
@@ -54,6 +55,7 @@ class SerialPort:
             attributes = termios.tcgetattr(port.fd)
             attributes[_HUPCL_AT] &= ~termios.HUPCL
             termios.tcsetattr(port.fd, termios.TCSANOW, attributes)
+            self._attributes = termios.tcgetattr(port.fd)
             found = os.path.realpath(self.name)
         except _FAILURES as error:
             _close(port)
@@ -62,18 +64,23 @@ class SerialPort:
         return found
 
     def read(self) -> bytes:
-        """Wait for bytes and give all there are, up to a block. Raises PortError."""
+        """Wait for bytes and give all there are, up to a block, at least once a second.
+
+        Raises PortError: it is gone, or another program has changed its settings since; what was read at
+        another speed is thrown away.
+        """
         port = self._serial
         assert port is not None
         try:
-            if not self._waker.wait_for(port.fd):
-                return b""
-            data = os.read(port.fd, BLOCK)
+            data = os.read(port.fd, BLOCK) if self._waker.wait_for(port.fd) else None
+            changed = termios.tcgetattr(port.fd) != self._attributes
         except _FAILURES as error:
             raise PortError("unplugged", f"{self.name} went away while reading: {_words(error)}") from error
-        if not data:
+        if data == b"":
             raise PortError("unplugged", f"{self.name} hung up")
-        return data
+        if changed:
+            raise PortError("settings_changed", f"another program changed the settings of {self.name}")
+        return data or b""
 
     def write(self, data: bytes) -> None:
         """Write all bytes.

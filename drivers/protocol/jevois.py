@@ -65,6 +65,12 @@ class Decoder:
         """Lines that were no message of these."""
         self._tail = b""
         self._overlong = False
+        self._joining = False
+
+    def join(self) -> None:
+        """Take no message from what stands before the next line end: it may be the end of a line."""
+        self.reset()
+        self._joining = True
 
     def feed(self, data: bytes) -> list[Message]:
         """Take bytes as they come; give the messages of the lines that they end."""
@@ -75,6 +81,7 @@ class Decoder:
             if self._tail.strip():
                 messages.append(self._read())
             self.reset()
+            self._joining = False
         self._keep(rest)
         return messages
 
@@ -92,7 +99,7 @@ class Decoder:
         self.lines += 1
         text = self._tail.decode("ascii", "backslashreplace")
         readable = self._tail.isascii() and not self._overlong
-        message = _parsed(text.split()) if readable else None
+        message = _parsed(text.split()) if readable and not self._joining else None
         if message is None:
             self.discarded += 1
             return Discarded(text[:_SHOWN])

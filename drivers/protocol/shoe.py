@@ -1,8 +1,10 @@
 """Card shoes that send one code a line: bytes in, what left the shoe out, whatever the bytes are.
 
-Such a shoe has no check sum, no numbers and no handshake, and many say each code several times. The same code
-again within `repeats_us` of the last is a repeat; after twice that time it is another card; what lies between
-could be either, and is told as a doubt, never as a card.
+Such a shoe has no check sum, no numbers and no handshake, so a cable joined in the middle of `12` says `2`.
+What stands before the first line end after an open or a loss is never a card; it is a doubt where it may have
+been the end of a code that matters. Many shoes say each code several times. The same code again within
+`repeats_us` of the last is a repeat; after twice that time it is another card; what lies between could be
+either, and is told as a doubt, never as a card.
 """
 
 from collections.abc import Mapping
@@ -70,16 +72,20 @@ class ShoeProtocol:
         self._codes = codes
         self._repeats_us = repeats_us
         self._lines = Lines(MAX_CODE)
+        self._joined = True
         self._last = ""
         self._last_us = 0
         self._to: str | None = None
         self.cards = 0
         self.repeats = 0
         self.doubts = 0
+        self.unreadable = 0
+        """Lines in a row that were no code."""
 
     def connect(self) -> None:
-        """Forget an unfinished line and what was said before the connection."""
+        """Forget what was said before the connection or a loss: what comes next may begin anywhere."""
         self._lines.clear()
+        self._joined = False
         self._last = ""
         self._to = None
 
@@ -88,20 +94,39 @@ class ShoeProtocol:
         events: list[Event] = []
         for line, dropped in self._lines.feed(data):
             code = line.decode("ascii", "replace").strip(_FRAMING)
-            if dropped or not code.isascii() or not (code.isprintable() or not code):
+            joined, self._joined = self._joined, True
+            if not joined:
+                events += self._first(code, whole=not dropped)
+            elif dropped or not code.isascii() or not (code.isprintable() or not code):
+                self.unreadable += 1
                 events.append(self._doubt("a line that is no code"))
             elif code:
                 events += self._hear(now_us, code)
         return events
 
+    def _first(self, end: str, *, whole: bool) -> list[Event]:
+        """Take what stood before the first line end: the end of a code, or all of it."""
+        if not end:
+            return []
+        known = self._codes
+        harmless = {code for code, word in known.words.items() if word == "alive"}
+        every = {*known.cards, *known.positions, *known.words}
+        may_be = {code for code in every if code.endswith(end)}
+        if whole and may_be and may_be <= harmless:
+            return [Alive()]
+        return [self._doubt("what may be the end of a code: the line was joined within it")]
+
     def _hear(self, now_us: int, code: str) -> list[Event]:
         known = self._codes
+        if code in known.cards or code in known.words or code in known.positions:
+            self.unreadable = 0
         if code in known.words and known.words[code] != "unread":
             return [_WORDS[known.words[code]]]
         if code in known.positions:
             self._to, self._last = known.positions[code], ""
             return [Alive()]
         if code not in known.cards and code not in known.words:
+            self.unreadable += 1
             return [self._doubt("a code that is not in the shoe's code table")]
         again_us = now_us - self._last_us if code == self._last else None
         self._last, self._last_us = code, now_us

@@ -198,6 +198,15 @@ class Decoder:
         """Bad lines, and bad beginnings of lines that were taken up again at their last `*`."""
         self._tail = b""
         self._overlong = False
+        self._joining = False
+
+    def join(self) -> None:
+        """Take no message from what stands before the next line end: the line may be joined anywhere in it.
+
+        The end of a sensor event, `17`, would be a winning number.
+        """
+        self.reset()
+        self._joining = True
 
     def feed(self, data: bytes) -> list[Message]:
         """Take bytes as they come; give the messages of the lines that they end."""
@@ -220,11 +229,16 @@ class Decoder:
         self._tail = line[-MAX_LINE:]
 
     def _end_line(self) -> Iterator[Message]:
-        line, overlong = self._tail, self._overlong
+        line, overlong, joining = self._tail, self._overlong, self._joining
         self.reset()
+        self._joining = False
         if not line:
             return
         self.lines += 1
+        if joining:
+            self.discarded += 1
+            yield Discarded(_shown(line))
+            return
         message = None if overlong else _parsed(line)
         if message is not None:
             yield message

@@ -33,10 +33,11 @@ PLAIN = ShoeSettings(port="/dev/table-shoe")
 
 
 def shoe(settings_: ShoeSettings = PLAIN) -> Shoe:
-    """A shoe whose port has just opened."""
+    """A shoe whose port has just opened, and whose line that was joined midway has ended."""
     device = Shoe("shoe", settings_, bytes)
     device.start(0)
     device.opened(0)
+    device.receive(0, b"\r\n")
     return device
 
 
@@ -137,8 +138,12 @@ def test_a_shoe_that_says_alive_is_missed_when_it_falls_silent() -> None:
     assert device.next_deadline() == 3 * SECOND_US
     (down,) = device.tick(3 * SECOND_US)
     assert isinstance(down, DeviceDown)
-    assert (down.code, device.next_deadline()) == ("silent", None)
-    assert [type(r) for r in device.receive(4 * SECOND_US, b"OK\n")] == [DeviceUp]
+    assert (down.code, device.next_deadline()) == ("silent", 13 * SECOND_US)
+    assert [device.take_reopen(), device.take_reopen()] == [True, False]
+    assert device.tick(13 * SECOND_US) == []
+    assert [device.take_reopen(), device.take_reopen()] == [True, False]
+    assert [type(r) for r in device.receive(14 * SECOND_US, b"OK\n")] == [DeviceUp]
+    assert not device.take_reopen()
 
 
 def test_a_shoe_that_never_speaks_unasked_is_up_when_its_port_is_open() -> None:
@@ -154,7 +159,28 @@ def test_an_unplugged_shoe_is_down_and_an_unfinished_code_is_forgotten() -> None
     assert isinstance(down, DeviceDown)
     assert heard(device, (2 * SECOND_US, b"H\n")) == []
     assert [type(r) for r in device.opened(3 * SECOND_US)] == [DeviceUp]
-    assert faces(heard(device, (4 * SECOND_US, b"2C\n"))) == [("2", "c")]
+    assert faces(heard(device, (4 * SECOND_US, b"H\n2C\n"))) == [("2", "c")]
+
+
+def test_lines_that_stay_unreadable_have_the_port_opened_anew_and_are_called_a_noisy_line() -> None:
+    device, codes = shoe(), []
+    for second in range(1, 8):
+        codes += [
+            r.code for r in heard(device, (second * SECOND_US, b"\xf8\x80\n")) if isinstance(r, DeviceDown)
+        ]
+        device.tick(second * SECOND_US + SECOND_US // 2)
+    assert codes == ["bad_reading"] * 4 + ["noisy_line"] * 3
+    assert [device.take_reopen(), device.take_reopen()] == [True, False]
+    assert faces(heard(device, (9 * SECOND_US, b"QH\n\xf8\n"))) == [("Q", "h")]
+    assert not device.take_reopen()
+
+
+def test_what_is_lost_within_a_code_makes_no_other_code() -> None:
+    numbered = ShoeSettings(port="p", cards={str(n): str(n) for n in range(2, 13)})
+    device = shoe(numbered)
+    assert heard(device, (SECOND_US, b"1")) == []
+    device.overflowed(SECOND_US, 100)
+    assert faces(heard(device, (2 * SECOND_US, b"2\n"), (3 * SECOND_US, b"7\n"))) == [("7", None)]
 
 
 def test_bytes_thrown_away_may_have_been_cards() -> None:

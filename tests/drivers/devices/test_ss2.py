@@ -21,6 +21,11 @@ def kinds(readings: list[AnyReading]) -> list[tuple[str, str]]:
     ]
 
 
+def joined(wheel: Ss2Wheel, now_us: int) -> list[AnyReading]:
+    """Open its port, and let the line that was joined midway end."""
+    return [*wheel.opened(now_us), *wheel.receive(now_us, b"\r\n")]
+
+
 def tick_until(wheel: Ss2Wheel, end_us: int) -> list[AnyReading]:
     """Let time pass, deadline by deadline."""
     readings: list[AnyReading] = []
@@ -87,7 +92,7 @@ def test_five_seconds_of_silence_are_a_lost_wheel_and_the_next_frame_brings_it_b
 
 def test_a_wheel_that_is_never_heard_is_lost_too_and_says_so_once() -> None:
     wheel = Ss2Wheel("ss2", Ss2Settings(port=""))
-    wheel.opened(0)
+    joined(wheel, 0)
     assert kinds(tick_until(wheel, 60 * SECOND_US)) == [("down", "silent")]
 
 
@@ -95,7 +100,7 @@ def test_a_lost_link_is_told_and_what_was_begun_is_forgotten() -> None:
     wheel = Ss2Wheel("ss2", Ss2Settings(port=""))
     wheel.receive(0, frame(4, 9, "31").encode() + b"\r\n*X;5;009;")
     assert kinds(wheel.closed(SECOND_US, "unplugged", "it was pulled")) == [("down", "unplugged")]
-    wheel.opened(2 * SECOND_US)
+    joined(wheel, 2 * SECOND_US)
     readings = wheel.receive(2 * SECOND_US, b"22;0;160;0\r\n" + frame(2, 10, "22").encode() + b"\r\n")
     assert kinds(readings)[0] == ("up", "up")
     assert [word.state for word in words(readings)] == [2]
@@ -163,10 +168,12 @@ def test_a_started_wheel_is_down_until_it_is_heard() -> None:
     assert kinds(heard([frame(1, 1, "  ")], wheel=wheel)) == [("up", "up")]
 
 
-def test_a_silent_wheel_asks_once_for_its_port_to_be_opened_anew() -> None:
+def test_a_silent_wheel_asks_for_its_port_to_be_opened_anew_every_ten_seconds() -> None:
     wheel = Ss2Wheel("ss2", Ss2Settings(port=""))
-    wheel.opened(0)
+    joined(wheel, 0)
     tick_until(wheel, 6 * SECOND_US)
+    assert [wheel.take_reopen(), wheel.take_reopen()] == [True, False]
+    tick_until(wheel, 16 * SECOND_US)
     assert [wheel.take_reopen(), wheel.take_reopen()] == [True, False]
 
 
@@ -186,7 +193,7 @@ def test_it_is_a_device_type_that_a_table_can_name() -> None:
 
 def test_the_wheel_counts_as_up_once_its_settings_were_read_back_as_approved() -> None:
     wheel = Ss2Wheel("ss2", Ss2Settings(port="", approved=APPROVED, approved_mode=1157))
-    assert kinds(wheel.opened(0)) == [("down", "unchecked")]
+    assert kinds(joined(wheel, 0)) == [("down", "unchecked")]
     readings = wheel.receive(0, frame(1, 1, "  ").encode() + b"\r\n")
     assert (kinds(readings), wheel.up) == ([], False)
     assert kinds(answer(wheel, SECOND_US, RIGHT)) == [("up", "up")]
@@ -203,7 +210,7 @@ def test_the_wheel_counts_as_up_once_its_settings_were_read_back_as_approved() -
 )
 def test_a_setting_that_differs_keeps_the_wheel_down(wrong: dict[bytes, bytes], says: str) -> None:
     wheel = Ss2Wheel("ss2", Ss2Settings(port="", approved=APPROVED, approved_mode=1157))
-    wheel.opened(0)
+    joined(wheel, 0)
     readings = wheel.receive(0, frame(1, 1, "  ").encode() + b"\r\n")
     readings += answer(wheel, SECOND_US, RIGHT | wrong)
     assert kinds(readings) == [("down", "configuration")]
@@ -212,7 +219,7 @@ def test_a_setting_that_differs_keeps_the_wheel_down(wrong: dict[bytes, bytes], 
 
 def test_a_busy_or_silent_wheel_is_asked_again_until_it_tells() -> None:
     wheel = Ss2Wheel("ss2", Ss2Settings(port="", approved={"m": (1.5,)}))
-    wheel.opened(0)
+    joined(wheel, 0)
     wheel.receive(0, frame(6, 1, "  ").encode() + b"\r\n")
     assert kinds(answer(wheel, 0, {b"*T M": b"*T BUSY"})) == []
     tick_until(wheel, 4 * SECOND_US)
@@ -221,7 +228,7 @@ def test_a_busy_or_silent_wheel_is_asked_again_until_it_tells() -> None:
 
 def test_a_power_cycle_has_the_settings_read_back_anew() -> None:
     wheel = Ss2Wheel("ss2", Ss2Settings(port="", approved={"m": (1.5,)}))
-    wheel.opened(0)
+    joined(wheel, 0)
     wheel.receive(0, frame(5, 140, "31").encode() + b"\r\n")
     answer(wheel, 0, RIGHT)
     readings = wheel.receive(SECOND_US, frame(6, 1, "  ", rpm=0).encode() + b"\r\n")
@@ -231,7 +238,7 @@ def test_a_power_cycle_has_the_settings_read_back_anew() -> None:
 
 def test_a_rotor_out_of_bounds_has_its_setting_read_back_at_once() -> None:
     wheel = Ss2Wheel("ss2", Ss2Settings(port="", approved={"m": (1.5,)}))
-    wheel.opened(0)
+    joined(wheel, 0)
     wheel.receive(0, frame(4, 9, "31").encode() + b"\r\n")
     answer(wheel, 0, RIGHT)
     wheel.receive(SECOND_US, frame(4, 9, "31", rpm=953).encode() + b"\r\n")
@@ -241,7 +248,7 @@ def test_a_rotor_out_of_bounds_has_its_setting_read_back_at_once() -> None:
 
 def test_correcting_sets_reads_back_and_commits_only_what_was_taken() -> None:
     wheel = Ss2Wheel("ss2", Ss2Settings(port="", approved={"m": (1.5,)}))
-    wheel.opened(0)
+    joined(wheel, 0)
     wheel.receive(0, frame(1, 1, "  ").encode() + b"\r\n")
     answer(wheel, 0, {b"*T M": b"*T m 20000.0"})
     wheel.correct_settings(SECOND_US)
@@ -270,7 +277,7 @@ def test_a_void_game_is_acknowledged_to_the_wheel_and_a_refusal_is_a_fault() -> 
 
 def test_a_wheel_that_does_not_report_by_itself_is_asked_twice_a_second() -> None:
     wheel = Ss2Wheel("ss2", Ss2Settings(port="", ask_status=True))
-    wheel.opened(0)
+    joined(wheel, 0)
     asked = 0
     for half in range(10):
         now = half * SECOND_US // 2
@@ -282,7 +289,7 @@ def test_a_wheel_that_does_not_report_by_itself_is_asked_twice_a_second() -> Non
 
 def test_a_listener_never_sends() -> None:
     wheel = Ss2Wheel("ss2", Ss2Settings(port="", approved={"m": (1.5,)}, listen_only=True))
-    wheel.opened(0)
+    joined(wheel, 0)
     wheel.receive(0, frame(4, 9, "31", rpm=953).encode() + b"\r\n")
     wheel.void_game(0)
     tick_until(wheel, 20 * SECOND_US)
@@ -298,7 +305,7 @@ def test_an_approved_parameter_that_no_wheel_has_is_refused_at_once() -> None:
 @given(st.lists(st.tuples(st.integers(0, 8_000_000), st.binary(max_size=60)), max_size=20))
 def test_whatever_comes_times_only_grow_and_nothing_raises(pieces: list[tuple[int, bytes]]) -> None:
     wheel = Ss2Wheel("ss2", Ss2Settings(port="", approved=APPROVED, approved_mode=1157, ask_status=True))
-    readings, now = wheel.opened(0), 0
+    readings, now = joined(wheel, 0), 0
     for pause, data in pieces:
         readings += tick_until(wheel, now + pause)
         now += pause

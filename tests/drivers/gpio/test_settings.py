@@ -95,7 +95,16 @@ def test_a_mistake_in_timed_inputs_is_told(settings: dict[str, object], says: st
         ({"factory": "rpigpio"}, "factory: found 'rpigpio', expected lgpio"),
         ({"chip": "4"}, "chip: found '4'"),
         ({"inputs": {}}, "inputs: found none"),
-        ({"inputs": {"a": button(5, debounce_us=0)}}, "a.debounce_us: found 0, expected 1000 to 250000"),
+        ({"inputs": {"a": button(5, debounce_us=0)}}, "a.debounce_us: found 0, expected 1000 to 25000"),
+        (
+            {"inputs": {"a": button(5, debounce_us=200_000)}},
+            "found 200000, expected 1000 to 25000 for a button",
+        ),
+        (
+            {"inputs": {"a": door(5, debounce_us=250_001)}},
+            "found 250001, expected 1000 to 250000 for a switch",
+        ),
+        ({"inputs": {"a": button(5, stuck_us=40_000)}}, "a.stuck_us: found 40000, expected 0 or 5000000"),
         ({"inputs": {"a": button(5, by="")}}, "a.by: found nothing, expected the role"),
         ({"inputs": {"a": button(5, name="")}}, "a.name: found nothing, expected the name of its input"),
         ({"inputs": {"a": button(5, fields={"seet": "1"})}}, "a.fields: found {'seet': '1'}"),

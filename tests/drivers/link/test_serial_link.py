@@ -220,6 +220,34 @@ class TestTheLink:
         assert open_files() < before + 100
         assert link.opened == 100
 
+    @pytest.mark.parametrize("change", ["speed", "mode", "line ends", "flow control"])
+    def test_settings_that_another_program_changes_are_set_again(
+        self, plug: Plug, ear: Ear, link: Link, change: str
+    ) -> None:
+        plug.plug()
+        link.start()
+        ear.up()
+        device = plug.device  # A pseudo-terminal's settings are the same at both ends.
+        assert device is not None
+        before = termios.tcgetattr(device)
+        after = list(before)
+        match change:
+            case "speed":
+                after[4] = after[5] = termios.B9600
+            case "mode":
+                after[3] |= termios.ICANON | termios.ECHO
+            case "line ends":
+                after[0] |= termios.ICRNL
+            case _:
+                after[0] |= termios.IXON
+        termios.tcsetattr(device, termios.TCSANOW, after)
+        plug.say(b"12\r\n")
+        assert "changed the settings" in ear.down("settings_changed").seen
+        ear.up()
+        assert termios.tcgetattr(device) == before
+        plug.say(b"13\r\n")
+        assert ear.data(4) == b"13\r\n"
+
     def test_a_device_that_reads_nothing_is_a_stuck_writer(self, plug: Plug, ear: Ear) -> None:
         link = link_to(SerialPort(str(plug.name), 921_600, write_s=0.05), ear.inlet)
         plug.plug()
