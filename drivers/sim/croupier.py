@@ -1,0 +1,272 @@
+"""A croupier at a wheel: turns the rotor, launches balls, catches them, takes them out; and what was so."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import pairwise
+from random import Random
+from typing import Literal
+
+import msgspec
+
+from controller.model.geometry import Wheel
+from controller.model.readings import AnyReading
+from drivers.sim.ball import Bowl, Law, Run, launch_speed, run
+from drivers.sim.fall import fall
+from drivers.sim.rotor import Bearing, Push, Rotor
+from drivers.sim.scenes import Feed
+from drivers.sim.wheel_sensors import Faults, Optics, Play, Sensed, sense
+
+Word = Literal["call", "void", "review", "nothing"]
+Launch = Callable[[Random, float, float, int], Run]
+"""Launch a ball at a time (s), to run about so many turns, this way round."""
+
+VALID_TURNS = 4
+NEAR_SURE = 0.15
+"""With less proof beyond four turns than this a review is as right as a call (turns)."""
+NEAR_SHORT = 0.35
+"""With four turns nearer to what the ball may have run than this a review is as right as a void (turns)."""
+SILENT_TURNS = 1.02
+"""After more than a turn without a pulse nothing proves that the ball ran on; one pulse missed on a wheel
+with two beams is just a turn."""
+LONGEST_S = 150.0
+"""No scene takes longer, the slowest rotor's seven turns of waiting included."""
+
+
+@dataclass(frozen=True)
+class House:
+    """One wheel in use: its geometry, its track and ball, its rotor, its sensors."""
+
+    wheel: Wheel
+    law: Law = field(default_factory=Law)
+    bowl: Bowl = field(default_factory=Bowl)
+    optics: Optics = field(default_factory=Optics)
+    bearing: Bearing = field(default_factory=Bearing)
+    rotor_speeds: tuple[float, float] = (0.25, 0.5)
+    knocked_up: float = 0.03
+    launch: Launch | None = None
+    """Another make of ball than the equation of motion."""
+
+    def launched(self, rng: Random, launch_s: float, turns: float, way: int) -> Run:
+        """Launch a ball to run about so many turns."""
+        if self.launch is not None:
+            return self.launch(rng, launch_s, turns, way)
+        speed = launch_speed(self.law, self.bowl, turns)
+        return run(self.law, self.bowl, launch_s=launch_s, start=rng.random(), way=way, speed=speed)
+
+
+class SpinTruth(msgspec.Struct, kw_only=True):
+    """What was so in a scene, in the shape of the recorded truths: times in us.
+
+    `accept` are the words that are right: call (with the number), void, review; nothing where a table may
+    pass over it. In a scene of two launches they are about the last; the first is never a call.
+    """
+
+    kind: str
+    t0: int
+    t_drop: int
+    number: str | None
+    verdict: Literal["valid", "no_spin"]
+    reasons: list[str]
+    undecidable: str | None
+    accept: list[Word]
+    note: dict[str, float | int | str]
+    t_end: int
+
+
+@dataclass(slots=True)
+class Spin:
+    """One scene as it happens; kinds change it before it is sensed."""
+
+    play: Play
+    faults: Faults
+    pushes: list[Push]
+    launch_s: float
+    extra: list[AnyReading] = field(default_factory=list)
+    reasons: list[str] = field(default_factory=list)
+    """Why it is no spin, beside too few turns."""
+    may: set[Word] = field(default_factory=set)
+    """Words that are right beside the verdict, and `doubt` says why."""
+    doubt: str | None = None
+    must: set[Word] | None = None
+    """The only words that are right, where the turns do not tell."""
+    launch: str = "strong"
+    begun_before: bool = False
+    """A pulse before the launch may be told as an attempt of its own, though never called."""
+
+    @property
+    def ball(self) -> Run:
+        """The last run."""
+        return self.play.runs[-1]
+
+    def unclear(self, why: str, *words: Word) -> None:
+        """Say that these words are as right as the verdict."""
+        self.may |= set(words)
+        self.doubt = self.doubt or why
+
+
+class Croupier:
+    """Plays scenes at a house, one after the other: its rotor goes on from one to the next."""
+
+    def __init__(self, rng: Random, house: House) -> None:
+        """Begin an evening."""
+        self.rng, self.house = rng, house
+        self.now_s = rng.uniform(1.0, 3.0)
+        self._mark = rng.random()
+        self._speed = rng.choice((1, -1)) * rng.uniform(*house.rotor_speeds)
+
+    def spin(
+        self,
+        turns: float | None = None,
+        *,
+        same_way: bool = False,
+        pushes: Callable[[float], list[Push]] = lambda _launch_s: [],
+        longer_turns: float = 0.0,
+    ) -> Spin:
+        """Turn the rotor anew, launch a ball against it, let it fall and lie; `pushes` by the launch."""
+        rng, house = self.rng, self.house
+        launch_s = self.now_s + rng.uniform(13.0, 18.0)
+        way = rng.choice((1, -1))
+        speed = way * rng.uniform(*house.rotor_speeds)
+        again = Push(self.now_s + rng.uniform(0.6, 2.5), rng.uniform(0.6, 1.6), speed)
+        all_pushes = [again, *pushes(launch_s)]
+        rotor = Rotor(
+            self.now_s,
+            self.now_s + LONGEST_S,
+            mark=self._mark,
+            speed=self._speed,
+            bearing=house.bearing,
+            pushes=all_pushes,
+        )
+        turns = rng.uniform(7.0, 25.0) if turns is None else turns
+        ball = house.launched(rng, launch_s, turns, way if same_way else -way)
+        spin = Spin(Play([ball], rotor, None), Faults(), all_pushes, launch_s)
+        if same_way:
+            spin.reasons.append("same_direction")
+            spin.may.add("review")
+            spin.launch = "same_way"
+        self.settle(spin, longer_turns=longer_turns)
+        return spin
+
+    def any_spin(self) -> Spin:
+        """Launch as croupiers do: mostly strong, some weak, some past a beam by hand, some the wrong way."""
+        kind = self.rng.choices(("strong", "weak", "hand", "same_way"), (60, 20, 10, 10))[0]
+        match kind:
+            case "weak":
+                return self.weak()
+            case "hand":
+                spin = self.spin()
+                beam = self.rng.randrange(len(self.house.wheel.beams_deg))
+                spin.faults.ghosts_s.append((spin.launch_s - self.rng.uniform(0.25, 0.5), beam))
+                spin.launch = "hand"
+                return spin
+            case "same_way":
+                return self.spin(same_way=True)
+            case _:
+                return self.spin()
+
+    def weak(self) -> Spin:
+        """Launch weakly: about three to five and a half turns."""
+        spin = self.spin(self.rng.uniform(2.7, 5.6))
+        spin.launch = "weak"
+        return spin
+
+    def settle(self, spin: Spin, longer_turns: float = 0.0) -> None:
+        """Let the last ball fall, lie for five or six turns, and be taken out."""
+        rng, play = self.rng, spin.play
+        pockets = len(self.house.wheel.pockets_clockwise)
+        play.fall = fall(rng, play.runs[-1], play.rotor, knocked_up=self.house.knocked_up, pockets=pockets)
+        self.lies(spin, play.fall.settle_s, longer_turns)
+
+    def lies(self, spin: Spin, since_s: float, longer_turns: float = 0.0) -> None:
+        """Take the ball out five or six turns after a time, and end the scene."""
+        rng, play = self.rng, spin.play
+        turn_s = 1 / max(0.1, abs(play.rotor.speed_at(since_s)))
+        play.lift_s = min(since_s + (longer_turns + rng.uniform(5.2, 6.4)) * turn_s, play.rotor.end_s - 3)
+        play.end_s = min(play.lift_s + rng.uniform(1.0, 3.0), play.rotor.end_s)
+
+    def number(self, spin: Spin) -> str | None:
+        """Return the number that the ball lies in."""
+        order = self.house.wheel.pockets_clockwise
+        return None if spin.play.fall is None else order[spin.play.fall.pocket(len(order))]
+
+    def sensed(self, kind: str, spin: Spin) -> tuple[Feed, SpinTruth]:
+        """Return what arrives of a scene, in order, and what was so; the next scene begins at its end."""
+        rng, play = self.rng, spin.play
+        play.begin_s = self.now_s
+        play.rotor.end_s = play.end_s
+        sensed = sense(rng, self.house.wheel, self.house.optics, play, spin.faults)
+        readings = sorted([*sensed.readings, *spin.extra], key=lambda reading: reading.t)
+        feed = [(r.t + rng.randint(1000, 3000), r) for r in readings]
+        truth = self._truth(kind, spin, sensed)
+        self._mark = play.rotor.mark_at(play.end_s) % 1.0
+        self._speed = play.rotor.speed_at(play.end_s)
+        self.now_s = play.end_s
+        return sorted(feed, key=lambda item: item[0]), truth
+
+    def _truth(self, kind: str, spin: Spin, sensed: Sensed) -> SpinTruth:
+        ball = spin.ball
+        proof = proven(self.house.wheel, ball, sensed, spin.faults)
+        reasons = list(spin.reasons)
+        short = ball.turns < VALID_TURNS
+        if short and spin.must is None:
+            reasons.append("too_few_revolutions")
+        words: set[Word] = {"void"} if reasons else {"call"}
+        doubt = spin.doubt
+        if not short and proof.low < VALID_TURNS + NEAR_SURE:
+            words.add("review")
+            doubt = doubt or ("turns" if proof.low < VALID_TURNS else None)
+        if short and proof.high > VALID_TURNS - NEAR_SHORT:
+            words.add("review")
+            doubt = doubt or ("turns" if proof.high >= VALID_TURNS else None)
+        if proof.hole > SILENT_TURNS:
+            words.add("review")
+            doubt = doubt or "silence"
+        words = spin.must or words | spin.may
+        return SpinTruth(
+            kind=f"{kind}/{spin.launch}",
+            t0=round((spin.launch_s - 0.7) * 1e6),
+            t_drop=round(ball.end_s * 1e6),
+            number=self.number(spin),
+            verdict="no_spin" if reasons or spin.must == {"void"} else "valid",
+            reasons=reasons,
+            undecidable=doubt,
+            accept=sorted(words),
+            note={
+                "turns": round(ball.turns, 3),
+                "low": round(proof.low, 3),
+                "high": round(proof.high, 3),
+                "hole": round(proof.hole, 3),
+                "cuts": proof.cuts,
+                "runs": len(spin.play.runs),
+                "before": int(spin.begun_before or len(spin.play.runs) > 1),
+                "drop_speed": round(ball.end_speed, 3),
+                "rotor": round(abs(spin.play.rotor.speed_at(spin.launch_s)), 3),
+                "beams": len(self.house.wheel.beams_deg),
+            },
+            t_end=round(spin.play.end_s * 1e6),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What the pulses of a run prove: at least and at most so many turns; the longest stretch without any."""
+
+    low: float
+    high: float
+    hole: float
+    cuts: int
+
+
+def proven(wheel: Wheel, ball: Run, sensed: Sensed, faults: Faults) -> Proof:
+    """Measure what the honest pulses of a ball's run prove; its unseen start reaches to the beam before."""
+    inside = [t for t, _ in sensed.pulses_s if ball.launch_s - 0.01 <= t <= ball.end_s + 0.05]
+    if not inside:
+        return Proof(0.0, ball.turns, ball.turns, 0)
+    places = [min(ball.gone(t), ball.turns) for t in inside]
+    low = ball.turns - places[0]
+    first = (ball.start + ball.way * places[0]) % 1.0
+    living = [deg for beam, deg in enumerate(wheel.beams_deg) if beam not in faults.dead_beams]
+    backs = [((first - deg / 360) * ball.way) % 1.0 for deg in living]
+    back = min((gap for gap in backs if gap > 0.02), default=1.0)
+    ends = [*places, ball.turns]
+    return Proof(low, low + back, max(b - a for a, b in pairwise(ends)), len(inside))

@@ -1,0 +1,262 @@
+"""Wheels in use, drawn by kind: how many beams and where, what ball, what track, what rotor, what sensors."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from random import Random
+
+import msgspec
+
+from controller.model.geometry import Wheel
+from controller.model.pockets import STANDARD_POCKETS
+from drivers.sim.ball import Bowl, Law, Stretch, grain_of
+from drivers.sim.croupier import House
+from drivers.sim.rotor import Bearing
+from drivers.sim.wheel_sensors import Optics
+
+EVEN = {2: (0, 120), 3: (0, 120, 240), 4: (0, 90, 180, 270), 8: (0, 45, 90, 135, 180, 225, 270, 315)}
+"""Equally spaced beams; two are a third of a turn apart, or they could not tell which way the ball runs."""
+
+Draw = Callable[[Random], House]
+
+
+def house(
+    rng: Random,
+    beams: int = 4,
+    *,
+    uneven: bool = False,
+    law: Law | None = None,
+    tilt_deg: float | None = None,
+    rough: float | None = None,
+    stretches: tuple[Stretch, ...] = (),
+    pockets: str | None = None,
+    bearing: Bearing | None = None,
+    rotor_speeds: tuple[float, float] = (0.25, 0.5),
+    jitter_ms: float | None = None,
+    knocked_up: float = 0.03,
+) -> House:
+    """Draw a wheel with so many beams; what is not given is as on an ordinary one."""
+    knee = law is not None and law.knee > 0
+    drop = rng.uniform(0.43, 0.48) if knee else rng.uniform(0.46, 0.56)
+    kind = pockets or rng.choice(("american", "american", "european"))
+    angles = _uneven(rng, beams) if uneven else tuple(float(deg) for deg in EVEN[beams])
+    wheel = Wheel(
+        pockets=kind,
+        pockets_clockwise=STANDARD_POCKETS[kind],
+        beams_deg=angles,
+        pocket_reader_deg=float(rng.choice((0, 90, 200, 300, rng.randrange(360)))),
+        rotor_index_deg=float(rng.choice((0, 200, rng.randrange(360)))),
+        # What the file says is right within a few per cent.
+        drop_rev_per_s=round(drop * rng.uniform(0.97, 1.03), 3),
+    )
+    jitter = rng.uniform(0.1, 0.6) if jitter_ms is None else jitter_ms
+    askew = rng.uniform(0.05, 0.35)
+    return House(
+        wheel=wheel,
+        law=law or Law(friction=rng.uniform(0.02, 0.05), drag=rng.uniform(0.025, 0.04)),
+        bowl=Bowl(
+            drop_speed=drop,
+            tilt_deg=rng.uniform(0.0, 0.06) if tilt_deg is None else tilt_deg,
+            lowest=rng.random(),
+            stretches=stretches,
+            grain=grain_of(rng.gauss, rng.uniform(0.0, 0.05) if rough is None else rough),
+        ),
+        optics=Optics(jitter_s=jitter / 1000, askew_deg=tuple(rng.uniform(-askew, askew) for _ in angles)),
+        bearing=bearing or Bearing(share=rng.uniform(0.0016, 0.005)),
+        rotor_speeds=rotor_speeds,
+        knocked_up=knocked_up,
+    )
+
+
+def _uneven(rng: Random, beams: int) -> tuple[float, ...]:
+    """Draw angles whose gaps tell which way a ball runs, numbered in order or not."""
+    least = {2: 60, 3: 45, 4: 35, 8: 20}[beams]
+    while True:
+        angles = sorted(rng.sample(range(360), beams))
+        gaps = [(b - a) % 360 for a, b in zip(angles, [*angles[1:], angles[0]], strict=True)]
+        if min(gaps) >= least and max(gaps) - min(gaps) >= 30 and (beams > 2 or max(gaps) >= 215):
+            break
+    order = rng.sample(angles, beams) if beams < 8 and rng.random() < 0.3 else angles
+    return tuple(float(deg) for deg in order)
+
+
+def with_drop(wheel: Wheel, drop_rev_per_s: float) -> Wheel:
+    """Return the wheel with another nominal drop speed."""
+    return msgspec.structs.replace(wheel, drop_rev_per_s=round(drop_rev_per_s, 3))
+
+
+def knee(rng: Random) -> Law:
+    """Draw a real ball's law."""
+    return Law(
+        friction=rng.uniform(0.009, 0.016),
+        drag=rng.uniform(0.035, 0.05),
+        knee=rng.uniform(0.1, 0.24),
+        knee_at=rng.uniform(0.78, 0.92),
+        knee_width=rng.uniform(0.12, 0.2),
+    )
+
+
+def _stretches(rng: Random, count: int, low: float, high: float) -> tuple[Stretch, ...]:
+    return tuple(Stretch(rng.random(), rng.uniform(0.05, 0.3), rng.uniform(low, high)) for _ in range(count))
+
+
+def clean(rng: Random) -> House:
+    """A level, clean wheel with four beams."""
+    return house(rng, tilt_deg=rng.uniform(0, 0.03), rough=0.01)
+
+
+def double_zero(rng: Random) -> House:
+    """An American wheel."""
+    return house(rng, rng.choice((3, 4)), uneven=True, pockets="american")
+
+
+def single_zero(rng: Random) -> House:
+    """A European wheel."""
+    return house(rng, rng.choice((3, 4)), uneven=True, pockets="european")
+
+
+def light_ball(rng: Random) -> House:
+    """A ball that friction slows more than the air."""
+    return house(rng, law=Law(friction=rng.uniform(0.04, 0.065), drag=rng.uniform(0.025, 0.035)))
+
+
+def heavy_ball(rng: Random) -> House:
+    """A ball that runs long."""
+    return house(rng, law=Law(friction=rng.uniform(0.012, 0.02), drag=rng.uniform(0.015, 0.025)))
+
+
+def with_knee(rng: Random) -> House:
+    """A real ball's law and a real, slow rotor."""
+    rotor = Bearing(share=rng.uniform(0.0016, 0.003))
+    return house(rng, law=knee(rng), bearing=rotor, rotor_speeds=(0.14, 0.28))
+
+
+def tilted(rng: Random) -> House:
+    """A bowl that leans by 0.1 to 0.3 degrees: the drop is bound to a part of the rim."""
+    return house(rng, rng.choice((3, 4)), tilt_deg=rng.uniform(0.1, 0.3))
+
+
+def tilted_much(rng: Random) -> House:
+    """A bowl that leans by up to a degree."""
+    return house(rng, tilt_deg=rng.uniform(0.5, 1.0))
+
+
+def tilted_knee(rng: Random) -> House:
+    """A real ball in a bowl that leans."""
+    return house(rng, law=knee(rng), tilt_deg=rng.uniform(0.2, 0.45))
+
+
+def rough(rng: Random) -> House:
+    """A track whose friction varies all along."""
+    return house(rng, rough=rng.uniform(0.15, 0.4))
+
+
+def worn(rng: Random) -> House:
+    """A track with worn stretches that slow the ball."""
+    return house(rng, stretches=_stretches(rng, rng.randint(1, 3), 0.02, 0.08))
+
+
+def damp(rng: Random) -> House:
+    """One damp stretch that slows the ball hard."""
+    return house(rng, rng.choice((3, 4)), stretches=_stretches(rng, 1, 0.08, 0.2))
+
+
+def polished(rng: Random) -> House:
+    """A track with stretches that hardly slow the ball."""
+    return house(
+        rng, law=Law(friction=0.05, drag=0.03), stretches=_stretches(rng, rng.randint(1, 2), -0.04, -0.02)
+    )
+
+
+def deflected(rng: Random) -> House:
+    """A ball that the deflectors often send up again."""
+    return house(rng, knocked_up=0.5)
+
+
+def slow_rotor(rng: Random) -> House:
+    """A rotor as slow as the slowest real ones."""
+    return house(rng, rotor_speeds=(0.14, 0.18), bearing=Bearing(share=rng.uniform(0.0016, 0.003)))
+
+
+def fast_rotor(rng: Random) -> House:
+    """A rotor as fast as dealers turn one."""
+    return house(rng, rotor_speeds=(0.45, 0.6))
+
+
+def dragging_rotor(rng: Random) -> House:
+    """A rotor with a worn bearing."""
+    bearing = Bearing(dry=rng.uniform(0.0005, 0.0012), share=rng.uniform(0.004, 0.008))
+    return house(rng, bearing=bearing, rotor_speeds=(0.3, 0.5))
+
+
+def jittery(rng: Random) -> House:
+    """Sensors with jitters of a millisecond and more, and beams well beside their angles."""
+    drawn = house(rng, rng.choice((3, 4)), jitter_ms=rng.uniform(1.0, 2.0))
+    askew = tuple(rng.uniform(-1.0, 1.0) for _ in drawn.wheel.beams_deg)
+    return replace(drawn, optics=replace(drawn.optics, askew_deg=askew, reader_jitter_s=0.006))
+
+
+def marginal_beam(rng: Random) -> House:
+    """A beam whose threshold is set so high that it misses fast balls."""
+    drawn = house(rng, 4)
+    weak = rng.randrange(4)
+    most = tuple(rng.uniform(0.7, 1.0) if beam == weak else 0.0 for beam in range(4))
+    return replace(drawn, optics=replace(drawn.optics, marginal=most))
+
+
+def beams(count: int, *, uneven: bool) -> Draw:
+    """Return a wheel's draw with so many beams."""
+    return lambda rng: house(rng, count, uneven=uneven)
+
+
+def two_beams(rng: Random) -> House:
+    """A wheel with two beams."""
+    return house(rng, 2, uneven=rng.random() < 0.5)
+
+
+def ordinary(rng: Random) -> House:
+    """Any wheel in good order: three, four or eight beams, an ordinary ball or a real one, little tilt."""
+    real = rng.random() < 0.4
+    return house(
+        rng,
+        rng.choice((3, 4, 4, 8)),
+        uneven=rng.random() < 0.5,
+        law=knee(rng) if real else None,
+        tilt_deg=rng.uniform(0, 0.25) if rng.random() < 0.3 else None,
+        rotor_speeds=(0.16, 0.3) if real else (0.22, 0.5),
+    )
+
+
+def three_or_four(rng: Random) -> House:
+    """An ordinary wheel with three or four beams."""
+    return house(rng, rng.choice((3, 4)), uneven=rng.random() < 0.5)
+
+
+HOUSES: Mapping[str, Draw] = {
+    "clean": clean,
+    "double_zero": double_zero,
+    "single_zero": single_zero,
+    "light_ball": light_ball,
+    "heavy_ball": heavy_ball,
+    "knee": with_knee,
+    "tilted": tilted,
+    "tilted_much": tilted_much,
+    "tilted_knee": tilted_knee,
+    "rough": rough,
+    "worn": worn,
+    "damp": damp,
+    "polished": polished,
+    "deflected": deflected,
+    "slow_rotor": slow_rotor,
+    "fast_rotor": fast_rotor,
+    "dragging_rotor": dragging_rotor,
+    "jittery": jittery,
+    "marginal_beam": marginal_beam,
+    "beams_2": beams(2, uneven=False),
+    "beams_2_uneven": beams(2, uneven=True),
+    "beams_3": beams(3, uneven=False),
+    "beams_3_uneven": beams(3, uneven=True),
+    "beams_4_uneven": beams(4, uneven=True),
+    "beams_8": beams(8, uneven=False),
+    "beams_8_uneven": beams(8, uneven=True),
+}
+"""Wheels on which balls are launched as croupiers do, and nothing goes wrong."""

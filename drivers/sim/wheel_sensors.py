@@ -1,0 +1,185 @@
+"""What a wheel's sensors make of a ball and a rotor, with all that can be wrong with them."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from random import Random
+
+from controller.model.geometry import Wheel
+from controller.model.readings import AnyReading, BallBeam, BallDrop, PocketBall, RotorIndex
+from drivers.sim.ball import Run
+from drivers.sim.fall import Fall
+from drivers.sim.rotor import Rotor
+
+WHEEL = "wheel"
+DROP_SENSED_S = 0.120
+
+
+@dataclass(frozen=True, slots=True)
+class Optics:
+    """How one wheel's sensors are made. Jitters are standard deviations."""
+
+    jitter_s: float = 0.0003
+    askew_deg: tuple[float, ...] = ()
+    """By how much each beam looks beside the angle that the wheel's file gives."""
+    drop_jitter_s: float = 0.012
+    reader_jitter_s: float = 0.002
+    marginal: tuple[float, ...] = ()
+    """The ball's speed (rev/s) above which each beam begins to miss it; at twice that it always does."""
+
+
+@dataclass(slots=True)
+class Faults:
+    """What goes wrong in one spin; shares are chances of each pulse."""
+
+    missed: float = 0.0
+    doubled: float = 0.0
+    ghosts_hz: float = 0.0
+    ghosts_s: list[tuple[float, int]] = field(default_factory=list)
+    """Pulses of nothing at these times, each of a beam."""
+    dead_beams: frozenset[int] = frozenset()
+    dead_from_s: float = 0.0
+    silent: list[tuple[float, float]] = field(default_factory=list)
+    """Stretches of time in which no sensor of the wheel says anything."""
+    silent_beams: list[tuple[float, float]] = field(default_factory=list)
+    """Stretches in which the beams say nothing."""
+    drop_unsensed: bool = False
+    drop_ghosts_s: list[float] = field(default_factory=list)
+    index_missed: float = 0.0
+    index_doubled: float = 0.0
+    second_mark: float | None = None
+    """How far behind the rotor's mark a scratch also works the index sensor (turns)."""
+    second_mark_seen: float = 1.0
+    reader_missed: float = 0.0
+    reader_dead: bool = False
+    reader_ghosts: int = 0
+
+
+@dataclass(slots=True)
+class Play:
+    """All that moves in one spin."""
+
+    runs: list[Run]
+    rotor: Rotor
+    fall: Fall | None
+    """None: no ball comes to rest."""
+    rests: list[tuple[float, float]] = field(default_factory=list)
+    """Where the ball lies before it hops to its last place: how far behind the mark, and until when."""
+    lift_s: float = 0.0
+    """When the dealer takes the ball out."""
+    begin_s: float = 0.0
+    end_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Sensed:
+    """What the sensors said, and the honest pulses among it."""
+
+    readings: list[AnyReading]
+    pulses_s: list[tuple[float, int]]
+    """Each pulse of the ball itself that was told, and its beam."""
+
+
+def sense(rng: Random, wheel: Wheel, optics: Optics, play: Play, faults: Faults) -> Sensed:
+    """Return what the sensors of a wheel say of a spin, in the order of its time."""
+    pulses = [
+        (t_s, beam) for t_s, beam in _pulses(rng, wheel, optics, play, faults) if not _hidden(faults, t_s)
+    ]
+    told = list(pulses)
+    told += [
+        (t_s + rng.uniform(0.0009, 0.006), beam) for t_s, beam in pulses if rng.random() < faults.doubled
+    ]
+    told += [ghost for ghost in _ghosts(rng, wheel, play, faults) if not _hidden(faults, ghost[0])]
+    readings: list[AnyReading] = [BallBeam(t=_us(t_s), dev=WHEEL, beam=beam) for t_s, beam in told]
+    readings += _indexes(rng, wheel, optics, play, faults)
+    readings += [BallDrop(t=_us(t_s), dev=WHEEL) for t_s in _drops(rng, optics, play, faults)]
+    if not faults.reader_dead:
+        reads = _reads(rng, wheel, play, faults)
+        readings += [
+            PocketBall(t=_us(t_s + rng.gauss(0, optics.reader_jitter_s)), dev=WHEEL) for t_s in reads
+        ]
+    silent = [(_us(since), _us(until)) for since, until in faults.silent]
+    readings = [r for r in readings if not any(since <= r.t < until for since, until in silent)]
+    return Sensed(sorted(readings, key=lambda reading: reading.t), sorted(pulses))
+
+
+def _pulses(
+    rng: Random, wheel: Wheel, optics: Optics, play: Play, faults: Faults
+) -> Iterable[tuple[float, int]]:
+    legs = [leg for leg in play.fall.legs if leg.where == "track"] if play.fall else []
+    for beam, angle_deg in enumerate(wheel.beams_deg):
+        askew_deg = optics.askew_deg[beam] if optics.askew_deg else 0.0
+        most = optics.marginal[beam] if optics.marginal else 0.0
+        for run in play.runs:
+            place = ((angle_deg + askew_deg) / 360) % 1.0
+            times = run.passes(place)
+            if run is play.runs[-1]:
+                times += [t_s for leg in legs for t_s in leg.passes(place)]
+            for t_s in times:
+                dead = beam in faults.dead_beams and t_s >= faults.dead_from_s
+                if dead or rng.random() < faults.missed:
+                    continue
+                if most and rng.random() < _speed(run, t_s) / most - 1.0:
+                    continue
+                yield t_s + rng.gauss(0, optics.jitter_s), beam
+
+
+def _speed(run: Run, t_s: float) -> float:
+    return (run.gone(t_s + 0.02) - run.gone(t_s - 0.02)) / 0.04
+
+
+def _ghosts(rng: Random, wheel: Wheel, play: Play, faults: Faults) -> Iterable[tuple[float, int]]:
+    yield from faults.ghosts_s
+    if faults.ghosts_hz and play.runs:
+        t_s, end_s = play.runs[0].launch_s, play.runs[-1].end_s
+        while (t_s := t_s + rng.expovariate(faults.ghosts_hz)) < end_s:
+            yield t_s, rng.randrange(len(wheel.beams_deg))
+
+
+def _hidden(faults: Faults, t_s: float) -> bool:
+    return any(since <= t_s < until for since, until in (*faults.silent, *faults.silent_beams))
+
+
+def _indexes(rng: Random, wheel: Wheel, optics: Optics, play: Play, faults: Faults) -> Iterable[AnyReading]:
+    place = wheel.rotor_index_deg / 360
+    passes = [item for item in play.rotor.passes(place) if rng.random() >= faults.index_missed]
+    passes += [
+        (t_s + rng.uniform(0.001, 0.008), way) for t_s, way in passes if rng.random() < faults.index_doubled
+    ]
+    if faults.second_mark is not None:
+        seconds = play.rotor.passes(place, faults.second_mark)
+        passes += [item for item in seconds if rng.random() < faults.second_mark_seen]
+    for t_s, way in passes:
+        yield RotorIndex(
+            t=_us(t_s + rng.gauss(0, optics.jitter_s)), dev=WHEEL, direction="ccw" if way > 0 else "cw"
+        )
+
+
+def _drops(rng: Random, optics: Optics, play: Play, faults: Faults) -> Iterable[float]:
+    yield from faults.drop_ghosts_s
+    if faults.drop_unsensed:
+        return
+    for run in play.runs:
+        if run.dropped:
+            yield run.end_s + DROP_SENSED_S + max(-0.05, min(0.05, rng.gauss(0, optics.drop_jitter_s)))
+
+
+def _reads(rng: Random, wheel: Wheel, play: Play, faults: Faults) -> Iterable[float]:
+    place = wheel.pocket_reader_deg / 360
+    if play.fall is None:
+        return
+    for leg in play.fall.legs:
+        if leg.where == "rotor":
+            # It hops over the frets, and is seen only where it is down.
+            yield from (t_s for t_s in leg.passes(place) if rng.random() < 0.5)
+    since_s = play.fall.settle_s
+    for behind, until_s in (*play.rests, (play.fall.behind, play.lift_s)):
+        for t_s, _ in play.rotor.passes(place, behind):
+            if since_s < t_s < until_s and rng.random() >= faults.reader_missed:
+                yield t_s
+        since_s = until_s + 0.4
+    for _ in range(faults.reader_ghosts):
+        yield rng.uniform(play.fall.settle_s + 0.3, play.fall.settle_s + 7)
+
+
+def _us(t_s: float) -> int:
+    return round(t_s * 1e6)

@@ -1,0 +1,93 @@
+"""Hold what a table told of an evening of spins against what was so, scene by scene."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from controller.model.outcomes import Bets, Outcome, SpinCalled, SpinNoSpin, SpinReview
+from drivers.sim.croupier import SpinTruth, Word
+
+Mark = Literal["right", "review", "needless", "wrong_void", "false", "swallowed"]
+MARKS: tuple[Mark, ...] = ("right", "review", "needless", "wrong_void", "false", "swallowed")
+"""The verdict of the truth; a review that the truth allows, or that it does not; a void of a good spin; a
+call of what was none or of another number; nothing told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a table made of one scene; `lead_s`: so long before a good spin's drop it closed the bets."""
+
+    mark: Mark
+    told: str
+    reasons: tuple[str, ...] = ()
+    lead_s: float | None = None
+
+
+def verdicts(truths: Sequence[SpinTruth], outcomes: Sequence[Outcome]) -> list[Verdict]:
+    """Judge each scene: it lasts from its `t0` to the next one's."""
+    ends = [truth.t0 for truth in truths[1:]] + [1 << 62]
+    found = []
+    for truth, end_us in zip(truths, ends, strict=True):
+        own = [o for o in outcomes if truth.t0 <= (o.t or 0) < end_us]
+        words = [o for o in own if _is_word(o)]
+        mark = _mark(truth, words)
+        last = words[-1] if words else None
+        told = "; ".join(_in_words(word) for word in words) or "nothing"
+        found.append(Verdict(mark, told, _codes(last), _lead_s(truth, own)))
+    return found
+
+
+def _is_word(outcome: Outcome) -> bool:
+    data = outcome.data
+    if isinstance(data, SpinNoSpin):
+        return {reason.code for reason in data.reasons} != {"unruled"}
+    return isinstance(data, SpinCalled | SpinReview)
+
+
+def _mark(truth: SpinTruth, words: Sequence[Outcome]) -> Mark:
+    if not words:
+        return "right" if "nothing" in truth.accept else "swallowed"
+    last = words[-1]
+    calls = [word.data for word in words if isinstance(word.data, SpinCalled)]
+    if any(call.number != truth.number or "call" not in truth.accept for call in calls):
+        return "false"
+    if any(isinstance(word.data, SpinCalled) for word in words[:-1]):
+        return "false"
+    told = {_word(last)} if truth.note["before"] else {_word(word) for word in words}
+    if "review" in told:
+        if told <= {*truth.accept, "review"}:
+            return "review" if "review" in truth.accept else "needless"
+        return "wrong_void"
+    return "right" if told <= {*truth.accept} else "wrong_void"
+
+
+def _word(outcome: Outcome) -> Word:
+    if isinstance(outcome.data, SpinCalled):
+        return "call"
+    return "void" if isinstance(outcome.data, SpinNoSpin) else "review"
+
+
+def _codes(outcome: Outcome | None) -> tuple[str, ...]:
+    if outcome is None or not isinstance(outcome.data, SpinNoSpin | SpinReview):
+        return ()
+    return tuple(reason.code for reason in outcome.data.reasons)
+
+
+def _lead_s(truth: SpinTruth, own: Sequence[Outcome]) -> float | None:
+    """Return how long before the drop bets closed: of one good run that a table must call."""
+    if truth.accept != ["call"] or truth.note["runs"] != 1:
+        return None
+    closed = [o for o in own if isinstance(o.data, Bets) and o.type == "bets.closed"]
+    if not closed:
+        return -1e3
+    return (truth.t_drop - (closed[0].t or 0)) / 1e6
+
+
+def _in_words(outcome: Outcome) -> str:
+    data = outcome.data
+    if isinstance(data, SpinCalled):
+        return f"called {data.number} ({data.revolutions} turns)"
+    if isinstance(data, SpinNoSpin | SpinReview):
+        kind = "no spin" if isinstance(data, SpinNoSpin) else "review"
+        return f"{kind} ({'; '.join(f'{r.code}: {r.seen}' for r in data.reasons)})"
+    return outcome.type
