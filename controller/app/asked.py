@@ -21,6 +21,8 @@ class Asked:
         self.refused: Refused | None = None
         self.allowed: tuple[str, ...] = ()
         """Where it was refused: what would make sense now."""
+        self.answer = ""
+        """Where it was obeyed: what came of it (`Roll 24: No Roll, was 3-4`), if more than its name says."""
         self._ticket: Ticket | None = None
         self._decided = Event()
 
@@ -59,11 +61,13 @@ class Answers:
 
         return asked if self._inlet.post(entered, stamped=False, placed=placed) else None
 
-    def heard(self, entered: Reading, refused: Refused | None, allowed: tuple[str, ...] = ()) -> None:
+    def heard(
+        self, entered: Reading, refused: Refused | None, allowed: tuple[str, ...] = (), answer: str = ""
+    ) -> None:
         """Note what came of an input; that is told with `tell`, after all that it led to."""
         _, asked = self._waiting.pop(id(entered), (None, None))
         if asked is not None:
-            asked.refused, asked.allowed = refused, allowed
+            asked.refused, asked.allowed, asked.answer = refused, allowed, answer
             self._decided.append(asked)
 
     def too_late(self, effects: Iterable[Effect]) -> None:

@@ -138,9 +138,9 @@ class Core:
         """Hand over a person's input; give where its answer will be, None where there was no room."""
         return self._answers.enter(entered)
 
-    def _heard(self, entered: AnyReading, refused: Refused | None) -> None:
+    def _heard(self, entered: AnyReading, refused: Refused | None, answer: str = "") -> None:
         allowed = () if refused is None or self._halted else self._segment.session.allowed()
-        self._answers.heard(entered, refused, allowed)
+        self._answers.heard(entered, refused, allowed, answer)
 
     # --- the thread ---
 
@@ -231,9 +231,10 @@ class Core:
             if reading.name == "test_mode":
                 self._lock_asked = False
             if self._rules_on_pending(reading):
+                answer = self._cut_off.answer
                 self._void_pending(reading, now_us)
                 if reading.what != "game":
-                    self._heard(reading, None)
+                    self._heard(reading, None, answer)
                     self._answers.tell(self._ticket)
                     return
         elif self._lapses_at(reading):

@@ -115,7 +115,7 @@ class Requests:
             return refusal("no_answer", f"nothing came of it in {request.wait_s:g} s; see `tablectl watch`")
         if asked.refused is not None:
             return refusal(asked.refused.code, asked.says, asked.allowed)
-        return answer(entered=request.name, obeyed=True)
+        return answer(entered=request.name, obeyed=True, says=asked.answer or f"{request.name}: done")
 
     def _approve(self, request: Approve, peer: Peer, live: Live) -> bytes:
         holding = sorted({fault.code for fault in self._daemon.board.present} & _APPROVES[request.what])

@@ -29,6 +29,7 @@ _BEGINNINGS: Mapping[Word, tuple[type[Reading], ...]] = {
 }
 """What can begin an attempt: what was cut off before then lapses."""
 _RULINGS = frozenset({"void", "no_roll", "no_spin", "misdeal"})
+_VOID: Mapping[Word, str] = {"roll": "No Roll", "spin": "No Spin", "deal": "Void"}
 
 
 class Resumed(NamedTuple):
@@ -62,7 +63,7 @@ def resume(recovered: Recovered, recent: Iterable[Row]) -> Resumed:
         following = max(getattr(first, cut.attempt), cut.number + 1)
         first = msgspec.structs.replace(first, **{cut.attempt: following})
     return Resumed(
-        state=_after_a_stop(recovered.state),
+        state=_after_a_stop(recovered.state, cut_off=bool(recovered.in_flight)),
         first=first,
         pending=recovered.in_flight,
         held=locked and held is not False,
@@ -70,8 +71,15 @@ def resume(recovered: Recovered, recent: Iterable[Row]) -> Resumed:
     )
 
 
-def _after_a_stop(state: State) -> State:
-    """Give the state with any card that is owed taken as missed: it may have been pitched meanwhile."""
+def _after_a_stop(state: State, *, cut_off: bool) -> State:
+    """Return the state for a table that was away.
+
+    A card that is owed may have been pitched meanwhile, and counts as missed. The last call can still be
+    corrected, unless (`cut_off`) an attempt had begun after it.
+    """
+    if state.call is not None:
+        call = None if cut_off else msgspec.structs.replace(state.call, away=True)
+        state = msgspec.structs.replace(state, call=call)
     game = state.high_roller
     if game is None or not game.owed:
         return state
@@ -123,8 +131,17 @@ class CutOff:
         return isinstance(reading, tuple(kind for cut in self.pending for kind in _BEGINNINGS[cut.attempt]))
 
     def ruled_by(self, entered: Input) -> bool:
-        """Tell whether an input is a ruling on them, if whoever entered it may rule."""
-        return bool(self.pending) and entered.name in _RULINGS
+        """Return whether an input is a ruling on them, if whoever entered it may rule."""
+        names = {None, "game", *(str(cut.number) for cut in self.pending)}
+        return bool(self.pending) and entered.name in _RULINGS and entered.what in names
+
+    @property
+    def answer(self) -> str:
+        """Say what a ruling on them comes to."""
+        return "; ".join(
+            f"{cut.attempt.capitalize()} {cut.number}: {_VOID[cut.attempt]}, was cut off by a power loss"
+            for cut in self.pending
+        )
 
     def close(self, entered: Input | None) -> list[tuple[str, Data]]:
         """Close them as void, by a person's ruling or because play goes on without one.

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from controller.app.clock import iso
 from controller.app.devices import NEVER, Seen
 from controller.app.faults import CATALOGUE, Fault
@@ -37,7 +39,7 @@ def status_of(daemon: "Daemon") -> dict[str, object]:
         **told,
         "lock": "locked" if view.halted else view.state.lock,
         "held": view.held,
-        "state": view.state,
+        "state": msgspec.structs.replace(view.state, call=None),
         "next": view.first,
         "session": live.setup.session,
         "attempt_open": view.attempt_open,

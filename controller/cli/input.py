@@ -88,7 +88,7 @@ def run(arguments: argparse.Namespace) -> int:
         if isinstance(allowed, list):
             say(f"allowed now: {', '.join(allowed)}")
     else:
-        print(f"{arguments.name}: done")
+        print(told["says"])
     return OK if told["ok"] else _CODES.get(str(told["code"]), FAILED)
 
 

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping
 from typing import Protocol
 
 from controller.engine.setup import Setup
-from controller.machines.craps import Craps, CrapsState
+from controller.machines.craps import Craps
+from controller.machines.craps_state import CrapsState
 from controller.machines.desk import Desk
 from controller.machines.health import Health
 from controller.machines.high_roller import HighRoller
@@ -107,6 +108,7 @@ def _craps(setup: Setup, desk: Desk, health: Health) -> Craps:
             warnings=state.warnings,
             invalid_rolls=state.invalid_rolls,
         ),
+        standing_call=state.call,
         last_roll=setup.first.roll - 1,
         betting_round=setup.first.round,
     )
@@ -124,6 +126,7 @@ def _roulette(setup: Setup, desk: Desk, health: Health) -> Roulette:
         calls=state.calls or setup.calls,
         learned=Learned.from_figures(state.learned),
         heard=None if state.standing is None else state.standing.wheel,
+        standing_call=state.call,
         last_spin=setup.first.spin - 1,
         betting_round=setup.first.round,
     )
@@ -143,6 +146,7 @@ def _high_roller(setup: Setup, desk: Desk, health: Health) -> HighRoller:
         health,
         calls=state.calls or setup.calls,
         state=state.high_roller,
+        standing_call=state.call,
         last_roll=setup.first.roll - 1,
         betting_round=setup.first.round,
     )
@@ -158,6 +162,7 @@ def _three_card(setup: Setup, desk: Desk, health: Health) -> ThreeCard:
         health,
         calls=state.calls or setup.calls,
         state=state.three_card,
+        standing_call=state.call,
         last_deal=setup.first.deal - 1,
         betting_round=setup.first.round,
     )

@@ -34,8 +34,8 @@ TURNED_AWAY_US = 8_000_000
 CLOCK_OFF = "its readings come with times that can't be right, and don't count; look at its clock"
 
 _NOTHING: tuple[Effect, ...] = ()
-Heard = Callable[[Input, Refused | None], None]
-"""Is told of each input when it is decided on: obeyed (None), or why it was refused."""
+Heard = Callable[[Input, Refused | None, str], None]
+"""Is told of each input when it is decided on: obeyed (None), or why it was refused; and what came of it."""
 _CHANGES_MODE = frozenset({Input, Switch, DeviceUp, DeviceDown, DeviceFault})
 """Readings that are more than the game's alone."""
 
@@ -266,17 +266,18 @@ class Session:
         if refused is not None and refused.code != "testing":
             self._refuse(entered, refused)
         elif self._heard is not None:
-            self._heard(entered, refused)
+            self._heard(entered, refused, self._desk.answer)
 
     def _refuse(self, entered: Input, refused: Refused) -> None:
         self._desk.refuse(entered, refused.code, refused.says)
         if self._heard is not None:
-            self._heard(entered, refused)
+            self._heard(entered, refused, "")
 
     def _refusal_of(self, entered: Input) -> Refused | None:
         """Obey an input, or give why not; test mode leaves no trace of what it does not take."""
         if self._mode.testing and entered.name != "test_mode":
             return Refused("testing")
+        self._desk.answer = ""
         try:
             self._obey(entered)
         except Refused as refused:

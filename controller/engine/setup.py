@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from controller.machines.high_roller_table import HighRollerState
+from controller.machines.standing_call import StandingCall
 from controller.machines.three_card import ThreeCardState
 from controller.model.geometry import DiceTable, Wheel
 from controller.model.outcomes import Seat
@@ -59,6 +60,8 @@ class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     learned: dict[str, float] = {}
     high_roller: HighRollerState | None = None
     three_card: ThreeCardState | None = None
+    call: StandingCall | None = None
+    """The last call, while a person may still correct it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,11 +10,12 @@ from controller.machines.desk import Desk
 from controller.machines.flat import FlatMachine, Refused
 from controller.machines.lifecycle import Words, life_cycle
 from controller.machines.results import Result, Results, Value
+from controller.machines.standing_call import StandingCall, as_spoken
 from controller.model.effects import Basis, Judged, Proposed
 from controller.model.outcomes import Data, Grade, Outcome
 from controller.model.readings import Input, Reading
 from controller.model.rulesets import Calls
-from controller.model.verdicts import DealVerdict, Notice, Reason, Ruling, SpinVerdict, ThrowVerdict
+from controller.model.verdicts import Dealt, DealVerdict, Notice, Reason, Ruling, SpinVerdict, ThrowVerdict
 from controller.rules.doubt import doubted
 
 V = TypeVar("V", bound=ThrowVerdict | SpinVerdict | DealVerdict)
@@ -73,9 +74,13 @@ class Attempts(Generic[Value, V]):
         self._doubt = ""
         self.began_us = 0
         """When the present or the last attempt began."""
-        self._before: object = None
+        self.before: object = None
+        """The game's state before the present or the last attempt was decided."""
+        self._since: list[Input] = []
         self._standing = ""
         self._standing_value: Value | None = None
+        self.away = False
+        """Whether the controller was away since the last call: an attempt may have gone unseen."""
         self._cleared_in_hold = False
         self.cleared = True
         """Whether what was thrown was taken away, so that a next attempt may show itself by moving."""
@@ -108,8 +113,9 @@ class Attempts(Generic[Value, V]):
         self._doubt = ""
         self.began_us = t
         self.cleared = False
+        self.away = False
         self._standing_value = None
-        self._before = self._game.snapshot()
+        self._since.clear()
         self._game.began(t)
 
     def judged(self, t: int, verdict: V) -> None:
@@ -167,21 +173,79 @@ class Attempts(Generic[Value, V]):
         """Take a person's input if it concerns an attempt; False when it is none of ours.
 
         Raises:
-            Refused: it makes no sense now.
+            Refused: it makes no sense now, or names another attempt than the one it would act on.
         """
-        if entered.name in (self.words.void, "void", self.words.says_void):
+        words = self.words
+        if entered.name in (words.void, "void", words.says_void):
+            self.must_be_this(entered)
             self._declare_void(entered)
-        elif entered.name == self.words.set_result:
+        elif entered.name == words.set_result:
             self.set_result(entered)
         elif entered.name == "accept":
+            self.must_be_this(entered)
             self._accept(entered)
-        elif entered.name == self.words.clear:
+        elif entered.name == words.clear:
+            self.must_be_this(entered)
             self._clear(entered.name, entered.t)
-        elif entered.name == self.words.settle:
-            self._fire(self.words.settle)
+            self._answer(words.clear.replace("_", " "))
+        elif entered.name == words.settle:
+            self.must_be_this(entered)
+            self.settle()
         else:
             return False
         return True
+
+    def must_be_this(self, entered: Input) -> None:
+        """Do nothing where an input names the attempt it would act on, or none. Raises Refused."""
+        named = self.words.attempt_named(entered)
+        if named is None or named == str(self.number):
+            return
+        attempt, number = self.words.attempt, self.number
+        acts_on = f"it would act on {attempt} {number}" if number else f"there was no {attempt} yet"
+        of = f"{attempt} {named}" if named.isdecimal() else f"something that is no {attempt}'s number"
+        says = f"{entered.name} names {of}, but {acts_on}; look again, then rule on that one"
+        raise Refused("other_attempt", says)
+
+    def settle(self) -> None:
+        """Take that all it decided is paid: nothing changes it any more. Raises Refused."""
+        self._fire(self.words.settle)
+        self._answer("settled")
+
+    def begin_anew(self) -> None:
+        """Take that the table opens: nothing changes what was called before."""
+        if self.machine.allows(self.words.settle):
+            self._fire(self.words.settle)
+
+    def keep(self, entered: Input) -> None:
+        """Note what a person entered after the call, so that a correction of the call keeps it."""
+        self._since.append(entered)
+
+    def standing_call(self) -> StandingCall | None:
+        """Return the call or void that a person may still correct; None where there is none."""
+        if self.state not in ("called", self.words.void, self.words.cleared) or not self._standing:
+            return None
+        value = self._standing_value
+        assert value is None or isinstance(value, tuple | str | Dealt)
+        return StandingCall(
+            number=self.number,
+            state=self.state,
+            outcome=self._standing,
+            value=value,
+            since=tuple(self._since),
+            away=self.away,
+        )
+
+    def resume(self, call: StandingCall, value: Value | None, before: object) -> None:
+        """Go on from a call that can still be corrected: its value, and the game's state before it."""
+        if call.number != self.number:
+            return
+        self.machine.restore(call.state)
+        self.cleared = call.state == self.words.cleared
+        self.away = call.away
+        self._standing = call.outcome
+        self._standing_value = value
+        self.before = before
+        self._since = list(call.since)
 
     def allowed(self) -> Iterator[str]:
         """Name the inputs that the present attempt takes."""
@@ -190,7 +254,7 @@ class Attempts(Generic[Value, V]):
             yield words.says_void or words.void
         if allows(words.set_result):
             yield words.set_result
-        if allows("accept") and self._verdict is not None:
+        if self._acceptable():
             yield "accept"
         if words.clear and (allows(words.clear) or self.under_way or not self.cleared):
             yield words.clear
@@ -208,6 +272,7 @@ class Attempts(Generic[Value, V]):
     def _declare_void(self, entered: Input) -> None:
         if self._standing_is_void():
             raise Refused("already_void")
+        was = self._as_it_was()
         reason = self._spoken_reason(entered)
         if self.open:
             verdict = self._game.judge(entered.t, reason)
@@ -218,9 +283,12 @@ class Attempts(Generic[Value, V]):
         else:
             self._fire(self.words.void)
             self._correct(entered, None, (reason,))
+        self._answer_ruling(was)
 
     def set_result(self, entered: Input) -> None:
         """Take the result that a person entered, before the call or as a ruling after it. Raises Refused."""
+        self.must_be_this(entered)
+        was = self._as_it_was()
         if not self.machine.allows(self.words.set_result):
             self._fire(self.words.set_result)
         value = self._game.value_entered(entered)
@@ -233,22 +301,31 @@ class Attempts(Generic[Value, V]):
         else:
             self._fire(self.words.set_result)
             self._correct(entered, value, ())
+        self._answer_ruling(was)
+
+    def _acceptable(self) -> bool:
+        """Whether there is a proposal, or a value seen, for a person to accept."""
+        verdict = self._verdict
+        if verdict is None or not self.machine.allows("accept"):
+            return False
+        proposed_void = self.state == "proposed" and verdict.ruling is Ruling.VOID
+        return proposed_void or self._game.value_of(verdict) is not None
 
     def _accept(self, entered: Input) -> None:
         verdict = self._verdict
-        if not self.machine.allows("accept") or verdict is None:
+        if verdict is None or not self._acceptable():
             raise Refused("nothing_to_accept")
+        was = self._as_it_was()
         if self.state == "proposed" and verdict.ruling is Ruling.VOID:
             self._fire(f"accept_{self.words.void}")
             self._void(entered.t, verdict.reasons, by=entered.by, who=entered.who, notices=verdict.notices)
+            self._answer_ruling(was)
             return
-        value = self._game.value_of(verdict)
-        if value is None:
-            raise Refused("nothing_to_accept")
-        grade: Grade = "person" if self.state == "review" else _grade_of(verdict)
+        grade: Grade = _grade_of(verdict) if self.state == "held" else "person"
         self._fire("accept")
-        self._call(entered.t, value, grade, entered)
+        self._call(entered.t, self._game.value_of(verdict), grade, entered)
         self._end_hold()
+        self._answer_ruling(was)
 
     def _clear(self, clear: str, t: int) -> None:
         if self.under_way:
@@ -285,6 +362,7 @@ class Attempts(Generic[Value, V]):
 
     def _call(self, t: int, value: Value | None, grade: Grade, entered: Input | None = None) -> None:
         assert value is not None
+        self._decide_upon(self._game.snapshot())
         verdict = self._verdict
         stands = verdict is not None and verdict.ruling is not Ruling.VOID
         result = Result(
@@ -310,6 +388,7 @@ class Attempts(Generic[Value, V]):
         follow_up: bool = True,
         judged: V | None = None,
     ) -> None:
+        self._decide_upon(self._game.snapshot())
         result: Result[Value] = Result(
             number=self.number,
             value=None,
@@ -335,7 +414,7 @@ class Attempts(Generic[Value, V]):
         self._publish("review", t, self._game.review(result), None)
 
     def _correct(self, entered: Input, value: Value | None, reasons: tuple[Reason, ...]) -> None:
-        self._game.restore(self._before)
+        self._game.restore(self.before)
         result = Result(
             number=self.number,
             value=value,
@@ -344,7 +423,7 @@ class Attempts(Generic[Value, V]):
             by=entered.by,
             who=entered.who,
         )
-        data = self._game.correct(result, self._standing, entered.name)
+        data = self._game.correct(result, self._standing, entered.name, self._since)
         self._publish("corrected", entered.t, data, value)
         self._game.follow_up(entered.t)
 
@@ -364,6 +443,27 @@ class Attempts(Generic[Value, V]):
                 Judged(outcome=outcome, verdict=verdict, readings=game.readings(), basis=basis)
             )
         return outcome
+
+    def _decide_upon(self, before: object) -> None:
+        """Keep what a correction goes back to; what people enter from here on it keeps."""
+        self.before = before
+        self._since.clear()
+
+    def _as_it_was(self) -> str:
+        """Say how the attempt stands before a ruling on it."""
+        if self.state in ("called", self.words.void, self.words.cleared):
+            return self._as_spoken(self._standing_value)
+        return {"review": "under review", "proposed": "proposed"}.get(self.state, "not called yet")
+
+    def _as_spoken(self, value: Value | None) -> str:
+        return as_spoken(value) or self.words.void.replace("_", " ").title()
+
+    def _answer_ruling(self, was: str) -> None:
+        now = self._as_spoken(self._standing_value)
+        self._answer(f"{now} anew" if now == was else f"{now}, was {was}")
+
+    def _answer(self, says: str) -> None:
+        self._desk.answer = f"{self.words.attempt.capitalize()} {self.number}: {says}"
 
     def _fire(self, trigger: str) -> None:
         self.machine.fire(trigger)

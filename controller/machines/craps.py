@@ -1,12 +1,17 @@
 """The craps machine: come-out, point and run-out, the shooter and the puck."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 
+import msgspec
+
+from controller.machines.craps_state import CrapsState
 from controller.machines.desk import Desk
 from controller.machines.flat import Arrow, FlatMachine, MachineTable, Refused
 from controller.machines.health import Health
 from controller.machines.results import Result
+from controller.machines.standing_call import StandingCall
 from controller.machines.throws import Dice, Throws
 from controller.model.geometry import DiceTable
 from controller.model.outcomes import (
@@ -18,7 +23,6 @@ from controller.model.outcomes import (
     RollCorrected,
     RollNoRoll,
     RollReview,
-    Seat,
     ShooterChanged,
 )
 from controller.model.readings import AnyReading, DieReleased, Input, Reading
@@ -77,17 +81,6 @@ CRAPS_TABLE = MachineTable(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CrapsState:
-    """What a craps game remembers between rolls."""
-
-    phase: str = "come_out"
-    point: int | None = None
-    shooter: Seat | None = None
-    warnings: int = 0
-    invalid_rolls: int = 0
-
-
 class Craps:
     """One craps game on its throws."""
 
@@ -101,10 +94,14 @@ class Craps:
         *,
         calls: Calls,
         state: CrapsState | None = None,
+        standing_call: StandingCall | None = None,
         last_roll: int = 0,
         betting_round: int = 1,
     ) -> None:
-        """Begin in `state`, after roll number `last_roll`, with bets open for `betting_round`."""
+        """Begin in `state`, after roll number `last_roll`, with bets open for `betting_round`.
+
+        `standing_call` is the last roll where it can still be corrected.
+        """
         self._rules = rules
         self._causes: Mapping[str, str] = throw_rules.causes
         self._desk = desk
@@ -115,18 +112,24 @@ class Craps:
         self._bets_open = True
         self._round = betting_round
         self.throws = Throws(self, throw_rules, table, desk, health, calls=calls, last=last_roll)
+        if standing_call is not None and standing_call.craps is not None:
+            self.throws.resume(standing_call, standing_call.craps)
 
     # --- what the session asks ---
 
-    def remembers(self) -> dict[str, int | str | bool | None]:
+    def remembers(self) -> Mapping[str, object]:
         """Give what the game remembers between throws, in the words of a recording's state."""
         state = self._state
+        call, before = self.throws.attempts.standing_call(), self.throws.attempts.before
+        if call is not None and isinstance(before, CrapsState):
+            call = msgspec.structs.replace(call, craps=before)
         return {
             "point": state.point,
             "shooter": state.shooter,
             "warnings": state.warnings,
             "invalid_rolls": state.invalid_rolls,
             "run_out": state.phase == "run_out",
+            "call": call,
         }
 
     def next_numbers(self) -> dict[str, int]:
@@ -164,16 +167,18 @@ class Craps:
 
     def enter(self, entered: Input) -> bool:
         """Take a person's input; False when this game has no such input. Raises Refused."""
-        if entered.name == "new_shooter":
-            self._new_shooter(entered)
-        elif entered.name == "pass_dice":
-            self._between_throws()
-            self._pass_dice("pass_dice")
-            self._tell_shooter(entered.t, entered)
-        elif entered.name == "run_out":
-            self._run_out(entered)
-        else:
+        if entered.name not in _BETWEEN_THROWS:
             return self.throws.attempts.enter(entered)
+        if self.open_attempt:
+            raise Refused("under_way")
+        self._may_go_on(entered)
+        self._go_on(entered)
+        self.throws.attempts.keep(entered)
+        self._tell_shooter(entered.t, entered)
+        self._show_puck(entered.t)
+        shooter = self._state.shooter
+        named = "nobody is named" if shooter is None else f"seat {shooter}"
+        self._desk.answer = f"Shooter: {named}; {self._state.phase.replace('_', ' ')}"
         return True
 
     def allowed(self) -> Iterator[str]:
@@ -189,6 +194,7 @@ class Craps:
         # Bets are closed in a throw alone, and no table closes then: there are none to open.
         del t
         self.restore(CrapsState())
+        self.throws.attempts.begin_anew()
         self._told_shooter = None
         self._bets_open = True
 
@@ -271,8 +277,14 @@ class Craps:
             roll=result.number, reasons=result.reasons, dice=result.value, notices=result.notices
         )
 
-    def correct(self, result: Result[Dice], corrects: str, ruling: str) -> Data:
-        """Apply a roll in place of the one just undone."""
+    def correct(self, result: Result[Dice], corrects: str, ruling: str, since: Sequence[Input]) -> Data:
+        """Apply a roll in place of the one just undone, then what people entered since."""
+        told = self._corrected(result, corrects, ruling)
+        for entered in since:
+            self._enter_again(entered)
+        return told
+
+    def _corrected(self, result: Result[Dice], corrects: str, ruling: str) -> RollCorrected:
         told = RollCorrected(
             roll=result.number,
             corrects=corrects,
@@ -336,32 +348,39 @@ class Craps:
         self._shooter_cause = cause
         self._told_shooter = _ANOTHER
 
-    def _new_shooter(self, entered: Input) -> None:
-        if entered.seat is None:
+    def _may_go_on(self, entered: Input) -> None:
+        """Do nothing where people may name a shooter, pass the dice or run out now. Raises Refused."""
+        if entered.name == "new_shooter" and entered.seat is None:
             raise Refused("bad_argument", "new_shooter needs the shooter's seat; enter it again")
-        self._between_throws()
-        if entered.seat == self._state.shooter:
-            raise Refused("no_change")
-        if self._state.phase == "run_out":
-            self._machine.fire("run_out_over")
-        self._state = replace(
-            self._state, phase=self._machine.state, shooter=entered.seat, warnings=0, invalid_rolls=0
-        )
-        self._shooter_cause = "new_shooter"
-        self._tell_shooter(entered.t, entered)
-        self._show_puck(entered.t)
-
-    def _run_out(self, entered: Input) -> None:
-        if not self._rules.run_out:
+        if entered.name == "run_out" and not self._rules.run_out:
             raise Refused("not_offered")
-        self._between_throws()
-        self._machine.fire("run_out_over" if entered.on is False else "run_out")
-        self._state = replace(self._state, phase=self._machine.state)
-        self._show_puck(entered.t)
+        if entered.name == "new_shooter" and entered.seat == self._state.shooter:
+            raise Refused("no_change")
 
-    def _between_throws(self) -> None:
-        if self.open_attempt:
-            raise Refused("under_way")
+    def _go_on(self, entered: Input) -> None:
+        """Do what people enter between two throws. Raises Refused where the phase does not allow it."""
+        match entered.name:
+            case "pass_dice":
+                self._pass_dice("pass_dice")
+            case "run_out":
+                self._machine.fire("run_out_over" if entered.on is False else "run_out")
+                self._state = replace(self._state, phase=self._machine.state)
+            case "new_shooter":
+                if self._state.phase == "run_out":
+                    self._machine.fire("run_out_over")
+                named_late = self._state.shooter is None  # CV1-SHARP-2: it names the hand that is under way
+                before = self._state if named_late else replace(self._state, warnings=0, invalid_rolls=0)
+                self._state = replace(before, phase=self._machine.state, shooter=entered.seat)
+                self._shooter_cause = "new_shooter"
+
+    def _enter_again(self, entered: Input) -> None:
+        """Keep what people entered since a roll that is corrected; who has the dice is told again."""
+        with suppress(Refused):  # a run-out lapses where the corrected roll leaves a point on
+            self._may_go_on(entered)
+            self._go_on(entered)
+        if entered.name != "run_out":
+            self._told_shooter = _ANOTHER
+            self._shooter_cause = "corrected"
 
     def _tell_shooter(self, t: int, entered: Input | None = None) -> None:
         if self._told_shooter == self._state.shooter:
@@ -381,6 +400,7 @@ class Craps:
 
 
 _ANOTHER = "another shooter"
+_BETWEEN_THROWS = frozenset({"new_shooter", "pass_dice", "run_out"})
 
 
 def call_for(phase: str, point: int | None, total: int) -> CrapsCall:

@@ -5,6 +5,7 @@ asked for good only when every position has played or folded: until then no card
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Protocol
 
 import msgspec
@@ -15,6 +16,7 @@ from controller.machines.flat import Refused
 from controller.machines.health import Health
 from controller.machines.lifecycle import DEAL
 from controller.machines.results import Result, Results
+from controller.machines.standing_call import StandingCall
 from controller.model.effects import Basis
 from controller.model.outcomes import Data
 from controller.model.readings import Card, DeviceDown, DeviceFault, Input, Reading
@@ -71,6 +73,20 @@ class Deals:
             DEAL, self, desk, calls=calls, call_hold_ms=rules.call_hold_ms, causes=rules.causes, last=last
         )
 
+    def standing_call(self) -> StandingCall | None:
+        """Return the deal that a person may still correct, with its cards; None where there is none."""
+        call = self.attempts.standing_call()
+        if call is None:
+            return None
+        cards = tuple(reading for reading in self._readings if isinstance(reading, Card | Input))
+        return msgspec.structs.replace(call, seats=self._seats, cards=cards)
+
+    def resume(self, call: StandingCall, before: object) -> None:
+        """Go on from a deal that can still be corrected."""
+        self.attempts.resume(call, call.value if isinstance(call.value, Dealt) else None, before)
+        self._seats = call.seats
+        self._readings = list(call.cards)
+
     # --- readings, timers and inputs ---
 
     def see(self, reading: Reading) -> None:
@@ -122,6 +138,7 @@ class Deals:
     def act(self, entered: Input) -> None:
         """Take a position's play or fold. Raises Refused."""
         attempts = self.attempts
+        attempts.must_be_this(entered)
         if attempts.state in ("called", "settled"):
             if entered.by in PLAYER_ROLES:
                 raise Refused("has_acted")
@@ -143,6 +160,8 @@ class Deals:
         if not self.attempts.open:
             self.attempts.set_result(entered)
             return
+        self.attempts.must_be_this(entered)
+        entered = self._of_this_deal(entered)
         self._must_fit(entered)
         self._note(entered)
 
@@ -232,6 +251,10 @@ class Deals:
             )
         return position
 
+    def _of_this_deal(self, entered: Input) -> Input:
+        """Return the entry without the deal's number, which is checked: `what` is then the card replaced."""
+        return msgspec.structs.replace(entered, what=self.attempts.words.part_named(entered))
+
     def _must_fit(self, entered: Input) -> None:
         layout = self._layout()
         filled = fill(layout.hands, entered)
@@ -257,6 +280,7 @@ class Deals:
 
     def value_entered(self, entered: Input) -> Dealt:
         """Give the deal with what a person entered in it; raises Refused where that leaves it unknown."""
+        entered = self._of_this_deal(entered)
         if entered.name == "set_card":
             self._must_fit(entered)
         else:
@@ -290,6 +314,9 @@ class Deals:
         """Let the game apply a deal that counts."""
         self._late = ""
         self._desk.stop_timer("deal")
+        by_hand = [r for r in self._readings if isinstance(r, Input) and r.name == "set_card"]
+        if by_hand and result.grade == "sensors":
+            result = replace(result, grade="person", by=by_hand[-1].by, who=by_hand[-1].who)
         return self._game.call(result)
 
     def no_result(self, result: Result[Dealt]) -> Data:
@@ -305,9 +332,9 @@ class Deals:
         self._desk.stop_timer("deal")
         return self._game.review(result)
 
-    def correct(self, result: Result[Dealt], corrects: str, ruling: str) -> Data:
+    def correct(self, result: Result[Dealt], corrects: str, ruling: str, since: Sequence[Input]) -> Data:
         """Let the game apply a correction."""
-        return self._game.correct(result, corrects, ruling)
+        return self._game.correct(result, corrects, ruling, since)
 
     def follow_up(self, t: int) -> None:
         """Let the game publish what follows."""

@@ -22,6 +22,8 @@ class Desk:
         self.next_seq = next_seq
         self.inspections = Inspections()
         self.effects: list[Effect] = []
+        self.answer = ""
+        """What the input being obeyed came to, for the person who entered it: `Roll 24: No Roll, was 3-4`."""
         self.next_due_us = NEVER_US
         """When the next timer is due."""
         self._timers: dict[str, int] = {}

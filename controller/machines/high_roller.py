@@ -1,6 +1,9 @@
 """The High Roller machine: the button, the cards, the elimination throw, the roll-off, and the winner."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+
+import msgspec
 
 from controller.machines import high_roller_buying as buying
 from controller.machines import high_roller_told as told
@@ -19,6 +22,7 @@ from controller.machines.high_roller_rolls import (
 )
 from controller.machines.high_roller_table import BUYING, HIGH_ROLLER_TABLE, ROLLING, HighRollerState
 from controller.machines.results import Result
+from controller.machines.standing_call import StandingCall
 from controller.machines.throws import Dice, Throws
 from controller.model.geometry import DiceTable
 from controller.model.outcomes import (
@@ -49,10 +53,14 @@ class HighRoller:
         *,
         calls: Calls,
         state: HighRollerState | None = None,
+        standing_call: StandingCall | None = None,
         last_roll: int = 0,
         betting_round: int = 1,
     ) -> None:
-        """Begin in `state`, after roll number `last_roll`."""
+        """Begin in `state`, after roll number `last_roll`.
+
+        `standing_call` is the last roll where it can still be corrected.
+        """
         self._rules = rules
         self._desk = desk
         self._health = health
@@ -62,12 +70,17 @@ class HighRoller:
         self._following: tuple[Told, ...] = ()
         self._turned_away_until = 0
         self.throws = Throws(self, throw_rules, table, desk, health, calls=calls, last=last_roll)
+        if standing_call is not None and standing_call.high_roller is not None:
+            self.throws.resume(standing_call, standing_call.high_roller)
 
     # --- what the session asks ---
 
     def remembers(self) -> Mapping[str, object]:
         """Give what the game remembers between throws, in the words of a recording's state."""
-        return {"high_roller": self._state}
+        call, before = self.throws.attempts.standing_call(), self.throws.attempts.before
+        if call is not None and isinstance(before, HighRollerState):
+            call = msgspec.structs.replace(call, high_roller=before)
+        return {"high_roller": self._state, "call": call}
 
     def next_numbers(self) -> Mapping[str, int]:
         """Give the numbers of the next roll and of the present round of buying."""
@@ -138,6 +151,7 @@ class HighRoller:
             case "void" if entered.what == "game" or not self._concerns_a_roll():
                 self._abandon(entered, "declared")
             case "settled" | "paid" if self._state.stage == "won" and not self._state.over:
+                self.throws.attempts.must_be_this(entered)
                 self._next_game(entered.t)
             case _:
                 return self.throws.attempts.enter(entered)
@@ -182,11 +196,9 @@ class HighRoller:
         return self._state
 
     def restore(self, snapshot: object) -> None:
-        """Go back to that state, but for who has left since, and a throw that began the rolling."""
+        """Go back to that state."""
         assert isinstance(snapshot, HighRollerState)
-        before = snapshot.having(gone=self._state.gone, closing=self._state.closing)
-        starts = before.stage in BUYING
-        self._become(started(before, self._rules.bonus_take_cents, self._rules) if starts else before)
+        self._become(snapshot)
 
     def began(self, t: int) -> None:
         """Close the buying where nobody said `start_roll`: the dice left the hand."""
@@ -209,10 +221,13 @@ class HighRoller:
         """Say what a person must rule on."""
         return told.under_review(result)
 
-    def correct(self, result: Result[Dice], corrects: str, ruling: str) -> Data:
-        """Apply a roll in place of the one just undone, with all that followed from it."""
+    def correct(self, result: Result[Dice], corrects: str, ruling: str, since: Sequence[Input]) -> Data:
+        """Apply a roll in place of the one just undone, with all that followed, and what people entered."""
         before = self._state
         call = None if result.value is None else self._take(sum(result.value)).call
+        for entered in since:
+            with suppress(Refused):  # a roll is left out no more where the corrected one gives it to another
+                self._enter_again(entered)
         return told.corrected(result, before, self._state, call, corrects=corrects, ruling=ruling)
 
     def follow_up(self, t: int) -> None:
@@ -233,7 +248,7 @@ class HighRoller:
     def _follow(self, taken: Taken) -> None:
         self._machine.fire(taken.trigger)
         self._state = taken.state.having(stage=self._machine.state)
-        self._following = taken.told
+        self._following = (*self._following, *taken.told)
 
     def _become(self, state: HighRollerState) -> None:
         self._state = state
@@ -262,9 +277,20 @@ class HighRoller:
             raise Refused("not_your_turn", f"the next roll is seat {player}'s (H-ORDER-1)")
         state = self._state
         self._follow(decline(state, self._rules))
+        self.throws.attempts.keep(msgspec.structs.replace(entered, seat=player))
         data = RollDeclined(game=state.game, player=state.seat(player), by=entered.by, who=entered.who)
         self._desk.publish("roll.declined", entered.t, data)
         self.follow_up(entered.t)
+
+    def _enter_again(self, entered: Input) -> None:
+        """Keep what people entered since a roll that is corrected. Raises Refused where it lapses."""
+        match entered.name:
+            case "decline" if roller(self._state) == str(entered.seat):
+                self._follow(decline(self._state, self._rules))
+            case "leave":
+                self._become(buying.leave(self._state, str(entered.seat)))
+            case "closing":
+                self._become(buying.close_hours(self._state, entered.count))
 
     def _concerns_a_roll(self) -> bool:
         attempts = self.throws.attempts
@@ -292,6 +318,8 @@ class HighRoller:
         state = sell(state, entered.seat, count, self._rules)
         if self._state.stage == "won":
             self._next_game(entered.t)
+        else:
+            self._settle_last()
         if self._machine.allows("button_placed"):
             self._machine.fire("button_placed")
         self._machine.fire("re_buy" if again else "buy")
@@ -355,17 +383,21 @@ class HighRoller:
             self._abandon(entered, "left")
             left = buying.leave(self._state, name)
         self._become(left)
+        self.throws.attempts.keep(entered)
 
     # --- between games ---
 
     def _next_game(self, t: int) -> None:
         """Open the next game: the last one's winner is paid, and nothing changes it any more."""
-        attempts = self.throws.attempts
-        if attempts.machine.allows("settled"):
-            attempts.machine.fire("settled")
+        self._settle_last()
         self._machine.fire("next_game")
         self._become(buying.next_game(self._state, button_moves=True))
         self._open_bets(t, "result")
+
+    def _settle_last(self) -> None:
+        """Take that play went on from what the last roll led to: nothing changes that roll any more."""
+        if self.throws.attempts.machine.allows("settled"):
+            self.throws.attempts.machine.fire("settled")
 
     def _open_bets(self, t: int, cause: str) -> None:
         self._round += 1
@@ -382,6 +414,7 @@ class HighRoller:
         said = f": {entered.reason}" if entered.reason else ""
         reason = Reason(code=code, rule="!H-19", seen=f"by the {entered.by}{said}")
         self._machine.fire("abandon")
+        self._settle_last()
         self._become(buying.next_game(state, button_moves=False))
         kind, data = game_void(state, reason, by=entered.by, who=entered.who)
         self._desk.publish(kind, entered.t, data)
@@ -391,8 +424,9 @@ class HighRoller:
     def _closing(self, entered: Input) -> None:
         pot = self._state.pot.cents
         self._state = buying.close_hours(self._state, entered.count)
-        if self._state.over and self.throws.attempts.machine.allows("settled"):
-            self.throws.attempts.machine.fire("settled")
+        if self._state.over:
+            self._settle_last()
+        self.throws.attempts.keep(entered)
         if self._state.over and pot:
             data = BonusPaid(player=None, amount=pot, cause="recorded_as_rake")
             self._desk.publish("bonus.paid", entered.t, data)

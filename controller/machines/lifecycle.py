@@ -7,6 +7,7 @@ or under review; called or void; open to a person's ruling until it is settled.
 from dataclasses import dataclass
 
 from controller.machines.flat import Arrow, MachineTable
+from controller.model.readings import Input
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,19 @@ class Words:
     """The last wager it decided is paid."""
     says_void: str | None = None
     """What a person says who declares it void, where that is another word than `void` and the state."""
+    replaces: bool = False
+    """Whether the `what` of a result also names the part of it that is replaced: `Kd`, `3`, or `3 Kd`."""
+
+    def attempt_named(self, entered: Input) -> str | None:
+        """Return the number of the attempt that an input names in `what`, as it was entered."""
+        if entered.what is None or not (self.replaces and entered.name == self.set_result):
+            return entered.what
+        return next((word for word in entered.what.split() if word.isdecimal()), None)
+
+    def part_named(self, entered: Input) -> str | None:
+        """Return the part of the result that an input names in `what`, as it was entered."""
+        parts = [word for word in (entered.what or "").split() if not word.isdecimal()]
+        return " ".join(parts) or None
 
 
 THROW = Words(
@@ -55,6 +69,7 @@ DEAL = Words(
     void="void",
     set_result="set_card",
     says_void="misdeal",
+    replaces=True,
 )
 
 

@@ -53,6 +53,7 @@ REFUSALS: dict[str, str] = {
     "nothing_to_settle": "there is no result to settle",
     "one_at_a_time": "in the re-buy cards are bought one at a time; enter one",
     "order_broken": "a card was missed and nothing says whose the others are; call a misdeal",
+    "other_attempt": "it names another attempt than the one it would act on; look again, then rule",
     "over_limit": "a player may not buy so many cards a game; enter fewer",
     "result_not_in": "the result is not in yet; wait until all is at rest, then set it",
     "run_out_needs_come_out": "a run-out starts on a come-out roll; wait until the point is decided",

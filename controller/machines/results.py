@@ -1,9 +1,11 @@
 """What an attempt came to, and what a game does with that."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 from controller.model.outcomes import Data, Grade
+from controller.model.readings import Input
 from controller.model.verdicts import Notice, Reason
 
 Value = TypeVar("Value")
@@ -44,8 +46,11 @@ class Results(Protocol[Value]):
     def review(self, result: Result[Value]) -> Data:
         """Give what to publish for a review."""
 
-    def correct(self, result: Result[Value], corrects: str, ruling: str) -> Data:
-        """Apply a result in place of the one just undone, and give what to publish."""
+    def correct(self, result: Result[Value], corrects: str, ruling: str, since: Sequence[Input]) -> Data:
+        """Apply a result in place of the one just undone, then what people entered since.
+
+        Returns what to publish. An entry that the corrected game no longer allows lapses.
+        """
 
     def follow_up(self, t: int) -> None:
         """Publish what follows from a result: betting opens, the dice pass."""

@@ -1,6 +1,6 @@
 """The roulette machine: betting, the ball in the track, No More Bets, the drop, the number, and paying."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from controller.machines.desk import Desk
 from controller.machines.flat import Arrow, FlatMachine, MachineTable, Refused
@@ -8,6 +8,7 @@ from controller.machines.health import Health
 from controller.machines.results import Result
 from controller.machines.smart_wheel import SmartSpins
 from controller.machines.spins import Spins, late_close_notice
+from controller.machines.standing_call import StandingCall
 from controller.machines.wheel_spins import WheelSpins
 from controller.model.geometry import Wheel
 from controller.model.outcomes import (
@@ -101,10 +102,14 @@ class Roulette:
         calls: Calls,
         learned: Learned,
         heard: WheelHeard | None = None,
+        standing_call: StandingCall | None = None,
         last_spin: int = 0,
         betting_round: int = 1,
     ) -> None:
-        """Begin after spin number `last_spin`, with bets open for `betting_round`."""
+        """Begin after spin number `last_spin`, with bets open for `betting_round`.
+
+        `standing_call` is the last spin where it can still be corrected.
+        """
         self._desk = desk
         self._machine = FlatMachine(ROULETTE_TABLE)
         self._bets_open = True
@@ -117,12 +122,19 @@ class Roulette:
         )
         self.see: Callable[[Reading], None] = self.spins.see
         """Take a reading, in time order."""
+        if standing_call is not None:
+            number = standing_call.value
+            self.spins.attempts.resume(
+                standing_call, number if isinstance(number, str) else None, self.snapshot()
+            )
+            if number is not None:
+                self._machine.restore("settled")
 
     # --- what the session asks ---
 
     def remembers(self) -> dict[str, object]:
         """Give what the game remembers between spins, in the words of a recording's state."""
-        return {"learned": self.spins.learned.figures()}
+        return {"learned": self.spins.learned.figures(), "call": self.spins.attempts.standing_call()}
 
     def next_numbers(self) -> dict[str, int]:
         """Give the numbers of the next spin and of the present round of bets."""
@@ -161,11 +173,13 @@ class Roulette:
             case "open_bets":
                 self._dealer_opens(entered)
             case "paid":
+                self.spins.attempts.must_be_this(entered)
                 self._machine.fire("paid")
                 if self.spins.attempts.machine.allows("settled"):
-                    self.spins.attempts.machine.fire("settled")
+                    self.spins.attempts.settle()
             case "no_spin" | "void":
-                self.spins.launch_seen(entered.t)
+                if entered.what is None:
+                    self.spins.launch_seen(entered.t)
                 self._rule(entered)
             case "set_number":
                 self._rule(entered)
@@ -190,6 +204,7 @@ class Roulette:
     def reset(self, t: int) -> None:
         """Begin anew: the table opens, and the bets where the dealer had closed them."""
         self._machine.restore(ROULETTE_TABLE.initial)
+        self.spins.attempts.begin_anew()
         if not self._bets_open:
             self._open_bets(t, "open_table")
 
@@ -270,8 +285,9 @@ class Roulette:
             spin=result.number, reasons=result.reasons, number=result.value, notices=result.notices
         )
 
-    def correct(self, result: Result[str], corrects: str, ruling: str) -> Data:
-        """Apply a ruling in place of what was called."""
+    def correct(self, result: Result[str], corrects: str, ruling: str, since: Sequence[Input]) -> Data:
+        """Apply a ruling in place of what was called; bets that are closed stay so."""
+        del since
         self._stay_closed = not self._bets_open
         self._machine.fire("no_spin" if result.value is None else "number")
         return SpinCorrected(

@@ -1,6 +1,6 @@
 """The Three Card Poker machine: bets, the cards, play or fold, the dealer's hand, and reconciling."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -9,6 +9,7 @@ from controller.machines.desk import Desk
 from controller.machines.flat import Arrow, FlatMachine, MachineTable, Refused
 from controller.machines.health import Health
 from controller.machines.results import Result
+from controller.machines.standing_call import StandingCall
 from controller.model.outcomes import (
     Bets,
     Data,
@@ -114,10 +115,14 @@ class ThreeCard:
         *,
         calls: Calls,
         state: ThreeCardState | None = None,
+        standing_call: StandingCall | None = None,
         last_deal: int = 0,
         betting_round: int = 1,
     ) -> None:
-        """Begin in `state`, after deal number `last_deal`, with bets open for `betting_round`."""
+        """Begin in `state`, after deal number `last_deal`, with bets open for `betting_round`.
+
+        `standing_call` is the last deal where it can still be corrected.
+        """
         before = state or ThreeCardState()
         self._rules = rules
         self._desk = desk
@@ -128,12 +133,17 @@ class ThreeCard:
         self._players: dict[str, str] = dict(before.players)
         self.seats: tuple[str, ...] = before.seats
         self.deals = Deals(self, rules, desk, health, calls=calls, last=last_deal)
+        if standing_call is not None:
+            self.deals.resume(standing_call, self.snapshot())
+            if standing_call.value is not None:
+                self._machine.restore("reconciling")
 
     # --- what the session asks ---
 
     def remembers(self) -> Mapping[str, object]:
         """Give what the game remembers between deals, in the words of a recording's state."""
-        return {"three_card": ThreeCardState(seats=self.seats, players=dict(self._players))}
+        seated = ThreeCardState(seats=self.seats, players=dict(self._players))
+        return {"three_card": seated, "call": self.deals.standing_call()}
 
     def next_numbers(self) -> Mapping[str, int]:
         """Give the numbers of the next deal and of the present round of bets."""
@@ -185,7 +195,8 @@ class ThreeCard:
             case "set_card":
                 self.deals.set_card(entered)
             case "settled" | "paid":
-                self.deals.attempts.machine.fire("settled")
+                self.deals.attempts.must_be_this(entered)
+                self.deals.attempts.settle()
                 if self._machine.allows("paid"):
                     self._machine.fire("paid")
             case _:
@@ -201,6 +212,7 @@ class ThreeCard:
     def reset(self, t: int) -> None:
         """Begin anew: the table opens, and the bets where the dealer had closed them; nobody sits."""
         self._machine.restore(THREE_CARD_TABLE.initial)
+        self.deals.attempts.begin_anew()
         if not self._bets_open:
             self._open_bets(t, "open_table")
         self.seats = ()
@@ -278,8 +290,9 @@ class ThreeCard:
         """Say what a person must rule on."""
         return DealReview(deal=result.number, reasons=result.reasons, notices=result.notices)
 
-    def correct(self, result: Result[Dealt], corrects: str, ruling: str) -> Data:
-        """Apply a ruling in place of what was called."""
+    def correct(self, result: Result[Dealt], corrects: str, ruling: str, since: Sequence[Input]) -> Data:
+        """Apply a ruling in place of what was called; bets that are closed stay so."""
+        del since
         self._stay_closed = not self._bets_open
         told = DealCorrected(
             deal=result.number,

@@ -4,6 +4,7 @@ Shared by every game that throws dice. What a throw is worth is the judge's matt
 when to ask it is decided here.
 """
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from controller.machines.attempts import Attempts
@@ -12,6 +13,7 @@ from controller.machines.flat import Refused
 from controller.machines.health import Health
 from controller.machines.lifecycle import THROW
 from controller.machines.results import Result, Results
+from controller.machines.standing_call import StandingCall
 from controller.model.effects import Basis
 from controller.model.geometry import DiceTable
 from controller.model.outcomes import Data
@@ -85,6 +87,11 @@ class Throws:
         self.attempts: Attempts[Dice, ThrowVerdict] = Attempts(
             THROW, self, desk, calls=calls, call_hold_ms=rules.call_hold_ms, causes=rules.causes, last=last
         )
+
+    def resume(self, call: StandingCall, before: object) -> None:
+        """Go on from a roll that can still be corrected, with the game's state before it."""
+        value = call.value
+        self.attempts.resume(call, value if isinstance(value, tuple) else None, before)
 
     # --- readings and timers ---
 
@@ -258,9 +265,9 @@ class Throws:
         """Let the game say what a review tells."""
         return self._game.review(result)
 
-    def correct(self, result: Result[Dice], corrects: str, ruling: str) -> Data:
+    def correct(self, result: Result[Dice], corrects: str, ruling: str, since: Sequence[Input]) -> Data:
         """Let the game apply a correction."""
-        return self._game.correct(result, corrects, ruling)
+        return self._game.correct(result, corrects, ruling, since)
 
     def follow_up(self, t: int) -> None:
         """Let the game publish what follows."""

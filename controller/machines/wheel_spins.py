@@ -106,9 +106,7 @@ class WheelSpins(ABC):
         """
         attempts, number = self.attempts, self.attempts.number
         if ruling.what is not None:
-            if ruling.what != str(number):
-                says = f"{ruling.name}: found what={ruling.what!r}, expected {number}, the last spin"
-                raise Refused("bad_argument", says)
+            attempts.must_be_this(ruling)
             return
         corrects = attempts.state == "called" or (
             attempts.state == SPIN.void and ruling.name == SPIN.set_result
@@ -125,6 +123,8 @@ class WheelSpins(ABC):
         """Say what tells that another spin may have been launched since the last was decided."""
         if new_round:
             return "bets were closed or opened by hand"
+        if self.attempts.away:
+            return "the controller was started anew"
         for since_us, until_us, dev in self._health.absences(t):
             kinds = self._health.sources.get(dev)
             hidden_us = until_us - max(since_us, self._over_since_us)
@@ -199,9 +199,9 @@ class WheelSpins(ABC):
         self._stop_timers()
         return self._game.review(result)
 
-    def correct(self, result: Result[str], corrects: str, ruling: str) -> Data:
+    def correct(self, result: Result[str], corrects: str, ruling: str, since: Sequence[Input]) -> Data:
         """Let the game apply a correction."""
-        return self._game.correct(result, corrects, ruling)
+        return self._game.correct(result, corrects, ruling, since)
 
     def follow_up(self, t: int) -> None:
         """Let the game publish what follows."""

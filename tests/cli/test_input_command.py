@@ -45,9 +45,11 @@ def test_an_input_that_the_game_does_not_have_is_refused(
     assert "[unknown_input]" in capsys.readouterr().err
 
 
-def test_what_the_table_obeys_is_exit_0_and_done(table: Table, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_the_table_obeys_is_exit_0_and_says_what_came_of_it(
+    table: Table, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert enter(table, "new_shooter", "3", "--by", "dealer") == 0
-    assert capsys.readouterr() == ("new_shooter: done\n", "")
+    assert capsys.readouterr() == ("Shooter: seat 3; come out\n", "")
     state = table.status()["state"]
     assert isinstance(state, dict)
     assert state["shooter"] == "3"
@@ -59,7 +61,9 @@ def test_json_prints_the_whole_answer(table: Table, capsys: pytest.CaptureFixtur
     assert (refused["ok"], refused["code"]) == (False, "nothing_to_accept")
     assert "lock" in refused["allowed"]
     assert enter(table, "pass_dice", "--json") == 0
-    assert json.loads(capsys.readouterr().out) == {"ok": True, "entered": "pass_dice", "obeyed": True}
+    says = "Shooter: nobody is named; come out"
+    told = {"ok": True, "entered": "pass_dice", "obeyed": True, "says": says}
+    assert json.loads(capsys.readouterr().out) == told
 
 
 def test_an_unknown_role_is_refused_with_the_list(table: Table, capsys: pytest.CaptureFixture[str]) -> None:

@@ -26,7 +26,7 @@ class Told:
         )
         self.session = Session(setup, self.heard)
 
-    def heard(self, entered: Input, refused: Refused | None) -> None:
+    def heard(self, entered: Input, refused: Refused | None, _answer: str) -> None:
         self.answers.append((entered.name, None if refused is None else refused.code))
 
     def play(self, *readings: AnyReading) -> "Told":

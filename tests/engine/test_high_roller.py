@@ -220,12 +220,6 @@ def test_a_ruling_after_the_call_undoes_what_followed_from_the_roll() -> None:
     )
 
 
-def test_a_correction_gives_back_a_roll_that_was_left_out_since() -> None:
-    night = two_players(first=(7, 7)).rolls(7, 4).says("decline").says("set_dice", dice=[5, 5])
-    assert night.state.roll_off is not None
-    assert [card.player for card in night.state.roll_off.turns] == ["1", "2"]
-
-
 def test_a_correction_forgets_neither_who_left_nor_that_the_hours_end() -> None:
     night = two_players(first=(7, 7)).rolls(7, 4).says("leave", seat="1").says("closing")
     night.says("set_dice", dice=[5, 5])

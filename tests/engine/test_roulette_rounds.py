@@ -295,7 +295,7 @@ def test_the_dealer_may_open_bets_again_before_the_launch() -> None:
 def test_with_calls_confirm_the_dealer_confirms_the_number() -> None:
     accepted = says(rest_us(SPIN) + SECOND_US, "accept", "dealer")
     called = play(SPIN, accepted, state=State(calls="confirm")).data(SpinCalled)[0]
-    assert (called.number, called.grade, called.by) == (SPIN.number, "sensors", "dealer")
+    assert (called.number, called.grade, called.by) == (SPIN.number, "person", "dealer")
     assert play(SPIN, state=State(calls="confirm")).told("spin") == []
 
 

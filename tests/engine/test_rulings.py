@@ -167,7 +167,7 @@ def test_with_calls_confirm_the_boxperson_accepts_the_proposal() -> None:
     played = Played(state=State(calls="confirm")).feed(THROW, says(REST + 3 * SECOND_US, "accept")).finish()
     assert [p.verdict.ruling for p in played.effects if isinstance(p, Proposed)] == [Ruling.VALID]
     called = played.data(RollCalled)[0]
-    assert (called.grade, called.by) == ("sensors", "boxperson")
+    assert (called.grade, called.by) == ("person", "boxperson")
     assert next(o for o in played.outcomes if o.type == "roll.called").t == REST + 3 * SECOND_US
 
 

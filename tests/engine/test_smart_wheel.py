@@ -82,11 +82,11 @@ def test_a_void_games_number_is_never_called() -> None:
     assert told(published) == ["bets.closed", "spin.no_spin", "bets.opened"]
 
 
-def test_the_dealer_confirms_with_grade_wheel_where_calls_are_confirmed() -> None:
+def test_the_dealer_confirms_with_grade_person_where_calls_are_confirmed() -> None:
     accept = [says(NUMBER_US + 1_000_000, "accept", "dealer")]
     published = outcomes(GAME, accept, state=State(calls="confirm"))
     called = next(o.data for o in published if isinstance(o.data, SpinCalled))
-    assert (called.number, called.grade, called.by) == ("23", "wheel", "dealer")
+    assert (called.number, called.grade, called.by) == ("23", "person", "dealer")
 
 
 def test_nothing_can_be_set_while_the_ball_runs_and_only_a_pocket_after() -> None:

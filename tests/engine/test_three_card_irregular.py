@@ -113,7 +113,9 @@ def test_gap_T_14_an_unreadable_card_goes_to_review_and_the_dealer_enters_it() -
 
 def test_gap_T_14_the_dealer_may_enter_an_unreadable_card_as_soon_as_he_knows_it() -> None:
     table = seated().deals({**HANDS, "dealer": "3s Kc ?"}).says("set_card", card="8d", seat="dealer")
-    assert table.act(p1="play", p2="play").end().told("deal") == ["deal.called"]
+    played = table.act(p1="play", p2="play").end()
+    assert played.told("deal") == ["deal.called"]
+    assert (called(played).grade, called(played).by) == ("person", "dealer"), "the shoe did not read it"
 
 
 def test_gap_T_14_a_card_that_no_deck_holds_is_unreadable() -> None:
@@ -212,4 +214,4 @@ def test_with_calls_confirm_the_dealer_confirms_the_proposal() -> None:
     (proposed,) = [effect for effect in played.effects if isinstance(effect, Proposed)]
     assert isinstance(proposed.verdict, DealVerdict)
     assert proposed.verdict.ruling is Ruling.VALID
-    assert (called(played).by, called(played).grade) == ("dealer", "sensors")
+    assert (called(played).by, called(played).grade) == ("dealer", "person")

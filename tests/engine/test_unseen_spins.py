@@ -111,7 +111,7 @@ def test_a_ruling_that_names_its_spin_is_taken() -> None:
 
 def test_a_ruling_that_names_another_spin_than_the_last_is_refused() -> None:
     played = play(SPIN, says(RULED_US, "set_number", "dealer", number="8", what="2"))
-    assert (played.told("spin"), played.refusals()) == (["spin.called"], ["bad_argument"])
+    assert (played.told("spin"), played.refusals()) == (["spin.called"], ["other_attempt"])
 
 
 def test_a_wheel_that_was_away_too_short_for_a_spin_hides_none() -> None:
