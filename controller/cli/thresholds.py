@@ -27,9 +27,10 @@ def _of_throw(rules: ThrowRules) -> Mapping[str, str]:
         f" {errors.impact_delay_ms[1]:g} ms after the hit"
     )
     settled = f"both dice seen at rest within {rules.settle_timeout_s:g} s of the release"
+    together = rules.simultaneous_ms if rules.parted == "no_roll" else rules.stagger_notice_ms
     watched = f"never out of sight for more than {rules.unwatched_ms:g} ms"
     return {
-        "not_simultaneous": f"releases at most {rules.simultaneous_ms:g} ms apart",
+        "not_simultaneous": f"releases at most {together:g} ms apart",
         "no_wall_hit": f"{wall_words(rules)}; {sensors}",
         "wall_unclear": f"{wall_words(rules)}; {sensors}",
         "low_confidence": f"a face read with a confidence of {rules.min_confidence:g} or more",

@@ -93,8 +93,10 @@ def buy(state: HighRollerState, seat: Seat | None, count: int, rules: HighRoller
 def buy_again(
     state: HighRollerState, seat: Seat | None, count: int, rules: HighRollerRules
 ) -> HighRollerState:
-    """Sell a player one more card in the re-buy (H-REBUY-1)."""
+    """Sell a player one more card in the re-buy (H-REBUY-1); the button buys or passes first (H-BTN-2)."""
     state, name = seated(state, seat, "buy")
+    if state.stage != "re_buy" and name != state.button and state.button not in state.gone:
+        raise Refused("button_first", f"the button, seat {state.button}, buys or passes first (H-BTN-2)")
     if count > 1:
         raise Refused("one_at_a_time")
     if state.owed:

@@ -116,6 +116,8 @@ class ThrowRules:
     """What a stacked or cocked die means: a No Roll at once, or a person rules (!H-15)."""
     simultaneous_ms: Positive = 150.0
     """Releases farther apart than this did not leave the hand together."""
+    parted: Literal["no_roll", "notice"] = "no_roll"
+    """What dice that left the hand apart are: a No Roll, or a notice (H-ROLL-1 asks for nothing)."""
     stagger_notice_ms: NotNegative = 50.0
     """From here on releases that are apart are noted."""
     settle_timeout_s: Positive = 8.0

@@ -185,7 +185,10 @@ class Evening:
             for _ in range(counts[seat]):
                 self._sell(game, seat)
         holders = [seat for seat in game.order if game.cards.get(seat)]
-        for seat in self.rng.choices(holders, k=self.rng.randint(0, 4)):
+        again = self.rng.choices(holders, k=self.rng.randint(0, 4))
+        if again and again[0] != self.button:
+            self.says("buy", seat=self.button, count=0)
+        for seat in again:
             self.says("buy", seat=seat)
             self._sell(game, seat)
 

@@ -127,6 +127,18 @@ def test_H_REBUY_1_after_the_deal_cards_are_bought_one_at_a_time() -> None:
     assert night.end().refusals() == ["one_at_a_time", "cards_owed"]
 
 
+def test_H_BTN_2_the_button_is_first_in_the_re_buy_too() -> None:
+    night = two_players().says("buy", seat="2").buys("1", "4").buys("2", "5")
+    assert night.state.cards == {"1": (7, 8, 4), "2": (7, 9, 5)}
+    assert night.end().refusals() == ["button_first"]
+
+
+def test_H_BTN_2_a_button_that_passes_lets_the_others_buy_again() -> None:
+    night = two_players().says("buy", seat="1", count=0).buys("2", "5")
+    assert night.state.cards["2"] == (7, 9, 5)
+    assert night.end().refusals() == []
+
+
 def test_H_CAP_1_a_player_buys_at_most_the_configured_number_a_game() -> None:
     night = Night(changed(cards_per_player=3)).button(s1="Q", s2="9").says("buy", seat="1", count=4)
     night.buys("1", 4, 5, 6).buys("2", 7).says("buy", seat="1", count=1)

@@ -137,7 +137,7 @@ def test_bets_that_were_closed_open_again_with_the_table_at_a_wheel() -> None:
 
 def test_H_START_1_dice_of_which_one_flew_before_the_last_card_lay_are_no_roll() -> None:
     """The second release comes when a roll is due; the throw had begun before, and is none."""
-    night = two_players().says("buy", seat="2", count=1)
+    night = two_players().says("buy", seat="1", count=0).says("buy", seat="2", count=1)
     night.now += 10 * SECOND_US
     readings = throw(night.now, FACES[7])
     first, second = [reading for reading in readings if isinstance(reading, DieReleased)]

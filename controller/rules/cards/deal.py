@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from controller.model.readings import Card, DeviceDown, DeviceFault, Input, Reading, Switch
 from controller.model.rulesets import DealRules
-from controller.model.verdicts import Dealt, DealVerdict, Reason, Ruling
+from controller.model.verdicts import Dealt, DealVerdict, Notice, Reason, Ruling
 from controller.rules.cards.layout import CARDS_EACH, DEALER, Layout, lay_out
 
 SHOE_SWITCHES = frozenset({"shoe", "lid", "shoe_lid"})
@@ -70,8 +70,19 @@ def judge_deal(
         )
     sentence = f"{len(layout.seats)} hands and the dealer's, three cards each, none twice"
     return DealVerdict(
-        ruling=Ruling.VALID, sentence=sentence, seats=tuple(seats), dealt=dealt, evidence=evidence
+        ruling=Ruling.VALID,
+        sentence=sentence,
+        seats=tuple(seats),
+        dealt=dealt,
+        notices=tuple(_notices(layout)),
+        evidence=evidence,
     )
+
+
+def _notices(layout: Layout) -> Iterator[Notice]:
+    if layout.out_of_order:
+        seen = f"cards went to {layout.out_of_order}; they are dealt from the dealer's left, his own last"
+        yield Notice(code="dealt_out_of_order", seen=seen, rule="T-DEAL-3")
 
 
 def _troubles(

@@ -40,6 +40,8 @@ class Layout:
     """Whether the shoe says whom each card goes to."""
     beyond: int = 0
     """Cards after everybody had three, where the shoe does not say for whom."""
+    out_of_order: str = ""
+    """The first position that the shoe dealt to out of turn (T-DEAL-3), in words; empty where none was."""
     doubts: list[str] = field(default_factory=list)
     """What does not fit together, in words that name no card."""
 
@@ -110,6 +112,7 @@ def lay_out(readings: Sequence[Reading], seats: Sequence[str], order: Order) -> 
         layout.doubts.append("no position was named and the shoe does not say whom it deals to")
     elif layout.directed:
         _lay_directed(layout, cards)
+        layout.out_of_order = _first_out_of_turn(layout, cards)
     else:
         _lay_in_order(layout, cards, order)
     unasked = False
@@ -179,6 +182,15 @@ def _lay_in_order(layout: Layout, cards: Sequence[CardReading], order: Order) ->
         layout.hands[positions[place]].append(Held(face_of(card)))
     if len({card.t for card in cards}) < len(cards):
         layout.doubts.append("two cards left the shoe at one moment: which came first is not known")
+
+
+def _first_out_of_turn(layout: Layout, cards: Sequence[CardReading]) -> str:
+    """Say whom a shoe that names positions dealt to out of turn: the dealer's left is first, he is last."""
+    dealt = [name for name in dict.fromkeys(position_of(card.to) for card in cards) if name in layout.hands]
+    due = [position for position in layout.positions if position in dealt]
+    return next(
+        (f"{found} before {first}" for found, first in zip(dealt, due, strict=True) if found != first), ""
+    )
 
 
 def _apply(layout: Layout, entered: Input) -> None:

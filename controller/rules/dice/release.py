@@ -76,7 +76,7 @@ def _judge_spread(scene: Scene, rules: ThrowRules, found: Findings) -> None:
     late = 1 if one.t > two.t else 2
     seen = f"die {late} left the hand {apart:.0f} ms after die {3 - late}"
     found.evidence += (one, two)
-    if apart > rules.simultaneous_ms:
+    if apart > rules.simultaneous_ms and rules.parted == "no_roll":
         doubt = _flew_before(scene, scene.dice[late - 1]) or _flew_unseen(scene, rules)
         if doubt is not None:
             found.ask("missing_reading", f"{seen}, yet {doubt}", die=late)
@@ -95,7 +95,7 @@ def _judge_unseen(scene: Scene, rules: ThrowRules, found: Findings) -> None:
         if first is not None and other.releases:
             ahead = (other.releases[0].t - first.t) / 1000.0
             certain = _in_flight(die) and not (_flew_before(scene, other) or _flew_unseen(scene, rules))
-            if ahead > rules.simultaneous_ms and certain:
+            if ahead > rules.simultaneous_ms and certain and rules.parted == "no_roll":
                 found.evidence += (first, other.releases[0])
                 found.no_roll(
                     "not_simultaneous",

@@ -166,3 +166,21 @@ def test_only_a_lid_that_opens_opens_the_shoe() -> None:
     assert opens_shoe(Switch(t=1, dev="s", name="Shoe Lid", open=True))
     assert not opens_shoe(Switch(t=1, dev="s", name="shoe_lid", open=False))
     assert not opens_shoe(Switch(t=1, dev="s", name="door", open=True))
+
+
+@pytest.mark.parametrize(
+    ("order", "seen"),
+    [
+        (("1", "2", "dealer"), None),
+        (("2", "1", "dealer"), "cards went to 2 before 1"),
+        (("dealer", "1", "2"), "cards went to dealer before 1"),
+        (("1", "dealer", "2"), "cards went to dealer before 2"),
+    ],
+)
+def test_T_DEAL_3_a_shoe_that_deals_backwards_or_to_the_dealer_first_is_noted(
+    order: tuple[str, ...], seen: str | None
+) -> None:
+    verdict = judged([*dealt({position: HANDS[position] for position in order}), *ALL_PLAY])
+    assert verdict.ruling is Ruling.VALID
+    notices = [(notice.code, notice.rule, notice.seen.partition(";")[0]) for notice in verdict.notices]
+    assert notices == ([("dealt_out_of_order", "T-DEAL-3", seen)] if seen else [])

@@ -47,7 +47,9 @@ CV1 = ThrowRules(
 HIGH_ROLLER = ThrowRules(
     wall="any",
     objects="cards_only",
+    parted="notice",
     causes={
+        "not_simultaneous": "H-ROLL-1",
         "no_wall_hit": "H-LEGAL-1",
         "off_table": "H-LEGAL-2",
         "foreign_contact": "H-LEGAL-3",

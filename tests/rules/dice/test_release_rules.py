@@ -11,6 +11,7 @@ from tests.rules.dice.tables import (
     C34,
     CALLED,
     CV1,
+    HIGH_ROLLER,
     adding,
     dice,
     judged,
@@ -46,6 +47,13 @@ def test_C34_INV_2i_from_50_ms_on_it_is_noted(late_ms: float, noted: bool) -> No
     verdict = judged(thrown(dice(late_ms=late_ms)))
     assert verdict.ruling is Ruling.VALID
     assert [notice.code for notice in verdict.notices] == (["staggered_release"] if noted else [])
+
+
+@pytest.mark.parametrize("late_ms", [140.0, 400.0])
+def test_H_ROLL_1_dice_that_leave_the_hand_apart_are_noted_and_count(late_ms: float) -> None:
+    verdict = judged(thrown(dice(late_ms=late_ms)), HIGH_ROLLER)
+    assert verdict.ruling is Ruling.VALID
+    assert [(notice.code, notice.rule) for notice in verdict.notices] == [("staggered_release", "H-ROLL-1")]
 
 
 def test_CV1_INV_1_both_dice_in_one_throw() -> None:
