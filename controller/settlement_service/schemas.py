@@ -55,11 +55,15 @@ class NewWager(_Message):
 
 
 class Change(_Message):
-    """What a wager that is up is to become: `to` cents for increase and reduce, `on` for working."""
+    """What a wager that is up is to become: `to` cents for increase and reduce, `on` for working.
+
+    `on: "default"` leaves it to the rules again; `stands` keeps a call beyond the next point.
+    """
 
     do: Literal["increase", "reduce", "remove", "working", "no_action"]
     to: Cents | None = None
-    on: bool | None = None
+    on: bool | Literal["default"] | None = None
+    stands: bool | None = None
 
 
 class Granted(BaseModel):
