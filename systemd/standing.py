@@ -11,8 +11,8 @@ from typing import Any
 
 Status = Mapping[str, Any]  # Any: another release's words, of which a part may be missing
 
-OF_EVERY_UPGRADE = frozenset({"identity_changed", "self_test_waits"})
-"""A person takes the new program as right; until then the self-test can't pass."""
+OF_EVERY_UPGRADE = frozenset({"identity_changed", "journal_old_layout", "self_test_waits"})
+"""A person takes the new program as right, or an old journal; until then the self-test can't pass."""
 NO_PROGRAM_S = "clock_"
 """What a wall clock does is no release's doing."""
 

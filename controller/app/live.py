@@ -190,7 +190,8 @@ class Live:
     def _resume(self) -> Resumed:
         recovered = self.journal.recovered
         with Reader(self._options.place.journal) as reader:
-            return resume(recovered, reader.rows(max(1, recovered.last_n - LOOK_BACK), types=TELLING))
+            from_n = max(recovered.verified_from, recovered.last_n - LOOK_BACK)
+            return resume(recovered, reader.rows(from_n, types=TELLING))
 
     def _start(self, digests: Digests, resumed: Resumed) -> Ticket:
         """Journal who plays, then what was cut off and that the table is locked until its self-test."""

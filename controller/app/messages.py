@@ -114,7 +114,7 @@ class AskRow(Request, frozen=True, kw_only=True, tag="row"):
 
 
 class AskIdentity(Request, frozen=True, kw_only=True, tag="identity"):
-    """Who played at this row, under which rules?"""
+    """Who played at this row, under which rules, and which public key signs it?"""
 
     at: Row
 

@@ -62,7 +62,7 @@ def past(request: AskPast, live: Live, journal: Path) -> Iterator[bytes]:
                 else:
                     yield answer(row=row)
             case AskIdentity():
-                yield answer(identity=reader.identity_at(request.at))
+                yield answer(identity=reader.identity_at(request.at), key=reader.key_at(request.at).raw)
             case AskRows():
                 origin, held_back = reader.origin, until.n < last_n
                 yield answer(table=origin.table, key=origin.public_key, last_n=until.n, held_back=held_back)

@@ -17,6 +17,7 @@ from controller.journal.contents import EVENTS
 from controller.journal.ending import check_begun
 from controller.journal.faults import JournalFault
 from controller.journal.head import Place, read_head
+from controller.journal.keys import PublicKey
 from controller.journal.opening import FORGIVABLE
 from controller.journal.reading import Reader
 from controller.model.outcomes import OUTCOME_TYPES
@@ -35,7 +36,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what = parser.add_subparsers(metavar="verify|show|export", required=True)
     verify = what.add_parser(
         "verify",
-        help="check every page, row, digest and signature, and that the end is there; exit 1 on a fault",
+        help="check every page, row, digest and signature, and that the end is there; say what no"
+        " key vouches for; exit 1 on a fault",
     )
     verify.set_defaults(of_journal=_verify)
     head = verify.add_mutually_exclusive_group()
@@ -47,6 +49,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     head.add_argument(
         "--no-head", action="store_true", help="there is none: verify the rows that there are, and no more"
+    )
+    verify.add_argument(
+        "--key",
+        type=_public_key,
+        metavar="HEX",
+        help="the table's public key (`tablectl keys show` prints it): is it this table's journal?",
     )
     show = what.add_parser("show", help="print rows in a line each")
     show.set_defaults(of_journal=_show)
@@ -73,6 +81,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         subparser.add_argument("--json", action="store_true", help="print JSON")
 
 
+def _public_key(text: str) -> PublicKey:
+    try:
+        return PublicKey(bytes.fromhex(text))
+    except ValueError:
+        expected = "a public key, 64 hexadecimal digits"
+        raise argparse.ArgumentTypeError(f"found {text!r}, expected {expected}") from None
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Do it; 1 where the journal is at fault, 2 where there is none for this user, 3 without a controller."""
     try:
@@ -93,9 +109,11 @@ def _verify(arguments: argparse.Namespace) -> int:
     head: Path | None = None if arguments.no_head else arguments.head or head_beside(file)
     if head is not None and not _begun(Place(file, head)):
         return FAILED
+    key: PublicKey | None = arguments.key
     with Reader(file) as reader:
         try:
             found = reader.verify_all(head=head)
+            last_key = reader.key_at(found.last_n + 1)
         except JournalFault as fault:
             say(fault)
             if fault.code == "journal_head_missing":
@@ -103,15 +121,32 @@ def _verify(arguments: argparse.Namespace) -> int:
             elif fault.code in FORGIVABLE:
                 say("the rows that are there are in order")
             return FAILED
-    told = {**found._asdict(), "last_link": found.last_link.hex(), "table": reader.origin.table}
+    if key is not None and key.raw != last_key.raw:
+        say(f"{file}: found key {last_key.raw.hex()}, expected {key.raw.hex()}: another table's journal")
+        return FAILED
+    unvouched = list(found.unvouched)
+    if key is None:
+        unvouched.append(
+            f"whose key {last_key.raw.hex()} is, which the journal itself names: give the table's with --key"
+        )
+    told = {
+        **found._asdict(),
+        "last_link": found.last_link.hex(),
+        "table": reader.origin.table,
+        "key": last_key.raw.hex(),
+        "unvouched": unvouched,
+    }
     if arguments.json:
         print(msgspec.json.encode({**told, "head": None if head is None else str(head)}).decode())
     else:
-        whole = "; without a head nobody knows whether rows are missing after it" if head is None else ""
+        rows_unsigned = any(words.startswith("rows ") for words in found.unvouched)
         print(
-            f"{reader.origin.table}: sound: {found.rows:,} rows, {found.outcomes:,} outcomes,"
-            f" {found.signatures:,} signatures, ends at row {found.last_n} with {told['last_link']}{whole}"
+            f"{reader.origin.table}: {'in order, not all signed' if rows_unsigned else 'sound'}:"
+            f" {found.rows:,} rows, {found.outcomes:,} outcomes,"
+            f" {found.signatures:,} signatures, ends at row {found.last_n} with {told['last_link']}"
         )
+        for words in unvouched:
+            print(f"not vouched for: {words}")
     return OK
 
 

@@ -15,6 +15,7 @@ from controller.cli.link import SOCKET, Json, OutOfReachError, RefusedError, con
 from controller.journal.chain import Row, Wall
 from controller.journal.contents import Identity
 from controller.journal.faults import JournalFault
+from controller.journal.keys import PublicKey
 from controller.journal.reading import Reader
 from controller.journal.store import Origin
 from controller.model.conversion import Converter, converter_of
@@ -68,6 +69,11 @@ class ToldJournal:
         """Give who played at this row; None before the first session."""
         (told,) = self._asked({"do": "identity", "at": n}, ends=False)
         return None if told["identity"] is None else _part(told, "identity", _identity_of)
+
+    def key_at(self, n: int) -> PublicKey:
+        """Return the key that signs this row."""
+        (told,) = self._asked({"do": "identity", "at": n}, ends=False)
+        return PublicKey(_part(told, "key", _bytes_of))
 
     def last_n(self) -> int:
         """Give the number of the last row that is told."""

@@ -67,7 +67,10 @@ def _journal(options: Options) -> Iterator[Finding]:
         f"{path}: sound as a whole: {found.rows:,} rows, {found.outcomes:,} outcomes, the signatures of"
         f" sessions and checkpoints, ends at row {found.last_n}; `tablectl journal verify` checks them all"
     )
-    yield Finding("ok", "journal", says)
+    if found.unvouched:
+        yield Finding("warning", "journal", f"{says}. Nobody vouches for {'; '.join(found.unvouched)}")
+    else:
+        yield Finding("ok", "journal", says)
 
 
 def _recordings(options: Options) -> Finding:

@@ -73,7 +73,10 @@ def link_of(before: bytes, row: Row) -> bytes:
 
 
 def seal(drafts: Sequence[Draft], last_n: int, last_link: bytes, key: Key) -> list[Row]:
-    """Give these drafts their places after row `last_n`, and sign outcomes and checkpoints."""
+    """Return the rows of one commit, after row `last_n`: each signed that must be, and always the last one.
+
+    So no row is ever on the disk that no signature vouches for.
+    """
     rows: list[Row] = []
     link = last_link
     for n, draft in enumerate(drafts, last_n + 1):
@@ -91,6 +94,7 @@ def seal(drafts: Sequence[Draft], last_n: int, last_link: bytes, key: Key) -> li
             evidence=draft.evidence,
         )
         link = link_of(link, unlinked)
-        signature = key.sign(link) if draft.signed else None
+        closes = n == last_n + len(drafts)
+        signature = key.sign(link) if draft.signed or closes else None
         rows.append(msgspec.structs.replace(unlinked, link=link, signature=signature))
     return rows

@@ -13,6 +13,7 @@ STATE_NOTED = "state.noted"
 CHECKPOINT = "journal.checkpoint"
 ACCEPTED = "journal.accepted"
 PRUNED = "journal.pruned"
+KEY_REPLACED = "key.replaced"
 HEALED = "journal.healed"
 CLOSED = "outbox.closed"
 ACK_REFUSED = "outbox.refused"
@@ -24,12 +25,13 @@ CONTROL = "control.used"
 
 EVENTS = (
     *(SESSION_STARTED, ATTEMPT_BEGUN, STATE_NOTED, CHECKPOINT, ACCEPTED, PRUNED, HEALED, CLOSED, ACK_REFUSED),
+    KEY_REPLACED,
     *(LATE, LAMP, PROPOSED, CLOCK, CONTROL, "fault.began", "fault.over", "identity.checked"),
     *("journal.verified", "recording.closed", "self_test.done"),
 )
 """The name of every row that is no outcome."""
-LANDMARKS = frozenset({SESSION_STARTED, CHECKPOINT, ACCEPTED, PRUNED})
-"""Events that are signed as outcomes are."""
+LANDMARKS = frozenset({SESSION_STARTED, CHECKPOINT, ACCEPTED, PRUNED, KEY_REPLACED})
+"""Events that are signed as outcomes are, wherever in a commit they stand."""
 
 Word = Literal["roll", "spin", "deal"]
 """What an attempt is called in outcomes and in the session's numbers."""
@@ -117,6 +119,23 @@ class Pruned(msgspec.Struct, frozen=True, kw_only=True):
     bodies_below: int
     by: str
     who: str | None
+
+
+class KeyReplaced(msgspec.Struct, frozen=True, kw_only=True):
+    """From the next row on another key signs: both public keys in hex, and who replaced it and why.
+
+    The row is signed with the old key; `proof` is the new key's signature (hex) of the old key, which shows
+    that whoever replaced it has the new one. Where the old key was `lost` the new one signs the row, and
+    nothing but the named person's word joins the two.
+    """
+
+    old: str
+    new: str
+    proof: str
+    by: str
+    who: str
+    reason: str
+    lost: bool = False
 
 
 class Accepted(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,7 +4,8 @@ import apsw
 
 from controller.journal.contents import CHECKPOINT
 from controller.journal.faults import JournalFault
-from controller.journal.head import Head, Place
+from controller.journal.head import Head, Place, signed_by
+from controller.journal.keys import PublicKey
 from controller.journal.memory import checkpoint_of
 from controller.journal.store import fetch_one, rows_there, rows_where
 
@@ -24,11 +25,16 @@ def check_begun(place: Place, head: Head | None) -> None:
         raise JournalFault("journal_cut_short", place.journal, "a journal without a row", expected)
 
 
-def check_head(connection: apsw.Connection, last_n: int, place: Place, head: Head | None, table: str) -> None:
+def check_head(
+    connection: apsw.Connection, last_n: int, place: Place, head: Head | None, *, table: str, key: PublicKey
+) -> None:
     """Compare a journal that ends at this row with its head, which was read before that row was looked for.
 
+    `key` is the one in force at the journal's end.
+
     Raises:
-        JournalFault: there is no head, it is another table's, or rows that it remembers are not there.
+        JournalFault: there is no head, it is another table's, another signed it, nobody did, or rows that it
+            remembers are not there.
     """
     if head is None:
         if last_n:
@@ -36,6 +42,9 @@ def check_head(connection: apsw.Connection, last_n: int, place: Place, head: Hea
         return
     if head.table != table:
         raise JournalFault("journal_other_table", place.head, f"the head of {head.table}", f"that of {table}")
+    if head.signature and not signed_by(head, key):
+        found = "a record that the table's key did not sign"
+        raise JournalFault("journal_head_forged", place.head, found, "the table's own")
     if head.n > last_n:
         code = "journal_restored" if _closed_in_order(connection, last_n, place) else "journal_cut_short"
         expected = f"row {head.n} or later, as {place.head} remembers"
@@ -45,6 +54,9 @@ def check_head(connection: apsw.Connection, last_n: int, place: Place, head: Hea
         raise JournalFault(
             "journal_forked", f"{place.journal}, row {head.n}", "another row", "the one in the head file"
         )
+    if not head.signature:
+        found = "a record that nobody signed"
+        raise JournalFault("journal_head_unsigned", place.head, found, "one with the table's signature")
 
 
 def _missing(connection: apsw.Connection, last_n: int, place: Place, head: Head) -> str:

@@ -144,6 +144,39 @@ FAULTS: Mapping[str, FaultKind] = {
         "copy the file back; if it is lost, go on without: " + _GO_ON,
         _REOPEN,
     ),
+    "journal_head_forged": FaultKind(
+        "somebody without the table's key wrote the head file, or it is older than the key",
+        f"{_KEEP}; copy the true head file back; if it is lost, call the regulator's contact, then {_GO_ON}",
+        _REOPEN,
+    ),
+    "journal_head_unsigned": FaultKind(
+        "a release before 0.2 wrote the head file, or somebody without the table's key did",
+        "where this is no first start after an upgrade, keep the files and call the regulator's contact; else"
+        " a person who knows the table vouches for it: " + _GO_ON,
+        _REOPEN,
+    ),
+    "journal_old_layout": FaultKind(
+        "the first start after an upgrade from 0.1, which left rows and the head file without signature",
+        "a person who knows the table vouches for its rows, once: " + _GO_ON + "; the old release can't open"
+        " the journal from then on. If somebody did so before at this table, an older copy was put in its"
+        " place: keep the files and call the regulator's contact",
+        _REOPEN,
+    ),
+    "journal_downgraded": FaultKind(
+        "the file's header was changed so that rows without a signature would be taken",
+        f"{_KEEP}; call the regulator's contact",
+        _REOPEN,
+    ),
+    "journal_end_unsigned": FaultKind(
+        "rows were added at the end by someone without the table's key",
+        f"{_KEEP}; call the regulator's contact",
+        _REOPEN,
+    ),
+    "journal_schema_changed": FaultKind(
+        "a trigger, index, table or view was added to the file, changed or dropped",
+        f"{_KEEP}; call the regulator's contact",
+        _REOPEN,
+    ),
     "journal_disk_full": FaultKind(
         "the data partition is full",
         "free space on it; older recordings may go, outcomes keep evidence of their own",

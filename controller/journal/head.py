@@ -2,6 +2,8 @@
 
 Two copies of one small record are written in turn, each within a sector of its own, so that a torn write
 can't mix two. It is written after the commit: it may lag behind the journal but never run ahead of it.
+Each record is signed with the table's key, so that nobody can write one for a journal that he cut short; what
+can still be done is to put back an old record together with the journal of its time.
 """
 
 import os
@@ -12,6 +14,7 @@ from typing import NamedTuple
 import msgspec
 
 from controller.journal.faults import JournalFault
+from controller.journal.keys import Key, PublicKey
 from controller.journal.lock import fault_of_os, sync_directory
 
 SECTOR = 4096
@@ -36,6 +39,8 @@ class Head(msgspec.Struct, frozen=True, kw_only=True):
     link: str
     seq: int
     session: int
+    signature: str = ""
+    """Of all else, in hex; empty in a record of a release before 0.2."""
 
 
 _decode_head = msgspec.json.Decoder(Head).decode
@@ -44,10 +49,11 @@ _decode_head = msgspec.json.Decoder(Head).decode
 class HeadFile:
     """The head file, open for writing."""
 
-    def __init__(self, path: Path, table: str) -> None:
+    def __init__(self, path: Path, table: str, key: Key) -> None:
         """Open it for this table, made empty where it is missing; raises JournalFault where that fails."""
         self.path = path
         self.table = table
+        self._key = key
         try:
             self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
@@ -57,8 +63,9 @@ class HeadFile:
         self._dirty = False
 
     def write(self, head: Head) -> None:
-        """Write the record; it reaches the disk with the next sync, or when the system pleases."""
-        text = msgspec.json.encode(head)
+        """Sign and write the record; it reaches the disk with the next sync, or when the system pleases."""
+        signature = self._key.sign_head(_unsigned(head)).hex()
+        text = msgspec.json.encode(msgspec.structs.replace(head, signature=signature))
         record = sha256(text).hexdigest().encode() + text
         assert len(record) <= RECORD
         self.put(record.ljust(RECORD, b"\n"), SECTOR * self._turn)
@@ -109,6 +116,19 @@ def read_head(path: Path) -> Head | None:
     if data.strip(b"\0\n"):
         raise JournalFault("journal_head_damaged", path, "no sound record", "one of its two to be sound")
     return None
+
+
+def signed_by(head: Head, key: PublicKey) -> bool:
+    """Return whether this key signed the record; a signature that is none is nobody's."""
+    try:
+        signature = bytes.fromhex(head.signature)
+    except ValueError:
+        return False
+    return key.signed_head(_unsigned(head), signature)
+
+
+def _unsigned(head: Head) -> bytes:
+    return msgspec.json.encode(msgspec.structs.replace(head, signature=""))
 
 
 def _newest_slot(data: bytes) -> int | None:

@@ -60,7 +60,9 @@ class Journal:
             JournalFault: anything that forbids telling a result from here.
         """
         opened = open_journal(place, key, table, now=wall(), vfs=vfs, accept=accept)
-        recovered = recovered_from(opened.memory, opened.last_n, opened.last_link)
+        recovered = recovered_from(opened.memory, opened.last_n, opened.last_link)._replace(
+            verified_from=opened.verified_from
+        )
         writer = Writer(
             opened, place.journal, key, told=told, alarm=alarm, wall=wall, limits=limits or Limits()
         )

@@ -24,6 +24,8 @@ MAX_KEY_BYTES = 10_000
 _OTHERS = stat.S_IRWXO
 _GROUP_AND_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _PURPOSE = b"table-journal row\0"
+_HEAD = b"table-journal head\0"
+_HANDOVER = b"table-journal key\0"
 
 
 class PublicKey:
@@ -36,8 +38,19 @@ class PublicKey:
 
     def signed(self, link: bytes, signature: bytes) -> bool:
         """Tell whether this signature of a row's link is the key's own."""
+        return self._made(signature, _PURPOSE + link)
+
+    def signed_head(self, record: bytes, signature: bytes) -> bool:
+        """Return whether this signature of a head record is the key's own."""
+        return self._made(signature, _HEAD + record)
+
+    def signed_handover(self, old: bytes, signature: bytes) -> bool:
+        """Return whether this key took over from the old public key (32 bytes)."""
+        return self._made(signature, _HANDOVER + old)
+
+    def _made(self, signature: bytes, message: bytes) -> bool:
         try:
-            self._key.verify(signature, _PURPOSE + link)
+            self._key.verify(signature, message)
         except InvalidSignature:
             return False
         return True
@@ -53,6 +66,14 @@ class Key:
     def sign(self, link: bytes) -> bytes:
         """Sign a row's link, and with it the row and all before it (64 bytes)."""
         return self._private.sign(_PURPOSE + link)
+
+    def sign_handover(self, old: bytes) -> bytes:
+        """Sign that this key takes over from the old public key (64 bytes)."""
+        return self._private.sign(_HANDOVER + old)
+
+    def sign_head(self, record: bytes) -> bytes:
+        """Sign a record of the head file (64 bytes)."""
+        return self._private.sign(_HEAD + record)
 
 
 def new_key(path: Path) -> PublicKey:

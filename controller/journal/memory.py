@@ -8,9 +8,11 @@ from controller.journal.contents import (
     ACCEPTED,
     ATTEMPT_BEGUN,
     CHECKPOINT,
+    CLOSED,
     SESSION_STARTED,
     WORDS,
     Accepted,
+    Ack,
     After,
     Begun,
     Identity,
@@ -18,11 +20,13 @@ from controller.journal.contents import (
     Word,
     encode,
 )
+from controller.journal.waiting import Ranges, with_number, without
 
 _IDENTITY = msgspec.json.Decoder(Identity)
 _BEGUN = msgspec.json.Decoder(Begun)
 _ACCEPTED = msgspec.json.Decoder(Accepted)
 _AFTER = msgspec.json.Decoder(After)
+_ACK = msgspec.json.Decoder(Ack)
 
 
 class Memory(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -37,11 +41,16 @@ class Memory(msgspec.Struct, kw_only=True, omit_defaults=True):
     state: State = State()
     first: First = First()
     attempts: dict[Word, Standing] = {}
+    waiting: Ranges = ()
+    """The numbers of the outcomes that settlement has not acknowledged."""
+    layout: int = 1
+    """The layout that the writer of these rows keeps: the file's own header is signed by nobody."""
 
     def take(self, row: Row) -> None:
         """Add the next row."""
         if row.seq is not None:
             self.seq = row.seq
+            self.waiting = with_number(self.waiting, row.seq)
         body = row.body
         if body is not None and row.name == SESSION_STARTED:
             identity = _IDENTITY.decode(body)
@@ -54,6 +63,8 @@ class Memory(msgspec.Struct, kw_only=True, omit_defaults=True):
             accepted = _ACCEPTED.decode(body)
             self.seq = max(self.seq, accepted.seq)
             self.session = max(self.session, accepted.session)
+        elif body is not None and row.name == CLOSED:
+            self.waiting = without(self.waiting, number_in(_ACK.decode(body).id))
         elif row.name != CHECKPOINT:
             self._end_attempt(row.name)
         if row.after is not None:
@@ -72,6 +83,11 @@ class Memory(msgspec.Struct, kw_only=True, omit_defaults=True):
             else:
                 standing = msgspec.structs.replace(standing, ended=True)
             self.attempts = {**self.attempts, word: standing}
+
+
+def number_in(told_id: str) -> int:
+    """Return an outcome's number, the last part of its id (table/session/number)."""
+    return int(told_id.rpartition("/")[2])
 
 
 class Checkpoint(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

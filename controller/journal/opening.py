@@ -1,5 +1,6 @@
 """Open a journal for writing: locked, verified from its last checkpoint, and not older than its head says."""
 
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -16,8 +17,9 @@ from controller.journal.keys import Key
 from controller.journal.lock import Lock
 from controller.journal.memory import Memory
 from controller.journal.recovery import walk_from_checkpoint
-from controller.journal.store import Origin, begin, insert, open_writer, origin_of
-from controller.journal.verify import Walk
+from controller.journal.schema import ALL_SIGNED, migrate, version_of
+from controller.journal.store import Origin, begin, fault_of, insert, open_writer, origin_of
+from controller.journal.verify import Walk, check_strays
 
 FORGIVABLE = frozenset(
     {
@@ -27,9 +29,12 @@ FORGIVABLE = frozenset(
         "journal_forked",
         "journal_head_missing",
         "journal_head_damaged",
+        "journal_head_forged",
+        "journal_head_unsigned",
+        "journal_old_layout",
     }
 )
-"""What a named person may accept: what is there is whole, only later rows are missing."""
+"""What a named person may accept: what is there is whole, but it may lack its end or somebody's signature."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +54,7 @@ class Opened(NamedTuple):
     memory: Memory
     last_n: int
     last_link: bytes
+    verified_from: int
     release: ExitStack
     """Lets go of the lock and the head file; the connection is the writer's to close."""
 
@@ -76,19 +82,22 @@ def open_journal(
             if origin_of(connection, place.journal) is None:
                 begin(connection, Origin(table, key.public.raw, now))
             walk = walk_from_checkpoint(connection, place.journal, key.public, table)
-            try:
-                check_head(connection, walk.n, place, head, table)
-            except JournalFault as fault:
-                excused.hear(fault)
+            check_strays(connection, place.journal, walk.n)
+            for found in _faults_at_the_end(connection, walk, place, head, key):
+                excused.hear(found)
             end = _End(walk.n, walk.link)
             if excused.fault is not None:
                 end = _write_acceptance(connection, key, walk, _accepted(excused, walk.memory, head), now)
-            head_file = HeadFile(place.head, table)
+            _bring_forward(connection, place)
+            walk.memory.layout = ALL_SIGNED
+            head_file = HeadFile(place.head, table, key)
             stack.callback(head_file.close)
             if head is None or excused.fault is not None:
                 head_file.begin(head_at(table, end.n, end.link, walk.memory))
             unless_opened.pop_all()
-        return Opened(connection, head_file, walk.memory, end.n, end.link, stack.pop_all())
+        return Opened(
+            connection, head_file, walk.memory, end.n, end.link, walk.verified_from, stack.pop_all()
+        )
 
 
 def head_at(table: str, n: int, link: bytes, memory: Memory) -> Head:
@@ -99,6 +108,28 @@ def head_at(table: str, n: int, link: bytes, memory: Memory) -> Head:
 class _End(NamedTuple):
     n: int
     link: bytes
+
+
+def _faults_at_the_end(
+    connection: apsw.Connection, walk: Walk, place: Place, head: Head | None, key: Key
+) -> Iterator[JournalFault]:
+    """Yield what of a journal's end takes a person's word: signatures or rows that are not there."""
+    if walk.layout < ALL_SIGNED and walk.n:
+        unsigned = walk.n - walk.vouched_n
+        found = f"layout {walk.layout}, the last {unsigned} of its {walk.n} rows signed by nobody"
+        yield JournalFault("journal_old_layout", place.journal, found, f"layout {ALL_SIGNED}, all signed")
+    try:
+        check_head(connection, walk.n, place, head, table=walk.table, key=key.public)
+    except JournalFault as fault:
+        yield fault
+
+
+def _bring_forward(connection: apsw.Connection, place: Place) -> None:
+    if version_of(connection, str(place.journal)) < ALL_SIGNED:
+        try:
+            migrate(connection, str(place.journal))
+        except apsw.Error as error:
+            raise fault_of(error, place.journal) from error
 
 
 class _Excused:
@@ -125,6 +156,8 @@ def _known_head(place: Place, excused: _Excused) -> Head | None:
 def _accepted(excused: _Excused, memory: Memory, head: Head | None) -> Accepted:
     assert excused.fault is not None
     assert excused.accept is not None
+    if excused.fault.code == "journal_head_forged":
+        head = None  # It tells nothing of this journal.
     return Accepted(
         code=excused.fault.code,
         seq=max(memory.seq, head.seq if head else 0),

@@ -14,6 +14,8 @@ from controller.journal.ending import check_head
 from controller.journal.evidence import unpack
 from controller.journal.faults import JournalFault
 from controller.journal.head import Place, read_head
+from controller.journal.keyring import read_keyring
+from controller.journal.keys import PublicKey
 from controller.journal.retention import row_before
 from controller.journal.store import LANDMARK, Origin, fetch_one, open_reader, origin_of, rows_where
 from controller.journal.verify import Progress, Verified, verify_all
@@ -39,6 +41,9 @@ class Rows(Protocol):
 
     def identity_at(self, n: int) -> Identity | None:
         """Give who played at this row."""
+
+    def key_at(self, n: int) -> PublicKey:
+        """Return the key that signs this row."""
 
     def last_n(self) -> int:
         """Give the number of the last row."""
@@ -127,6 +132,10 @@ class Reader:
         row = next(rows_where(self._connection, self.path, clause, (SESSION_STARTED, n)), None)
         return None if row is None or row.body is None else _decode_identity(row.body)
 
+    def key_at(self, n: int) -> PublicKey:
+        """Return the key that signs this row; raises JournalFault where a change of keys is not in order."""
+        return read_keyring(self._connection, self.path, PublicKey(self.origin.public_key)).at(n)
+
     def first_since(self, wall_us: int) -> int:
         """Give the number of the first row that is not older than this wall time."""
         return row_before(self._connection, self.path, wall_us)
@@ -156,11 +165,20 @@ class Reader:
         """
         # Before the walk: a controller that writes meanwhile puts the head no further than the rows.
         remembered = None if head is None else read_head(head)
-        found = verify_all(self._connection, self.path, progress, every_signature=every_signature)
+        found, key = verify_all(self._connection, self.path, progress, every_signature=every_signature)
+        unvouched = found.unvouched
         if head is not None:
             place = Place(self.path, head)
-            check_head(self._connection, found.last_n, place, remembered, self.origin.table)
-        return found
+            try:
+                table = self.origin.table
+                check_head(self._connection, found.last_n, place, remembered, table=table, key=key)
+            except JournalFault as fault:
+                if fault.code != "journal_head_unsigned":
+                    raise
+                unvouched = (*unvouched, f"where it ends: {head} is signed by nobody")
+        else:
+            unvouched = (*unvouched, "where it ends: without a head file nobody knows whether rows follow")
+        return found._replace(unvouched=unvouched)
 
     def export(
         self, stream: BinaryIO, from_n: int = 1, to_n: int | None = None, types: Collection[str] = ()

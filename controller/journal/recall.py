@@ -6,7 +6,6 @@ from controller.journal.chain import Row
 from controller.journal.contents import Identity, outcome_of
 from controller.journal.evidence import Evidence, unpack
 from controller.journal.faults import JournalFault
-from controller.journal.keys import PublicKey
 from controller.journal.reading import Rows, check_contents
 from controller.journal.rejudging import Judgement, judge_again
 from controller.model.effects import Judged
@@ -62,7 +61,7 @@ def recall(reader: Rows, told_id: str) -> Recalled:
         judged_again=None if evidence is None or identity is None else judge_again(evidence, identity.setup),
         ruled_by=_ruled_by(outcome),
         corrections=tuple(_corrections(reader, outcome, row.n)),
-        signed=signature is not None and PublicKey(reader.origin.public_key).signed(row.link, signature),
+        signed=signature is not None and reader.key_at(row.n).signed(row.link, signature),
     )
 
 

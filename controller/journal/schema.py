@@ -1,6 +1,8 @@
 """The file's layout, its version, and the way forward from older ones."""
 
 from collections.abc import Callable
+from functools import cache
+from typing import NamedTuple
 
 import apsw
 
@@ -55,8 +57,14 @@ def _first_layout(connection: apsw.Connection) -> None:
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
 
 
-MIGRATIONS: tuple[Migration, ...] = (_first_layout,)
+def _all_signed(_connection: apsw.Connection) -> None:
+    """Change no table: from this version on each commit's last row and each head record is signed."""
+
+
+MIGRATIONS: tuple[Migration, ...] = (_first_layout, _all_signed)
 """The step from each version to the next, version 0 being an empty file."""
+ALL_SIGNED = 2
+"""The first version in which no row and no head record goes unsigned; older files need a person's word."""
 
 
 def migrate(connection: apsw.Connection, where: str) -> None:
@@ -93,3 +101,52 @@ def version_of(connection: apsw.Connection, where: str) -> int:
         found = f"layout version {version}"
         raise JournalFault("journal_newer", where, found, f"at most version {len(MIGRATIONS)}")
     return version
+
+
+class _Part(NamedTuple):
+    """One table, index, trigger or view, and the statement that made it."""
+
+    kind: str
+    name: str
+    table: str
+    statement: str | None
+
+
+def check_schema(connection: apsw.Connection, where: str) -> None:
+    """Check that a journal has exactly the tables, indexes and triggers of its version.
+
+    A trigger more would change what a commit writes, an index or view what a search finds.
+
+    Raises:
+        JournalFault: a part is missing, differs, or is not ours.
+    """
+    version = version_of(connection, where)
+    found, expected = _parts(connection), _expected(MIGRATIONS[:version])
+    wrong = sorted(found ^ expected)
+    if wrong:
+        part = wrong[0]
+        theirs = f"{part.kind} {part.name!r}"
+        if part in found:
+            says = f"{theirs}, made by: {' '.join((part.statement or 'nobody knows').split())[:200]}"
+        else:
+            says = f"no {theirs} as the layout has it"
+        raise JournalFault("journal_schema_changed", where, says, f"the parts of layout {version} alone")
+
+
+def _parts(connection: apsw.Connection) -> frozenset[_Part]:
+    found = connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema")
+    return frozenset(
+        _Part(str(kind), str(name), str(table), None if statement is None else str(statement))
+        for kind, name, table, statement in found
+    )
+
+
+@cache
+def _expected(migrations: tuple[Migration, ...]) -> frozenset[_Part]:
+    """Return the parts that these steps make of an empty file."""
+    connection = apsw.Connection(":memory:")
+    for step in migrations:
+        step(connection)
+    parts = _parts(connection)
+    connection.close()
+    return parts

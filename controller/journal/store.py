@@ -11,7 +11,7 @@ import apsw
 from controller.journal.chain import Row, Wall, genesis
 from controller.journal.faults import JournalFault
 from controller.journal.lock import fault_of_os, sync_directory
-from controller.journal.schema import migrate, version_of
+from controller.journal.schema import ALL_SIGNED, check_schema, migrate, version_of
 
 OLDEST_SQLITE = (3, 51, 3)
 """Older ones can lose commits when two connections write or checkpoint a WAL at once."""
@@ -69,8 +69,10 @@ class Origin:
 def open_writer(path: Path, vfs: str | None = None) -> apsw.Connection:
     """Open the one connection that writes, bring the file forward, and prove what it promises.
 
+    A file of a version before `ALL_SIGNED` stays as it is: it goes forward on a person's word alone.
+
     Raises:
-        JournalFault: SQLite is too old, a pragma did not take, or the file is no journal.
+        JournalFault: SQLite is too old, a pragma did not take, or the file is no journal or not only one.
     """
     check_sqlite()
     flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
@@ -80,10 +82,12 @@ def open_writer(path: Path, vfs: str | None = None) -> apsw.Connection:
         raise fault_of(error, path) from error
     try:
         connection.set_busy_timeout(BUSY_MS)
-        version_of(connection, str(path))
+        version = version_of(connection, str(path))
         connection.execute(_WRITER_PRAGMAS + f"PRAGMA synchronous = {SYNCHRONOUS}").fetchall()
         _check_pragmas(connection, path)
-        migrate(connection, str(path))
+        if not 0 < version < ALL_SIGNED:
+            migrate(connection, str(path))
+        check_schema(connection, str(path))
     except apsw.Error as error:
         connection.close()
         raise fault_of(error, path) from error
@@ -120,6 +124,14 @@ def open_reader(path: Path) -> apsw.Connection:
     if version == 0:
         connection.close()
         raise JournalFault("journal_empty", path, "an empty database", "one with its first row")
+    try:
+        check_schema(connection, str(path))
+    except apsw.Error as error:
+        connection.close()
+        raise fault_of(error, path) from error
+    except JournalFault:
+        connection.close()
+        raise
     return connection
 
 

@@ -9,11 +9,21 @@ import apsw
 import msgspec
 
 from controller.journal.chain import Row, digest_of, link_of
-from controller.journal.contents import CHECKPOINT, CLOSED, LANDMARKS, PRUNED, Ack, Pruned
+from controller.journal.contents import (
+    CHECKPOINT,
+    CLOSED,
+    LANDMARKS,
+    PRUNED,
+    Ack,
+    Pruned,
+)
 from controller.journal.faults import JournalFault
+from controller.journal.keyring import Keyring, read_keyring
 from controller.journal.keys import PublicKey
-from controller.journal.memory import Memory, checkpoint_of
+from controller.journal.memory import Memory, checkpoint_of, number_in
+from controller.journal.schema import ALL_SIGNED, version_of
 from controller.journal.store import LANDMARK, fault_of, fetch_one, origin_of, rows_where
+from controller.journal.waiting import numbers
 
 SLICE = 1000
 """Rows read at a time: a longer look would keep the WAL from being checkpointed."""
@@ -36,6 +46,8 @@ class Verified(NamedTuple):
     """Rows whose body or evidence was pruned by a signed decision."""
     last_n: int
     last_link: bytes
+    unvouched: tuple[str, ...] = ()
+    """What is in order as far as can be seen, and for which no key vouches."""
 
 
 class Walk:
@@ -46,42 +58,60 @@ class Walk:
         origin = origin_of(connection, path)
         if origin is None:
             raise JournalFault("journal_empty", path, "a journal that nobody began", "one with its first row")
+        self.table = origin.table
         self.memory = Memory()
         self.n = 0
         self.link = origin.link
         self.last: Row | None = None
+        self.layout = version_of(connection, str(path))
+        self.vouched_n = 0
+        """The last row for which a signature vouches, and with it all before it that were walked."""
         self.evidence_below = 0
         self.bodies_below = 0
         self._connection = connection
         self._path = path
-        self._key = PublicKey(origin.public_key)
-        self._from = 0
-        self._open: set[int] = set()
-        self._by_id: dict[str, int] = {}
+        self._keyring: Keyring = read_keyring(connection, path, PublicKey(origin.public_key))
+        self.verified_from = 1
+        self._partial = False
+        """Whether the walk began in the middle and has met no checkpoint yet, so that memory is not whole."""
+        self._unchecked: Row | None = None
+        """The last signed row whose signature has not been checked."""
         self._counts = {"outcomes": 0, "signatures": 0, "evidence": 0, "dropped": 0}
         self._read_pruning()
 
-    def skip_to_last_checkpoint(self) -> None:
-        """Go on from before the last checkpoint; its signature vouches for the rows before it."""
+    @property
+    def key(self) -> PublicKey:
+        """The key in force at the journal's end."""
+        return self._keyring.last
+
+    def skip_to_last_checkpoint(self, back: int) -> None:
+        """Begin with the last checkpoint, or so many rows before the end where that is further back.
+
+        What a signature at the end vouches for are the rows that were walked: each link holds the one before.
+        One of a layout before `ALL_SIGNED` does not hold all that memory must, so it is no beginning.
+        """
         clause = f"{LANDMARK} ORDER BY n DESC LIMIT 1"
         checkpoint = next(rows_where(self._connection, self._path, clause, (CHECKPOINT,)), None)
-        if checkpoint is None or checkpoint.n == 1:
+        if checkpoint is None or checkpoint.body is None:
             return
-        before = next(rows_where(self._connection, self._path, "WHERE n = ?", (checkpoint.n - 1,)), None)
+        if checkpoint_of(checkpoint.body).memory.layout < ALL_SIGNED:
+            return
+        last = fetch_one(self._connection, self._path, "SELECT max(n) FROM rows")
+        assert last is not None
+        begin = min(checkpoint.n, int(str(last[0])) - back + 1)
+        if begin <= 1:
+            return
+        before = next(rows_where(self._connection, self._path, "WHERE n = ?", (begin - 1,)), None)
         if before is None:
-            raise self._fault(
-                "journal_row_missing", checkpoint.n - 1, "no such row", "every row in its place"
-            )
-        self.n, self.link = before.n, before.link
-        self._from = before.n
-        self._check(checkpoint)
-        if checkpoint.body is not None:
-            self.memory = checkpoint_of(checkpoint.body).memory
+            raise self._fault("journal_row_missing", begin - 1, "no such row", "every row in its place")
+        self.n, self.link, self.verified_from = before.n, before.link, begin
+        self._partial = True
 
     def run(self, progress: Progress | None = None, *, every_signature: bool = True) -> Verified:
         """Walk on to the end; raises JournalFault at the first row that is not in order.
 
-        Without `every_signature` only those of checkpoints and the like are checked, not each outcome's own.
+        Without `every_signature` only those of checkpoints and the like and the last one are checked, not
+        each outcome's own.
         """
         first = self.n
         while True:
@@ -90,15 +120,20 @@ class Walk:
             if not rows:
                 break
             for row in rows:
-                self._check(row, signature=every_signature or row.seq is None)
+                self._check(row, signature=every_signature or row.name in LANDMARKS)
                 self._take(row)
             if progress is not None:
                 total = fetch_one(self._connection, self._path, "SELECT max(n) FROM rows")
                 progress(self.n, int(str(total[0])) if total else self.n)
+        if self._unchecked is not None:
+            self._check_signature(self._unchecked)
         self._check_outbox()
-        return Verified(rows=self.n - first, last_n=self.n, last_link=self.link, **self._counts)
+        unvouched = (*self._end_unvouched(), *self._keyring.unvouched)
+        return Verified(
+            rows=self.n - first, last_n=self.n, last_link=self.link, unvouched=unvouched, **self._counts
+        )
 
-    def _check(self, row: Row, *, signature: bool = True) -> None:
+    def _check(self, row: Row, *, signature: bool) -> None:
         if row.n != self.n + 1:
             raise self._fault(
                 "journal_row_missing", self.n + 1, f"row {row.n} next", "every row in its place"
@@ -111,12 +146,22 @@ class Walk:
         if link_of(self.link, row) != row.link:
             found = "a hash that does not follow"
             raise self._fault("journal_row_moved", row.n, found, f"the hash that follows from row {self.n}")
-        if row.seq is None and row.name not in LANDMARKS:
-            return
-        if row.signature is None or (signature and not self._key.signed(row.link, row.signature)):
+        if row.signature is None:
+            if row.seq is not None or row.name in LANDMARKS:
+                raise self._fault("journal_bad_signature", row.n, "no signature", "the table's own")
+        elif signature:
+            self._check_signature(row)
+        else:
+            self._unchecked = row
+
+    def _check_signature(self, row: Row) -> None:
+        assert row.signature is not None
+        if not self._keyring.at(row.n).signed(row.link, row.signature):
             raise self._fault(
                 "journal_bad_signature", row.n, "a signature that is not the key's", "the table's own"
             )
+        self.vouched_n = row.n
+        self._unchecked = None
 
     def _check_dropped(self, row: Row) -> None:
         if row.n >= self.bodies_below or row.seq is None:
@@ -141,38 +186,52 @@ class Walk:
             found = f"outcome number {row.seq}"
             raise self._fault("journal_row_missing", row.n, found, f"outcome number {self.memory.seq + 1}")
         self.n, self.link, self.last = row.n, row.link, row
+        if row.name == CHECKPOINT and row.body is not None:
+            self._take_checkpoint(row, row.body)
         self.memory.take(row)
-        if row.seq is not None:
-            self._open.add(row.n)
-            self._counts["outcomes"] += 1
+        self._counts["outcomes"] += row.seq is not None
         self._counts["signatures"] += row.signature is not None
-        if row.name == CLOSED and row.body is not None:
-            self._open.discard(self._row_of(_ACK.decode(row.body)))
 
-    def _row_of(self, ack: Ack) -> int:
-        seq = int(ack.id.rpartition("/")[2])
-        found = fetch_one(self._connection, self._path, "SELECT n FROM rows WHERE seq = ?", (seq,))
-        return int(str(found[0])) if found else 0
+    def _take_checkpoint(self, row: Row, body: bytes) -> None:
+        kept = checkpoint_of(body).memory
+        if kept.layout >= ALL_SIGNED > self.layout:
+            found = f"layout {self.layout} in the file's header after one of layout {kept.layout}"
+            raise self._fault("journal_downgraded", row.n, found, f"layout {kept.layout}")
+        if self._partial and kept.layout >= ALL_SIGNED:
+            self.memory, self._partial = kept, False
+        self.memory.layout = kept.layout
+
+    def _end_unvouched(self) -> tuple[str, ...]:
+        """Name the rows that no signature follows: before `ALL_SIGNED` there may be some, later none."""
+        if self.vouched_n == self.n:
+            return ()
+        rows = f"rows {self.vouched_n + 1} to {self.n}, which no signature follows"
+        if self.layout >= ALL_SIGNED:
+            raise self._fault("journal_end_unsigned", self.n, rows, "the table's signature on the last row")
+        return (rows,)
 
     def _check_outbox(self) -> None:
         """Compare the outbox with what the walked rows leave open."""
-        clause = "SELECT n FROM outbox WHERE n > ? AND n <= ?"
+        clause = "SELECT n, seq FROM outbox LEFT JOIN rows USING (n) WHERE n <= ?"
         try:
-            found = {int(str(n)) for (n,) in self._connection.execute(clause, (self._from, self.n))}
+            there = self._connection.execute(clause, (self.n,)).fetchall()
         except apsw.Error as error:
             raise fault_of(error, self._path) from error
-        if found != self._open and not self._open_since(found):
-            row = min(found ^ self._open)
-            says = "open" if row in found else "closed"
-            raise self._fault(
-                "journal_outbox_differs", row, f"its place in the outbox {says}", "the opposite"
+        found = {0 if seq is None else int(str(seq)) for _, seq in there}
+        expected = numbers(self.memory.waiting)
+        if found != expected and not self._open_since(found, expected):
+            number = min(found ^ expected)
+            says = "open" if number in found else "closed"
+            where = f"{self._path}, " + (f"outcome number {number}" if number else "the outbox")
+            raise JournalFault(
+                "journal_outbox_differs", where, f"its place in the outbox {says}", "the opposite"
             )
 
-    def _open_since(self, found: set[int]) -> bool:
-        """Tell whether acknowledgements that came in during the walk account for the difference."""
+    def _open_since(self, found: set[int], expected: set[int]) -> bool:
+        """Return whether acknowledgements that came in during the walk account for the difference."""
         late = rows_where(self._connection, self._path, "WHERE n > ? AND name = ?", (self.n, CLOSED))
-        closed = {self._row_of(_ACK.decode(row.body)) for row in late if row.body}
-        return found == self._open - closed
+        closed = {number_in(_ACK.decode(row.body).id) for row in late if row.body}
+        return found == expected - closed
 
     def _read_pruning(self) -> None:
         clause = f"{LANDMARK} ORDER BY n"
@@ -186,14 +245,36 @@ class Walk:
         return JournalFault(code, f"{self._path}, row {n}", found, expected)
 
 
+def check_strays(connection: apsw.Connection, path: Path, last_n: int = 2**63 - 1) -> None:
+    """Check that nothing stands before a journal's first row or after its last, where a walk does not look.
+
+    `last_n` is for who has the journal to himself: else a row that is written meanwhile is one after it.
+
+    Raises:
+        JournalFault: something does; it would stop the writer or be found by a search.
+    """
+    for table in ("rows", "evidence", "outbox"):
+        statement = f"SELECT n FROM {table} WHERE n < 1 OR n > ? LIMIT 1"  # noqa: S608 - names of our own
+        stray = fetch_one(connection, path, statement, (last_n,))
+        if stray is not None:
+            where = f"{path}, table {table}"
+            raise JournalFault("journal_row_moved", where, f"row {stray[0]}", f"rows 1 to {last_n}")
+
+
 def verify_all(
     connection: apsw.Connection, path: Path, progress: Progress | None, *, every_signature: bool
-) -> Verified:
-    """Check the file's pages, then every row and its signature; raises JournalFault at the first fault."""
+) -> tuple[Verified, PublicKey]:
+    """Check the file's pages, then every row and its signature; return it with the key in force at the end.
+
+    Raises:
+        JournalFault: the first fault.
+    """
     try:
         said = [str(line) for (line,) in connection.execute("PRAGMA integrity_check(1)")]
     except apsw.Error as error:
         raise fault_of(error, path) from error
     if said != ["ok"]:
         raise JournalFault("journal_damaged", path, said[0].replace("\n", "; "), "a sound database")
-    return Walk(connection, path).run(progress, every_signature=every_signature)
+    check_strays(connection, path)
+    walk = Walk(connection, path)
+    return walk.run(progress, every_signature=every_signature), walk.key

@@ -21,6 +21,7 @@ from controller.journal.reading import Reader
 from controller.journal.recovery import recover
 from controller.journal.writer import Limits
 from tests.journal.rig import NAME, Rig, append, begin, durable, evening, renumbered, rig_in
+from tests.journal.tamper import sql, tamper
 
 ANN = Acceptance(by="manager", who="ann", reason="the card was replaced")
 
@@ -107,7 +108,7 @@ def test_another_tables_journal_is_refused(rig: Rig) -> None:
 def test_another_tables_head_is_refused(rig: Rig) -> None:
     rig.played(1)
     rig.place.head.unlink()
-    file = HeadFile(rig.place.head, "table-8")
+    file = HeadFile(rig.place.head, "table-8", rig.key)
     file.begin(Head(table="table-8", n=1, link="00", seq=1, session=1))
     file.close()
     assert refused(rig).code == "journal_other_table"
@@ -197,9 +198,8 @@ def test_rows_cut_off_at_the_end_are_named(rig: Rig) -> None:
 def test_a_row_cut_off_and_nothing_else_is_named(rig: Rig) -> None:
     rig.played(1)
     connection = apsw.Connection(str(rig.place.journal))
-    connection.execute("DROP TRIGGER no_delete_of_rows")
-    connection.execute("DELETE FROM rows WHERE n = (SELECT max(n) FROM rows)")
     connection.close()
+    tamper(rig.place.journal, sql("DELETE FROM rows WHERE n = (SELECT max(n) FROM rows)"))
     assert refused(rig).code == "journal_cut_short"
 
 
@@ -262,11 +262,11 @@ def test_a_head_that_lags_behind_is_in_order(rig: Rig) -> None:
     rig.open().close()
 
 
-def test_the_newer_head_record_counts_whichever_place_it_has(tmp_path: Path) -> None:
-    path = tmp_path / "head"
+def test_the_newer_head_record_counts_whichever_place_it_has(rig: Rig) -> None:
+    path = rig.folder / "head"
     assert read_head(path) is None
     for n in range(1, 6):
-        file = HeadFile(path, NAME)
+        file = HeadFile(path, NAME, rig.key)
         file.write(Head(table=NAME, n=n, link="00", seq=n, session=1))
         file.sync()
         file.close()
@@ -275,16 +275,16 @@ def test_the_newer_head_record_counts_whichever_place_it_has(tmp_path: Path) -> 
         assert found.n == n
 
 
-def test_a_head_is_never_written_over_the_only_sound_record(tmp_path: Path) -> None:
+def test_a_head_is_never_written_over_the_only_sound_record(rig: Rig) -> None:
     """Whenever it is opened: a write that is torn leaves the record before it."""
-    path = tmp_path / "head"
+    path = rig.folder / "head"
     for n in range(1, 6):
-        file = HeadFile(path, NAME)
+        file = HeadFile(path, NAME, rig.key)
         file.write(Head(table=NAME, n=n, link="00", seq=n, session=1))
         file.close()
         data = path.read_bytes()
         newest = SECTOR * ((n - 1) % 2)
-        torn = tmp_path / "torn"
+        torn = rig.folder / "torn"
         torn.write_bytes(data[:newest] + bytes(512) + data[newest + 512 :])
         found = read_head(torn)
         assert (0 if found is None else found.n) == n - 1

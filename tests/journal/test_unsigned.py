@@ -1,0 +1,255 @@
+"""What somebody does to the files without the table's key: nothing that he wrote is gone on from."""
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+
+import apsw
+import msgspec
+import pytest
+
+from controller.journal.chain import Draft, seal
+from controller.journal.contents import STATE_NOTED, After, Noted, encode
+from controller.journal.drafting import event_draft
+from controller.journal.faults import JournalFault
+from controller.journal.head import RECORD, SECTOR, Head, HeadFile, read_head
+from controller.journal.keys import Key, load_key, new_key
+from controller.journal.opening import FORGIVABLE, Acceptance
+from controller.journal.reading import Reader
+from controller.journal.store import insert, rows_where
+from controller.journal.writer import Limits
+from tests.journal.rig import NAME, Rig, append, begin, durable, evening
+from tests.journal.tamper import sql, tamper
+
+ANN = Acceptance(by="manager", who="ann", reason="it must go on")
+SPARSE = Limits(rows_between_checkpoints=20)
+Attack = Callable[[Rig], None]
+
+
+class Nobody(Key):
+    """Whoever has the disk and no key."""
+
+    def __init__(self) -> None:
+        """Have none."""
+
+    def sign(self, link: bytes) -> bytes:
+        """Sign with what comes to hand."""
+        return hashlib.sha512(link).digest()
+
+
+def add_rows(rig: Rig, drafts: list[Draft], *, signature: bool) -> None:
+    """Add rows at the end, chained as they must be, with a signature that is none or without."""
+    connection = apsw.Connection(str(rig.place.journal))
+    last = next(rows_where(connection, rig.place.journal, "ORDER BY n DESC LIMIT 1"))
+    rows = seal(drafts, last.n, last.link, Nobody())
+    if not signature:
+        rows = [msgspec.structs.replace(row, signature=None) for row in rows]
+    insert(connection, rows, [])
+    connection.close()
+
+
+def another_point(rig: Rig) -> list[Draft]:
+    """Draft the row of a state in which the point is 4."""
+    with rig.open() as journal:
+        recovered = journal.recovered
+    state = msgspec.structs.replace(recovered.state, point=4)
+    draft = event_draft(STATE_NOTED, Noted(changed=("point",)), rig.wall())
+    return [msgspec.structs.replace(draft, after=encode(After(state=state, first=recovered.first)))]
+
+
+def a_state_without_signature(rig: Rig) -> None:
+    add_rows(rig, another_point(rig), signature=False)
+
+
+def a_state_with_a_strangers_signature(rig: Rig) -> None:
+    add_rows(rig, another_point(rig), signature=True)
+
+
+def a_state_and_a_head_that_remembers_it(rig: Rig) -> None:
+    a_state_without_signature(rig)
+    a_head_of_ones_own(rig)
+
+
+def an_attempt_without_signature(rig: Rig) -> None:
+    body = {"attempt": "roll", "number": 99, "t": 1}
+    add_rows(rig, [event_draft("attempt.begun", body, rig.wall())], signature=False)
+
+
+def an_acknowledgement_without_signature(rig: Rig) -> None:
+    told = next(row for row in rig.told)
+    body = {"id": f"{NAME}/1/{told.seq}", "chain": told.link.hex(), "by": "engine"}
+    add_rows(rig, [event_draft("outbox.closed", body, rig.wall())], signature=False)
+    tamper(rig.place.journal, sql("DELETE FROM outbox WHERE n = ?", told.n))
+
+
+def an_older_layout(rig: Rig) -> None:
+    """Let the file say that it is of the time when rows went unsigned."""
+    a_state_without_signature(rig)
+    connection = apsw.Connection(str(rig.place.journal))
+    connection.execute("PRAGMA user_version = 1")
+    connection.close()
+
+
+def an_emptied_outbox(rig: Rig) -> None:
+    """Before the last checkpoint, where a start does not look at each row."""
+    tamper(rig.place.journal, sql("DELETE FROM outbox"))
+
+
+def an_outcome_to_be_published_again(rig: Rig) -> None:
+    with rig.open() as journal:
+        told = rig.told[0]
+        durable(journal.acknowledge(f"{NAME}/1/{told.seq}", told.link.hex(), "engine"))
+    tamper(rig.place.journal, sql("INSERT INTO outbox VALUES (?)", rig.told[0].n))
+
+
+def planted(statement: str) -> Attack:
+    """Add a part to the schema."""
+
+    def attack(rig: Rig) -> None:
+        connection = apsw.Connection(str(rig.place.journal))
+        connection.execute(statement)
+        connection.close()
+
+    return attack
+
+
+def a_guard_that_lets_by(rig: Rig) -> None:
+    connection = apsw.Connection(str(rig.place.journal))
+    connection.execute(
+        "DROP TRIGGER no_update_of_rows; CREATE TRIGGER no_update_of_rows BEFORE UPDATE ON rows"
+        " WHEN new.n = 0 BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END"
+    )
+    connection.close()
+
+
+def a_head_of_ones_own(rig: Rig) -> None:
+    """Write a head for the journal as it is now, with the digest that a head has."""
+    connection = apsw.Connection(str(rig.place.journal))
+    last = next(rows_where(connection, rig.place.journal, "ORDER BY n DESC LIMIT 1"))
+    connection.close()
+    old = read_head(rig.place.head)
+    assert old is not None
+    head = Head(
+        table=NAME, n=last.n, link=last.link.hex(), seq=1, session=old.session, signature=old.signature
+    )
+    text = msgspec.json.encode(head)
+    record = (hashlib.sha256(text).hexdigest().encode() + text).ljust(RECORD, b"\n")
+    rig.place.head.write_bytes(record.ljust(SECTOR, b"\0") * 2)
+
+
+def a_shorter_journal_and_its_head(rig: Rig) -> None:
+    tamper(rig.place.journal, sql("DELETE FROM outbox WHERE n > 4"))
+    tamper(rig.place.journal, sql("DELETE FROM evidence WHERE n > 4"))
+    tamper(rig.place.journal, sql("DELETE FROM rows WHERE n > 4"))
+    a_head_of_ones_own(rig)
+
+
+def a_head_by_another_key(rig: Rig) -> None:
+    old = read_head(rig.place.head)
+    assert old is not None
+    new_key(rig.folder / "mine")
+    rig.place.head.unlink()
+    file = HeadFile(rig.place.head, NAME, load_key(rig.folder / "mine"))
+    file.begin(msgspec.structs.replace(old, signature=""))
+    file.close()
+
+
+def a_row_before_the_first(rig: Rig) -> None:
+    """An index finds it by its number, a walk from the first row does not."""
+    connection = apsw.Connection(str(rig.place.journal))
+    connection.execute(
+        "INSERT INTO rows SELECT -5, name, 999, wall_us, synced, body, after, digest, evidence_digest, link,"
+        " signature FROM rows WHERE n = 3"
+    )
+    connection.close()
+
+
+def a_place_that_the_next_outcome_needs(rig: Rig) -> None:
+    connection = apsw.Connection(str(rig.place.journal))
+    connection.execute("INSERT INTO evidence VALUES ((SELECT max(n) + 3 FROM rows), x'00')")
+    connection.close()
+
+
+ATTACKS: dict[Attack, str] = {
+    a_state_without_signature: "journal_end_unsigned",
+    a_state_with_a_strangers_signature: "journal_bad_signature",
+    a_state_and_a_head_that_remembers_it: "journal_end_unsigned",
+    an_attempt_without_signature: "journal_end_unsigned",
+    an_acknowledgement_without_signature: "journal_end_unsigned",
+    an_older_layout: "journal_downgraded",
+    an_emptied_outbox: "journal_outbox_differs",
+    an_outcome_to_be_published_again: "journal_outbox_differs",
+    planted(
+        "CREATE TRIGGER helper AFTER INSERT ON outbox BEGIN DELETE FROM outbox; END"
+    ): "journal_schema_changed",
+    planted("CREATE TEMP TABLE t (n); CREATE VIEW waiting AS SELECT n FROM outbox"): "journal_schema_changed",
+    planted("CREATE INDEX rows_by_time ON rows (wall_us)"): "journal_schema_changed",
+    planted("CREATE TABLE notes (text)"): "journal_schema_changed",
+    planted("DROP INDEX landmarks"): "journal_schema_changed",
+    a_guard_that_lets_by: "journal_schema_changed",
+    a_shorter_journal_and_its_head: "journal_head_forged",
+    a_head_of_ones_own: "journal_head_forged",
+    a_head_by_another_key: "journal_head_forged",
+    a_row_before_the_first: "journal_row_moved",
+    a_place_that_the_next_outcome_needs: "journal_row_moved",
+}
+
+
+def name_of(attack: Attack) -> str:
+    return attack.__name__
+
+
+@pytest.mark.parametrize("attack", ATTACKS, ids=name_of)
+def test_a_start_goes_on_from_nothing_that_nobody_signed(rig: Rig, attack: Attack) -> None:
+    rig.played(4, limits=SPARSE)
+    attack(rig)
+    with pytest.raises(JournalFault) as raised:
+        rig.open()
+    assert raised.value.code == ATTACKS[attack]
+    if ATTACKS[attack] not in FORGIVABLE:
+        with pytest.raises(JournalFault, match=ATTACKS[attack]):
+            rig.open(accept=ANN)
+
+
+FOR_A_READER = [attack for attack in ATTACKS if attack is not a_place_that_the_next_outcome_needs]
+"""A reader can't tell that one from what a running controller writes meanwhile; it only stops a writer."""
+
+
+@pytest.mark.parametrize("attack", FOR_A_READER, ids=name_of)
+def test_none_of_it_is_called_sound(rig: Rig, attack: Attack) -> None:
+    rig.played(4, limits=SPARSE)
+    attack(rig)
+    with pytest.raises(JournalFault) as raised, Reader(rig.place.journal) as reader:
+        reader.verify_all(head=rig.place.head)
+    assert raised.value.code == ATTACKS[attack]
+
+
+def test_whenever_the_power_fails_the_last_row_on_the_disk_is_signed(rig: Rig) -> None:
+    with rig.open(SPARSE) as journal:
+        durable(begin(journal))
+        durable(journal.note("clock.noted", {"by_us": 1}))
+        for hand in evening(2):
+            durable(append(journal, hand))
+            durable(journal.note("control.used", {"did": "nothing"}))
+            with Reader(rig.place.journal) as reader:
+                last_n = reader.last_n()
+                (row,) = reader.rows(last_n, last_n)
+                assert row.signature is not None
+                assert rig.key.public.signed(row.link, row.signature)
+
+
+def test_what_no_key_vouches_for_is_said(rig: Rig) -> None:
+    rig.played(2)
+    with Reader(rig.place.journal) as reader:
+        assert reader.verify_all(head=rig.place.head).unvouched == ()
+        (words,) = reader.verify_all().unvouched
+        assert "without a head file" in words
+
+
+def test_a_person_may_go_on_with_a_forged_head_and_its_numbers_do_not_count(rig: Rig, tmp_path: Path) -> None:
+    """The true numbers are the journal's own; a forged head must not push them up either."""
+    rig.played(3)
+    told = len(rig.told)
+    a_head_of_ones_own(rig)
+    with rig.open(accept=ANN) as journal:
+        assert journal.recovered.first.seq == told + 1

@@ -1,0 +1,107 @@
+"""A journal of 0.1.0: nothing of it is changed before a named person vouches for its unsigned rows, once."""
+
+from hashlib import sha256
+from pathlib import Path
+
+import apsw
+import msgspec
+import pytest
+
+from controller.cli.main import main
+from controller.journal.chain import Wall
+from controller.journal.contents import Accepted
+from controller.journal.faults import JournalFault
+from controller.journal.head import Place, read_head
+from controller.journal.journal import Journal
+from controller.journal.keys import load_key
+from controller.journal.opening import Acceptance
+from controller.journal.reading import Reader
+from controller.journal.recovery import InFlight
+
+ANN = Acceptance(by="manager", who="ann", reason="upgraded from 0.1.0")
+NOW = Wall(1_800_000_000_000_000, synced=True)
+
+
+def place_of(folder: Path) -> Place:
+    return Place(folder / "journal.db", folder / "journal.head")
+
+
+def opened(folder: Path, accept: Acceptance | None = None) -> Journal:
+    return Journal.open(
+        place_of(folder),
+        load_key(folder / "table.key"),
+        table="craps",
+        wall=lambda: NOW,
+        told=lambda _: None,
+        alarm=lambda _: None,
+        accept=accept,
+    )
+
+
+def layout(folder: Path) -> object:
+    connection = apsw.Connection(str(folder / "journal.db"))
+    try:
+        return connection.pragma("user_version")
+    finally:
+        connection.close()
+
+
+def rows_digest(folder: Path) -> str:
+    with Reader(folder / "journal.db") as reader:
+        return sha256(msgspec.json.encode(list(reader.rows()))).hexdigest()
+
+
+def test_the_old_release_can_go_on_until_a_person_has_vouched(old_table: Path) -> None:
+    before = rows_digest(old_table), (old_table / "journal.head").read_bytes()
+    with pytest.raises(JournalFault) as raised:
+        opened(old_table)
+    assert raised.value.code == "journal_old_layout"
+    assert "the last 2 of its 46 rows signed by nobody" in str(raised.value)
+    assert "tablectl approve journal" in str(raised.value)
+    assert layout(old_table) == 1
+    assert (rows_digest(old_table), (old_table / "journal.head").read_bytes()) == before
+
+
+def test_a_named_person_vouches_once_and_all_that_stood_stands(old_table: Path) -> None:
+    with opened(old_table, ANN) as journal:
+        recovered = journal.recovered
+        assert (recovered.session, recovered.last_n) == (2, 47)
+        (cut,) = recovered.in_flight
+        assert isinstance(cut, InFlight)
+        assert (cut.attempt, cut.number) == ("roll", 5)
+    assert layout(old_table) == 2, "0.1.0 opens version 1 at most, and says what to do"
+    head = read_head(old_table / "journal.head")
+    assert head is not None
+    assert head.signature
+    with Reader(old_table / "journal.db") as reader:
+        (row,) = reader.rows(types={"journal.accepted"})
+        found = reader.verify_all(head=old_table / "journal.head")
+    assert row.body is not None
+    accepted = msgspec.json.decode(row.body, type=Accepted)
+    assert (accepted.code, accepted.who, accepted.reason) == ("journal_old_layout", "ann", ANN.reason)
+    assert found.unvouched == ()
+    opened(old_table).close()
+
+
+def test_a_row_changed_in_an_old_journal_is_nobodys_to_vouch_for(old_table: Path) -> None:
+    connection = apsw.Connection(str(old_table / "journal.db"))
+    connection.execute("DROP TRIGGER no_update_of_rows")
+    connection.execute("UPDATE rows SET wall_us = wall_us + 1 WHERE n = 5")
+    connection.execute(
+        "CREATE TRIGGER no_update_of_rows BEFORE UPDATE ON rows"
+        " BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END"
+    )
+    connection.close()
+    with pytest.raises(JournalFault, match="journal_row_moved"):
+        opened(old_table, ANN)
+
+
+def test_verify_says_what_no_key_vouches_for(old_table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code = main(["journal", "verify", "--journal", str(old_table)])
+    told = capsys.readouterr().out
+    assert code == 0
+    assert "sound" not in told
+    assert "in order, not all signed" in told
+    assert "not vouched for: rows 45 to 46, which no signature follows" in told
+    assert "journal.head is signed by nobody" in told
+    assert "which the journal itself names" in told

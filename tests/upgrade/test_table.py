@@ -1,0 +1,48 @@
+"""A table of 0.1.0 under this release: locked until a person has vouched, then it plays and settles."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from tests.app.rig import Table, tick, until
+from tests.publish.broker import free_port
+
+
+def faults(table: Table) -> set[str]:
+    told = table.status()["faults"]
+    assert isinstance(told, list)
+    return {str(fault["code"]) for fault in told}
+
+
+def test_a_table_goes_on_after_an_upgrade(tmp_path: Path, old_table: Path) -> None:
+    table = Table(tmp_path, publish=f"{{embedded: {{api_port: {free_port()}}}}}")
+    assert table.journal == old_table
+    table.start()
+    try:
+        until(lambda: "journal_old_layout" in faults(table), "the journal to wait for a person's word")
+        assert table.enter("unlock")["ok"] is False
+        assert table.ask(do="approve", what="journal", who="ann", reason="upgraded")["ok"] is True
+        table.unlock()
+        table.feed([tick(1_000_000), tick(2_000_000)])
+        until(lambda: unlocked_at(table) > 15, "the table to be unlocked in its new session")
+        until(lambda: table.ask(do="outbox")["outbox"] == [], "the engine to take what waits")
+        assert faults(table) == set()
+        told = [row.name for row in table.rows()]
+        assert told.count("journal.accepted") == 1
+        assert "roll.review" in told, "the throw that the power cut took is under review"
+    finally:
+        assert table.terminate() == 0
+    assert settled(table) >= unlocked_at(table)
+
+
+def settled(table: Table) -> int:
+    """Return the number of the last outcome that the engine's book holds."""
+    with closing(sqlite3.connect(table.journal / "settlement.db")) as book:
+        (next_seq,) = book.execute("SELECT next_seq FROM tables").fetchone()
+    assert isinstance(next_seq, int)
+    return next_seq - 1
+
+
+def unlocked_at(table: Table) -> int:
+    """Return the number of the outcome that says that play goes on: the last that must have been settled."""
+    return next(row.seq for row in reversed(table.rows()) if row.name == "table.unlocked" and row.seq)
