@@ -159,10 +159,11 @@ class Daemon:
                 self.board.began(found, "opening")
             self._reopen_at_us = self.monotonic.now_us() + round(REOPEN_S * 1e6)
             return
+        # Others may ask for play as soon as they see it live: what forbids that is on the board before.
+        self._check_identity(live)
+        self._check_clock_against_journal(live)
         self.board.clear("opening")
         self.live = live
-        self._check_identity(live)
-        self._check_clock_against_journal()
         log(
             INFO,
             f"{self.settings.table}: session {live.setup.session} after row {live.last_n},"
@@ -329,10 +330,9 @@ class Daemon:
             self.board.began(Fault("identity_changed", where, f"another {', '.join(parts)}"))
         live.core.note("identity.checked", {"digests": self.digests, "changed": parts})
 
-    def _check_clock_against_journal(self) -> None:
-        assert self.live is not None
+    def _check_clock_against_journal(self, live: Live) -> None:
         with Reader(self.options.place.journal) as reader:
-            last_n = self.live.journal.recovered.last_n
+            last_n = live.journal.recovered.last_n
             last = next(reader.rows(last_n, last_n), None) if last_n else None
         now = self.wall()
         if last is not None and now.us < last.wall.us:
