@@ -1,11 +1,10 @@
 """Balls that a hand stops in the track: launched again, dropped, or never launched at all."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from drivers.sim import houses
 from drivers.sim.ball import Run
-from drivers.sim.croupier import VALID_TURNS, Croupier, Spin
-from drivers.sim.spins import Kind, Play
+from drivers.sim.croupier import VALID_TURNS, Croupier, Kind, Spin
 
 
 def _relaunched(hand: Croupier, *, after: tuple[float, float], other_way: bool, turns: float) -> Spin:
@@ -27,7 +26,7 @@ def _relaunched(hand: Croupier, *, after: tuple[float, float], other_way: bool, 
     return spin
 
 
-def _kind(*, after: tuple[float, float], other_way: bool, weak: bool) -> Play:
+def _kind(*, after: tuple[float, float], other_way: bool, weak: bool) -> Callable[[Croupier], Spin]:
     def play(hand: Croupier) -> Spin:
         turns = hand.rng.uniform(2.6, 5.6) if weak else hand.rng.uniform(7.0, 16.0)
         return _relaunched(hand, after=after, other_way=other_way, turns=turns)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
 from random import Random
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -184,6 +184,12 @@ class Croupier:
         play.lift_s = min(since_s + (longer_turns + rng.uniform(5.2, 6.4)) * turn_s, play.rotor.end_s - 3)
         play.end_s = min(play.lift_s + rng.uniform(1.0, 3.0), play.rotor.end_s)
 
+    def waits(self, spin: Spin) -> None:
+        """Let the rotor turn on, with no ball in it, for more turns than a table waits for a read."""
+        since_s = max(spin.play.lift_s, spin.ball.end_s)
+        turn_s = 1 / max(0.12, abs(spin.play.rotor.speed_at(since_s)))
+        spin.play.end_s = min(since_s + 7.5 * turn_s, spin.play.rotor.end_s)
+
     def number(self, spin: Spin) -> str | None:
         """Return the number that the ball lies in."""
         order = self.house.wheel.pockets_clockwise
@@ -245,6 +251,13 @@ class Croupier:
             },
             t_end=round(spin.play.end_s * 1e6),
         )
+
+
+class Kind(NamedTuple):
+    """Where spins of a kind are played, and what happens."""
+
+    house: Callable[[Random], House]
+    play: Callable[[Croupier], Spin]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,19 +1,20 @@
 """Evenings of spins by physics, of every kind, as recorded logs with the truth of each scene."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from random import Random
 
 import msgspec
 
-from drivers.sim import spins
+from drivers.sim import blind_spins, spins
+from drivers.sim.blind_spins import BLIND
 from drivers.sim.caught_spins import CAUGHT
-from drivers.sim.croupier import Croupier, Spin, SpinTruth
+from drivers.sim.croupier import Croupier, Kind, SpinTruth
 from drivers.sim.houses import HOUSES
 from drivers.sim.lap_tables import lap_house
 from drivers.sim.scenes import Feed, Header, in_order_of_arrival, write_log
-from drivers.sim.spins import FAULTY, Kind
+from drivers.sim.spins import ODD
 
 LAPS: Mapping[str, Kind] = {
     "laps": Kind(lap_house, Croupier.any_spin),
@@ -21,9 +22,9 @@ LAPS: Mapping[str, Kind] = {
     "laps_beams_3": Kind(partial(lap_house, count=3, uneven=True), Croupier.any_spin),
     "laps_beams_8": Kind(partial(lap_house, count=8), Croupier.any_spin),
     "laps_weak": Kind(lap_house, Croupier.weak),
-    "laps_dust": Kind(lap_house, spins.dust),
-    "laps_dead_beam": Kind(partial(lap_house, uneven=True), spins.dead_beam),
-    "laps_drop_ghost": Kind(lap_house, spins.drop_ghost),
+    "laps_dust": Kind(lap_house, blind_spins.dust),
+    "laps_dead_beam": Kind(partial(lap_house, uneven=True), blind_spins.dead_beam),
+    "laps_drop_ghost": Kind(lap_house, blind_spins.drop_ghost),
     "laps_pushed": Kind(lap_house, spins.pushed),
     "laps_hop": Kind(lap_house, spins.hop),
     "laps_relaunched": Kind(lap_house, CAUGHT["relaunched_later"].play),
@@ -33,7 +34,8 @@ LAPS: Mapping[str, Kind] = {
 
 KINDS: Mapping[str, Kind] = {
     **{name: Kind(house, Croupier.any_spin) for name, house in HOUSES.items()},
-    **FAULTY,
+    **BLIND,
+    **ODD,
     **CAUGHT,
     **LAPS,
 }
@@ -53,11 +55,10 @@ def evening(kind: str, seed: int, n: int = 10) -> tuple[Header, Feed, list[SpinT
 def played(name: str, kind: Kind, rng: Random, n: int) -> tuple[Header, Feed, list[SpinTruth]]:
     """Play `n` scenes of a kind with this randomness."""
     hand = Croupier(rng, kind.house(rng))
-    play: Callable[[Croupier], Spin] = kind.play
     feed: Feed = []
     truths: list[SpinTruth] = []
     for _ in range(n):
-        seen, truth = hand.sensed(name, play(hand))
+        seen, truth = hand.sensed(name, kind.play(hand))
         feed += seen
         truths.append(truth)
     header = Header(table=f"spins-{name}", ruleset="roulette", wheel=hand.house.wheel)

@@ -50,6 +50,8 @@ class Faults:
     """How far behind the rotor's mark a scratch also works the index sensor (turns)."""
     second_mark_seen: float = 1.0
     reader_missed: float = 0.0
+    reader_misses: frozenset[int] = frozenset()
+    """The turns of the resting ball that the reader misses, from 0."""
     reader_dead: bool = False
     reader_ghosts: int = 0
 
@@ -173,8 +175,9 @@ def _reads(rng: Random, wheel: Wheel, play: Play, faults: Faults) -> Iterable[fl
             yield from (t_s for t_s in leg.passes(place) if rng.random() < 0.5)
     since_s = play.fall.settle_s
     for behind, until_s in (*play.rests, (play.fall.behind, play.lift_s)):
-        for t_s, _ in play.rotor.passes(place, behind):
-            if since_s < t_s < until_s and rng.random() >= faults.reader_missed:
+        passes = [t_s for t_s, _ in play.rotor.passes(place, behind) if since_s < t_s < until_s]
+        for turn, t_s in enumerate(passes):
+            if turn not in faults.reader_misses and rng.random() >= faults.reader_missed:
                 yield t_s
         since_s = until_s + 0.4
     for _ in range(faults.reader_ghosts):

@@ -1,0 +1,302 @@
+"""Spins in which sensors fail: dust, ghosts, dead beams, silences, bad marks, a blind reader.
+
+Each kind plays one scene at its house and says what is right where the turns alone do not.
+"""
+
+from collections.abc import Mapping
+
+from controller.model.readings import DeviceDown, DeviceUp
+from drivers.sim import houses
+from drivers.sim.croupier import VALID_TURNS, Croupier, Kind, Spin
+from drivers.sim.rotor import Push
+from drivers.sim.wheel_sensors import WHEEL
+
+
+def dust_missed(hand: Croupier) -> Spin:
+    """Up to one pulse in five is missed."""
+    spin = hand.any_spin()
+    spin.faults.missed = hand.rng.uniform(0.05, 0.2)
+    return spin
+
+
+def dust_doubled(hand: Croupier) -> Spin:
+    """Up to one pulse in five comes twice."""
+    spin = hand.any_spin()
+    spin.faults.doubled = hand.rng.uniform(0.05, 0.2)
+    return spin
+
+
+def dust(hand: Croupier) -> Spin:
+    """Pulses are missed and come twice, up to one in five of each."""
+    spin = hand.any_spin()
+    spin.faults.missed, spin.faults.doubled = hand.rng.uniform(0.05, 0.2), hand.rng.uniform(0.05, 0.2)
+    return spin
+
+
+def ghosts(hand: Croupier) -> Spin:
+    """Beams fire at nothing, every other second to every fifth."""
+    spin = hand.any_spin()
+    spin.faults.ghosts_hz = hand.rng.uniform(0.2, 0.5)
+    if spin.ball.turns < VALID_TURNS + 0.5:
+        spin.unclear("ghosts", "review")
+    return spin
+
+
+def dust_and_ghosts(hand: Croupier) -> Spin:
+    """One pulse in five is missed or not the ball's."""
+    spin = hand.spin()
+    spin.faults.missed = 0.1
+    spin.faults.ghosts_hz = 0.1 * len(hand.house.wheel.beams_deg) * 0.8
+    return spin
+
+
+def ghost_before(hand: Croupier) -> Spin:
+    """A beam fires at nothing one to six seconds before the launch."""
+    spin = hand.any_spin()
+    beam = hand.rng.randrange(len(hand.house.wheel.beams_deg))
+    spin.faults.ghosts_s.append((spin.launch_s - hand.rng.uniform(1.0, 6.0), beam))
+    spin.begun_before = True
+    if spin.ball.turns < VALID_TURNS:
+        spin.unclear("ghosts", "review")
+    return spin
+
+
+def ghost_after(hand: Croupier) -> Spin:
+    """A beam fires at nothing while the ball lies in its pocket."""
+    spin = hand.any_spin()
+    assert spin.play.fall is not None
+    beam = hand.rng.randrange(len(hand.house.wheel.beams_deg))
+    spin.faults.ghosts_s.append((spin.play.fall.settle_s + hand.rng.uniform(0.2, 3.0), beam))
+    return spin
+
+
+def dead_beam(hand: Croupier) -> Spin:
+    """One beam is dead all evening."""
+    spin = hand.any_spin()
+    dead = int(hand.house.wheel.pocket_reader_deg) % len(hand.house.wheel.beams_deg)
+    spin.faults.dead_beams = frozenset((dead,))
+    return spin
+
+
+def dead_beam_dust(hand: Croupier) -> Spin:
+    """One beam is dead all evening, and the others are dusty."""
+    spin = dead_beam(hand)
+    spin.faults.missed = hand.rng.uniform(0.02, 0.08)
+    return spin
+
+
+def dying_beam(hand: Croupier) -> Spin:
+    """A beam dies in mid-run."""
+    spin = hand.spin()
+    spin.faults.dead_beams = frozenset((hand.rng.randrange(len(hand.house.wheel.beams_deg)),))
+    spin.faults.dead_from_s = hand.rng.uniform(spin.launch_s, spin.ball.end_s)
+    return spin
+
+
+def drop_ghost(hand: Croupier) -> Spin:
+    """The drop sensor fires at nothing in mid-run."""
+    spin = hand.spin()
+    turns = hand.rng.uniform(1.5, spin.ball.turns - 2.0)
+    spin.faults.drop_ghosts_s.append(spin.ball.at(turns))
+    return spin
+
+
+def drop_unsensed(hand: Croupier) -> Spin:
+    """The drop sensor misses the ball."""
+    spin = hand.any_spin()
+    spin.faults.drop_unsensed = True
+    spin.unclear("drop", "review")
+    return spin
+
+
+def silent_middle(hand: Croupier) -> Spin:
+    """No beam says anything for half a turn to three turns of the ball in mid-run."""
+    spin = hand.spin(hand.rng.uniform(9.0, 22.0))
+    begin = hand.rng.uniform(1.0, spin.ball.turns - 5.0)
+    spin.faults.silent_beams.append((spin.ball.at(begin), spin.ball.at(begin + hand.rng.uniform(0.5, 3.0))))
+    return spin
+
+
+def silent_end(hand: Croupier) -> Spin:
+    """No beam says anything in the last two to four turns before the drop."""
+    spin = hand.spin(hand.rng.uniform(9.0, 22.0))
+    begin = spin.ball.turns - hand.rng.uniform(2.0, 4.0)
+    spin.faults.silent_beams.append((spin.ball.at(begin), spin.ball.end_s + 0.5))
+    spin.unclear("silence", "review")
+    return spin
+
+
+def silent_launch(hand: Croupier) -> Spin:
+    """The wheel says nothing for 1.3 to 2.5 turns of its rotor, from before the launch into the run."""
+    spin = hand.spin(hand.rng.uniform(4.5, 16.0))
+    turn_s = 1 / abs(spin.play.rotor.speed_at(spin.launch_s))
+    ends = spin.ball.at(hand.rng.uniform(0.3, spin.ball.turns - 0.6))
+    spin.faults.silent.append((ends - turn_s * hand.rng.uniform(1.3, 2.5), ends))
+    spin.unclear("blind", "review")
+    return spin
+
+
+def silent_before(hand: Croupier) -> Spin:
+    """The wheel says nothing for a turn or two of its rotor, and is back before the launch."""
+    spin = hand.any_spin()
+    turn_s = 1 / abs(spin.play.rotor.speed_at(spin.launch_s))
+    ends = spin.launch_s - hand.rng.uniform(0.2, 1.5) * turn_s
+    begins = max(ends - turn_s * hand.rng.uniform(1.0, 2.5), hand.now_s)
+    spin.faults.silent.append((begins, ends))
+    if spin.launch_s - ends < 2.5 * turn_s:
+        spin.unclear("blind", "review")
+    return spin
+
+
+def _away(spin: Spin, begins_s: float, ends_s: float) -> None:
+    spin.faults.silent.append((begins_s, ends_s))
+    gone = DeviceDown(t=round(begins_s * 1e6), dev=WHEEL, reason="unplugged")
+    spin.extra += [gone, DeviceUp(t=round(ends_s * 1e6), dev=WHEEL)]
+
+
+def board_away_before(hand: Croupier) -> Spin:
+    """The wheel's board is away for some seconds, and back more than three rotor turns before the launch."""
+    spin = hand.any_spin()
+    turn_s = 1 / abs(spin.play.rotor.speed_at(spin.launch_s))
+    ends = max(hand.now_s + 1.0, spin.launch_s - hand.rng.uniform(3.0, 4.0) * turn_s)
+    _away(spin, max(hand.now_s + 0.2, ends - hand.rng.uniform(1.0, 5.0)), ends)
+    if spin.launch_s - ends < 2.5 * turn_s:
+        spin.unclear("away", "review")
+    return spin
+
+
+def board_away_at(hand: Croupier) -> Spin:
+    """The wheel's board is away at the launch, and back in mid-run."""
+    spin = hand.spin(hand.rng.uniform(4.5, 18.0))
+    ends = spin.ball.at(hand.rng.uniform(0.2, spin.ball.turns - 0.6))
+    _away(spin, max(hand.now_s + 0.2, spin.launch_s - hand.rng.uniform(0.2, 6.0)), ends)
+    spin.unclear("away", "review")
+    return spin
+
+
+def board_away_during(hand: Croupier) -> Spin:
+    """The wheel's board goes away in mid-run and is back before the ball is taken out."""
+    spin = hand.spin()
+    begins = spin.ball.at(hand.rng.uniform(0.5, spin.ball.turns - 0.3))
+    _away(spin, begins, begins + hand.rng.uniform(0.5, 8.0))
+    spin.unclear("away", "review")
+    return spin
+
+
+def board_away_after(hand: Croupier) -> Spin:
+    """The wheel's board goes away after the drop and is back soon."""
+    spin = hand.spin()
+    begins = spin.ball.end_s + hand.rng.uniform(0.3, 3.0)
+    _away(spin, begins, begins + hand.rng.uniform(0.3, 3.0))
+    spin.unclear("away", "review")
+    return spin
+
+
+def index_missed(hand: Croupier) -> Spin:
+    """The index sensor misses the rotor's mark now and then."""
+    spin = hand.any_spin()
+    spin.faults.index_missed = hand.rng.uniform(0.08, 0.2)
+    spin.unclear("index", "review")
+    return spin
+
+
+def index_doubled(hand: Croupier) -> Spin:
+    """The index sensor bounces."""
+    spin = hand.any_spin()
+    spin.faults.index_doubled = hand.rng.uniform(0.1, 0.4)
+    return spin
+
+
+def second_mark(hand: Croupier) -> Spin:
+    """A scratch on the rotor works the index sensor too, each time or now and then."""
+    spin = hand.any_spin()
+    spin.faults.second_mark = hand.rng.choice((0.5, hand.rng.uniform(0.1, 0.9)))
+    spin.faults.second_mark_seen = hand.rng.choice((1.0, 1.0, 0.6))
+    spin.unclear("index", "review")
+    return spin
+
+
+def reader_missed(hand: Croupier) -> Spin:
+    """The pocket reader misses the ball's second turn, or its second and fourth, and sees the next three."""
+    spin = hand.spin(longer_turns=3.0)
+    spin.faults.reader_misses = hand.rng.choice((frozenset((1,)), frozenset((1, 3)), frozenset((2,))))
+    return spin
+
+
+def reader_missed_often(hand: Croupier) -> Spin:
+    """The pocket reader misses a turn now and then."""
+    spin = hand.spin(longer_turns=hand.rng.uniform(3.0, 5.0))
+    spin.faults.reader_missed = hand.rng.uniform(0.1, 0.3)
+    spin.unclear("reads", "review")
+    return spin
+
+
+def reader_ghost(hand: Croupier) -> Spin:
+    """The pocket reader sees something that is not there, once, while the ball lies."""
+    spin = hand.any_spin()
+    spin.faults.reader_ghosts = 1
+    spin.unclear("reads", "review")
+    return spin
+
+
+def reader_dead(hand: Croupier) -> Spin:
+    """The pocket reader says nothing."""
+    spin = hand.spin()
+    spin.faults.reader_dead = True
+    hand.waits(spin)
+    spin.must, spin.doubt = {"review"}, "reads"
+    return spin
+
+
+def worn_wheel(hand: Croupier) -> Spin:
+    """A little of everything: dust, a ghost now and then, a bouncing index, a push before the launch."""
+    rng = hand.rng
+    spin = hand.spin(
+        pushes=lambda launch_s: [Push(launch_s - rng.uniform(1.0, 11.0), 0.3, times=rng.uniform(1.0, 1.1))]
+    )
+    spin.faults.missed, spin.faults.doubled = rng.uniform(0.0, 0.1), rng.uniform(0.0, 0.1)
+    spin.faults.ghosts_hz, spin.faults.index_doubled = rng.uniform(0.0, 0.1), rng.uniform(0.0, 0.1)
+    return spin
+
+
+_PLAIN = houses.ordinary
+_FEW = houses.three_or_four
+_TWO = houses.two_beams
+
+BLIND: Mapping[str, Kind] = {
+    "dust_missed": Kind(_PLAIN, dust_missed),
+    "dust_doubled": Kind(_PLAIN, dust_doubled),
+    "dust": Kind(_PLAIN, dust),
+    "dust_beams_2": Kind(_TWO, dust),
+    "ghosts": Kind(_PLAIN, ghosts),
+    "ghosts_beams_2": Kind(_TWO, ghosts),
+    "dust_and_ghosts": Kind(_PLAIN, dust_and_ghosts),
+    "dust_tilted": Kind(houses.tilted, dust),
+    "ghost_before": Kind(_PLAIN, ghost_before),
+    "ghost_after": Kind(_PLAIN, ghost_after),
+    "dead_beam": Kind(_FEW, dead_beam),
+    "dead_beam_8": Kind(houses.beams(8, uneven=False), dead_beam),
+    "dead_beam_dust": Kind(houses.beams(4, uneven=True), dead_beam_dust),
+    "dying_beam": Kind(_FEW, dying_beam),
+    "drop_ghost": Kind(_PLAIN, drop_ghost),
+    "drop_unsensed": Kind(_PLAIN, drop_unsensed),
+    "silent_middle": Kind(_PLAIN, silent_middle),
+    "silent_end": Kind(_PLAIN, silent_end),
+    "silent_launch": Kind(_PLAIN, silent_launch),
+    "silent_before": Kind(_PLAIN, silent_before),
+    "board_away_before": Kind(_PLAIN, board_away_before),
+    "board_away_at": Kind(_PLAIN, board_away_at),
+    "board_away_during": Kind(_PLAIN, board_away_during),
+    "board_away_after": Kind(_PLAIN, board_away_after),
+    "index_missed": Kind(_PLAIN, index_missed),
+    "index_doubled": Kind(_PLAIN, index_doubled),
+    "second_mark": Kind(_PLAIN, second_mark),
+    "reader_missed": Kind(_PLAIN, reader_missed),
+    "reader_missed_often": Kind(_PLAIN, reader_missed_often),
+    "reader_ghost": Kind(_PLAIN, reader_ghost),
+    "reader_dead": Kind(_PLAIN, reader_dead),
+    "worn_wheel": Kind(_PLAIN, worn_wheel),
+    "worn_wheel_knee": Kind(houses.tilted_knee, worn_wheel),
+    "worn_wheel_beams_2": Kind(_TWO, worn_wheel),
+}
+"""Spins in which sensors fail, by name."""
