@@ -31,6 +31,7 @@ from controller.machines.flat import Refused
 from controller.model.effects import Effect, Lamp, Late, Proposed
 from controller.model.outcomes import Bets, Happening, Outcome
 from controller.model.readings import AnyReading, Card, Input, Switch
+from controller.publish.betting import Betting, Takes
 
 BUSY_TICK_S = 0.002
 """How finely time runs at least while an attempt is under way or readings come."""
@@ -61,8 +62,12 @@ class Core:
         rotation: Rotation,
         failed: Callable[[], None],
         lit: Callable[[str, str], None],
+        betting: Callable[[Betting, int], None] = lambda _betting, _now_us: None,
     ) -> None:
-        """Go on from what was resumed; `failed` hears when the core stops on a defect, `lit` of lamps."""
+        """Go on from what was resumed; `failed` hears when the core stops on a defect, `lit` of lamps.
+
+        `betting` hears in every turn how betting stands, and the table's time; it must return at once.
+        """
         self.devices = Devices(setup, board)
         self.lamps = Lamps(hub, lit)
         self.turns = 0
@@ -73,6 +78,7 @@ class Core:
         self._hub = hub
         self._discretion = Discretion(hub, setup.ruleset)
         self._failed = failed
+        self._note_betting = betting
         self._cut_off = CutOff(resumed.pending, setup.ruleset)
         self._held = resumed.held
         self._bets_closed = resumed.bets_closed and bool(resumed.pending)
@@ -172,6 +178,17 @@ class Core:
         self.lamps.mark_test(testing=self._testing)
         self._note_faults()
         self._keep_locked()
+        self._note_betting(self._betting_now, self._now_us)
+
+    @property
+    def _betting_now(self) -> Betting:
+        """Say for this moment what may be bet, and up to when that is certain."""
+        session = self._segment.session
+        plays = self._state.table == "open" and self._state.lock == "unlocked"
+        takes: Takes | None = None
+        if plays and not (self._testing or self._halted or self._lock_asked or self._cut_off.pending):
+            takes = "wagers" if not self._bets_closed else "play" if session.awaits_play else None
+        return Betting(takes, self._first.round, self._first.seq - 1, session.certain_us)
 
     def run_out(self) -> None:
         """Take what has arrived, and give a call that is held the time it needs."""

@@ -97,7 +97,7 @@ class Live:
         self.last_n = self.journal.recovered.last_n
         self.bets_opened = Until(self.last_n, self._begun_us)
         """Up to where all was told when bets were opened last, or this session began."""
-        publishing.open(self.journal, key)
+        publishing.open(self.journal, key, table_now_us=None if options.data_time else lambda: inlet.now_us)
         self.recorder = Recorder(
             options.recordings, board, closed=self._piece_closed, keep_bytes=options.keep_bytes
         )
@@ -126,6 +126,7 @@ class Live:
             rotation=options.rotation,
             failed=failed,
             lit=_unlit if self._hardware is None else self._hardware.show,
+            betting=self._publishing.note_betting,
         )
         wanted = frozenset(settings.devices) if options.self_test_devices else frozenset()
         self.self_test = SelfTest(self.journal, started, self.core.devices, board, wanted)

@@ -1,6 +1,8 @@
 """A table's way to settlement: its sink, and the pump that drains the outbox into it."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from controller.app.board import Board
@@ -12,10 +14,12 @@ from controller.journal.journal import Journal
 from controller.journal.keys import Key
 from controller.journal.reading import Reader
 from controller.model.tables import TableSettings
+from controller.publish.betting import Announcer, Betting
 from controller.publish.choice import sink_for
 from controller.publish.embedded import Consumer, EngineFor, Enrolment
 from controller.publish.events import TableStatus
 from controller.publish.faults import PublishFault
+from controller.publish.pinning import Pin, read_pin, write_pin
 from controller.publish.pump import Pump
 from controller.publish.window import Chance
 
@@ -66,9 +70,15 @@ class Publishing:
         self._journal: Path | None = None
         self._enrolment: Enrolment | None = None
         asked = EngineFor(
-            settings.table, settings.rules.name, settings.publish.embedded, folder, self._enrolled
+            settings.table, settings.rules.name, settings.publish.embedded, folder, self._enrolled, self._ask
         )
         wanted = engine is not None and settings.publish.to in (None, "embedded")
+        self._announcer: Announcer | None = None
+        self._pin_file = folder / "settlement-engine.json"
+        self._key: Key | None = None
+        mqtt = settings.publish.mqtt
+        named = None if mqtt is None or mqtt.engine_key is None else bytes.fromhex(mqtt.engine_key)
+        self._pin = Pin(named, self._keep_pin)
         self._sink = sink_for(
             settings.table,
             settings.publish,
@@ -76,13 +86,17 @@ class Publishing:
             now_us=now_us,
             chance=chance,
             engine=engine(asked) if engine is not None and wanted else None,
+            pin=self._pin,
         )
         self._started = False
         self._verified = False
         """Whether all that waits was verified when the journal was opened."""
 
-    def open(self, journal: Journal, key: Key) -> None:
-        """Take up the journal's outbox; raises JournalFault where it can't be read."""
+    def open(self, journal: Journal, key: Key, *, table_now_us: Callable[[], int] | None) -> None:
+        """Take up the journal's outbox; raises JournalFault where it can't be read.
+
+        `table_now_us` is the clock that readings are stamped with; None where the readings tell the time.
+        """
         path = journal.place.journal
         next_seq = journal.recovered.first.seq
         with Reader(path) as reader:
@@ -91,7 +105,12 @@ class Publishing:
         waits_from = next_seq if oldest is None or oldest.seq is None else oldest.seq
         self._journal = path
         self._enrolment = Enrolment(key.public.raw, never_settled=waits_from == 1)
+        self._key = key
+        self._pin.recall(read_pin(self._pin_file, key.public))
         if self._sink is not None:
+            session = str(journal.recovered.session)
+            self._announcer = Announcer(self._settings.table, session, table_now_us)
+            self._announcer.say = partial(self._sink.say, key=key)
             self._pump = Pump(
                 self._settings.table,
                 self._settings.publish,
@@ -103,8 +122,21 @@ class Publishing:
                 now_us=self._now_us,
                 chance=self._chance,
                 status=self._status,
+                ask=self._announcer.ask,
                 last_seq=next_seq - 1,
             )
+
+    def note_betting(self, betting: Betting, now_us: int) -> None:
+        """Take how betting stands, in the core's thread; settlement is told where that is due."""
+        if self._announcer is not None and self._started:
+            self._announcer.note(betting, now_us)
+
+    def _ask(self, nonce: str) -> bool:
+        """Take a question of the engine in this process; False where nobody can answer it."""
+        if self._announcer is None:
+            return False
+        self._announcer.ask(nonce)
+        return True
 
     def told(self, outcomes: Sequence[Row]) -> None:
         """Note outcomes that have become durable, in the journal's thread."""
@@ -127,7 +159,12 @@ class Publishing:
         """Give where outcomes go, whether they are taken there now, and what is not acknowledged."""
         sink = self._sink
         to = self._settings.publish.to or ("embedded" if sink is not None else "nobody")
-        told: dict[str, object] = {"to": to, "ready": sink is not None and self._started and sink.ready}
+        told: dict[str, object] = {
+            "to": to,
+            "ready": sink is not None and self._started and sink.ready,
+        }
+        if to == "mqtt":
+            told["engine_key"] = self._pin.key
         try:
             return {**told, **self._waiting()}
         except JournalFault as fault:
@@ -139,6 +176,11 @@ class Publishing:
         with Reader(self._journal) as reader:
             oldest = next((row.seq for row in reader.outbox(1)), None)
             return {"unacknowledged": reader.outbox_size(), "oldest_seq": oldest}
+
+    def _keep_pin(self, engine_key: bytes, by: str) -> None:
+        assert self._key is not None, "no answer is heard before the journal is open"
+        with suppress(OSError):  # A disk that does not take it learns the same key again at the next start.
+            write_pin(self._pin_file, self._key, engine_key, by)
 
     def _enrolled(self) -> Enrolment:
         assert self._enrolment is not None, "no outcome is handed over before the journal is open"

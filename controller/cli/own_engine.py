@@ -1,10 +1,12 @@
 """The settlement engine of the daemon's own process, where it is installed."""
 
+import secrets
 import time
 from collections.abc import Callable
 from importlib.util import find_spec
 
 from controller.app.publishing import EngineMaker
+from controller.publish.betting import OpenWord
 from controller.publish.embedded import Consumer, EngineFor
 from controller.publish.events import Answer
 
@@ -27,6 +29,10 @@ class _Late(Consumer):
     def take(self, event: bytes, answer: Callable[[Answer], None]) -> None:
         self._loaded().take(event, answer)
 
+    def hear(self, word: OpenWord) -> None:
+        if self._engine is not None:
+            self._engine.hear(word)
+
     def end(self) -> None:
         if self._engine is not None:
             self._engine.end()
@@ -35,5 +41,7 @@ class _Late(Consumer):
         if self._engine is None:
             from controller.settlement_service.within import EngineWithin  # noqa: PLC0415 - see the class
 
-            self._engine = EngineWithin(self._asked, lambda: time.time_ns() // 1000)
+            self._engine = EngineWithin(
+                self._asked, lambda: time.time_ns() // 1000, lambda: secrets.token_hex(16)
+            )
         return self._engine

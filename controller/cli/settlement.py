@@ -44,6 +44,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="URL",
         help="sqlite:////path or postgresql://user@host/name (default: %(default)s)",
     )
+    parser.add_argument(
+        "--key-file",
+        metavar="PEM",
+        help="the engine's own key, made where there is none (default: beside an SQLite database,"
+        " else /var/lib/table/settlement.key)",
+    )
     does = parser.add_subparsers(dest="does", metavar="WHAT", required=True)
     run_it = does.add_parser("run", help="serve the HTTP API and settle the outcomes of a broker")
     run_it.add_argument(
@@ -54,11 +60,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     run_it.add_argument("--broker", metavar="HOST:PORT", help="an MQTT 5 broker that tables publish to")
     run_it.add_argument("--broker-tls", nargs=3, metavar=("CA", "PEM", "KEY"), help="TLS 1.3 files for it")
     run_it.add_argument(
+        "--word-wait",
+        type=_seconds,
+        default=0.6,
+        metavar="SECONDS",
+        help="how long a bet waits for its table's word that bets are open (default: %(default)s)",
+    )
+    run_it.add_argument(
         "--malfunction",
         choices=("stand", "refund"),
         default="stand",
         help="what becomes of bets when the equipment fails (default: they stand)",
     )
+    key = does.add_parser("key", help="show the engine's public key, for a table's `engine_key`")
+    key.add_argument("--rotate", action="store_true", help="make a new key, signed by the one there is")
     does.add_parser("prove", help="check every movement, balance, seal and replay; 1 where one is wrong")
     enrol = does.add_parser("enrol", help="pin a table's public key and rule set")
     enrol.add_argument("table", help="the table's name")
@@ -104,6 +119,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _do(arguments: argparse.Namespace) -> int:
     from controller.settlement_service.engine import Engine
+    from controller.settlement_service.gate import WAIT_S, Gate
     from controller.settlement_service.intake import Policies
     from controller.settlement_service.store import Store
 
@@ -111,12 +127,15 @@ def _do(arguments: argparse.Namespace) -> int:
         _check_there(arguments.database)
     if arguments.does == "prove":
         return _prove(arguments.database)
+    if arguments.does == "key":
+        return _show_key(arguments)
     # What the words are wrong in is said before a database is made.
     deed = _deed(arguments)
     policies = Policies(malfunction=getattr(arguments, "malfunction", "stand"))
     with closing(Store(arguments.database)) as store:
         store.open()
-        deed(Engine(store, lambda: time.time_ns() // 1000, policies))
+        gate = Gate(lambda: secrets.token_hex(16), getattr(arguments, "word_wait", WAIT_S))
+        deed(Engine(store, lambda: time.time_ns() // 1000, policies, gate=gate))
     return OK
 
 
@@ -142,7 +161,7 @@ def _deed(arguments: argparse.Namespace) -> Callable[["Engine"], None]:
     """Give what is asked for, its words looked through; raises ValueError or SettingsError."""
     match arguments.does:
         case "run":
-            return partial(_run, _serving(arguments))
+            return partial(_run, _serving(arguments), _key_file(arguments))
         case "enrol":
             from controller.settlement.run import game_for
 
@@ -151,6 +170,29 @@ def _deed(arguments: argparse.Namespace) -> Callable[["Engine"], None]:
         case "release":
             return partial(_release, arguments)
     return partial(_token, arguments)
+
+
+def _seconds(text: str) -> float:
+    """Read a duration; raises ValueError, which argparse answers."""
+    seconds = float(text)
+    if not 0 < seconds <= 60:
+        raise ValueError
+    return seconds
+
+
+def _show_key(arguments: argparse.Namespace) -> int:
+    from controller.settlement_service.key import engine_key, rotate
+
+    path = _key_file(arguments)
+    key = rotate(path) if arguments.rotate else engine_key(path, os.environ)
+    print(key.public)
+    return OK
+
+
+def _key_file(arguments: argparse.Namespace) -> Path:
+    from controller.settlement_service.key import key_path
+
+    return Path(arguments.key_file) if arguments.key_file else key_path(arguments.database)
 
 
 def _enrol(arguments: argparse.Namespace, key: bytes, engine: "Engine") -> None:
@@ -209,13 +251,16 @@ def _usable(option: str, files: Sequence[str], load: Callable[[], object]) -> No
         ) from error
 
 
-def _run(serving: "Serving", engine: "Engine") -> None:
+def _run(serving: "Serving", key_file: Path, engine: "Engine") -> None:
+    from controller.settlement_service.key import engine_key
     from controller.settlement_service.serving import serve
+
+    key = engine_key(key_file, os.environ)
 
     stop = Event()
     on_stop(stop.set)
     tell = Notifier(os.environ).tell
-    serve(engine, serving, lambda: time.monotonic_ns() // 1000, say, stop=stop, tell=tell)
+    serve(engine, serving, lambda: time.monotonic_ns() // 1000, say, stop=stop, tell=tell, key=key)
 
 
 def _prove(database: str) -> int:

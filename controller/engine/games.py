@@ -72,6 +72,11 @@ def heard_by(game: TableGame) -> WheelHeard | None:
     return game.spins.games.heard if isinstance(game, Roulette) else None
 
 
+def awaits_play(game: TableGame) -> bool:
+    """Return whether this game takes Play wagers now, though its bets are closed (T-DEAL-4)."""
+    return isinstance(game, ThreeCard) and game.awaits_play
+
+
 def game_for(setup: Setup, desk: Desk, health: Health) -> TableGame:
     """Build the game of the setup's rule set.
 

@@ -251,6 +251,11 @@ class Order:
         return min(first_us, timer_us) + self._lateness_us + 1 - self._shift_us
 
     @property
+    def certain_us(self) -> int:
+        """Return up to when nothing can come any more, in the time that `advance` is told."""
+        return self.watermark - self._shift_us
+
+    @property
     def now(self) -> int:
         """The latest time heard of."""
         return self._now

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
-from controller.engine.games import SetupError, game_for, heard_by
+from controller.engine.games import SetupError, awaits_play, game_for, heard_by
 from controller.engine.order import STEP_US, Order, Step
 from controller.engine.setup import First, Setup, Standing, State
 from controller.machines.desk import NEVER_US, Desk
@@ -103,6 +103,16 @@ class Session:
     def due_us(self) -> int:
         """Give when `advance` has something to do, if no reading comes before."""
         return self._order.due_us(self._desk.next_due_us)
+
+    @property
+    def certain_us(self) -> int:
+        """Return up to when all is judged: what comes later can't change what was before."""
+        return self._order.certain_us
+
+    @property
+    def awaits_play(self) -> bool:
+        """Whether Play wagers are taken though bets are closed: a position has yet to play or fold."""
+        return awaits_play(self._game)
 
     def finish(self, *, cut: bool = False) -> Sequence[Effect]:
         """End the recording: run on until no timer is pending, or (cut) stop at its last reading.

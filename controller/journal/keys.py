@@ -88,8 +88,13 @@ def new_key(path: Path) -> PublicKey:
     return Key(private).public
 
 
-def load_key(path: Path) -> Key:
-    """Read a key file; raises JournalFault where it is missing, open to others, or no key."""
+def load_key(path: Path, *, by_acl: bool = False) -> Key:
+    """Read a key file; raises JournalFault where it is missing, open to others, or no key.
+
+    `by_acl`: it is a credential of systemd, which lets the service's user in by an ACL.
+    """
+    if by_acl:
+        return _load(path, _OTHERS, "a credential closed to others")
     return _load(path, _GROUP_AND_OTHERS, "a file that only its owner can read (mode 0600)")
 
 

@@ -154,6 +154,11 @@ class ThreeCard:
         """Whether a deal still waits for its call or for a ruling."""
         return self.deals.attempts.open
 
+    @property
+    def awaits_play(self) -> bool:
+        """Whether bets are closed and a position has yet to act: the dealer's hand is still covered."""
+        return self._machine.state in ("no_more_bets", "dealing", "acting")
+
     def see(self, reading: Reading) -> None:
         """Take a reading, in time order."""
         self.deals.see(reading)

@@ -8,6 +8,8 @@ from annotated_types import Ge, Gt, Le, MinLen
 
 LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 """A broker at one of these is on this machine, and needs no TLS."""
+PUBLIC_KEY = re.compile(r"[0-9a-f]{64}")
+"""An Ed25519 public key in hexadecimal digits."""
 TABLE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 """What is a topic level, a client id and a common name at once."""
 
@@ -44,6 +46,8 @@ class MqttSettings:
     """After so long without a word from the broker the connection counts as lost."""
     session_expiry_s: Annotated[int, Ge(60), Le(2**32 - 2)] = 86_400
     """How long the broker keeps answers for a table that is away."""
+    engine_key: Word | None = None
+    """The settlement engine's public key (`tablectl settlement key`); left out, the first shown is kept."""
     timeout_s: Seconds = 5.0
     """How long each step of connecting, and each publish, may wait for the broker."""
 
@@ -56,6 +60,8 @@ class EmbeddedSettings:
     """Its database's URL; left out, the SQLite file settlement.db beside the journal."""
     api_port: Port | None = None
     """Where its HTTP API listens on this machine; left out, there is none, and so no bets."""
+    word_wait_s: Seconds = 0.6
+    """How long a bet waits for the table's word that bets are open, before it is refused."""
     malfunction: Literal["stand", "refund"] = "stand"
     """What becomes of bets when a No Roll or No Spin is the equipment's fault."""
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from controller.model.publishing import PublishSettings
 from controller.publish.embedded import Consumer, EmbeddedSink
 from controller.publish.faults import Alarm, PublishFault
+from controller.publish.pinning import Pin
 from controller.publish.sink import Sink
 from controller.publish.window import Chance
 
@@ -21,8 +22,11 @@ def sink_for(
     now_us: Callable[[], int],
     chance: Chance,
     engine: Consumer | None = None,
+    pin: Pin | None = None,
 ) -> Sink | None:
     """Make it; `engine` is the settlement engine of this process, where there is one.
+
+    `pin` says whose answers are believed where the engine is behind a broker.
 
     None where settlement asks for outcomes at the control socket. Where nothing is said and there is no
     engine, that is a fault, and the socket is the way that is left.
@@ -33,7 +37,7 @@ def sink_for(
     if settings.to == "socket":
         return None
     if settings.to == "mqtt":
-        return _mqtt_sink(table, settings, alarm, now_us=now_us, chance=chance)
+        return _mqtt_sink(table, settings, alarm, now_us=now_us, chance=chance, pin=pin or Pin())
     if engine is not None:
         return EmbeddedSink(engine, alarm)
     if settings.to == "embedded":
@@ -46,7 +50,13 @@ def sink_for(
 
 
 def _mqtt_sink(
-    table: str, settings: PublishSettings, alarm: Alarm, *, now_us: Callable[[], int], chance: Chance
+    table: str,
+    settings: PublishSettings,
+    alarm: Alarm,
+    *,
+    now_us: Callable[[], int],
+    chance: Chance,
+    pin: Pin,
 ) -> Sink:
     if settings.mqtt is None:
         raise UnfitSettings(
@@ -60,6 +70,6 @@ def _mqtt_sink(
             " install the controller with the extra `mqtt`"
         ) from error
     try:
-        return MqttSink(table, settings.mqtt, alarm, now_us=now_us, chance=chance)
+        return MqttSink(table, settings.mqtt, alarm, now_us=now_us, chance=chance, pin=pin)
     except ValueError as error:
         raise UnfitSettings(str(error)) from error

@@ -7,8 +7,10 @@ from threading import Event, Lock, Thread
 from typing import NamedTuple, Protocol
 
 from controller.model.publishing import EmbeddedSettings
+from controller.publish.betting import OpenWord
 from controller.publish.events import Acknowledgement, Answer, Message, TableStatus
 from controller.publish.faults import Alarm, PublishFault
+from controller.publish.signing import Signer
 from controller.publish.sink import Post, Ready
 
 TURN_S = 0.5
@@ -32,6 +34,8 @@ class EngineFor(NamedTuple):
     folder: Path
     """The journal's: the engine's own files lie there unless the settings say otherwise."""
     enrolment: Callable[[], Enrolment]
+    ask: Callable[[str], bool] = lambda _nonce: False
+    """Asks the table, under a number used once, whether bets are open; False where it can't answer."""
 
 
 class Blocked(Exception):
@@ -54,6 +58,10 @@ class Consumer(Protocol):
 
         An event that was taken before is acknowledged again. Whatever this raises, the event comes again.
         """
+
+    def hear(self, word: OpenWord) -> None:
+        """Take the table's own word that bets are open, in the core's thread: return at once."""
+        del word
 
     def end(self) -> None:
         """Let go of everything."""
@@ -97,6 +105,11 @@ class EmbeddedSink:
             # Whoever offers takes the answers first: what was there by now is known or lost by the next time.
             self._just_acknowledged.clear()
         self._news.set()
+
+    def say(self, word: OpenWord, key: Signer) -> None:
+        """Hand the word over as it is: nobody stands between this table and its engine."""
+        del key
+        self._consumer.hear(word)
 
     def tell(self, status: TableStatus) -> None:
         """Do nothing: an engine in this process lives and dies with the table."""

@@ -7,14 +7,24 @@ One journal row gives the same bytes whenever it is sent. What comes back is an 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
-from typing import Annotated, Literal, NamedTuple, Protocol
+from typing import Annotated, Literal, NamedTuple
 from urllib.parse import quote
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from controller.journal.chain import Row, Wall
+from controller.publish.betting import Nonce
 from controller.publish.players import player_data
+from controller.publish.signing import (
+    ANSWER,
+    EVENT,
+    Signature,
+    Signer,
+    Verifier,
+    is_signed,
+    sign_message,
+)
 
 CONTENT_TYPE = "application/cloudevents+json"
 SCHEMA_VERSION = 1
@@ -49,7 +59,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
     tabletime: Annotated[str, Meta(pattern="^-?[0-9]+$")]
     chain: Hash
     data: msgspec.Raw
-    signature: Annotated[str, Meta(pattern="^[0-9a-f]{128}$")] | UnsetType = UNSET
+    signature: Signature | UnsetType = UNSET
 
     @property
     def seq(self) -> int:
@@ -86,12 +96,13 @@ class PlayerEvent(msgspec.Struct, frozen=True, kw_only=True):
 class Acknowledgement(msgspec.Struct, frozen=True, kw_only=True, tag="acknowledged", tag_field="answer"):
     """The settlement engine's word that an outcome has had its effect: sent after its own commit.
 
-    `id` and `chain` are the event's, `by` names the engine.
+    `id` and `chain` are the event's, `by` names the engine, whose key signed it.
     """
 
     id: Name
     chain: Hash
     by: Name
+    signature: Signature | UnsetType = UNSET
 
 
 class Again(msgspec.Struct, frozen=True, kw_only=True, tag="again", tag_field="answer"):
@@ -99,9 +110,33 @@ class Again(msgspec.Struct, frozen=True, kw_only=True, tag="again", tag_field="a
 
     from_seq: Annotated[int, Meta(ge=1)]
     by: Name
+    signature: Signature | UnsetType = UNSET
 
 
-Answer = Acknowledgement | Again
+class Ask(msgspec.Struct, frozen=True, kw_only=True, tag="ask", tag_field="answer"):
+    """A bet has come: are bets open? `nonce` is used once; a word that repeats it covers that bet."""
+
+    nonce: Nonce
+    by: Name
+    signature: Signature | UnsetType = UNSET
+
+
+class Meeting(msgspec.Struct, frozen=True, kw_only=True, tag="meeting", tag_field="answer"):
+    """The settlement engine meets a table: how far it has settled that table's outcomes, and its own key.
+
+    `sequence` and `chain` are the newest settled outcome's (no chain: none is), `key` is the engine's public
+    key in hexadecimal digits, `endorsed` the signature of the key that it had before.
+    """
+
+    sequence: Annotated[int, Meta(ge=0)]
+    chain: Hash | None
+    key: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+    endorsed: Signature | None = None
+    by: Name
+    signature: Signature | UnsetType = UNSET
+
+
+Answer = Acknowledgement | Again | Ask | Meeting
 
 
 class TableStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -122,20 +157,8 @@ class TableStatus(msgspec.Struct, frozen=True, kw_only=True):
     unacknowledged: int | None = None
     sequence: int | None = None
     chain: Hash | None = None
-
-
-class Signer(Protocol):
-    """The table's private key."""
-
-    def sign(self, link: bytes) -> bytes:
-        """Sign 32 bytes; give 64."""
-
-
-class Verifier(Protocol):
-    """A table's public key."""
-
-    def signed(self, link: bytes, signature: bytes) -> bool:
-        """Tell whether this signature of 32 bytes is the key's own."""
+    says_open: bool = False
+    """Whether this table says the word that bets are open; one of release 0.1.0 does not."""
 
 
 class Message(NamedTuple):
@@ -165,9 +188,6 @@ class _Subject(msgspec.Struct, frozen=True, kw_only=True):
     game: int | None = None
 
 
-_PURPOSE = b"table-event\0"
-_MEMBER = b',"signature":"%s"}'
-_MEMBER_BYTES = len(_MEMBER % (b"0" * 128))
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 _encode = msgspec.json.Encoder().encode
@@ -198,9 +218,7 @@ def message_of(row: Row, table: str, key: Signer) -> Message:
         chain=chain,
         data=told.data,
     )
-    unsigned = _encode(event)
-    signature = key.sign(_digest(unsigned)).hex().encode()
-    signed = unsigned[:-1] + _MEMBER % signature
+    signed = sign_message(_encode(event), EVENT, key)
     return Message(row.n, told.seq, told.id, chain, signed, _player_event(event))
 
 
@@ -214,15 +232,7 @@ def signed_by(payload: bytes, key: Verifier) -> bool:
 
     The signature covers the event without its last member, which is always `signature`.
     """
-    unsigned, member = payload[:-_MEMBER_BYTES] + b"}", payload[-_MEMBER_BYTES:]
-    signature = member.removeprefix(b',"signature":"').removesuffix(b'"}')
-    if member != _MEMBER % signature:
-        return False
-    try:
-        raw = bytes.fromhex(signature.decode("ascii"))
-    except ValueError:
-        return False
-    return key.signed(_digest(unsigned), raw)
+    return is_signed(payload, EVENT, key)
 
 
 def read_answer(payload: bytes) -> Answer:
@@ -230,9 +240,30 @@ def read_answer(payload: bytes) -> Answer:
     return _read_answer(payload)
 
 
-def answer_bytes(answer: Answer) -> bytes:
-    """Give an answer's bytes."""
-    return _encode(answer)
+def answer_bytes(answer: Answer, key: Signer) -> bytes:
+    """Return an answer's bytes, signed by the settlement engine's key."""
+    return sign_message(_encode(answer), ANSWER, key)
+
+
+def answer_signed_by(payload: bytes, key: Verifier) -> bool:
+    """Return whether these bytes are an answer that this settlement engine's key signed."""
+    return is_signed(payload, ANSWER, key)
+
+
+def endorse(public: str, before: Signer) -> str:
+    """Return the signature of the key before over a new public key, both in hexadecimal digits."""
+    return before.sign(_endorsement(public)).hex()
+
+
+def endorsed(meeting: Meeting, before: Verifier) -> bool:
+    """Return whether the key before signed the key that the engine shows."""
+    if meeting.endorsed is None:
+        return False
+    return before.signed(_endorsement(meeting.key), bytes.fromhex(meeting.endorsed))
+
+
+def _endorsement(public: str) -> bytes:
+    return sha256(b"settlement-key\0" + bytes.fromhex(public)).digest()
 
 
 def source_of(table: str) -> str:
@@ -263,10 +294,6 @@ def _player_event(event: Event) -> bytes | None:
             data=msgspec.Raw(data),
         )
     )
-
-
-def _digest(unsigned: bytes) -> bytes:
-    return sha256(_PURPOSE + unsigned).digest()
 
 
 def _label(wall: Wall) -> str:

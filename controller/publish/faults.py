@@ -130,6 +130,40 @@ FAULTS: Mapping[str, FaultKind] = {
         "end that program, or update the engine; the outcome is sent again",
         "by itself, with the next answer that can be read",
     ),
+    "answer_unsigned": FaultKind(
+        "the settlement engine does not sign its answers",
+        "an engine of release 0.1.0, which takes bets without the table's word that they are open",
+        "update the settlement engine; outcomes wait in the outbox meanwhile",
+        "by itself, with the first answer that an engine signs",
+        locks=True,
+    ),
+    "answer_forged": FaultKind(
+        "an answer came that the settlement engine's key did not sign; it closed nothing",
+        "another program writes to the table's topic, or the engine has another key",
+        "find who writes there; an engine whose key was replaced: put what `tablectl settlement key` prints"
+        " under `publish: mqtt: engine_key:`",
+        "by itself, a minute after the last of them",
+    ),
+    "settlement_ahead": FaultKind(
+        "the settlement engine has settled outcomes that this table's journal does not hold",
+        "an older journal was put back, or another table has this one's key",
+        "put the newest journal back (docs/replacing.md); until then nothing that is played can be settled",
+        "by itself, once engine and table agree at a meeting",
+        locks=True,
+    ),
+    "settlement_differs": FaultKind(
+        "the settlement engine has settled another outcome under a number of this table's",
+        "an older journal was put back and played on, or another table has this one's key",
+        "stop play; find the second table or the restored journal, and see docs/replacing.md",
+        "by itself, once engine and table agree at a meeting",
+        locks=True,
+    ),
+    "settlement_lost": FaultKind(
+        "the settlement engine no longer has outcomes that it acknowledged",
+        "its database was restored from a backup",
+        "nothing: the table sends them again; if they were pruned, see `replay_impossible`",
+        "by itself, once engine and table agree at a meeting",
+    ),
     "answers_overflow": FaultKind(
         "more answers came than could be taken",
         "an engine or another program that repeats answers without end",

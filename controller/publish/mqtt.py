@@ -16,6 +16,7 @@ from typing import Literal
 import msgspec
 
 from controller.model.publishing import LOCAL_HOSTS, MqttSettings
+from controller.publish.betting import OpenWord, word_bytes
 from controller.publish.events import (
     CONTENT_TYPE,
     MAX_ANSWER_BYTES,
@@ -38,6 +39,8 @@ from controller.publish.mqtt_link import (
     tls_context,
 )
 from controller.publish.namesake import Namesake
+from controller.publish.pinning import Pin
+from controller.publish.signing import Signer
 from controller.publish.sink import Post, Ready
 from controller.publish.topics import topics_of
 from controller.publish.window import Backoff, Chance
@@ -50,6 +53,10 @@ STEADY_US = 10_000_000
 RETRY_S = 1.0
 RETRY_MOST_S = 60.0
 JSON = "application/json"
+CALM_US = 60_000_000
+"""So long after the last forged answer that fault is over."""
+MAX_WORDS = 32
+"""Words that may wait for this thread; an older one is worth less than those that follow it."""
 
 _CONNECTION = frozenset({"broker_unreachable", "broker_refused", "broker_files_bad", "sink_failed"})
 """Faults of which one at most holds: why there is no connection now."""
@@ -69,8 +76,12 @@ class MqttSink:
         *,
         now_us: Callable[[], int],
         chance: Chance,
+        pin: Pin | None = None,
     ) -> None:
-        """Prepare; ValueError where the table's name or the settings do not do for MQTT."""
+        """Prepare; ValueError where the table's name or the settings do not do for MQTT.
+
+        `pin` says whose answers are believed.
+        """
         if settings.tls is None and settings.host not in LOCAL_HOSTS:
             raise ValueError(
                 f"publish: mqtt: found no `tls` for the broker at {settings.host}, expected the files `ca`,"
@@ -83,6 +94,9 @@ class MqttSink:
         self._topics = topics_of(table, settings.prefix)
         self._where = f"{settings.host}:{settings.port}"
         self._namesake = Namesake(alarm, self._where)
+        self._pin = pin or Pin()
+        self._forged = 0
+        self._forged_us: int | None = None
         self._backoff = Backoff(RETRY_S, RETRY_MOST_S, chance)
         self._timeout_us = round(settings.timeout_s * 1e6)
         self._link: MqttLink | None = None
@@ -91,6 +105,7 @@ class MqttSink:
         self._ready_us = 0
         self._offered: deque[Message] = deque()
         self._due: deque[Outgoing] = deque()
+        self._words: deque[tuple[OpenWord, Signer]] = deque(maxlen=MAX_WORDS)
         self._unconfirmed: dict[int, tuple[Outgoing, int]] = {}
         self._on_the_way: set[bytes] = set()
         self._players_seq = 0
@@ -126,6 +141,12 @@ class MqttSink:
         """Take messages to publish, in order."""
         self._offered.extend(messages)
         self._ring()
+
+    def say(self, word: OpenWord, key: Signer) -> None:
+        """Publish the word at once, or never: it is worth nothing later."""
+        if self.ready:
+            self._words.append((word, key))
+            self._ring()
 
     def tell(self, status: TableStatus) -> None:
         """Publish how the table stands, now and at every connection."""
@@ -207,7 +228,7 @@ class MqttSink:
         elif self._oldest_unconfirmed_us() + self._timeout_us < now_us:
             self._lose("broker_unreachable", f"a message unanswered for {self._settings.timeout_s:g} s")
         elif self.ready:
-            self._namesake.note_calm(now_us)
+            self._note_calm(now_us)
             self._publish_what_is_due(link)
 
     # --- connecting ---
@@ -285,6 +306,7 @@ class MqttSink:
         for code in _CONNECTION:
             self._alarm.over(code)
         self._offered.clear()  # What comes now comes in order from the oldest on.
+        self._words.clear()
         self._post(Ready())
 
     def _mourn(self, lost: Lost) -> None:
@@ -301,6 +323,11 @@ class MqttSink:
     # --- publishing ---
 
     def _publish_what_is_due(self, link: MqttLink) -> None:
+        while self._words:
+            word, key = self._words.popleft()
+            link.publish(
+                Outgoing(self._topics.open, word_bytes(word, key), content_type=JSON, at_most_once=True)
+            )
         if self._status_is_new and self._status is not None and link.room:
             self._status_is_new = False
             told = self._status_message(self._status)
@@ -374,7 +401,24 @@ class MqttSink:
             self._alarm.began(PublishFault("answer_unreadable", where, f"{error}: {payload[:80]!r}"))
             return
         self._alarm.over("answer_unreadable")
-        self._post(answer)
+        found = self._pin.look(payload, answer)
+        if found == "believed":
+            self._alarm.over("answer_unsigned")
+            self._post(answer)
+        elif found == "unsigned":
+            says = f"{type(answer).__name__} by {answer.by}, and no engine has shown its key yet"
+            self._alarm.began(PublishFault("answer_unsigned", self._topics.answer, says))
+        else:
+            self._forged += 1
+            self._forged_us = self._now_us()
+            says = f"{type(answer).__name__} in the name of {answer.by}, {self._forged} so far"
+            self._alarm.began(PublishFault("answer_forged", self._topics.answer, says))
+
+    def _note_calm(self, now_us: int) -> None:
+        self._namesake.note_calm(now_us)
+        if self._forged_us is not None and now_us - self._forged_us > CALM_US:
+            self._forged_us = None
+            self._alarm.over("answer_forged")
 
     def _status_message(self, status: TableStatus) -> Outgoing:
         return Outgoing(self._topics.status, _encode(status), retain=True, content_type=JSON)

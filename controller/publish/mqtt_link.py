@@ -70,13 +70,15 @@ Happened = Connected | Subscribed | Published | Received | Lost
 
 
 class Outgoing(NamedTuple):
-    """A message to publish with QoS 1."""
+    """A message to publish, with QoS 1 unless it says otherwise."""
 
     topic: str
     payload: bytes
     retain: bool = False
     content_type: str | None = None
     answer_topic: str | None = None
+    at_most_once: bool = False
+    """QoS 0: what is worth nothing later is not kept by anybody, nor sent twice."""
 
 
 def tls_context(files: TlsSettings) -> ssl.SSLContext:
@@ -102,7 +104,7 @@ class MqttLink:
         self._happened: list[Happened] = []
         self._max_packet = MAX_PACKET_BYTES
         self._at_once = IN_FLIGHT
-        self._under_way = 0
+        self._under_way: set[int] = set()
         client = Client(
             CallbackAPIVersion.VERSION2,
             client_id=client_id,
@@ -174,19 +176,20 @@ class MqttLink:
         info = self._client.publish(
             message.topic,
             message.payload,
-            qos=1,
+            qos=0 if message.at_most_once else 1,
             retain=message.retain,
             properties=_properties(PacketTypes.PUBLISH, message.content_type, message.answer_topic),
         )
         if info.rc != MQTTErrorCode.MQTT_ERR_SUCCESS:
             return None
-        self._under_way += 1
+        if not message.at_most_once:
+            self._under_way.add(info.mid)
         return info.mid
 
     @property
     def room(self) -> int:
         """How many messages the broker takes before it has answered those under way."""
-        return self._at_once - self._under_way
+        return self._at_once - len(self._under_way)
 
     def close(self) -> None:
         """Take leave of the broker, which then publishes no will."""
@@ -228,7 +231,9 @@ class MqttLink:
     def _on_publish(
         self, _client: Client, _data: object, mid: int, reason: ReasonCode, _properties: Properties
     ) -> None:
-        self._under_way -= 1
+        if mid not in self._under_way:
+            return  # Sent at most once: paho says that it went out, and nobody answers.
+        self._under_way.discard(mid)
         self._happened.append(Published(mid, reason.value, str(reason)))
 
     def _on_message(self, _client: Client, _data: object, message: MQTTMessage) -> None:

@@ -17,12 +17,14 @@ from controller.model.publishing import PublishSettings
 from controller.publish.events import (
     Acknowledgement,
     Again,
+    Ask,
+    Meeting,
     Message,
-    Signer,
     TableStatus,
     message_of,
 )
 from controller.publish.faults import Alarm, PublishFault
+from controller.publish.signing import Signer
 from controller.publish.sink import Ready, Report, Sink
 from controller.publish.window import Chance, Patience, Window
 
@@ -31,6 +33,10 @@ REPORTS = 4096
 """Reports that may wait; what is lost beyond that is asked for again by itself."""
 FRESH = 64
 """Outcomes kept at hand; those that are behind are read from the disk."""
+DOUBT_US = 1_000_000
+"""Of acknowledgements that fit no outcome on its way the journal gets one in so long."""
+MEETING_FAULTS = frozenset({"settlement_ahead", "settlement_differs", "settlement_lost"})
+"""Differences between engine and table of which one at most holds."""
 STATUS_US = 1_000_000
 """The status is looked at this often."""
 
@@ -82,12 +88,14 @@ class Pump:
         now_us: Callable[[], int],
         chance: Chance,
         status: Callable[[], TableStatus],
+        ask: Callable[[str], None] = lambda _nonce: None,
         last_seq: int = 0,
     ) -> None:
         """Prepare; nothing is read before `start`.
 
         `now_us` is monotonic, `last_seq` the newest outcome's number in the journal, `status` gives how the
-        table stands (the pump fills in what it knows of outcomes).
+        table stands (the pump fills in what it knows of outcomes), `ask` takes the engine's questions whether
+        bets are open.
         """
         self._table = table
         self._settings = settings
@@ -98,6 +106,7 @@ class Pump:
         self._alarm = alarm
         self._now_us = now_us
         self._status = status
+        self._ask = ask
         self._window = Window(settings, chance)
         self._patience = Patience(settings)
         self._reports: Queue[Report | _News] = Queue(REPORTS)
@@ -116,6 +125,9 @@ class Pump:
         self._status_due_us = 0
         self._stopping = False
         self._thread = Thread(target=self._run, name="publish", daemon=True)
+        self._doubt_us = 0
+        self.doubtful = 0
+        """Acknowledgements that fit no outcome on its way and were not handed to the journal."""
         self.turns = 0
         """Goes up with each turn of the pump's thread."""
 
@@ -207,21 +219,74 @@ class Pump:
                 self._acknowledge(report)
             case Again():
                 self._replay(report)
+            case Ask():
+                self._ask(report.nonce)
+            case Meeting():
+                self._meet(report)
             case Ready():
                 self._window.hurry(self._now_us())
             case _News():
                 pass
 
     def _acknowledge(self, ack: Acknowledgement) -> None:
-        """Hand every acknowledgement to the journal: one that fits nothing there is its fault to tell."""
+        """Close an outcome that waits; of what fits none, the journal hears now and then, and counts it."""
+        now_us = self._now_us()
+        waits = self._window.holds(ack.id, ack.chain)
+        if not waits and not self._may_doubt(now_us):
+            self.doubtful += 1
+            return
         try:
             self._journal.acknowledge(ack.id, ack.chain, ack.by)
         except JournalFault:
             return  # The outcome stays in the window: it is sent and acknowledged again.
-        if self._window.holds(ack.id, ack.chain):
-            now_us = self._now_us()
+        if waits:
             self._window.acknowledged(ack.id, now_us)
             self._patience.heard(now_us)
+
+    def _may_doubt(self, now_us: int) -> bool:
+        """Whether another that fits nothing may go to the journal: a flood must not take the room of play."""
+        if now_us < self._doubt_us:
+            return False
+        self._doubt_us = now_us + DOUBT_US
+        return True
+
+    # --- meetings ---
+
+    def _meet(self, meeting: Meeting) -> None:
+        """Compare how far the engine is with what this journal holds, and send what it lost."""
+        try:
+            fault = self._difference(meeting)
+        except JournalFault as unreadable:
+            self._be_unreadable(unreadable)
+            return
+        for code in MEETING_FAULTS:
+            if fault is None or code != fault.code:
+                self._alarm.over(code)
+        if fault is not None:
+            self._alarm.began(fault)
+            if fault.code == "settlement_lost":
+                self._replay(Again(from_seq=meeting.sequence + 1, by=meeting.by))
+
+    def _difference(self, meeting: Meeting) -> PublishFault | None:
+        seq, where = meeting.sequence, f"settlement engine {meeting.by}"
+        if seq > self._last_seq:
+            found = f"outcome {seq} settled, and the journal's newest is {self._last_seq}"
+            return PublishFault("settlement_ahead", where, found)
+        held = self._outcome(seq) if seq and meeting.chain is not None else None
+        if held is not None and held.link.hex() != meeting.chain:
+            found = f"outcome {seq} with chain hash {meeting.chain}, here {held.link.hex()}"
+            return PublishFault("settlement_differs", where, found)
+        oldest = next(iter(self._reader.outbox(1)), None)
+        waits_from = self._last_seq + 1 if oldest is None or oldest.seq is None else oldest.seq
+        if seq + 1 < waits_from:
+            found = f"outcome {seq} is its newest, and {waits_from - 1} was acknowledged"
+            return PublishFault("settlement_lost", where, found)
+        return None
+
+    def _outcome(self, seq: int) -> Row | None:
+        n = self._row_of(seq)
+        row = None if n is None else next(iter(self._reader.rows(n, n)), None)
+        return row if row is not None and row.seq == seq else None
 
     # --- offering ---
 
@@ -387,6 +452,7 @@ class Pump:
             unacknowledged=self.unacknowledged,
             sequence=self._last_seq or None,
             chain=self._last_chain,
+            says_open=True,
         )
         if status != self._told_status:
             self._told_status = status

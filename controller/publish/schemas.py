@@ -11,12 +11,15 @@ from typing import Literal
 import msgspec
 
 from controller.model.outcomes import OUTCOME_TYPES
+from controller.publish.betting import OpenWord
 from controller.publish.events import (
     CONTENT_TYPE,
     SCHEMA_VERSION,
     Acknowledgement,
     Again,
+    Ask,
     Event,
+    Meeting,
     PlayerEvent,
     TableStatus,
     schema_id,
@@ -31,7 +34,9 @@ JSON = "application/json"
 Json = dict[str, object]
 Family = Literal["outcomes", "players"]
 
-_ANSWERS = {"acknowledged": Acknowledgement, "again": Again}
+RETAINED = frozenset({"status", "board"})
+"""What the broker keeps for who comes later."""
+_ANSWERS = {"acknowledged": Acknowledgement, "again": Again, "ask": Ask, "meeting": Meeting}
 
 
 def documents() -> Mapping[str, str]:
@@ -42,6 +47,7 @@ def documents() -> Mapping[str, str]:
     for type_ in PLAYER_KEYS:
         made[_file("players", type_)] = player_schema(type_)
     made["status.schema.json"] = _schema_of(TableStatus, schema_id("messages", "status"))
+    made["open.schema.json"] = _schema_of(OpenWord, schema_id("messages", "open"))
     for name, kind in _ANSWERS.items():
         made[f"{name}.schema.json"] = _schema_of(kind, schema_id("messages", name))
     return {path: json.dumps(document, indent=2) + "\n" for path, document in made.items()}
@@ -106,14 +112,20 @@ def asyncapi() -> Json:
         "info": {
             "title": "Table controller",
             "version": f"{SCHEMA_VERSION}.0.0",
-            "description": "Outcomes of dice, wheel and card tables over MQTT 5. All is sent with QoS 1;"
-            " an outcome is sent until the settlement engine itself acknowledges it.",
+            "description": "Outcomes of dice, wheel and card tables over MQTT 5. All but the word that bets"
+            " are open, and what asks for it, is sent with QoS 1; an outcome is sent until the settlement"
+            " engine itself acknowledges it.",
         },
         "defaultContentType": CONTENT_TYPE,
         "channels": {
             "outcome": _channel(every.outcome, "Every outcome of a table, in order.", outcomes),
             "players": _channel(every.players, "What players' displays may show.", players),
             "status": _channel(every.status, "How a table stands: retained, and the table's will.", status),
+            "open": _channel(
+                every.open,
+                "The word that bets are open, at least twice a second while they are: not retained, QoS 0.",
+                {"open": _plain_message("open", OpenWord)},
+            ),
             "answer": _channel(every.answer, "What the settlement engine answers.", answers),
         },
         "operations": dict(_operations()),
@@ -125,10 +137,13 @@ def _operations() -> Iterator[tuple[str, Json]]:
         ("outcome", "send", "The table publishes an outcome; it repeats what is not acknowledged."),
         ("players", "send", "The table publishes what players may see of an outcome, once."),
         ("status", "send", "The table publishes how it stands, whenever that changes."),
+        ("open", "send", "The table says that bets are open, and answers who asks."),
         ("answer", "receive", "The table hears that an outcome has had its effect, or is to come again."),
     ):
         operation: Json = {"action": action, "channel": {"$ref": f"#/channels/{name}"}, "summary": summary}
-        operation["bindings"] = {"mqtt": {"qos": 1, "retain": name == "status", "bindingVersion": "0.2.0"}}
+        operation["bindings"] = {
+            "mqtt": {"qos": int(name != "open"), "retain": name == "status", "bindingVersion": "0.2.0"}
+        }
         if name == "outcome":
             operation["reply"] = {"channel": {"$ref": "#/channels/answer"}}
         yield f"{action}{name.capitalize()}", operation

@@ -3,7 +3,9 @@
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from controller.publish.betting import OpenWord
 from controller.publish.events import Answer, Message, TableStatus
+from controller.publish.signing import Signer
 
 
 class Ready:
@@ -27,6 +29,9 @@ class Sink(Protocol):
 
     def offer(self, messages: Sequence[Message]) -> None:
         """Take messages in order. That they arrived is only ever known from an acknowledgement."""
+
+    def say(self, word: OpenWord, key: Signer) -> None:
+        """Make the table's word known, signed with its key; a word that can't go out now is lost."""
 
     def tell(self, status: TableStatus) -> None:
         """Make known how the table stands."""

@@ -25,6 +25,10 @@ class Topics(NamedTuple):
     """How the table stands, retained; the table writes it, and the broker when the table is gone."""
     answer: str
     """The settlement engine's answers; it alone writes it."""
+    open: str
+    """The word that bets are open, for the settlement engine; the table writes it."""
+    board: str
+    """What a display needs when it starts in mid-game, retained; the table writes it."""
 
 
 def topics_of(table: str, prefix: str = PREFIX) -> Topics:
@@ -55,16 +59,18 @@ def access_list(
     `players` are players' displays and the table each may show.
     """
     every = Topics(*(f"{prefix}/+/{word}" for word in Topics._fields))
-    rules = [(settlement, "read", every.outcome), (settlement, "read", every.status)]
+    rules = [(settlement, "read", topic) for topic in (every.outcome, every.status, every.open)]
     rules += [(settlement, "write", every.answer)]
     for name in staff:
-        rules += [(name, "read", topic) for topic in (every.outcome, every.status)]
+        rules += [(name, "read", topic) for topic in (every.outcome, every.status, every.board)]
     for table in tables:
         own = topics_of(table, prefix)
-        rules += [(table, "write", topic) for topic in (own.outcome, own.players, own.status)]
+        written = (own.outcome, own.players, own.status, own.open, own.board)
+        rules += [(table, "write", topic) for topic in written]
         rules += [(table, "read", topic) for topic in (own.answer, own.status)]
     for name, table in (players or {}).items():
-        rules += [(name, "read", topics_of(table, prefix).players)]
+        shown = topics_of(table, prefix)
+        rules += [(name, "read", topic) for topic in (shown.players, shown.board)]
     return "".join(_lines(rules))
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from controller.model.publishing import LOCAL_HOSTS, TABLE_NAME
+from controller.model.publishing import LOCAL_HOSTS, PUBLIC_KEY, TABLE_NAME
 from controller.model.rulesets import RuleSet
 from controller.model.tables import Device
 from controller.model.wheel_checks import beam_mistakes, pocket_mistakes
@@ -90,6 +90,13 @@ def _publishing(document: Document, written: TableFile) -> Iterator[Mistake]:
         if not TABLE_NAME.fullmatch(written.table):
             expected = "1 to 64 letters, digits, '-', '_' and '.', as whoever publishes over MQTT must have"
             yield document.mistake(("table",), f"'{written.table}'", expected)
+    key = None if publish.mqtt is None else publish.mqtt.engine_key
+    if key is not None and not PUBLIC_KEY.fullmatch(key):
+        hint = (
+            "copy what `tablectl settlement key` prints, or leave it out to keep the first key that is shown"
+        )
+        expected = "64 hexadecimal digits, the settlement engine's public key"
+        yield document.mistake(("publish", "mqtt", "engine_key"), repr(key), expected, hint)
     if publish.mqtt is not None and publish.mqtt.tls is None and publish.mqtt.host not in LOCAL_HOSTS:
         hint = "only a broker on this machine goes without"
         found, expected = f"nothing, for the broker at {publish.mqtt.host}", "the files of TLS 1.3"

@@ -1,14 +1,17 @@
-"""Where outcomes come in by way of a broker."""
+"""Where outcomes and tables' words come in by way of a broker, and answers and questions go out."""
 
 import select
+import socket
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from threading import Event as Signal
 from typing import NamedTuple
 
+import msgspec
+
 from controller.model.publishing import MqttSettings
-from controller.publish.events import Again, answer_bytes
+from controller.publish.events import Again, Ask, Meeting, TableStatus, answer_bytes
 from controller.publish.mqtt_link import (
     Connected,
     Happened,
@@ -24,6 +27,8 @@ from controller.settlement_service import deliveries
 from controller.settlement_service.deliveries import NotTaken
 from controller.settlement_service.engine import Engine
 from controller.settlement_service.faults import OutOfReach
+from controller.settlement_service.gate import NoWord
+from controller.settlement_service.key import EngineKey
 
 REFUSED = 0x80
 """MQTT's reason codes from here on are refusals."""
@@ -36,16 +41,40 @@ Clock = Callable[[], int]
 Say = Callable[[str], None]
 
 
+MEET_AGAIN_US = 10_000_000
+"""A table that stays at the broker is met again this often at most, whenever its status changes."""
+MAX_QUESTIONS = 1000
+"""Questions that may wait for this thread; one more pushes out the oldest, whose bet is refused."""
+_OUT = NoWord("TABLE-WORD", "the broker is away: no table can be heard; nothing was taken")
+_UNMET = NoWord("TABLE-WORD", "the table is not at the broker; nothing was taken")
+_OLD = NoWord(
+    "TABLE-WORD",
+    "the table's controller (release 0.1.0) does not say that bets are open: update it; nothing was taken",
+)
+_decode_status = msgspec.json.Decoder(TableStatus).decode
+
+
 class _Asked(NamedTuple):
     from_seq: int
+    at_us: int
+
+
+class _Met(NamedTuple):
+    """How a table stood when its status was heard last, and when it was answered."""
+
+    session: int | None
+    online: bool
+    says_open: bool
     at_us: int
 
 
 class Broker:
     """Takes outcomes from an MQTT 5 broker and answers them; one thread turns it."""
 
-    def __init__(self, engine: Engine, settings: MqttSettings, name: str, now_us: Clock, say: Say) -> None:
-        """Prepare; `name` is the client's and the certificate's, `now_us` a monotonic clock."""
+    def __init__(
+        self, engine: Engine, settings: MqttSettings, name: str, now_us: Clock, say: Say, *, key: EngineKey
+    ) -> None:
+        """Prepare; `name` is the client's and the certificate's, `now_us` a monotonic clock, `key` signs."""
         self._engine = engine
         self._settings = settings
         self._name = name
@@ -57,10 +86,31 @@ class Broker:
         self._waiting: deque[bytes] = deque()
         self._asked: dict[str, _Asked] = {}
         self._said: set[str] = set()
+        self._key = key
+        self._met: dict[str, _Met] = {}
+        self._questions: deque[tuple[str, str]] = deque(maxlen=MAX_QUESTIONS)
+        self._woken, self._wake = socket.socketpair()
+        self._woken.setblocking(False)
+        self._wake.setblocking(False)
+        engine.gate.connect(self.ask)
         self.ready = False
         """Whether the broker has taken the subscription."""
         self.turns = 0
         """Goes up while the thread turns."""
+
+    def ask(self, table: str, nonce: str) -> NoWord | None:
+        """Ask a table whether bets are open, from any thread; give why that is no use, where it is none."""
+        met = self._met.get(table)
+        if not self.ready:
+            return _OUT
+        if met is None or not met.online:
+            return _UNMET
+        if not met.says_open:
+            return _OLD
+        self._questions.append((table, nonce))
+        with suppress(OSError):  # A full pipe wakes as well; a closed one has nobody to wake.
+            self._wake.send(b"\0")
+        return None
 
     def run(self, stop: Signal) -> None:
         """Turn until told to stop; a lost connection is made again a second later."""
@@ -83,6 +133,8 @@ class Broker:
             self._link.turn()
             self._link.drop()
             self._link = None
+        self._woken.close()
+        self._wake.close()
 
     def turn(self, timeout_s: float) -> None:
         """Read, settle and answer what is there, waiting at most this long for something."""
@@ -90,8 +142,12 @@ class Broker:
         if link is None or link.fileno() < 0:
             self._lose("the connection is closed")
             return
-        if not self._waiting:
-            select.select([link], [link] if link.wants_to_write else [], [], timeout_s)
+        if not (self._waiting or self._questions):
+            readers: list[MqttLink | socket.socket] = [link, self._woken]
+            select.select(readers, [link] if link.wants_to_write else [], [], timeout_s)
+        with suppress(BlockingIOError):
+            self._woken.recv(4096)
+        self._put_questions(link)
         for happened in link.turn():
             self._take(link, happened)
         if not self.ready and self._now_us() - self._since_us > self._settings.timeout_s * 1e6:
@@ -100,6 +156,16 @@ class Broker:
             self._settle()
         while self._link is link and self._due and link.room:
             link.publish(self._due.popleft())
+
+    def _put_questions(self, link: MqttLink) -> None:
+        while self._questions:
+            table, nonce = self._questions.popleft()
+            self._say_to(link, table, Ask(nonce=nonce, by=self._name))
+
+    def _say_to(self, link: MqttLink, table: str, answer: Ask | Meeting) -> None:
+        """Send what is worth nothing later: it is not kept for a table that is away."""
+        topic = topics_of(table, self._settings.prefix).answer
+        link.publish(Outgoing(topic, answer_bytes(answer, self._key.key), at_most_once=True))
 
     def _connect(self) -> bool:
         settings = self._settings
@@ -118,10 +184,16 @@ class Broker:
             case Connected(code=code, says=says) | Subscribed(code=code, says=says) if code >= REFUSED:
                 self._lose(f"refused: {says}")
             case Connected():
-                link.subscribe(topics_of("x", self._settings.prefix).outcome.replace("/x/", "/+/"))
+                every = topics_of("x", self._settings.prefix)
+                wanted = (every.outcome, every.status, every.open)
+                link.subscribe(*(topic.replace("/x/", "/+/") for topic in wanted))
             case Subscribed():
                 self.ready = True
                 self._said.clear()
+            case Received(topic=topic, payload=payload) if topic.endswith("/open"):
+                self._hear_word(topic, payload)
+            case Received(topic=topic, payload=payload) if topic.endswith("/status"):
+                self._hear_status(link, topic, payload)
             case Received(topic=topic, payload=payload):
                 self._hear(topic, payload)
             case Lost(says=says):
@@ -137,6 +209,44 @@ class Broker:
                 return
         self._say_once(f"{topic}: found what is no event of that table; it is ignored")
 
+    def _hear_word(self, topic: str, payload: bytes) -> None:
+        try:
+            self._engine.gate.hear(payload)
+        except ValueError as error:
+            self._say_once(f"{topic}: {error}; it counts for nothing")
+
+    def _hear_status(self, link: MqttLink, topic: str, payload: bytes) -> None:
+        """Note how a table stands, and tell it how far its outcomes are settled where it has come anew."""
+        table = topic.split("/")[-2]
+        try:
+            status = _decode_status(payload)
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            return
+        if status.table != table:
+            return
+        before, now_us, online = self._met.get(table), self._now_us(), status.state == "online"
+        come = before is None or not before.online or before.session != status.session
+        due = before is None or come or now_us - before.at_us >= MEET_AGAIN_US
+        at_us = now_us if online and due else before.at_us if before else 0
+        self._met[table] = _Met(status.session, online, status.says_open, at_us)
+        if online and not status.says_open:
+            self._say_once(f"table {table}: {_OLD.reason}")
+        elif online and due:
+            self._meet(link, table)
+
+    def _meet(self, link: MqttLink, table: str) -> None:
+        try:
+            settled = self._engine.settled(table)
+        except OutOfReach as error:
+            self._say_once(str(error))
+            return
+        if settled is not None:
+            seq, chain = settled
+            meeting = Meeting(
+                sequence=seq, chain=chain, key=self._key.public, endorsed=self._key.endorsed, by=self._name
+            )
+            self._say_to(link, table, meeting)
+
     def _settle(self) -> None:
         batch = [self._waiting.popleft() for _ in range(min(BATCH, len(self._waiting)))]
         try:
@@ -150,10 +260,21 @@ class Broker:
             if isinstance(answer, Again) and self._asked_lately(table, answer.from_seq):
                 continue
             topic = topics_of(table, self._settings.prefix).answer
-            self._due.append(Outgoing(topic, answer_bytes(answer)))
+            self._due.append(Outgoing(topic, answer_bytes(answer, self._key.key)))
+        for name in {answer.table for answer in answers}:
+            self._meet_again(name)
         for refused in answers:
             if isinstance(refused, NotTaken):
                 self._say_once(f"table {refused.table}: {refused.says} [{refused.code}]")
+
+    def _meet_again(self, table: str) -> None:
+        """Meet a table that plays now and then: it may have lost what it was told when it came."""
+        met, now_us = self._met.get(table), self._now_us()
+        if self._link is None or met is None or not (met.online and met.says_open):
+            return
+        if now_us - met.at_us >= MEET_AGAIN_US:
+            self._met[table] = met._replace(at_us=now_us)
+            self._meet(self._link, table)
 
     def _asked_lately(self, table: str, from_seq: int) -> bool:
         before, now_us = self._asked.get(table), self._now_us()
@@ -171,6 +292,7 @@ class Broker:
         self._due.clear()
         self._waiting.clear()
         self._asked.clear()
+        self._met.clear()
 
     def _say_once(self, text: str) -> None:
         if text not in self._said and len(self._said) < 1000:

@@ -13,6 +13,7 @@ from controller.settlement_service.asking import Asked
 from controller.settlement_service.book import Misread
 from controller.settlement_service.engine import Engine
 from controller.settlement_service.faults import RequestRefused
+from controller.settlement_service.gate import Admitted, NoWord
 from controller.settlement_service.ledger import CAGE, Movement, player_account
 from controller.settlement_service.standing import Standing
 from controller.settlement_service.steps import Step
@@ -119,9 +120,12 @@ class Desk:
         return self._once(asking, {"do": "seat", "table": table, "seat": seat, "player": player}, do)
 
     def bet(self, asking: Asking, table: str, bet: Asked) -> Done:
-        """Make a bet of the settle contract; raises RequestRefused with the rule that forbids it."""
+        """Make a bet of the settle contract; raises RequestRefused with the rule that forbids it.
 
-        def do(work: Work) -> Done:
+        It waits for the table's word that bets were still open when this was called.
+        """
+
+        def do(work: Work, word: Admitted | NoWord) -> Done:
             player = str(bet["player"])
             need_account(work, player)
             standing = self._table(work, table)
@@ -129,29 +133,29 @@ class Desk:
                 raise RequestRefused("H-BET-1", "cards are bought at the table, which tells of them itself")
             if standing.book.wager(str(bet["id"])) is not None or _had(work, table, str(bet["id"])):
                 raise RequestRefused("BOOK-ID", f"a wager {bet['id']} was made before; give each its own id")
-            late = standing.betting == "closed" and standing.game.name == "craps"
-            asked = {**bet, "do": "bet", **({"late": True} if late else {})}
-            return self._ask(work, standing, player, asked)
+            return self._ask(work, standing, player, {**bet, "do": "bet"}, word)
 
-        return self._once(asking, {**bet, "do": "bet", "table": table}, do)
+        return self._on_word(asking, table, {**bet, "do": "bet", "table": table}, do)
 
     def change(self, asking: Asking, table: str, change: Asked) -> Done:
-        """Change or remove a wager that is up; raises RequestRefused with the rule that forbids it."""
+        """Change or remove a wager that is up; raises RequestRefused with the rule that forbids it.
 
-        def do(work: Work) -> Done:
+        It waits for the table's word as a bet does: what is taken back late is won money too.
+        """
+
+        def do(work: Work, word: Admitted | NoWord) -> Done:
             standing = self._table(work, table)
             wager = standing.book.wager(str(change["id"]))
             if wager is None or not asking.caller.may_act_for(wager.player):
                 raise RequestRefused("BOOK-ID", f"no wager {change['id']} of yours is up at {table}")
-            if standing.betting == "closed" and standing.game.name == "craps":
-                raise RequestRefused("C34-MK-1a", "the dice are out; change bets once they open again")
-            return self._ask(work, standing, wager.player, change)
+            return self._ask(work, standing, wager.player, change, word)
 
-        return self._once(asking, {**change, "table": table}, do)
+        return self._on_word(asking, table, {**change, "table": table}, do)
 
-    def _ask(self, work: Work, table: Standing, player: str, asked: Asked) -> Done:
+    def _ask(self, work: Work, table: Standing, player: str, asked: Asked, word: Admitted | NoWord) -> Done:
         if table.halted:
             raise RequestRefused("HALTED", f"table {table.name} waits for a person: {table.halted}")
+        admitted = admit(table, asked, word)
         account = player_account(player)
         step = Step(n=table.book.last_n + 1, kind="asked", requests=(asked,))
         try:
@@ -166,6 +170,7 @@ class Desk:
             raise _refusal_of(booked.lines[0].line)
         work.step(table.name, step, booked)
         work.stands(table.name, table.row())
+        work.bet_taken(admitted.word, admitted.heard_us)
         lines = [msgspec.Raw(encode(told.line)) for told in booked.lines]
         return Done(player=player, balance=work.balance(account), lines=lines)
 
@@ -174,6 +179,19 @@ class Desk:
         if standing is None:
             raise RequestRefused("TABLE", f"no table {name} is enrolled")
         return standing
+
+    def _on_word(
+        self, asking: Asking, table: str, asked: Asked, do: Callable[[Work, Admitted | NoWord], Done]
+    ) -> Done:
+        """Do a request once the table has said that bets were open when it had come."""
+        with self._engine.work() as work:
+            standing = self._engine.table(work, table)
+            before = _before(work, asking)
+        if standing is None or before is not None or standing.halted or not _may_open(standing, asked):
+            word: Admitted | NoWord = _UNASKED  # It is refused, or answered as before, for another reason.
+        else:
+            word = self._engine.gate.word(table)
+        return self._once(asking, asked, lambda work: do(work, word))
 
     def _once(self, asking: Asking, asked: Asked, do: Callable[[Work], Done]) -> Done:
         """Do a request, or answer as it was answered when it came with this key before."""
@@ -197,6 +215,43 @@ class Desk:
         if isinstance(answer, _Refusal):
             raise RequestRefused(answer.rule, answer.reason)
         return answer.done
+
+
+def admit(table: Standing, asked: Asked, word: Admitted | NoWord) -> Admitted:
+    """Return the word that lets a request in; raises RequestRefused where none does.
+
+    It must know of the last outcome that opened or closed the bets here, and of no outcome that is not
+    settled here: then the request stands in the book between the same outcomes as its moment at the table.
+    """
+    closed = table.betting == "closed"
+    if not _may_open(table, asked):
+        raise RequestRefused(*_CLOSED.get(table.game.name, _CLOSED["roulette"]))
+    if isinstance(word, NoWord):
+        raise RequestRefused(*word)
+    said = word.word
+    if said.sequence < table.betting_seq or (table.round is not None and said.round != table.round):
+        raise RequestRefused("TABLE-WORD", "bets have been closed or opened since; nothing was taken")
+    if said.sequence >= table.next_seq:
+        raise RequestRefused("TABLE-WORD", "outcomes of the table are not settled yet; nothing was taken")
+    if said.takes != ("play" if closed else "wagers"):
+        raise RequestRefused("TABLE-WORD", "the table does not take this now; nothing was taken")
+    return word
+
+
+def _may_open(table: Standing, asked: Asked) -> bool:
+    """Return whether the table could let this in, by what is settled of it."""
+    if table.betting == "open":
+        return True
+    return table.game.name == "three_card" and asked.get("wager") == "play"
+
+
+_CLOSED = {
+    "craps": ("C34-MK-1a", "the dice are out; bet and change bets once they open again"),
+    "roulette": ("R-IRR-4", "No More Bets was called; bet again when this spin is decided"),
+    "three_card": ("T-DEAL-2", "cards are out; bet again when this deal is decided"),
+}
+"""Why nothing is taken while bets are closed, by game."""
+_UNASKED = NoWord("TABLE-WORD", "the table was not asked; try again")
 
 
 def _before(work: Work, asking: Asking) -> tuple[str, str] | None:

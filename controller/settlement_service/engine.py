@@ -15,6 +15,7 @@ from controller.journal.keys import PublicKey
 from controller.settlement_service import schema
 from controller.settlement_service.deliveries import Answer, NotTaken, read
 from controller.settlement_service.faults import RequestRefused
+from controller.settlement_service.gate import Gate
 from controller.settlement_service.intake import Intake, Policies
 from controller.settlement_service.standing import Games, Standing, load_table, shipped_games
 from controller.settlement_service.steps import Anchor
@@ -29,9 +30,15 @@ class Engine:
     """Settles the tables that are enrolled. Any thread may call it."""
 
     def __init__(
-        self, store: Store, clock: Clock, policies: Policies | None = None, games: Games | None = None
+        self,
+        store: Store,
+        clock: Clock,
+        policies: Policies | None = None,
+        games: Games | None = None,
+        gate: Gate | None = None,
     ) -> None:
-        """Take an open store."""
+        """Take an open store; bets wait at `gate` for their table's word."""
+        self.gate = gate or Gate()
         self._store = store
         self._clock = clock
         self._intake = Intake(policies or Policies())
@@ -50,6 +57,7 @@ class Engine:
             OutOfReach: the database does not answer; no answer is given, so let them come again.
         """
         answers: list[Answer] = []
+        reached: dict[str, int] = {}
         with self.work() as work:
             for payload in payloads:
                 try:
@@ -59,10 +67,26 @@ class Engine:
                     continue
                 table = self.table(work, delivery.table)
                 answers += self._intake.take(work, table, delivery)
+                if table is not None:
+                    reached[table.name] = table.next_seq - 1
+        for name, seq in reached.items():
+            self.gate.settled(name, seq)
         for name in [table.name for table in self._tables.values() if table.halted]:
             # Its book may have taken part of what it then refused.
             self._tables.pop(name, None)
         return answers
+
+    def settled(self, table: str) -> tuple[int, str | None] | None:
+        """Return the number and chain hash of a table's newest settled outcome; None for a stranger.
+
+        The chain is None where none of its outcomes was settled. Raises OutOfReach.
+        """
+        with self.work() as work:
+            standing = self.table(work, table)
+            if standing is None:
+                return None
+            seq = standing.next_seq - 1
+            return seq, work.chain_of(table, seq)
 
     def enrol(
         self, table: str, rules: str, key: bytes, *, first_seq: int | None = None, anew: bool = False
@@ -153,4 +177,6 @@ class Engine:
             if loaded is None:
                 return None
             self._tables[name] = loaded
+            self.gate.pin(name, loaded.key)
+            self.gate.settled(name, loaded.next_seq - 1)
         return self._tables[name]

@@ -115,7 +115,8 @@ class Intake:
             except (Contradiction, Misread) as error:
                 says = f"outcome {outcome.id} does not fit the wager book: {error}"
                 return self._halt(work, table, delivery, "state_differs", says)
-        table.betting = _BETTING.get(outcome.type, table.betting)
+        table.follow_bets(outcome)
+        work.round_moves(table.name, table.round, delivery.event.session, outcome)
         table.next_seq += 1
         work.outcome(delivery, outcome)
         work.stands(table.name, table.row())
@@ -206,12 +207,6 @@ class _Seated(dict[str, str]):
 
 _SEATED = frozenset({"player", "button", "seats"})
 _NEW_BEGINNINGS = frozenset({"table.opened", "table.closed"})
-_BETTING: Mapping[str, Literal["open", "closed"]] = {
-    "bets.opened": "open",
-    "table.opened": "open",
-    "bets.closed": "closed",
-    "table.closed": "closed",
-}
 
 
 def _named(asked: Asked, names: Mapping[str, str]) -> Asked:

@@ -152,16 +152,36 @@ alarms = Table(
     Column("cleared_us", BigInteger),
     Column("cleared_by", Text),
 )
+rounds = Table(
+    "rounds",
+    LAYOUT,
+    Column("table_name", Text, primary_key=True),
+    Column("round", BigInteger, primary_key=True, autoincrement=False),
+    Column("session", Text, nullable=False),
+    Column("last_bet_t", BigInteger),
+    Column("closed_t", BigInteger),
+    Column("moved_t", BigInteger),
+    Column("result_t", BigInteger),
+)
+"""For each round, in microseconds of the table's clock in this session: when the table heard of the last
+wager or change that was granted, when bets closed, when the ball dropped or the dice were released, and when
+it was decided."""
+
+_LATER = (rounds,)
 
 Migration = Callable[[Connection], None]
 
 
 def _first_layout(connection: Connection) -> None:
-    LAYOUT.create_all(connection)
+    LAYOUT.create_all(connection, [table for table in LAYOUT.sorted_tables if table not in _LATER])
     connection.execute(insert(versions).values(version=0))
 
 
-MIGRATIONS: tuple[Migration, ...] = (_first_layout,)
+def _rounds(connection: Connection) -> None:
+    rounds.create(connection)
+
+
+MIGRATIONS: tuple[Migration, ...] = (_first_layout, _rounds)
 """The step from each version to the next, version 0 being an empty database.
 
 A step that changes a table keeps the table as it was beside the steps before it.

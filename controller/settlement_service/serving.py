@@ -9,6 +9,7 @@ from controller.settlement_service.api_server import STOP_S, Api
 from controller.settlement_service.consuming import Broker, Clock, Say
 from controller.settlement_service.engine import Engine
 from controller.settlement_service.faults import SettlementFault
+from controller.settlement_service.key import EngineKey
 from controller.settlement_service.schemas import BrokerWord
 
 TURN_S = 0.5
@@ -30,13 +31,17 @@ class Serving:
     broker: MqttSettings | None = None
 
 
-def serve(engine: Engine, serving: Serving, now_us: Clock, say: Say, *, stop: Event, tell: Tell) -> None:
-    """Serve until told to stop, and tell systemd how it stands.
+def serve(
+    engine: Engine, serving: Serving, now_us: Clock, say: Say, *, stop: Event, tell: Tell, key: EngineKey
+) -> None:
+    """Serve until told to stop, and tell systemd how it stands; `key` signs what tables are answered.
 
     Raises:
         SettlementFault: another program has the API's port, or the API ended.
     """
-    broker = None if serving.broker is None else Broker(engine, serving.broker, serving.name, now_us, say)
+    broker = (
+        None if serving.broker is None else Broker(engine, serving.broker, serving.name, now_us, say, key=key)
+    )
     api = Api(engine, serving.host, serving.port, serving.certificate, lambda: _state_of(broker))
     thread = Thread(target=broker.run, args=(stop,), name="broker", daemon=True) if broker else None
     try:

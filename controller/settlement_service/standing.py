@@ -1,7 +1,7 @@
 """A table as the engine holds it in memory: its row, its wager book, and the outcomes that came too early."""
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -9,7 +9,8 @@ import msgspec
 from sqlalchemy import Connection, select
 
 from controller.journal.keys import PublicKey
-from controller.model.outcomes import Outcome
+from controller.model.outcomes import Bets, Outcome, data_of
+from controller.publish.events import read_event
 from controller.settings.rulesets import load_ruleset
 from controller.settlement.run import game_for
 from controller.settlement_service import schema
@@ -18,6 +19,13 @@ from controller.settlement_service.deliveries import Delivery
 from controller.settlement_service.steps import Anchor, Step
 
 Betting = Literal["open", "closed"]
+BETTING: Mapping[str, Betting] = {
+    "bets.opened": "open",
+    "table.opened": "open",
+    "bets.closed": "closed",
+    "table.closed": "closed",
+}
+"""Outcomes after which betting is open or closed."""
 Games = Callable[[str], GameOf]
 _decode_anchor = msgspec.json.Decoder(Anchor).decode
 _decode_step = msgspec.json.Decoder(Step).decode
@@ -34,12 +42,23 @@ class Standing:
     first_seq: int
     next_seq: int
     betting: Betting
+    betting_seq: int
+    """The outcome that opened or closed betting last; 0 where none did yet."""
+    round: int | None
+    """The round of bets, once the table has told one."""
     anchor: Anchor
     halted: str | None
     skip_seq: int | None
     """The outcome that a person had taken without effect."""
     book: TableBook
     early: dict[int, tuple[Delivery, Outcome]] = field(default_factory=dict)
+
+    def follow_bets(self, outcome: Outcome) -> None:
+        """Take an outcome that may open or close betting."""
+        if outcome.type in BETTING:
+            self.betting, self.betting_seq = BETTING[outcome.type], outcome.seq
+            if isinstance(outcome.data, Bets):
+                self.round = outcome.data.round
 
     def row(self) -> dict[str, object]:
         """Give what changes of the table's row."""
@@ -81,6 +100,7 @@ def load_table(connection: Connection, name: str, games: Games) -> Standing | No
     book = TableBook(game, name, anchor)
     for step in steps_after(connection, name, anchor.n):
         anchor = book.apply(step).anchor or anchor
+    betting_seq, round_ = _betting_of(connection, name)
     return Standing(
         name=name,
         rules=row.rules,
@@ -89,11 +109,31 @@ def load_table(connection: Connection, name: str, games: Games) -> Standing | No
         first_seq=row.first_seq,
         next_seq=row.next_seq,
         betting="open" if row.betting == "open" else "closed",
+        betting_seq=betting_seq,
+        round=round_,
         anchor=anchor,
         halted=row.halted,
         skip_seq=row.skip_seq,
         book=book,
     )
+
+
+def _betting_of(connection: Connection, table: str) -> tuple[int, int | None]:
+    """Return the outcome that opened or closed betting last, and the round that was told last."""
+    outcomes = schema.outcomes
+    newest = (
+        select(outcomes.c.seq, outcomes.c.type, outcomes.c.event)
+        .where(outcomes.c.table_name == table, outcomes.c.type.in_(list(BETTING)))
+        .order_by(outcomes.c.seq.desc())
+    )
+    last = connection.execute(newest.limit(1)).first()
+    told = connection.execute(newest.where(outcomes.c.type.startswith("bets.")).limit(1)).first()
+    round_ = None
+    if told is not None:
+        data = data_of(told.type, read_event(told.event).data)
+        assert isinstance(data, Bets)
+        round_ = data.round
+    return (0 if last is None else last.seq), round_
 
 
 def steps_after(connection: Connection, table: str, n: int) -> list[Step]:

@@ -2,11 +2,13 @@
 
 from collections.abc import Callable
 
+from controller.publish.betting import OpenWord
 from controller.publish.embedded import Blocked, Consumer, EngineFor
 from controller.publish.events import Answer
 from controller.settlement_service.deliveries import NotTaken, on_the_wire
 from controller.settlement_service.engine import Clock, Engine
 from controller.settlement_service.faults import SettlementFault
+from controller.settlement_service.gate import Gate, NoWord
 from controller.settlement_service.intake import Policies
 from controller.settlement_service.store import Store
 
@@ -29,6 +31,10 @@ class Embedded(Consumer):
         self._engine = engine
         self._by = by
 
+    def hear(self, word: OpenWord) -> None:
+        """Take the table's word that bets are open."""
+        self._engine.gate.believe(word)
+
     def take(self, event: bytes, answer: Callable[[Answer], None]) -> None:
         """Settle an event, then answer; raises OutOfReach or RefusedOutcome where it is not taken."""
         answers = self._engine.deliver([event])
@@ -39,11 +45,15 @@ class Embedded(Consumer):
                 raise RefusedOutcome(refused)
 
 
+_STARTING = NoWord("TABLE-WORD", "the table is not up yet; try again in a moment")
+
+
 class EngineWithin(Consumer):
     """Opens an engine for one table with the first call, enrols the table, and serves its HTTP API."""
 
-    def __init__(self, asked: EngineFor, clock: Clock) -> None:
-        """Prepare; `clock` gives wall time for labels alone."""
+    def __init__(self, asked: EngineFor, clock: Clock, nonce: Callable[[], str] | None = None) -> None:
+        """Prepare; `clock` gives wall time for labels alone, `nonce` numbers that nobody can guess."""
+        self._gate = Gate(nonce, asked.settings.word_wait_s)
         self._asked = asked
         self._clock = clock
         self._store: Store | None = None
@@ -62,7 +72,9 @@ class EngineWithin(Consumer):
         self._store = Store(self._url)
         try:
             self._store.open()
-            engine = Engine(self._store, self._clock, Policies(malfunction=self._asked.settings.malfunction))
+            policies = Policies(malfunction=self._asked.settings.malfunction)
+            engine = Engine(self._store, self._clock, policies, gate=self._gate)
+            engine.gate.connect(self._ask)
             self._enrol(engine)
             self._serve(engine)
         except SettlementFault as fault:
@@ -72,6 +84,15 @@ class EngineWithin(Consumer):
             self.end()
             raise
         self._taker = Embedded(engine, NAME)
+
+    def _ask(self, table: str, nonce: str) -> NoWord | None:
+        return None if table == self._asked.table and self._asked.ask(nonce) else _STARTING
+
+    def hear(self, word: OpenWord) -> None:
+        """Take the table's word that bets are open."""
+        taker = self._taker
+        if taker is not None:
+            taker.hear(word)
 
     def take(self, event: bytes, answer: Callable[[Answer], None]) -> None:
         """Settle an event, then answer; raises what `begin` raises, and RefusedOutcome."""

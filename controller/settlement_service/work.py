@@ -7,8 +7,10 @@ import msgspec
 from sqlalchemy import Connection, Table, func, insert, select, text, update
 
 from controller.model.outcomes import Outcome
+from controller.publish.betting import OpenWord
 from controller.settlement.game import Decided, Line
 from controller.settlement_service import schema
+from controller.settlement_service.asking import RESULTS
 from controller.settlement_service.book import Booked
 from controller.settlement_service.deliveries import Delivery
 from controller.settlement_service.ledger import Movement
@@ -28,6 +30,15 @@ _PUT_TABLE = text(
     " halted = :halted, skip_seq = :skip_seq WHERE name = :t"
 )
 _HALT_TABLE = text("UPDATE tables SET halted = :halted WHERE name = :t")
+_PUT_ROUND = text(
+    "INSERT INTO rounds (table_name, round, session, last_bet_t, closed_t, moved_t, result_t)"
+    " VALUES (:t, :round, :session, :last_bet_t, :closed_t, :moved_t, :result_t)"
+    " ON CONFLICT (table_name, round) DO UPDATE SET session = excluded.session,"
+    " last_bet_t = COALESCE(excluded.last_bet_t, rounds.last_bet_t),"
+    " closed_t = COALESCE(excluded.closed_t, rounds.closed_t),"
+    " moved_t = COALESCE(excluded.moved_t, rounds.moved_t),"
+    " result_t = COALESCE(excluded.result_t, rounds.result_t)"
+)
 encode = msgspec.json.Encoder().encode
 Row = dict[str, object]
 
@@ -64,6 +75,7 @@ class Work:
         self._stands: dict[str, Row] = {}
         self._halted: list[Row] = []
         self._chains: dict[tuple[str, int], str] = {}
+        self._rounds: list[Row] = []
 
     def add(self, table: Table, **row: object) -> None:
         """Write a new row."""
@@ -161,6 +173,24 @@ class Work:
         """Stop a table; what it stands at stays as it was last kept."""
         self._halted.append({"t": table, "halted": says})
 
+    def bet_taken(self, word: OpenWord, heard_us: int) -> None:
+        """Keep when the table heard of a wager or change that was granted."""
+        self._round(word.table, word.round, word.session, last_bet_t=heard_us)
+
+    def round_moves(self, table: str, round_: int | None, session: str, outcome: Outcome) -> None:
+        """Keep when a round's bets closed, the ball or the dice were gone, and it was decided."""
+        if round_ is None:
+            return
+        if outcome.type == "bets.closed":
+            self._round(table, round_, session, closed_t=outcome.t)
+        elif outcome.type in RESULTS:
+            moved = getattr(outcome.data, "moved_us", None)
+            self._round(table, round_, session, result_t=outcome.t, moved_t=moved)
+
+    def _round(self, table: str, round_: int, session: str, **moments: int | None) -> None:
+        kept: Row = dict.fromkeys(("last_bet_t", "closed_t", "moved_t", "result_t"))
+        self._rounds.append({"t": table, "round": round_, "session": session, **kept, **moments})
+
     def alarm(self, table: str, code: str, says: str) -> None:
         """Raise an alarm, unless the same holds already."""
         alarms = schema.alarms
@@ -179,6 +209,7 @@ class Work:
         """Forget what was gathered."""
         for gathered in (self._rows, self._balances, self._wagers, self._stands, self._chains):
             gathered.clear()
+        self._rounds.clear()
         self._superseded.clear()
         self._halted.clear()
 
@@ -202,6 +233,8 @@ class Work:
             self.connection.execute(_ADD_TO_BALANCE, changed)
         if self._wagers:
             self.connection.execute(_PUT_WAGER, list(self._wagers.values()))
+        if self._rounds:
+            self.connection.execute(_PUT_ROUND, self._rounds)
         if self._stands:
             self.connection.execute(_PUT_TABLE, list(self._stands.values()))
         if self._halted:

@@ -87,7 +87,7 @@ class Evening:
         self.journal.mkdir()
         new_key(self.journal / "table.key")
         self.port = free_port()
-        where = f"{{embedded: {{api_port: {self.port}}}}}"
+        where = f"{{embedded: {{api_port: {self.port}, word_wait_s: 60}}}}"
         if self.broker is not None:
             where = f"{{to: mqtt, mqtt: {{host: 127.0.0.1, port: {self.broker.port}}}, retry_s: 0.5}}"
         file = self.folder / f"{self.shipped}.yaml"
@@ -106,7 +106,9 @@ class Evening:
         if self.broker is not None:
             key = load_key(self.journal / "table.key").public.raw
             house.engine.enrol(self.name, self.settings.rules.name, key)
-            self.service = Service(self.folder, self.url, self.broker.port, port=self.port)
+            self.service = Service(
+                self.folder, self.url, self.broker.port, ("--word-wait", "60"), port=self.port
+            )
         house.store.close()
 
     def _text(self) -> str:

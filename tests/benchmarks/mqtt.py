@@ -36,7 +36,7 @@ from controller.publish.pump import Pump
 from controller.publish.topics import topics_of
 from tests.journal.rig import NAME, Rig, begin, rig_in
 from tests.publish.broker import MOSQUITTO, Mosquitto
-from tests.publish.house import Alarms, half
+from tests.publish.house import ENGINE_KEY, Alarms, half, pinned
 
 GOAL = 2.0
 SWITCH_S = 0.0005
@@ -67,7 +67,7 @@ def settlement(settings: MqttSettings, heard: Connection, end: Connection) -> No
                 heard.send(time.perf_counter())
                 event = read_event(happened.payload)
                 ack = Acknowledgement(id=event.id, chain=event.chain, by="settlement")
-                link.publish(Outgoing(topics_of(event.table).answer, answer_bytes(ack)))
+                link.publish(Outgoing(topics_of(event.table).answer, answer_bytes(ack, ENGINE_KEY)))
     link.drop()
 
 
@@ -109,7 +109,7 @@ class Table:
         self._journal = Journal.open(
             rig.place, rig.key, table=NAME, wall=rig.wall, told=self._told, alarm=lambda _: None
         )
-        sink = MqttSink(NAME, settings, self._alarms, now_us=clock.now_us, chance=half)
+        sink = MqttSink(NAME, settings, self._alarms, now_us=clock.now_us, chance=half, pin=pinned())
         self._pump = Pump(
             NAME,
             PublishSettings(to="mqtt", mqtt=settings),

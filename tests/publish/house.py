@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from controller.journal.journal import Journal
-from controller.journal.keys import PublicKey
+from controller.journal.keys import Key, PublicKey
 from controller.journal.reading import Reader
 from controller.model.publishing import MqttSettings, PublishSettings
 from controller.publish.events import (
@@ -32,6 +33,7 @@ from controller.publish.mqtt_link import (
     Subscribed,
     tls_context,
 )
+from controller.publish.pinning import Pin
 from controller.publish.pump import Pump
 from controller.publish.sink import Sink
 from tests.journal.rig import NAME, Rig, append, begin, durable, evening, renumbered, rig_in
@@ -39,6 +41,12 @@ from tests.journal.rig import NAME, Rig, append, begin, durable, evening, renumb
 PATIENCE_S = 60.0
 SECOND_US = 1_000_000
 ENGINE = "settlement"
+ENGINE_KEY = Key(Ed25519PrivateKey.from_private_bytes(b"\7" * 32))
+
+
+def pinned() -> Pin:
+    """Believe the engine of these tests."""
+    return Pin(ENGINE_KEY.public.raw)
 
 
 def half() -> float:
@@ -169,7 +177,7 @@ class Settlement:
             if len(self.held_back) > self.holds_back:
                 for answer in reversed(self.held_back):
                     table = answer.id.split("/")[0] if isinstance(answer, Acknowledgement) else NAME
-                    link.publish(Outgoing(f"tables/{table}/answer", answer_bytes(answer)))
+                    link.publish(Outgoing(f"tables/{table}/answer", answer_bytes(answer, ENGINE_KEY)))
                 self.held_back.clear()
 
     def _written(self, answer: Answer) -> Answer:

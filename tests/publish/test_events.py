@@ -13,9 +13,13 @@ from controller.model.outcomes import OUTCOME_TYPES
 from controller.publish.events import (
     Acknowledgement,
     Again,
+    Answer,
+    Ask,
+    Meeting,
     PlayerEvent,
     TableStatus,
     answer_bytes,
+    answer_signed_by,
     message_of,
     read_answer,
     read_event,
@@ -165,11 +169,15 @@ def test_devices_and_refusals_are_the_staff_s_alone(type_: str, key: Key) -> Non
     [
         (Acknowledgement(id="table-7/1/5", chain="0f" * 32, by="engine"), "acknowledged"),
         (Again(from_seq=5, by="engine"), "again"),
+        (Ask(nonce="0f" * 16, by="engine"), "ask"),
+        (Meeting(sequence=5, chain="0f" * 32, key="0e" * 32, by="engine"), "meeting"),
     ],
 )
-def test_answers_are_read_as_they_were_written(answer: Acknowledgement | Again, name: str) -> None:
-    written = answer_bytes(answer)
-    assert read_answer(written) == answer
+def test_answers_are_read_as_they_were_written(answer: Answer, name: str, key: Key) -> None:
+    written = answer_bytes(answer, key)
+    read = read_answer(written)
+    assert msgspec.structs.replace(read, signature=msgspec.UNSET) == answer
+    assert answer_signed_by(written, key.public)
     schema(name).validate(decoded(written))
 
 

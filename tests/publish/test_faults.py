@@ -12,9 +12,10 @@ from controller.publish.events import Answer
 from controller.publish.faults import FAULTS, PublishFault
 from controller.publish.mqtt import MqttSink
 from controller.publish.mqtt_link import SESSION_TAKEN_OVER, Lost
+from controller.publish.pump import MEETING_FAULTS
 from controller.publish.sink import Ready
 from tests.publish.broker import free_port, needs_mosquitto, running
-from tests.publish.house import PATIENCE_S, Alarms, Clock, half, until
+from tests.publish.house import PATIENCE_S, Alarms, Clock, half, pinned, until
 
 SOURCE = Path(controller.publish.__path__[0])
 
@@ -25,13 +26,19 @@ def test_every_fault_of_the_catalogue_is_raised_and_no_other() -> None:
     assert raised | TROUBLES == set(FAULTS)
     over = set(re.findall(r'\.over\("(\w+)"\)', source))
     connection = {"broker_unreachable", "broker_refused", "broker_files_bad", "sink_failed"}
-    assert over | connection | TROUBLES | {"settlement_missing"} == set(FAULTS)
+    assert over | connection | TROUBLES | MEETING_FAULTS | {"settlement_missing"} == set(FAULTS)
 
 
 def test_every_fault_says_what_it_is_what_to_do_and_when_it_clears() -> None:
     for code, kind in FAULTS.items():
         assert all((kind.what, kind.cause, kind.next_step, kind.clears)), code
-    assert {code for code, kind in FAULTS.items() if kind.locks} == {"settlement_behind", "identity_taken"}
+    assert {code for code, kind in FAULTS.items() if kind.locks} == {
+        "settlement_behind",
+        "settlement_ahead",
+        "settlement_differs",
+        "identity_taken",
+        "answer_unsigned",
+    }
 
 
 def test_a_fault_reads_as_one_line_that_ends_with_its_code() -> None:
@@ -47,7 +54,7 @@ def test_a_defect_in_the_connection_does_not_end_its_thread(
     with running(tmp_path) as broker:
         alarms, clock = Alarms(), Clock()
         settings = MqttSettings(host="localhost", port=broker.port)
-        sink = MqttSink("table-7", settings, alarms, now_us=clock, chance=half)
+        sink = MqttSink("table-7", settings, alarms, now_us=clock, chance=half, pin=pinned())
         turn = sink.turn
         calls: list[float] = []
 
@@ -69,7 +76,9 @@ def test_a_defect_in_the_connection_does_not_end_its_thread(
 
 def test_a_broker_that_says_who_took_the_connection_is_believed() -> None:
     alarms = Alarms()
-    sink = MqttSink("table-7", MqttSettings(host="localhost"), alarms, now_us=Clock(), chance=half)
+    sink = MqttSink(
+        "table-7", MqttSettings(host="localhost"), alarms, now_us=Clock(), chance=half, pin=pinned()
+    )
     sink._mourn(Lost(SESSION_TAKEN_OVER, "Session taken over"))
     assert set(alarms.holding) == {"identity_taken", "broker_unreachable"}
     sink.leave()
@@ -78,7 +87,7 @@ def test_a_broker_that_says_who_took_the_connection_is_believed() -> None:
 def test_a_broker_that_was_never_there_is_said_and_the_thread_ends_when_told() -> None:
     alarms, clock = Alarms(), Clock()
     settings = MqttSettings(host="localhost", port=free_port())
-    sink = MqttSink("table-7", settings, alarms, now_us=clock, chance=half)
+    sink = MqttSink("table-7", settings, alarms, now_us=clock, chance=half, pin=pinned())
     sink.start(lambda _: None)
     until(lambda: "broker_unreachable" in alarms.holding)
     assert not sink.ready

@@ -22,7 +22,7 @@ from controller.publish.mqtt_link import (
 from controller.publish.topics import access_list
 from tests.journal.rig import NAME, Rig
 from tests.publish.broker import Authority, Mosquitto, guarded, needs_mosquitto, running
-from tests.publish.house import Books, House, Settlement, half, until
+from tests.publish.house import Books, House, Settlement, half, pinned, until
 
 pytestmark = needs_mosquitto
 OTHER = "table-8"
@@ -42,7 +42,9 @@ class Casino:
 
     def house(self, tls: TlsSettings) -> House:
         def sink(house: House) -> MqttSink:
-            return MqttSink(NAME, self.settings(tls), house.alarms, now_us=house.clock, chance=half)
+            return MqttSink(
+                NAME, self.settings(tls), house.alarms, now_us=house.clock, chance=half, pin=pinned()
+            )
 
         return House(self.folder, sink)
 
@@ -207,7 +209,7 @@ def _clone(casino: Casino, rig: Rig) -> House:
     settings = casino.settings(casino.authority.files(NAME, "clone"))
 
     def sink(house: House) -> MqttSink:
-        return MqttSink(NAME, settings, house.alarms, now_us=house.clock, chance=half)
+        return MqttSink(NAME, settings, house.alarms, now_us=house.clock, chance=half, pin=pinned())
 
     return House(rig.folder, sink, rig=rig)
 

@@ -12,7 +12,7 @@ from controller.publish.mqtt import MqttSink
 from controller.publish.mqtt_link import Connected, MqttLink, Outgoing, Received, Subscribed
 from tests.journal.rig import NAME
 from tests.publish.broker import PLAIN, Mosquitto, needs_mosquitto, running
-from tests.publish.house import PATIENCE_S, House, Settlement, half, until
+from tests.publish.house import PATIENCE_S, House, Settlement, half, pinned, until
 
 pytestmark = needs_mosquitto
 
@@ -44,7 +44,7 @@ def open_house(
     folder: Path, broker: Mosquitto, houses: list[House], settings: PublishSettings | None = None
 ) -> House:
     def sink(house: House) -> MqttSink:
-        return MqttSink(NAME, local(broker), house.alarms, now_us=house.clock, chance=half)
+        return MqttSink(NAME, local(broker), house.alarms, now_us=house.clock, chance=half, pin=pinned())
 
     house = House(folder, sink, settings)
     houses.append(house)
@@ -324,10 +324,14 @@ def test_the_whole_runs_in_threads_and_ends_when_told(house: House, settlement: 
 
 def test_a_broker_elsewhere_needs_certificates(tmp_path: Path, house: House) -> None:
     with pytest.raises(ValueError, match=r"found no `tls` for the broker at 192\.0\.2\.1"):
-        MqttSink(NAME, MqttSettings(host="192.0.2.1"), house.alarms, now_us=house.clock, chance=half)
+        MqttSink(
+            NAME, MqttSettings(host="192.0.2.1"), house.alarms, now_us=house.clock, chance=half, pin=pinned()
+        )
 
 
 @pytest.mark.parametrize("name", ["", "a/b", "+", "table #7", "x" * 65])
 def test_a_name_that_can_t_be_a_topic_is_refused(house: House, name: str) -> None:
     with pytest.raises(ValueError, match="expected 1 to 64 letters"):
-        MqttSink(name, MqttSettings(host="localhost"), house.alarms, now_us=house.clock, chance=half)
+        MqttSink(
+            name, MqttSettings(host="localhost"), house.alarms, now_us=house.clock, chance=half, pin=pinned()
+        )

@@ -12,8 +12,10 @@ from controller.journal.drafting import event_draft, outcome_draft
 from controller.journal.keys import Key, load_key, new_key
 from controller.model.outcomes import Outcome
 from controller.model.publishing import PublishSettings
+from controller.publish.betting import OpenWord
 from controller.publish.events import Answer, Message, TableStatus
 from controller.publish.pump import Pump
+from controller.publish.signing import Signer
 from controller.publish.sink import Post, Ready
 from tests.publish.house import Alarms, Books, Clock, half
 from tests.publish.samples import SAMPLES
@@ -72,6 +74,9 @@ class Air:
 
     def offer(self, messages: Sequence[Message]) -> None:
         self.there += messages
+
+    def say(self, word: OpenWord, key: Signer) -> None:
+        raise AssertionError(f"{word} of {key}: the core says it, and there is none")
 
     def tell(self, status: TableStatus) -> None:
         assert status.table == "t"

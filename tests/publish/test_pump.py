@@ -10,8 +10,10 @@ from controller.journal.chain import Row
 from controller.journal.faults import JournalFault
 from controller.journal.reading import Reader
 from controller.model.publishing import PublishSettings
+from controller.publish.betting import OpenWord
 from controller.publish.events import Acknowledgement, Again, Message, TableStatus, read_event
 from controller.publish.pump import REPORTS
+from controller.publish.signing import Signer
 from controller.publish.sink import Post, Ready
 from tests.journal.rig import durable
 from tests.publish.house import ENGINE, Books, House
@@ -30,6 +32,9 @@ class Slate:
 
     def offer(self, messages: Sequence[Message]) -> None:
         self.offered += messages
+
+    def say(self, word: OpenWord, key: Signer) -> None:
+        raise AssertionError(f"{word} of {key}: the core says it, and there is none")
 
     def tell(self, status: TableStatus) -> None:
         self.statuses.append(status)

@@ -11,18 +11,22 @@ ARGUMENTS = ["--table", "craps-1", "--table", "roulette-1", "--settlement", "set
 ARGUMENTS += ["--staff", "pit", "--players", "wall-1=craps-1"]
 
 
-def test_a_table_has_four_topics_of_its_own() -> None:
+def test_a_table_has_topics_of_its_own() -> None:
     assert topics_of("craps-1") == (
         "tables/craps-1/outcome",
         "tables/craps-1/players",
         "tables/craps-1/status",
         "tables/craps-1/answer",
+        "tables/craps-1/open",
+        "tables/craps-1/board",
     )
 
 
-def test_players_displays_read_nothing_but_the_players_topic_of_their_table() -> None:
+def test_players_displays_read_nothing_but_what_is_for_players_of_their_table() -> None:
     rules = access_list(["craps-1"], "settlement", players={"wall-1": "craps-1"})
-    assert rules.split("user wall-1\n")[1] == "topic read tables/craps-1/players\n"
+    assert rules.split("user wall-1\n")[1] == "".join(
+        f"topic read tables/craps-1/{word}\n" for word in ("players", "board")
+    )
 
 
 def test_the_access_list_that_is_shipped_is_the_one_that_is_made(capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,6 +17,7 @@ from controller.settlement_service.engine import Engine
 from controller.settlement_service.faults import OutOfReach, RequestRefused
 from controller.settlement_service.store import Store
 from tests.settlement_service.evenings import Told
+from tests.settlement_service.words import gate, oblige
 
 BATCH = 8
 
@@ -46,7 +47,8 @@ def main(url: str) -> None:
             time.sleep(0.05)  # between two tries of a database that starts; nothing depends on how long
         else:
             break
-    engine = Engine(store, lambda: time.time_ns() // 1000)
+    engine = Engine(store, lambda: time.time_ns() // 1000, gate=gate())
+    oblige(engine)
     desk = Desk(engine)
     events: list[bytes] = []
     for line in sys.stdin:

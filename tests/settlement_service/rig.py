@@ -31,6 +31,7 @@ from controller.settlement_service.intake import Policies
 from controller.settlement_service.prove import Proof, prove
 from controller.settlement_service.standing import shipped_games
 from controller.settlement_service.store import Store
+from tests.settlement_service.words import gate, oblige
 
 NIGHT_US = 1_800_000_000_000_000
 GAMES = shipped_games()
@@ -242,7 +243,8 @@ class House:
         """Open the database."""
         self.store = Store(self.url)
         self.store.open()
-        self.engine = Engine(self.store, self._clock, self._policies, GAMES)
+        self.engine = Engine(self.store, self._clock, self._policies, GAMES, gate())
+        oblige(self.engine)
         self.desk = Desk(self.engine)
 
     def reopen(self) -> None:

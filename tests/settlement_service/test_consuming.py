@@ -11,15 +11,18 @@ import pytest
 from controller.journal.keys import Key
 from controller.model.publishing import EmbeddedSettings, MqttSettings
 from controller.publish.embedded import Blocked, EngineFor, Enrolment
-from controller.publish.events import Acknowledgement, Again, Answer, Message, read_event
+from controller.publish.events import Acknowledgement, Again, Answer, Message, TableStatus, read_event
 from controller.publish.mqtt import MqttSink
 from controller.publish.mqtt_link import Outgoing
+from controller.publish.pinning import Pin
 from controller.publish.sink import Report
 from controller.settlement_service.consuming import Broker
+from controller.settlement_service.key import EngineKey
 from controller.settlement_service.within import Embedded, EngineWithin, RefusedOutcome
 from tests.publish.broker import Mosquitto, needs_mosquitto, running
-from tests.publish.house import Alarms, until
+from tests.publish.house import ENGINE_KEY, Alarms, pinned, until
 from tests.settlement_service.rig import House, SealedTable, key_in
+from tests.settlement_service.words import oblige
 
 TURNS = 10
 """So often both sides turn before what is not acknowledged is offered again."""
@@ -40,13 +43,18 @@ class Line:
 
     def __init__(self, table: SealedTable, mosquitto: Mosquitto, house: House | None = None) -> None:
         settings = MqttSettings(host="127.0.0.1", port=mosquitto.port)
+        pin = Pin() if house is None else pinned()
         self.reports: list[Report] = []
         self.said: list[str] = []
-        self.sink = MqttSink(table.name, settings, Alarms(), now_us=now_us, chance=lambda: 0.0)
+        self.sink = MqttSink(table.name, settings, Alarms(), now_us=now_us, chance=lambda: 0.0, pin=pin)
+        self.sink.tell(TableStatus(table=table.name, state="online", session=1, says_open=True))
         self.sink.report_to(self.reports.append)
+        say, key = self.said.append, EngineKey(ENGINE_KEY)
         self.broker = (
-            None if house is None else Broker(house.engine, settings, "settlement", now_us, self.said.append)
+            None if house is None else Broker(house.engine, settings, "settlement", now_us, say, key=key)
         )
+        if house is not None:
+            oblige(house.engine)  # What the broker delays is another test's.
         self.until(self.ready)
 
     def ready(self) -> bool:

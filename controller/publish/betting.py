@@ -1,0 +1,144 @@
+"""The table's word that bets are open: money is taken on nothing else (docs/betting-window.md).
+
+A word covers the moments up to its `until`. Whoever takes a bet asks for one with a number used once, after
+the bet has come; the table notes when it heard the question, and answers once `until` has passed that moment
+with bets still open. So a word that echoes the number covers the bet, however long either was on its way.
+"""
+
+from collections.abc import Callable
+from threading import Lock
+from typing import Annotated, Literal, NamedTuple
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from controller.publish.signing import WORD, Signature, Signer, Verifier, is_signed, sign_message
+
+SAY_EVERY_US = 400_000
+"""The word is said at least twice a second while bets are open: every 0.4 s leaves room for a busy core."""
+MAX_QUESTIONS = 256
+"""Questions that may wait for a word; one more pushes the oldest out, and its bet is refused."""
+MAX_WORD_BYTES = 32_768
+Takes = Literal["wagers", "play"]
+"""What the table takes: any wager, or (Three Card Poker, cards out, not all acted) Play alone (T-DEAL-4)."""
+Nonce = Annotated[str, Meta(pattern="^[0-9a-f]{32}$")]
+
+
+class OpenWord(msgspec.Struct, frozen=True, kw_only=True):
+    """The table's word that bets are open, said at least twice a second, neither retained nor journaled.
+
+    `until` is the moment (microseconds of the table's monotonic clock in this session) up to which nothing
+    has closed the bets: what sensors saw before it has been judged. `t` is when the word was said, `round`
+    the round of bets, `sequence` the number of the newest outcome. `heard` are questions answered by this
+    word, each with the moment at which the table heard it; none is later than `until`.
+    """
+
+    table: Annotated[str, Meta(min_length=1, max_length=200)]
+    session: str
+    round: int
+    takes: Takes
+    sequence: int
+    t: int
+    until: int
+    heard: dict[Nonce, int]
+    signature: Signature | UnsetType = UNSET
+
+
+class Betting(NamedTuple):
+    """How betting stands at the table, as the core knows it at one moment."""
+
+    takes: Takes | None
+    """None while no bet may be taken."""
+    round: int
+    sequence: int
+    """The number of the newest outcome."""
+    until_us: int
+    """The moment up to which that holds for certain: nothing earlier can change it any more."""
+
+
+_CLOSED = Betting(None, 0, 0, 0)
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(OpenWord).decode
+
+
+class Announcer:
+    """Says the word, as often as it must be and whenever a question can be answered; any thread may ask."""
+
+    def __init__(self, table: str, session: str, now_us: Callable[[], int] | None = None) -> None:
+        """Speak for this table; `now_us` is its monotonic clock, which readings are stamped with.
+
+        Without it time is what the readings tell, and a question counts as heard where they have got to.
+        """
+        self._table = table
+        self._session = session
+        self._now_us = now_us
+        self._lock = Lock()
+        self._questions: dict[str, int] = {}
+        self._said: tuple[Takes | None, int] = (None, 0)
+        self._due_us = 0
+        self._until_us = 0
+        self.say: Callable[[OpenWord], None] = _to_nobody
+
+    def ask(self, nonce: str) -> None:
+        """Note a question and the moment at which it was heard; asked again, it keeps its first moment."""
+        heard_us = self._until_us if self._now_us is None else self._now_us()
+        with self._lock:
+            self._questions.setdefault(nonce, heard_us)
+            if len(self._questions) > MAX_QUESTIONS:
+                del self._questions[next(iter(self._questions))]
+
+    def note(self, betting: Betting, now_us: int) -> None:
+        """Take how betting stands now, and say the word where one is due; for the core's thread alone."""
+        self._until_us = betting.until_us
+        if betting.takes is None:
+            self._said = (None, 0)
+            if self._questions:
+                with self._lock:
+                    # Whoever asks while bets are closed is refused by the silence.
+                    self._questions.clear()
+            return
+        heard = self._answered(betting.until_us) if self._questions else {}
+        news = (betting.takes, betting.round) != self._said
+        if not (heard or news or now_us >= self._due_us):
+            return
+        self._said, self._due_us = (betting.takes, betting.round), now_us + SAY_EVERY_US
+        self.say(
+            OpenWord(
+                table=self._table,
+                session=self._session,
+                round=betting.round,
+                takes=betting.takes,
+                sequence=betting.sequence,
+                t=now_us,
+                until=betting.until_us,
+                heard=heard,
+            )
+        )
+
+    def _answered(self, until_us: int) -> dict[str, int]:
+        with self._lock:
+            heard = {nonce: t for nonce, t in self._questions.items() if t <= until_us}
+            for nonce in heard:
+                del self._questions[nonce]
+        return heard
+
+
+def word_bytes(word: OpenWord, key: Signer) -> bytes:
+    """Return a word's bytes, signed by the table's key."""
+    return sign_message(_encode(word), WORD, key)
+
+
+def read_word(payload: bytes) -> OpenWord:
+    """Read a word; raises msgspec.ValidationError or DecodeError where it is none."""
+    if len(payload) > MAX_WORD_BYTES:
+        raise msgspec.DecodeError(f"{len(payload)} bytes, more than {MAX_WORD_BYTES}")
+    return _decode(payload)
+
+
+def word_signed_by(payload: bytes, key: Verifier) -> bool:
+    """Return whether these bytes are a word that this table's key signed."""
+    return is_signed(payload, WORD, key)
+
+
+def _to_nobody(_word: OpenWord) -> None:
+    """Take the word before anybody listens."""

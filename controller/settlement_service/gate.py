@@ -1,0 +1,150 @@
+"""The gate: no money is taken or handed back but on the table's fresh word (docs/betting-window.md).
+
+A bet that has come asks its table under a number used once, and waits, for at most `WAIT_S`, until a word
+repeats that number and the outcomes that the word knows of are settled. No clock is compared with another:
+that the word was said after the bet had come is proved by the number in it.
+"""
+
+from collections.abc import Callable
+from threading import Condition
+from typing import NamedTuple
+
+import msgspec
+
+from controller.journal.keys import PublicKey
+from controller.publish.betting import OpenWord, read_word, word_signed_by
+
+WAIT_S = 0.6
+"""How long a bet waits for the word: the table's lateness (120 ms), a turn of its core, a slow network."""
+MAX_WAITING = 1000
+"""Bets that may wait at one time; one more is refused at once."""
+
+
+class NoWord(NamedTuple):
+    """Why there is no word: a rule's place in a refusal, and what to do."""
+
+    rule: str
+    reason: str
+
+
+class Admitted(NamedTuple):
+    """A word that covers one request: what it says, and when the table heard of the request."""
+
+    word: OpenWord
+    heard_us: int
+
+
+Line = Callable[[str, str], NoWord | None]
+"""Asks a table (its name, a nonce); gives why it can't be asked, where it can't. It returns at once."""
+_NO_LINE = NoWord("TABLE-WORD", "no broker and no table in this process: nobody can say that bets are open")
+_BUSY = NoWord("TABLE-WORD", "too many bets wait for the table's word; nothing was taken, try again")
+_NEVER = NoWord(
+    "TABLE-WORD",
+    "the table did not say in time that bets are open: they are closed, or it can't be heard; nothing was"
+    " taken",
+)
+_UNSETTLED = NoWord(
+    "TABLE-WORD", "outcomes of the table are not settled yet; nothing was taken, try again in a moment"
+)
+
+
+class _Question:
+    def __init__(self, table: str) -> None:
+        self.table = table
+        self.word: OpenWord | None = None
+
+
+class Gate:
+    """Waits for tables' words; any thread may use it, and none needs the engine's lock for it."""
+
+    def __init__(self, nonce: Callable[[], str] | None = None, wait_s: float = WAIT_S) -> None:
+        """Wait so long for a word; `nonce` gives 32 hexadecimal digits that nobody can guess.
+
+        Without it no table can be asked, and no bet is granted.
+        """
+        self._wait_s = wait_s
+        self._nonce = nonce
+        self._changed = Condition()
+        self._line: Line | None = None
+        self._questions: dict[str, _Question] = {}
+        self._settled: dict[str, int] = {}
+        self._keys: dict[str, PublicKey] = {}
+        self.forged = 0
+        """Words that were not signed by their table's key; they count for nothing."""
+        self.heard: dict[str, OpenWord] = {}
+        """The newest word of each table that had one asked for."""
+
+    def connect(self, line: Line) -> None:
+        """Ask tables this way from now on."""
+        self._line = line
+
+    # --- the engine's side ---
+
+    def pin(self, table: str, key: PublicKey) -> None:
+        """Believe this table's words under this key."""
+        with self._changed:
+            self._keys[table] = key
+
+    def settled(self, table: str, seq: int) -> None:
+        """Note that a table's outcomes up to this number are committed."""
+        with self._changed:
+            self._settled[table] = seq
+            self._changed.notify_all()
+
+    # --- whoever hears words ---
+
+    def hear(self, payload: bytes) -> None:
+        """Take a word's bytes as they came; raises ValueError where they are none, or another's."""
+        try:
+            word = read_word(payload)
+        except msgspec.MsgspecError as error:
+            raise ValueError(f"no word of a table ({error})") from error
+        with self._changed:
+            key = self._keys.get(word.table)
+            asked = any(nonce in self._questions for nonce in word.heard)
+        if not asked or key is None:
+            return  # Nobody waits for it: an old one, another engine's, or one said for all to hear.
+        if not word_signed_by(payload, key):
+            self.forged += 1
+            raise ValueError(f"a word of table {word.table} that its key did not sign")
+        self.believe(word)
+
+    def believe(self, word: OpenWord) -> None:
+        """Take a word that is known to be the table's own."""
+        with self._changed:
+            self.heard[word.table] = word
+            for nonce, heard_us in word.heard.items():
+                question = self._questions.get(nonce)
+                if question is not None and question.table == word.table and heard_us <= word.until:
+                    question.word = word
+            self._changed.notify_all()
+
+    # --- whoever has a bet to take ---
+
+    def word(self, table: str) -> Admitted | NoWord:
+        """Ask for the word and wait for it; the request must be complete by now, byte for byte."""
+        line = self._line
+        if line is None or self._nonce is None:
+            return _NO_LINE
+        nonce, question = self._nonce(), _Question(table)
+        with self._changed:
+            if len(self._questions) >= MAX_WAITING:
+                return _BUSY
+            self._questions[nonce] = question
+        try:
+            return line(table, nonce) or self._waited(question, nonce)
+        finally:
+            with self._changed:
+                del self._questions[nonce]
+
+    def _waited(self, question: _Question, nonce: str) -> Admitted | NoWord:
+        with self._changed:
+            covered = self._changed.wait_for(lambda: self._is_covered(question), self._wait_s)
+            if question.word is None:
+                return _NEVER
+            return Admitted(question.word, question.word.heard[nonce]) if covered else _UNSETTLED
+
+    def _is_covered(self, question: _Question) -> bool:
+        """Whether the word has come, and all outcomes that it knows of are settled."""
+        word = question.word
+        return word is not None and self._settled.get(question.table, 0) >= word.sequence

@@ -1,0 +1,141 @@
+"""The table's word that bets are open: what it covers, how often it is said, and when it is not."""
+
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from msgspec import MsgspecError
+
+from controller.journal.keys import Key, load_key, new_key
+from controller.publish.betting import (
+    MAX_QUESTIONS,
+    SAY_EVERY_US,
+    Announcer,
+    Betting,
+    OpenWord,
+    read_word,
+    word_bytes,
+    word_signed_by,
+)
+from tests.publish.house import ENGINE_KEY, Clock
+
+LATENESS_US = 120_000
+N1, N2 = "1" * 32, "2" * 32
+
+
+class Table:
+    """A table whose clock the test moves; its certainty follows a watermark behind."""
+
+    def __init__(self) -> None:
+        self.clock = Clock(1_000_000)
+        self.announcer = Announcer("wheel-1", "7", self.clock)
+        self.words: list[OpenWord] = []
+        self.announcer.say = self.words.append
+        self.round = 1
+
+    def turns(self, *, closed: bool = False) -> list[OpenWord]:
+        """Let the core take a turn; give what it said in it."""
+        before = len(self.words)
+        until_us = self.clock.now - LATENESS_US
+        betting = Betting(None if closed else "wagers", self.round, 5, until_us)
+        self.announcer.note(betting, self.clock.now)
+        return self.words[before:]
+
+    def later(self, us: int, *, closed: bool = False) -> list[OpenWord]:
+        """Take a turn so much later."""
+        self.clock.now += us
+        return self.turns(closed=closed)
+
+
+@pytest.fixture
+def table() -> Table:
+    return Table()
+
+
+def test_the_word_is_said_at_least_twice_a_second_while_bets_are_open(table: Table) -> None:
+    said = [word.t for _ in range(200) for word in table.later(50_000)]
+    assert all(later - earlier <= 500_000 for earlier, later in pairwise(said))
+    assert len(said) >= 20
+
+
+def test_an_idle_turn_says_nothing(table: Table) -> None:
+    table.turns()
+    assert table.later(2_000) == []
+
+
+def test_nothing_is_said_while_bets_are_closed(table: Table) -> None:
+    table.announcer.ask(N1)
+    assert all(table.later(50_000, closed=True) == [] for _ in range(100))
+
+
+def test_a_question_is_answered_only_once_all_before_it_is_judged(table: Table) -> None:
+    """A ball that dropped 100 ms ago may not be known yet."""
+    table.turns()
+    table.announcer.ask(N1)
+    heard_us = table.clock.now
+    assert table.later(LATENESS_US - 1) == []
+    (word,) = table.later(1)
+    assert word.heard == {N1: heard_us}
+    assert word.until == heard_us
+
+
+def test_a_question_that_the_close_overtook_is_never_answered(table: Table) -> None:
+    table.turns()
+    table.announcer.ask(N1)
+    table.later(50_000, closed=True)
+    table.round = 2
+    assert all(word.heard == {} for _ in range(20) for word in table.later(100_000))
+
+
+def test_a_question_asked_again_keeps_its_first_moment_and_is_answered_once(table: Table) -> None:
+    table.turns()
+    table.announcer.ask(N1)
+    heard_us = table.clock.now
+    table.clock.now += 1_000
+    table.announcer.ask(N1)
+    table.announcer.ask(N2)
+    (word,) = table.later(LATENESS_US)
+    assert word.heard == {N1: heard_us, N2: heard_us + 1_000}
+    assert table.later(SAY_EVERY_US)[0].heard == {}
+
+
+def test_a_flood_of_questions_takes_no_more_room_than_it_may(table: Table) -> None:
+    for number in range(10 * MAX_QUESTIONS):
+        table.announcer.ask(f"{number:032x}")
+    (word,) = table.later(LATENESS_US)
+    assert len(word.heard) == MAX_QUESTIONS
+    assert f"{10 * MAX_QUESTIONS - 1:032x}" in word.heard
+
+
+def test_where_readings_tell_the_time_a_question_is_heard_where_they_have_got_to() -> None:
+    announcer = Announcer("wheel-1", "7")
+    words: list[OpenWord] = []
+    announcer.say = words.append
+    announcer.note(Betting("wagers", 1, 5, 900), 1_000)
+    announcer.ask(N1)
+    announcer.note(Betting("wagers", 1, 5, 900), 1_000)
+    assert words[-1].heard == {N1: 900}
+
+
+@pytest.fixture(scope="module")
+def key(tmp_path_factory: pytest.TempPathFactory) -> Key:
+    path: Path = tmp_path_factory.mktemp("key") / "key"
+    new_key(path)
+    return load_key(path)
+
+
+def test_a_word_is_signed_by_its_table_and_no_bit_of_it_can_be_changed(table: Table, key: Key) -> None:
+    (word,) = table.turns()
+    written = word_bytes(word, key)
+    assert read_word(written).until == word.until
+    assert word_signed_by(written, key.public)
+    assert not word_signed_by(written, ENGINE_KEY.public)
+    for at in range(0, len(written), 7):
+        changed = bytes([*written[:at], written[at] ^ 1, *written[at + 1 :]])
+        assert not word_signed_by(changed, key.public)
+
+
+def test_what_is_no_word_is_not_read() -> None:
+    for payload in (b"", b"{}", b"[" * 40_000, b'{"table":"t"}', b"\xff"):
+        with pytest.raises((MsgspecError, RecursionError)):
+            read_word(payload)

@@ -1,0 +1,252 @@
+"""No money is taken or handed back but on the table's fresh word, whatever stalls, is late or replayed."""
+
+from collections.abc import Callable
+
+import pytest
+
+from controller.journal.keys import Key
+from controller.publish.betting import OpenWord, word_bytes
+from controller.settlement_service.desk import Caller, Desk
+from controller.settlement_service.engine import Engine
+from controller.settlement_service.faults import RequestRefused
+from controller.settlement_service.gate import MAX_WAITING, Gate, NoWord
+from tests.publish.house import ENGINE_KEY
+from tests.settlement_service.rig import House, SealedTable
+from tests.settlement_service.words import gate
+
+AT_ONCE_S = 0.0
+"""Whatever is to come has come when it is waited for: a test that waits for nothing waits no time."""
+ANN = Caller(name="ann's", role="player", player="ann")
+
+
+class Wheel:
+    """A roulette table whose word the test gives, and a player with a bet on red."""
+
+    def __init__(self, house: House, table: SealedTable) -> None:
+        self.house = house
+        self.table = table
+        house.player("ann", 1_000)
+        self.said: Callable[[str], list[bytes]] = self.true_word
+        self.asked: list[str] = []
+        self.engine = Engine(house.store, lambda: 0, gate=gate(AT_ONCE_S))
+        self.engine.gate.connect(self.line)
+        self.desk = Desk(self.engine)
+        self.bets = 0
+
+    def line(self, table: str, nonce: str) -> NoWord | None:
+        """Take a question, and say what the test wants said."""
+        assert table == self.table.name
+        self.asked.append(nonce)
+        for payload in self.said(nonce):
+            self.engine.gate.hear(payload)
+        return None
+
+    def word(self, nonce: str, key: Key | None = None, **changed: object) -> bytes:
+        """Write the word as the table would say it now, or changed."""
+        word: dict[str, object] = {
+            "table": self.table.name,
+            "session": "1",
+            "round": self.table.round,
+            "takes": "wagers",
+            "sequence": self.table.seq - 1,
+            "t": 2_000,
+            "until": 1_000,
+            "heard": {nonce: 900},
+        }
+        return word_bytes(OpenWord(**{**word, **changed}), key or self.table.key)  # type: ignore[arg-type]  # as written above
+
+    def true_word(self, nonce: str) -> list[bytes]:
+        return [self.word(nonce)]
+
+    def bet(self, number: str = "17") -> str:
+        """Bet; give the rule that refuses it, or nothing."""
+        self.bets += 1
+        bet = {
+            "id": f"b{self.bets}",
+            "player": "ann",
+            "wager": "straight",
+            "amount": 100,
+            "numbers": [number],
+        }
+        return self._refusal(lambda: self.desk.bet(self.house.asking(), self.table.name, bet))
+
+    def take_back(self) -> str:
+        """Remove the newest bet; give the rule that refuses it, or nothing."""
+        asked: dict[str, object] = {"do": "remove", "id": f"b{self.bets}"}
+        return self._refusal(lambda: self.desk.change(self.house.asking(), self.table.name, asked))
+
+    def hears(self, events: list[bytes]) -> None:
+        self.engine.deliver(events)
+
+    @property
+    def balance(self) -> int:
+        with self.engine.work() as work:
+            return work.balance("player:ann")
+
+    def _refusal(self, deed: Callable[[], object]) -> str:
+        try:
+            deed()
+        except RequestRefused as refused:
+            return refused.rule
+        return ""
+
+
+@pytest.fixture
+def wheel(house: House, roulette: SealedTable) -> Wheel:
+    return Wheel(house, roulette)
+
+
+def test_a_bet_on_the_tables_word_is_granted(wheel: Wheel) -> None:
+    assert wheel.bet() == ""
+    assert wheel.balance == 900
+
+
+def test_every_bet_and_every_change_asks_anew(wheel: Wheel) -> None:
+    assert wheel.bet() == ""
+    assert wheel.take_back() == ""
+    assert len(set(wheel.asked)) == 2
+
+
+def test_without_a_word_nothing_is_taken_and_nothing_handed_back(wheel: Wheel) -> None:
+    """The broker is stopped after bets opened, and the wheel shows 17."""
+    assert wheel.bet() == ""
+    wheel.said = lambda _nonce: []
+    assert wheel.bet() == "TABLE-WORD"
+    wheel.bets = 1
+    assert wheel.take_back() == "TABLE-WORD"
+    assert wheel.balance == 900
+
+
+def test_a_word_said_before_the_bet_came_covers_nothing(wheel: Wheel) -> None:
+    """It lay in a queue: true when it was said, and delivered while the ball lies in its pocket."""
+    wheel.said = lambda _nonce: [wheel.word("0" * 32), wheel.word("0" * 32, heard={})]
+    assert wheel.bet() == "TABLE-WORD"
+
+
+def test_the_word_for_another_bet_covers_nothing(wheel: Wheel) -> None:
+    assert wheel.bet() == ""
+    first = wheel.asked[0]
+    wheel.said = lambda _nonce: [wheel.word(first)]
+    assert wheel.bet() == "TABLE-WORD"
+
+
+def test_a_word_of_another_table_covers_nothing(wheel: Wheel) -> None:
+    wheel.said = lambda nonce: [wheel.word(nonce, table="wheel-2")]
+    assert wheel.bet() == "TABLE-WORD"
+
+
+def test_a_forged_word_covers_nothing_and_is_counted(wheel: Wheel) -> None:
+    def forged(nonce: str) -> list[bytes]:
+        with pytest.raises(ValueError, match="did not sign"):
+            wheel.engine.gate.hear(wheel.word(nonce, key=ENGINE_KEY))
+        return []
+
+    wheel.said = forged
+    assert wheel.bet() == "TABLE-WORD"
+    assert wheel.engine.gate.forged == 1
+
+
+def test_a_word_that_covers_less_than_it_heard_covers_nothing(wheel: Wheel) -> None:
+    wheel.said = lambda nonce: [wheel.word(nonce, until=800)]
+    assert wheel.bet() == "TABLE-WORD"
+
+
+def test_a_word_that_knows_of_outcomes_not_settled_here_covers_nothing(wheel: Wheel) -> None:
+    """The wheel's last number is on its way: the bet would stand before it in the book."""
+    wheel.table.spins("17")
+    assert wheel.bet("17") == "TABLE-WORD"
+    assert wheel.balance == 1_000
+
+
+def test_once_those_are_settled_the_bet_is_for_the_next_spin(wheel: Wheel) -> None:
+    wheel.hears(wheel.table.spins("17"))
+    assert wheel.bet("17") == ""
+    wheel.hears(wheel.table.spins("3"))
+    assert wheel.balance == 900
+
+
+def test_a_word_from_before_the_last_close_covers_nothing(wheel: Wheel) -> None:
+    """The bet came in time, but the book has gone on: a refusal is all that an honest player loses."""
+    old = wheel.table.seq - 1
+    wheel.hears(wheel.table.spins("17"))
+    wheel.said = lambda nonce: [wheel.word(nonce, sequence=old, round=1)]
+    assert wheel.bet() == "TABLE-WORD"
+
+
+def test_while_bets_are_closed_the_table_is_not_even_asked(wheel: Wheel) -> None:
+    wheel.hears(wheel.table.spins("17")[:1])
+    assert wheel.bet() == "R-IRR-4"
+    assert wheel.asked == []
+
+
+def test_bets_that_close_while_the_bet_waits_are_closed(wheel: Wheel) -> None:
+    def closes(nonce: str) -> list[bytes]:
+        word = wheel.word(nonce)
+        wheel.hears(wheel.table.spins("17")[:1])
+        return [word]
+
+    wheel.said = closes
+    assert wheel.bet() == "R-IRR-4"
+    assert wheel.balance == 1_000
+
+
+def test_an_engine_that_restarted_believes_no_answer_to_its_old_questions(wheel: Wheel) -> None:
+    assert wheel.bet() == ""
+    old = wheel.word(wheel.asked[0])
+    wheel.engine = Engine(wheel.house.store, lambda: 0, gate=Gate(lambda: "f" * 32, AT_ONCE_S))
+    wheel.engine.gate.connect(wheel.line)
+    wheel.desk = Desk(wheel.engine)
+    wheel.said = lambda _nonce: [old]
+    assert wheel.bet() == "TABLE-WORD"
+
+
+def test_a_table_that_never_spoke_takes_no_bets(house: House, roulette: SealedTable) -> None:
+    house.player("ann", 1_000)
+    house.engine.gate.connect(lambda _table, _nonce: NoWord("TABLE-WORD", "it is not at the broker"))
+    with pytest.raises(RequestRefused, match="not at the broker"):
+        house.bets(roulette, "ann", "b1", "red", 100)
+
+
+def test_a_request_sent_again_is_answered_as_before_and_asks_nobody(wheel: Wheel) -> None:
+    bet: dict[str, object] = {"id": "b1", "player": "ann", "wager": "red", "amount": 100}
+    asking = wheel.house.asking()
+    first = wheel.desk.bet(asking, wheel.table.name, bet)
+    wheel.said = lambda _nonce: []
+    assert wheel.desk.bet(asking, wheel.table.name, bet) == first
+    assert len(wheel.asked) == 1
+
+
+def test_a_refusal_for_want_of_a_word_stays_one_when_the_same_request_comes_again(wheel: Wheel) -> None:
+    """Else it could be sent again and again until the number is known."""
+    bet: dict[str, object] = {"id": "b1", "player": "ann", "wager": "red", "amount": 100}
+    asking = wheel.house.asking()
+    wheel.said = lambda _nonce: []
+    with pytest.raises(RequestRefused):
+        wheel.desk.bet(asking, wheel.table.name, bet)
+    wheel.said = wheel.true_word
+    with pytest.raises(RequestRefused):
+        wheel.desk.bet(asking, wheel.table.name, bet)
+
+
+def test_a_flood_of_waiting_bets_is_turned_away_at_once() -> None:
+    crowded = gate(AT_ONCE_S)
+    answers: list[object] = []
+
+    def line(_table: str, _nonce: str) -> NoWord | None:
+        answers.append(crowded.word("wheel-1"))
+        return None
+
+    crowded.connect(line)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("controller.settlement_service.gate.MAX_WAITING", 5)
+        crowded.word("wheel-1")
+    assert MAX_WAITING > 5
+    assert any(isinstance(answer, NoWord) and "too many" in answer.reason for answer in answers)
+
+
+def test_what_was_granted_is_kept_with_its_moment_at_the_table(wheel: Wheel) -> None:
+    assert wheel.bet() == ""
+    wheel.hears(wheel.table.spins("17"))
+    with wheel.engine.work() as work:
+        row = work.connection.exec_driver_sql("SELECT * FROM rounds WHERE round = 1").mappings().one()
+    assert (row["last_bet_t"], row["closed_t"], row["result_t"]) == (900, 1_000_000, 2_000_000)
