@@ -1,0 +1,264 @@
+"""How dice leave a hand, and what table they are thrown at: everything that an engine is told.
+
+Metres, seconds, kilograms and radians here, as in the engines. x runs to the wall that is thrown at, y across
+the table, z up from the felt.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from random import Random
+
+from drivers.sim.bodies.flights import Kind
+
+Vector = tuple[float, float, float]
+Quaternion = tuple[float, float, float, float]
+"""w, x, y, z."""
+RELIEFS_MM = (0.0, 0.0, 3.0, 6.0, 9.0, 12.0, 15.0)
+"""Plain boards twice as often as each rubber."""
+G = 9.81
+
+
+@dataclass(frozen=True, slots=True)
+class Surface:
+    """What a die meets: Coulomb friction, the share of speed that it gives back, how long a blow lasts."""
+
+    friction: float
+    restitution: float
+    blow_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """A die as it is let go."""
+
+    place: Vector
+    turned: Quaternion
+    speed: Vector
+    spin: Vector
+    """Angular velocity (rad/s), along the table's axes."""
+    released_s: float = 0.0
+    """It flies freely before this too, but nobody sees it yet: it is in the hand."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """One throw, ready for an engine."""
+
+    kind: Kind
+    seed: str
+    bodies: tuple[Body, Body]
+    die_m: float = 0.019
+    mass_kg: float = 0.0088
+    length_m: float = 3.6
+    width_m: float = 1.1
+    rail_m: float = 0.22
+    """Height of the walls."""
+    relief_mm: float = 0.0
+    felt: Surface = Surface(0.35, 0.35, 0.0018)
+    wall: Surface = Surface(0.25, 0.5, 0.0009)
+    die: Surface = Surface(0.22, 0.55, 0.0008)
+    chips: tuple[tuple[float, float, int], ...] = field(default=())
+    """Stacks of chips: x, y, and how many."""
+
+
+CHIP_RADIUS_M, CHIP_M = 0.0195, 0.0033
+"""A casino chip."""
+
+
+def draw(kind: Kind, seed: str, *, relief_mm: float | None = None, die_mm: float = 19.0) -> Cast:
+    """Draw a throw of a kind; the same seed gives the same throw.
+
+    Felt over a rubber underlay, boards and pyramid rubber were never measured for us: their friction and
+    restitution are drawn from a range wide enough for worn and new.
+    """
+    rng = Random(f"{kind} {seed}")  # noqa: S311 - a reproducible simulation, not a secret
+    relief = rng.choice(RELIEFS_MM) if relief_mm is None else relief_mm
+    die_m = die_mm / 1000
+    density = rng.uniform(1200, 1320)  # cellulose acetate and nitrate, kg/m3
+    rubber = Surface(rng.uniform(0.5, 0.9), rng.uniform(0.3, 0.65), rng.uniform(0.0008, 0.0014))
+    board = Surface(rng.uniform(0.15, 0.4), rng.uniform(0.35, 0.65), rng.uniform(0.0008, 0.0012))
+    cast = Cast(
+        kind=kind,
+        seed=seed,
+        bodies=_bodies(kind, rng, die_m),
+        die_m=die_m,
+        mass_kg=density * die_m**3,
+        relief_mm=relief,
+        felt=Surface(rng.uniform(0.22, 0.5), rng.uniform(0.2, 0.5), rng.uniform(0.0014, 0.0024)),
+        wall=rubber if relief else board,
+        die=Surface(rng.uniform(0.15, 0.3), rng.uniform(0.45, 0.7), 0.0008),
+    )
+    if kind == "chips":
+        stacks = tuple(
+            (cast.length_m - rng.uniform(0.03, 0.6), rng.uniform(0.1, 1.0), rng.randint(1, 4))
+            for _ in range(14)
+        )
+        cast = replace(cast, chips=stacks)
+    return cast
+
+
+@dataclass(frozen=True, slots=True)
+class _Hand:
+    """A hand as it opens."""
+
+    rng: Random
+    die_m: float
+    place: Vector
+    turned: Quaternion
+    speed: Vector
+    spin: Vector
+
+
+def _bodies(kind: Kind, rng: Random, die_m: float) -> tuple[Body, Body]:
+    place = (rng.uniform(0.3, 0.8), rng.uniform(0.3, 0.8), rng.uniform(0.10, 0.30))
+    strength = rng.uniform(*_STRENGTH.get(kind, (3.0, 6.5)))
+    lands = rng.uniform(*_LANDS.get(kind, (0.35, 0.97)))
+    along = 3.6 - place[0]
+    flight_s = lands * along / strength
+    up = (G * flight_s**2 / 2 - place[2]) / flight_s
+    across = (rng.uniform(0.2, 0.9) - place[1]) / (along / strength)
+    hand = _Hand(rng, die_m, place, _turned(rng), (strength, across, up), _spin(kind, rng))
+    if kind in ("together", "stacked", "collide"):
+        return _held(kind, hand)
+    if kind == "at_wall":
+        return _meeting(hand)
+    return _one_hand(hand) if kind in ("one_hand", "chips") or rng.random() < 0.5 else _apart(hand)
+
+
+_STRENGTH: dict[str, tuple[float, float]] = {
+    "soft": (1.2, 3.2),
+    "near_miss": (1.5, 3.8),
+    "near_miss_one_hit": (2.0, 4.5),
+    "chips": (2.5, 5.0),
+    "hard": (5.0, 7.5),
+}
+"""Along the table (m/s)."""
+_LANDS: dict[str, tuple[float, float]] = {
+    "soft": (0.35, 0.7),
+    "near_miss": (0.35, 0.7),
+    "hard": (0.9, 1.15),
+}
+"""Where they first come down, as a share of the way to the wall."""
+
+
+def _spin(kind: Kind, rng: Random) -> Vector:
+    if kind == "backspin":
+        return (rng.gauss(0, 8), -rng.uniform(30, 90), rng.gauss(0, 8))
+    most = rng.choice((5, 25, 60))
+    return (rng.gauss(0, most / 2), rng.gauss(most / 3, most / 2), rng.gauss(0, most / 2))
+
+
+def _turned(rng: Random) -> Quaternion:
+    """Draw an orientation, each as likely (normal deviates on the sphere of quaternions)."""
+    w, x, y, z = (rng.gauss(0, 1) for _ in range(4))
+    size = math.sqrt(w * w + x * x + y * y + z * z)
+    return (w / size, x / size, y / size, z / size)
+
+
+def _held(kind: Kind, hand: _Hand) -> tuple[Body, Body]:
+    """Let go two dice face to face: they turn about their common middle until they part."""
+    rng = hand.rng
+    beside = (0.0, 1.0, 0.0) if rng.random() < 0.7 else (1.0, 0.0, 0.0)
+    axis = (0.0, 0.0, 1.0) if kind == "stacked" else beside
+    turned = (1.0, 0.0, 0.0, 0.0) if rng.random() < 0.5 else hand.turned
+    gap = hand.die_m / 2 + rng.uniform(0.0002, 0.001)
+    arm = rotated(turned, (axis[0] * gap, axis[1] * gap, axis[2] * gap))
+    toward = rng.uniform(0.0, 0.6) if kind == "collide" else 0.0
+    turn = _cross(hand.spin, arm)
+    bodies = []
+    for side in (-1, 1):
+        away = [side * (turn[i] - toward * arm[i] / gap) + rng.gauss(0, 0.05) for i in range(3)]
+        place = _plus(hand.place, [side * a for a in arm])
+        spin = _plus(hand.spin, [rng.gauss(0, 2) for _ in range(3)])
+        bodies.append(Body(place=place, turned=turned, speed=_plus(hand.speed, away), spin=spin))
+    return bodies[0], bodies[1]
+
+
+def _one_hand(hand: _Hand) -> tuple[Body, Body]:
+    """Let go two dice shaken in one hand: near each other, each its own way."""
+    rng = hand.rng
+    heading = rng.uniform(0, 2 * math.pi)
+    reach = rng.uniform(0.95, 1.6) * hand.die_m
+    lag = rng.uniform(0, 0.02)
+    bodies = []
+    for side in (-1, 1):
+        arm = [
+            side * reach * math.cos(heading),
+            side * reach * math.sin(heading),
+            side * rng.uniform(0, 0.02),
+        ]
+        bodies.append(
+            Body(
+                place=_plus(hand.place, arm),
+                turned=hand.turned if side < 0 else _turned(rng),
+                speed=_plus(hand.speed, [rng.gauss(0, 0.25), rng.gauss(0, 0.2), rng.gauss(0, 0.2)]),
+                spin=_plus(hand.spin, [rng.gauss(0, 15) for _ in range(3)]),
+            )
+        )
+    return bodies[0], _late(bodies[1], bodies[0], lag, hand.die_m)
+
+
+def _apart(hand: _Hand) -> tuple[Body, Body]:
+    """Let go two dice a hand's breadth or more apart, within 45 ms."""
+    rng, (x, y, z) = hand.rng, hand.place
+    gap = rng.uniform(0.025, 0.2)
+    bodies = []
+    for side in (-1, 1):
+        own = rng.uniform(0.85, 1.15)
+        bodies.append(
+            Body(
+                place=(x + rng.uniform(-0.03, 0.03), y + side * gap, z),
+                turned=_turned(rng),
+                speed=(own * hand.speed[0], hand.speed[1] + rng.gauss(0, 0.3), hand.speed[2] / own),
+                spin=_plus(hand.spin, [rng.gauss(0, 10) for _ in range(3)]),
+            )
+        )
+    return bodies[0], _late(bodies[1], bodies[0], rng.uniform(0, 0.045), hand.die_m)
+
+
+def _meeting(hand: _Hand) -> tuple[Body, Body]:
+    """Aim two dice at one place of the wall: they meet there, or just before or after it."""
+    rng, (x, y, z) = hand.rng, hand.place
+    meet_y, late = rng.uniform(0.25, 0.85), rng.gauss(0, 0.015)
+    strength, arrives_s = hand.speed[0], (3.6 - x) / hand.speed[0]
+    bodies = []
+    for side in (-1, 1):
+        from_y = y + side * rng.uniform(0.04, 0.2)
+        across = (meet_y + side * rng.uniform(-0.01, 0.02) - from_y) / (arrives_s + side * late)
+        speed = (strength, across, hand.speed[2])
+        bodies.append(
+            Body(place=(x, from_y, z), turned=_turned(rng), speed=speed, spin=_spin("at_wall", rng))
+        )
+    return bodies[0], bodies[1]
+
+
+def _late(body: Body, other: Body, lag_s: float, die_m: float) -> Body:
+    """Let a die go a little later, if its way in the hand till then is free."""
+    before = before_release(replace(body, released_s=lag_s))
+    free = before.place[2] > die_m and math.dist(before.place, other.place) > 1.8 * die_m
+    return replace(body, released_s=lag_s if free else 0.0)
+
+
+def before_release(body: Body) -> Body:
+    """Return a die as it would have to be at time 0 to be released as it is when flying freely till then."""
+    early = body.released_s
+    x, y, z = (p - v * early for p, v in zip(body.place, body.speed, strict=True))
+    speed = (body.speed[0], body.speed[1], body.speed[2] + G * early)
+    return replace(body, place=(x, y, z - G * early**2 / 2), speed=speed)
+
+
+def rotated(turned: Quaternion, v: Vector) -> Vector:
+    """Return a vector turned by a quaternion."""
+    w, x, y, z = turned
+    t = [2 * c for c in _cross((x, y, z), v)]
+    c = _cross((x, y, z), (t[0], t[1], t[2]))
+    return (v[0] + w * t[0] + c[0], v[1] + w * t[1] + c[1], v[2] + w * t[2] + c[2])
+
+
+def _cross(a: Vector, b: Vector) -> Vector:
+    return (a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
+
+
+def _plus(a: Vector, b: Sequence[float]) -> Vector:
+    return (a[0] + b[0], a[1] + b[1], a[2] + b[2])

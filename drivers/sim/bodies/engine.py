@@ -1,0 +1,345 @@
+"""Throws in MuJoCo: two cubes, felt, walls of boards or pyramid rubber, chips.
+
+Contacts are springs with dampers whose stiffness follows from how long a blow lasts and whose damping follows
+from the restitution (MuJoCo's direct `solref`), stepped finely enough to see the blow.
+"""
+
+import math
+from dataclasses import replace
+from functools import lru_cache
+from random import Random
+from typing import NamedTuple
+from typing import cast as typed
+
+import msgspec
+import mujoco
+import numpy as np
+
+from drivers.sim.bodies.casts import CHIP_M, CHIP_RADIUS_M, Cast, G, Surface, Vector, before_release, draw
+from drivers.sim.bodies.flights import Flight, Kind
+from drivers.sim.bodies.recording import HAND_MM, STILL_MM_S, STILL_RAD_S, WALLS, Floats, Recorder
+
+STEP_S = 0.0002
+POSE_STEPS = 3
+LEAP_S = 0.0012
+"""Through the air, where nothing is near."""
+LONGEST_S = 4.0
+STILL_S = 0.12
+"""So long must all be still before a throw is over."""
+RAIL_WIDE_M = 0.06
+ENERGY_SLACK = 1.01
+"""A die driven so deep into the rubber that both its sides push comes out faster than it went in."""
+ENDLESS_M = 12.0
+NEAREST_M, FURTHEST_M = 0.0005, 0.03
+"""How near a near miss comes."""
+_OFF_WALL = {"left": (0, 1), "right": (0, -1), "front": (1, 1), "back": (1, -1)}
+"""Along which axis, and which way, a wall pushes."""
+
+
+def solref(surface: Surface) -> tuple[float, float]:
+    """Return MuJoCo's direct stiffness and damping (per unit of effective mass) of a surface.
+
+    A damped spring lets go again after pi / w, and gives back exp(-pi z / sqrt(1 - z2)) of the speed.
+    """
+    log = math.log(max(surface.restitution, 0.01))
+    damping = -log / math.hypot(math.pi, log)
+    w = math.pi / surface.blow_s / math.sqrt(1 - damping**2)
+    return -(w**2), -2 * damping * w
+
+
+def _pitch_m(relief_mm: float) -> float:
+    """Pyramids stand on squares at least half as wide again as they are high."""
+    return max(0.016, 0.0018 * relief_mm)
+
+
+class _Shape(NamedTuple):
+    """What a model is made from; its surfaces and chips' places are set in it later."""
+
+    length: float
+    width: float
+    rail: float
+    die: float
+    relief_mm: float
+    chips: int
+
+
+@lru_cache(maxsize=8)
+def _model(shape: _Shape) -> mujoco.MjModel:
+    length, width, rail, die, relief_mm, chips = shape
+    half = die / 2
+    deep = relief_mm / 1000
+    thick = RAIL_WIDE_M / 2
+    geoms = [
+        _box("felt", (length / 2, width / 2, -0.05), (length / 2 + 0.03, width / 2 + 0.03, 0.05)),
+    ]
+    boxes = {
+        "left": (-thick, width / 2, thick, width / 2 + 0.06),
+        "right": (length + deep + thick, width / 2, thick, width / 2 + 0.06),
+        "front": (length / 2, -thick, length / 2 + 0.06, thick),
+        "back": (length / 2, width + thick, length / 2 + 0.06, thick),
+    }
+    geoms += [
+        _box(name, (x, y, rail / 2 - 0.01), (sx, sy, rail / 2 + 0.01))
+        for name, (x, y, sx, sy) in boxes.items()
+    ]
+    asset = ""
+    if deep:
+        pitch = _pitch_m(relief_mm)
+        p = pitch / 2
+        corners = f"0 {-p} {-p} 0 {p} {-p} 0 {p} {p} 0 {-p} {p} {-deep} 0 0"
+        asset = f'<asset><mesh name="tip" vertex="{corners}" inertia="shell"/></asset>'
+        geoms += [
+            f'<geom type="mesh" mesh="tip" pos="{length + deep} {(j + 0.5) * pitch} {(k + 0.5) * pitch}"'
+            ' priority="2"/>'
+            for j in range(int(width / pitch) + 1)
+            for k in range(int(rail / pitch) + 1)
+        ]
+    geoms += [
+        f'<geom name="chips{i}" type="cylinder" pos="0 0 -1" size="{CHIP_RADIUS_M} 0.001" priority="2"/>'
+        for i in range(chips)
+    ]
+    dice = "".join(
+        f'<body name="die{i}" pos="0 {i} 1"><freejoint/>'
+        f'<geom name="die{i}" type="box" size="{half} {half} {half}" mass="0.0088" priority="1"/></body>'
+        for i in (0, 1)
+    )
+    return mujoco.MjModel.from_xml_string(
+        f'<mujoco><option timestep="{STEP_S}" gravity="0 0 {-G}" cone="elliptic" iterations="30"'
+        f' tolerance="1e-9" integrator="Euler"><flag nativeccd="enable"/></option>'
+        f'<default><geom condim="4" solimp="0.99 0.99 0.001 0.5 2"/></default>{asset}'
+        f"<worldbody>{''.join(geoms)}{dice}</worldbody></mujoco>"
+    )
+
+
+def _box(name: str, at: Vector, half: Vector) -> str:
+    place, size = (" ".join(f"{v:.6g}" for v in three) for three in (at, half))
+    return f'<geom name="{name}" type="box" pos="{place}" size="{size}" priority="2"/>'
+
+
+class _Table:
+    """A model with this cast's surfaces, and what each of its shapes is."""
+
+    def __init__(self, cast: Cast) -> None:
+        self.model = _model(
+            _Shape(cast.length_m, cast.width_m, cast.rail_m, cast.die_m, cast.relief_mm, len(cast.chips))
+        )
+        self.things: list[str] = []
+        for geom in range(self.model.ngeom):
+            name = typed("str", self.model.geom(geom).name).rstrip("0123456789") or "right"
+            self.things.append(name)
+        self.felt = self.model.geom("felt").id
+        self.die_of = {self.model.geom(f"die{i}").id: i for i in (0, 1)}
+        self.cast = cast
+        for geom, thing in enumerate(self.things):
+            surface = cast.die if thing == "die" else cast.felt if thing in ("felt", "chips") else cast.wall
+            self.model.geom_friction[geom] = (surface.friction, 0.0006, 0.0001)
+            self.model.geom_solref[geom] = solref(surface)
+        for i, (x, y, count) in enumerate(cast.chips):
+            geom = self.model.geom(f"chips{i}").id
+            high = count * CHIP_M / 2
+            self.model.geom_pos[geom] = (x, y, high)
+            self.model.geom_size[geom, 1] = high
+            self.model.geom_rbound[geom] = math.hypot(CHIP_RADIUS_M, high)
+        inertia = cast.mass_kg * cast.die_m**2 / 6
+        for body in (1, 2):
+            self.model.body_mass[body] = cast.mass_kg
+            self.model.body_inertia[body] = inertia
+        self.data = mujoco.MjData(self.model)
+        mujoco.mj_setConst(self.model, self.data)
+
+    def thumps_matter(self) -> bool:
+        """Say whether a die is within a hand's breadth of a wall, or nobody knows yet where the wall is."""
+        if self.cast.length_m == ENDLESS_M:
+            return True
+        near = HAND_MM / 1000
+        places = self.data.xpos[1:3]
+        return bool(
+            (places[:, 0] < near).any()
+            or (places[:, 0] > self.cast.length_m - near).any()
+            or (places[:, 1] < near).any()
+            or (places[:, 1] > self.cast.width_m - near).any()
+        )
+
+
+class UnsettledError(Exception):
+    """A throw that was not over in time, not of its kind, or in which a blow gave energy; draw another."""
+
+
+def thrown(kind: Kind, seed: str, *, relief_mm: float | None = None, die_mm: float = 19.0) -> Flight:
+    """Draw a throw of a kind and throw it; the same seed gives the same flight.
+
+    Raises UnsettledError where none of eight tries came to rest, or was of its kind.
+    """
+    for attempt in range(8):
+        cast = draw(kind, f"{seed}/{attempt}", relief_mm=relief_mm, die_mm=die_mm)
+        try:
+            match kind:
+                case "near_miss":
+                    flight = _just_short(cast)
+                case "near_miss_one_hit":
+                    flight = _between_reaches(cast)
+                case _:
+                    flight = simulate(cast).flight()
+        except UnsettledError:
+            continue
+        if all(flight.off_us[die] is not None or flight.last_stay(die) is not None for die in (0, 1)):
+            return msgspec.structs.replace(flight, seed=seed)
+    raise UnsettledError(f"{kind} {seed}")
+
+
+def _gap_m(cast: Cast) -> float:
+    rng = Random(f"gap {cast.seed}")  # noqa: S311 - a reproducible simulation, not a secret
+    return math.exp(rng.uniform(math.log(NEAREST_M), math.log(FURTHEST_M)))
+
+
+def _just_short(cast: Cast) -> Flight:
+    """Throw on felt without end, and have the wall where no die quite came."""
+    recorder = simulate(replace(cast, length_m=ENDLESS_M))
+    wall_m = max(recorder.reach_m(die) for die in (0, 1)) + _gap_m(cast)
+    flight = _wall_at(recorder, cast, wall_m).flight()
+    if flight.off_us != (None, None):
+        raise UnsettledError
+    return flight
+
+
+def _between_reaches(cast: Cast) -> Flight:
+    """Throw once more with the wall where one die would not quite have come, and the other beyond."""
+    free = simulate(replace(cast, length_m=ENDLESS_M))
+    reaches = sorted(free.reach_m(die) for die in (0, 1))
+    wall_m = reaches[0] + _gap_m(cast)
+    if reaches[1] < wall_m + 0.02:
+        raise UnsettledError
+    recorder = _wall_at(simulate(replace(cast, length_m=wall_m)), cast, wall_m)
+    flight = recorder.flight()
+    hit = {touch.die for touch in flight.touches if touch.wall == "right"}
+    short = [flight.gap_mm[die] for die in (0, 1) if die not in hit]
+    if len(short) != 1 or not NEAREST_M <= short[0] / 1000 <= FURTHEST_M:
+        raise UnsettledError
+    return flight
+
+
+def _wall_at(recorder: Recorder, cast: Cast, wall_m: float) -> Recorder:
+    by_m = cast.length_m - wall_m
+    if not 0.1 < cast.bodies[0].place[0] + by_m < cast.length_m - 0.6:
+        raise UnsettledError  # nobody stands there
+    recorder.moved(cast, by_m)
+    return recorder
+
+
+def simulate(cast: Cast) -> Recorder:
+    """Throw the dice of a cast, to their rest."""
+    table = _Table(cast)
+    model, data = table.model, table.data
+    for i, body in enumerate(before_release(body) for body in cast.bodies):
+        data.qpos[7 * i : 7 * i + 7] = (*body.place, *body.turned)
+        data.qvel[6 * i : 6 * i + 3] = body.speed
+        axes = np.zeros(9)
+        mujoco.mju_quat2Mat(axes, np.array(body.turned))
+        data.qvel[6 * i + 3 : 6 * i + 6] = axes.reshape(3, 3).T @ np.array(body.spin)
+    mujoco.mj_forward(model, data)
+    recorder = Recorder(cast)
+    quiet_since, energy_j = None, math.inf
+    while data.time < LONGEST_S:
+        t_us = round(data.time * 1e6)
+        recorder.pose(t_us, data.xpos[1:3], data.xmat[1:3].reshape(2, 3, 3))
+        gone = [data.qpos[2] < -0.05, data.qpos[9] < -0.05]
+        if all(gone):
+            break
+        if not _quiet(data.qvel, gone):
+            quiet_since = None
+        elif quiet_since is None:
+            quiet_since = data.time
+        elif data.time - quiet_since > STILL_S:
+            break
+        if _far_from_all(cast, data.qpos, data.qvel):
+            now_j = _energy_j(cast, data)
+            if now_j > ENERGY_SLACK * energy_j:
+                raise UnsettledError(f"{cast.kind} {cast.seed} gained energy")
+            energy_j = now_j
+            _fly_freely(data)
+            continue
+        for _ in range(POSE_STEPS):
+            mujoco.mj_step(model, data)
+            if data.ncon:
+                _contacts(table, recorder, round(data.time * 1e6), support=quiet_since is not None)
+    return recorder
+
+
+def _quiet(qvel: Floats, gone: list[bool]) -> bool:
+    return all(
+        gone[i]
+        or (
+            np.abs(qvel[6 * i : 6 * i + 3]).max() * 1000 < STILL_MM_S
+            and np.abs(qvel[6 * i + 3 : 6 * i + 6]).max() < STILL_RAD_S
+        )
+        for i in (0, 1)
+    )
+
+
+def _far_from_all(cast: Cast, qpos: Floats, qvel: Floats) -> bool:
+    """Say whether no die can touch anything within the next leap."""
+    reach = 0.9 * cast.die_m
+    for i in (0, 1):
+        x, y, z = qpos[7 * i : 7 * i + 3]
+        if z < 0:
+            continue
+        own = reach + LEAP_S * (math.hypot(*qvel[6 * i : 6 * i + 3]) + 0.05)
+        floor = own + (0.02 if cast.chips else 0.0)
+        if z < floor or not own < x < cast.length_m - own or not own < y < cast.width_m - own:
+            return False
+    apart = math.dist(qpos[0:3], qpos[7:10])
+    return apart > 2 * reach + LEAP_S * math.dist(qvel[0:3], qvel[6:9])
+
+
+def _energy_j(cast: Cast, data: mujoco.MjData) -> float:
+    total = 0.0
+    for i in (0, 1):
+        speed, spin = data.qvel[6 * i : 6 * i + 3], data.qvel[6 * i + 3 : 6 * i + 6]
+        total += float(speed @ speed + cast.die_m**2 / 6 * (spin @ spin)) / 2 + G * float(
+            data.qpos[7 * i + 2]
+        )
+    return cast.mass_kg * total
+
+
+def _fly_freely(data: mujoco.MjData) -> None:
+    """Leap along the parabola: a cube in the air turns evenly about an axis that stays."""
+    for i in (0, 1):
+        place, speed = data.qpos[7 * i : 7 * i + 3], data.qvel[6 * i : 6 * i + 3]
+        place += speed * LEAP_S
+        place[2] -= G * LEAP_S**2 / 2
+        speed[2] -= G * LEAP_S
+        mujoco.mju_quatIntegrate(data.qpos[7 * i + 3 : 7 * i + 7], data.qvel[6 * i + 3 : 6 * i + 6], LEAP_S)
+        data.xpos[1 + i] = place
+        mujoco.mju_quat2Mat(data.xmat[1 + i], data.qpos[7 * i + 3 : 7 * i + 7])
+    data.time += LEAP_S
+
+
+def _contacts(table: _Table, recorder: Recorder, t_us: int, *, support: bool) -> None:
+    data, rail_m = table.data, recorder.cast.rail_m
+    geoms = data.contact.geom
+    if not support and geoms.min(axis=1).max() == table.felt and not table.thumps_matter():
+        return
+    addresses, pressed = data.contact.efc_address, data.efc_force
+    places, frames = data.contact.pos, data.contact.frame
+    for index, (first, second) in enumerate(geoms.tolist()):
+        address = addresses[index]
+        if address < 0 or pressed[address] <= 0:
+            continue
+        place = places[index].tolist()
+        bodies = (table.die_of.get(first), table.die_of.get(second))
+        thing = table.things[second if bodies[1] is None else first]
+        if place[2] > rail_m - 0.002 and thing in WALLS:
+            thing = "rail"
+        pushed = float(pressed[address]) * STEP_S
+        for side, die in enumerate(bodies):
+            if die is None:
+                continue
+            # The frame's first axis points from the first shape to the second.
+            outward = frames[index][:3] * (1 if side else -1)
+            # Between two pyramids a die is squeezed: what counts is what pushes it off the wall.
+            across, sign = _OFF_WALL.get(thing, (0, 0))
+            recorder.contact(
+                t_us, die, thing, place, pushed * (sign * float(outward[across]) if sign else 1.0)
+            )
+            if support:
+                recorder.supported(t_us, die, thing, outward.copy())

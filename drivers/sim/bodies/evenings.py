@@ -1,0 +1,90 @@
+"""An evening of throws of bodies at one table: its log, and the truth of each throw."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from random import Random
+
+import msgspec
+
+from controller.model.geometry import DiceTable
+from drivers.sim.bodies.flights import Flight
+from drivers.sim.bodies.watching import Conditions, PhysicalTruth, Watch
+from drivers.sim.scenes import Feed, Scene, in_order_of_arrival
+
+PAUSE_US = 2_000_000
+"""Between one throw's collection and the next release."""
+
+
+class Evening(msgspec.Struct, frozen=True, kw_only=True):
+    """Throws at one table in a row, watched under the same conditions."""
+
+    table: DiceTable
+    name: str
+    relief_mm: float
+    rules: str
+    feed: Feed
+    truths: tuple[PhysicalTruth, ...]
+    scenes: tuple[Scene, ...]
+
+    def log(self) -> bytes:
+        """Return it as a recorded sensor log."""
+        geometry = msgspec.to_builtins(self.table) | {"wall_relief_mm": self.relief_mm}
+        header = {
+            "log": "table-readings",
+            "version": 1,
+            "table": self.name,
+            "ruleset": self.rules,
+            "epoch": "2026-01-01T20:00:00Z",
+            "dice_table": geometry,
+        }
+        encode = msgspec.json.Encoder().encode
+        return b"\n".join([encode(header), *(encode(reading) for _, reading in self.feed)]) + b"\n"
+
+    def write(self, folder: Path) -> Path:
+        """Write the log and its truth file into a folder; return the log's path."""
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"{self.name}.jsonl"
+        path.write_bytes(self.log())
+        truth = msgspec.json.format(msgspec.json.encode(self.truths), indent=1)
+        path.with_suffix(".truth.json").write_bytes(truth + b"\n")
+        return path
+
+
+def evening(
+    name: str,
+    flights: Sequence[Flight],
+    *,
+    table: DiceTable,
+    conditions: Conditions,
+    rules: str = "craps-12-034",
+) -> Evening:
+    """Watch flights one after another; the same name, flights and conditions give the same evening."""
+    rng = Random(f"{name} {conditions}")  # noqa: S311 - a reproducible simulation, not a secret
+    feed: Feed = []
+    truths: list[PhysicalTruth] = []
+    scenes: list[Scene] = []
+    start_us = PAUSE_US
+    for flight in flights:
+        watch = Watch(flight, table, rng, start_us, conditions, rightward=rng.random() < 0.5)
+        feed += watch.feed()
+        truth = watch.truth
+        truths.append(truth)
+        scenes.append(
+            Scene(
+                kind=flight.kind,
+                start_us=start_us,
+                end_us=watch.collected_us,
+                truth=watch.scene_truth(truth),
+            )
+        )
+        start_us = watch.collected_us + PAUSE_US
+    relief = max((flight.relief_mm for flight in flights), default=0.0)
+    return Evening(
+        table=table,
+        name=name,
+        relief_mm=relief,
+        rules=rules,
+        feed=in_order_of_arrival(feed),
+        truths=tuple(truths),
+        scenes=tuple(scenes),
+    )

@@ -1,0 +1,452 @@
+"""What a table's camera and wall sensors make of a flight, and what may be said of it: readings and truth."""
+
+import math
+from collections.abc import Iterator
+from itertools import pairwise
+from random import Random
+from typing import Literal
+
+import msgspec
+
+from controller.model.geometry import DiceTable, Zone
+from controller.model.readings import (
+    AnyReading,
+    DieAt,
+    DieOffTable,
+    DieReleased,
+    DieRest,
+    Face,
+    Input,
+    Wall,
+    WallImpact,
+)
+from drivers.sim.bodies.flights import FLAT_DEG, Flight, Place, Stay
+from drivers.sim.scenes import Feed, Truth, Verdict, in_order_of_arrival
+
+CAMERA = "cam"
+Why = Literal["brushed", "band", "names", "leaning", "hidden", "zone_edge"]
+"""Why a review is as right as the verdict: a wall touched too softly to be surely heard; a die that stayed
+off the wall but came so near that its centre alone could not tell; names exchanged at a meeting, or not, and
+the verdict hangs on it; a die that leans; a die hidden when it mattered; a die across a zone's edge."""
+END_WALLS: tuple[Wall, ...] = ("left", "right")
+
+COUNTS_PER_MNS = 40.0
+"""Of the wall sensor's peak: a die of 9 g that strikes at 2 m/s is near the top of the range."""
+TOP_COUNTS, THRESHOLD_COUNTS = 1000.0, 60.0
+LOUDNESS = (0.75, 1.3)
+"""How much the same blow varies from place to place of a wall."""
+SURELY_HEARD_MNS = THRESHOLD_COUNTS / COUNTS_PER_MNS / LOUDNESS[0]
+THUMP_COUPLING, THUMP_FADES_MM = 0.08, 40.0
+"""What a blow on the felt beside a wall gives to its sensor, and how fast that is lost with the distance."""
+MEET_MM = 25.0
+"""Nearer than this a tracker can take one die for the other."""
+CUBE_BAND = (3**0.5 - 1) / 2
+"""A cube's centre is between half an edge and this many edges more from what it touches."""
+SEEN_MOVING_MM = 1.0
+STILL_FRAMES_US = 95_000
+
+
+class Conditions(msgspec.Struct, frozen=True, kw_only=True):
+    """How well the sensors see."""
+
+    fps: float = 90.0
+    noise_mm: float = 2.0
+    """Standard deviation of a die's centre in one frame, each way."""
+    drops: float = 0.01
+    """Share of frames that are lost."""
+    exchanges: float = 0.0
+    """How often names are exchanged when the dice meet."""
+    hides: float = 0.04
+    """How often a die is hidden for a moment in a throw."""
+    knocks: float = 0.08
+    """How often a knock on the rail is heard during a throw."""
+
+
+class PhysicalTruth(msgspec.Struct, frozen=True, kw_only=True):
+    """What happened in one throw, in the shape of a log's truth file."""
+
+    kind: str
+    t0: int
+    faces: tuple[int, ...]
+    """By the camera's last names of the dice."""
+    verdict: Literal["valid", "no_roll"]
+    reasons: tuple[str, ...]
+    hits: tuple[tuple[float, ...], tuple[float, ...]]
+    """Seconds after `t0` at which each die, as released, touched an end wall."""
+    impulse_mns: tuple[float, float]
+    """Each die's hardest blow on an end wall."""
+    closest_mm: tuple[float, float]
+    gap_mm: tuple[float, float]
+    dice_met: int
+    undecidable: bool
+    why: tuple[Why, ...]
+    swapped: bool
+    seed: str
+
+
+class Watch:
+    """One flight watched on one table: `truth` and `feed` say what came of it."""
+
+    def __init__(
+        self,
+        flight: Flight,
+        table: DiceTable,
+        rng: Random,
+        start_us: int,
+        conditions: Conditions,
+        *,
+        rightward: bool = True,
+    ) -> None:
+        """Draw what the sensors miss, and the names that they exchange."""
+        self.flight = flight
+        self.table = table
+        self.rng = rng
+        self.start_us = start_us
+        self.conditions = conditions
+        self.rightward = rightward
+        self.collected_us = start_us + flight.end_us + rng.randint(1_800_000, 2_600_000)
+        self._meetings = list(_nearest_moments(self.flight))
+        self._exchanged = [t for t in self._meetings if self.rng.random() < self.conditions.exchanges]
+        self._hidden: tuple[int, int, int] | None = None
+        if self.rng.random() < self.conditions.hides:
+            begin = self.rng.randint(0, max(1, self.flight.end_us))
+            self._hidden = (self.rng.randint(0, 1), begin, begin + self.rng.randint(30_000, 120_000))
+        self._knock_us: int | None = None
+        if self.rng.random() < self.conditions.knocks:
+            self._knock_us = self.rng.randint(100_000, max(200_000, self.flight.end_us))
+
+    # --- truth ---
+
+    @property
+    def truth(self) -> PhysicalTruth:
+        """Return what happened."""
+        flight = self.flight
+        reasons, sure = self._reasons()
+        why = tuple(dict.fromkeys([*sure, *self._doubts()]))
+        hits = tuple(
+            tuple(round(t.t_us / 1e6, 4) for t in flight.touches if t.die == die and t.wall in END_WALLS)
+            for die in (0, 1)
+        )
+        swapped = len(self._exchanged) % 2 == 1
+        faces = [self.face(die) for die in (0, 1)]
+        named = [face for face in (reversed(faces) if swapped else faces) if face is not None]
+        return PhysicalTruth(
+            kind=flight.kind,
+            t0=self.start_us,
+            faces=tuple(named),
+            verdict="no_roll" if reasons else "valid",
+            reasons=reasons,
+            hits=(hits[0], hits[1]),
+            impulse_mns=(self._hardest(0), self._hardest(1)),
+            closest_mm=flight.closest_mm,
+            gap_mm=flight.gap_mm,
+            dice_met=len(flight.met_us),
+            undecidable=bool(why),
+            why=why,
+            swapped=swapped,
+            seed=flight.seed,
+        )
+
+    def scene_truth(self, truth: PhysicalTruth) -> Truth:
+        """Return what may be said of it, for the referee."""
+        verdict: Verdict = "valid" if truth.verdict == "valid" else "void"
+        allowed: tuple[Verdict, ...] = (verdict, "review") if truth.undecidable else (verdict,)
+        dice = (truth.faces[0], truth.faces[1]) if len(truth.faces) == 2 else None
+        loose = ("no_wall_hit",) if truth.undecidable and truth.reasons else ()
+        may_add = tuple(code for code in loose if code not in truth.reasons)
+        return Truth(
+            verdict=verdict,
+            allowed=allowed,
+            reasons=truth.reasons,
+            may_add=may_add,
+            dice=dice,
+            any_order=truth.swapped,
+        )
+
+    def face(self, die: int) -> Face | None:
+        """Return the face that counts: opposite the one side that a tilted die rests on (C34-PT-1i)."""
+        stay = self.flight.last_stay(die)
+        if stay is None:
+            return None
+        if len(stay.sides) == 1:
+            faces: tuple[Face, ...] = (6, 5, 4, 3, 2, 1)
+            return faces[stay.sides[0] - 1]
+        return stay.face
+
+    def _hardest(self, die: int) -> float:
+        blows = [t.impulse_mns for t in self.flight.touches if t.die == die and t.wall in END_WALLS]
+        return max(blows, default=0.0)
+
+    def _hit(self, die: int) -> bool:
+        return any(t.die == die and t.wall in END_WALLS for t in self.flight.touches)
+
+    def _reasons(self) -> tuple[tuple[str, ...], list[Why]]:
+        reasons: list[str] = []
+        doubts: list[Why] = []
+        gone = [off is not None for off in self.flight.off_us]
+        if any(gone):
+            reasons.append("off_table")
+        if any(not self._hit(die) and not gone[die] for die in (0, 1)):
+            reasons.append("no_wall_hit")
+        for die in (0, 1):
+            stay = self.flight.last_stay(die)
+            if stay is None:
+                continue
+            x, y = self._end(die)
+            if stay.on == "die":
+                reasons.append("stacked")
+            if stay.on == "rail":
+                reasons.append("on_rail")
+            if stay.tilt_deg > FLAT_DEG:
+                doubts.append("leaning")
+                if len(stay.sides) > 1:
+                    reasons.append("cocked")
+            for zone in self.table.zones:
+                inside, edge_mm = _in_zone(zone, (x, y))
+                if edge_mm < self.flight.die_mm + 3 * self.conditions.noise_mm:
+                    doubts.append("zone_edge")
+                if inside:
+                    reasons.append({"bank": "on_bank", "cup": "in_cup"}.get(zone.kind, zone.kind))
+        return tuple(dict.fromkeys(reasons)), doubts
+
+    def _doubts(self) -> Iterator[Why]:
+        flight = self.flight
+        for die in (0, 1):
+            if flight.off_us[die] is None and self._hit(die) and self._hardest(die) < SURELY_HEARD_MNS:
+                yield "brushed"
+            band_mm = CUBE_BAND * flight.die_mm + self.conditions.noise_mm
+            if not self._hit(die) and flight.closest_mm[die] <= band_mm:
+                yield "band"
+        if len(self._names_verdicts()) > 1:
+            yield "names"
+        if self._hidden is not None and any(self._hidden_when(t) for t in self._moments_that_matter()):
+            yield "hidden"
+
+    def _names_verdicts(self) -> set[bool]:
+        """Return the verdicts that hold where names were exchanged at any of the meetings, or at none."""
+        moments = sorted(self._meetings)
+        touches = [t for t in self.flight.touches if t.wall in END_WALLS]
+        stories = {(False, False, 0)}
+        """Has each body struck, and which line of the track is the first body."""
+        times = [-1, *moments, 1 << 60]
+        for begin, end in pairwise(times):
+            struck = [any(t.die == die and begin < t.t_us <= end for t in touches) for die in (0, 1)]
+            grown = {(one or struck[line], two or struck[1 - line], line) for one, two, line in stories}
+            stories = grown | {(one, two, 1 - line) for one, two, line in grown}
+        return {one and two for one, two, _ in stories}
+
+    def _moments_that_matter(self) -> list[int]:
+        die = self._hidden[0] if self._hidden else 0
+        moments = [t.t_us for t in self.flight.touches if t.die == die and t.wall in END_WALLS]
+        moments += self._meetings
+        track = self.flight.tracks[die]
+        near = [self._from_ends(x) for x in track.x_mm]
+        moments += [t for t, away in zip(track.t_us, near, strict=True) if away < 3 * self.flight.die_mm]
+        return moments
+
+    def _from_ends(self, x: float) -> float:
+        return min(x, self.flight.length_mm - x)
+
+    def _hidden_when(self, t_us: int) -> bool:
+        margin = 30_000
+        return self._hidden is not None and self._hidden[1] - margin <= t_us <= self._hidden[2] + margin
+
+    # --- readings ---
+
+    def feed(self) -> Feed:
+        """Return every reading in order of arrival."""
+        rng = self.rng
+        heard = [(r.t + rng.randint(1000, 3000), r) for r in self._impacts()]
+        collected_us = self.collected_us
+        collected = Input(t=collected_us, dev="console", name="dice_collected", by="stickperson")
+        seen = sorted(self._seen(), key=lambda r: r.t)
+        return in_order_of_arrival(
+            [*self._lagged(seen), *heard, (collected_us + rng.randint(200, 3000), collected)]
+        )
+
+    def _lagged(self, seen: list[AnyReading]) -> Feed:
+        """Give each frame its own lag; a camera sends frame by frame and never overtakes itself."""
+        feed: Feed = []
+        last_t, arrival = -1, 0
+        for reading in seen:
+            if reading.t != last_t:
+                arrival = max(arrival + 1, reading.t + self.rng.randint(30_000, 80_000))
+                last_t = reading.t
+            feed.append((arrival, reading))
+        return feed
+
+    def _seen(self) -> Iterator[AnyReading]:
+        frame_us = 1e6 / self.conditions.fps
+        grid = self.rng.uniform(0, frame_us)
+        flight = self.flight
+        for die in (0, 1):
+            released = flight.released_us[die]
+            x, y = self._noisy(flight.tracks[die].at(released))
+            yield DieReleased(t=self.start_us + released, dev=CAMERA, die=self._name(die, released), x=x, y=y)
+            for begin, end in self._moving(die):
+                number = max(0, int((begin - grid) / frame_us))
+                while (t := grid + number * frame_us) < end:
+                    number += 1
+                    if t < begin or self._out_of_sight(die, t) or self.rng.random() < self.conditions.drops:
+                        continue
+                    x, y = self._noisy(flight.tracks[die].at(t))
+                    name = self._name(die, t)
+                    yield DieAt(t=self.start_us + round(t), dev=CAMERA, die=name, x=x, y=y)
+            yield from self._ends(die)
+
+    def _moving(self, die: int) -> list[tuple[int, int]]:
+        """Return from when till when a die is seen to move."""
+        flight = self.flight
+        off = flight.off_us[die]
+        since = flight.released_us[die]
+        spans: list[tuple[int, int]] = []
+        for stay in self._stays(die):
+            spans.append((since, stay.begin_us))
+            since = self._leaves(die, stay)
+        if off is not None:
+            spans.append((since, off))
+        return spans
+
+    def _stays(self, die: int) -> list[Stay]:
+        """Return the stays that a camera tells of: long enough, and elsewhere than the one before."""
+        flight = self.flight
+        off = flight.off_us[die]
+        own = [s for s in flight.stays if s.die == die and (off is None or s.begin_us < off)]
+        told: list[Stay] = []
+        for number, stay in enumerate(own):
+            last = number == len(own) - 1 and off is None
+            if last or self._leaves(die, stay) - stay.begin_us > STILL_FRAMES_US:
+                if told and self._leaves(die, told[-1]) >= stay.begin_us:
+                    told.pop()
+                told.append(stay)
+        return told
+
+    def _leaves(self, die: int, stay: Stay) -> int:
+        """Return when a die is seen to move on from where it stayed."""
+        track = self.flight.tracks[die]
+        x, y = track.at(stay.begin_us)
+        for t, other_x, other_y in zip(track.t_us, track.x_mm, track.y_mm, strict=True):
+            if t > stay.begin_us and abs(other_x - x) + abs(other_y - y) > SEEN_MOVING_MM:
+                return t
+        return 1 << 60
+
+    def _ends(self, die: int) -> Iterator[AnyReading]:
+        flight = self.flight
+        off = flight.off_us[die]
+        if off is not None:
+            told_us = off + self.rng.randint(35_000, 95_000)
+            yield DieOffTable(t=self.start_us + told_us, dev=CAMERA, die=self._name(die, told_us))
+        for stay in self._stays(die):
+            told_us = stay.begin_us + self.rng.randint(35_000, STILL_FRAMES_US)
+            x, y = self._noisy(flight.tracks[die].at(told_us))
+            flat = stay.tilt_deg <= FLAT_DEG
+            yield DieRest(
+                t=self.start_us + told_us,
+                dev=CAMERA,
+                die=self._name(die, told_us),
+                x=x,
+                y=y,
+                up=stay.face,
+                confidence=round(self.rng.uniform(0.9, 0.999) if flat else self.rng.uniform(0.65, 0.9), 3),
+                tilt_deg=round(abs(self.rng.gauss(0, 0.7)) if flat else stay.tilt_deg, 1),
+                on=stay.on,
+                resting_sides=stay.sides,
+            )
+
+    def _impacts(self) -> list[AnyReading]:
+        rng = self.rng
+        blows: list[tuple[int, Wall, float, float]] = [
+            (t.t_us, t.wall, t.along_mm, COUNTS_PER_MNS * t.impulse_mns)
+            for t in self.flight.touches
+            if t.wall in END_WALLS
+        ]
+        for thump in self.flight.thumps:
+            if thump.wall in END_WALLS:
+                carried = THUMP_COUPLING * math.exp(-thump.away_mm / THUMP_FADES_MM)
+                blows.append(
+                    (thump.t_us, thump.wall, thump.along_mm, COUNTS_PER_MNS * thump.impulse_mns * carried)
+                )
+        if self._knock_us is not None:
+            along = rng.uniform(0, self.flight.width_mm)
+            blows.append((self._knock_us, rng.choice(END_WALLS), along, rng.uniform(100, 600)))
+        heard: list[AnyReading] = []
+        for t_us, wall, along, counts in blows:
+            peak = counts * rng.uniform(*LOUDNESS)
+            if peak < THRESHOLD_COUNTS:
+                continue
+            at_us = t_us + rng.randint(500, 2000)
+            heard.append(self._impact(at_us, wall, along, peak))
+            again = peak * rng.uniform(0.1, 0.45)
+            if rng.random() < 0.25 and again >= THRESHOLD_COUNTS:
+                heard.append(self._impact(at_us + rng.randint(1000, 12_000), wall, along, again))
+        return heard
+
+    def _impact(self, t_us: int, wall: Wall, along: float, peak: float) -> WallImpact:
+        place = along + self.rng.gauss(0, 25.0)
+        if not self.rightward:
+            wall = "left" if wall == "right" else "right"
+            place = self.flight.width_mm - place
+        return WallImpact(
+            t=self.start_us + t_us,
+            dev=f"wall-{wall}",
+            wall=wall,
+            pos_mm=float(round(place)),
+            peak=float(round(min(TOP_COUNTS, peak))),
+        )
+
+    # --- places and names ---
+
+    def _end(self, die: int) -> Place:
+        track = self.flight.tracks[die]
+        return self._placed((track.x_mm[-1], track.y_mm[-1]))
+
+    def _placed(self, place: Place) -> Place:
+        """Return a place on the table itself: thrown to the left, all is turned round."""
+        if self.rightward:
+            return place
+        return self.flight.length_mm - place[0], self.flight.width_mm - place[1]
+
+    def _noisy(self, place: Place) -> Place:
+        x, y = self._placed(place)
+        noise = self.conditions.noise_mm
+        return round(x + self.rng.gauss(0, noise), 1), round(y + self.rng.gauss(0, noise), 1)
+
+    def _name(self, die: int, t_us: float) -> Literal[1, 2]:
+        swapped = sum(t_us >= t for t in self._exchanged) % 2
+        return 2 if die != swapped else 1
+
+    def _out_of_sight(self, die: int, t_us: float) -> bool:
+        return (
+            self._hidden is not None and self._hidden[0] == die and self._hidden[1] <= t_us < self._hidden[2]
+        )
+
+
+def _nearest_moments(flight: Flight) -> Iterator[int]:
+    """Return when the dice were nearest each other, each time that they met while both were in flight."""
+    begin = max(flight.released_us) + 15_000
+    end = min(flight.end_us, *(off for off in flight.off_us if off is not None), 1 << 60)
+    nearest: tuple[float, int] | None = None
+    for t in range(begin, end, 2000):
+        apart = flight.distance_mm(t)
+        if apart < MEET_MM:
+            nearest = min(nearest or (apart, t), (apart, t))
+        elif nearest is not None:
+            yield nearest[1]
+            nearest = None
+    if nearest is not None:
+        yield nearest[1]
+
+
+def _in_zone(zone: Zone, place: Place) -> tuple[bool, float]:
+    """Return whether a place lies in a zone, and how far it is from its edge."""
+    x, y = place
+    inside, nearest = False, float("inf")
+    corners = zone.polygon
+    for (ax, ay), (bx, by) in zip(corners, (*corners[1:], corners[0]), strict=True):
+        if (ay > y) != (by > y) and x < ax + (y - ay) * (bx - ax) / (by - ay):
+            inside = not inside
+        run = max(
+            0.0, min(1.0, ((x - ax) * (bx - ax) + (y - ay) * (by - ay)) / ((bx - ax) ** 2 + (by - ay) ** 2))
+        )
+        nearest = min(nearest, ((ax + run * (bx - ax) - x) ** 2 + (ay + run * (by - ay) - y) ** 2) ** 0.5)
+    return inside, nearest

@@ -1,0 +1,248 @@
+"""Throw dice as rigid bodies and hold what the product says of them against what happened.
+
+`python -m tests.sim.dice_soak --throws 10000` prints a table by kind of throw: right, review where the truth
+allows it, needless review, wrong void, false. Ends with 1 for one false outcome or wrong void.
+"""
+
+import argparse
+import multiprocessing
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from io import BytesIO
+from pathlib import Path
+from typing import get_args
+
+import msgspec
+
+from controller.model.outcomes import Outcome, RollReview
+from controller.replay.log import Log
+from controller.replay.run import replay, setup_of
+from controller.settings.rulesets import load_ruleset
+from drivers.sim.bodies.casts import RELIEFS_MM
+from drivers.sim.bodies.evenings import Evening, evening
+from drivers.sim.bodies.flights import Flight, Kind
+from drivers.sim.bodies.watching import Conditions
+from drivers.sim.dice import TABLE
+from drivers.sim.referee import Disagreement, disagreements
+
+KINDS: tuple[Kind, ...] = get_args(Kind)
+NEAR_MISSES: tuple[Kind, ...] = ("near_miss", "near_miss_one_hit")
+AN_EVENING = 10
+COLUMNS = ("right", "review allowed", "needless review", "wrong void", "wrong reason", "silent", "false")
+BAD = ("wrong void", "wrong reason", "silent", "false")
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One evening's throws, to be watched under each of the conditions."""
+
+    kind: Kind
+    seed: str
+    throws: int
+    relief_mm: float
+    physics: str
+    conditions: tuple[Conditions, ...]
+    fails: str | None
+
+
+@dataclass(slots=True)
+class Score:
+    """What was said of the throws of a job, by condition and column."""
+
+    kind: Kind
+    seconds: float = 0.0
+    throws: int = 0
+    drawn_again: int = 0
+    said: Counter[tuple[str, str]] = field(default_factory=Counter)
+    why: Counter[tuple[str, str]] = field(default_factory=Counter)
+    words: list[str] = field(default_factory=list)
+
+
+def outcomes_of(played: Evening) -> list[Outcome]:
+    """Replay an evening's log as `tablectl replay` does."""
+    log = Log(BytesIO(played.log()), played.name)
+    ruleset = load_ruleset(log.header.ruleset)
+    return [
+        effect
+        for effect in replay(log, setup_of(log.header, ruleset, log.name))
+        if isinstance(effect, Outcome)
+    ]
+
+
+def flights_of(job: Job, score: Score) -> list[Flight]:
+    """Throw the dice of a job; a throw that its kind cannot be made of is drawn again."""
+    from drivers.sim.bodies import engine  # noqa: PLC0415 - the extra is needed only where it is asked for
+
+    made: list[Flight] = []
+    number = 0
+    while len(made) < job.throws:
+        try:
+            made.append(engine.thrown(job.kind, f"{job.seed}-{number}", relief_mm=job.relief_mm))
+        except engine.UnsettledError:
+            score.drawn_again += 1
+        number += 1
+    return made
+
+
+def play(job: Job) -> Score:
+    """Throw, watch, replay and compare."""
+    score = Score(job.kind, throws=job.throws)
+    begun = time.process_time()
+    flights = flights_of(job, score)
+    score.seconds = time.process_time() - begun
+    for conditions in job.conditions:
+        name = f"{job.physics}-{job.kind}-{job.seed}-{conditions.fps:g}fps-{conditions.noise_mm:g}mm"
+        played = evening(name, flights, table=TABLE, conditions=conditions)
+        _compare(job, score, conditions, played)
+    return score
+
+
+def label_of(conditions: Conditions) -> str:
+    """Return how the sensors saw, in words."""
+    return f"{conditions.fps:g} frames/s, {conditions.noise_mm:g} mm"
+
+
+def _compare(job: Job, score: Score, conditions: Conditions, played: Evening) -> None:
+    told = outcomes_of(played)
+    label = label_of(conditions)
+    found: dict[int, Disagreement] = {}
+    for disagreement in disagreements(played.scenes, told):
+        found.setdefault(disagreement.attempt, disagreement)
+    reviewed = {outcome.data.roll for outcome in told if isinstance(outcome.data, RollReview)}
+    bad = False
+    for number, truth in enumerate(played.truths, 1):
+        each = found.get(number)
+        if each is None:
+            column = "review allowed" if number in reviewed else "right"
+        else:
+            column = _column(each)
+            bad |= column in BAD
+            seed = f"{truth.kind} seed {truth.seed} relief {job.relief_mm:g}"
+            score.words.append(
+                f"{column}: {seed} [{played.name} #{number}] {each.told}; truth {_truth_in_words(truth)}"
+            )
+        score.said[label, column] += 1
+        if number in reviewed:
+            score.why[label, "+".join(truth.why) or "none"] += 1
+    if job.fails and bad:
+        played.write(Path(job.fails))
+
+
+def _column(each: Disagreement) -> str:
+    if each.fault == "needless_review":
+        return "needless review"
+    if each.fault == "needless_void":
+        return "wrong void"
+    if each.fault == "wrong" and each.told.startswith("reasons were"):
+        return "wrong reason"
+    return "silent" if each.fault == "silent" else "false"
+
+
+def _truth_in_words(truth: msgspec.Struct) -> str:
+    return msgspec.json.encode(truth).decode()
+
+
+def jobs(arguments: argparse.Namespace) -> Iterator[Job]:
+    """Deal the throws out to the kinds; a fifth of them are near misses."""
+    conditions = tuple(
+        Conditions(fps=fps, noise_mm=noise, exchanges=arguments.exchanges)
+        for fps in arguments.fps
+        for noise in arguments.noise
+    )
+    kinds: Sequence[Kind] = arguments.kinds or KINDS
+    shares = dict.fromkeys(kinds, 1.0)
+    if "near_miss" in shares and len(kinds) > 2:
+        shares["near_miss"] = 0.2 * len(kinds)
+    weight = sum(shares.values())
+    number = 0
+    evenings = {kind: max(1, round(arguments.throws * shares[kind] / weight / AN_EVENING)) for kind in kinds}
+    for turn in range(max(evenings.values())):
+        for kind in kinds:
+            if turn < evenings[kind]:
+                number += 1
+                relief = RELIEFS_MM[number % len(RELIEFS_MM)]
+                seed = f"{arguments.seed}-{turn}"
+                count = min(AN_EVENING, arguments.throws)
+                yield Job(kind, seed, count, relief, arguments.physics, conditions, arguments.fails)
+
+
+def say(line: str) -> None:
+    """Write a line at once."""
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+def table_of(totals: Counter[tuple[str, Kind, str]], label: str) -> Iterator[str]:
+    """Return the lines of one condition's table."""
+    yield f"{label:<20} {'throws':>7} " + " ".join(f"{column:>15}" for column in COLUMNS)
+    kinds = [kind for kind in KINDS if any(totals[label, kind, column] for column in COLUMNS)]
+    for kind in [*kinds, None]:
+        counts = [sum(totals[label, k, column] for k in ([kind] if kind else kinds)) for column in COLUMNS]
+        yield f"{kind or 'all':<20} {sum(counts):>7} " + " ".join(f"{count:>15}" for count in counts)
+
+
+def parse(words: Sequence[str] | None = None) -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--throws", type=int, default=1000, metavar="N")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--fps", type=float, nargs="+", default=[90.0], help="frames a second (90)")
+    parser.add_argument(
+        "--noise", type=float, nargs="+", default=[2.0], help="error of a track point, mm (2)"
+    )
+    parser.add_argument("--exchanges", type=float, default=0.25, help="share of meetings that exchange names")
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, metavar="KIND", help="only these kinds")
+    parser.add_argument("--physics", choices=("mujoco",), default="mujoco")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument(
+        "--fails", metavar="DIR", help="write evenings with a false outcome or wrong void here"
+    )
+    parser.add_argument("--json", action="store_true", help="print the counts as JSON in the end")
+    parser.add_argument("--quiet", action="store_true", help="print no single disagreements")
+    return parser.parse_args(words)
+
+
+def main() -> int:
+    """Run the soak."""
+    arguments = parse()
+    totals: Counter[tuple[str, Kind, str]] = Counter()
+    why: Counter[tuple[str, str]] = Counter()
+    todo = list(jobs(arguments))
+    throws, seconds, begun, told = 0, 0.0, time.monotonic(), time.monotonic()
+    with multiprocessing.get_context("spawn").Pool(arguments.workers) as pool:
+        for score in pool.imap_unordered(play, todo):
+            throws += score.throws
+            seconds += score.seconds
+            for (label, column), count in score.said.items():
+                totals[label, score.kind, column] += count
+            why.update(score.why)
+            for line in [] if arguments.quiet else score.words:
+                say(line)
+            if time.monotonic() - told > 10:
+                told = time.monotonic()
+                say(f"... {throws} throws in {told - begun:.0f} s, {seconds / throws:.2f} s of a core each")
+    labels = sorted({label for label, _, _ in totals})
+    for label in labels:
+        say("")
+        for line in table_of(totals, label):
+            say(line)
+        reviews = ", ".join(f"{count} {reason}" for (at, reason), count in why.most_common() if at == label)
+        say(f"reviews by what the truth says of the throw: {reviews or 'none'}")
+    if arguments.json:
+        rows = [
+            {"conditions": label, "kind": kind, **{column: totals[label, kind, column] for column in COLUMNS}}
+            for label in labels
+            for kind in KINDS
+        ]
+        say(msgspec.json.encode(rows).decode())
+    say(f"{throws} throws, {time.monotonic() - begun:.0f} s")
+    return 1 if any(totals[label, kind, column] for label, kind, column in totals if column in BAD) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
