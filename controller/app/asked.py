@@ -14,6 +14,10 @@ HALTED = Refused("halted", "the journal takes nothing more, so nothing is decide
 _LATE = Refused("late", "it came too late to count; enter it again")
 
 
+ROOM_FOR_READINGS = 0.75
+"""The part of the inlet that people's words at the socket leave to what sensors see."""
+
+
 class Asked:
     """The answer to one input, filled by the core and read by whoever waits."""
 
@@ -59,7 +63,8 @@ class Answers:
             # The reading is kept with its id, so that no other can have the same one meanwhile.
             self._waiting[id(reading)] = reading, asked
 
-        return asked if self._inlet.post(entered, stamped=False, placed=placed) else None
+        taken = self._inlet.post(entered, stamped=False, placed=placed, spare=ROOM_FOR_READINGS)
+        return asked if taken else None
 
     def heard(
         self, entered: Reading, refused: Refused | None, allowed: tuple[str, ...] = (), answer: str = ""

@@ -7,7 +7,7 @@ import stat
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from threading import Event, Lock, Thread
+from threading import Event, Thread
 
 from controller.app.answering import answered
 from controller.app.daemon import Daemon, InUseError
@@ -16,22 +16,26 @@ from controller.app.hub import Channel, Watcher
 from controller.app.log import ERROR, log
 from controller.app.messages import (
     MAX_LINE,
+    Approve,
     AskPast,
     BeginTest,
+    Enter,
     Watch,
     answer,
     decode_request,
     refusal,
     too_long,
 )
+from controller.app.pace import A_CONNECTION, A_USER, A_USERS_DEEDS, Bucket, Pace
 from controller.app.past import past
 from controller.app.requests import NO_JOURNAL, Requests
-from controller.app.roles import Groups, Peer, credentials_of, group_id, peer_of
+from controller.app.roles import Groups, Peer, group_id, peer_of
+from controller.app.seats import PLACES, Seat, Seats
 from controller.app.testing import Tests
 from controller.journal.faults import JournalFault
 
-CLIENTS = 16
-"""Places for connections at once; who finds none is told so and who has them."""
+BACKLOG = 256
+"""Connections that may wait to be looked at: one more is told to come again by the system itself."""
 TURN_S = 0.5
 SEND_S = 2.0
 """A client that takes longer to take a line is dropped."""
@@ -51,9 +55,9 @@ class Control:
         self._daemon = daemon
         self._path = path
         self._groups = groups
-        self._inside: dict[socket.socket, int] = {}
-        """The process at the other end of each connection that has a place."""
-        self._lock = Lock()
+        self._seats = Seats()
+        self._lines = Pace(A_USER)
+        self._deeds = Pace(A_USERS_DEEDS)
         self._stopping = False
         self._pause = Event()
         self._requests = Requests(daemon)
@@ -81,12 +85,14 @@ class Control:
         self._listener.close()
         with suppress(OSError):
             self._path.unlink()
+        self._requests.sum_up(all_of_it=True)
 
     # --- connections ---
 
     def _accept(self) -> None:
         while not self._stopping:
             self.turns += 1
+            self._requests.sum_up()
             try:
                 connection, _ = self._listener.accept()
             except TimeoutError:
@@ -97,36 +103,49 @@ class Control:
                     log(ERROR, f"{self._path}: a client could not be taken: {error.strerror}")
                     self._pause.wait(TURN_S)
                 continue
-            if self._admit(connection):
-                Thread(target=self._serve, args=(connection,), name="client", daemon=True).start()
+            seat = self._admit(connection)
+            if seat is not None:
+                Thread(target=self._serve, args=(seat,), name="client", daemon=True).start()
 
-    def _admit(self, connection: socket.socket) -> bool:
+    def _admit(self, connection: socket.socket) -> Seat | None:
         """Give a connection its place, or tell it that there is none."""
         connection.settimeout(SEND_S)
-        pid, *_ = credentials_of(connection)
-        with self._lock:
-            if len(self._inside) < CLIENTS:
-                self._inside[connection] = pid
-                return True
-            others = ", ".join(map(str, sorted(set(self._inside.values()))))
-        says = f"all {CLIENTS} places at its control socket are taken; end one of the processes {others}"
+        try:
+            peer = peer_of(connection, self._groups)
+        except OSError:
+            connection.close()
+            return None
+        seat = self._seats.admit(connection, peer, self._daemon.monotonic.now_us())
+        if isinstance(seat, Seat):
+            return seat
+        processes = ", ".join(map(str, seat))
+        says = (
+            f"all its {PLACES} places that this user can have are taken; end one of the processes {processes}"
+        )
         with connection, suppress(OSError):
             connection.sendall(refusal("too_many", says))
-        return False
+        return None
 
-    def _serve(self, connection: socket.socket) -> None:
+    def _serve(self, seat: Seat) -> None:
         try:
-            with connection:
-                self._converse(connection, peer_of(connection, self._groups))
+            with seat.connection:
+                self._converse(seat)
         except OSError:
             pass  # The client is gone: there is nobody left to tell.
         finally:
-            with self._lock:
-                del self._inside[connection]
+            self._seats.leave(seat)
 
-    def _converse(self, connection: socket.socket, peer: Peer) -> None:
+    def _in_time(self, seat: Seat, bucket: Bucket) -> bool:
+        """Wait until this client's next line is due; False where the controller stops meanwhile."""
+        now_us = self._daemon.monotonic.now_us()
+        wait_s = max(bucket.wait_s(now_us), self._lines.wait_s(seat.peer.uid, now_us))
+        return not self._pause.wait(wait_s) if wait_s else not self._stopping
+
+    def _converse(self, seat: Seat) -> None:
+        connection, peer = seat.connection, seat.peer
         now_us = self._daemon.monotonic.now_us
         hearing = Hearing(now_us(), MAX_LINE)
+        bucket = Bucket(A_CONNECTION, now_us())
         while True:
             left_s = hearing.left_s(now_us())
             block = _received(connection, left_s)
@@ -137,7 +156,10 @@ class Control:
                 return
             if not block:
                 return
+            self._seats.heard(seat, now_us(), busy=True)
             for line in hearing.hear(block, now_us()):
+                if not self._in_time(seat, bucket):
+                    return
                 if line is None:
                     connection.sendall(too_long())
                     continue
@@ -146,6 +168,8 @@ class Control:
                 except ValueError as error:
                     connection.sendall(refusal("bad_request", f"{error}; docs/control-socket.md lists them"))
                     continue
+                if isinstance(request, Enter | Approve | BeginTest):
+                    self._pause.wait(self._deeds.wait_s(peer.uid, now_us()))
                 if isinstance(request, Watch):
                     self._watch(connection, peer, request)
                     return
@@ -156,6 +180,7 @@ class Control:
                     self._tell_past(connection, peer, request)
                 else:
                     connection.sendall(self._requests.answer(request, peer))
+            self._seats.heard(seat, now_us(), busy=False)
 
     def _watch(self, connection: socket.socket, peer: Peer, request: Watch) -> None:
         if not peer.may("watch"):
@@ -201,7 +226,7 @@ class Control:
         elif live is None:
             connection.sendall(refusal("no_journal", NO_JOURNAL))
         else:
-            note = partial(self._requests.note, live, peer, granted=True)
+            note = partial(self._requests.note, live, peer)
             stopping = self._pause.is_set
             self._tests.hold(connection, peer, live, request, note=note, stopping=stopping)
 
@@ -218,7 +243,7 @@ def _bound(path: Path, group: int | None) -> socket.socket:
         if group is not None:
             os.chown(path, -1, group)
         path.chmod(0o660)
-        listener.listen(CLIENTS)
+        listener.listen(BACKLOG)
     except BaseException:
         listener.close()
         raise

@@ -24,7 +24,7 @@ from controller.app.segments import Pieces, Rotation, Segment
 from controller.app.view import View
 from controller.engine.session import PLAYERS
 from controller.engine.setup import First, Setup
-from controller.journal.faults import JournalFault
+from controller.journal.faults import CROWDED, JournalFault
 from controller.journal.journal import Journal
 from controller.journal.tickets import Ticket
 from controller.machines.flat import Refused
@@ -366,6 +366,16 @@ class Core:
             self._journal.note(name, data)
         except JournalFault as fault:
             self._halt(fault)
+
+    def note_if_room(self, name: str, data: Mapping[str, object]) -> bool:
+        """Journal what outsiders brought about, in the room that play leaves; False where there is none."""
+        try:
+            self._journal.note(name, data, outside=True)
+        except JournalFault as fault:
+            if fault.code != CROWDED:
+                self._halt(fault)
+            return False
+        return True
 
     # --- what was cut off before the start ---
 

@@ -59,14 +59,18 @@ class Inlet:
         *,
         stamped: bool = True,
         placed: Callable[[AnyReading], None] = lambda _: None,
+        spare: float = 0.0,
     ) -> bool:
         """Stamp a reading with its arrival and hand it over, at once; False where there is no room.
 
         What is not `stamped` gets its arrival as its own time. A reading without room is lost: its device
         then counts as down for that moment, so that nothing is judged as not seen. `placed` hears of the
-        reading as it will be taken, before anybody can take it.
+        reading as it will be taken, before anybody can take it. With `spare` it is not taken, and that is no
+        loss, unless this part (0 to 1) of the room is left: for what anybody can send any number of.
         """
         with self._changed:
+            if len(self._waiting) > (1 - spare) * self._capacity:
+                return False
             has_room = self._place(reading, stamped=stamped, placed=placed)
         if not has_room:
             self._overflowed()

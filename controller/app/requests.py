@@ -1,6 +1,7 @@
 """What clients of the control socket ask for, and who may: each request done and answered in a line."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TypeVar
 
 import msgspec
@@ -21,6 +22,7 @@ from controller.app.messages import (
 from controller.app.resuming import CONTROLLER
 from controller.app.roles import INPUT_NEEDS, ROLES, Peer
 from controller.app.status import fault_of, status_of
+from controller.app.tally import Refused, Tally
 from controller.journal.contents import CONTROL
 from controller.journal.faults import JournalFault
 from controller.journal.reading import Reader
@@ -52,6 +54,7 @@ class Requests:
     def __init__(self, daemon: Daemon) -> None:
         """Answer for this controller."""
         self._daemon = daemon
+        self._tally = Tally()
 
     def answer(self, request: AnyRequest, peer: Peer) -> bytes:
         """Do what is asked, where this peer may, and give the answer's line."""
@@ -89,7 +92,7 @@ class Requests:
     def forbidden(self, peer: Peer, deed: str) -> bytes:
         """Refuse a deed, and journal that it was refused."""
         if (live := self._daemon.live) is not None:
-            self.note(live, peer, deed, granted=False)
+            self._note_refusal(live, peer, deed)
         return refusal("not_allowed", f"{peer.user} may not {deed}: {_SAYS['not_allowed']}")
 
     def _enter(self, request: Enter, peer: Peer, live: Live) -> bytes:
@@ -98,14 +101,14 @@ class Requests:
         if request.by not in ROLES:
             return refusal("unknown_role", f"found `by` {request.by!r}, expected one of {', '.join(ROLES)}")
         if request.name == "unlock" and (why := self._daemon.why_locked()) is not None:
-            self.note(live, peer, "unlock", granted=False)
+            self._note_refusal(live, peer, "unlock")
             return refusal("locked", f"the table can't be unlocked yet: {why}")
         arguments = msgspec.to_builtins(request)
         for key in ("do", "wait_s"):
             arguments.pop(key, None)
         arguments["who"] = request.who or peer.user
         entered = _input_of({**arguments, "kind": "input", "t": 0, "dev": "control"})
-        self.note(live, peer, f"input {request.name}", granted=True, said=arguments)
+        self.note(live, peer, f"input {request.name}", said=arguments)
         asked = live.core.enter(entered)
         if asked is None:
             return refusal("overflow", _SAYS["overflow"])
@@ -132,7 +135,7 @@ class Requests:
                 self._daemon.approve_clock()
         except OSError as error:
             return refusal("not_kept", f"the approval can't be kept: {error.strerror}")
-        self.note(live, peer, f"approve {request.what}", granted=True, said=said)
+        self.note(live, peer, f"approve {request.what}", said=said)
         return answer(approved=request.what, cleared=holding)
 
     def _accept_journal(self, request: Approve, peer: Peer) -> bytes:
@@ -160,13 +163,25 @@ class Requests:
         ticket = live.journal.acknowledge(request.id, request.chain, peer.user)
         if not ticket.wait(DURABLE_S):
             return refusal("not_durable", "the disk has not taken it yet; acknowledge it again")
-        if any(row.name == "outbox.refused" for row in ticket.rows):
+        if ticket.fault is not None:
             return refusal("no_match", "no outcome of this id and chain hash; see `tablectl faults`")
         return answer(closed=request.id)
 
-    def note(
-        self, live: Live, peer: Peer, deed: str, *, granted: bool, said: Mapping[str, object] | None = None
-    ) -> None:
+    def note(self, live: Live, peer: Peer, deed: str, *, said: Mapping[str, object] | None = None) -> None:
         """Journal who did what, by the identity that the kernel gives."""
-        used = {"user": peer.user, "uid": peer.uid, "pid": peer.pid, "did": deed, "granted": granted}
+        used = {"user": peer.user, "uid": peer.uid, "pid": peer.pid, "did": deed, "granted": True}
         live.core.note(CONTROL, used if said is None else {**used, "said": said})
+
+    def sum_up(self, *, all_of_it: bool = False) -> None:
+        """Journal what was refused so often that not every time got a row of its own."""
+        live = self._daemon.live
+        if live is not None:
+            now_us = self._daemon.monotonic.now_us()
+            self._tally.sum_up(now_us, partial(live.core.note_if_room, CONTROL), all_of_it=all_of_it)
+
+    def _note_refusal(self, live: Live, peer: Peer, deed: str) -> None:
+        refused = Refused(peer.uid, peer.user, deed)
+        if self._tally.in_full(refused, self._daemon.monotonic.now_us()):
+            used = {"user": peer.user, "uid": peer.uid, "pid": peer.pid, "did": deed, "granted": False}
+            if not live.core.note_if_room(CONTROL, used):
+                self._tally.uncounted(refused)

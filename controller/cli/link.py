@@ -3,6 +3,7 @@
 import argparse
 import os
 import socket
+import struct
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -62,9 +63,8 @@ def ask(path: str, request: Json) -> Json:
 def conversation(path: str, request: Json) -> Iterator[Json]:
     """Ask, and give every line that comes back until the controller ends it, be it in mid-line."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as link:
-        link.settimeout(TIMEOUT_S)
         try:
-            link.connect(path)
+            _connect(link, path)
             send(link, request)
             with link.makefile("rb") as lines:
                 first = lines.readline()
@@ -78,6 +78,14 @@ def conversation(path: str, request: Json) -> Iterator[Json]:
                     yield msgspec.json.decode(line, type=Json)
         except OSError as error:
             raise unreachable(path, error) from error
+
+
+def _connect(link: socket.socket, path: str) -> None:
+    """Connect, and wait in the line of those who want to: without blocking the system would turn us away."""
+    waits = struct.pack("ll", int(TIMEOUT_S), 0)
+    link.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, waits)
+    link.connect(path)
+    link.settimeout(TIMEOUT_S)
 
 
 def send(link: socket.socket, request: Json) -> None:

@@ -21,12 +21,22 @@ class Answer(NamedTuple):
     fault: JournalFault | None = None
 
 
+WINDOW_US = 10_000_000
+"""Of the acknowledgements that fit nothing, in so much time,"""
+IN_FULL = 4
+"""so many get a row of their own: whoever sends more of them must not fill the disk."""
+
+
 class Acks:
     """Reads through the writer's connection, in its thread."""
 
     def __init__(self, connection: apsw.Connection, path: Path) -> None:
         self._connection = connection
         self._path = path
+        self._window_us = 0
+        self._in_window = 0
+        self._untold: AckRefused | None = None
+        """The last one without a row, with the count of all."""
 
     def match(self, ack: Ack, wall: Wall, closing: Sequence[int]) -> Answer:
         """Find the outcome: an acknowledgement that comes again is no news, one that fits none is a fault."""
@@ -52,7 +62,21 @@ class Acks:
     def _waits(self, n: int) -> bool:
         return fetch_one(self._connection, self._path, "SELECT n FROM outbox WHERE n = ?", (n,)) is not None
 
+    def left(self, wall: Wall) -> list[Draft]:
+        """Return a row for those that got none yet, at the end."""
+        untold, self._untold = self._untold, None
+        return [] if untold is None else [event_draft(ACK_REFUSED, untold, wall)]
+
     def _refused(self, ack: Ack, wall: Wall, code: str, found: str, expected: str) -> Answer:
-        refused = AckRefused(id=ack.id, chain=ack.chain, by=ack.by, code=code)
+        before = 0 if self._untold is None else self._untold.count
+        refused = AckRefused(id=ack.id, chain=ack.chain, by=ack.by, code=code, count=before + 1)
         fault = JournalFault(code, f"acknowledgement of {ack.id} by {ack.by}", found, expected)
+        # Wall time as a label is enough: a clock that was set only begins the next window.
+        if not 0 <= wall.us - self._window_us < WINDOW_US:
+            self._window_us, self._in_window = wall.us, 0
+        self._in_window += 1
+        if self._in_window > IN_FULL:
+            self._untold = refused
+            return Answer([], fault=fault)
+        self._untold = None
         return Answer([event_draft(ACK_REFUSED, refused, wall)], fault=fault)

@@ -9,6 +9,10 @@ Alarm = Callable[[JournalFault | None], None]
 """Hears each fault as it begins, and None when all is well again. It must return at once."""
 
 
+FROM_OUTSIDE = "ack"
+"""The duty whose faults are of what settlement, or whoever passes for it, sent: the journal is well."""
+
+
 class Alarms:
     """The faults of the writer's several duties."""
 
@@ -20,9 +24,9 @@ class Alarms:
 
     @property
     def present(self) -> JournalFault | None:
-        """A fault that holds now, the first that began."""
+        """A fault of writing that holds now, the first that began; whatever others send is none."""
         with self._lock:
-            return next(iter(self._holding.values()), None)
+            return next((fault for duty, fault in self._holding.items() if duty != FROM_OUTSIDE), None)
 
     def began(self, duty: str, fault: JournalFault) -> None:
         """This duty fails."""

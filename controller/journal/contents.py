@@ -104,12 +104,16 @@ class Ack(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AckRefused(msgspec.Struct, frozen=True, kw_only=True):
-    """An acknowledgement that fits no outcome of this journal."""
+    """An acknowledgement that fits no outcome of this journal.
+
+    `count` are those since the row before: where many come, only the first of each ten seconds get a row.
+    """
 
     id: str
     chain: str
     by: str
     code: str
+    count: int = 1
 
 
 class Pruned(msgspec.Struct, frozen=True, kw_only=True):

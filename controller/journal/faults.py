@@ -22,6 +22,8 @@ _GO_ON = "`tablectl approve journal --reason WHY`"
 _ANOTHER_TABLE = "in an empty folder and under another table name (docs/replacing.md)"
 _REPORT = "restart the controller and send the message with `tablectl doctor --bundle FILE`"
 
+CROWDED = "journal_crowded"
+"""The one fault of a write that changes nothing for anybody else."""
 FAULTS: Mapping[str, FaultKind] = {
     "journal_in_use": FaultKind(
         "another controller runs on this journal",
@@ -194,6 +196,11 @@ FAULTS: Mapping[str, FaultKind] = {
         "another program holds or has changed the journal's file",
         "find it with `fuser --verbose FILE`, and end it",
         _ITSELF,
+    ),
+    CROWDED: FaultKind(
+        "acknowledgements or requests come faster than the disk takes them",
+        "nothing: they are counted or come again; if it lasts, find who sends them",
+        "as soon as less waits for the disk",
     ),
     "journal_overflow": FaultKind(
         "the disk has stood still or been full for so long that the waiting rows reached their limit",

@@ -108,14 +108,20 @@ class Journal:
         wall = self._wall()
         return self._writer.put(Entry(draft=lambda drafter: drafter.begins(attempt, number, t, wall)))
 
-    def note(self, name: str, data: Mapping[str, object]) -> Ticket:
-        """Hand over an event that is no outcome: a clock's note, who used the console and for what."""
+    def note(self, name: str, data: Mapping[str, object], *, outside: bool = False) -> Ticket:
+        """Hand over an event that is no outcome: a clock's note, who used the console and for what.
+
+        One that anybody `outside` can bring about gets no more room than play leaves it (`journal_crowded`).
+        """
         draft = event_draft(name, data, self._wall())
-        return self._writer.put(Entry(draft=lambda _: [draft]))
+        return self._writer.put(Entry(draft=lambda _: [draft], outside=outside))
 
     def acknowledge(self, told_id: str, chain: str, by: str) -> Ticket:
-        """Close an outcome's place in the outbox on the settlement engine's own word (id and chain hash)."""
-        return self._writer.put(Entry(ack=Ack(id=told_id, chain=chain, by=by)))
+        """Close an outcome's place in the outbox on the settlement engine's own word (id and chain hash).
+
+        What finds no room beside play (`journal_crowded`) is acknowledged again when it is published again.
+        """
+        return self._writer.put(Entry(ack=Ack(id=told_id, chain=chain, by=by), outside=True))
 
     def prune(
         self, *, evidence_before_us: int, bodies_before_us: int, by: str, who: str | None = None

@@ -7,6 +7,7 @@ from threading import Event
 from controller.journal.chain import Draft, Row
 from controller.journal.contents import Ack, Pruned
 from controller.journal.drafting import Drafter
+from controller.journal.faults import JournalFault
 from controller.model.effects import Late
 
 
@@ -16,6 +17,8 @@ class Ticket:
     def __init__(self) -> None:
         self.rows: tuple[Row, ...] = ()
         """The rows in their places, once they are durable."""
+        self.fault: JournalFault | None = None
+        """Of an acknowledgement: why it closed nothing, once it is durable."""
         self._durable = Event()
 
     @property
@@ -52,6 +55,8 @@ class Entry:
     ack: Ack | None = None
     pruned: Pruned | None = None
     last: bool = False
+    outside: bool = False
+    """Whether anybody outside can have any number of these written: play keeps room of its own."""
 
     @property
     def can_wait(self) -> bool:

@@ -10,11 +10,11 @@ from threading import Event, Lock, Thread
 import apsw
 
 from controller.journal.acks import Acks
-from controller.journal.alarms import Alarm, Alarms
+from controller.journal.alarms import FROM_OUTSIDE, Alarm, Alarms
 from controller.journal.chain import Draft, Row, Wall, seal
 from controller.journal.contents import CHECKPOINT, HEALED, Healed
 from controller.journal.drafting import Drafter, event_draft, late_draft
-from controller.journal.faults import JournalFault
+from controller.journal.faults import CROWDED, JournalFault
 from controller.journal.keys import Key
 from controller.journal.memory import checkpoint_body
 from controller.journal.opening import Opened, head_at
@@ -39,6 +39,8 @@ class Limits:
 
     waiting: int = 4096
     """Entries that may wait for the disk; one more is a fault."""
+    outside: int = 1024
+    """Of these so many, all together, while what anybody outside brings about is still taken."""
     together: int = 64
     """Entries that share one commit at most."""
     late_together: int = 64
@@ -118,10 +120,14 @@ class Writer:
         """Hand over an entry without waiting for the disk.
 
         Raises:
-            JournalFault: too many wait already, or the journal is closed or has stopped.
+            JournalFault: too many wait already, or the journal is closed or has stopped. `journal_crowded`
+                alone stops nothing: it came from outside, and the room that is left is play's.
         """
         with self._door:
             self.check()
+            if entry.outside and self._queue.qsize() >= self._limits.outside:
+                found = f"{self._limits.outside} entries waiting for the disk"
+                raise JournalFault(CROWDED, self._path, found, "room beside what play needs")
             try:
                 self._queue.put_nowait(entry)
             except Full:
@@ -201,6 +207,8 @@ class Writer:
                 drafts += self._match(entry, closed)
             if not entry.last:
                 spans.append((entry, begin, len(drafts)))
+        if last:
+            drafts += self._acks.left(self._wall())
         if self._late and (drafts or last or len(self._late) >= self._limits.late_together):
             drafts.append(late_draft(self._late, self._wall()))
             spans += [(entry, len(drafts) - 1, len(drafts)) for entry in self._late_entries]
@@ -225,11 +233,12 @@ class Writer:
     def _match(self, entry: Entry, closed: list[int]) -> list[Draft]:
         assert entry.ack is not None
         answer = self._acks.match(entry.ack, self._wall(), closed)
+        entry.ticket.fault = answer.fault
         if answer.fault is not None:
-            self._alarms.began("ack", answer.fault)
+            self._alarms.began(FROM_OUTSIDE, answer.fault)
         elif answer.closes is not None:
             closed.append(answer.closes)
-            self._alarms.over("ack")
+            self._alarms.over(FROM_OUTSIDE)
         return answer.drafts
 
     def _sealed(self, drafts: Sequence[Draft], *, last: bool) -> list[Row]:

@@ -15,15 +15,19 @@ from hypothesis import strategies as st
 
 from controller.app import control as control_module
 from controller.app import hearing
-from controller.app.control import CLIENTS, Control, _gone
+from controller.app.control import Control, _gone
 from controller.app.messages import MAX_LINE
 from controller.app.roles import Groups
+from controller.app.seats import OWN, PLACES, SHARED
 from controller.cli.link import OutOfReachError, ask
 from controller.cli.main import main
 from tests.app.house import HouseMaker
 from tests.app.rig import PATIENCE_S, Json, until
 
 FAULTS = b'{"do":"faults"}\n'
+WATCH = b'{"do":"watch","topics":["lamps"]}\n'
+CLIENTS = OWN["root"] + SHARED
+"""As many as the user can be that runs the controller, and these tests."""
 
 
 def good(answer: Json) -> bool:
@@ -63,9 +67,9 @@ def connected(path: str) -> socket.socket:
     return link
 
 
-def asked(link: socket.socket) -> Json:
+def asked(link: socket.socket, line: bytes = FAULTS) -> Json:
     """Ask once more on this connection."""
-    link.sendall(FAULTS)
+    link.sendall(line)
     return msgspec.json.decode(link.makefile("rb").readline(), type=Json)
 
 
@@ -90,13 +94,12 @@ def test_who_finds_no_place_hears_that_the_controller_is_there_and_who_has_them(
 ) -> None:
     with ExitStack() as clients:
         inside = [clients.enter_context(connected(path)) for _ in range(CLIENTS)]
-        assert all(good(asked(link)) for link in inside)
+        assert all(asked(link, WATCH)["ok"] for link in inside)
         for words in (("status",), ("input", "no_roll"), ("watch", "lamps"), ("test", "cam")):
             assert main([*words, "--socket", path]) == 3
             said = capsys.readouterr().err
-            assert said.startswith(f"tablectl: {path}: the controller is there, but all {CLIENTS} places")
+            assert said.startswith(f"tablectl: {path}: the controller is there, but all its {PLACES} places")
             assert f"processes {os.getpid()}" in said
-        assert all(good(asked(link)) for link in inside)
     until(lambda: is_answered(path), "a place once the others are gone")
 
 

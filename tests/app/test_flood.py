@@ -1,0 +1,245 @@
+"""Whoever reaches the socket says as much as he likes: play goes on, and it comes to a few rows."""
+
+import grp
+import os
+import pwd
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from controller.app import control as control_module
+from controller.app.control import Control
+from controller.app.pace import A_USERS_DEEDS, Bucket, Pace, Rate
+from controller.app.roles import Groups, Peer
+from controller.app.tally import IN_FULL, WINDOW_US, Note, Refused, Tally
+from controller.cli.link import ask
+from tests.app.house import House, HouseMaker, drain, live_of, play, unlocked
+from tests.app.rig import PATIENCE_S, Json, Table, tick, until
+from tests.scenes import SECOND_US, throw
+
+AT_ONCE = Rate(1e9, 1e9)
+"""As if nobody were slowed down: what is left must hold by itself."""
+FLOOD = 8_000
+OUTSIDER = Peer(4711, 4711, "guest", frozenset())
+STAFF = Peer(4712, 4712, "dealer", frozenset({"staff"}))
+SETTLEMENT = Peer(4713, 4713, "engine", frozenset({"settlement"}))
+
+
+@pytest.fixture
+def at(house: HouseMaker, monkeypatch: pytest.MonkeyPatch) -> Iterator["At"]:
+    """Give a table with its socket, at which nobody is slowed down."""
+    for name in ("A_CONNECTION", "A_USER", "A_USERS_DEEDS"):
+        monkeypatch.setattr(control_module, name, AT_ONCE)
+    monkeypatch.setattr(control_module, "SEND_S", PATIENCE_S)
+    one = At(house(), monkeypatch)
+    yield one
+    one.control.stop()
+
+
+class At:
+    """A table inside the test, and who speaks at its socket."""
+
+    def __init__(self, house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.house = house
+        self.daemon = house.open()
+        self.patch = monkeypatch
+        self.control = Control(self.daemon, house.options.socket, Groups())
+        self.control.start()
+
+    def flood(self, peer: Peer, line: bytes, count: int = FLOOD) -> list[Json]:
+        """Say this so often, in one go, and hear every answer."""
+        self.patch.setattr(control_module, "peer_of", lambda *_: peer)
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as link:
+            link.settimeout(PATIENCE_S)
+            link.connect(str(self.house.options.socket))
+            answers: list[Json] = []
+            with link.makefile("rb") as heard:
+                for _ in range(count // 100):
+                    link.sendall(line * 100)
+                    answers += [msgspec.json.decode(heard.readline(), type=Json) for _ in range(100)]
+        return answers
+
+    def used(self) -> list[Json]:
+        """Give the rows that tell who did what."""
+        drain(self.daemon)
+        rows = [row for row in self.house.rows() if row.name == "control.used"]
+        return [msgspec.json.decode(row.body or b"", type=Json) for row in rows]
+
+    def plays(self) -> None:
+        """Throw the dice: it must be called."""
+        before = self.house.types().count("roll.called")
+        now = self.daemon.clock.now_us()
+        play(self.daemon, throw(now + 5 * SECOND_US, (3, 4)))
+        assert self.house.types().count("roll.called") == before + 1
+        assert live_of(self.daemon).journal.fault is None
+
+
+@pytest.mark.parametrize(
+    ("line", "deed"),
+    [
+        (b'{"do":"input","name":"no_roll","by":"boxperson"}\n', "rule"),
+        (b'{"do":"approve","what":"identity"}\n', "approve"),
+        (b'{"do":"settled","id":"craps/1/1","chain":"00"}\n', "settle"),
+        (b'{"do":"rows"}\n', "read the past"),
+    ],
+)
+def test_forbidden_lines_come_to_a_few_rows_that_count_every_one(at: At, line: bytes, deed: str) -> None:
+    """8,000 of them filled the journal's queue, and the table was dead until it was started anew."""
+    unlocked(at.daemon)
+    answers = at.flood(OUTSIDER, line)
+    assert {answer["code"] for answer in answers} == {"not_allowed"}
+    at.plays()
+    at.control.stop()
+    used = [row for row in at.used() if row["did"] == deed]
+    assert len(used) <= IN_FULL + 1 + len(answers) // 1000
+    assert sum(int(str(row.get("count", 1))) for row in used) == FLOOD
+    assert {row["uid"] for row in used} == {OUTSIDER.uid}
+
+
+def test_lines_that_are_no_requests_leave_no_row(at: At) -> None:
+    unlocked(at.daemon)
+    before = len(at.house.rows())
+    assert {answer["code"] for answer in at.flood(OUTSIDER, b"no request\n")} == {"bad_request"}
+    drain(at.daemon)
+    assert len(at.house.rows()) <= before + 1, "but the test's own"
+    at.plays()
+
+
+def test_acknowledgements_of_what_was_never_told_come_to_a_few_rows(at: At) -> None:
+    unlocked(at.daemon)
+    answers = at.flood(SETTLEMENT, b'{"do":"settled","id":"craps/9/999","chain":"00"}\n', 2_000)
+    assert {answer["code"] for answer in answers} == {"no_match"}
+    drain(at.daemon)
+    refused = [row for row in at.house.rows() if row.name == "outbox.refused"]
+    assert 0 < len(refused) < 20
+    at.plays()
+
+
+def test_what_staff_enter_leaves_room_for_what_sensors_see(at: At) -> None:
+    """The core stands still: so much is taken from people, the rest is refused, and no reading is lost."""
+    unlocked(at.daemon)
+    answers = at.flood(STAFF, b'{"do":"input","name":"no_roll","by":"boxperson"}\n', 6_000)
+    refused = [answer for answer in answers if not answer["ok"]]
+    assert {answer["code"] for answer in refused} == {"overflow"}
+    assert refused
+    assert at.daemon.inlet.waiting < at.daemon.options.capacity // 3
+    assert [fault.code for fault in at.daemon.board.present if fault.code == "inlet_overflow"] == []
+    at.plays()
+
+
+# --- how fast anybody is heard ---
+
+
+def test_a_bucket_gives_so_many_at_once_and_so_many_a_second() -> None:
+    bucket = Bucket(Rate(burst=3, per_s=10), 0)
+    assert [bucket.wait_s(0) for _ in range(3)] == [0, 0, 0]
+    assert [round(bucket.wait_s(0), 3) for _ in range(2)] == [0.1, 0.2]
+    assert bucket.wait_s(1_000_000) == 0
+    assert not bucket.full(1_000_000)
+    assert bucket.full(2_000_000)
+
+
+def test_a_users_connections_share_his_pace_and_no_other_users() -> None:
+    pace = Pace(A_USERS_DEEDS)
+    waits = [pace.wait_s(1, 0) for _ in range(6_000)]
+    assert waits[59] == 0
+    assert waits[-1] == pytest.approx((6_000 - 60) / A_USERS_DEEDS.per_s)
+    assert pace.wait_s(2, 0) == 0
+
+
+def test_users_who_were_silent_are_forgotten_and_none_who_owes_time() -> None:
+    pace = Pace(Rate(burst=1, per_s=1))
+    for uid in range(1000):
+        pace.wait_s(uid, uid * 10_000_000)
+    pace.wait_s(5000, 10_000_000_000)
+    assert pace.wait_s(5000, 10_000_000_000) > 0
+    assert len(pace._buckets) <= Pace.MOST + 1
+
+
+def keeping(told: list[Mapping[str, object]]) -> Note:
+    """Keep every row."""
+
+    def kept(row: Mapping[str, object]) -> bool:
+        told.append(row)
+        return True
+
+    return kept
+
+
+def test_a_sum_that_finds_no_room_is_told_later_and_nothing_is_counted_twice() -> None:
+    tally, kind = Tally(), Refused(1, "guest", "rule")
+    in_full = sum(tally.in_full(kind, 0) for _ in range(100))
+    assert in_full == IN_FULL
+    told: list[Mapping[str, object]] = []
+    kept = keeping(told)
+    tally.sum_up(WINDOW_US - 1, kept)
+    assert told == []
+    tally.sum_up(WINDOW_US, lambda _: False)
+    tally.sum_up(2 * WINDOW_US + 1, kept)
+    tally.sum_up(9 * WINDOW_US, kept)
+    assert [row["count"] for row in told] == [100 - IN_FULL]
+
+
+def test_many_users_are_summed_without_a_name_rather_than_remembered_without_end() -> None:
+    tally = Tally()
+    in_full = sum(tally.in_full(Refused(uid, "guest", "rule"), 0) for uid in range(1000))
+    assert in_full == Tally.MOST
+    told: list[Mapping[str, object]] = []
+    kept = keeping(told)
+    tally.sum_up(WINDOW_US, kept)
+    assert [row["count"] for row in told] == [1000 - Tally.MOST]
+
+
+# --- with another user's process ---
+
+SHOUTS = """
+import os, socket, sys
+os.setgroups([int(sys.argv[2])]); os.setgid(int(sys.argv[2])); os.setuid(int(sys.argv[3]))
+links = []
+for _ in range(40):
+    link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    link.connect(sys.argv[1])
+    links.append(link)
+    try:
+        link.setblocking(False)
+        link.send(b'{"do":"input","name":"no_roll","by":"boxperson"}\\n' * 1000)
+    except OSError:
+        pass
+print("said", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="takes a process of another user, which root alone can start")
+def test_another_users_shouts_hold_up_nobody(table: Table, request: pytest.FixtureRequest) -> None:
+    group, user = grp.getgrnam("nogroup"), pwd.getpwnam("nobody")
+    table.arguments = (*table.arguments, "--socket-group", group.gr_name)
+    # Not below pytest's own folder, which is closed to others.
+    place = Path(tempfile.mkdtemp(prefix="table-"))
+    place.chmod(0o711)
+    request.addfinalizer(lambda: shutil.rmtree(place))
+    table.control = place / "control"
+    table.start()
+    table.unlock()
+    words = [sys.executable, "-c", SHOUTS, table.socket, str(group.gr_gid), str(user.pw_uid)]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as shouting:
+        assert shouting.stdout is not None
+        assert shouting.stdout.readline() == b"said\n"
+        for _ in range(20):
+            assert ask(table.socket, {"do": "faults"})["ok"] is True
+        assert table.enter("lock")["ok"] is True
+        table.feed([tick(SECOND_US), tick(2 * SECOND_US)])
+        until(lambda: any(row.name == "table.unlocked" for row in table.rows()), "what was entered")
+        shouting.communicate()
+    assert table.terminate() == 0
+    rows = table.rows()
+    refused = [row for row in rows if row.name == "control.used" and b'"nobody"' in (row.body or b"")]
+    assert 0 < len(refused) < 100
+    assert not any(row.body and b"journal_overflow" in row.body for row in rows)

@@ -1,0 +1,122 @@
+"""Places at the control socket: whoever holds as many as he likes, the others keep theirs."""
+
+import socket
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controller.app import seats as seats_module
+from controller.app.roles import Peer, Role
+from controller.app.seats import OWN, PLACES, SHARED, Kind, Seat, Seats, kind_of
+
+ROLES: dict[Kind, tuple[Role, ...]] = {
+    "root": ("staff", "technician", "settlement"),
+    "staff": ("staff",),
+    "settlement": ("settlement",),
+    "technician": ("technician",),
+    "others": (),
+}
+UIDS: dict[Kind, int] = {"root": 0, "staff": 1001, "settlement": 1002, "technician": 1003, "others": 1004}
+
+
+def peer(kind: Kind, uid: int | None = None) -> Peer:
+    number = UIDS[kind] if uid is None else uid
+    return Peer(number, number, f"user-{number}", frozenset(ROLES[kind]))
+
+
+@pytest.fixture
+def connection() -> Iterator[socket.socket]:
+    with ExitStack() as open_ones:
+        ours, theirs = (open_ones.enter_context(one) for one in socket.socketpair())
+        assert theirs
+        yield ours
+
+
+def filled(seats: Seats, connection: socket.socket, kind: Kind, *, busy: bool) -> None:
+    """Let one user of this kind take all that it can have."""
+    for number in range(PLACES):
+        seat = seats.admit(connection, peer(kind), number)
+        if isinstance(seat, Seat):
+            seats.heard(seat, number, busy=busy)
+
+
+@pytest.mark.parametrize("newcomer", list(OWN))
+@pytest.mark.parametrize("busy", [False, True], ids=["silent", "watching"])
+@pytest.mark.parametrize("holder", list(OWN))
+def test_no_user_locks_another_out(
+    holder: Kind,
+    busy: bool,
+    newcomer: Kind,
+    connection: socket.socket,
+) -> None:
+    """16 silent connections of a technician locked out root: whoever holds most gives one up."""
+    if holder == newcomer == "root" and busy:
+        pytest.skip("root is one user, who is told which of his processes have the places")
+    seats = Seats()
+    filled(seats, connection, holder, busy=busy)
+    other = peer(newcomer, uid=UIDS[newcomer] if newcomer == "root" else 2000)
+    assert isinstance(seats.admit(connection, other, PLACES), Seat)
+
+
+def test_a_user_whose_own_connections_are_silent_is_always_heard(connection: socket.socket) -> None:
+    seats = Seats()
+    filled(seats, connection, "root", busy=False)
+    assert isinstance(seats.admit(connection, peer("root"), PLACES), Seat)
+
+
+def test_a_user_who_watches_with_all_he_can_have_is_told_who_that_is(connection: socket.socket) -> None:
+    seats = Seats()
+    filled(seats, connection, "staff", busy=True)
+    assert seats.admit(connection, peer("staff"), PLACES) == (UIDS["staff"],)
+
+
+def test_the_place_of_the_one_who_was_silent_for_longest_is_given_away_and_he_is_told() -> None:
+    seats = Seats()
+    with ExitStack() as links:
+        pairs = [tuple(links.enter_context(one) for one in socket.socketpair()) for _ in range(SHARED)]
+        for number, (ours, _) in enumerate(pairs):
+            assert isinstance(seats.admit(ours, peer("others"), number), Seat)
+        assert isinstance(seats.admit(pairs[0][0], peer("others"), SHARED), Seat)
+        oldest = pairs[0][1]
+        assert b"silent for the longest" in oldest.recv(1000)
+        assert oldest.recv(1000) == b""
+
+
+def test_who_is_in_every_group_is_staff_and_root_is_root() -> None:
+    assert kind_of(peer("root")) == "root"
+    assert kind_of(peer("root", uid=1001)) == "staff"
+    assert kind_of(peer("others")) == "others"
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(list(OWN)), st.integers(0, 3), st.booleans(), st.booleans()), max_size=120
+    )
+)
+def test_there_are_never_more_than_there_are_places_and_each_kind_keeps_its_own(
+    steps: list[tuple[Kind, int, bool, bool]],
+) -> None:
+    seats = Seats()
+    inside: list[Seat] = []
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        theirs.close()
+        for now, (kind, user, busy, leaves) in enumerate(steps):
+            if leaves and inside:
+                seats.leave(inside.pop(user % len(inside)))
+            uid = 0 if kind == "root" else UIDS[kind] * 10 + user
+            seat = seats.admit(ours, peer(kind, uid=uid), now)
+            if isinstance(seat, Seat):
+                seats.heard(seat, now, busy=busy)
+                inside.append(seat)
+            inside = [one for one in inside if not one.taken]
+            taken = Counter(one.kind for one in inside)
+            assert len(inside) <= PLACES
+            assert sum(max(0, count - OWN[one]) for one, count in taken.items()) <= SHARED
+            if not isinstance(seat, Seat):
+                assert taken[kind] >= OWN[kind], "a kind's own places are nobody else's"
+    assert seats_module.PLACES == 24
