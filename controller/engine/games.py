@@ -39,8 +39,8 @@ class TableGame(Protocol):
     def enter(self, entered: Input) -> bool:
         """Take a person's input; False when this game has no such input. Raises Refused."""
 
-    def allowed(self) -> Iterator[str]:
-        """Name the inputs that make sense now."""
+    def allowed(self, t: int) -> Iterator[str]:
+        """Name the inputs that make sense at t."""
 
     def late(self, reading: AnyReading) -> None:
         """Take a reading that came too late to count."""

@@ -161,7 +161,11 @@ class Session:
             return of_table
         inspected = ("inspected",) if self._desk.inspections.waiting else ()
         open_attempt = {"close_table", "test_mode on"} if self._game.open_attempt else set()
-        return (*self._game.allowed(), *inspected, *(name for name in of_table if name not in open_attempt))
+        return (
+            *self._game.allowed(self._order.now),
+            *inspected,
+            *(name for name in of_table if name not in open_attempt),
+        )
 
     def first(self) -> First:
         """Give the numbers that come next."""

@@ -35,6 +35,9 @@ class Game(Results[Value], Protocol[Value, V]):
     def value_entered(self, entered: Input) -> Value:
         """Give what a person entered; raises Refused when it makes no sense."""
 
+    def result_can_be_entered(self, t: int) -> bool:
+        """Return whether a person can know a result of the present attempt at t."""
+
     def judge(self, t: int, called: Reason | None) -> V:
         """Judge the attempt on what was seen up to t."""
 
@@ -247,12 +250,12 @@ class Attempts(Generic[Value, V]):
         self.before = before
         self._since = list(call.since)
 
-    def allowed(self) -> Iterator[str]:
-        """Name the inputs that the present attempt takes."""
+    def allowed(self, t: int) -> Iterator[str]:
+        """Name the inputs that the present attempt takes at t."""
         words, allows = self.words, self.machine.allows
         if allows(words.void) and not self._standing_is_void():
-            yield words.says_void or words.void
-        if allows(words.set_result):
+            yield from dict.fromkeys((words.says_void or words.void, "void"))
+        if allows(words.set_result) and self._game.result_can_be_entered(t):
             yield words.set_result
         if self._acceptable():
             yield "accept"

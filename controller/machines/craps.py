@@ -181,9 +181,9 @@ class Craps:
         self._desk.answer = f"Shooter: {named}; {self._state.phase.replace('_', ' ')}"
         return True
 
-    def allowed(self) -> Iterator[str]:
-        """Name the inputs that make sense now."""
-        yield from self.throws.attempts.allowed()
+    def allowed(self, t: int) -> Iterator[str]:
+        """Name the inputs that make sense at t."""
+        yield from self.throws.attempts.allowed(t)
         if not self.open_attempt:
             yield from ("new_shooter", "pass_dice")
             if self._rules.run_out and any(map(self._machine.allows, ("run_out", "run_out_over"))):

@@ -4,7 +4,7 @@ What a deal is worth is the judge's matter (`controller.rules.cards`); when to a
 asked for good only when every position has played or folded: until then no card is told to anybody.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -277,6 +277,19 @@ class Deals:
     def value_of(self, verdict: DealVerdict) -> Dealt | None:
         """Give the deal as it was seen, where nothing of it is unknown."""
         return verdict.dealt
+
+    def result_can_be_entered(self, t: int) -> bool:
+        """Return whether a card can decide the deal: of a void one all must be out, and all have acted."""
+        del t
+        layout = self._layout()
+        return self.attempts.open or (layout.all_out and layout.all_acted)
+
+    def acts(self) -> Iterator[str]:
+        """Name what a position can still do, or be ruled to have done: play, fold."""
+        if self.attempts.open or self.attempts.state == "called":
+            layout = self._layout()
+            done = [layout.acts.get(position) for position in layout.seats]
+            yield from (act for act in ("play", "fold") if any(each != act for each in done))
 
     def value_entered(self, entered: Input) -> Dealt:
         """Give the deal with what a person entered in it; raises Refused where that leaves it unknown."""

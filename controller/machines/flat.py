@@ -62,6 +62,15 @@ class Refused(Exception):
         self.says = says
 
 
+def would(do: Callable[[], object]) -> bool:
+    """Return whether this pure deed is not refused."""
+    try:
+        do()
+    except Refused:
+        return False
+    return True
+
+
 class _Model:
     state: str
 

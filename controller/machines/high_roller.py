@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 
 import msgspec
 
 from controller.machines import high_roller_buying as buying
 from controller.machines import high_roller_told as told
 from controller.machines.desk import Desk
-from controller.machines.flat import FlatMachine, Refused
+from controller.machines.flat import FlatMachine, Refused, would
 from controller.machines.health import Health
 from controller.machines.high_roller_rolls import (
     Taken,
@@ -157,16 +158,31 @@ class HighRoller:
                 return self.throws.attempts.enter(entered)
         return True
 
-    def allowed(self) -> Iterator[str]:
-        """Name the inputs that make sense now."""
+    def allowed(self, t: int) -> Iterator[str]:
+        """Name the inputs that make sense at t."""
         attempts, allows, state = self.throws.attempts, self._machine.allows, self._state
-        yield from (name for name in attempts.allowed() if state.stage not in BUYING or self.open_attempt)
-        yield from filter(allows, ("draw_button", "start_roll", "decline"))
-        if state.stage not in ROLLING and not state.over:
-            yield from ("buy", "set_card")
-        if allows("abandon") and not self.open_attempt and "no_roll" not in attempts.allowed():
+        of_roll = tuple(attempts.allowed(t))
+        yield from of_roll
+        if state.stage == "won" and not state.over and "settled" not in of_roll:
+            yield "settled"
+        if state.stage == "won" and not state.over:
+            yield "paid"
+        if allows("draw_button"):
+            yield "draw_button"
+        if allows("start_roll") and would(partial(buying.ready, state)):
+            yield "start_roll"
+        if allows("decline") and not self.open_attempt and would(partial(decline, state, self._rules)):
+            yield "decline"
+        if would(self._ready_to_sell):
+            yield "buy"
+        if state.stage == "button_draw" or (state.stage in BUYING and (state.owed or state.cards)):
+            yield "set_card"
+        if allows("abandon") and state.sold and not self.open_attempt and "void" not in of_roll:
             yield "void"
-        yield from ("leave", "closing")
+        if set(state.names) - set(state.gone):
+            yield "leave"
+        if would(partial(buying.close_hours, state, None)) or would(partial(buying.close_hours, state, 0)):
+            yield "closing"
 
     def reset(self, t: int) -> None:
         """Begin anew where nobody has cards; the Bonus Pot stays, and so does a game that is being played."""

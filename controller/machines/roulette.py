@@ -187,9 +187,9 @@ class Roulette:
                 return self.spins.attempts.enter(entered)
         return True
 
-    def allowed(self) -> Iterator[str]:
-        """Name the inputs that make sense now."""
-        yield from self.spins.attempts.allowed()
+    def allowed(self, t: int) -> Iterator[str]:
+        """Name the inputs that make sense at t."""
+        yield from self.spins.attempts.allowed(t)
         if self._bets_open:
             yield "no_more_bets"
         elif not self.open_attempt:

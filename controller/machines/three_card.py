@@ -208,11 +208,16 @@ class ThreeCard:
                 return self.deals.attempts.enter(entered)
         return True
 
-    def allowed(self) -> Iterator[str]:
-        """Name the inputs that make sense now."""
-        yield from self.deals.attempts.allowed()
-        yield from filter(self._machine.allows, ("no_more_bets", "open_bets", "paid"))
-        yield from ("play", "fold") if self.open_attempt else ("seats",)
+    def allowed(self, t: int) -> Iterator[str]:
+        """Name the inputs that make sense at t."""
+        attempts = self.deals.attempts
+        yield from attempts.allowed(t)
+        yield from filter(self._machine.allows, ("no_more_bets", "open_bets"))
+        if attempts.machine.allows("settled"):
+            yield "paid"
+        yield from self.deals.acts()
+        if not self.open_attempt:
+            yield "seats"
 
     def reset(self, t: int) -> None:
         """Begin anew: the table opens, and the bets where the dealer had closed them; nobody sits."""

@@ -215,7 +215,7 @@ class Throws:
 
     def value_entered(self, entered: Input) -> Dice:
         """Give the faces a person entered; raises Refused for dice that fly or faces that are none."""
-        if self.attempts.under_way and self._flying_at(entered.t):
+        if not self.result_can_be_entered(entered.t):
             raise Refused("result_not_in")
         dice = entered.dice
         if dice is None or len(dice) != 2 or not all(1 <= face <= 6 for face in dice):
@@ -224,6 +224,10 @@ class Throws:
                 "bad_argument", f"set_dice needs two faces from 1 to 6, found {found}; enter them again"
             )
         return (dice[0], dice[1])
+
+    def result_can_be_entered(self, t: int) -> bool:
+        """Return whether the dice lie, as far as is known at t."""
+        return not (self.attempts.under_way and self._flying_at(t))
 
     def _flying_at(self, t: int) -> bool:
         since = t - FLYING_UNTIL_US

@@ -165,13 +165,17 @@ class WheelSpins(ABC):
 
     def value_entered(self, entered: Input) -> str:
         """Give the number a person entered; raises Refused while the ball runs or for no pocket."""
-        if self.attempts.under_way and self._runs(entered.t):
+        if not self.result_can_be_entered(entered.t):
             raise Refused("result_not_in")
         number = str(entered.number)
         if number not in self._wheel.pockets_clockwise:
             says = f"set_number: this wheel has no pocket {number!r}; enter one it has"
             raise Refused("bad_argument", says)
         return number
+
+    def result_can_be_entered(self, t: int) -> bool:
+        """Return whether the ball lies, as far as is known at t."""
+        return not (self.attempts.under_way and self._runs(t))
 
     def readings(self) -> tuple[Reading, ...]:
         """Give every reading of the present spin."""
