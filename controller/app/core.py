@@ -22,12 +22,12 @@ from controller.app.recorder import Recorder
 from controller.app.resuming import CONTROLLER, CutOff, Resumed, holds, numbered
 from controller.app.segments import Pieces, Rotation, Segment
 from controller.app.view import View
-from controller.engine.session import PLAYERS
 from controller.engine.setup import First, Setup
 from controller.journal.faults import CROWDED, JournalFault
 from controller.journal.journal import Journal
 from controller.journal.tickets import Ticket
 from controller.machines.flat import Refused
+from controller.machines.roles import PLAYERS
 from controller.model.effects import Effect, Lamp, Late, Proposed
 from controller.model.outcomes import Bets, Happening, Outcome
 from controller.model.readings import AnyReading, Card, Input, Switch

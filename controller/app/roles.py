@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Literal, NamedTuple
 
-from controller.engine.session import PLAYERS
+from controller.machines.roles import PLAYERS
 
 Role = Literal["staff", "technician", "settlement"]
 

@@ -27,6 +27,10 @@ class TableGame(Protocol):
     def open_attempt(self) -> bool:
         """Whether an attempt still waits for its call or for a ruling."""
 
+    @property
+    def attempt_under_way(self) -> bool:
+        """Whether an attempt goes on and is not called, or something else whose next reading is awaited."""
+
     def see(self, reading: AnyReading) -> None:
         """Take a reading, in time order."""
 

@@ -73,6 +73,9 @@ _SAME_TIME: tuple[type[Reading], ...] = (
 )
 """Of readings with one time: causes before what they decide, and people's inputs last."""
 
+_NOT_OVERTAKEN = frozenset({DieReleased, BallBeam, Card, Input})
+"""What begins an attempt, and what people said before."""
+
 _RANK: dict[type[Reading], int] = {kind: rank for rank, kind in enumerate(_SAME_TIME)}
 _RANKS = 32
 _encode = msgspec.json.Encoder().encode
@@ -115,10 +118,16 @@ class Order:
         self.watermark = 0
         """Microseconds; nothing earlier will be accepted any more."""
 
-    def put_all(self, readings: Iterable[AnyReading]) -> Iterator[tuple[AnyReading, int]]:
-        """Take readings as they arrive; stop at each that leaves something to tell, with what `put` gives."""
+    def put_all(self, readings: Iterable[AnyReading]) -> Iterator[tuple[AnyReading, int | None]]:
+        """Take readings as they arrive; stop at each that leaves something to tell, with what `put` gives.
+
+        Stops before a person's input too, with None: whether that waits at all is the session's to say.
+        """
         for reading in readings:
             t = reading.t
+            if type(reading) is Input:
+                yield reading, None
+                continue
             if (
                 self.watermark <= t
                 and -STEP_US <= t - self._now <= LEAP_US
@@ -219,6 +228,23 @@ class Order:
         else:
             waiting.append(entry)
         return 0
+
+    def hear(self, entered: Input) -> bool:
+        """Let time run on to an input that need not wait for late readings.
+
+        Returns False, with nothing changed, where it must wait all the same: its time is doubtful, or
+        something waits that it must not overtake.
+        """
+        t, arrived = entered.t, entered.arrived
+        now = t if arrived is None else max(t, arrived)
+        certain = self._doubted is None and not self._shift_us and self.watermark <= t
+        near = now - self._now >= -STEP_US
+        not_ahead = now - self._now <= LEAP_US if arrived is None else t <= arrived + AHEAD_US
+        if not (certain and near and not_ahead) or any(type(e[2]) in _NOT_OVERTAKEN for e in self._waiting):
+            return False
+        self._arrivals += 1
+        self.advance(now)
+        return True
 
     def advance(self, now_us: int) -> None:
         """Let time run on without a reading."""

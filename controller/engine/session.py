@@ -10,6 +10,7 @@ from controller.engine.setup import First, Setup, Standing, State
 from controller.machines.desk import NEVER_US, Desk
 from controller.machines.flat import Refused
 from controller.machines.health import Health
+from controller.machines.roles import RULINGS, must_be_theirs
 from controller.machines.table import TableMode
 from controller.model.effects import Effect, Late
 from controller.model.outcomes import Happening
@@ -25,9 +26,10 @@ from controller.model.readings import (
 
 __all__ = ["Session", "SetupError"]
 
-PLAYERS = frozenset({"player", "shooter", "guest"})
-"""Roles that may not rule, lock or open a table; everybody else at a console is staff."""
-PLAYERS_MAY = frozenset({"pass_dice", "play", "fold", "decline", "buy", "leave"})
+FOR_THE_LATEST = RULINGS | {"decline"}
+"""Inputs that are for the attempt under way, or the last one, unless they name theirs."""
+IN_THEIR_TIME = frozenset({"test_mode"})
+"""Inputs that say of what was seen before or after them whether it counts at all."""
 TURNED_AWAY_US = 8_000_000
 """One refusal for this long, however many readings a throw at a locked table sends."""
 
@@ -74,16 +76,37 @@ class Session:
 
     def feed(self, reading: AnyReading) -> Sequence[Effect]:
         """Take one reading as it arrives; give the effects that can be told now, usually none."""
-        behind_us = self._order.put(reading)
-        self._go_on(reading, behind_us)
+        if type(reading) is Input:
+            self._hear(reading)
+        else:
+            self._go_on(reading, self._order.put(reading))
         return self._handed_out() if self._desk.effects else _NOTHING
 
     def feed_all(self, readings: Iterable[AnyReading]) -> Sequence[Effect]:
         """Take many readings as they arrive; give what `feed` gives for one after the other."""
         for reading, behind_us in self._order.put_all(readings):
-            self._go_on(reading, behind_us)
+            if behind_us is not None:
+                self._go_on(reading, behind_us)
+            elif isinstance(reading, Input):
+                self._run()
+                self._hear(reading)
         self._run()
         return self._handed_out()
+
+    def _hear(self, entered: Input) -> None:
+        """Take a person's input: at once, unless an attempt is under way, or what it is for may be told late.
+
+        A ruling that names no attempt is for the one under way at its own time, and the first reading of
+        that may still be on its way.
+        """
+        names_attempt = entered.what is not None and entered.what.isdecimal()
+        waits = entered.name in IN_THEIR_TIME or (entered.name in FOR_THE_LATEST and not names_attempt)
+        if not waits and self._order.hear(entered):
+            self._run()
+            if not self._game.attempt_under_way:
+                self._take(entered)
+                return
+        self._go_on(entered, self._order.put(entered))
 
     def _go_on(self, reading: AnyReading, behind_us: int) -> None:
         """Hand on what is ready, then tell of what does not count."""
@@ -299,8 +322,7 @@ class Session:
         return None
 
     def _obey(self, entered: Input) -> None:
-        if entered.by in PLAYERS and entered.name not in PLAYERS_MAY:
-            raise Refused("not_staff")
+        must_be_theirs(entered, self._setup.ruleset)
         match entered.name:
             case "open_table":
                 self._mode.open(entered)

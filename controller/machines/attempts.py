@@ -253,8 +253,9 @@ class Attempts(Generic[Value, V]):
     def allowed(self, t: int) -> Iterator[str]:
         """Name the inputs that the present attempt takes at t."""
         words, allows = self.words, self.machine.allows
-        if allows(words.void) and not self._standing_is_void():
-            yield from dict.fromkeys((words.says_void or words.void, "void"))
+        voidable = allows(words.void) and not self._standing_is_void()
+        if voidable:
+            yield words.says_void or words.void
         if allows(words.set_result) and self._game.result_can_be_entered(t):
             yield words.set_result
         if self._acceptable():
@@ -263,6 +264,8 @@ class Attempts(Generic[Value, V]):
             yield words.clear
         if allows(words.settle):
             yield words.settle
+        if voidable:
+            yield "void"
 
     def lose_power(self, t: int) -> None:
         """The recording ends here: what was in flight goes to review."""

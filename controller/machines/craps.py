@@ -141,6 +141,12 @@ class Craps:
         """Whether a throw still waits for its call or for a ruling."""
         return self.throws.attempts.open
 
+    @property
+    def attempt_under_way(self) -> bool:
+        """Whether an attempt goes on and is not called."""
+        attempts = self.throws.attempts
+        return attempts.under_way or attempts.state == "held"
+
     def see(self, reading: Reading) -> None:
         """Take a reading, in time order."""
         self.throws.see(reading)

@@ -92,6 +92,12 @@ class HighRoller:
         """Whether a throw still waits for its call or for a ruling."""
         return self.throws.attempts.open
 
+    @property
+    def attempt_under_way(self) -> bool:
+        """Whether a throw goes on and is not called, or a card is owed."""
+        attempts = self.throws.attempts
+        return attempts.under_way or attempts.state == "held" or bool(self._state.owed)
+
     def see(self, reading: Reading) -> None:
         """Take a reading, in time order."""
         if isinstance(reading, Card):

@@ -44,6 +44,8 @@ REFUSALS: dict[str, str] = {
     "not_now": "the round is at another stage; this does not come next",
     "not_offered": "this rule set does not offer it",
     "not_ruled_yet": "the attempt is under review; rule on it first",
+    "not_technicians": "a technician rules on no attempt; call the dealer or a supervisor",
+    "not_theirs": "another role of the staff decides this; have that person enter it",
     "not_staff": "only the table's staff may do this; call the dealer",
     "not_testing": "test mode is off already; nothing to do",
     "not_your_turn": "it is another player's turn to roll; see the order on the display",

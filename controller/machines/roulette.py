@@ -145,6 +145,12 @@ class Roulette:
         """Whether a spin still waits for its call or for a ruling."""
         return self.spins.attempts.open
 
+    @property
+    def attempt_under_way(self) -> bool:
+        """Whether an attempt goes on and is not called."""
+        attempts = self.spins.attempts
+        return attempts.under_way or attempts.state == "held"
+
     def begins_attempt(self, reading: Reading) -> bool:
         """Tell whether this reading could begin a spin."""
         return self.spins.would_launch(reading)

@@ -159,6 +159,12 @@ class ThreeCard:
         """Whether bets are closed and a position has yet to act: the dealer's hand is still covered."""
         return self._machine.state in ("no_more_bets", "dealing", "acting")
 
+    @property
+    def attempt_under_way(self) -> bool:
+        """Whether an attempt goes on and is not called."""
+        attempts = self.deals.attempts
+        return attempts.under_way or attempts.state == "held"
+
     def see(self, reading: Reading) -> None:
         """Take a reading, in time order."""
         self.deals.see(reading)

@@ -88,7 +88,11 @@ class TestAllowed:
         [
             ("roulette", {"no_more_bets", "lock"}, {"no_spin", "paid", "open_bets"}),
             ("three-card-poker-12-014", {"seats", "no_more_bets"}, {"play", "set_card", "misdeal"}),
-            ("high-roller-12-005", {"draw_button", "leave"}, {"start_roll", "void", "no_roll"}),
+            (
+                "high-roller-12-005",
+                {"draw_button", "set_card"},
+                {"start_roll", "void", "no_roll", "buy", "leave"},
+            ),
         ],
     )
     def test_of_the_other_games(self, rules: str, some: set[str], none: set[str]) -> None:
@@ -106,3 +110,56 @@ def test_what_is_allowed_in_flight_is_obeyed() -> None:
         may = name in told.session.allowed()
         told.play(says(flight[-1].t + 2 * SECOND_US, name))
         assert (told.answers[0][1] is None) == may, name
+
+
+class TestAtOnce:
+    """A person's word waits for late readings only where an attempt is under way."""
+
+    def test_with_nothing_under_way_it_is_decided_as_it_comes(self) -> None:
+        told = Told()
+        told.session.feed(says(SECOND_US, "new_shooter", seat=3))
+        assert told.answers == [("new_shooter", None)]
+
+    def test_in_a_throw_it_waits_for_what_may_still_come(self) -> None:
+        told = Told()
+        told.session.feed_all(throw(SECOND_US)[:40])
+        flying = max(r.t for r in throw(SECOND_US)[:40])
+        told.session.feed(says(flying, "new_shooter", seat=3))
+        assert told.answers == []
+        told.session.advance(flying + SECOND_US)
+        assert told.answers == [("new_shooter", "under_way")]
+
+    def test_a_ruling_that_names_its_roll_is_decided_as_it_comes(self) -> None:
+        told = Told().play(*throw(SECOND_US))
+        told.session.feed(says(9 * SECOND_US, "no_roll", what="1"))
+        assert told.answers == [("no_roll", None)]
+
+    def test_one_that_names_none_waits_for_a_release_that_is_still_on_its_way(self) -> None:
+        told = Told().play(*throw(SECOND_US))
+        flying = throw(11 * SECOND_US)
+        word = says(11 * SECOND_US + 10_000, "no_roll")
+        effects = [*told.session.feed(word), *told.session.feed_all(flying)]
+        effects += told.session.advance(20 * SECOND_US)
+        assert told.answers == [("no_roll", None)]
+        assert "roll.corrected" not in [getattr(effect, "type", "") for effect in effects]
+
+    def test_a_word_overtakes_no_release_that_has_arrived(self) -> None:
+        told = Told()
+        flying = throw(SECOND_US)
+        told.session.feed(flying[0])
+        told.session.feed(says(SECOND_US + 50_000, "new_shooter", seat=3))
+        told.session.feed_all(flying[1:])
+        told.session.advance(9 * SECOND_US)
+        assert told.answers == [("new_shooter", "under_way")]
+
+    def test_a_replay_decides_on_it_as_the_live_table_did(self) -> None:
+        readings = [
+            says(1, "new_shooter", seat=3),
+            *throw(SECOND_US),
+            says(9 * SECOND_US, "run_out", on=True),
+        ]
+        one_by_one, at_once = Told(), Told()
+        apart = [effect for reading in readings for effect in one_by_one.session.feed(reading)]
+        together = at_once.session.feed_all(readings)
+        assert [*apart, *one_by_one.session.finish()] == [*together, *at_once.session.finish()]
+        assert one_by_one.answers == at_once.answers

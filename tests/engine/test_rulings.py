@@ -237,3 +237,29 @@ def test_dice_collected_before_both_are_seen_at_rest_ends_the_throw_under_review
     played = play([r for r in THROW if r.t < START + 300 * MS], collected)
     assert played.told("roll") == ["roll.review"]
     assert {r.code for r in played.data(RollReview)[0].reasons} == {"missing_reading"}
+
+
+def test_C34_PT_3_the_boxperson_decides_the_faces_and_the_dealer_does_not() -> None:
+    unsure = throw(START, (3, 3), confidence=0.4)
+    played = play(unsure, says(REST + SECOND_US, "set_dice", "dealer", dice=[5, 2]))
+    assert (played.told("roll"), played.refusals()) == (["roll.review"], ["not_theirs"])
+
+
+@pytest.mark.parametrize("by", ["boxperson", "supervisor", "manager"])
+def test_C34_PT_3_so_may_who_stands_above_him(by: str) -> None:
+    unsure = throw(START, (3, 3), confidence=0.4)
+    assert play(unsure, says(REST + SECOND_US, "set_dice", by, dice=[5, 2])).data(RollCalled)[0].by == by
+
+
+def test_where_a_table_has_no_boxperson_the_dealer_decides_the_faces() -> None:
+    unsure = throw(START, (3, 3), confidence=0.4)
+    word = says(REST + SECOND_US, "set_dice", "dealer", dice=[5, 2])
+    assert play(unsure, word, rules="craps-v1").data(RollCalled)[0].by == "dealer"
+    stick = says(REST + SECOND_US, "set_dice", "stickperson", dice=[5, 2])
+    assert play(unsure, stick, rules="craps-v1").refusals() == ["not_theirs"]
+
+
+@pytest.mark.parametrize("name", ["no_roll", "void", "accept", "set_dice"])
+def test_a_technician_rules_on_nothing(name: str) -> None:
+    played = play(throw(START, (3, 3), confidence=0.4), says(REST + SECOND_US, name, "technician"))
+    assert (played.told("roll"), played.refusals()) == (["roll.review"], ["not_technicians"])

@@ -215,3 +215,8 @@ def test_with_calls_confirm_the_dealer_confirms_the_proposal() -> None:
     assert isinstance(proposed.verdict, DealVerdict)
     assert proposed.verdict.ruling is Ruling.VALID
     assert (called(played).by, called(played).grade) == ("dealer", "person")
+
+
+def test_T_IRR_1_a_misdeal_is_never_a_technicians_word() -> None:
+    played = seated().deals().says("misdeal", "technician").end()
+    assert (played.told("deal.void"), played.refusals()) == ([], ["not_technicians"])

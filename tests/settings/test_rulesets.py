@@ -97,7 +97,7 @@ def test_both_roulettes_spin_alike() -> None:
 
 def test_the_defaults_are_the_contracts() -> None:
     written = throw_of("craps-12-034")
-    assert ThrowRules(wall="end", causes=written.causes) == written
+    assert ThrowRules(wall="end", faces_by="boxperson", causes=written.causes) == written
 
 
 @pytest.mark.parametrize(

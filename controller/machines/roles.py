@@ -1,0 +1,30 @@
+"""Who may enter what: players their own words, technicians no ruling, faces whom the rules name."""
+
+from controller.machines.flat import Refused
+from controller.model.readings import Input
+from controller.model.rulesets import RuleSet
+
+PLAYERS = frozenset({"player", "shooter", "guest"})
+"""Roles that may not rule, lock or open a table; everybody else at a console is staff."""
+PLAYERS_MAY = frozenset({"pass_dice", "play", "fold", "decline", "buy", "leave"})
+RULINGS = frozenset(
+    {"accept", "void", "no_roll", "set_dice", "no_spin", "set_number", "misdeal", "set_card", "play", "fold"}
+)
+"""What decides an attempt, or a part of it: never a technician's word."""
+_MAY_NOT_SET_FACES = {
+    "boxperson": frozenset({"dealer", "stickperson"}),
+    "dealer": frozenset({"stickperson"}),
+}
+"""Who of the staff does not decide the faces, by who does (C34-PT-3)."""
+
+
+def must_be_theirs(entered: Input, rules: RuleSet) -> None:
+    """Do nothing where this role may enter this. Raises Refused."""
+    if entered.by in PLAYERS and entered.name not in PLAYERS_MAY:
+        raise Refused("not_staff")
+    if entered.by == "technician" and entered.name in RULINGS:
+        raise Refused("not_technicians")
+    faces_by = "dealer" if rules.throw is None else rules.throw.faces_by
+    if entered.name == "set_dice" and entered.by in _MAY_NOT_SET_FACES[faces_by]:
+        says = f"the {faces_by} decides the faces, not the {entered.by}; have the {faces_by} enter them"
+        raise Refused("not_theirs", says)
