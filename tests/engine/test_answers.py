@@ -131,7 +131,8 @@ class TestAtOnce:
 
     def test_a_ruling_that_names_its_roll_is_decided_as_it_comes(self) -> None:
         told = Told().play(*throw(SECOND_US))
-        told.session.feed(says(9 * SECOND_US, "no_roll", what="1"))
+        ruling = says(9 * SECOND_US, "no_roll", what="1")
+        told.session.feed(msgspec.structs.replace(ruling, arrived=ruling.t))
         assert told.answers == [("no_roll", None)]
 
     def test_one_that_names_none_waits_for_a_release_that_is_still_on_its_way(self) -> None:
