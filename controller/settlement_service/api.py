@@ -1,23 +1,22 @@
-"""The HTTP API: accounts, chips, wagers, results. OpenAPI 3.1 at /openapi.json, made from the types."""
+"""The HTTP API: accounts, chips, wagers, results. OpenAPI 3.1 at /openapi.json, made from the types.
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Annotated, Any
+It decides nothing: each request is asked at the engine's counter, and its answer is handed through.
+"""
 
-import msgspec
-from fastapi import APIRouter, Depends, FastAPI, Header, HTTPException, Path, Query, Request
+from collections.abc import Awaitable
+from typing import Annotated, Any, Protocol
+
+from fastapi import APIRouter, Depends, FastAPI, Header, Path, Query, Request, Response
 from fastapi.responses import JSONResponse
-from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from fastapi.security import HTTPBearer
 from starlette.exceptions import HTTPException as StarletteHTTPException
 
-from controller.settlement_service.desk import Asking, Caller, Desk, Done
-from controller.settlement_service.engine import Engine
-from controller.settlement_service.faults import OutOfReach, RequestRefused
+from controller.settlement_service.asks import Ask, Told
+from controller.settlement_service.bounds import DIGEST, Bounds, response_of
 from controller.settlement_service.schemas import (
     Account,
     Alarm,
     Amount,
-    BrokerWord,
     Change,
     Granted,
     Health,
@@ -31,219 +30,151 @@ from controller.settlement_service.schemas import (
     TableView,
     WagerView,
 )
-from controller.settlement_service.tokens import Tokens
-from controller.settlement_service.views import Views
 
 Key = Annotated[Id, Header(alias="Idempotency-Key", description="One request's own; sent again with it.")]
 Player = Annotated[Name, Path()]
 Table = Annotated[Name, Path()]
 Wager = Annotated[Id, Path()]
-_bearer = HTTPBearer(auto_error=False, description="A token of `tablectl settlement token make`.")
 _SAYS: dict[int, dict[str, object]] = {
     401: {"model": Refused, "description": "No valid token."},
     403: {"model": Refused, "description": "The token's role may not do this."},
+    429: {"model": Refused, "description": "Too many tokens that open nothing; ask again later."},
     503: {"model": Refused, "description": "The database does not answer; ask again with the same key."},
 }
+_BODY: dict[int, dict[str, object]] = {
+    400: {"model": Refused, "description": "The body is no JSON, or JSON with two meanings."},
+    408: {"model": Refused, "description": "The body did not come in time."},
+    413: {"model": Refused, "description": "The body is longer than any request."},
+    415: {"model": Refused, "description": "The body is not announced as JSON."},
+}
 _REFUSES: dict[int, dict[str, object]] = {
-    400: {"model": Refused, "description": "The body is no JSON."},
+    **_BODY,
     409: {"model": Refused, "description": "Refused by a rule; nothing has changed."},
 }
 _UNKNOWN: dict[int, dict[str, object]] = {404: {"model": Refused, "description": "There is no such thing."}}
 
 
+class Office(Protocol):
+    """Where requests are answered: the engine's counter, in this process or in another."""
+
+    def ask(self, ask: Ask) -> Awaitable[Told]:
+        """Return the answer; a refusal in words where there is none in time."""
+        ...
+
+
 def _more(*kinds: dict[int, dict[str, object]]) -> dict[int | str, dict[str, Any]]:
-    """Give what FastAPI takes for the answers of a route."""
+    """Return what FastAPI takes for the answers of a route."""
     return {code: says for kind in kinds for code, says in kind.items()}
 
 
 router = APIRouter()
-BrokerState = Callable[[], BrokerWord]
-"""Tells how the broker is that outcomes come from."""
+_bearer = HTTPBearer(auto_error=False, description="A token of `tablectl settlement token make`.")
+guarded = APIRouter(dependencies=[Depends(_bearer)])
 
 
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """What answers requests."""
-
-    desk: Desk
-    views: Views
-    tokens: Tokens
-    broker: BrokerState
-
-
-def make_app(engine: Engine, broker: BrokerState = lambda: "none") -> FastAPI:
-    """Make the application of an engine; `broker` tells how the broker is that outcomes come from."""
+def make_app(office: Office) -> FastAPI:
+    """Make the application of an office."""
     app = FastAPI(
-        title="Table settlement",
-        version="1",
-        docs_url=None,
-        redoc_url=None,
-        responses=_more(_SAYS),
+        title="Table settlement", version="1", docs_url=None, redoc_url=None, responses=_more(_SAYS)
     )
-    app.state.parts = Parts(Desk(engine), Views(engine), Tokens(engine), broker)
+    app.state.office = office
     app.include_router(router)
-    _answer_errors(app)
-    return app
-
-
-def _parts(request: Request) -> Parts:
-    parts = request.app.state.parts
-    assert isinstance(parts, Parts)
-    return parts
-
-
-House = Annotated[Parts, Depends(_parts)]
-
-
-def _caller(house: House, given: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]) -> Caller:
-    known = None if given is None else house.tokens.caller(given.credentials)
-    if known is None:
-        raise HTTPException(401, "give a valid token", {"WWW-Authenticate": "Bearer"})
-    return known
-
-
-Anybody = Annotated[Caller, Depends(_caller)]
-
-
-def _staff(who: Anybody) -> Caller:
-    return _allowed(who, who.role == "staff")
-
-
-def _overseer(who: Anybody) -> Caller:
-    return _allowed(who, who.role in ("staff", "reader"))
-
-
-Staff = Annotated[Caller, Depends(_staff)]
-Overseer = Annotated[Caller, Depends(_overseer)]
-
-
-@router.get("/health")
-def health(house: House) -> Health:
-    """Say whether the engine, its database and its broker answer."""
-    tables, alarms = house.views.tables(), house.views.alarms()
-    halted = sum(table.halted is not None for table in tables)
-    return Health(
-        status="attention" if alarms or halted or house.broker() == "away" else "ok",
-        tables=len(tables),
-        halted=halted,
-        alarms=len(alarms),
-        broker=house.broker(),
-    )
-
-
-@router.post("/players", responses=_more(_REFUSES))
-def open_account(house: House, who: Staff, key: Key, wanted: NewAccount) -> Granted:
-    """Open a player's account."""
-    return _granted(house.desk.open_account(Asking(who, key), wanted.player))
-
-
-@router.get("/players/{player}", responses=_more(_UNKNOWN))
-def account(house: House, who: Anybody, player: Player) -> Account:
-    """Read a balance and the wagers that are up."""
-    _allowed(who, who.may_see(player))
-    return _found(house.views.account(player), f"player {player}")
-
-
-@router.get("/players/{player}/results")
-def results(
-    house: House, who: Anybody, player: Player, limit: Annotated[int, Query(ge=1, le=500)] = 100
-) -> list[Result]:
-    """Read the newest results that hold."""
-    _allowed(who, who.may_see(player))
-    return house.views.results(player, limit)
-
-
-@router.post("/players/{player}/deposits", responses=_more(_REFUSES))
-def deposit(house: House, who: Staff, key: Key, player: Player, amount: Amount) -> Granted:
-    """Take chips in."""
-    return _granted(house.desk.pay(Asking(who, key), player, amount.cents))
-
-
-@router.post("/players/{player}/withdrawals", responses=_more(_REFUSES))
-def withdraw(house: House, who: Staff, key: Key, player: Player, amount: Amount) -> Granted:
-    """Hand chips out."""
-    return _granted(house.desk.pay(Asking(who, key), player, -amount.cents))
-
-
-@router.get("/tables")
-def tables(house: House, _who: Overseer) -> list[TableView]:
-    """List the tables and what each waits for."""
-    return house.views.tables()
-
-
-@router.get("/alarms")
-def alarms(house: House, _who: Overseer) -> list[Alarm]:
-    """List what a person must look into."""
-    return house.views.alarms()
-
-
-@router.put("/tables/{table}/seats/{seat}", responses=_more(_REFUSES))
-def take_seat(
-    *, house: House, who: Staff, key: Key, table: Table, seat: Annotated[Name, Path()], wanted: Seating
-) -> Granted:
-    """Let a player take a seat."""
-    return _granted(house.desk.seat(Asking(who, key), table, seat, wanted.player))
-
-
-@router.post("/tables/{table}/wagers", responses=_more(_REFUSES))
-def bet(house: House, who: Anybody, key: Key, table: Table, wanted: NewWager) -> Granted:
-    """Make a bet."""
-    _allowed(who, who.may_act_for(wanted.player))
-    # What a boxperson and a dealer must confirm aloud (C34-MK-1b) no player's own request can.
-    _allowed(who, who.role == "staff" or not wanted.confirmed)
-    return _granted(house.desk.bet(Asking(who, key), table, wanted.model_dump(exclude_none=True)))
-
-
-@router.get("/tables/{table}/wagers/{wager}", responses=_more(_UNKNOWN))
-def wager(house: House, who: Anybody, table: Table, wager: Wager) -> WagerView:
-    """Read how a wager stands."""
-    found = house.views.wager(table, wager)
-    if found is None or not who.may_see(found[0]):
-        raise HTTPException(404, f"there is no wager {wager} at {table} that you may see")
-    return found[1]
-
-
-@router.post("/tables/{table}/wagers/{wager}/changes", responses=_more(_REFUSES))
-def change(*, house: House, who: Anybody, key: Key, table: Table, wager: Wager, wanted: Change) -> Granted:
-    """Increase, reduce, remove a wager, or call it on or off."""
-    _allowed(who, who.role != "reader")
-    asked: dict[str, object] = {**wanted.model_dump(exclude_none=True), "id": wager}
-    return _granted(house.desk.change(Asking(who, key), table, asked))
-
-
-def _allowed(who: Caller, allowed: bool) -> Caller:
-    if not allowed:
-        raise HTTPException(403, f"the token {who.name} ({who.role}) may not do this")
-    return who
-
-
-def _found(account: Account | None, what: str) -> Account:
-    if account is None:
-        raise HTTPException(404, f"there is no {what}")
-    return account
-
-
-def _granted(done: Done) -> Granted:
-    lines = [msgspec.json.decode(line, type=dict[str, object]) for line in done.lines]
-    return Granted(player=done.player, balance=done.balance, lines=lines)
-
-
-def _answer_errors(app: FastAPI) -> None:
-    """Give every error the same shape: a rule or code, and a reason."""
-
-    @app.exception_handler(RequestRefused)
-    def _refused(_request: Request, error: RequestRefused) -> JSONResponse:
-        return _problem(409, error.rule, error.reason)
-
-    @app.exception_handler(OutOfReach)
-    def _out_of_reach(_request: Request, error: OutOfReach) -> JSONResponse:
-        return _problem(503, "DATABASE", str(error), {"Retry-After": "1"})
+    app.include_router(guarded)
 
     @app.exception_handler(StarletteHTTPException)
     def _http(_request: Request, error: StarletteHTTPException) -> JSONResponse:
+        refused = Refused(rule=f"HTTP-{error.status_code}", reason=str(error.detail))
         headers = dict(error.headers) if error.headers else None
-        return _problem(error.status_code, f"HTTP-{error.status_code}", str(error.detail), headers)
+        return JSONResponse(refused.model_dump(), error.status_code, headers)
+
+    app.add_middleware(Bounds, office=office)
+    return app
 
 
-def _problem(status: int, rule: str, reason: str, headers: dict[str, str] | None = None) -> JSONResponse:
-    return JSONResponse(Refused(rule=rule, reason=reason).model_dump(), status, headers)
+class _House:
+    """One request's way to the counter, with its token."""
+
+    def __init__(self, request: Request) -> None:
+        self._office: Office = request.app.state.office
+        self._digest: str = request.scope.get(DIGEST, "")
+
+    async def ask(self, do: str, **more: object) -> Response:
+        return response_of(await self._office.ask(Ask(do=do, digest=self._digest, **more)))  # type: ignore[arg-type]  # each route gives what its deed takes
+
+
+House = Annotated[_House, Depends(_House)]
+
+
+@router.get("/health", response_model=Health)
+async def health(house: House) -> Response:
+    """Say whether the engine, its database and its broker answer."""
+    return await house.ask("health")
+
+
+@guarded.post("/players", response_model=Granted, responses=_more(_REFUSES))
+async def open_account(house: House, key: Key, wanted: NewAccount) -> Response:
+    """Open a player's account."""
+    return await house.ask("open_account", key=key, player=wanted.player)
+
+
+@guarded.get("/players/{player}", response_model=Account, responses=_more(_UNKNOWN))
+async def account(house: House, player: Player) -> Response:
+    """Read a balance and the wagers that are up."""
+    return await house.ask("account", player=player)
+
+
+@guarded.get("/players/{player}/results", response_model=list[Result])
+async def results(house: House, player: Player, limit: Annotated[int, Query(ge=1, le=500)] = 100) -> Response:
+    """Read the newest results that hold."""
+    return await house.ask("results", player=player, limit=limit)
+
+
+@guarded.post("/players/{player}/deposits", response_model=Granted, responses=_more(_REFUSES))
+async def deposit(house: House, key: Key, player: Player, amount: Amount) -> Response:
+    """Take chips in."""
+    return await house.ask("deposit", key=key, player=player, cents=amount.cents)
+
+
+@guarded.post("/players/{player}/withdrawals", response_model=Granted, responses=_more(_REFUSES))
+async def withdraw(house: House, key: Key, player: Player, amount: Amount) -> Response:
+    """Hand chips out."""
+    return await house.ask("withdraw", key=key, player=player, cents=amount.cents)
+
+
+@guarded.get("/tables", response_model=list[TableView])
+async def tables(house: House) -> Response:
+    """List the tables and what each waits for."""
+    return await house.ask("tables")
+
+
+@guarded.get("/alarms", response_model=list[Alarm])
+async def alarms(house: House) -> Response:
+    """List what a person must look into."""
+    return await house.ask("alarms")
+
+
+@guarded.put("/tables/{table}/seats/{seat}", response_model=Granted, responses=_more(_REFUSES))
+async def take_seat(
+    *, house: House, key: Key, table: Table, seat: Annotated[Name, Path()], wanted: Seating
+) -> Response:
+    """Let a player take a seat."""
+    return await house.ask("take_seat", key=key, table=table, seat=seat, player=wanted.player)
+
+
+@guarded.post("/tables/{table}/wagers", response_model=Granted, responses=_more(_REFUSES))
+async def bet(house: House, key: Key, table: Table, wanted: NewWager) -> Response:
+    """Make a bet."""
+    return await house.ask("bet", key=key, table=table, asked=wanted.model_dump(exclude_none=True))
+
+
+@guarded.get("/tables/{table}/wagers/{wager}", response_model=WagerView, responses=_more(_UNKNOWN))
+async def wager(house: House, table: Table, wager: Wager) -> Response:
+    """Read how a wager stands."""
+    return await house.ask("wager", table=table, wager=wager)
+
+
+@guarded.post("/tables/{table}/wagers/{wager}/changes", response_model=Granted, responses=_more(_REFUSES))
+async def change(*, house: House, key: Key, table: Table, wager: Wager, wanted: Change) -> Response:
+    """Increase, reduce, remove a wager, or call it on or off."""
+    asked = {**wanted.model_dump(exclude_none=True), "id": wager}
+    return await house.ask("change", key=key, table=table, asked=asked)

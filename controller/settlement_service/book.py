@@ -185,6 +185,12 @@ class TableBook:
         """Give a wager that was accepted since the anchor."""
         return self._state.tally.wagers.get(id_)
 
+    def player_at(self, seat: str) -> str | None:
+        """Return the player whose wagers are up at a seat; None where there are none."""
+        asked = (asked for kept in self._history for asked in kept.step.requests)
+        here = {str(one["id"]) for one in asked if one["do"] == "bet" and str(one.get("seat")) == seat}
+        return next((wager.player for wager in self._state.tally.up if wager.id in here), None)
+
     def stakes_of(self, player: str) -> int:
         """Give the cents that a player has at risk."""
         return sum(wager.stake for wager in self._state.tally.up if wager.player == player)

@@ -2,24 +2,24 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
 
 import msgspec
 from sqlalchemy import insert, select
 
 from controller.settlement.game import Line
 from controller.settlement_service import schema
+from controller.settlement_service.access import Role
 from controller.settlement_service.asking import Asked
 from controller.settlement_service.book import Misread
 from controller.settlement_service.engine import Engine
 from controller.settlement_service.faults import RequestRefused
 from controller.settlement_service.gate import Admitted, NoWord
 from controller.settlement_service.ledger import CAGE, Movement, player_account
+from controller.settlement_service.seating import check_bet_seat, check_taking_seat
 from controller.settlement_service.standing import Standing
 from controller.settlement_service.steps import Step
 from controller.settlement_service.work import Cause, Work, encode
 
-Role = Literal["staff", "player", "reader"]
 CHANGES = frozenset({"increase", "reduce", "remove", "working", "no_action"})
 
 
@@ -33,10 +33,6 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
     def may_act_for(self, player: str) -> bool:
         """Whether this caller may bet or change bets for a player."""
         return self.role == "staff" or (self.role == "player" and self.player == player)
-
-    def may_see(self, player: str) -> bool:
-        """Whether this caller may read a player's account."""
-        return self.role in ("staff", "reader") or self.player == player
 
 
 class Done(msgspec.Struct, frozen=True, kw_only=True):
@@ -113,6 +109,7 @@ class Desk:
             before = work.connection.execute(select(seats.c.player).where(here)).scalar_one_or_none()
             if before is not None and standing.book.stakes_of(before):
                 raise RequestRefused("SEATED", f"player {before} has bets up at seat {seat}")
+            check_taking_seat(standing, seat, player)
             work.connection.execute(seats.delete().where(here))
             work.connection.execute(insert(seats).values(table_name=table, seat=seat, player=player))
             return Done(player=player, balance=work.balance(player_account(player)))
@@ -133,6 +130,7 @@ class Desk:
                 raise RequestRefused("H-BET-1", "cards are bought at the table, which tells of them itself")
             if standing.book.wager(str(bet["id"])) is not None or _had(work, table, str(bet["id"])):
                 raise RequestRefused("BOOK-ID", f"a wager {bet['id']} was made before; give each its own id")
+            check_bet_seat(work, standing, bet, own=asking.caller.role != "staff")
             return self._ask(work, standing, player, {**bet, "do": "bet"}, word)
 
         return self._on_word(asking, table, {**bet, "do": "bet", "table": table}, do)

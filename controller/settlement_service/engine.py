@@ -154,6 +154,16 @@ class Engine:
                 raise RequestRefused("HALTED", f"table {table} is not halted")
             self._intake.release(work, standing, who, refund=refund)
 
+    @property
+    def trouble(self) -> str | None:
+        """Why the database's last write failed; None where it did not."""
+        return self._store.trouble
+
+    def probe(self) -> None:
+        """Prove that the database can be written; raises OutOfReach where it can't."""
+        with self.work() as work:
+            self._store.prove_writable(work.connection)
+
     @contextmanager
     def work(self) -> Iterator[Work]:
         """Give the work of one transaction, written and committed at the end."""

@@ -1,14 +1,13 @@
-"""Serve a settlement engine: its HTTP API in one thread, the broker's outcomes in another."""
+"""Serve a settlement engine: its HTTP API in a process of its own, the broker's outcomes in a thread."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from threading import Event, Thread
 
 from controller.model.publishing import MqttSettings
-from controller.settlement_service.api_server import STOP_S, Api
 from controller.settlement_service.consuming import Broker, Clock, Say
 from controller.settlement_service.engine import Engine
-from controller.settlement_service.faults import SettlementFault
+from controller.settlement_service.front import STOP_S, Front
 from controller.settlement_service.key import EngineKey
 from controller.settlement_service.schemas import BrokerWord
 
@@ -37,45 +36,57 @@ def serve(
     """Serve until told to stop, and tell systemd how it stands; `key` signs what tables are answered.
 
     Raises:
-        SettlementFault: another program has the API's port, or the API ended.
+        SettlementFault: another program has the API's port.
     """
     broker = (
         None if serving.broker is None else Broker(engine, serving.broker, serving.name, now_us, say, key=key)
     )
-    api = Api(engine, serving.host, serving.port, serving.certificate, lambda: _state_of(broker))
+    front = Front(
+        engine,
+        serving.host,
+        serving.port,
+        certificate=serving.certificate,
+        broker=lambda: _state_of(broker),
+    )
     thread = Thread(target=broker.run, args=(stop,), name="broker", daemon=True) if broker else None
     try:
-        api.start()
+        front.start()
         if thread is not None:
             thread.start()
-        _look_after(api, broker, stop, tell)
+        _look_after(engine, front, broker, stop, tell)
     finally:
         tell("STOPPING=1")
         stop.set()
-        api.stop()
+        front.stop()
         if thread is not None:
             thread.join(STOP_S)
 
 
-def _look_after(api: Api, broker: Broker | None, stop: Event, tell: Tell) -> None:
-    """Tell READY once outcomes are taken and requests answered, and from then on that all threads turn."""
+def _look_after(engine: Engine, front: Front, broker: Broker | None, stop: Event, tell: Tell) -> None:
+    """Tell READY once outcomes are taken and requests answered, and from then on that all of it turns.
+
+    What turns is the process that serves HTTP, the broker's thread, and the database: while it can't be
+    written the watchdog hears nothing, and systemd starts the service anew.
+    """
     ready = False
-    before = _turns(api, broker)
+    before = _turns(front, broker)
     while not stop.wait(TURN_S):
-        if not api.alive:
-            raise SettlementFault("api_ended", "HTTP API", "its thread ended", "one that answers")
-        status = f"STATUS=HTTP API {'answers' if api.ready else 'starts'}, broker: {_state_of(broker)}"
+        database = "written" if engine.trouble is None else f"NOT WRITTEN ({engine.trouble})"
+        status = (
+            f"STATUS=HTTP API {'answers' if front.ready else 'starts'}, broker: {_state_of(broker)}, "
+            f"database: {database}"
+        )
         if not ready:
-            ready = api.ready and _state_of(broker) != "away"
+            ready = front.ready and _state_of(broker) != "away"
             tell("READY=1" if ready else f"EXTEND_TIMEOUT_USEC={START_S}000000", status)
-        now = _turns(api, broker)
+        now = _turns(front, broker)
         if all(turned > earlier for turned, earlier in zip(now, before, strict=True)):
             before = now
             tell("WATCHDOG=1", status)
 
 
-def _turns(api: Api, broker: Broker | None) -> tuple[int, ...]:
-    return (api.turns,) if broker is None else (api.turns, broker.turns)
+def _turns(front: Front, broker: Broker | None) -> tuple[int, ...]:
+    return (front.beats, front.probes, *(() if broker is None else (broker.turns,)))
 
 
 def _state_of(broker: Broker | None) -> BrokerWord:

@@ -4,22 +4,32 @@ One engine owns it. Its single connection holds SQLite's file for itself alone (
 connections to a write-ahead log can't happen), or PostgreSQL's advisory lock.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event, text
-from sqlalchemy.engine import make_url
+from sqlalchemy import Connection, Engine, create_engine, event, text, update
+from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 from sqlalchemy.pool import NullPool
 
 from controller.settlement_service.faults import OutOfReach, SettlementFault
-from controller.settlement_service.schema import migrate, version_of
+from controller.settlement_service.schema import migrate, version_of, versions
 
 PATIENCE_S = 0.5
 """How long another owner of the database is given to let go of it."""
-CONNECT_S = 5
-"""How long PostgreSQL may take to answer."""
+CONNECT_S = 3
+"""How long PostgreSQL may take to let us in."""
+ANSWER_S = 5.0
+"""How long it may take with one statement."""
+AT_LENGTH_S = 600.0
+"""How long it may take with one that is known to be long: a proof's, or a new layout's."""
+_SOCKET = {
+    "tcp_user_timeout": round(ANSWER_S * 1000),
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 2,
+}
 _LOCK = 0x7461626C
 """`tabl`: the advisory lock of the one engine of a PostgreSQL database."""
 _LOCK_NOT_AVAILABLE = "55P03"
@@ -40,19 +50,28 @@ class Store:
         self._owner = owner
         self._opened = False
         self._connection: Connection | None = None
+        self._wrote = False
+        self.trouble: str | None = None
+        """Why the last write failed, or the database could not be reached; None once it was written again."""
         try:
             parsed = make_url(url)
             driver = _DRIVERS.get(parsed.drivername, parsed.drivername)
             self.where = parsed.render_as_string(hide_password=True)
             sqlite = parsed.drivername.startswith("sqlite")
-            wait = {"timeout": PATIENCE_S} if sqlite else {"connect_timeout": CONNECT_S}
-            self._engine = create_engine(parsed.set(drivername=driver), poolclass=NullPool, connect_args=wait)
+            self._engine = create_engine(
+                parsed.set(drivername=driver),
+                poolclass=NullPool,
+                connect_args={"timeout": PATIENCE_S} if sqlite else _postgres_limits(parsed),
+            )
         except (ArgumentError, NoSuchModuleError) as error:
             expected = "a URL such as sqlite:///settlement.db or postgresql://host/name"
             raise SettlementFault("database_unknown", "--database", repr(url), expected) from error
         self.sqlite = self._engine.dialect.name == "sqlite"
         if self.sqlite:
             _prepare_sqlite(self._engine)
+        else:
+            _bound_waits(self._engine, self._answer_s)
+        event.listen(self._engine, "after_cursor_execute", self._note_write)
 
     def open(self) -> None:
         """Connect, take the database for this engine alone, and bring its layout forward.
@@ -77,13 +96,31 @@ class Store:
         Raises:
             OutOfReach: the database does not answer. Where that was at the end, it may have been committed.
         """
-        connection = self._connected()
         try:
+            connection = self._connected()
+            self._wrote = False
             with connection.begin():
                 yield connection
         except DBAPIError as error:
             self.close()
-            raise OutOfReach(f"{self.where}: {_first_line(error)}") from error
+            self.trouble = f"{self.where}: {_first_line(error)}"
+            raise OutOfReach(self.trouble) from error
+        except OutOfReach as error:
+            self.trouble = str(error)
+            raise
+        if self._wrote:
+            self.trouble = None
+
+    def prove_writable(self, connection: Connection) -> None:
+        """Write within the caller's transaction, and take it back where the last write was well.
+
+        After a failed write only one that is committed shows that the database takes them again.
+        """
+        with connection.begin_nested() as point:
+            connection.execute(update(versions).values(version=versions.c.version))
+            if self.trouble is None:
+                point.rollback()
+                self._wrote = False
 
     def close(self) -> None:
         """Let go of the database."""
@@ -91,6 +128,14 @@ class Store:
         if connection is not None:
             with suppress(DBAPIError):
                 connection.close()
+
+    def _answer_s(self) -> float:
+        return ANSWER_S if self._owner and self._opened else AT_LENGTH_S
+
+    def _note_write(
+        self, _connection: object, _cursor: object, statement: str, *_of_the_statement: object
+    ) -> None:
+        self._wrote = self._wrote or statement.lstrip()[:6].upper() in ("INSERT", "UPDATE", "DELETE")
 
     def _connected(self) -> Connection:
         if self._connection is not None:
@@ -125,6 +170,34 @@ def _prepare_sqlite(engine: Engine) -> None:
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
         connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+
+def _postgres_limits(url: URL) -> dict[str, object]:
+    """Return what the server and the sockets are told of limits."""
+    idle = f"-c idle_in_transaction_session_timeout={round(ANSWER_S * 2000)}"
+    return {
+        "connect_timeout": CONNECT_S,
+        **_SOCKET,
+        "options": f"{url.query.get('options', '')} {idle}".strip(),
+    }
+
+
+def _bound_waits(engine: Engine, answer_s: Callable[[], float]) -> None:
+    """Give up a server that says nothing: no limit that it keeps itself helps where it is stopped."""
+    from psycopg import Connection as Psycopg  # noqa: PLC0415 - only a house with PostgreSQL has it
+    from psycopg import OperationalError  # noqa: PLC0415 - as above
+
+    class Bounded(Psycopg[Any]):
+        def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
+            try:
+                return super().wait(gen, interval, answer_s() if timeout is None else timeout)
+            except OperationalError:
+                self.close()
+                raise
+
+    @event.listens_for(engine, "do_connect")
+    def _connect(_dialect: object, _record: object, arguments: Any, more: Any) -> Any:
+        return Bounded.connect(*arguments, **more)
 
 
 def _take_lock(connection: Connection) -> None:

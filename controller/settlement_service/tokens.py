@@ -5,7 +5,8 @@ from hashlib import sha256
 from sqlalchemy import select, update
 
 from controller.settlement_service import schema
-from controller.settlement_service.desk import Caller, Role, need_account
+from controller.settlement_service.access import Role
+from controller.settlement_service.desk import Caller, need_account
 from controller.settlement_service.engine import Engine
 from controller.settlement_service.faults import RequestRefused
 
@@ -41,10 +42,10 @@ class Tokens:
             if not work.connection.execute(change.values(revoked_us=work.now_us)).rowcount:
                 raise RequestRefused("TOKEN", f"no token named {name} is valid")
 
-    def caller(self, secret: str) -> Caller | None:
-        """Give whose token this is; None where it opens nothing."""
+    def caller(self, digest: str) -> Caller | None:
+        """Return whose token has this digest; None where it opens nothing."""
         tokens = schema.tokens
-        query = select(tokens).where(tokens.c.digest == digest_of(secret), tokens.c.revoked_us.is_(None))
+        query = select(tokens).where(tokens.c.digest == digest, tokens.c.revoked_us.is_(None))
         with self._engine.work() as work:
             row = work.connection.execute(query).first()
         return None if row is None else Caller(name=row.name, role=row.role, player=row.player)

@@ -8,9 +8,11 @@ from sqlalchemy import select
 from controller.settlement_service import schema
 from controller.settlement_service.desk import has_account
 from controller.settlement_service.engine import Engine
-from controller.settlement_service.faults import RequestRefused
 from controller.settlement_service.ledger import player_account
 from controller.settlement_service.schemas import Account, Alarm, Result, TableView, WagerView
+
+MOST_LISTED = 1000
+"""Tables, alarms or wagers of one answer: it stays within what is handed over at once."""
 
 
 class Views:
@@ -27,7 +29,9 @@ class Views:
             if not has_account(work, player):
                 return None
             cents = work.balance(player_account(player))
-            rows = work.connection.execute(query.order_by(wagers.c.table_name, wagers.c.id)).all()
+            rows = work.connection.execute(
+                query.order_by(wagers.c.table_name, wagers.c.id).limit(MOST_LISTED)
+            ).all()
         up = [
             WagerView(table=row.table_name, id=row.id, wager=row.wager, stake=row.stake, status=row.status)
             for row in rows
@@ -73,7 +77,7 @@ class Views:
 
     def tables(self) -> list[TableView]:
         """Give every table and what it waits for."""
-        query = select(schema.tables).order_by(schema.tables.c.name)
+        query = select(schema.tables).order_by(schema.tables.c.name).limit(MOST_LISTED)
         with self._engine.work() as work:
             rows = work.connection.execute(query).all()
         return [
@@ -86,16 +90,9 @@ class Views:
     def alarms(self) -> list[Alarm]:
         """Give the alarms that nobody has cleared."""
         alarms = schema.alarms
-        query = select(alarms).where(alarms.c.cleared_us.is_(None)).order_by(alarms.c.id)
+        query = select(alarms).where(alarms.c.cleared_us.is_(None)).order_by(alarms.c.id).limit(MOST_LISTED)
         with self._engine.work() as work:
             rows = work.connection.execute(query).all()
         return [
             Alarm(table=row.table_name, code=row.code, says=row.says, raised_us=row.raised_us) for row in rows
         ]
-
-    def need_account(self, player: str) -> Account:
-        """Give a player's account; raises RequestRefused where there is none."""
-        account = self.account(player)
-        if account is None:
-            raise RequestRefused("ACCOUNT", f"player {player} has no account")
-        return account

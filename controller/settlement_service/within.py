@@ -8,6 +8,7 @@ from controller.publish.events import Answer
 from controller.settlement_service.deliveries import NotTaken, on_the_wire
 from controller.settlement_service.engine import Clock, Engine
 from controller.settlement_service.faults import SettlementFault
+from controller.settlement_service.front import Front
 from controller.settlement_service.gate import Gate, NoWord
 from controller.settlement_service.intake import Policies
 from controller.settlement_service.store import Store
@@ -133,9 +134,6 @@ class EngineWithin(Consumer):
     def _serve(self, engine: Engine) -> None:
         port = self._asked.settings.api_port
         if port is not None:
-            # Only a table with an API has the memory for what serves one.
-            from controller.settlement_service.api_server import Api  # noqa: PLC0415 - as said above
-
-            api = Api(engine, "127.0.0.1", port)
-            self._close_api = api.stop
-            api.start()
+            front = Front(engine, "127.0.0.1", port)
+            self._close_api = front.stop
+            front.start()

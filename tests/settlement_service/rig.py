@@ -24,6 +24,8 @@ from controller.model.outcomes import (
 )
 from controller.model.verdicts import Reason
 from controller.publish.events import message_of
+from controller.settlement_service.asks import Ask, Told
+from controller.settlement_service.counter import Counter
 from controller.settlement_service.deliveries import Acked, Answer
 from controller.settlement_service.desk import Asking, Caller, Desk
 from controller.settlement_service.engine import Engine
@@ -299,6 +301,16 @@ class House:
     def _clock(self) -> int:
         self.now_us += 1
         return self.now_us
+
+
+class Inside:
+    """The counter in this process: what an office is without a channel."""
+
+    def __init__(self, counter: Counter) -> None:
+        self._counter = counter
+
+    async def ask(self, ask: Ask) -> Told:
+        return self._counter.answer(ask)
 
 
 def key_in(folder: Path, name: str = "key") -> Key:

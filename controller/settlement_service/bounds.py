@@ -1,0 +1,208 @@
+"""Bounds on what comes over HTTP: the token is checked before the body is read, the body before it is parsed.
+
+Nothing that a request does costs more than its own few kilobytes and seconds.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Mapping
+from contextlib import suppress
+from hashlib import sha256
+from typing import Final, Protocol
+
+from fastapi import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from controller.model.strict_json import NotStrict, strict
+from controller.settlement_service.asks import Ask, Told, refusal
+
+DIGEST: Final = "table.digest"
+"""Where a request's scope holds the digest of its token."""
+MOST_BODY = 8192
+"""Bytes: the longest request that there is takes less than a quarter."""
+BODY_S = 5.0
+"""A body that takes longer is none."""
+LINGER_S = 1.0
+MOST_LINGER = 256 * 1024
+"""So long, and so many bytes, a refused body is still taken, so that its sender hears why before the end."""
+MOST_TOKEN = 200
+"""Characters: a token has 43."""
+STRANGERS_PER_S = 20
+"""Tokens that open nothing: so many a second are looked up; the next are told to come later."""
+MOST_KNOWN = 1000
+OPEN_TO_ALL = frozenset({("GET", "/health"), ("GET", "/openapi.json")})
+_WITH_BODY = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+
+
+class _Office(Protocol):
+    def ask(self, ask: Ask) -> Awaitable[Told]: ...
+
+
+class _Refused(Exception):
+    """A request that is answered without being read on."""
+
+    def __init__(self, status: int, reason: str, rule: str = "") -> None:
+        super().__init__(reason)
+        self.told = refusal(status, rule or f"HTTP-{status}", reason)
+
+
+class Bounds:
+    """Stands before the application: what it lets through has a valid token and a short, strict JSON body."""
+
+    def __init__(self, app: ASGIApp, office: _Office) -> None:
+        """Guard this application; tokens are known at the office."""
+        self._app = app
+        self._office = office
+        self._known: dict[str, None] = {}
+        self._strangers: list[float] = []
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        body_read = False
+        try:
+            headers = _headers(scope)
+            if (scope["method"], scope["path"]) not in OPEN_TO_ALL:
+                scope[DIGEST] = await self._admitted(headers)
+                _tell_connection(scope)
+            body = await _body(scope, headers, receive)
+            body_read = True
+            await self._app(scope, _Replay(body, receive), send)
+        except _Refused as refused:
+            await _answer(refused.told, scope, send, None if body_read else receive)
+
+    async def _admitted(self, headers: Mapping[bytes, list[bytes]]) -> str:
+        """Return the digest of a valid token."""
+        given = headers.get(b"authorization", [])
+        scheme, _, secret = given[0].partition(b" ") if len(given) == 1 else (b"", b"", b"")
+        secret = secret.strip()
+        if scheme.lower() != b"bearer" or not 0 < len(secret) <= MOST_TOKEN or not secret.isascii():
+            raise _Refused(401, "give a valid token")
+        digest = sha256(secret).hexdigest()
+        if digest in self._known:
+            return digest  # Whether it is still valid the counter sees; here it only opens the door.
+        now_s = asyncio.get_running_loop().time()
+        self._strangers = [at_s for at_s in self._strangers if now_s - at_s < 1]
+        if len(self._strangers) >= STRANGERS_PER_S:
+            raise _Refused(429, "too many tokens that open nothing; ask again in a second")
+        told = await self._office.ask(Ask(do="who", digest=digest))
+        if told.status != 200:
+            self._strangers.append(now_s)
+            raise _Passed(told)
+        if len(self._known) >= MOST_KNOWN:
+            self._known.clear()
+        self._known[digest] = None
+        return digest
+
+
+class _Passed(_Refused):
+    """A refusal of the office itself."""
+
+    def __init__(self, told: Told) -> None:
+        super().__init__(told.status, "")
+        self.told = told
+
+
+class _Replay:
+    """Hands a body that was read to the application, and then only that the client is gone."""
+
+    def __init__(self, body: bytes, receive: Receive) -> None:
+        self._message: Message | None = {"type": "http.request", "body": body, "more_body": False}
+        self._receive = receive
+
+    async def __call__(self) -> Message:
+        message, self._message = self._message, None
+        return message if message is not None else await self._receive()
+
+
+def _headers(scope: Scope) -> dict[bytes, list[bytes]]:
+    headers: dict[bytes, list[bytes]] = {}
+    for name, value in scope["headers"]:
+        headers.setdefault(name.lower(), []).append(value)
+    return headers
+
+
+async def _body(scope: Scope, headers: Mapping[bytes, list[bytes]], receive: Receive) -> bytes:
+    """Read a body within its bounds, and look that it has one meaning."""
+    length = headers.get(b"content-length", [b"0"])[0]
+    if int(length) > MOST_BODY:
+        raise _Refused(413, f"found a body of {int(length)} bytes, expected at most {MOST_BODY}")
+    kind = headers.get(b"content-type", [b""])[0].partition(b";")[0].strip().lower()
+    announced = int(length) > 0 or b"transfer-encoding" in headers
+    if announced and scope["method"] in _WITH_BODY and kind != b"application/json":
+        raise _Refused(415, "expected a body of application/json")
+    body = bytearray()
+    try:
+        async with asyncio.timeout(BODY_S):
+            more = True
+            while more:
+                message = await receive()
+                if message["type"] != "http.request":
+                    raise _Refused(400, "the client left before its body had ended")
+                body += message.get("body", b"")
+                more = message.get("more_body", False)
+                if len(body) > MOST_BODY:
+                    raise _Refused(413, f"found a longer body, expected at most {MOST_BODY} bytes")
+    except TimeoutError:
+        raise _Refused(408, f"the body did not come within {BODY_S:g} s") from None
+    if body:
+        try:
+            strict(bytes(body))
+        except NotStrict as error:
+            raise _Refused(400, str(error), "JSON") from error
+    return bytes(body)
+
+
+async def _answer(told: Told, scope: Scope, send: Send, unread: Receive | None) -> None:
+    """Send a refusal and end the connection, once what still comes of the body was let go by."""
+    headers = [
+        (b"content-type", b"application/json"),
+        (b"content-length", b"%d" % len(bytes(told.body))),
+        *((name.encode(), value.encode()) for name, value in _extra(told).items()),
+    ]
+    if unread is not None:
+        headers.append((b"connection", b"close"))
+    await send({"type": "http.response.start", "status": told.status, "headers": headers})
+    body = b"" if scope["method"] == "HEAD" else bytes(told.body)
+    await send({"type": "http.response.body", "body": body, "more_body": unread is not None})
+    if unread is not None:
+        await _let_go_by(unread)
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def _let_go_by(receive: Receive) -> None:
+    left = MOST_LINGER
+    with suppress(TimeoutError):
+        async with asyncio.timeout(LINGER_S):
+            while left > 0:
+                message = await receive()
+                left -= len(message.get("body", b""))
+                if message["type"] != "http.request" or not message.get("more_body", False):
+                    return
+
+
+class Connection(Protocol):
+    """What stands behind a request, where it is served over a real connection."""
+
+    trusted: bool
+    """Whether a valid token came over it."""
+
+
+def _tell_connection(scope: Scope) -> None:
+    connection = scope.get("state", {}).get("connection")
+    if connection is not None:
+        connection.trusted = True
+
+
+_EXTRA = {401: ("WWW-Authenticate", "Bearer"), 429: ("Retry-After", "1"), 503: ("Retry-After", "1")}
+
+
+def _extra(told: Told) -> dict[str, str]:
+    extra = _EXTRA.get(told.status)
+    return {} if extra is None else dict([extra])
+
+
+def response_of(told: Told) -> Response:
+    """Return the HTTP answer."""
+    return Response(bytes(told.body), told.status, _extra(told), "application/json")

@@ -1,0 +1,219 @@
+"""Connections to the HTTP API: how many there may be, and how long each may take with each step.
+
+Whoever comes when all places are taken gets the place of the connection that has waited longest without a
+request under way, strangers' first: half-sent requests keep nobody out.
+"""
+
+import asyncio
+import socket
+import ssl
+from collections import Counter
+from typing import Any, Protocol
+
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+MOST_OPEN = 64
+"""Connections at once; a process may have 1,024 files or fewer."""
+HANDSHAKE_S = 5.0
+HEAD_S = 5.0
+"""A request's head must be there so long after the connection was made."""
+KEEP_S = 15.0
+"""A connection may be idle so long between two requests, the next one's head included."""
+EXCHANGE_S = 20.0
+"""From a request's head to the end of its answer, whoever is slow."""
+AGAIN_S = 0.2
+HIGH_WATER = 65_536
+"""Bytes of an answer that may wait for its reader."""
+
+
+class _Guest(Protocol):
+    trusted: bool
+
+    @property
+    def busy(self) -> bool: ...
+
+    def leave(self) -> None: ...
+
+
+class Places:
+    """Who is connected, in the order they came."""
+
+    def __init__(self, most: int = MOST_OPEN) -> None:
+        """Have so many places."""
+        self._most = most
+        self._guests: dict[_Guest, None] = {}
+        self.counts: Counter[str] = Counter()
+        """How many connections ended in which way that a person may want to know of."""
+
+    def take(self, guest: _Guest) -> bool:
+        """Let a guest in, at another's cost where need be; False where all are being answered."""
+        if len(self._guests) >= self._most:
+            waiting = [known for known in self._guests if not known.busy]
+            oldest = next((known for known in waiting if not known.trusted), next(iter(waiting), None))
+            if oldest is None:
+                self.counts["found no place"] += 1
+                return False
+            self.counts["made place for others"] += 1
+            self.free(oldest)
+            oldest.leave()
+        self._guests[guest] = None
+        return True
+
+    def free(self, guest: _Guest) -> None:
+        """Take note that a guest has left."""
+        self._guests.pop(guest, None)
+
+    def __len__(self) -> int:
+        """How many are inside."""
+        return len(self._guests)
+
+
+class _Opening:
+    """A connection whose handshake is not over."""
+
+    trusted = False
+    busy = False
+
+    def __init__(self, task: "asyncio.Task[None]") -> None:
+        self._task = task
+
+    def leave(self) -> None:
+        """End it."""
+        self._task.cancel()
+
+
+class Bounded(H11Protocol):
+    """One connection, each of whose steps has its time."""
+
+    def __init__(self, places: Places, **of_uvicorn: Any) -> None:  # Any: the library's own arguments
+        """Be a connection that has its place among these."""
+        super().__init__(**of_uvicorn)
+        self.trusted = False
+        """Whether a valid token came over it."""
+        self._places = places
+        self._due: asyncio.TimerHandle | None = None
+
+    @property
+    def busy(self) -> bool:
+        """Whether a request that is here whole is being answered."""
+        cycle = self.cycle
+        return cycle is not None and not cycle.response_complete and not cycle.more_body
+
+    def leave(self) -> None:
+        """End it at once."""
+        self.transport.abort()
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as the library has it
+        """Begin."""
+        super().connection_made(transport)
+        transport.set_write_buffer_limits(HIGH_WATER)
+        self.app_state = {**self.app_state, "connection": self}
+        if not self._places.take(self):
+            transport.abort()
+        self._within(HEAD_S)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End."""
+        self._within(None)
+        self._places.free(self)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Take bytes."""
+        before = self.cycle
+        super().data_received(data)
+        if self.cycle is not before:
+            self._within(EXCHANGE_S)
+
+    def on_response_complete(self) -> None:
+        """Wait for the next request, or go on with one that is here already."""
+        before = self.cycle
+        self._within(KEEP_S)
+        super().on_response_complete()
+        if self.cycle is not before:
+            self._within(EXCHANGE_S)
+
+    def _within(self, seconds: float | None) -> None:
+        if self._due is not None:
+            self._due.cancel()
+        self._due = None if seconds is None else self.loop.call_later(seconds, self._too_slow)
+
+    def _too_slow(self) -> None:
+        self._places.counts["too slow"] += 1
+        self.transport.abort()
+
+
+class Server(uvicorn.Server):
+    """Accepts by itself, so that a handshake has its place and its time as well."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.places = Places()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to accept at the one socket that is given."""
+        assert sockets is not None
+        await self.lifespan.startup()
+        self.servers = []
+        sockets[0].setblocking(False)
+        self._keep(self._accept(sockets[0]))
+        self.started = True
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Accept no more, and end what is open."""
+        for task in list(self._tasks):
+            task.cancel()
+        await super().shutdown(sockets)
+
+    async def on_tick(self, counter: int) -> bool:
+        """Say once a minute what was turned away."""
+        if counter % 600 == 599 and self.places.counts:
+            told = ", ".join(f"{count} {what}" for what, count in sorted(self.places.counts.items()))
+            uvicorn.server.logger.warning("connections in the last minute: %s", told)
+            self.places.counts.clear()
+        return await super().on_tick(counter)
+
+    def _keep(self, work: Any) -> "asyncio.Task[None]":
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def _accept(self, listener: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                connection, _ = await loop.sock_accept(listener)
+            except OSError:
+                self.places.counts["could not be accepted"] += 1
+                await asyncio.sleep(AGAIN_S)
+                continue
+            if self.config.ssl is None:
+                await self._open(connection)
+            else:
+                self._shake_hands(connection)
+
+    def _shake_hands(self, connection: socket.socket) -> None:
+        opening = _Opening(self._keep(self._open(connection)))
+        if not self.places.take(opening):
+            opening.leave()
+        opening._task.add_done_callback(lambda _: self.places.free(opening))  # noqa: SLF001 - its own module's
+
+    async def _open(self, connection: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+
+        def protocol() -> Bounded:
+            return Bounded(
+                self.places, config=self.config, server_state=self.server_state, app_state=self.lifespan.state
+            )
+
+        tls = self.config.ssl
+        try:
+            await loop.connect_accepted_socket(
+                protocol, connection, ssl=tls, ssl_handshake_timeout=None if tls is None else HANDSHAKE_S
+            )
+        except (OSError, ssl.SSLError):
+            self.places.counts["no handshake"] += 1
+            connection.close()

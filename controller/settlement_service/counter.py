@@ -1,0 +1,136 @@
+"""The counter: what comes over HTTP is asked here, in the engine's own process, and answered as it goes back.
+
+Whoever asks shows the digest of a token with every request. The token, what its role may do and whose
+account, wager or seat it touches are looked at here, so that what serves HTTP need not be believed.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+import msgspec
+from pydantic import TypeAdapter
+
+from controller.settlement_service.access import ACCESS, Deed
+from controller.settlement_service.asks import Ask, Told, model_told, out_of_reach, refusal, told_of
+from controller.settlement_service.desk import Asking, Caller, Desk, Done
+from controller.settlement_service.engine import Engine
+from controller.settlement_service.faults import OutOfReach, RequestRefused
+from controller.settlement_service.schemas import Alarm, BrokerWord, Health, Result, TableView
+from controller.settlement_service.tokens import Tokens
+from controller.settlement_service.views import Views
+
+BrokerState = Callable[[], BrokerWord]
+"""Returns how the broker is that outcomes come from."""
+
+
+class _Turned(Exception):
+    """A request that ends with this status, rule and reason."""
+
+    def __init__(self, status: int, rule: str, reason: str) -> None:
+        super().__init__(reason)
+        self.told = refusal(status, rule, reason)
+
+
+class Counter:
+    """Answers what is asked of an engine; any thread may ask."""
+
+    def __init__(self, engine: Engine, broker: BrokerState = lambda: "none") -> None:
+        """Answer for this engine; `broker` tells how the broker is that outcomes come from."""
+        self._engine = engine
+        self._desk = Desk(engine)
+        self._views = Views(engine)
+        self._tokens = Tokens(engine)
+        self._broker = broker
+
+    def answer(self, ask: Ask) -> Told:
+        """Do what is asked, where the token allows it."""
+        try:
+            return self.health() if ask.do == "health" else self._for(ask, ask.do)
+        except _Turned as turned:
+            return turned.told
+        except RequestRefused as refused:
+            return refusal(409, refused.rule, refused.reason)
+        except OutOfReach as error:
+            return out_of_reach(error)
+
+    def health(self) -> Told:
+        """Tell whether the engine, its database and its broker answer; raises OutOfReach."""
+        tables, alarms = self._views.tables(), self._views.alarms()
+        if self._engine.trouble is not None:
+            raise OutOfReach(self._engine.trouble)
+        halted = sum(table.halted is not None for table in tables)
+        broker = self._broker()
+        health = Health(
+            status="attention" if alarms or halted or broker == "away" else "ok",
+            tables=len(tables),
+            halted=halted,
+            alarms=len(alarms),
+            broker=broker,
+        )
+        return model_told(health)
+
+    def _for(self, ask: Ask, do: Deed | Literal["who"]) -> Told:
+        caller = self._tokens.caller(ask.digest)
+        if caller is None:
+            raise _Turned(401, "HTTP-401", "give a valid token")
+        if do == "who":
+            return told_of(msgspec.json.encode(caller))
+        reach = ACCESS[do][caller.role]
+        if reach == "nothing":
+            raise _forbidden(caller)
+        if do in ("tables", "alarms"):
+            return self._listed(do)
+        if do in ("wager", "change", "bet"):
+            return self._of_wagers(ask, do, caller, own=reach == "own")
+        if reach == "own" and caller.player != ask.player:
+            raise _forbidden(caller)
+        return self._of_accounts(ask, do, Asking(caller, ask.key))
+
+    def _listed(self, do: Deed) -> Told:
+        if do == "tables":
+            return told_of(_tables.dump_json(self._views.tables()))
+        return told_of(_alarms.dump_json(self._views.alarms()))
+
+    def _of_accounts(self, ask: Ask, do: Deed, asking: Asking) -> Told:
+        match do:
+            case "account":
+                account = self._views.account(ask.player)
+                if account is None:
+                    raise _Turned(404, "HTTP-404", f"there is no player {ask.player}")
+                return model_told(account)
+            case "results":
+                return told_of(_results.dump_json(self._views.results(ask.player, ask.limit)))
+            case "open_account":
+                return _granted(self._desk.open_account(asking, ask.player))
+            case "take_seat":
+                return _granted(self._desk.seat(asking, ask.table, ask.seat, ask.player))
+            case _:
+                cents = ask.cents if do == "deposit" else -ask.cents
+                return _granted(self._desk.pay(asking, ask.player, cents))
+
+    def _of_wagers(self, ask: Ask, do: Deed, caller: Caller, *, own: bool) -> Told:
+        asking = Asking(caller, ask.key)
+        if do == "change":
+            return _granted(self._desk.change(asking, ask.table, dict(ask.asked)))
+        if do == "bet":
+            # What a boxperson and a dealer must confirm aloud (C34-MK-1b) no player's own request can.
+            if own and (ask.asked.get("player") != caller.player or ask.asked.get("confirmed")):
+                raise _forbidden(caller)
+            return _granted(self._desk.bet(asking, ask.table, dict(ask.asked)))
+        found = self._views.wager(ask.table, ask.wager)
+        if found is None or (own and found[0] != caller.player):
+            raise _Turned(404, "HTTP-404", f"there is no wager {ask.wager} at {ask.table} that you may see")
+        return model_told(found[1])
+
+
+_tables = TypeAdapter(Sequence[TableView])
+_alarms = TypeAdapter(Sequence[Alarm])
+_results = TypeAdapter(Sequence[Result])
+
+
+def _forbidden(caller: Caller) -> _Turned:
+    return _Turned(403, "HTTP-403", f"the token {caller.name} ({caller.role}) may not do this")
+
+
+def _granted(done: Done) -> Told:
+    return told_of(msgspec.json.encode(done))

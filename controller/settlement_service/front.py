@@ -1,0 +1,264 @@
+"""The engine's side of its HTTP API: a process of its own serves it, and asks here what it can't know.
+
+Whatever HTTP suffers, that process suffers: it is started again where it ends or falls silent, and nothing of
+its memory, files or time is the engine's. The port is taken here, so that it is ours while that one is away.
+"""
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from importlib.util import find_spec
+from threading import Event, Lock, Thread
+from typing import Literal
+
+import msgspec
+
+from controller.settlement_service.asks import Ask, Told, out_of_reach, refusal
+from controller.settlement_service.channel import BEAT, MOST_ASK, MOST_TOLD, Broken, Frames, frame
+from controller.settlement_service.counter import BrokerState, Counter
+from controller.settlement_service.engine import Engine
+from controller.settlement_service.faults import OutOfReach, SettlementFault
+
+STOP_S = 5.0
+TURN_S = 0.5
+PROBE_S = 0.5
+"""So often the database is asked whether it can be written."""
+SILENT_TURNS = 40
+"""Turns without a beat of the other process (one a second, 20 s), and it is started again."""
+AGAIN_S = 2.0
+"""The wait before it is started again."""
+WORKERS = 8
+"""Requests under way at once: a bet may wait for its table's word meanwhile."""
+MOST_WAITING = 64
+"""Requests that may wait for a worker; one more is told to come again."""
+BACKLOG = 128
+_PROCESS = "controller.settlement_service.http_process"
+_KEPT = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "PYTHONPATH", "VIRTUAL_ENV", "COVERAGE_PROCESS_START")
+"""What the other process gets of the environment: no credentials, no notify socket."""
+Say = Callable[[str], object]
+
+
+class _Link:
+    """The channel to one run of the other process."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self.connection = connection
+        self._lock = Lock()
+
+    def answer(self, number: int, told: Told) -> None:
+        """Send an answer; where the other process does not take it, its run ends."""
+        payload = msgspec.json.encode(told)
+        if len(payload) > MOST_TOLD:
+            payload = msgspec.json.encode(refusal(503, "ENGINE", "the answer is too long; ask for less"))
+        with self._lock:
+            try:
+                self.connection.sendall(frame(number, payload))
+            except OSError:
+                with suppress(OSError):
+                    self.connection.shutdown(socket.SHUT_RDWR)
+
+
+class Front:
+    """The HTTP API of an engine, in a process of its own."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        host: str,
+        port: int,
+        *,
+        certificate: Sequence[str] = (),
+        broker: BrokerState = lambda: "none",
+        say: Say = sys.stderr.write,
+    ) -> None:
+        """Take the port; raises SettlementFault where another program has it, ImportError without HTTP."""
+        for library in ("fastapi", "uvicorn"):
+            if find_spec(library) is None:
+                raise ModuleNotFoundError(f"No module named {library!r}", name=library)
+        self._engine = engine
+        self._counter = Counter(engine, broker)
+        self._certificate = tuple(certificate)
+        self._say = say
+        try:
+            self._listener = socket.create_server(
+                (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET, backlog=BACKLOG
+            )
+        except OSError as error:
+            found, expected = error.strerror or str(error), "a port and an address of this machine"
+            raise SettlementFault("api_port", f"{host}:{port}", found, expected) from error
+        self.ready = False
+        """Whether requests are answered."""
+        self.beats = 0
+        """Goes up while the other process turns."""
+        self.probes = 0
+        """Goes up while the database can be written."""
+        self.starts = 0
+        self._stopping = Event()
+        self._probe_now = Event()
+        self._asking_health: list[tuple[_Link, int]] = []
+        self._lock = Lock()
+        self._waiting = 0
+        self._workers = ThreadPoolExecutor(WORKERS, "api")
+        self._link: _Link | None = None
+        self._threads = [
+            Thread(target=self._run, name="front", daemon=True),
+            Thread(target=self._probe, name="probe", daemon=True),
+        ]
+
+    def start(self) -> None:
+        """Begin to answer."""
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self) -> None:
+        """Answer what is under way, and no more."""
+        self._stopping.set()
+        self._probe_now.set()
+        link = self._link
+        if link is not None:
+            with suppress(OSError):
+                link.connection.shutdown(socket.SHUT_WR)
+        for thread in self._threads:
+            if thread.is_alive():
+                thread.join(STOP_S)
+        self._workers.shutdown(wait=False, cancel_futures=True)
+        self._listener.close()
+
+    # --- the other process ---
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                why = self._serve_once()
+            except OSError as error:
+                why = f"it could not be started: {error.strerror}"
+            self.ready = False
+            if not self._stopping.is_set():
+                self._say(f"HTTP API: {why}; started again in {AGAIN_S:g} s\n")
+                self._stopping.wait(AGAIN_S)
+
+    def _serve_once(self) -> str:
+        """Serve one run of the other process; return why it is over."""
+        here, there = socket.socketpair()
+        with here, there:
+            here.settimeout(TURN_S)
+            process = self._started(there)
+            self.starts += 1
+            there.close()
+            self._link = link = _Link(here)
+            try:
+                why = self._converse(link, process)
+            finally:
+                self._link = None
+                self._end(process)
+        return why
+
+    def _started(self, there: socket.socket) -> "subprocess.Popen[bytes]":
+        files = (self._listener.fileno(), there.fileno())
+        command = [sys.executable, "-P", "-m", _PROCESS, *map(str, files), *self._certificate]
+        kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
+        return subprocess.Popen(  # noqa: S603 - this program itself
+            command, pass_fds=files, stdin=subprocess.DEVNULL, env=kept, start_new_session=True
+        )
+
+    def _converse(self, link: _Link, process: "subprocess.Popen[bytes]") -> str:
+        frames = Frames(MOST_ASK)
+        quiet = 0
+        while True:
+            try:
+                data = link.connection.recv(65_536)
+            except TimeoutError:
+                quiet += 1
+                if quiet > SILENT_TURNS:
+                    return "its process fell silent"
+                continue
+            except OSError as error:
+                return f"its process could not be heard: {error.strerror}"
+            if not data:
+                code = self._code_of(process)
+                return f"its process ended ({code})"
+            quiet = 0
+            try:
+                for number, payload in frames.feed(data):
+                    self._hear(link, number, payload)
+            except (Broken, msgspec.MsgspecError) as error:
+                return f"its process said what is no request ({error})"
+
+    def _code_of(self, process: "subprocess.Popen[bytes]") -> str:
+        with suppress(subprocess.TimeoutExpired):
+            return f"exit {process.wait(TURN_S)}"
+        return "it closed its channel"
+
+    def _end(self, process: "subprocess.Popen[bytes]") -> None:
+        with suppress(subprocess.TimeoutExpired):
+            if self._stopping.is_set():
+                process.wait(STOP_S / 2)
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+
+    # --- what it asks ---
+
+    def _hear(self, link: _Link, number: int, payload: bytes) -> None:
+        if number == BEAT:
+            self.beats += 1
+            self.ready = True
+            return
+        ask = _decode(payload)
+        if ask.do == "health":
+            self._hear_health(link, number)
+            return
+        with self._lock:
+            full = self._waiting >= MOST_WAITING + WORKERS
+            self._waiting += not full
+        if full:
+            link.answer(number, refusal(503, "BUSY", "too many requests wait; ask again with the same key"))
+        else:
+            self._workers.submit(self._answer, link, number, ask)
+
+    def _answer(self, link: _Link, number: int, ask: Ask) -> None:
+        try:
+            told = self._counter.answer(ask)
+        except Exception as error:  # noqa: BLE001 - whoever asked must hear that nothing is known to be done
+            self._say(f"HTTP API: {ask.do} failed: {type(error).__name__}: {error}\n")
+            told = refusal(503, "ENGINE", "the engine failed at it; ask again with the same key")
+        finally:
+            with self._lock:
+                self._waiting -= 1
+        link.answer(number, told)
+
+    def _hear_health(self, link: _Link, number: int) -> None:
+        if self._engine.trouble is not None:
+            link.answer(number, out_of_reach(self._engine.trouble))
+            return
+        with self._lock:
+            self._asking_health.append((link, number))
+        self._probe_now.set()
+
+    # --- the database ---
+
+    def _probe(self) -> None:
+        """Try to write again and again, so that a stalled or read-only database is known before a bet."""
+        while not self._stopping.is_set():
+            self._probe_now.wait(PROBE_S)
+            self._probe_now.clear()
+            with self._lock:
+                asking, self._asking_health = self._asking_health, []
+            told: Told | Literal["well"] = "well"
+            try:
+                self._engine.probe()
+                self.probes += 1
+            except OutOfReach as error:
+                told = out_of_reach(error)
+            except Exception as error:  # noqa: BLE001 - a thread that ends would leave health unheard
+                self._say(f"settlement: the database could not be tried: {type(error).__name__}: {error}\n")
+                told = refusal(503, "ENGINE", "the engine failed; see its log")
+            for link, number in asking:
+                link.answer(number, self._counter.answer(Ask(do="health")) if told == "well" else told)
+
+
+_decode = msgspec.json.Decoder(Ask).decode

@@ -1,0 +1,354 @@
+"""What a stranger tries at the HTTP API, against the real processes: the engine must not notice.
+
+Every attack is bounded: a few megabytes and seconds. After each the engine's memory is what it was, a request
+is answered, and the log is short.
+"""
+
+import json
+import os
+import re
+import resource
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+import pytest
+
+from controller.settlement_service.bounds import MOST_BODY
+from controller.settlement_service.connections import MOST_OPEN
+from controller.settlement_service.tokens import Tokens
+from tests.settlement_service.rig import House, SealedTable, key_in
+from tests.settlement_service.service import PATIENCE_S, Service, ask
+
+MB = 1_000_000
+MOST_GROWTH = 30 * MB
+"""Of either process under attack: the attacks bring 60 MB and more."""
+MOST_LOG = 20_000
+JSON = b"Content-Type: application/json\r\n"
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """Serve a wheel with one player, under a limit of 256 open files."""
+    folder = tmp_path_factory.mktemp("served")
+    service = Service(folder, house_in(folder))
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
+    try:
+        service.start()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    yield service
+    service.close()
+
+
+def house_in(folder: Path) -> str:
+    """Make a database with a wheel, a player and tokens; return its URL."""
+    url = f"sqlite:///{folder}/served.db"
+    house = House(url)
+    house.enrol(SealedTable("wheel-1", key_in(folder)), "roulette")
+    house.player("ann", 10_000)
+    tokens = Tokens(house.engine)
+    tokens.make("till", "staff", "staff-secret")
+    tokens.make("ann's", "player", "ann-secret", "ann")
+    house.store.close()
+    return url
+
+
+def request(method: str, path: str, *headers: bytes, token: str = "", body: bytes | None = None) -> bytes:
+    """Write a request as bytes; without a body's length where none is given."""
+    lines = [f"{method} {path} HTTP/1.1\r\nHost: x\r\n".encode(), *headers]
+    if token:
+        lines.append(f"Authorization: Bearer {token}\r\n".encode())
+    if body is not None:
+        lines.append(b"Content-Length: %d\r\n" % len(body))
+    return b"".join(lines) + b"\r\n" + (body or b"")
+
+
+def bet(body: bytes, *headers: bytes, token: str = "ann-secret", key: str = "k") -> bytes:
+    """Write a bet with this body."""
+    return request(
+        "POST",
+        "/tables/wheel-1/wagers",
+        JSON,
+        f"Idempotency-Key: {key}\r\n".encode(),
+        *headers,
+        token=token,
+        body=body,
+    )
+
+
+def connect(service: Service) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", service.port), PATIENCE_S)
+
+
+def answered(connection: socket.socket) -> bytes:
+    """Return all that comes until the other side ends the connection."""
+    got = b""
+    with suppress(ConnectionResetError):
+        while data := connection.recv(65_536):
+            got += data
+    return got
+
+
+def said(service: Service, data: bytes) -> tuple[int, dict[str, object]]:
+    """Send bytes and return the answer's status and JSON."""
+    with connect(service) as connection:
+        connection.sendall(data.replace(b"Host: x", b"Host: x\r\nConnection: close", 1))
+        head, _, body = answered(connection).partition(b"\r\n\r\n")
+    return int(head.split()[1]), json.loads(body)
+
+
+def children(service: Service) -> list[int]:
+    """Return the process that serves HTTP."""
+    assert service.process is not None
+    told = Path(f"/proc/{service.process.pid}/task/{service.process.pid}/children").read_text()
+    found = [int(pid) for pid in told.split()]
+    for task in Path(f"/proc/{service.process.pid}/task").iterdir():
+        found += [int(pid) for pid in (task / "children").read_text().split() if int(pid) not in found]
+    return found
+
+
+def resident(pid: int) -> int:
+    """Return a process's resident bytes."""
+    told = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
+    assert told is not None
+    return int(told[1]) * 1024
+
+
+@pytest.fixture
+def unharmed(served: Service) -> Iterator[Service]:
+    """Give the service, and look afterwards that neither process grew, it answers, and the log is short."""
+    assert served.process is not None
+    served.ask("GET", "/players/ann", token="staff-secret")
+    pids = [served.process.pid, *children(served)]
+    before, logged = [resident(pid) for pid in pids], len(served.log)
+    yield served
+    assert served.ask("GET", "/players/ann", token="staff-secret")[0] == 200
+    assert served.health() == {"status": "ok", "tables": 1, "halted": 0, "alarms": 0, "broker": "none"}
+    assert [served.process.pid, *children(served)] == pids, "the process that serves HTTP was started again"
+    assert [resident(pid) - size < MOST_GROWTH for pid, size in zip(pids, before, strict=True)] == [
+        True,
+        True,
+    ]
+    assert len(served.log) - logged < MOST_LOG
+
+
+# --- bodies ---
+
+
+@pytest.mark.parametrize("token", ["", "no such", "ann-secret"])
+def test_a_long_body_is_answered_before_it_is_read(unharmed: Service, token: str) -> None:
+    with connect(unharmed) as connection:
+        head = request("POST", "/players", JSON, b"Content-Length: 209715200\r\n", token=token)
+        connection.sendall(head)
+        status = connection.recv(100)
+        with suppress(ConnectionError):
+            for _ in range(60):
+                connection.sendall(b"x" * MB)
+    assert status.startswith(b"HTTP/1.1 413" if token == "ann-secret" else b"HTTP/1.1 401")
+
+
+def test_a_body_in_pieces_without_a_length_is_cut_off(unharmed: Service) -> None:
+    with connect(unharmed) as connection:
+        connection.sendall(
+            request("POST", "/players", JSON, b"Transfer-Encoding: chunked\r\n", token="staff-secret")
+        )
+        with suppress(ConnectionError):
+            for _ in range(60):
+                connection.sendall(b"f4240\r\n" + b"x" * MB + b"\r\n")
+        assert answered(connection)[:12] in (b"HTTP/1.1 413", b"")
+
+
+def test_a_body_of_the_longest_length_is_still_read(unharmed: Service) -> None:
+    body = json.dumps({"id": "long", "player": "ann", "wager": "red", "amount": 500}).encode()
+    status, told = said(unharmed, bet(body + b" " * (MOST_BODY - len(body)), key="long"))
+    assert status in (200, 409), told
+    assert said(unharmed, bet(body + b" " * (MOST_BODY - len(body) + 1)))[0] == 413
+
+
+TWO_MEANINGS = {
+    "a key given twice": b'{"id":"b","player":"ann","wager":"red","amount":500,"amount":1}',
+    "the key escaped": b'{"id":"b","player":"ann","wager":"red","amount":500,"\\u0061mount":1}',
+    "NaN": b'{"id":"b","player":"ann","wager":"red","amount":NaN}',
+    "Infinity": b'{"id":"b","player":"ann","wager":"red","amount":Infinity}',
+    "1E400": b'{"id":"b","player":"ann","wager":"red","amount":1E400}',
+    "half a surrogate pair": b'{"id":"b","player":"\\ud800","wager":"red","amount":500}',
+    "a NUL in a name": b'{"id":"b","player":"ann\\u0000","wager":"red","amount":500}',
+    "no UTF-8": b'{"id":"b","player":"\xff","wager":"red","amount":500}',
+    "deeply nested": b"[" * 8000,
+    "digits without end": b'{"id":"b","player":"ann","wager":"red","amount":' + b"9" * 5000 + b"}",
+}
+
+
+@pytest.mark.parametrize("body", TWO_MEANINGS.values(), ids=TWO_MEANINGS)
+def test_json_with_two_meanings_is_refused_in_words(unharmed: Service, body: bytes) -> None:
+    status, told = said(unharmed, bet(body))
+    assert (status, told["rule"]) == (400, "JSON")
+    assert str(told["reason"]).startswith("found ")
+    assert "Traceback" not in unharmed.log
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/players/ann%00",
+        "/players/%ff",
+        "/players/%ed%a0%80",
+        "/players/ann/results?limit=1E400",
+        "/players/ann/results?limit=NaN",
+        "/players/ann/results?limit=" + "9" * 5000,
+    ],
+)
+def test_a_path_that_is_no_name_is_refused(unharmed: Service, path: str) -> None:
+    status, _ = said(unharmed, request("GET", path, token="staff-secret"))
+    assert status in (404, 422)
+
+
+# --- connections that wait ---
+
+
+def half(kind: str) -> bytes:
+    """Begin a request and leave it."""
+    return {
+        "nothing": b"",
+        "half a head": b"POST /players HTTP/1.1\r\nHost: x\r\nX-",
+        "half a body of a stranger": request("POST", "/players", JSON, b"Content-Length: 100\r\n")[:-1]
+        + b"\n{",
+        "half a body with a token": request(
+            "POST", "/players", JSON, b"Content-Length: 100\r\n", token="ann-secret"
+        )
+        + b"{",
+        "100-continue": request(
+            "POST", "/players", JSON, b"Content-Length: 100\r\nExpect: 100-continue\r\n", token="ann-secret"
+        ),
+    }[kind]
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["nothing", "half a head", "half a body of a stranger", "half a body with a token", "100-continue"],
+)
+def test_half_sent_requests_keep_nobody_out(unharmed: Service, kind: str) -> None:
+    """Three times as many as there are places, under a limit of 256 open files."""
+    with ExitStack() as held:
+        for _ in range(3 * MOST_OPEN):
+            connection = held.enter_context(connect(unharmed))
+            with suppress(ConnectionError):
+                connection.sendall(half(kind))
+        assert unharmed.ask("GET", "/players/ann", token="staff-secret")[0] == 200
+        files = len(list(Path(f"/proc/{children(unharmed)[0]}/fd").iterdir()))
+        assert files < MOST_OPEN + 40
+
+
+def test_a_head_that_comes_a_byte_at_a_time_is_given_up(unharmed: Service) -> None:
+    with connect(unharmed) as connection:
+        ended = threading.Event()
+
+        def drip() -> None:
+            with suppress(OSError):
+                for byte in b"GET /health HTTP/1.1\r\n" + b"X-Long: y\r\n" * 10_000:
+                    connection.sendall(bytes([byte]))
+                    if ended.wait(0.2):
+                        return
+
+        thread = threading.Thread(target=drip)
+        thread.start()
+        assert answered(connection) == b""
+        ended.set()
+        thread.join()
+
+
+def test_a_body_that_never_comes_is_given_up(unharmed: Service) -> None:
+    with connect(unharmed) as connection:
+        connection.sendall(half("half a body with a token"))
+        assert answered(connection).startswith(b"HTTP/1.1 408")
+
+
+def test_an_endless_head_is_refused(unharmed: Service) -> None:
+    with connect(unharmed) as connection:
+        with suppress(ConnectionError):
+            connection.sendall(b"GET /health HTTP/1.1\r\n" + b"X-Long: y\r\n" * 100_000)
+        assert answered(connection)[:12] in (b"HTTP/1.1 400", b"")
+
+
+def test_one_who_reads_no_answer_is_let_go(unharmed: Service) -> None:
+    with connect(unharmed) as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        with suppress(ConnectionError):
+            connection.sendall(request("GET", "/openapi.json") * 500)
+        assert unharmed.ask("GET", "/players/ann", token="staff-secret")[0] == 200
+
+
+# --- floods ---
+
+
+def test_a_flood_of_what_is_no_http_leaves_few_lines(unharmed: Service) -> None:
+    for _ in range(500):
+        with connect(unharmed) as connection, suppress(ConnectionError):
+            connection.sendall(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n")
+    assert unharmed.log.count("Invalid HTTP request") <= 20
+
+
+def test_tokens_that_open_nothing_are_not_looked_up_without_end(unharmed: Service) -> None:
+    statuses = [ask(unharmed.port, "GET", "/tables", token=f"guess-{n}")[0] for n in range(200)]
+    assert set(statuses) <= {401, 429}
+    assert unharmed.ask("GET", "/players/ann", token="staff-secret")[0] == 200
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        b"Authorization: Bearer a\r\nAuthorization: Bearer staff-secret\r\n",
+        b"Authorization: Bearer " + b"x" * 5000 + b"\r\n",
+        b"Authorization: Basic c3RhZmY6c3RhZmY=\r\n",
+        b"Authorization: Bearer \xe4\xf6\r\n",
+        b"Authorization:\r\n",
+    ],
+)
+def test_a_strange_token_is_no_token(unharmed: Service, header: bytes) -> None:
+    assert said(unharmed, request("GET", "/tables", header))[0] == 401
+
+
+# --- the process itself ---
+
+
+@pytest.mark.parametrize("word", [signal.SIGKILL, signal.SIGSEGV])
+def test_a_process_that_dies_is_started_again_and_the_engine_goes_on(
+    tmp_path: Path, word: signal.Signals
+) -> None:
+    service = Service(tmp_path, house_in(tmp_path))
+    service.start()
+    try:
+        (before,) = children(service)
+        os.kill(before, word)
+        assert wait_for(lambda: bool(children(service)) and children(service) != [before])
+        assert wait_for(lambda: service.ask("GET", "/players/ann", token="staff-secret")[0] == 200)
+        assert service.process is not None
+        assert service.process.poll() is None
+    finally:
+        service.close()
+    assert wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in (before,)))
+
+
+def test_the_process_ends_with_the_engine(tmp_path: Path) -> None:
+    service = Service(tmp_path, house_in(tmp_path))
+    service.start()
+    (served,) = children(service)
+    service.kill()
+    assert wait_for(lambda: not Path(f"/proc/{served}").exists())
+
+
+def wait_for(fact: Callable[[], bool]) -> bool:
+    """Wait until something is so; False where it never is."""
+    end_s = time.monotonic() + PATIENCE_S
+    while time.monotonic() < end_s:
+        with suppress(OSError):
+            if fact():
+                return True
+        time.sleep(0.05)
+    return False
