@@ -78,6 +78,11 @@ class Gate:
         """Ask tables this way from now on."""
         self._line = line
 
+    @property
+    def waiting(self) -> int:
+        """How many requests wait for a word."""
+        return len(self._questions)
+
     # --- the engine's side ---
 
     def pin(self, table: str, key: PublicKey) -> None:
@@ -126,25 +131,40 @@ class Gate:
         line = self._line
         if line is None or self._nonce is None:
             return _NO_LINE
-        nonce, question = self._nonce(), _Question(table)
+        nonce = self._nonce()
+        if not self.expect(table, nonce):
+            return _BUSY
+        try:
+            return line(table, nonce) or self._waited(nonce)
+        finally:
+            self.forget(nonce)
+
+    def expect(self, table: str, nonce: str) -> bool:
+        """Wait from now on for a word that repeats this number; False where too many wait."""
         with self._changed:
             if len(self._questions) >= MAX_WAITING:
-                return _BUSY
-            self._questions[nonce] = question
-        try:
-            return line(table, nonce) or self._waited(question, nonce)
-        finally:
-            with self._changed:
-                del self._questions[nonce]
+                return False
+            self._questions[nonce] = _Question(table)
+        return True
 
-    def _waited(self, question: _Question, nonce: str) -> Admitted | NoWord:
+    def covered(self, nonce: str) -> Admitted | None:
+        """Return the word that covers this request, once all outcomes that it knows of are settled."""
         with self._changed:
-            covered = self._changed.wait_for(lambda: self._is_covered(question), self._wait_s)
-            if question.word is None:
-                return _NEVER
-            return Admitted(question.word, question.word.heard[nonce]) if covered else _UNSETTLED
+            question = self._questions.get(nonce)
+            word = None if question is None else question.word
+            if question is None or word is None or self._settled.get(question.table, 0) < word.sequence:
+                return None
+            return Admitted(word, word.heard[nonce])
 
-    def _is_covered(self, question: _Question) -> bool:
-        """Whether the word has come, and all outcomes that it knows of are settled."""
-        word = question.word
-        return word is not None and self._settled.get(question.table, 0) >= word.sequence
+    def forget(self, nonce: str) -> None:
+        """Wait for this number no more: a word that repeats it later covers nothing."""
+        with self._changed:
+            self._questions.pop(nonce, None)
+
+    def _waited(self, nonce: str) -> Admitted | NoWord:
+        with self._changed:
+            self._changed.wait_for(lambda: self.covered(nonce) is not None, self._wait_s)
+            admitted = self.covered(nonce)
+            if admitted is not None:
+                return admitted
+            return _NEVER if self._questions[nonce].word is None else _UNSETTLED

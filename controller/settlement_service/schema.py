@@ -157,15 +157,16 @@ rounds = Table(
     LAYOUT,
     Column("table_name", Text, primary_key=True),
     Column("round", BigInteger, primary_key=True, autoincrement=False),
-    Column("session", Text, nullable=False),
+    Column("bet_session", Text),
     Column("last_bet_t", BigInteger),
+    Column("session", Text),
     Column("closed_t", BigInteger),
     Column("moved_t", BigInteger),
     Column("result_t", BigInteger),
 )
-"""For each round, in microseconds of the table's clock in this session: when the table heard of the last
-wager or change that was granted, when bets closed, when the ball dropped or the dice were released, and when
-it was decided."""
+"""For each round, in microseconds of the table's clock: when the table heard of the last wager or change that
+was granted (in `bet_session`), and (in `session`, which may be another) when bets closed, when the ball
+dropped or the dice were released, and when it was decided."""
 
 _LATER = (rounds,)
 

@@ -31,10 +31,12 @@ _PUT_TABLE = text(
 )
 _HALT_TABLE = text("UPDATE tables SET halted = :halted WHERE name = :t")
 _PUT_ROUND = text(
-    "INSERT INTO rounds (table_name, round, session, last_bet_t, closed_t, moved_t, result_t)"
-    " VALUES (:t, :round, :session, :last_bet_t, :closed_t, :moved_t, :result_t)"
-    " ON CONFLICT (table_name, round) DO UPDATE SET session = excluded.session,"
+    "INSERT INTO rounds (table_name, round, bet_session, last_bet_t, session, closed_t, moved_t, result_t)"
+    " VALUES (:t, :round, :bet_session, :last_bet_t, :session, :closed_t, :moved_t, :result_t)"
+    " ON CONFLICT (table_name, round) DO UPDATE SET"
+    " bet_session = COALESCE(excluded.bet_session, rounds.bet_session),"
     " last_bet_t = COALESCE(excluded.last_bet_t, rounds.last_bet_t),"
+    " session = COALESCE(excluded.session, rounds.session),"
     " closed_t = COALESCE(excluded.closed_t, rounds.closed_t),"
     " moved_t = COALESCE(excluded.moved_t, rounds.moved_t),"
     " result_t = COALESCE(excluded.result_t, rounds.result_t)"
@@ -175,21 +177,21 @@ class Work:
 
     def bet_taken(self, word: OpenWord, heard_us: int) -> None:
         """Keep when the table heard of a wager or change that was granted."""
-        self._round(word.table, word.round, word.session, last_bet_t=heard_us)
+        self._round(word.table, word.round, bet_session=word.session, last_bet_t=heard_us)
 
     def round_moves(self, table: str, round_: int | None, session: str, outcome: Outcome) -> None:
         """Keep when a round's bets closed, the ball or the dice were gone, and it was decided."""
         if round_ is None:
             return
         if outcome.type == "bets.closed":
-            self._round(table, round_, session, closed_t=outcome.t)
+            self._round(table, round_, session=session, closed_t=outcome.t)
         elif outcome.type in RESULTS:
             moved = getattr(outcome.data, "moved_us", None)
-            self._round(table, round_, session, result_t=outcome.t, moved_t=moved)
+            self._round(table, round_, session=session, result_t=outcome.t, moved_t=moved)
 
-    def _round(self, table: str, round_: int, session: str, **moments: int | None) -> None:
-        kept: Row = dict.fromkeys(("last_bet_t", "closed_t", "moved_t", "result_t"))
-        self._rounds.append({"t": table, "round": round_, "session": session, **kept, **moments})
+    def _round(self, table: str, round_: int, **told: str | int | None) -> None:
+        columns = ("bet_session", "last_bet_t", "session", "closed_t", "moved_t", "result_t")
+        self._rounds.append({"t": table, "round": round_, **dict.fromkeys(columns), **told})
 
     def alarm(self, table: str, code: str, says: str) -> None:
         """Raise an alarm, unless the same holds already."""

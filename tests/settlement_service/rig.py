@@ -47,6 +47,9 @@ class SealedTable:
         self.name = name
         self.key = key
         self.seq = first_seq
+        self.session = "1"
+        self.moment_us: int | None = None
+        """When what is told next was decided; left out, a second later than what was told before."""
         self.attempt = 1
         self.round = 1
         self.point: int | None = None
@@ -61,7 +64,11 @@ class SealedTable:
     def tell(self, type_: str, data: Data) -> bytes:
         """Publish an outcome."""
         outcome = Outcome(
-            type=type_, t=self.seq * 1_000_000, id=f"{self.name}/1/{self.seq}", seq=self.seq, data=data
+            type=type_,
+            t=self.seq * 1_000_000 if self.moment_us is None else self.moment_us,
+            id=f"{self.name}/{self.session}/{self.seq}",
+            seq=self.seq,
+            data=data,
         )
         self.seq += 1
         return self.sealed(outcome)
@@ -179,7 +186,14 @@ class SealedTable:
 
     def spins(self, number: str) -> list[bytes]:
         """A spin that counts."""
-        closed = self.tell("bets.closed", Bets(round=self.round, cause="ball_speed"))
+        return [self.closes(), *self.shows(number)]
+
+    def closes(self) -> bytes:
+        """No more bets."""
+        return self.tell("bets.closed", Bets(round=self.round, cause="ball_speed"))
+
+    def shows(self, number: str) -> list[bytes]:
+        """The spin is called, and bets open for the next."""
         told = self.tell(
             "spin.called",
             SpinCalled(
@@ -194,7 +208,7 @@ class SealedTable:
             ),
         )
         self._last = f"{self.name}/1/{self.seq - 1}"
-        return [closed, told, *self._next_round()]
+        return [told, *self._next_round()]
 
     def no_spin(self, code: str = "too_few_revolutions") -> list[bytes]:
         """A No Spin."""

@@ -1,0 +1,314 @@
+"""Histories of a wheel, its broker, its engine and a cheat, with delays everywhere; and what judges them.
+
+True time is the world's, in microseconds; the table's clock drifts and jumps at its restart. All between the
+two may stall, repeat, lose or overtake: asks, words, outcomes, the journal's disk, the engine's database.
+"""
+
+import heapq
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import count
+from typing import NamedTuple
+
+from controller.journal.keys import Key
+from controller.publish.betting import Announcer, Betting, OpenWord, Takes, word_bytes
+from controller.settlement_service.desk import Desk
+from controller.settlement_service.engine import Engine
+from controller.settlement_service.faults import RequestRefused
+from controller.settlement_service.gate import Admitted, Gate, NoWord
+from tests.settlement_service.rig import GAMES, House, SealedTable
+
+SECOND_US = 1_000_000
+LATENESS_US = 120_000
+WAIT_US = 600_000
+_NOT_COVERED = NoWord("TABLE-WORD", "no word came in time")
+
+
+class Trouble(NamedTuple):
+    """How bad it gets: the chance that a message stalls, repeats or is lost, and for how long at most."""
+
+    stalls: float = 0.0
+    stall_us: int = 0
+    repeats: float = 0.0
+    loses: float = 0.0
+    restarts: float = 0.0
+    """The chance, in each second, that the table or the engine starts anew."""
+
+
+@dataclass
+class Granted:
+    """A wager, or one handed back, that the engine granted."""
+
+    what: str
+    came_us: int
+    """When the request was complete, in true time."""
+    round: int
+    """The round whose spin decides it: the one that the book is in."""
+
+
+class _Shim(Gate):
+    """The engine's gate, whose answer to the request in hand the world has worked out already."""
+
+    def __init__(self, real: Gate) -> None:
+        super().__init__()
+        self.real = real
+        self.answer: Admitted | NoWord = _NOT_COVERED
+
+    def word(self, table: str) -> Admitted | NoWord:
+        assert table
+        return self.answer
+
+    def settled(self, table: str, seq: int) -> None:
+        self.real.settled(table, seq)
+
+
+@dataclass
+class _Waiting:
+    what: str
+    came_us: int
+    nonce: str
+    do: Callable[[], object]
+    word: OpenWord | None = None
+
+
+@dataclass
+class World:
+    """A wheel that spins round after round, and whoever bets on it."""
+
+    key: Key
+    seed: int
+    trouble: Trouble
+    now_us: int = 10 * SECOND_US
+    granted: list[Granted] = field(default_factory=list)
+    refused: int = 0
+    closes: dict[int, int] = field(default_factory=dict)
+    """When each round's bets closed, in true time: from then on the number may be known."""
+
+    def __post_init__(self) -> None:
+        self.chance = random.Random(self.seed)
+        self.house = House("sqlite:///:memory:")
+        self.table = SealedTable("wheel-1", self.key)
+        self.house.enrol(self.table, "roulette")
+        self.house.player("cheat", 100_000_000)
+        self._order = count()
+        self._due: list[tuple[int, int, Callable[[], None]]] = []
+        self._numbers = count(1)
+        self._ids = count(1)
+        self._made: list[str] = []
+        self._waiting: dict[str, _Waiting] = {}
+        self._old_words: list[bytes] = []
+        self._sensed: list[tuple[int, Callable[[], None]]] = []
+        self._clear_us: dict[str, int] = {}
+        self.shown: str | None = None
+        """The number that lies in the wheel, or lay there last, for everybody to see."""
+        self._takes_round: int | None = 1
+        self._true_round = 1
+        self._start_engine()
+        self._start_table()
+        self._spin_on(after_us=2 * SECOND_US)
+        self.later(100_000, self._cheat)
+
+    # --- the world's time ---
+
+    def later(self, us: int, do: Callable[[], None]) -> None:
+        heapq.heappush(self._due, (self.now_us + max(0, us), next(self._order), do))
+
+    def run(self, seconds: float) -> None:
+        """Let it all happen."""
+        end_us = self.now_us + round(seconds * SECOND_US)
+        while self._due and self._due[0][0] <= end_us:
+            self.now_us, _, do = heapq.heappop(self._due)
+            do()
+        self.now_us = end_us
+
+    def _delay(self, base_us: int) -> int:
+        trouble = self.trouble
+        stall = self.chance.random() < trouble.stalls
+        return self.chance.randrange(base_us) + (self.chance.randrange(trouble.stall_us) if stall else 0)
+
+    def _send(self, line: str, base_us: int, do: Callable[[], None], *, sure: bool = False) -> None:
+        """Send over a line: in order unless it repeats; what is `sure` is never lost."""
+        if not sure and self.chance.random() < self.trouble.loses:
+            return
+        arrives_us = max(self.now_us + self._delay(base_us), self._clear_us.get(line, 0))
+        self._clear_us[line] = arrives_us
+        self.later(arrives_us - self.now_us, do)
+        if self.chance.random() < self.trouble.repeats:
+            self.later(arrives_us - self.now_us + self._delay(base_us), do)
+
+    # --- the table ---
+
+    def _start_table(self) -> None:
+        self._drift = 1 + self.chance.uniform(-0.05, 0.05)
+        self._offset_us = self.chance.randrange(10**12)
+        self._session = self.table.session = str(next(self._numbers))
+        self.announcer = announcer = Announcer(self.table.name, self._session, self._clock)
+        announcer.say = self._say
+        self.later(0, lambda: self._turn(announcer))
+
+    def _clock(self) -> int:
+        return self._offset_us + round(self.now_us * self._drift)
+
+    def _turn(self, announcer: Announcer) -> None:
+        """One turn of the core: what was sensed before the watermark is judged, then the word is said."""
+        if announcer is not self.announcer:
+            return
+        now = self._clock()
+        watermark = now - LATENESS_US
+        while self._sensed and self._sensed[0][0] < watermark:
+            self.table.moment_us, judged = self._sensed.pop(0)
+            judged()
+        takes: Takes | None = None if self._takes_round is None else "wagers"
+        announcer.note(Betting(takes, self._takes_round or 0, self.table.seq - 1, watermark), now)
+        slow = self.chance.random() < self.trouble.stalls
+        self.later(self.chance.randrange(1_000, 400_000 if slow else 50_000), lambda: self._turn(announcer))
+
+    def _say(self, word: OpenWord) -> None:
+        payload = word_bytes(word, self.key)
+        self._old_words.append(payload)
+        self._send("open", 20_000, lambda: self._hear(payload))
+        if self.trouble.repeats and self.chance.random() < 0.2:
+            old = self.chance.choice(self._old_words)
+            self._send("open", 20_000, lambda: self._hear(old))
+
+    def _tell(self, event: bytes) -> None:
+        """An outcome is durable after a while, and then on its way until it arrives."""
+        self._send("outcome", 30_000, lambda: self._deliver(event), sure=True)
+
+    def _spin_on(self, *, after_us: int) -> None:
+        """Close, show a number, open again: what happens at the wheel itself, in true time."""
+
+        def closes() -> None:
+            self.closes[self._true_round] = self.now_us
+            self.shown = str(self.chance.randrange(37))
+            self._sense(self._judges_closed)
+            self.later(self.chance.randrange(200_000, SECOND_US), opens)
+
+        def opens() -> None:
+            number = self.shown
+            assert number is not None
+            self._sense(lambda: self._judges_result(number))
+            self._true_round += 1
+            self._spin_on(after_us=self.chance.randrange(SECOND_US // 2, 2 * SECOND_US))
+
+        self.later(after_us, closes)
+
+    def _sense(self, do: Callable[[], None]) -> None:
+        self._sensed.append((self._clock(), do))
+
+    def _judges_closed(self) -> None:
+        self._takes_round = None
+        self._tell(self.table.closes())
+
+    def _judges_result(self, number: str) -> None:
+        for event in self.table.shows(number):
+            self._tell(event)
+        self._takes_round = self.table.round
+
+    # --- the engine ---
+
+    def _start_engine(self) -> None:
+        numbers = self._numbers
+        self.gate = Gate(lambda: f"{next(numbers):032x}")
+        self.shim = _Shim(self.gate)
+        self.engine = Engine(self.house.store, lambda: self.now_us, games=GAMES, gate=self.shim)
+        self.gate.pin(self.table.name, self.table.key.public)
+        self.desk = Desk(self.engine)
+        self.refused += len(self._waiting)
+        self._waiting.clear()
+
+    def _deliver(self, event: bytes) -> None:
+        self.engine.deliver([event])
+        self._look()
+
+    def _hear(self, payload: bytes) -> None:
+        self.gate.hear(payload)
+        self._look()
+
+    def _ask(self, what: str, do: Callable[[], object]) -> None:
+        nonce = next(self._numbers)
+        waiting = _Waiting(what, self.now_us, f"{nonce:032x}", do)
+        self._waiting[waiting.nonce] = waiting
+        self.gate.expect(self.table.name, waiting.nonce)
+        self._send("ask", 20_000, lambda: self.announcer.ask(waiting.nonce))
+        self.later(WAIT_US, lambda: self._decide(waiting, late=True))
+
+    def _look(self) -> None:
+        """Let every request whose word has come go on; its database may hang first."""
+        for waiting in list(self._waiting.values()):
+            if self.gate.covered(waiting.nonce) is not None:
+                self._decide(waiting)
+
+    def _decide(self, waiting: _Waiting, *, late: bool = False) -> None:
+        if self._waiting.pop(waiting.nonce, None) is None:
+            return
+        answer = self.gate.covered(waiting.nonce)
+        self.gate.forget(waiting.nonce)
+        if answer is None:
+            assert late
+            self.refused += 1
+            return
+        self.later(self._delay(5_000), lambda: self._commit(waiting, answer))
+
+    def _commit(self, waiting: _Waiting, answer: Admitted) -> None:
+        self.shim.answer = answer
+        try:
+            waiting.do()
+        except RequestRefused:
+            self.refused += 1
+            return
+        with self.engine.work() as work:
+            standing = self.engine.table(work, self.table.name)
+        assert standing is not None
+        self.granted.append(Granted(waiting.what, waiting.came_us, standing.round or 1))
+
+    # --- who bets ---
+
+    def _cheat(self) -> None:
+        """Bet on what is shown, take back what is lost, and try at any moment."""
+        made = self._made
+        if made and self.chance.random() < 0.4:
+            self._ask("removal", self._removal(self.chance.choice(made[-3:])))
+        else:
+            self._ask("wager", self._bet(self.shown or "17"))
+        if self.chance.random() < self.trouble.restarts:
+            self.chance.choice((self._start_engine, self._restart_table))()
+        self.later(self.chance.randrange(20_000, 300_000), self._cheat)
+
+    def _restart_table(self) -> None:
+        """The table is gone in mid-play and comes back with another clock; what it sensed is kept here."""
+        ages = [(self._clock() - t, do) for t, do in self._sensed]
+        self._start_table()
+        self._sensed = [(self._clock() - age, do) for age, do in ages]
+
+    def _bet(self, number: str) -> Callable[[], object]:
+        id_ = f"b{next(self._ids)}"
+        bet: dict[str, object] = {
+            "id": id_,
+            "player": "cheat",
+            "wager": "straight",
+            "amount": 100,
+            "numbers": [number],
+        }
+        asking = self.house.asking()
+
+        def do() -> object:
+            done = self.desk.bet(asking, self.table.name, bet)
+            self._made.append(id_)
+            return done
+
+        return do
+
+    def _removal(self, id_: str) -> Callable[[], object]:
+        asking = self.house.asking()
+        return lambda: self.desk.change(asking, self.table.name, {"do": "remove", "id": id_})
+
+    # --- who judges it ---
+
+    def past_posted(self) -> list[Granted]:
+        """Give what was granted for a spin whose number could be known when the request came."""
+        return [one for one in self.granted if one.came_us >= self.closes.get(one.round, one.came_us + 1)]
+
+    def end(self) -> None:
+        self.house.store.close()

@@ -1,0 +1,121 @@
+"""Whatever stalls, repeats, overtakes, is lost or starts anew: nobody bets on a number that he may know."""
+
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from controller.journal.keys import Key
+from controller.publish.betting import Announcer
+from controller.settlement_service.gate import Gate
+from tests.settlement_service.histories import LATENESS_US, SECOND_US, Trouble, World
+
+SECONDS = 20.0
+CALM = Trouble()
+ROUGH = Trouble(stalls=0.05, stall_us=4 * SECOND_US, repeats=0.2, loses=0.1, restarts=0.02)
+
+EVENINGS = 20
+troubles = st.builds(
+    Trouble,
+    stalls=st.sampled_from((0.0, 0.02, 0.1, 0.5)),
+    stall_us=st.sampled_from((1, SECOND_US // 2, 10 * SECOND_US)),
+    repeats=st.sampled_from((0.0, 0.3)),
+    loses=st.sampled_from((0.0, 0.2)),
+    restarts=st.sampled_from((0.0, 0.1)),
+)
+
+
+def play(key: Key, seed: int, trouble: Trouble) -> World:
+    world = World(key, seed, trouble)
+    world.run(SECONDS)
+    proof = world.house.proof()
+    assert proof.faults == ()
+    assert sum(proof.accounts.values()) == 0
+    return world
+
+
+@settings(
+    max_examples=15,
+    derandomize=True,
+    deadline=None,
+    database=None,
+    phases=(Phase.generate,),  # a seed makes a whole evening: a smaller one is not a simpler one
+)
+@given(seed=st.integers(0, 2**32), trouble=troubles)
+def test_nothing_is_granted_that_came_after_the_table_closed(key: Key, seed: int, trouble: Trouble) -> None:
+    world = play(key, seed, trouble)
+    assert world.past_posted() == []
+    assert kept_margins(world) >= 0
+    world.end()
+
+
+def kept_margins(world: World) -> int:
+    """Give the least time in us that the engine kept between the last wager and the close of a round."""
+    with world.engine.work() as work:
+        rows = work.connection.exec_driver_sql(
+            "SELECT last_bet_t, closed_t FROM rounds WHERE last_bet_t IS NOT NULL AND closed_t IS NOT NULL"
+            " AND bet_session = session"
+        ).all()
+    return min((closed - last for last, closed in rows), default=0)
+
+
+def test_on_a_good_day_whoever_is_in_time_is_granted(key: Key) -> None:
+    """Only who comes within the watermark of the close, or after it, is refused."""
+    world = play(key, 7, CALM)
+    assert len(world.granted) > 20
+    assert world.past_posted() == []
+    world.end()
+
+
+def test_on_a_rough_day_some_are_granted_still(key: Key) -> None:
+    world = play(key, 7, ROUGH)
+    assert world.granted
+    assert world.refused
+    assert world.past_posted() == []
+    world.end()
+
+
+def without_asking(patch: pytest.MonkeyPatch) -> None:
+    """Break the gate: any word of the table covers any bet, as if a word's freshness were its arrival."""
+
+    def believe(gate: Gate, word: object) -> None:
+        for nonce, question in gate._questions.items():
+            question.word = word  # type: ignore[assignment]  # a gate that is broken on purpose
+            word.heard.setdefault(nonce, 0)  # type: ignore[attr-defined]  # as above
+
+    patch.setattr(Gate, "believe", believe)
+    hear = Gate.hear
+
+    def hear_all(gate: Gate, payload: bytes) -> None:
+        hear(gate, payload)
+        from controller.publish.betting import read_word  # noqa: PLC0415 - of this break alone
+
+        gate.believe(read_word(payload))
+
+    patch.setattr(Gate, "hear", hear_all)
+
+
+def without_watermark(patch: pytest.MonkeyPatch) -> None:
+    """Break the table: it answers a question at once, before what was seen earlier is judged."""
+    note = Announcer.note
+
+    def hasty(announcer: Announcer, betting: object, now_us: int) -> None:
+        note(announcer, betting._replace(until_us=now_us), now_us)  # type: ignore[attr-defined]  # broken on purpose
+
+    patch.setattr(Announcer, "note", hasty)
+
+
+@pytest.mark.parametrize("broken", [without_asking, without_watermark])
+def test_these_histories_find_a_gate_that_is_broken(key: Key, broken: object) -> None:
+    assert LATENESS_US > 0
+    with pytest.MonkeyPatch.context() as patch:
+        assert callable(broken)
+        broken(patch)
+        found = 0
+        for seed in range(EVENINGS):
+            world = World(key, seed, ROUGH)
+            world.run(SECONDS)
+            found += len(world.past_posted())
+            world.end()
+            if found:
+                break
+    assert found
