@@ -21,6 +21,7 @@ from controller.cli.screen import Screen, Style
 from controller.cli.whole_file import unwritable, whole_file
 from controller.doctor import books, bundle, host, service, table
 from controller.doctor.finding import Finding, Machine, State
+from controller.doctor.log_lines import known_lines
 from controller.settings.mistakes import SettingsError
 from controller.settings.places import config_file
 
@@ -181,10 +182,11 @@ def _members(
     if status is not None:
         members["status.json"] = msgspec.json.encode(bundle.without_secrets(status)).decode() + "\n"
     members["journal.jsonl"] = _newest_rows(arguments.journal)
+    names = set() if name is None else table.names_in(name)
     for unit in service.UNITS:
         told = machine.call(("journalctl", "-u", unit, "-n", str(LOG_LINES), "--no-pager", "-o", "short-iso"))
         if told and not told.startswith("-- No entries"):
-            members[f"{unit}.log"] = bundle.clean(told)
+            members[f"{unit}.log"] = known_lines(told, names)
     return members
 
 

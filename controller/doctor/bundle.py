@@ -11,11 +11,16 @@ import yaml
 
 LEFT_OUT = "(left out)"
 _SECRET = re.compile(r"key|pass|secret|token|credential|database|auth|hmac|pin\b", re.IGNORECASE)
-_IN_URL = re.compile(r"(?<=//)[^/@\s]+@")
+_IN_URL = re.compile(r"(?<=//)\S+@")
+"""A password may hold a slash or an @ itself: all up to the last @ of the word goes."""
+_PEM = re.compile(r"-----BEGIN.*?(?:-----END[A-Z ]*-----|\Z)", re.DOTALL)
+_BEARER = re.compile(r"(?i)\b(bearer|basic|identified by)\s+\S+")
+_OPTION = re.compile(r"(?i)((?:^|\s)--?(?:token|pass\w*|pwd|secret|key|psk|hmac|p|pin)(?:[ =]|(?<=\s-p)))\S+")
+_QUERY = re.compile(r"(?<=\w)[?#]\S*")
 _LONG_HEX = re.compile(r"\b[0-9a-fA-F]{32,}\b")
 _LONG_BASE64 = re.compile(r"\b[A-Za-z0-9+/_-]{40,}={0,2}")
 _SAYS_SECRET = re.compile(
-    r"""(?i)\b([\w-]*(?:key|pass|secret|token|credential|authorization)[\w-]*[\\"']*\s*[=:]\s*)"""
+    r"""(?i)\b([\w-]*(?:key|pass|pwd|psk|hmac|secret|token|credential|cookie|session|authorization)[\w-]*[\\"']*\s*[=:]\s*)"""
     r"""("[^"\\\n]*"|'[^'\n]*'|[^\n]+)"""
 )
 """A value without quotes may hold blanks, so all to the end of its line goes."""
@@ -41,8 +46,13 @@ def without_secrets(document: object, name: str = "") -> object:
 
 
 def clean(text: str) -> str:
-    """Give text without passwords in addresses, keys, and what looks like one."""
-    text = _IN_URL.sub(f"{LEFT_OUT}@", text)
+    """Return text of our own without passwords in addresses, keys, and what looks like one.
+
+    For what a library's error may have put into it; a log, which holds anything, goes through `known_lines`.
+    """
+    text = _PEM.sub(LEFT_OUT, text)
+    text = _QUERY.sub(LEFT_OUT, _IN_URL.sub(f"{LEFT_OUT}@", text))
+    text = _BEARER.sub(rf"\1 {LEFT_OUT}", _OPTION.sub(rf"\1{LEFT_OUT}", text))
     text = _SAYS_SECRET.sub(rf"\1{LEFT_OUT}", text)
     return _LONG_BASE64.sub(LEFT_OUT, _LONG_HEX.sub(LEFT_OUT, text))
 

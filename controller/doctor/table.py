@@ -34,6 +34,12 @@ def load(name: str) -> tuple[TableSettings | None, list[Finding]]:
     return settings, told
 
 
+def names_in(name: str) -> set[str]:
+    """Return what a table's file calls itself and its devices; nothing of one that can't be used."""
+    settings, _ = load(name)
+    return set() if settings is None else {settings.table, settings.rules.name, *settings.devices}
+
+
 def _loaded(name: str, load_it: Callable[[], TableSettings]) -> tuple[TableSettings | None, list[Finding]]:
     try:
         settings = load_it()

@@ -1,0 +1,141 @@
+"""Log lines for support: what is known to be ours goes in, and no secret of whatever shape goes with it."""
+
+import pytest
+
+from controller.app.faults import Fault
+from controller.doctor import bundle
+from controller.doctor.log_lines import LEFT_OUT, known_lines
+
+NAMES = frozenset({"craps", "cam", "wall-left"})
+AT = "2026-11-28T13:00:00+0000 host-of-a-casino tablectl[123]: "
+SECRET = "Xy7pQ9"
+"""Short, with a digit and of both cases: it looks like any word."""
+PEM = f"-----BEGIN PRIVATE KEY-----{SECRET}-----END PRIVATE KEY-----"
+SHAPES = (
+    f"Authorization: Bearer {SECRET}",
+    f"Bearer {SECRET}",
+    f"Basic {SECRET}",
+    f"--token {SECRET}",
+    f"--token={SECRET}",
+    f"--password {SECRET}",
+    f"-p {SECRET}",
+    f"-p{SECRET}",
+    f"pwd={SECRET}",
+    f"pwd: {SECRET}",
+    f"psk {SECRET}",
+    f"psk={SECRET}",
+    f"wpa_passphrase {SECRET}",
+    f"hmac={SECRET}",
+    f"hmac {SECRET}",
+    PEM,
+    f"MC4CAQAwBQYDK2VwBCIE{SECRET}",
+    f"postgresql://settlement:{SECRET}@db/settlement",
+    f"mqtt://table:a@{SECRET}@broker:8883",
+    f"https://{SECRET}@example.invalid/",
+    f"https://example.invalid/?token={SECRET}",
+    f"https://example.invalid/hook/{SECRET}",
+    f"Cookie: session={SECRET}",
+    f"X-Api-Key: {SECRET}",
+    f"api_key={SECRET}",
+    f'{{"secret": "{SECRET}"}}',
+    f"{{'token': '{SECRET}'}}",
+    f"user ann identified by {SECRET}",
+    f"PIN {SECRET}",
+    f"passcode is {SECRET}",
+    f"{SECRET}",
+    f"key {SECRET} refused",
+    f"PGPASSWORD={SECRET} tablectl run",
+    f"secret\\u003d{SECRET}",
+    f"k\u200bey={SECRET}",
+)
+PLACES = (
+    "{}",
+    "<3>{}",
+    "<3>began: {}: journal disk full: found it full; free space [journal_disk_full]",
+    "<3>began: cam: device fault: found {}; look at it [device_component]",
+    "<3>began: cam: {}: found; look at it [device_component]",
+    "<5>over: {}: device_component",
+    "<5>over: cam, {}: device_component",
+    "<6>{}: session 3 after row 7, 0.2.0 sha256:" + "0" * 64,
+    "<6>/var/lib/table/{}: sound: 3 rows, 2 outcomes",
+    "<5>{}: stopped",
+    "KeyError: '{}'",
+    "controller.errors.{}Error: it failed",
+    '  File "/opt/{}/controller/app/core.py", line 3, in turn',
+    '  File "/opt/x/controller/app/core.py", line 3, in {}',
+    '  File "/opt/x/controller/{}.py", line 3, in turn',
+    "    token = '{}'",
+    "Started table.service - {}.",
+    "table.service: Failed with result '{}'.",
+)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_no_shape_of_secret_passes_wherever_it_stands(place: str) -> None:
+    assert len(SHAPES) > 33
+    for head in (AT, ""):
+        told = {shape: known_lines(head + place.format(shape), NAMES) for shape in SHAPES}
+        assert [shape for shape, line in told.items() if SECRET in line] == []
+
+
+@pytest.mark.parametrize(
+    "head", [f"2026-11-28T13:00:00+0000 host {SECRET}[1]: ", f"{SECRET} host tablectl[1]: "]
+)
+def test_nor_in_what_stands_before_a_message(head: str) -> None:
+    assert SECRET not in known_lines(head + "craps: stopped", NAMES)
+
+
+def test_the_machines_own_name_is_left_out() -> None:
+    assert known_lines(AT + "<5>craps: stopped", NAMES) == (
+        "2026-11-28T13:00:00+0000 tablectl[123]: craps: stopped\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("<6>craps: session 3 after row 812, 0.2.0 sha256:" + "ab" * 32, None),
+        ("<6>/var/lib/table/journal.db: sound: 812 rows, 300 outcomes", None),
+        ("Started table.service - Table controller.", None),
+        ("table.service: Main process exited, code=exited, status=1/FAILURE", None),
+        ("table.service: Scheduled restart job, restart counter is at 5.", None),
+        ("table.service: Watchdog timeout (limit 20s)!", None),
+        ("Traceback (most recent call last):", None),
+        (
+            '  File "/opt/current/lib/site-packages/controller/app/core.py", line 9, in turn',
+            '  File "controller/app/core.py", line 9',
+        ),
+        ("KeyError: 'seat'", f"KeyError: {LEFT_OUT}"),
+    ],
+)
+def test_what_support_needs_goes_in(line: str, told: str | None) -> None:
+    expected = told or line.removeprefix("<6>")
+    assert known_lines(AT + line, NAMES) == f"2026-11-28T13:00:00+0000 tablectl[123]: {expected}\n"
+
+
+def test_a_fault_is_told_by_its_code_and_where_and_not_by_what_was_found() -> None:
+    fault = Fault("device_missing", "cam, wall-left", f"not up: {SECRET}")
+    told = known_lines(f"{AT}<3>began: {fault}", NAMES)
+    assert "began: cam, wall-left: " in told
+    assert "[device_missing]" in told
+    assert LEFT_OUT in told
+
+
+def test_lines_that_are_not_known_are_counted() -> None:
+    text = f"{AT}one\n{AT}two\n{AT}<5>craps: stopped\n{AT}three\n"
+    assert known_lines(text, NAMES).splitlines() == [
+        "(2 lines left out)",
+        "2026-11-28T13:00:00+0000 tablectl[123]: craps: stopped",
+        "(1 lines left out)",
+    ]
+
+
+GUESSABLE = [
+    shape for shape in SHAPES if any(c in shape for c in ":=/") or shape.startswith(("--", "Bearer"))
+]
+
+
+@pytest.mark.parametrize("shape", GUESSABLE[:12])
+def test_what_other_parts_of_the_bundle_say_loses_what_shows(shape: str) -> None:
+    """Findings and the status are our own words; what a library's error put into them is cleaned."""
+    assert SECRET not in bundle.clean(f"cam: found {shape}")
