@@ -119,6 +119,13 @@ _OWN: Mapping[str, FaultKind] = {
         "by itself, half a minute after the last such line",
         locks=False,
     ),
+    "verifier_ended": FaultKind(
+        "the process that verifies the whole journal ended without a word",
+        "the machine ran out of memory, or somebody ended it",
+        "see `journalctl -u table`; `tablectl journal verify` does the same by hand",
+        "by itself, once a process of its kind comes to its end; one is tried every ten seconds",
+        locks=False,
+    ),
     "thread_stopped": FaultKind(
         "one of the controller's threads no longer turns",
         "a disk that stands still, or a defect of the controller",

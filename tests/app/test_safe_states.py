@@ -7,15 +7,16 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import apsw
 import msgspec
 import pytest
 
 from controller.app.daemon import Daemon
 from controller.app.selftest import WAITS
+from controller.journal import recovery
 from controller.model.readings import AnyReading, Input
 from tests.app.house import House, HouseMaker, drain, live_of, play, unlocked
 from tests.app.rig import until
+from tests.journal.tamper import sql, tamper
 from tests.scenes import SECOND_US, says, throw
 
 
@@ -210,19 +211,15 @@ def test_a_full_disk_locks_tells_nothing_and_heals_without_a_lost_row(
     unlocked(daemon)
 
 
-def test_damage_far_back_in_the_journal_is_found_in_the_background_and_locks(house: HouseMaker) -> None:
+def test_damage_far_back_in_the_journal_is_found_in_the_background_and_locks(
+    house: HouseMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
     one = house()
     daemon = one.open()
     unlocked(daemon)
     daemon.close()
-    connection = apsw.Connection(str(one.options.place.journal))
-    triggers = [
-        name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'")
-    ]
-    for name in triggers:
-        connection.execute(f"DROP TRIGGER {name}")
-    connection.execute("UPDATE rows SET body = x'7b7d' WHERE n = 2")
-    connection.close()
+    tamper(one.options.place.journal, sql("UPDATE rows SET body = x'7b7d' WHERE n = 2"))
+    monkeypatch.setattr(recovery, "LOOK_BACK", 1)
     daemon = one.open()
     live = live_of(daemon)
     assert codes(one) == []

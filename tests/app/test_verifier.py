@@ -1,0 +1,107 @@
+"""The whole journal is verified beside the table, in a process that steps behind all others."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from threading import Event
+
+import pytest
+
+from controller.app import verifier as verifier_module
+from controller.app.board import Board
+from controller.app.verifier import Verifier
+from controller.journal.verify import Verified
+from tests.app.rig import PATIENCE_S, until
+from tests.journal.rig import Rig, rig_in
+from tests.journal.tamper import sql, tamper
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> Rig:
+    """Give a table that has played."""
+    one = rig_in(tmp_path)
+    one.played(3)
+    return one
+
+
+class Heard:
+    """What the verifier says."""
+
+    def __init__(self, journal: Path) -> None:
+        self.board = Board()
+        self.found: list[Verified] = []
+        self.over = Event()
+        self.verifier = Verifier(journal, self.board, done=self._done)
+
+    def _done(self, found: Verified) -> None:
+        self.found.append(found)
+        self.over.set()
+
+    @property
+    def codes(self) -> list[str]:
+        """Give the faults that hold."""
+        return [fault.code for fault in self.board.present]
+
+
+def test_a_sound_journal_is_said_to_be_so_with_all_that_was_found(rig: Rig) -> None:
+    heard = Heard(rig.place.journal)
+    heard.verifier.start()
+    assert heard.over.wait(PATIENCE_S)
+    (found,) = heard.found
+    assert found.outcomes == len(rig.told)
+    assert len(found.last_link) == 32
+    assert heard.codes == []
+
+
+def test_an_old_change_locks_the_table(rig: Rig) -> None:
+    tamper(rig.place.journal, sql("UPDATE rows SET wall_us = 0 WHERE n = 3"))
+    heard = Heard(rig.place.journal)
+    heard.verifier.start()
+    until(lambda: heard.codes == ["journal_row_moved"], "the change to be found")
+    assert heard.board.locking
+
+
+def test_a_process_that_was_ended_is_started_again(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    heard = Heard(rig.place.journal)
+    popen = subprocess.Popen
+    ends = [sys.executable, "-c", "import os; os.kill(os.getpid(), 9)"]
+    words = iter([ends])
+
+    def first_one_ends(command: list[str], **given: int) -> "subprocess.Popen[bytes]":
+        return popen(next(words, command), **given)  # type: ignore[call-overload,no-any-return]  # as given
+
+    monkeypatch.setattr(verifier_module, "AGAIN_S", 0.001)
+    monkeypatch.setattr(subprocess, "Popen", first_one_ends)
+    heard.verifier.start()
+    assert heard.over.wait(PATIENCE_S)
+    assert heard.codes == []
+    changes = [(change.fault.code, change.began) for change in heard.board.changes()]
+    assert changes == [("verifier_ended", True), ("verifier_ended", False)]
+
+
+def test_it_is_left_off_at_once_when_the_controller_stops(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    popen = subprocess.Popen
+    begun = Event()
+
+    def sleeps(_: list[str], **given: int) -> "subprocess.Popen[bytes]":
+        begun.set()
+        return popen(["sleep", "10000"], **given)  # type: ignore[call-overload,no-any-return]  # as given
+
+    monkeypatch.setattr(subprocess, "Popen", sleeps)
+    heard = Heard(rig.place.journal)
+    heard.verifier.start()
+    assert begun.wait(PATIENCE_S)
+    heard.verifier.stop(PATIENCE_S)
+    assert not heard.verifier._thread.is_alive()
+    assert (heard.found, heard.codes) == ([], [])
+
+
+def test_it_takes_what_processor_time_nobody_else_wants(rig: Rig) -> None:
+    program = (
+        "import os, sys; from controller.app.verifying import main; main(sys.argv[1]);"
+        " sys.exit(os.sched_getscheduler(0) != os.SCHED_IDLE)"
+    )
+    assert hasattr(os, "SCHED_IDLE")
+    done = subprocess.run([sys.executable, "-c", program, str(rig.place.journal)], check=False)
+    assert done.returncode == 0
