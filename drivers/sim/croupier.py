@@ -11,7 +11,7 @@ import msgspec
 from controller.model.geometry import Wheel
 from controller.model.readings import AnyReading
 from drivers.sim.ball import Bowl, Law, Run, launch_speed, run
-from drivers.sim.fall import fall
+from drivers.sim.fall import Fall, fall
 from drivers.sim.rotor import Bearing, Push, Rotor
 from drivers.sim.scenes import Feed
 from drivers.sim.wheel_sensors import Faults, Optics, Play, Sensed, sense
@@ -107,10 +107,17 @@ class Spin:
 class Croupier:
     """Plays scenes at a house, one after the other: its rotor goes on from one to the next."""
 
-    def __init__(self, rng: Random, house: House) -> None:
-        """Begin an evening."""
+    def __init__(
+        self,
+        rng: Random,
+        house: House,
+        begin_s: float = 2.0,
+        launches_after_s: tuple[float, float] = (13.0, 18.0),
+    ) -> None:
+        """Begin an evening; each scene's launch comes so long after its begin."""
         self.rng, self.house = rng, house
-        self.now_s = rng.uniform(1.0, 3.0)
+        self.now_s = begin_s
+        self._launches_after_s = launches_after_s
         self._mark = rng.random()
         self._speed = rng.choice((1, -1)) * rng.uniform(*house.rotor_speeds)
 
@@ -124,7 +131,7 @@ class Croupier:
     ) -> Spin:
         """Turn the rotor anew, launch a ball against it, let it fall and lie; `pushes` by the launch."""
         rng, house = self.rng, self.house
-        launch_s = self.now_s + rng.uniform(13.0, 18.0)
+        launch_s = self.now_s + rng.uniform(*self._launches_after_s)
         way = rng.choice((1, -1))
         speed = way * rng.uniform(*house.rotor_speeds)
         again = Push(self.now_s + rng.uniform(0.6, 2.5), rng.uniform(0.6, 1.6), speed)
@@ -194,6 +201,10 @@ class Croupier:
         """Return the number that the ball lies in."""
         order = self.house.wheel.pockets_clockwise
         return None if spin.play.fall is None else order[spin.play.fall.pocket(len(order))]
+
+    def lays(self, spin: Spin, pocket: int, since_s: float) -> None:
+        """Have the ball lie in a pocket, of this number clockwise from the mark, from a time on."""
+        spin.play.fall = Fall((), since_s, pocket / len(self.house.wheel.pockets_clockwise))
 
     def sensed(self, kind: str, spin: Spin) -> tuple[Feed, SpinTruth]:
         """Return what arrives of a scene, in order, and what was so; the next scene begins at its end."""

@@ -54,7 +54,7 @@ def evening(kind: str, seed: int, n: int = 10) -> tuple[Header, Feed, list[SpinT
 
 def played(name: str, kind: Kind, rng: Random, n: int) -> tuple[Header, Feed, list[SpinTruth]]:
     """Play `n` scenes of a kind with this randomness."""
-    hand = Croupier(rng, kind.house(rng))
+    hand = Croupier(rng, kind.house(rng), rng.uniform(1.0, 3.0))
     feed: Feed = []
     truths: list[SpinTruth] = []
     for _ in range(n):

@@ -22,16 +22,18 @@ from controller.model.readings import (
     Wall,
     WallImpact,
 )
+from drivers.sim.ball import Bowl, Law, launch_speed, run
 from drivers.sim.boards import Board
-from drivers.sim.motions import BallRun, RotorRun
+from drivers.sim.fall import Fall
 from drivers.sim.plain_throws import valid
+from drivers.sim.rotor import Bearing, Rotor
 from drivers.sim.scenes import Feed
 from drivers.sim.senses import CAMERA, Senses
-from drivers.sim.spinner import WHEEL, Spin, Spinner
 from drivers.sim.ss2_games import Game
 from drivers.sim.ss2_wheel import Ss2Wheel
 from drivers.sim.table import VirtualTable
 from drivers.sim.thrower import Script, Thrower
+from drivers.sim.wheel_sensors import WHEEL, Faults, Optics, Play, sense
 
 LAMP = "test"
 IDLE = frozenset({"", "off", "on"})
@@ -149,7 +151,7 @@ class Technician:
 
     def spin(self, _what: str, now_us: int) -> Feed:
         """Spin the ball by hand against a slow rotor; it is taken out before it settles for long."""
-        return self._turning(now_us, turns=self._table.rng.uniform(7.0, 10.0), pocket=0, seen=None)
+        return self._turning(now_us, turns=self._table.rng.uniform(8.0, 11.0), pocket=0, seen=None)
 
     def rotor(self, _what: str, now_us: int) -> Feed:
         """Turn the rotor by hand."""
@@ -185,21 +187,20 @@ class Technician:
         if self._wheel is None:
             return []
         rng, start_s = self._table.rng, now_us / 1e6
-        ball = BallRun(
-            launch_s=start_s + 0.2,
-            start=rng.random(),
-            way=1,
-            turns=turns,
-            drop_speed=self._wheel.drop_rev_per_s * rng.uniform(0.98, 1.02),
-            friction=rng.uniform(0.05, 0.06),
-            drag=rng.uniform(0.02, 0.028),
-        )
-        settle_s = ball.drop_s + 1.0 if lies_s is None else start_s + lies_s
+        law = Law(friction=rng.uniform(0.05, 0.06), drag=rng.uniform(0.02, 0.028))
+        bowl = Bowl(drop_speed=self._wheel.drop_rev_per_s * rng.uniform(0.98, 1.02))
+        speed = launch_speed(law, bowl, turns)
+        ball = run(law, bowl, launch_s=start_s + 0.2, start=rng.random(), way=1, speed=speed)
+        settle_s = ball.end_s + 1.0 if lies_s is None else start_s + lies_s
         end_s = settle_s + (1.0 if lies_s is None else 18.0)
-        rotor = RotorRun(begin_s=start_s, end_s=end_s, mark=rng.random(), way=-1, speed=0.5, slowing=0.004)
-        spin = Spin(ball=ball, rotors=[rotor], pocket=pocket, settle_s=settle_s, lift_s=end_s)
-        feed = Spinner(rng, self._wheel, now_us).sense(spin)
-        return [item for item in feed if seen is None or isinstance(item[1], seen)]
+        rotor = Rotor(start_s, end_s, mark=rng.random(), speed=-0.5, bearing=Bearing(share=0.008))
+        fall = Fall((), settle_s, pocket / len(self._wheel.pockets_clockwise))
+        told = sense(rng, self._wheel, Optics(), Play([ball], rotor, fall, lift_s=end_s), Faults()).readings
+        return [
+            (reading.t + rng.randint(1000, 3000), reading)
+            for reading in told
+            if seen is None or isinstance(reading, seen)
+        ]
 
     def open(self, name: str, now_us: int) -> Feed:
         """Open and close a door, a lid, a key."""

@@ -1,17 +1,21 @@
-"""Simulated evenings at a roulette wheel: spins of every kind, with the truth of each."""
+"""Evenings at the virtual table's wheel: spins of the kinds a shift brings, with the truth of each."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass
 from random import Random
-
-import msgspec
+from typing import Literal
 
 from controller.model.geometry import Wheel
 from controller.model.pockets import STANDARD_POCKETS
-from controller.model.readings import BallOut, DeviceDown, DeviceUp, ForeignObject, PocketBall
+from controller.model.readings import BallOut, DeviceDown, DeviceUp, ForeignObject, Input
+from drivers.sim.ball import Bowl, Law, grain_of
+from drivers.sim.croupier import Croupier, House, Spin, SpinTruth, Word
+from drivers.sim.rotor import Bearing, Push
 from drivers.sim.scenes import Feed, Header, Scene, Truth, Verdict, in_order_of_arrival
-from drivers.sim.spinner import WHEEL, Spin, Spinner, turned_around
+from drivers.sim.spins import hop as hopping
+from drivers.sim.wheel_sensors import WHEEL, Optics
 
+LAUNCHES_AFTER_S = (8.0, 12.0)
 AMERICAN = Wheel(
     pockets="american",
     pockets_clockwise=STANDARD_POCKETS["american"],
@@ -52,208 +56,240 @@ def some_wheel(rng: Random) -> Wheel:
     )
 
 
-def _call(hand: Spinner, spin: Spin, *, may_review: bool = False) -> Spin:
-    allowed: tuple[Verdict, ...] = ("valid", "review") if may_review else ("valid",)
-    return _is(spin, Truth(verdict="valid", allowed=allowed, number=hand.number(spin)))
-
-
-def _void(spin: Spin, reason: str, *, may_review: bool = False, may_add: str = "") -> Spin:
-    allowed: tuple[Verdict, ...] = ("void", "review") if may_review else ("void",)
-    more = (may_add,) if may_add else ()
-    return _is(spin, Truth(verdict="void", allowed=allowed, reasons=(reason,), may_add=more))
-
-
-def _is(spin: Spin, truth: Truth) -> Spin:
-    spin.truth = truth
-    return spin
-
-
-def valid(hand: Spinner) -> Spin:
-    """Run an honest spin."""
-    return _call(hand, hand.spin(hand.good_turns()))
-
-
-def glitchy(hand: Spinner) -> Spin:
-    """Beams fire twice now and then."""
-    spin = hand.spin(hand.good_turns())
-    spin.doubled = hand.rng.uniform(0.03, 0.12)
-    return _call(hand, spin)
-
-
-def stray_pulse(hand: Spinner) -> Spin:
-    """A beam fires once while the ball is elsewhere."""
-    spin = hand.spin(hand.good_turns())
-    spin.strays = 1
-    return _call(hand, spin, may_review=True)
-
-
-def missed_pulses(hand: Spinner) -> Spin:
-    """Beams miss the ball now and then."""
-    spin = hand.spin(hand.rng.uniform(8, 28))
-    spin.missed = hand.rng.uniform(0.03, 0.1)
-    return _call(hand, spin)
-
-
-def dying_beam(hand: Spinner) -> Spin:
-    """One beam of three or more dies in the middle of a spin."""
-    spin = hand.spin(hand.rng.uniform(9, 28))
-    if len(hand.wheel.beams_deg) > 2:
-        spin.dead_beams = frozenset((hand.rng.randrange(len(hand.wheel.beams_deg)),))
-        spin.dead_from_s = hand.rng.uniform(spin.ball.launch_s, spin.ball.drop_s)
-    return _call(hand, spin)
-
-
-def short_spin(hand: Spinner) -> Spin:
-    """The ball makes two or three turns only."""
-    return _void(hand.spin(hand.rng.uniform(1.8, 2.85)), "too_few_revolutions")
-
-
-def edge_short(hand: Spinner) -> Spin:
-    """The ball falls somewhat short of four turns."""
-    spin = hand.spin(hand.rng.uniform(3.2, 3.45))
-    return _void(spin, "too_few_revolutions", may_review=True)
-
-
-def edge_long(hand: Spinner) -> Spin:
-    """The ball makes somewhat more than four turns."""
-    return _call(hand, hand.spin(hand.rng.uniform(4.5, 4.8)), may_review=True)
-
-
-def edge(hand: Spinner) -> Spin:
-    """The ball makes as near four turns as can be."""
-    turns = hand.rng.uniform(3.5, 4.5)
-    spin = hand.spin(turns)
-    if turns >= 4:
-        return _call(hand, spin, may_review=True)
-    return _void(spin, "too_few_revolutions", may_review=True)
-
-
-def same_direction(hand: Spinner) -> Spin:
-    """The ball runs the rotor's way."""
-    spin = hand.spin(hand.good_turns())
-    spin.rotors = [replace(spin.rotors[0], way=spin.ball.way)]
-    return _void(spin, "same_direction")
-
-
-def foreign_object(hand: Spinner) -> Spin:
-    """Something falls into the wheel."""
-    spin = hand.spin(hand.good_turns())
-    t = round(1e6 * hand.rng.uniform(spin.ball.launch_s + 0.5, spin.settle_s))
-    spin.extra.append(ForeignObject(t=t, dev=WHEEL, where=hand.rng.choice(("track", "rotor"))))
-    return _void(spin, "foreign_object")
-
-
-def ball_out(hand: Spinner) -> Spin:
-    """The ball jumps out of the wheel and is seen outside."""
-    spin = _ball_gone(hand)
-    t = round(1e6 * (spin.ball.drop_s + hand.rng.uniform(0.3, 1.5)))
-    spin.extra.append(BallOut(t=t, dev=WHEEL))
-    return _void(spin, "ball_out")
-
-
-def ball_gone(hand: Spinner) -> Spin:
-    """The ball jumps out unseen: the reader falls silent."""
-    return _void(_ball_gone(hand), "ball_out", may_review=True)
-
-
-def _ball_gone(hand: Spinner) -> Spin:
-    spin = hand.spin(hand.good_turns())
-    spin.reader_dead = True
-    rotor = spin.rotors[0]
-    spin.rotors = [replace(rotor, end_s=rotor.end_s + 16, slowing=rotor.slowing * 0.4)]
-    return spin
-
-
-def rotor_reversed(hand: Spinner) -> Spin:
-    """The dealer turns the rotor around while the ball runs."""
-    spin = hand.spin(hand.rng.uniform(10, 28))
-    middle = (spin.ball.launch_s + spin.ball.drop_s) / 2
-    turned_around(spin, middle + hand.rng.uniform(-1.5, 1.0))
-    return _void(spin, "rotor_reversed", may_add="same_direction")
-
-
-def hop(hand: Spinner) -> Spin:
-    """The ball lies in one pocket for a turn or two and then hops into another."""
-    spin = hand.spin(hand.good_turns(), longer_turns=2.5)
-    count = len(hand.wheel.pockets_clockwise)
-    spin.rests.append(((spin.pocket + hand.rng.randint(2, count - 2)) % count, hand.rng.randint(1, 2)))
-    # A bounce that happened to look like one turn more in that pocket would make three of two.
-    spin.bounces_s = ()
-    return _call(hand, spin)
-
-
-def missed_index(hand: Spinner) -> Spin:
-    """The index sensor misses the rotor's mark now and then."""
-    spin = hand.spin(hand.good_turns())
-    spin.missed_index = 0.12
-    return _call(hand, spin, may_review=True)
-
-
-def stray_read(hand: Spinner) -> Spin:
-    """The pocket reader sees something that is not there, once, while the ball lies."""
-    spin = hand.spin(hand.good_turns())
-    t = round(1e6 * hand.rng.uniform(spin.settle_s + 0.3, spin.settle_s + 7))
-    spin.extra.append(PocketBall(t=t, dev=WHEEL))
-    return _call(hand, spin, may_review=True)
-
-
-def drop_unsensed(hand: Spinner) -> Spin:
-    """The drop sensor misses the ball."""
-    spin = hand.spin(hand.good_turns())
-    spin.drop_unsensed = True
-    return _call(hand, spin, may_review=True)
-
-
-def dealer_no_spin(hand: Spinner) -> Spin:
-    """The dealer calls No Spin while the ball runs."""
-    spin = hand.spin(hand.good_turns())
-    hand.say(spin, hand.rng.uniform(spin.ball.launch_s + 1, spin.ball.drop_s), "no_spin")
-    return _void(spin, "called")
-
-
-def dealer_no_spin_late(hand: Spinner) -> Spin:
-    """The dealer calls No Spin after the number was called: a correction."""
-    spin = hand.spin(hand.good_turns())
-    hand.say(spin, spin.lift_s + 0.2, "no_spin")
-    spin = _call(hand, spin)
-    assert spin.truth is not None
-    return _is(spin, msgspec.structs.replace(spin.truth, ruled="corrected"))
-
-
-def dealer_sets_number(hand: Spinner) -> Spin:
-    """The dealer rules that another number won, after the call: a correction."""
-    spin = hand.spin(hand.good_turns())
-    other = hand.rng.choice([n for n in hand.wheel.pockets_clockwise if n != hand.number(spin)])
-    hand.say(spin, spin.lift_s + 0.2, "set_number", other)
-    spin = _call(hand, spin)
-    assert spin.truth is not None
-    return _is(spin, msgspec.structs.replace(spin.truth, ruled="corrected", ruled_number=other))
-
-
-def dealer_early_no_more_bets(hand: Spinner) -> Spin:
-    """The dealer calls No More Bets before the controller would."""
-    spin = hand.spin(hand.rng.uniform(10, 28))
-    hand.say(spin, spin.ball.launch_s + 1.5, "no_more_bets")
-    return _call(hand, spin)
-
-
-def wheel_down(hand: Spinner) -> Spin:
-    """The wheel's board goes down in flight and is back before the ball is taken out."""
-    spin = hand.spin(hand.good_turns())
-    down = round(1e6 * hand.rng.uniform(spin.ball.launch_s + 0.5, spin.ball.drop_s - 0.1))
-    up = round(1e6 * (spin.settle_s + hand.rng.uniform(-0.5, 1.5)))
-    spin.blind = (down, max(up, down + 500_000))
-    spin.extra.extend(
-        (DeviceDown(t=down, dev=WHEEL, reason="unplugged"), DeviceUp(t=spin.blind[1], dev=WHEEL))
+def house_of(rng: Random, wheel: Wheel) -> House:
+    """Draw the track, the ball and the rotor of a wheel in good order."""
+    return House(
+        wheel=wheel,
+        law=Law(friction=rng.uniform(0.022, 0.05), drag=rng.uniform(0.015, 0.035)),
+        bowl=Bowl(
+            drop_speed=wheel.drop_rev_per_s * (1 + max(-0.03, min(0.03, rng.gauss(0, 0.015)))),
+            tilt_deg=rng.uniform(0.0, 0.06),
+            lowest=rng.random(),
+            grain=grain_of(rng.gauss, rng.uniform(0.0, 0.05)),
+        ),
+        optics=Optics(),
+        bearing=Bearing(share=rng.uniform(0.0016, 0.005)),
+        rotor_speeds=(0.24, 0.5),
     )
+
+
+def croupier_at(rng: Random, wheel: Wheel, begin_s: float) -> Croupier:
+    """Put a croupier to a wheel in good order."""
+    return Croupier(rng, house_of(rng, wheel), begin_s, LAUNCHES_AFTER_S)
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """A spin, and what a person's ruling makes of it after the first word."""
+
+    spin: Spin
+    may_add: tuple[str, ...] = ()
+    ruled: Literal["called", "corrected", "unruled"] | None = None
+    ruled_number: str | None = None
+
+
+def _good(hand: Croupier, least: float = 6.5) -> Spin:
+    return hand.spin(hand.rng.uniform(least, 28.0))
+
+
+def valid(hand: Croupier) -> Played:
+    """Run an honest spin."""
+    return Played(_good(hand))
+
+
+def glitchy(hand: Croupier) -> Played:
+    """Beams fire twice now and then."""
+    spin = _good(hand)
+    spin.faults.doubled = hand.rng.uniform(0.03, 0.12)
+    return Played(spin)
+
+
+def stray_pulse(hand: Croupier) -> Played:
+    """A beam fires once while the ball is elsewhere."""
+    spin = _good(hand)
+    t_s = hand.rng.uniform(spin.launch_s + 2, spin.ball.end_s - 0.2)
+    spin.faults.ghosts_s.append((t_s, hand.rng.randrange(len(hand.house.wheel.beams_deg))))
+    spin.unclear("ghosts", "review")
+    return Played(spin)
+
+
+def missed_pulses(hand: Croupier) -> Played:
+    """Beams miss the ball now and then."""
+    spin = _good(hand, 8)
+    spin.faults.missed = hand.rng.uniform(0.03, 0.1)
+    return Played(spin)
+
+
+def dying_beam(hand: Croupier) -> Played:
+    """One beam of three or more dies in the middle of a spin."""
+    spin = _good(hand, 9)
+    beams = len(hand.house.wheel.beams_deg)
+    if beams > 2:
+        spin.faults.dead_beams = frozenset((hand.rng.randrange(beams),))
+        spin.faults.dead_from_s = hand.rng.uniform(spin.launch_s, spin.ball.end_s)
+    return Played(spin)
+
+
+def short_spin(hand: Croupier) -> Played:
+    """The ball makes two or three turns only."""
+    return Played(hand.spin(hand.rng.uniform(1.8, 2.8)))
+
+
+def edge_short(hand: Croupier) -> Played:
+    """The ball falls somewhat short of four turns."""
+    return _doubtful(hand, 3.2, 3.45)
+
+
+def edge_long(hand: Croupier) -> Played:
+    """The ball makes somewhat more than four turns."""
+    return _doubtful(hand, 4.5, 4.8)
+
+
+def edge(hand: Croupier) -> Played:
+    """The ball makes as near four turns as can be."""
+    return _doubtful(hand, 3.5, 4.5)
+
+
+def _doubtful(hand: Croupier, least: float, most: float) -> Played:
+    spin = hand.spin(hand.rng.uniform(least, most))
+    spin.unclear("turns", "review")
+    return Played(spin)
+
+
+def same_direction(hand: Croupier) -> Played:
+    """The ball runs the rotor's way."""
+    spin = hand.spin(hand.rng.uniform(6.5, 28.0), same_way=True)
+    spin.may.clear()
+    return Played(spin)
+
+
+def foreign_object(hand: Croupier) -> Played:
+    """Something falls into the wheel."""
+    spin = _good(hand)
+    t_s = hand.rng.uniform(spin.launch_s + 0.5, spin.ball.end_s + 1.0)
+    where = hand.rng.choice(("track", "rotor"))
+    spin.extra.append(ForeignObject(t=round(1e6 * t_s), dev=WHEEL, where=where))
+    spin.reasons.append("foreign_object")
+    return Played(spin)
+
+
+def ball_out(hand: Croupier) -> Played:
+    """The ball jumps out of the wheel and is seen outside."""
+    played = ball_gone(hand)
+    spin = played.spin
+    t_s = spin.ball.end_s + hand.rng.uniform(0.3, 1.5)
+    spin.extra.append(BallOut(t=round(1e6 * t_s), dev=WHEEL))
+    spin.may.clear()
+    return played
+
+
+def ball_gone(hand: Croupier) -> Played:
+    """The ball jumps out unseen: the reader falls silent."""
+    spin = _good(hand)
+    spin.play.fall = None
+    spin.play.lift_s = spin.ball.end_s
+    hand.waits(spin)
+    spin.reasons.append("ball_out")
+    spin.unclear("unseen", "review")
+    return Played(spin)
+
+
+def rotor_reversed(hand: Croupier) -> Played:
+    """The dealer turns the rotor around while the ball runs."""
+    # So late that the slowest rotor has passed the index before, and so early that the ball still runs.
+    after_s = hand.rng.uniform(4.5, 6.0)
+    spin = hand.spin(
+        hand.rng.uniform(10.0, 28.0),
+        pushes=lambda launch_s: [Push(launch_s + after_s, 1.0, times=-1.0)],
+    )
+    spin.reasons.append("rotor_reversed")
+    return Played(spin, may_add=("same_direction",))
+
+
+def hop(hand: Croupier) -> Played:
+    """The ball lies in one pocket for a turn or two and then hops into another."""
+    return Played(hopping(hand))
+
+
+def missed_index(hand: Croupier) -> Played:
+    """The index sensor misses the rotor's mark now and then."""
+    spin = _good(hand)
+    spin.faults.index_missed = 0.12
+    spin.unclear("index", "review")
+    return Played(spin)
+
+
+def stray_read(hand: Croupier) -> Played:
+    """The pocket reader sees something that is not there, once, while the ball lies."""
+    spin = _good(hand)
+    spin.faults.reader_ghosts = 1
+    spin.unclear("reads", "review")
+    return Played(spin)
+
+
+def drop_unsensed(hand: Croupier) -> Played:
+    """The drop sensor misses the ball."""
+    spin = _good(hand)
+    spin.faults.drop_unsensed = True
+    spin.unclear("drop", "review")
+    return Played(spin)
+
+
+def dealer_no_spin(hand: Croupier) -> Played:
+    """The dealer calls No Spin while the ball runs."""
+    spin = _good(hand)
+    _say(spin, hand.rng.uniform(spin.launch_s + 1, spin.ball.end_s), "no_spin")
+    spin.reasons.append("called")
+    return Played(spin)
+
+
+def dealer_no_spin_late(hand: Croupier) -> Played:
+    """The dealer calls No Spin after the number was called: a correction."""
+    spin = _good(hand)
+    _say(spin, spin.play.lift_s + 0.2, "no_spin")
+    return Played(spin, ruled="corrected")
+
+
+def dealer_sets_number(hand: Croupier) -> Played:
+    """The dealer rules that another number won, after the call: a correction."""
+    spin = _good(hand)
+    other = hand.rng.choice([n for n in hand.house.wheel.pockets_clockwise if n != hand.number(spin)])
+    _say(spin, spin.play.lift_s + 0.2, "set_number", other)
+    return Played(spin, ruled="corrected", ruled_number=other)
+
+
+def dealer_early_no_more_bets(hand: Croupier) -> Played:
+    """The dealer calls No More Bets before the controller would."""
+    spin = _good(hand, 10)
+    _say(spin, spin.launch_s + 1.5, "no_more_bets")
+    return Played(spin)
+
+
+def wheel_down(hand: Croupier) -> Played:
+    """The wheel's board goes down in flight and is back before the ball is taken out."""
+    spin = _good(hand)
+    fall = spin.play.fall
+    assert fall is not None
+    down_s = hand.rng.uniform(spin.launch_s + 0.5, spin.ball.end_s - 0.1)
+    up_s = max(fall.settle_s + hand.rng.uniform(-0.5, 1.5), down_s + 0.5)
+    spin.faults.silent.append((down_s, up_s))
+    spin.extra += [
+        DeviceDown(t=round(1e6 * down_s), dev=WHEEL, reason="unplugged"),
+        DeviceUp(t=round(1e6 * up_s), dev=WHEEL),
+    ]
+    spin.must = {"review"}
     if hand.rng.random() < 0.5:
-        hand.say(spin, spin.lift_s + 0.2, "set_number", hand.number(spin))
-        truth = Truth(verdict="review", allowed=("review",), ruled="called", ruled_number=hand.number(spin))
-        return _is(spin, truth)
-    return _is(spin, Truth(verdict="review", allowed=("review",), ruled="unruled"))
+        _say(spin, spin.play.lift_s + 0.2, "set_number", hand.number(spin))
+        return Played(spin, ruled="called", ruled_number=hand.number(spin))
+    return Played(spin, ruled="unruled")
 
 
-_ALL: tuple[Callable[[Spinner], Spin], ...] = (
+def _say(spin: Spin, t_s: float, name: str, number: str | None = None) -> None:
+    entered = Input(t=round(t_s * 1e6), dev="console", name=name, by="dealer", number=number)
+    spin.extra.append(entered)
+
+
+_ALL: tuple[Callable[[Croupier], Played], ...] = (
     valid,
     glitchy,
     stray_pulse,
@@ -278,12 +314,15 @@ _ALL: tuple[Callable[[Spinner], Spin], ...] = (
     dealer_early_no_more_bets,
     wheel_down,
 )
-KINDS: Mapping[str, Callable[[Spinner], Spin]] = {kind.__name__: kind for kind in _ALL}
+KINDS: Mapping[str, Callable[[Croupier], Played]] = {kind.__name__: kind for kind in _ALL}
 """Every kind of spin by name."""
 
 Mix = Mapping[str, float]
 USUAL: Mix = {name: 12.0 if name == "valid" else 1.0 for name in KINDS}
 """A third of the spins plainly valid, the others of every kind."""
+
+
+_WORDS: Mapping[Word, Verdict] = {"call": "valid", "void": "void", "review": "review"}
 
 
 def spin(
@@ -299,17 +338,36 @@ def spin(
     Raises:
         KeyError: the kind is not one of KINDS.
     """
-    hand = Spinner(rng, wheel, start_us)
-    script = KINDS[kind](hand)
+    return _play(kind, croupier_at(rng, wheel, start_us / 1e6), dead_beams)
+
+
+def _play(kind: str, hand: Croupier, dead_beams: frozenset[int]) -> tuple[Scene, Feed]:
+    played = KINDS[kind](hand)
+    script = played.spin
     if dead_beams:
-        script.dead_beams, script.dead_from_s = dead_beams, 0.0
-    seen = hand.sense(script)
-    assert script.truth is not None
-    truth = msgspec.structs.replace(
-        script.truth, revolutions=round(script.ball.turns, 3), drop_us=script.drop_us
-    )
+        script.faults.dead_beams, script.faults.dead_from_s = dead_beams, 0.0
+    seen, truth = hand.sensed(kind, script)
     end_us = max(reading.t for _, reading in seen)
-    return Scene(kind=kind, start_us=round(script.ball.launch_s * 1e6), end_us=end_us, truth=truth), seen
+    start_us = round(script.launch_s * 1e6)
+    return Scene(kind=kind, start_us=start_us, end_us=end_us, truth=_truth(played, truth)), seen
+
+
+def _truth(played: Played, truth: SpinTruth) -> Truth:
+    """Say for the table's referee what was so."""
+    verdict: Verdict = "void" if truth.reasons else "valid"
+    if truth.accept == ["review"]:
+        verdict = "review"
+    return Truth(
+        verdict=verdict,
+        allowed=tuple(_WORDS[word] for word in truth.accept),
+        reasons=tuple(truth.reasons) if verdict == "void" else (),
+        may_add=played.may_add,
+        number=truth.number if verdict == "valid" else None,
+        revolutions=float(truth.note["turns"]),
+        drop_us=truth.t_drop,
+        ruled=played.ruled,
+        ruled_number=played.ruled_number,
+    )
 
 
 def evening(
@@ -329,11 +387,10 @@ def evening(
     wheel = wheel or some_wheel(rng)
     scenes: list[Scene] = []
     feed: Feed = []
-    now = rng.randint(500_000, 2_000_000)
+    hand = croupier_at(rng, wheel, rng.uniform(0.5, 2.0))
     for kind in ["valid", *rng.choices(list(mix), list(mix.values()), k=n - 1)]:
-        scene, seen = spin(kind, rng, now, wheel=wheel, dead_beams=dead_beams)
+        scene, seen = _play(kind, hand, dead_beams)
         scenes.append(scene)
         feed.extend(seen)
-        now = scene.end_us + rng.randint(1_200_000, 4_000_000)
     header = Header(table=f"sim-wheel-{seed}", ruleset=rules, wheel=wheel)
     return header, in_order_of_arrival(feed), scenes

@@ -20,8 +20,8 @@ from controller.technician.acts import Finding
 from controller.technician.desk_acts import DrawCard, OpenClose, PressButtons
 from controller.technician.plan import acts_for
 from drivers.sim.setting import types_for, with_technician
-from drivers.sim.spinner import Spinner
 from drivers.sim.technician import Technician
+from drivers.sim.wheel import croupier_at
 
 CRAPS, ROULETTE, CARDS = (load_table(name) for name in ("craps", "roulette", "three-card"))
 WHEEL = ROULETTE.wheel
@@ -73,12 +73,12 @@ def test_a_sensor_that_tells_nothing_fails_with_what_was_expected(table: str, de
 
 def spun(*, dead: int | None = None, missed: float = 0.0, doubled: float = 0.0) -> Sequence[Finding]:
     assert WHEEL is not None
-    hand = Spinner(Random(2), WHEEL, 0)
+    hand = croupier_at(Random(2), WHEEL, 0.0)
     spin = hand.spin(20.0)
-    spin.missed, spin.doubled = missed, doubled
-    spin.dead_beams = frozenset(() if dead is None else (dead,))
+    spin.faults.missed, spin.faults.doubled = missed, doubled
+    spin.faults.dead_beams = frozenset(() if dead is None else (dead,))
     act = next(act for act in acts_for("wheel", ROULETTE) if act.sensor == "ball_beam")
-    for _, reading in hand.sense(spin):
+    for _, reading in hand.sensed("spin", spin)[0]:
         act.hear(reading)
     return act.findings()
 

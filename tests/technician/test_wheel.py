@@ -14,8 +14,7 @@ from controller.model.readings import AnyReading, BallBeam, PocketBall, RotorInd
 from controller.replay.log import open_log
 from controller.technician.calibration import Calibrated, UnfitError
 from controller.technician.wheel import calibrate_wheel, turned_by
-from drivers.sim.spinner import Spinner
-from drivers.sim.wheel import EUROPEAN, some_wheel
+from drivers.sim.wheel import EUROPEAN, croupier_at, some_wheel
 
 LOGS = Path(__file__).parents[1] / "logs"
 ANGLE_DEG = 1.0
@@ -25,19 +24,20 @@ RESTING_S = 16.0
 def spins(wheel: Wheel, rng: Random, count: int = 3, missed: float = 0.03) -> list[AnyReading]:
     told: list[AnyReading] = []
     for number in range(count):
-        hand = Spinner(rng, wheel, number * 120_000_000)
+        hand = croupier_at(rng, wheel, number * 160.0)
         spin = hand.spin(rng.uniform(14, 28))
-        spin.missed, spin.doubled = missed, 0.02
-        told += [reading for _, reading in hand.sense(spin)]
+        spin.faults.missed, spin.faults.doubled = missed, 0.02
+        told += [reading for _, reading in hand.sensed("spin", spin)[0]]
     return told
 
 
 def resting(wheel: Wheel, rng: Random, number: str) -> list[AnyReading]:
     """The rotor turned slowly with the ball in a pocket."""
-    hand = Spinner(rng, wheel, 0)
+    hand = croupier_at(rng, wheel, 0.0)
     spin = hand.spin(7.0, longer_turns=4.0)
-    spin.pocket, spin.bounces_s = wheel.pockets_clockwise.index(number), ()
-    return [reading for _, reading in hand.sense(spin) if isinstance(reading, RotorIndex | PocketBall)]
+    hand.lays(spin, wheel.pockets_clockwise.index(number), spin.ball.end_s + 1.0)
+    feed, _ = hand.sensed("resting", spin)
+    return [reading for _, reading in feed if isinstance(reading, RotorIndex | PocketBall)]
 
 
 def beams_of(found: Calibrated) -> Sequence[float]:
@@ -94,8 +94,8 @@ def test_a_beam_that_never_saw_the_ball_is_named() -> None:
 
 def test_one_short_spin_is_too_little() -> None:
     rng = Random(4)
-    hand = Spinner(rng, EUROPEAN, 0)
-    told = [reading for _, reading in hand.sense(hand.spin(5.0))]
+    hand = croupier_at(rng, EUROPEAN, 0.0)
+    told = [reading for _, reading in hand.sensed("spin", hand.spin(5.0))[0]]
     with pytest.raises(UnfitError, match=r"found \d+ usable passes of beam \d, expected 12"):
         calibrate_wheel(told, EUROPEAN)
 
