@@ -86,6 +86,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="its next outcome (default: 1, or where it is)",
     )
     enrol.add_argument("--anew", action="store_true", help="pin another key of an enrolled table")
+    rounds = does.add_parser("rounds", help="how long before the close of bets the last wager came")
+    rounds.add_argument("table", help="the table's name")
+    rounds.add_argument(
+        "--limit", type=whole(1, ROWS), default=20, metavar="N", help="(default: %(default)s)"
+    )
     release = does.add_parser("release", help="let a halted table go on, once a person has looked into it")
     release.add_argument("table")
     release.add_argument("--who", required=True, help="who has looked into it")
@@ -167,6 +172,8 @@ def _deed(arguments: argparse.Namespace) -> Callable[["Engine"], None]:
 
             game_for(arguments.rules)
             return partial(_enrol, arguments, _key(arguments.key))
+        case "rounds":
+            return partial(_rounds, arguments)
         case "release":
             return partial(_release, arguments)
     return partial(_token, arguments)
@@ -204,6 +211,16 @@ def _enrol(arguments: argparse.Namespace, key: bytes, engine: "Engine") -> None:
 def _release(arguments: argparse.Namespace, engine: "Engine") -> None:
     engine.release(arguments.table, arguments.who, refund=arguments.refund)
     print(f"{arguments.table}: goes on{', its stakes are handed back' if arguments.refund else ''}")
+
+
+def _rounds(arguments: argparse.Namespace, engine: "Engine") -> None:
+    from controller.settlement_service.views import Views
+
+    print(f"{'round':>8}  {'wager to close':>14}  {'close to move':>14}  {'close to result':>15}   (ms)")
+    for one in Views(engine).rounds(arguments.table, arguments.limit):
+        ms = (one.wager_to_close_ms, one.close_to_move_ms, one.close_to_result_ms)
+        last, moved, result = ("-" if each is None else f"{each:.1f}" for each in ms)
+        print(f"{one.round:>8}  {last:>14}  {moved:>14}  {result:>15}")
 
 
 def _serving(arguments: argparse.Namespace) -> "Serving":

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
+from msgspec import UNSET, UnsetType
+
 from controller.machines.desk import Desk
 from controller.machines.flat import Arrow, FlatMachine, MachineTable, Refused
 from controller.machines.health import Health
@@ -115,6 +117,7 @@ class Roulette:
         self._bets_open = True
         self._round = betting_round
         self._bets_by_hand = False
+        self._dropped_us: int | UnsetType = UNSET
         self._stay_closed = False
         spins: type[WheelSpins] = SmartSpins if rules.revolutions == "trusted_wheel" else Spins
         self.spins = spins(
@@ -241,6 +244,7 @@ class Roulette:
         """The ball is in the track; bets stay open until No More Bets (R-SPIN-3)."""
         del t
         self._bets_by_hand = False
+        self._dropped_us = UNSET
         if not self._machine.allows("launch"):
             self._machine.restore(ROULETTE_TABLE.initial)
         self._machine.fire("launch")
@@ -256,6 +260,7 @@ class Roulette:
         """The ball left the track; bets that were still open close late."""
         if self._bets_open:
             self._close_bets(t, "ball_drop", (late_close_notice(),))
+        self._dropped_us = t
         self._machine.fire("drop")
 
     def call(self, result: Result[str]) -> Data:
@@ -271,6 +276,7 @@ class Roulette:
             notices=result.notices,
             by=result.by,
             who=result.who,
+            dropped_us=self._dropped_us,
         )
 
     def no_result(self, result: Result[str]) -> Data:

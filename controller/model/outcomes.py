@@ -101,7 +101,10 @@ class RollCorrected(Data, frozen=True, kw_only=True):
 
 
 class SpinCalled(Data, frozen=True, kw_only=True):
-    """A valid spin: the pocket the ball rests in, and the revolutions it provably made."""
+    """A valid spin: the pocket the ball rests in, and the revolutions it provably made.
+
+    `dropped_us` is when the ball left the track, where that was seen; for the staff and settlement alone.
+    """
 
     spin: int
     number: str
@@ -111,6 +114,7 @@ class SpinCalled(Data, frozen=True, kw_only=True):
     notices: tuple[Notice, ...]
     by: str | None
     who: str | None
+    dropped_us: int | UnsetType = UNSET
 
 
 class SpinNoSpin(Data, frozen=True, kw_only=True):

@@ -26,6 +26,7 @@ from controller.settlement_service.schemas import (
     NewWager,
     Refused,
     Result,
+    RoundView,
     Seating,
     TableView,
     WagerView,
@@ -145,6 +146,12 @@ async def withdraw(house: House, key: Key, player: Player, amount: Amount) -> Re
 async def tables(house: House) -> Response:
     """List the tables and what each waits for."""
     return await house.ask("tables")
+
+
+@guarded.get("/tables/{table}/rounds", response_model=list[RoundView])
+async def rounds(house: House, table: Table, limit: Annotated[int, Query(ge=1, le=500)] = 100) -> Response:
+    """Read how long before the close of bets the last wager came, round by round, the newest first."""
+    return await house.ask("rounds", table=table, limit=limit)
 
 
 @guarded.get("/alarms", response_model=list[Alarm])

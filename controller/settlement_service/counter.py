@@ -15,7 +15,7 @@ from controller.settlement_service.asks import Ask, Told, model_told, out_of_rea
 from controller.settlement_service.desk import Asking, Caller, Desk, Done
 from controller.settlement_service.engine import Engine
 from controller.settlement_service.faults import OutOfReach, RequestRefused
-from controller.settlement_service.schemas import Alarm, BrokerWord, Health, Result, TableView
+from controller.settlement_service.schemas import Alarm, BrokerWord, Health, Result, RoundView, TableView
 from controller.settlement_service.tokens import Tokens
 from controller.settlement_service.views import Views
 
@@ -78,6 +78,8 @@ class Counter:
         reach = ACCESS[do][caller.role]
         if reach == "nothing":
             raise _forbidden(caller)
+        if do == "rounds":
+            return told_of(_rounds.dump_json(self._views.rounds(ask.table, ask.limit)))
         if do in ("tables", "alarms"):
             return self._listed(do)
         if do in ("wager", "change", "bet"):
@@ -125,6 +127,7 @@ class Counter:
 
 _tables = TypeAdapter(Sequence[TableView])
 _alarms = TypeAdapter(Sequence[Alarm])
+_rounds = TypeAdapter(Sequence[RoundView])
 _results = TypeAdapter(Sequence[Result])
 
 

@@ -16,8 +16,8 @@ from controller.publish.betting import OpenWord, read_word, word_signed_by
 
 WAIT_S = 0.6
 """How long a bet waits for the word: the table's lateness (120 ms), a turn of its core, a slow network."""
-MAX_WAITING = 1000
-"""Bets that may wait at one time; one more is refused at once."""
+MAX_WAITING = 40
+"""Bets of one table that may wait at one time; one more is refused at once."""
 
 
 class NoWord(NamedTuple):
@@ -140,9 +140,10 @@ class Gate:
             self.forget(nonce)
 
     def expect(self, table: str, nonce: str) -> bool:
-        """Wait from now on for a word that repeats this number; False where too many wait."""
+        """Wait from now on for a word that repeats this number; False where too many of its table wait."""
         with self._changed:
-            if len(self._questions) >= MAX_WAITING:
+            waiting = sum(question.table == table for question in self._questions.values())
+            if waiting >= MAX_WAITING:
                 return False
             self._questions[nonce] = _Question(table)
         return True

@@ -108,6 +108,20 @@ class Result(BaseModel):
     line: dict[str, object]
 
 
+class RoundView(BaseModel):
+    """How far apart things were in a round of bets, in milliseconds of the table's clock; null: not known.
+
+    `wager_to_close_ms` is from the last wager or change granted to the close of bets: never negative.
+    `close_to_move_ms` is from the close to the ball's drop, the dice's release or the first card.
+    `close_to_result_ms` is from the close to the decision.
+    """
+
+    round: int
+    wager_to_close_ms: float | None
+    close_to_move_ms: float | None
+    close_to_result_ms: float | None
+
+
 class TableView(BaseModel):
     """A table: the outcome it waits for, whether bets are open, and why it is halted where it is."""
 

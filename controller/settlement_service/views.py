@@ -9,7 +9,14 @@ from controller.settlement_service import schema
 from controller.settlement_service.desk import has_account
 from controller.settlement_service.engine import Engine
 from controller.settlement_service.ledger import player_account
-from controller.settlement_service.schemas import Account, Alarm, Result, TableView, WagerView
+from controller.settlement_service.schemas import (
+    Account,
+    Alarm,
+    Result,
+    RoundView,
+    TableView,
+    WagerView,
+)
 
 MOST_LISTED = 1000
 """Tables, alarms or wagers of one answer: it stays within what is handed over at once."""
@@ -87,6 +94,25 @@ class Views:
             for row in rows
         ]
 
+    def rounds(self, table: str, limit: int) -> list[RoundView]:
+        """Return a table's newest rounds, the newest first."""
+        rounds = schema.rounds
+        query = select(rounds).where(rounds.c.table_name == table).order_by(rounds.c.round.desc())
+        with self._engine.work() as work:
+            rows = work.connection.execute(query.limit(limit)).all()
+        return [
+            RoundView(
+                round=row.round,
+                # Times of two sessions can't be compared: each has a clock of its own.
+                wager_to_close_ms=_between_ms(row.last_bet_t, row.closed_t)
+                if row.bet_session == row.session
+                else None,
+                close_to_move_ms=_between_ms(row.closed_t, row.moved_t),
+                close_to_result_ms=_between_ms(row.closed_t, row.result_t),
+            )
+            for row in rows
+        ]
+
     def alarms(self) -> list[Alarm]:
         """Give the alarms that nobody has cleared."""
         alarms = schema.alarms
@@ -96,3 +122,7 @@ class Views:
         return [
             Alarm(table=row.table_name, code=row.code, says=row.says, raised_us=row.raised_us) for row in rows
         ]
+
+
+def _between_ms(from_us: int | None, to_us: int | None) -> float | None:
+    return None if from_us is None or to_us is None else (to_us - from_us) / 1000

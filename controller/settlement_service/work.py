@@ -4,9 +4,10 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import msgspec
+from msgspec import UNSET
 from sqlalchemy import Connection, Table, func, insert, select, text, update
 
-from controller.model.outcomes import Outcome
+from controller.model.outcomes import Bets, Outcome, SpinCalled
 from controller.publish.betting import OpenWord
 from controller.settlement.game import Decided, Line
 from controller.settlement_service import schema
@@ -41,6 +42,8 @@ _PUT_ROUND = text(
     " moved_t = COALESCE(excluded.moved_t, rounds.moved_t),"
     " result_t = COALESCE(excluded.result_t, rounds.result_t)"
 )
+MOVES = frozenset({"dice_released", "ball_drop", "first_card"})
+"""Causes that close the bets with the very thing that decides: dice, ball or card."""
 encode = msgspec.json.Encoder().encode
 Row = dict[str, object]
 
@@ -183,11 +186,13 @@ class Work:
         """Keep when a round's bets closed, the ball or the dice were gone, and it was decided."""
         if round_ is None:
             return
-        if outcome.type == "bets.closed":
-            self._round(table, round_, session=session, closed_t=outcome.t)
+        if isinstance(outcome.data, Bets) and outcome.type == "bets.closed":
+            moved_t = outcome.t if outcome.data.cause in MOVES else None
+            self._round(table, round_, session=session, closed_t=outcome.t, moved_t=moved_t)
         elif outcome.type in RESULTS:
-            moved = getattr(outcome.data, "moved_us", None)
-            self._round(table, round_, session=session, result_t=outcome.t, moved_t=moved)
+            dropped = outcome.data.dropped_us if isinstance(outcome.data, SpinCalled) else UNSET
+            moved_t = None if dropped is UNSET else dropped
+            self._round(table, round_, session=session, result_t=outcome.t, moved_t=moved_t)
 
     def _round(self, table: str, round_: int, **told: str | int | None) -> None:
         columns = ("bet_session", "last_bet_t", "session", "closed_t", "moved_t", "result_t")

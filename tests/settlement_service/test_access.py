@@ -70,6 +70,7 @@ TABLE = (
         {"cents": 5},
     ),
     Row("GET", "/tables", "all", {}, (401, 401, 401, 200, 403, 200)),
+    Row("GET", "/tables/{table}/rounds", "all", {"table": "wheel"}, (401, 401, 401, 200, 403, 200)),
     Row("GET", "/alarms", "all", {}, (401, 401, 401, 200, 403, 200)),
     Row(
         "PUT",

@@ -10,6 +10,7 @@ from controller.settlement_service.desk import Caller, Desk
 from controller.settlement_service.engine import Engine
 from controller.settlement_service.faults import RequestRefused
 from controller.settlement_service.gate import MAX_WAITING, Gate, NoWord
+from controller.settlement_service.views import Views
 from tests.publish.house import ENGINE_KEY
 from tests.settlement_service.rig import House, SealedTable
 from tests.settlement_service.words import gate
@@ -247,6 +248,21 @@ def test_a_flood_of_waiting_bets_is_turned_away_at_once() -> None:
 def test_what_was_granted_is_kept_with_its_moment_at_the_table(wheel: Wheel) -> None:
     assert wheel.bet() == ""
     wheel.hears(wheel.table.spins("17"))
-    with wheel.engine.work() as work:
-        row = work.connection.exec_driver_sql("SELECT * FROM rounds WHERE round = 1").mappings().one()
-    assert (row["last_bet_t"], row["closed_t"], row["result_t"]) == (900, 1_000_000, 2_000_000)
+    newest = Views(wheel.engine).rounds("wheel-1", 1)[0]
+    assert (newest.round, newest.wager_to_close_ms, newest.close_to_result_ms) == (1, 999.1, 1_000.0)
+
+
+def test_times_of_two_sessions_are_not_compared(wheel: Wheel) -> None:
+    """Each start of the table has a clock of its own."""
+    wheel.said = lambda nonce: [wheel.word(nonce, session="0")]
+    assert wheel.bet() == ""
+    wheel.hears(wheel.table.spins("17"))
+    assert Views(wheel.engine).rounds("wheel-1", 1)[0].wager_to_close_ms is None
+
+
+def test_of_dice_the_release_is_what_closes_the_bets(house: House, craps: SealedTable) -> None:
+    house.player("ann", 1_000)
+    house.bets(craps, "ann", "b1", "field", 100)
+    house.takes(craps.rolls(1, 2))
+    (first,) = Views(house.engine).rounds("craps-1", 10)[-1:]
+    assert (first.round, first.close_to_move_ms) == (1, 0.0)
