@@ -2,6 +2,7 @@
 # Install, upgrade, roll back and uninstall the controller on a table's own machine; `make install` and its
 # like call this. Every release has a folder of its own and `current` names the one that runs.
 set -euo pipefail
+umask 022 # root's own may shut the service out of its program, or let a group write it
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 root=${DESTDIR:-}
@@ -105,6 +106,8 @@ make_release() { # NAME: nothing there counts as a release until its last file i
 	if [ -n "$root" ]; then # it will stand elsewhere: its scripts must name that place
 		grep -rIlZ "^#!$release/" "$release/bin" | xargs -0 --no-run-if-empty sed -i "1s|^#!$root|#!|"
 	fi
+	chmod 0755 "$home" "$home/releases" # an earlier install may have made them under another umask
+	chmod -R u=rwX,go=rX "$release" # what was copied or unpacked brings modes of its own
 	echo "$wanted" >"$release/complete"
 	rm -rf "$work"
 	trap - EXIT
@@ -126,11 +129,13 @@ lay_system_files() { # of this checkout, or of a release that kept its own
 
 lay_configuration() {
 	install -d -m 0755 "$root/etc/table" "$root/etc/table/samples"
+	chmod 0755 "$root/etc/table" "$root/etc/table/samples" # where they stood already
 	install -m 0644 -t "$root/etc/table/samples" "$here"/config/tables/*.yaml
 	local mine=$root/etc/table/table.yaml file
 	file=$(table_file)
 	if [ ! -e "$mine" ] && [ -n "$file" ]; then
 		grep -v '^# yaml-language-server:' "$file" >"$mine.new"
+		chmod 0644 "$mine.new"
 		mv "$mine.new" "$mine"
 		say "$mine is a copy of $file: measure the table and name its devices"
 	fi
@@ -147,19 +152,23 @@ tell_system() { # users, folders, rules and modules now, not at the next boot on
 		say "a driver of serial ports is not in this kernel: systemctl status systemd-modules-load"
 }
 
-make_key() { # the table's signing key, sealed to this machine; once, and never replaced
-	local sealed=/etc/table/credentials/table-key plain
-	[ ! -e $sealed ] || return 0
-	if [ -e /var/lib/table/journal.db ]; then
+# The table's signing key, sealed to this machine; once, and never replaced. It is never on a disk in the clear:
+# where sealing fails there is no key, and the next install makes one.
+make_key() {
+	local sealed=$root/etc/table/credentials/table-key
+	[ ! -e "$sealed" ] || return 0
+	if [ -e "$root/var/lib/table/journal.db" ]; then
 		say "found a journal in /var/lib/table and no $sealed: the journal's own key is needed there"
 		say "systemd-creds encrypt --name=table-key FILE $sealed puts it there"
 		return 0
 	fi
-	plain=$(mktemp -u /run/table-key.XXXXXX)
-	"$home/current/bin/python" -c 'import sys; from pathlib import Path
-from controller.journal.keys import new_key; new_key(Path(sys.argv[1]))' "$plain"
-	systemd-creds encrypt --name=table-key "$plain" $sealed
-	shred -u "$plain"
+	if ! "$home/current/bin/python" -m controller.journal.keys |
+		(umask 077 && systemd-creds encrypt --name=table-key - "$sealed.new"); then
+		rm -f "$sealed.new"
+		refuse "systemd-creds could not seal the table's key (its words are above): no key was kept; put that" \
+			"right and run make install again, or name a key file of its own in the unit (docs/installing.md)"
+	fi
+	mv "$sealed.new" "$sealed"
 	say "made the table's key, sealed to this machine: keep a copy in a safe: systemd-creds decrypt $sealed FILE"
 }
 
@@ -244,6 +253,7 @@ do_install() {
 	rm -rf "$home/$release/systemd"
 	mkdir -p "$home/$release/systemd"
 	cp -R "$here"/systemd/* "$home/$release/systemd/"
+	chmod -R u=rwX,go=rX "$home/$release/systemd"
 	if live; then before=$(how_it_stands); fi
 	lay_configuration
 	lay_system_files "$here/systemd"

@@ -76,16 +76,21 @@ class Key:
         return self._private.sign(_HEAD + record)
 
 
+def new_pem() -> bytes:
+    """Make a key, as a key file holds it."""
+    private = Ed25519PrivateKey.generate()
+    return private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+
+
 def new_key(path: Path) -> PublicKey:
     """Make a key in a new file that only its owner can read; FileExistsError where there is one."""
-    private = Ed25519PrivateKey.generate()
-    pem = private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    pem = new_pem()
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "wb") as file:
         file.write(pem)
         file.flush()
         os.fsync(descriptor)
-    return Key(private).public
+    return load_key(path).public
 
 
 def load_key(path: Path, *, by_acl: bool = False) -> Key:
@@ -133,3 +138,10 @@ def _load(path: Path, forbidden: int, expected: str) -> Key:
     if not isinstance(private, Ed25519PrivateKey):
         raise JournalFault("journal_key_unreadable", path, "a key of another kind", "an Ed25519 key (PEM)")
     return Key(private)
+
+
+if __name__ == "__main__":
+    import sys
+
+    # For who seals it at once: it is in the clear nowhere but in the pipe.
+    sys.stdout.buffer.write(new_pem())

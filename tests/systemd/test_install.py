@@ -118,6 +118,102 @@ def test_what_is_installed_is_this_checkout_whatever_lies_in_the_wheelhouse(tmp_
     assert own.endswith("/table_controller-9-py3-none-any.whl")
 
 
+@pytest.mark.parametrize("umask", ["077", "002", "022"])
+def test_whatever_roots_umask_the_modes_are_the_same(umask: str, tmp_path: Path) -> None:
+    """077 shut the service out of its own program; 002 left 5,481 files that a group could write."""
+    stub, root = tmp_path / "python", tmp_path / "root"
+    stub.write_text(STUB.format(python=sys.executable), encoding="ascii")
+    stub.chmod(0o755)
+    (root / OPT).mkdir(parents=True)
+    (root / OPT).chmod(0o700)  # as an earlier install left it
+    environ = {"PYTHON": str(stub), "PIP_LOG": str(tmp_path / "asked"), "EXTRAS": "journal", "TABLE": "craps"}
+    done = subprocess.run(
+        ["sh", "-c", f'umask {umask} && exec "$0" install', SCRIPT],
+        env={**os.environ, "DESTDIR": str(root), **environ},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    placed = [path for path in root.rglob("*") if not path.is_symlink()]
+    assert len(placed) > 50
+    of_folders = {path.stat().st_mode & 0o777 for path in placed if path.is_dir() and ours(path, root)}
+    assert of_folders == {0o755}
+    assert {path.stat().st_mode & 0o777 for path in placed if path.is_file()} <= {0o644, 0o755}
+
+
+def ours(folder: Path, root: Path) -> bool:
+    """Return whether a folder is the table's own, and not one that every machine has."""
+    return any(part in ("table-controller", "table") for part in folder.relative_to(root).parts)
+
+
+SEALING = """
+set -euo pipefail
+say() { echo "install: $*" >&2; }
+refuse() { say "$*"; exit 2; }
+root=$1
+home=$1/opt
+%s
+make_key
+"""
+
+
+def make_key(root: Path, creds: str) -> subprocess.CompletedProcess[str]:
+    """Run the script's `make_key` with this in the place of systemd-creds."""
+    text = SCRIPT.read_text(encoding="utf-8")
+    begin = text.index("make_key() {")
+    function = text[begin : text.index("\n}\n", begin) + 3]
+    (root / "bin").mkdir(exist_ok=True)
+    (root / "bin/systemd-creds").write_text(f"#!/bin/sh\n{creds}\n", encoding="ascii")
+    (root / "bin/systemd-creds").chmod(0o755)
+    (root / "etc/table/credentials").mkdir(parents=True, exist_ok=True)
+    (root / "opt/current/bin").mkdir(parents=True, exist_ok=True)
+    python = root / "opt/current/bin/python"
+    python.unlink(missing_ok=True)
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n', encoding="ascii")
+    python.chmod(0o755)
+    environ = {**os.environ, "PATH": f"{root / 'bin'}:{os.environ['PATH']}", "TMPDIR": str(root)}
+    words = ["bash", "-c", SEALING % function, "install.sh", str(root)]
+    return subprocess.run(words, env=environ, capture_output=True, text=True, check=False, cwd=HERE)
+
+
+def keys_in(folder: Path) -> list[Path]:
+    """Find each file that holds a private key in the clear."""
+    marks = b"PRIVATE KEY"
+    return [path for path in folder.rglob("*") if path.is_file() and marks in path.read_bytes()]
+
+
+@pytest.mark.parametrize(
+    "creds",
+    [
+        "exit 1",
+        "cat >/dev/null; exit 1",
+        'cat >"$4"; exit 1',
+        "kill -9 $$",
+    ],
+    ids=["at once", "after reading", "after writing", "killed"],
+)
+def test_a_key_that_can_not_be_sealed_is_kept_nowhere(creds: str, tmp_path: Path) -> None:
+    done = make_key(tmp_path, creds)
+    assert done.returncode == 2
+    assert "no key was kept" in done.stderr
+    assert keys_in(tmp_path) == []
+    assert list((tmp_path / "etc/table/credentials").iterdir()) == []
+
+
+def test_a_key_is_sealed_once(tmp_path: Path) -> None:
+    seal = 'test "$1 $2 $3" = "encrypt --name=table-key -" && tr A-Za-z N-ZA-Mn-za-m >"$4"'
+    sealed = tmp_path / "etc/table/credentials/table-key"
+    done = make_key(tmp_path, seal)
+    assert done.returncode == 0, done.stderr
+    assert "CEVINGR XRL" in sealed.read_text(encoding="ascii"), "the stub's own seal"
+    assert sealed.stat().st_mode & 0o077 == 0
+    before = sealed.read_bytes()
+    assert make_key(tmp_path, "exit 1").returncode == 0
+    assert sealed.read_bytes() == before
+    assert keys_in(tmp_path) == []
+
+
 @pytest.mark.skipif(shutil.which("shellcheck") is None, reason="shellcheck is not installed")
 def test_the_script_is_clean() -> None:
     done = subprocess.run(["shellcheck", SCRIPT], capture_output=True, text=True, check=False)
