@@ -28,7 +28,7 @@ from controller.app.identity import (
 from controller.app.inlet import OVERFLOW, Inlet
 from controller.app.live import STOP_S, Live
 from controller.app.log import CRITICAL, ERROR, INFO, NOTICE, log
-from controller.app.notify import READY, STOPPING, WATCHDOG, Notifier
+from controller.app.notify import EXTEND_START, READY, STOPPING, WATCHDOG, Notifier
 from controller.app.options import Options
 from controller.app.publishing import EngineMaker, Publishing
 from controller.app.selftest import WAITS
@@ -55,6 +55,8 @@ DECIDED_WITHIN_S = 10.0
 SETTLED_IN_S = 1.0
 """Sooner after it nobody knows whether an attempt has begun: readings still wait for earlier ones."""
 OVERFLOW_HOLDS_S = 30.0
+ALIVE_S = 2.0
+"""How often a start that verifies for long says so."""
 _encode = msgspec.json.Encoder().encode
 
 
@@ -107,6 +109,7 @@ class Daemon:
         self._stop = Event()
         self._overflow_until_us = 0
         self._reopen_at_us = 0
+        self._alive_at_us = 0
         self._input_ended_us: int | None = None
         self._accept: Acceptance | None = None
         self._watchdog = Watchdog(self.board)
@@ -148,6 +151,7 @@ class Daemon:
                 publishing=self.publishing,
                 hardware=self.hardware,
                 accept=self._accept,
+                progress=self._verifying,
             )
         except JournalFault as fault:
             if fault.code == "journal_in_use":
@@ -298,6 +302,14 @@ class Daemon:
             log(CRITICAL, error)
             self.stop(exits.IN_USE)
         self.begin()
+
+    def _verifying(self, rows: int, of: int) -> None:
+        """Tell systemd that a start is at work: it ends one that takes longer than it was told."""
+        now_us = self.monotonic.now_us()
+        if now_us >= self._alive_at_us:
+            self._alive_at_us = now_us + round(ALIVE_S * 1e6)
+            says = f"STATUS=verifying the journal: row {rows} of {of}"
+            self._notifier.tell(EXTEND_START, WATCHDOG, says)
 
     def _make_folders(self) -> None:
         for folder in (self.options.journal, self.options.recordings, self.options.place.head.parent):

@@ -134,8 +134,13 @@ _OWN: Mapping[str, FaultKind] = {
     ),
 }
 
-_SERVES_ON = frozenset({"journal_ack_unknown", "journal_ack_differs", "journal_no_such_outcome"})
-"""Faults of acknowledgements, and a mistyped id: the table's own results stay right."""
+_SERVES_ON = frozenset(
+    {
+        *("journal_ack_unknown", "journal_ack_differs", "journal_no_such_outcome"),
+        *("journal_crowded", "journal_wal_grows"),
+    }
+)
+"""Faults of what others send, ask and read: the table's own results stay right."""
 
 CATALOGUE: Mapping[str, FaultKind] = {
     **_OWN,

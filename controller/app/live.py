@@ -35,7 +35,7 @@ from controller.journal.opening import Acceptance
 from controller.journal.reading import Reader
 from controller.journal.recovery import power_lost
 from controller.journal.tickets import Ticket
-from controller.journal.verify import Verified
+from controller.journal.verify import Progress, Verified
 from controller.model.effects import Effect
 from controller.model.outcomes import Bets, Data, Happening, Outcome
 from controller.model.readings import Input
@@ -64,10 +64,12 @@ class Live:
         publishing: Publishing,
         hardware: Hardware | None = None,
         accept: Acceptance | None = None,
+        progress: Progress | None = None,
     ) -> None:
         """Open the journal and take up the table where it was left, locked.
 
-        `accept` is a person's word to go on with a journal that is not the newest.
+        `accept` is a person's word to go on with a journal that is not the newest; `progress` hears of the
+        rows that are verified before.
 
         Raises:
             JournalFault: the journal forbids telling a result from here.
@@ -93,6 +95,7 @@ class Live:
             told=self._told,
             alarm=self._alarmed,
             accept=accept,
+            progress=progress,
         )
         self.last_n = self.journal.recovered.last_n
         self.bets_opened = Until(self.last_n, self._begun_us)

@@ -7,6 +7,9 @@ from contextlib import suppress
 READY = "READY=1"
 STOPPING = "STOPPING=1"
 WATCHDOG = "WATCHDOG=1"
+EXTEND_START = "EXTEND_TIMEOUT_USEC=60000000"
+"""From now on a start may take so much longer, whatever TimeoutStartSec says (sd_notify(3)); it is said again
+as long as it goes on."""
 PATIENCE_S = 0.2
 """A full socket that nobody reads must not hold up who writes to it: the next word comes soon."""
 

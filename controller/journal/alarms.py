@@ -11,6 +11,8 @@ Alarm = Callable[[JournalFault | None], None]
 
 FROM_OUTSIDE = "ack"
 """The duty whose faults are of what settlement, or whoever passes for it, sent: the journal is well."""
+WAL = "wal"
+"""The duty of keeping the WAL small: a reader in the way is a fault, and rows are written all the same."""
 
 
 class Alarms:
@@ -26,7 +28,9 @@ class Alarms:
     def present(self) -> JournalFault | None:
         """A fault of writing that holds now, the first that began; whatever others send is none."""
         with self._lock:
-            return next((fault for duty, fault in self._holding.items() if duty != FROM_OUTSIDE), None)
+            return next(
+                (fault for duty, fault in self._holding.items() if duty not in (FROM_OUTSIDE, WAL)), None
+            )
 
     def began(self, duty: str, fault: JournalFault) -> None:
         """This duty fails."""

@@ -207,6 +207,11 @@ FAULTS: Mapping[str, FaultKind] = {
         "mend the disk and restart the controller; untold outcomes are gone, none that was told",
         _REOPEN,
     ),
+    "journal_wal_grows": FaultKind(
+        "a program reads the journal without end, so that the WAL can't be written back and grows",
+        "end the process that is named; `tablectl` itself never reads for long",
+        "by itself, once the WAL is written back",
+    ),
     "journal_stopped": FaultKind(
         "a defect of the controller in the journal's own thread",
         _REPORT,

@@ -17,6 +17,7 @@ from controller.journal.opening import Acceptance, open_journal
 from controller.journal.reading import Reader
 from controller.journal.recovery import Recovered, recovered_from
 from controller.journal.tickets import Entry, Ticket
+from controller.journal.verify import Progress
 from controller.journal.writer import Limits, Told, WallClock, Writer
 from controller.model.effects import Effect, Late
 from controller.model.outcomes import Outcome
@@ -49,17 +50,19 @@ class Journal:
         limits: Limits | None = None,
         vfs: str | None = None,
         accept: Acceptance | None = None,
+        progress: Progress | None = None,
     ) -> Self:
         """Lock, open, verify from the last checkpoint, and start the writer; a new journal is begun.
 
         `told` hears in the writer's thread of each ticket that is durable, `alarm` of each fault as it begins
         and of None when all is well again; both must return at once. `vfs` is SQLite's way to the disk. With
-        `accept` a journal that is behind its head file is gone on with, and that is journaled.
+        `accept` a journal that is behind its head file is gone on with, and that is journaled. `progress`
+        hears of the rows verified: after an upgrade these can be all, for minutes.
 
         Raises:
             JournalFault: anything that forbids telling a result from here.
         """
-        opened = open_journal(place, key, table, now=wall(), vfs=vfs, accept=accept)
+        opened = open_journal(place, key, table, now=wall(), vfs=vfs, accept=accept, progress=progress)
         recovered = recovered_from(opened.memory, opened.last_n, opened.last_link)._replace(
             verified_from=opened.verified_from
         )

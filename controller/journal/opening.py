@@ -19,7 +19,7 @@ from controller.journal.memory import Memory
 from controller.journal.recovery import walk_from_checkpoint
 from controller.journal.schema import ALL_SIGNED, migrate, version_of
 from controller.journal.store import Origin, begin, fault_of, insert, open_writer, origin_of
-from controller.journal.verify import Walk, check_strays
+from controller.journal.verify import Progress, Walk, check_strays
 
 FORGIVABLE = frozenset(
     {
@@ -60,9 +60,16 @@ class Opened(NamedTuple):
 
 
 def open_journal(
-    place: Place, key: Key, table: str, *, now: Wall, vfs: str | None, accept: Acceptance | None
+    place: Place,
+    key: Key,
+    table: str,
+    *,
+    now: Wall,
+    vfs: str | None,
+    accept: Acceptance | None,
+    progress: Progress | None = None,
 ) -> Opened:
-    """Open it, or begin it where neither journal nor head exist.
+    """Open it, or begin it where neither journal nor head exist; `progress` hears of the rows verified.
 
     Raises:
         JournalFault: anything that forbids telling a result from here, unless it was accepted.
@@ -81,7 +88,7 @@ def open_journal(
             unless_opened.callback(connection.close)
             if origin_of(connection, place.journal) is None:
                 begin(connection, Origin(table, key.public.raw, now))
-            walk = walk_from_checkpoint(connection, place.journal, key.public, table)
+            walk = walk_from_checkpoint(connection, place.journal, key.public, table, progress)
             check_strays(connection, place.journal, walk.n)
             for found in _faults_at_the_end(connection, walk, place, head, key):
                 excused.hear(found)

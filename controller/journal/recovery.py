@@ -15,7 +15,7 @@ from controller.journal.head import Place, read_head
 from controller.journal.keys import PublicKey
 from controller.journal.memory import Memory
 from controller.journal.store import open_reader, origin_of
-from controller.journal.verify import Walk
+from controller.journal.verify import Progress, Walk
 from controller.model.outcomes import Data, DealReview, Outcome, RollReview, SpinReview
 from controller.model.verdicts import Reason
 
@@ -71,7 +71,9 @@ def recover(place: Place, key: PublicKey, table: str) -> Recovered:
         connection.close()
 
 
-def walk_from_checkpoint(connection: apsw.Connection, path: Path, key: PublicKey, table: str) -> Walk:
+def walk_from_checkpoint(
+    connection: apsw.Connection, path: Path, key: PublicKey, table: str, progress: Progress | None = None
+) -> Walk:
     """Verify what came since the last checkpoint, and that the journal is this table's and this key's."""
     origin = origin_of(connection, path)
     if origin is not None and origin.table != table:
@@ -81,7 +83,7 @@ def walk_from_checkpoint(connection: apsw.Connection, path: Path, key: PublicKey
         found = f"key {walk.key.raw.hex()[:16]} in the journal"
         raise JournalFault("journal_key_differs", path, found, f"key {key.raw.hex()[:16]}")
     walk.skip_to_last_checkpoint(LOOK_BACK)
-    walk.run(every_signature=False)
+    walk.run(progress, every_signature=False)
     return walk
 
 

@@ -10,7 +10,7 @@ from threading import Event, Lock, Thread
 import apsw
 
 from controller.journal.acks import Acks
-from controller.journal.alarms import FROM_OUTSIDE, Alarm, Alarms
+from controller.journal.alarms import FROM_OUTSIDE, WAL, Alarm, Alarms
 from controller.journal.chain import Draft, Row, Wall, seal
 from controller.journal.contents import CHECKPOINT, HEALED, Healed
 from controller.journal.drafting import Drafter, event_draft, late_draft
@@ -18,6 +18,7 @@ from controller.journal.faults import CROWDED, JournalFault
 from controller.journal.keys import Key
 from controller.journal.memory import checkpoint_body
 from controller.journal.opening import Opened, head_at
+from controller.journal.readers import readers_of
 from controller.journal.retention import drop_some
 from controller.journal.store import BUSY_MS, fault_of, insert
 from controller.journal.tickets import Entry, Ticket
@@ -29,6 +30,8 @@ WallClock = Callable[[], Wall]
 """Gives the wall time and its quality: a label for people, never a duration."""
 
 
+PAGE_BYTES = 4096
+"""SQLite's pages, unless a file was made with others."""
 _GRACE_S = 5.0
 """How long an abandoned writer has to let go of the file."""
 
@@ -48,6 +51,8 @@ class Limits:
     rows_between_checkpoints: int = 256
     wal_pages: int = 1000
     """From here on the WAL is written back when nothing waits, from eight times that in any case."""
+    wal_fault_pages: int = 16384
+    """From here on (64 MB) a reader that is in the way of writing it back is a fault."""
     retry_s: float = 0.1
     """The first pause after a failed write; it doubles up to 50 times this."""
 
@@ -320,12 +325,24 @@ class Writer:
             self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
             self._wal_pages = 0
             self._alarms.over("write_back")
+            self._alarms.over(WAL)
         except apsw.BusyError:
-            pass
+            self._look_who_reads()
         except apsw.Error as error:
             self._alarms.began("write_back", fault_of(error, self._path))
         finally:
             self._connection.set_busy_timeout(BUSY_MS)
+
+    def _look_who_reads(self) -> None:
+        """Name the readers that have kept the WAL from being written back until it is large."""
+        if self._wal_pages < self._limits.wal_fault_pages:
+            return
+        wal = self._path.with_name(self._path.name + "-wal")
+        size_mb = self._wal_pages * PAGE_BYTES / 1e6
+        held = ", ".join(readers_of(self._path)) or "a process that the system does not name"
+        found = f"{size_mb:.0f} MB that can't be written back while it is read by {held}"
+        expected = f"less than {self._limits.wal_fault_pages * PAGE_BYTES / 1e6:.0f} MB"
+        self._alarms.began(WAL, JournalFault("journal_wal_grows", wal, found, expected))
 
     def _prune_on(self) -> None:
         try:

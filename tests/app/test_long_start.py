@@ -1,0 +1,63 @@
+"""A start that verifies for long says that it is at work, so that systemd does not end it for being slow."""
+
+import socket
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from controller.app import daemon as daemon_module
+from controller.app.daemon import Daemon
+from controller.app.notify import Notifier
+from controller.journal import verify
+from controller.settings.tables import load_table
+from tests.app.house import HouseMaker, unlocked
+
+
+def heard(said: socket.socket) -> list[list[str]]:
+    """Give all that was said to systemd so far, each message in its words."""
+    told = []
+    said.setblocking(False)
+    with suppress(BlockingIOError):
+        while True:
+            told.append(said.recv(4096).decode().split("\n"))
+    return told
+
+
+def test_a_start_tells_systemd_how_far_it_has_come(
+    house: HouseMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """0.1 said nothing until it was ready: one that took longer than TimeoutStartSec was never opened."""
+    one = house()
+    first = one.open()
+    unlocked(first)
+    first.close()
+    monkeypatch.setattr(verify, "SLICE", 2)
+    monkeypatch.setattr(daemon_module, "ALIVE_S", 0.0)
+    settings = replace(load_table(one.options.table), publish=one.publish)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as said:
+        said.bind(str(tmp_path / "notify"))
+        environ = {"NOTIFY_SOCKET": str(tmp_path / "notify")}
+        again = Daemon(one.options, settings, environ=environ, wall=one.wall, clock=one.clock)
+        again.open()
+        told = heard(said)
+        again.close()
+    assert len(told) > 2
+    assert all("EXTEND_TIMEOUT_USEC=60000000" in words for words in told)
+    assert all("WATCHDOG=1" in words for words in told), (
+        "a journal that is opened again later is watched over"
+    )
+    assert told[-1][-1].startswith("STATUS=verifying the journal: row ")
+
+
+def test_it_says_so_every_two_seconds_at_most(house: HouseMaker, tmp_path: Path) -> None:
+    one = house()
+    daemon = one.open()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as said:
+        said.bind(str(tmp_path / "notify"))
+        daemon._notifier = Notifier({"NOTIFY_SOCKET": str(tmp_path / "notify")})
+        daemon._alive_at_us = daemon.monotonic.now_us() + 10**12
+        for row in range(1000):
+            daemon._verifying(row, 1000)
+        assert heard(said) == []
