@@ -10,6 +10,7 @@ from pathlib import Path
 from threading import Event, Thread
 
 from controller.app.answering import answered
+from controller.app.core import awaited_line
 from controller.app.daemon import Daemon, InUseError
 from controller.app.hearing import Hearing
 from controller.app.hub import Channel, Watcher
@@ -192,7 +193,7 @@ class Control:
             heard.add("timing")
         watcher: Watcher = hub.watch(frozenset(heard))
         try:
-            connection.sendall(answer(watching=request.topics))
+            connection.sendall(answer(watching=request.topics) + self._stands(request))
             while not self._stopping:
                 lines = watcher.take(1.0)
                 if watcher.dropped:
@@ -205,6 +206,12 @@ class Control:
                     return
         finally:
             hub.leave(watcher)
+
+    def _stands(self, request: Watch) -> bytes:
+        """Return what a watcher that comes in mid-game must know: what waits for a person."""
+        live = self._daemon.live
+        awaited = None if live is None else live.core.view.awaited
+        return awaited_line(awaited) if awaited is not None and "outcomes" in request.topics else b""
 
     def _tell_past(self, connection: socket.socket, peer: Peer, request: AskPast) -> None:
         live = self._daemon.live

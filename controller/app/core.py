@@ -28,6 +28,7 @@ from controller.journal.journal import Journal
 from controller.journal.tickets import Ticket
 from controller.machines.flat import Refused
 from controller.machines.roles import PLAYERS
+from controller.model.attempts import Awaited
 from controller.model.effects import Effect, Lamp, Late, Proposed
 from controller.model.outcomes import Bets, Happening, Outcome
 from controller.model.readings import AnyReading, Card, Input, Switch
@@ -43,6 +44,11 @@ BUSY_US = 600_000
 _QUIET = (Input, Card)
 """What can change the state without a word: who sits or has left, a card for the button."""
 _encode = msgspec.json.Encoder().encode
+
+
+def awaited_line(awaited: Awaited | None) -> bytes:
+    """Return the line that tells watchers what waits for a person; null once nothing does."""
+    return b'{"awaited":%s}\n' % _encode(awaited)
 
 
 class Core:
@@ -82,6 +88,8 @@ class Core:
         self._cut_off = CutOff(resumed.pending, setup.ruleset)
         self._held = resumed.held
         self._bets_closed = resumed.bets_closed and bool(resumed.pending)
+        self._awaited = self._cut_off.awaited
+        self._locked_by = resumed.lock
         self._answers = Answers(inlet)
         self._ticket: Ticket | None = None
         self._halted = False
@@ -102,6 +110,8 @@ class Core:
         self._stop = Event()
         self._thread = Thread(target=self._work, name="core", daemon=True)
         self._show_lock()
+        if self._awaited is not None:
+            self.lamps.light("review", "on")
 
     # --- for other threads ---
 
@@ -129,6 +139,8 @@ class Core:
             testing=self._testing,
             halted=self._halted,
             pending=self._cut_off.pending,
+            awaited=self._awaited,
+            locked_by=self._locked_by,
             lock_changes=self._lock_changes,
             recording=self._segment.name,
             readings=self._readings,
@@ -145,8 +157,13 @@ class Core:
         return self._answers.enter(entered)
 
     def _heard(self, entered: AnyReading, refused: Refused | None, answer: str = "") -> None:
-        allowed = () if refused is None or self._halted else self._segment.session.allowed()
+        allowed = () if refused is None or self._halted else self._allowed()
         self._answers.heard(entered, refused, allowed, answer)
+
+    def _allowed(self) -> tuple[str, ...]:
+        pending = self._cut_off.awaited
+        also = () if pending is None or self._testing else pending.may
+        return tuple(dict.fromkeys((*also, *self._segment.session.allowed())))
 
     # --- the thread ---
 
@@ -176,6 +193,7 @@ class Core:
             self._unsettled = self._unsettled and taken.now_us <= self._settles_us
             self._rotate(taken.now_us)
         self.lamps.mark_test(testing=self._testing)
+        self.devices.look(self._now_us)
         self._note_faults()
         self._keep_locked()
         self._note_betting(self._betting_now, self._now_us)
@@ -265,6 +283,9 @@ class Core:
 
     def _hand_over(self, effects: Sequence[Effect]) -> None:
         self._ticket = None
+        for effect in effects:
+            if isinstance(effect, Late) and not isinstance(effect.reading, Input):
+                self.devices.came_late(effect.reading, effect.behind_us, self._now_us)
         self._carry_out(effects)
         self._answers.too_late(effects)
         self._answers.tell(self._ticket)
@@ -289,6 +310,15 @@ class Core:
                     self._follow(effect)
                 case _:
                     pass
+        self._note_awaited()
+
+    def _note_awaited(self) -> None:
+        """Let the lamp and whoever watches know at once when something waits for a person, and when not."""
+        awaited = self._segment.session.awaited() or self._cut_off.awaited
+        if awaited != self._awaited:
+            self._awaited = awaited
+            self.lamps.light("review", "off" if awaited is None else "on")
+            self._hub.tell("outcomes", awaited_line(awaited))
 
     def _append(self, effects: Sequence[Effect], segment: Segment | None) -> None:
         recording = None if segment is None else segment.recording(effects)
@@ -331,6 +361,7 @@ class Core:
         elif isinstance(data, Happening):
             self._held = bool(holds(outcome.type, data, held=self._held))
             if outcome.type in ("table.locked", "table.unlocked"):
+                self._locked_by = data if outcome.type == "table.locked" else None
                 self._lock_changes += 1
                 self._lock_asked = False
                 self._show_lock()
@@ -400,6 +431,7 @@ class Core:
         for outcome in outcomes:
             self._follow(outcome)
         self._segment = self._pieces.next(self._state, self._first, self._segment)
+        self._note_awaited()
 
     # --- recordings ---
 

@@ -248,8 +248,12 @@ class Daemon:
     def headline(self) -> str:
         """Say in a line how the table stands."""
         present = [fault for fault in self.board.present if fault.code != WAITS]
+        first = next((fault for fault in present if fault.kind.locks), None)
+        awaited = None if self.live is None else self.live.core.view.awaited
+        if first is None and awaited is not None:
+            return awaited.headline
         if present:
-            first = present[0]
+            first = first or present[0]
             return f"{first.code} ({first.found}): {first.kind.next_step}"
         if self.live is None:
             return "starting"
@@ -285,7 +289,7 @@ class Daemon:
 
     def approve_clock(self) -> None:
         """Take the wall clock as right."""
-        self.board.over("clock_stepped")
+        self.board.clear_code("clock_stepped")
         self.board.over("clock_behind")
 
     @property

@@ -5,9 +5,20 @@ from typing import NamedTuple
 from controller.app.board import Board
 from controller.app.faults import Fault
 from controller.engine.setup import Setup
-from controller.model.readings import AnyReading, DeviceDown, DeviceFault, DeviceUp, Input, Switch, kind_of
+from controller.model.readings import (
+    AnyReading,
+    DeviceDown,
+    DeviceFault,
+    DeviceUp,
+    Input,
+    Reading,
+    Switch,
+    kind_of,
+)
 
 RATE_OVER_US = 5_000_000
+LATE_HOLDS_US = 60_000_000
+"""So long after its last late reading a device is taken to be in time again."""
 
 
 STARTING = "starting"
@@ -41,6 +52,7 @@ class Devices:
         self._board = board
         self._seen: dict[str, Seen] = {}
         self._open: dict[tuple[str, str], bool] = {}
+        self._late: dict[str, int] = {}
 
     def saw(self, reading: AnyReading) -> None:
         """Take note of a reading."""
@@ -53,9 +65,30 @@ class Devices:
                 seen = self._told(seen, reading)
             case Switch():
                 self._open[reading.dev, reading.name] = reading.open
+                self._note_switch(reading)
             case _:
                 pass
         self._seen[reading.dev] = _counted(seen, reading.t if reading.arrived is None else reading.arrived)
+
+    def _note_switch(self, switch: Switch) -> None:
+        duty = f"switch {switch.name} of {switch.dev}"
+        if switch.open and switch.name in self._locking:
+            self._board.began(Fault("switch_open", switch.dev, f"{switch.name} is open"), duty)
+        else:
+            self._board.over("switch_open", duty)
+
+    def came_late(self, reading: Reading, behind_us: int, now_us: int) -> None:
+        """Take note of a reading that came too late to count."""
+        self._late[reading.dev] = now_us
+        found = f"{kind_of(reading)} came {behind_us / 1000:.0f} ms after its time could still count"
+        self._board.began(Fault("readings_late", reading.dev, found), f"late {reading.dev}")
+
+    def look(self, now_us: int) -> None:
+        """Take back what nothing was heard of for a while."""
+        for dev, last_us in tuple(self._late.items()):
+            if now_us - last_us > LATE_HOLDS_US:
+                del self._late[dev]
+                self._board.over("readings_late", f"late {dev}")
 
     def _told(self, seen: Seen, reading: DeviceUp | DeviceDown | DeviceFault) -> Seen:
         says = f"{kind_of(reading)}: {reading.reason}" if reading.reason else kind_of(reading)

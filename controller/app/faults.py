@@ -7,6 +7,7 @@ locked while it holds.
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from controller.journal.fault_words import WHAT
 from controller.journal.faults import FAULTS as JOURNAL_FAULTS
 from controller.journal.faults import JournalFault
 from controller.publish.faults import FAULTS as PUBLISH_FAULTS
@@ -76,11 +77,32 @@ _OWN: Mapping[str, FaultKind] = {
         "by itself, once the device is up",
         locks=False,
     ),
+    "readings_late": FaultKind(
+        "a device's readings come later than they may, and do not count",
+        "a slow or shared USB hub, a busy machine, or a device whose clock drifts",
+        "look at its clock and rate in `tablectl devices`; give it a port of its own, or restart it",
+        "by itself, a minute after the last late reading",
+        locks=False,
+    ),
+    "switch_open": FaultKind(
+        "a door, lid or tamper switch that locks the table is open",
+        "somebody opened it, or its wire is off",
+        "close it and look at what is behind it; then `tablectl input unlock`",
+        "by itself, once the switch is closed; the lock that it set a person undoes",
+        locks=False,
+    ),
+    "test_failed": FaultKind(
+        "a guided test of a device failed and was not repeated with success",
+        "what the test found is named with the device",
+        "mend it, then repeat the test: `tablectl test DEVICE`",
+        "when a test of that device passes",
+        locks=False,
+    ),
     "device_component": FaultKind(
         "a wheel says that a sensor, its motor or its encoder failed",
         "a worn or dirty part of the wheel",
         "run the wheel's self-test and mend it, then power-cycle it, or `tablectl approve device`",
-        "when the wheel comes up anew, or a person of the staff approves it",
+        "when the wheel comes up anew, or a person of the staff approves it (after a restart a person alone)",
     ),
     "device_configuration": FaultKind(
         "a wheel's settings are not the approved ones",
@@ -145,9 +167,7 @@ _SERVES_ON = frozenset(
 CATALOGUE: Mapping[str, FaultKind] = {
     **_OWN,
     **{
-        code: FaultKind(
-            code.replace("_", " "), kind.cause, kind.next_step, kind.clears, locks=code not in _SERVES_ON
-        )
+        code: FaultKind(WHAT[code], kind.cause, kind.next_step, kind.clears, locks=code not in _SERVES_ON)
         for code, kind in JOURNAL_FAULTS.items()
     },
     **{code: FaultKind(*kind) for code, kind in PUBLISH_FAULTS.items()},

@@ -117,6 +117,8 @@ class Live:
         self.setup = setup_of(settings, resumed, self.journal.recovered.session)
         started = self._start(digests, resumed)
         board.began(Fault(WAITS, "self-test", "it has not passed yet"))
+        for fault in resumed.faults:
+            board.began(fault, "before the restart")
         self.core = Core(
             self.setup,
             resumed,

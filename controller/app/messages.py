@@ -98,6 +98,14 @@ class Try(Request, frozen=True, kw_only=True, tag="try"):
     shows: Name
 
 
+class Tested(Request, frozen=True, kw_only=True, tag="tested"):
+    """During a test: which of a device's sensors were found well, and which not, each with what was found."""
+
+    device: Name
+    passed: Annotated[tuple[Name, ...], Meta(max_length=64)] = ()
+    failed: Annotated[dict[Name, Words], Meta(max_length=64)] = {}
+
+
 class AskRows(Request, frozen=True, kw_only=True, tag="rows"):
     """Which rows does the journal have, from one to another, of all types or of these?"""
 
@@ -127,8 +135,10 @@ class AskRecording(Request, frozen=True, kw_only=True, tag="recording"):
 
 AskPast = AskRows | AskRow | AskIdentity | AskRecording
 """What is answered out of journal and recordings, in one line or many."""
+OfTest = Ask | Try | Tested
+"""What is taken during a guided test."""
 AnyRequest = (
-    AskStatus | AskFaults | Watch | Enter | Approve | AskOutbox | Settled | BeginTest | Ask | Try | AskPast
+    AskStatus | AskFaults | Watch | Enter | Approve | AskOutbox | Settled | BeginTest | OfTest | AskPast
 )
 
 

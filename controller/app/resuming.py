@@ -1,16 +1,19 @@
 """Where a table goes on after a stop: what it must tell first, and what still waits for a person's word."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 import msgspec
 
+from controller.app.faults import Fault
 from controller.engine.setup import First, State
 from controller.journal.chain import Row
 from controller.journal.contents import Word, outcome_of
 from controller.journal.recovery import InFlight, Recovered
 from controller.machines.high_roller_buying import missed
 from controller.machines.high_roller_table import ROLLING
+from controller.model.attempts import Awaited
 from controller.model.outcomes import Data, DealVoid, Happening, Outcome, RollNoRoll, SpinNoSpin
 from controller.model.readings import AnyReading, BallBeam, Card, DieAt, DieReleased, Input, Reading
 from controller.model.rulesets import RuleSet
@@ -18,8 +21,11 @@ from controller.model.verdicts import Reason
 
 CONTROLLER = "controller"
 """The role in which the daemon itself locks and unlocks."""
-TELLING = frozenset({"table.locked", "table.unlocked", "bets.opened", "bets.closed", "input.refused"})
-"""The outcomes that tell what a session's state does not hold."""
+_FAULT_EVENTS = frozenset({"fault.began", "fault.over"})
+TELLING = _FAULT_EVENTS | {"table.locked", "table.unlocked", "bets.opened", "bets.closed", "input.refused"}
+"""The rows that tell what a session's state does not hold."""
+OUTLIVES_RESTARTS = frozenset({"clock_stepped", "device_component"})
+"""Faults that only a person clears and that nothing at a start would find again."""
 LOOK_BACK = 5000
 """Rows that are searched for them; a lock without its row counts as a person's."""
 _BEGINNINGS: Mapping[Word, tuple[type[Reading], ...]] = {
@@ -44,15 +50,26 @@ class Resumed(NamedTuple):
     pending: tuple[InFlight, ...]
     held: bool
     bets_closed: bool
+    lock: Happening | None = None
+    """What locked the table last, as it was told; None where that is not known any more."""
+    faults: tuple[Fault, ...] = ()
+    """Faults that only a person clears, and that nobody had cleared."""
 
 
 def resume(recovered: Recovered, recent: Iterable[Row]) -> Resumed:
     """Add what the last rows tell to what the journal recovered."""
     held: bool | None = None
     bets_closed = False
+    lock: Happening | None = None
+    faults: dict[str, Fault] = {}
     for row in recent:
         if row.body is None or row.name not in TELLING:
             continue
+        if row.name in _FAULT_EVENTS:
+            _follow_fault(row.name, row.body, faults)
+            continue
+        if row.name in ("table.locked", "table.unlocked"):
+            lock = _lock_after(row.name, row.body)
         if row.name.startswith("bets."):
             bets_closed = row.name == "bets.closed"
             continue
@@ -68,7 +85,27 @@ def resume(recovered: Recovered, recent: Iterable[Row]) -> Resumed:
         pending=recovered.in_flight,
         held=locked and held is not False,
         bets_closed=bets_closed and not _sold_out(recovered.state),
+        lock=lock if locked else None,
+        faults=tuple(faults.values()),
     )
+
+
+def _follow_fault(name: str, body: bytes, faults: dict[str, Fault]) -> None:
+    """Remember a fault that only a person clears, until a person has; an unreadable row tells nothing."""
+    with suppress(msgspec.MsgspecError, KeyError):
+        told = msgspec.json.decode(body, type=dict[str, str])
+        fault = Fault(told["code"], told["where"], told["found"])
+        if name == "fault.over":
+            faults.pop(fault.code, None)
+        elif fault.code in OUTLIVES_RESTARTS:
+            faults[fault.code] = fault
+
+
+def _lock_after(name: str, body: bytes) -> Happening | None:
+    with suppress(msgspec.MsgspecError, KeyError):
+        data = outcome_of(body).data
+        return data if name == "table.locked" and isinstance(data, Happening) else None
+    return None
 
 
 def _after_a_stop(state: State, *, cut_off: bool) -> State:
@@ -134,6 +171,18 @@ class CutOff:
         """Return whether an input is a ruling on them, if whoever entered it may rule."""
         names = {None, "game", *(str(cut.number) for cut in self.pending)}
         return bool(self.pending) and entered.name in _RULINGS and entered.what in names
+
+    @property
+    def awaited(self) -> Awaited | None:
+        """Return what was cut off as what waits for a person."""
+        if not self.pending:
+            return None
+        cut = self.pending[0]
+        reasons = (self._reason("power_lost", "power was lost before the call"),)
+        ruling = {"roll": "no_roll", "spin": "no_spin", "deal": "misdeal"}[cut.attempt]
+        return Awaited(
+            attempt=cut.attempt, number=cut.number, state="review", reasons=reasons, may=(ruling, "void")
+        )
 
     @property
     def answer(self) -> str:

@@ -8,6 +8,8 @@ import msgspec
 from controller.app.clock import iso
 from controller.app.devices import NEVER, Seen
 from controller.app.faults import CATALOGUE, Fault
+from controller.app.selftest import WAITS
+from controller.app.view import View
 from drivers.devices.troubles import TROUBLES
 
 if TYPE_CHECKING:
@@ -39,6 +41,8 @@ def status_of(daemon: "Daemon") -> dict[str, object]:
         **told,
         "lock": "locked" if view.halted else view.state.lock,
         "held": view.held,
+        "locked": _lock_of(view),
+        "awaited": view.awaited,
         "state": msgspec.structs.replace(view.state, call=None),
         "next": view.first,
         "session": live.setup.session,
@@ -61,6 +65,29 @@ def status_of(daemon: "Daemon") -> dict[str, object]:
         },
         "publish": daemon.publishing.status(),
     }
+
+
+def _lock_of(view: View) -> dict[str, object] | None:
+    """Return who locked the table, why, and what unlocks it; None where it is not locked."""
+    if view.state.lock != "locked":
+        return None
+    lock = view.locked_by
+    if lock is None:
+        return {
+            "by": "",
+            "who": None,
+            "cause": "",
+            "says": "locked since before the restart",
+            "clears": _BY_HAND,
+        }
+    cause = str(lock.cause)
+    kind = CATALOGUE.get(WAITS if cause == "self_test" else cause)
+    clears = _BY_HAND if view.held or kind is None else kind.clears
+    says = lock.says or ("" if kind is None else kind.what)
+    return {"by": lock.by or lock.what or "", "who": lock.who, "cause": cause, "says": says, "clears": clears}
+
+
+_BY_HAND = "when a person of the staff unlocks it: tablectl input unlock --by supervisor"
 
 
 def devices_of(daemon: "Daemon", seen: Mapping[str, Seen]) -> dict[str, dict[str, object]]:

@@ -6,8 +6,19 @@ from collections.abc import Callable
 from threading import Event, Lock
 from typing import TYPE_CHECKING
 
+from controller.app.faults import Fault
 from controller.app.live import Live
-from controller.app.messages import MAX_LINE, Ask, BeginTest, Try, answer, decode_request, refusal, too_long
+from controller.app.messages import (
+    MAX_LINE,
+    Ask,
+    BeginTest,
+    Tested,
+    Try,
+    answer,
+    decode_request,
+    refusal,
+    too_long,
+)
 from controller.app.resuming import CONTROLLER
 from controller.app.roles import Peer
 from controller.app.status import devices_of
@@ -37,6 +48,8 @@ class Tests:
         self._daemon = daemon
         self._one = Lock()
         self._pause = Event()
+        self._failed: dict[str, dict[str, str]] = {}
+        """By device, each sensor whose last test failed, and what was found."""
 
     def hold(
         self,
@@ -65,6 +78,15 @@ class Tests:
         finally:
             self._one.release()
 
+    def note_result(self, tested: Tested) -> None:
+        """Put on the board what failed, until a test of the same sensors passes."""
+        failed = {**self._failed.get(tested.device, {}), **tested.failed}
+        self._failed[tested.device] = {name: f for name, f in failed.items() if name not in tested.passed}
+        board, duty = self._daemon.board, f"test of {tested.device}"
+        board.over("test_failed", duty)
+        if found := "; ".join(f"{name}: {says}" for name, says in self._failed[tested.device].items()):
+            board.began(Fault("test_failed", tested.device, found), duty)
+
     def _test(self, connection: socket.socket, who: str, live: Live, stopping: Callable[[], bool]) -> None:
         daemon = self._daemon
         watcher = daemon.hub.watch(frozenset(("readings", "timing")))
@@ -80,7 +102,7 @@ class Tests:
                 self._pause.wait(TURN_S)
             begun = True
             connection.sendall(self._begun(live))
-            requests = _Requests(connection, daemon, live)
+            requests = _Requests(connection, daemon, live, self)
             while not stopping() and daemon.live is live:
                 lines = watcher.take(TURN_S)
                 if watcher.dropped:
@@ -133,8 +155,9 @@ class Tests:
 class _Requests:
     """What the client asks for while its test runs."""
 
-    def __init__(self, connection: socket.socket, daemon: "Daemon", live: Live) -> None:
+    def __init__(self, connection: socket.socket, daemon: "Daemon", live: Live, tests: Tests) -> None:
         self._connection = connection
+        self._tests = tests
         self._daemon = daemon
         self._live = live
         self._lines = Lines(MAX_LINE)
@@ -166,7 +189,13 @@ class _Requests:
                     )
                 hardware.try_out(request.device, request.lamp, request.shows)
                 return answer(tried=request.lamp)
-        return refusal("bad_request", "during a test only `ask` and `try` are taken")
+            case Tested(device=device):
+                if device not in self._daemon.settings.devices:
+                    known = ", ".join(self._daemon.settings.devices)
+                    return refusal("bad_request", f"found device {device!r}, expected one of {known}")
+                self._tests.note_result(request)
+                return answer(noted=device)
+        return refusal("bad_request", "during a test only `ask`, `try` and `tested` are taken")
 
 
 def why_not(view: View) -> str | None:

@@ -4,6 +4,8 @@ from typing import NamedTuple
 
 from controller.engine.setup import First, State
 from controller.journal.recovery import InFlight
+from controller.model.attempts import Awaited
+from controller.model.outcomes import Happening
 
 
 class Until(NamedTuple):
@@ -27,6 +29,10 @@ class View(NamedTuple):
     testing: bool
     halted: bool
     pending: tuple[InFlight, ...]
+    awaited: Awaited | None
+    """What a person must rule on or confirm now."""
+    locked_by: Happening | None
+    """What locked the table last, as it was told; None where it is not locked or that is not known."""
     lock_changes: int
     recording: str
     readings: int

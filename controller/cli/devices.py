@@ -80,7 +80,14 @@ def _figures(device: Device) -> Iterator[str]:
 
 
 def _troubles(device: Device) -> bool:
-    return bool(_of(device).get("troubles"))
+    return bool(troubles_of(device))
+
+
+def troubles_of(device: Mapping[str, object]) -> list[str]:
+    """Name what troubles a device now, in its own words."""
+    figures = device.get("figures")
+    troubles = figures.get("troubles") if isinstance(figures, dict) else None
+    return [str(one) for one in troubles] if isinstance(troubles, list | tuple | dict) else []
 
 
 def _of(device: Device) -> dict[str, object]:

@@ -5,7 +5,7 @@ import select
 import socket
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, Self
 
 import msgspec
@@ -81,6 +81,10 @@ class TestLink:
     def try_out(self, device: str, lamp: str, shows: str) -> None:
         """Let a lamp or the buzzer show something until the test ends."""
         self._say({"do": "try", "device": device, "lamp": lamp, "shows": shows})
+
+    def tell_result(self, device: str, passed: Sequence[str], failed: Mapping[str, str]) -> None:
+        """Tell the table what the test found, which it keeps until the test is repeated with success."""
+        self._say({"do": "tested", "device": device, "passed": passed, "failed": failed})
 
     def fresh(self) -> None:
         """Forget what was read before now."""

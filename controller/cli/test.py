@@ -97,6 +97,9 @@ class _Test:
             self._perform(act)
         self._try_outputs()
         failed = [finding for finding in self._findings if finding.status == "fail"]
+        wrong = {finding.sensor: finding.says for finding in failed}
+        well = {f.sensor for f in self._findings if f.status == "pass"} - set(wrong)
+        self._guide.link.tell_result(self._name, sorted(well), wrong)
         report = {
             "table": self._begun["table"],
             "file": self._begun["file"],

@@ -11,6 +11,7 @@ from controller.machines.health import Health
 from controller.machines.high_roller import HighRoller
 from controller.machines.roulette import Roulette
 from controller.machines.three_card import ThreeCard
+from controller.model.attempts import Awaited
 from controller.model.readings import AnyReading, Input
 from controller.rules.wheel import Learned
 from controller.rules.wheel.wheel_word import WheelHeard
@@ -42,6 +43,9 @@ class TableGame(Protocol):
 
     def enter(self, entered: Input) -> bool:
         """Take a person's input; False when this game has no such input. Raises Refused."""
+
+    def awaited(self) -> Awaited | None:
+        """Return what a person must rule on or confirm now."""
 
     def allowed(self, t: int) -> Iterator[str]:
         """Name the inputs that make sense at t."""

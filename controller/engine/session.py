@@ -12,6 +12,7 @@ from controller.machines.flat import Refused
 from controller.machines.health import Health
 from controller.machines.roles import RULINGS, must_be_theirs
 from controller.machines.table import TableMode
+from controller.model.attempts import Awaited
 from controller.model.effects import Effect, Late
 from controller.model.outcomes import Happening
 from controller.model.readings import (
@@ -189,6 +190,14 @@ class Session:
             *inspected,
             *(name for name in of_table if name not in open_attempt),
         )
+
+    def awaited(self) -> Awaited | None:
+        """Return what a person must rule on or confirm now, and what may be said."""
+        awaited = self._game.awaited()
+        if awaited is None:
+            return None
+        may = tuple(name for name in self.allowed() if name in RULINGS - {"play", "fold"})
+        return msgspec.structs.replace(awaited, may=may)
 
     def first(self) -> First:
         """Give the numbers that come next."""

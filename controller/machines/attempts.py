@@ -11,6 +11,7 @@ from controller.machines.flat import FlatMachine, Refused
 from controller.machines.lifecycle import Words, life_cycle
 from controller.machines.results import Result, Results, Value
 from controller.machines.standing_call import StandingCall, as_spoken
+from controller.model.attempts import Awaited
 from controller.model.effects import Basis, Judged, Proposed
 from controller.model.outcomes import Data, Grade, Outcome
 from controller.model.readings import Input, Reading
@@ -75,6 +76,7 @@ class Attempts(Generic[Value, V]):
         self._verdict: V | None = None
         self._decided_at = 0
         self._doubt = ""
+        self._open_reasons: tuple[Reason, ...] = ()
         self.began_us = 0
         """When the present or the last attempt began."""
         self.before: object = None
@@ -129,6 +131,7 @@ class Attempts(Generic[Value, V]):
             verdict = doubted(verdict, self._doubt, self._causes)
         self._desk.stop_timer("hold")
         self._verdict = verdict
+        self._open_reasons = verdict.reasons
         self._decided_at = t
         if verdict.ruling is Ruling.REVIEW:
             self._fire("judged_review")
@@ -218,6 +221,23 @@ class Attempts(Generic[Value, V]):
         """Take that the table opens: nothing changes what was called before."""
         if self.machine.allows(self.words.settle):
             self._fire(self.words.settle)
+
+    def awaited(self) -> Awaited | None:
+        """Return what a person must rule on or confirm now; None where nothing waits."""
+        verdict = self._verdict
+        if verdict is None or self.state not in ("review", "proposed"):
+            return None
+        value = as_spoken(self._game.value_of(verdict)) if self.words.attempt != "deal" else ""
+        void = verdict.ruling is Ruling.VOID
+        proposes = "" if self.state == "review" else self._as_spoken(None) if void else value or "the hands"
+        return Awaited(
+            attempt=self.words.attempt,
+            number=self.number,
+            state="review" if self.state == "review" else "proposed",
+            reasons=self._open_reasons,
+            seen=value,
+            proposes=proposes,
+        )
 
     def keep(self, entered: Input) -> None:
         """Note what a person entered after the call, so that a correction of the call keeps it."""
@@ -410,6 +430,7 @@ class Attempts(Generic[Value, V]):
 
     def _review(self, t: int, reasons: tuple[Reason, ...]) -> None:
         verdict = self._verdict
+        self._open_reasons = reasons
         result = Result(
             number=self.number,
             value=self._game.value_of(verdict) if verdict is not None else None,

@@ -13,6 +13,7 @@ from controller.machines.health import Health
 from controller.machines.results import Result
 from controller.machines.standing_call import StandingCall
 from controller.machines.throws import Dice, Throws
+from controller.model.attempts import Awaited
 from controller.model.geometry import DiceTable
 from controller.model.outcomes import (
     Bets,
@@ -186,6 +187,10 @@ class Craps:
         named = "nobody is named" if shooter is None else f"seat {shooter}"
         self._desk.answer = f"Shooter: {named}; {self._state.phase.replace('_', ' ')}"
         return True
+
+    def awaited(self) -> Awaited | None:
+        """Return what a person must rule on or confirm now."""
+        return self.throws.attempts.awaited()
 
     def allowed(self, t: int) -> Iterator[str]:
         """Name the inputs that make sense at t."""

@@ -25,6 +25,7 @@ from controller.machines.high_roller_table import BUYING, HIGH_ROLLER_TABLE, ROL
 from controller.machines.results import Result
 from controller.machines.standing_call import StandingCall
 from controller.machines.throws import Dice, Throws
+from controller.model.attempts import Awaited
 from controller.model.geometry import DiceTable
 from controller.model.outcomes import (
     Bets,
@@ -163,6 +164,10 @@ class HighRoller:
             case _:
                 return self.throws.attempts.enter(entered)
         return True
+
+    def awaited(self) -> Awaited | None:
+        """Return what a person must rule on or confirm now."""
+        return self.throws.attempts.awaited()
 
     def allowed(self, t: int) -> Iterator[str]:
         """Name the inputs that make sense at t."""

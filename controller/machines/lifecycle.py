@@ -5,6 +5,7 @@ or under review; called or void; open to a person's ruling until it is settled.
 """
 
 from dataclasses import dataclass
+from typing import Literal
 
 from controller.machines.flat import Arrow, MachineTable
 from controller.model.readings import Input
@@ -14,7 +15,7 @@ from controller.model.readings import Input
 class Words:
     """What the dealers call the parts of one kind of attempt."""
 
-    attempt: str
+    attempt: Literal["roll", "spin", "deal"]
     """The attempt itself, as outcomes name it: `roll`."""
     begin: str
     """What begins it: `release`."""

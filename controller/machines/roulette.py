@@ -12,6 +12,7 @@ from controller.machines.smart_wheel import SmartSpins
 from controller.machines.spins import Spins, late_close_notice
 from controller.machines.standing_call import StandingCall
 from controller.machines.wheel_spins import WheelSpins
+from controller.model.attempts import Awaited
 from controller.model.geometry import Wheel
 from controller.model.outcomes import (
     Bets,
@@ -195,6 +196,10 @@ class Roulette:
             case _:
                 return self.spins.attempts.enter(entered)
         return True
+
+    def awaited(self) -> Awaited | None:
+        """Return what a person must rule on or confirm now."""
+        return self.spins.attempts.awaited()
 
     def allowed(self, t: int) -> Iterator[str]:
         """Name the inputs that make sense at t."""

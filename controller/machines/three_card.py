@@ -10,6 +10,7 @@ from controller.machines.flat import Arrow, FlatMachine, MachineTable, Refused
 from controller.machines.health import Health
 from controller.machines.results import Result
 from controller.machines.standing_call import StandingCall
+from controller.model.attempts import Awaited
 from controller.model.outcomes import (
     Bets,
     Data,
@@ -213,6 +214,10 @@ class ThreeCard:
             case _:
                 return self.deals.attempts.enter(entered)
         return True
+
+    def awaited(self) -> Awaited | None:
+        """Return what a person must rule on or confirm now."""
+        return self.deals.attempts.awaited()
 
     def allowed(self, t: int) -> Iterator[str]:
         """Name the inputs that make sense at t."""

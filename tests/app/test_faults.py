@@ -11,6 +11,7 @@ import controller.app
 from controller.app.board import Board, Change
 from controller.app.faults import CATALOGUE, Fault, manual
 from controller.cli.main import COMMANDS, parser_for
+from controller.journal.fault_words import WHAT
 from controller.journal.faults import FAULTS as JOURNAL_FAULTS
 from controller.publish.faults import FAULTS as PUBLISH_FAULTS
 
@@ -27,6 +28,14 @@ def test_every_fault_that_the_daemon_raises_is_in_the_catalogue() -> None:
 def test_every_fault_says_what_it_is_what_to_do_and_when_it_clears() -> None:
     for code, kind in CATALOGUE.items():
         assert all((kind.what, kind.cause, kind.next_step, kind.clears)), code
+
+
+def test_what_a_fault_is_is_a_sentence_and_not_its_code_with_blanks() -> None:
+    assert set(WHAT) == set(JOURNAL_FAULTS)
+    for code, kind in CATALOGUE.items():
+        assert len(kind.what.split()) >= 5, f"{code}: {kind.what}"
+        assert kind.what.casefold() != code.replace("_", " "), code
+        assert kind.cause != kind.what, code
 
 
 WORDS = re.compile(r"`tablectl ([^`]+)`")

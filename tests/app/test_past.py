@@ -139,6 +139,8 @@ def view(*, lock: str = "unlocked", bets_closed: bool = False, attempt_open: boo
         testing=False,
         halted=False,
         pending=(),
+        awaited=None,
+        locked_by=None,
         lock_changes=0,
         recording="r-000001-001",
         readings=0,

@@ -1,0 +1,177 @@
+"""What waits for a person stands in the status, in the headline, on the lamp and with every watcher."""
+
+import socket
+from collections.abc import Iterator
+
+import msgspec
+import pytest
+
+from controller.app.control import Control
+from controller.app.daemon import Daemon
+from controller.app.faults import Fault
+from controller.app.roles import Groups
+from controller.app.status import status_of
+from controller.cli.status import _show, health
+from controller.model.readings import DieAt, Switch
+from tests.app.house import House, HouseMaker, drain, live_of, play, unlocked
+from tests.app.rig import PATIENCE_S, Json
+from tests.scenes import SECOND_US, says, throw
+
+UNSURE = throw(10 * SECOND_US, (3, 4), confidence=0.4)
+
+
+def under_review(house: HouseMaker, **settings: object) -> tuple[House, Daemon]:
+    one = house(**settings)
+    daemon = one.open()
+    unlocked(daemon)
+    play(daemon, UNSURE)
+    return one, daemon
+
+
+def told(daemon: Daemon) -> Json:
+    """Give the status as a client reads it."""
+    status = msgspec.json.decode(msgspec.json.encode(status_of(daemon)))
+    assert isinstance(status, dict)
+    return status
+
+
+def test_a_review_stands_in_the_status_with_what_is_missing_and_what_may_be_said(house: HouseMaker) -> None:
+    _, daemon = under_review(house)
+    awaited = told(daemon)["awaited"]
+    assert isinstance(awaited, dict)
+    assert (awaited["attempt"], awaited["number"], awaited["state"]) == ("roll", 1, "review")
+    assert [reason["code"] for reason in awaited["reasons"]] == ["low_confidence", "low_confidence"]
+    assert {"no_roll", "set_dice", "void"} <= set(awaited["may"])
+    assert daemon.headline().startswith("Roll 1 is under review (low_confidence): say ")
+    assert live_of(daemon).core.lamps.shown["review"] == "on"
+
+
+def test_it_is_gone_once_somebody_has_ruled(house: HouseMaker) -> None:
+    _, daemon = under_review(house)
+    play(daemon, [says(15 * SECOND_US, "set_dice", dice=[3, 4], what="1")])
+    assert told(daemon)["awaited"] is None
+    assert daemon.headline() == "table open, unlocked"
+    assert live_of(daemon).core.lamps.shown["review"] == "off"
+
+
+def test_what_a_restart_cut_off_stands_there_too(house: HouseMaker) -> None:
+    one, daemon = under_review(house)
+    daemon = one.restart(daemon)
+    drain(daemon)
+    awaited = told(daemon)["awaited"]
+    assert isinstance(awaited, dict)
+    assert (awaited["number"], awaited["may"]) == (1, ["no_roll", "void"])
+    play(daemon, [says(20 * SECOND_US, "no_roll")])
+    assert told(daemon)["awaited"] is None
+
+
+@pytest.fixture
+def reviewed(house: HouseMaker) -> Iterator[tuple[Daemon, str]]:
+    """Give a table with a review, and its control socket."""
+    one, daemon = under_review(house)
+    control = Control(daemon, one.options.socket, Groups())
+    control.start()
+    yield daemon, str(one.options.socket)
+    control.stop()
+
+
+def lines_of(link: socket.socket) -> Iterator[Json]:
+    with link.makefile("rb") as lines:
+        for line in lines:
+            yield msgspec.json.decode(line, type=Json)
+
+
+def test_a_watcher_that_comes_in_mid_game_hears_at_once_what_waits_and_then_that_it_is_over(
+    reviewed: tuple[Daemon, str],
+) -> None:
+    daemon, path = reviewed
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as link:
+        link.settimeout(PATIENCE_S)
+        link.connect(path)
+        link.sendall(b'{"do":"watch","topics":["outcomes"]}\n')
+        heard = lines_of(link)
+        assert next(heard)["ok"] is True
+        awaited = next(heard)["awaited"]
+        assert isinstance(awaited, dict)
+        assert (awaited["number"], awaited["state"]) == (1, "review")
+        play(daemon, [says(15 * SECOND_US, "no_roll", what="1")])
+        assert next(line for line in heard if "awaited" in line) == {"awaited": None}
+
+
+def test_status_fits_on_a_screen_and_says_what_to_do(
+    house: HouseMaker, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, daemon = under_review(house)
+    daemon.board.began(Fault("recording_failed", "recordings", "no space left"))
+    _show(told(daemon), everything=False)
+    said = capsys.readouterr().out
+    assert "under review: a person must rule" in said
+    assert "say " in said
+    assert "do: free or mend the disk" in said
+    assert "clears: by itself" in said
+    assert len(said.splitlines()) <= 40
+    assert "sha256" not in said
+    assert "digests" not in said
+    _show(told(daemon), everything=True)
+    assert "digests" in capsys.readouterr().out
+
+
+def test_a_lock_is_told_with_who_set_it_and_what_clears_it(house: HouseMaker) -> None:
+    one = house()
+    daemon = one.open()
+    unlocked(daemon)
+    play(daemon, [says(10 * SECOND_US, "lock", "supervisor", who="ann", reason="the felt is torn")])
+    for _ in range(2):
+        lock = told(daemon)["locked"]
+        assert isinstance(lock, dict)
+        assert (lock["by"], lock["who"], lock["cause"]) == ("supervisor", "ann", "the felt is torn")
+        assert str(lock["clears"]).startswith("when a person of the staff unlocks it")
+        daemon = one.restart(daemon)
+        drain(daemon)
+        live_of(daemon).test()
+        drain(daemon)
+
+
+def test_a_fault_that_a_person_must_clear_outlives_a_restart(house: HouseMaker) -> None:
+    one = house()
+    daemon = one.open()
+    unlocked(daemon)
+    daemon.board.began(Fault("clock_stepped", "wall clock", "set by +7200 s"))
+    drain(daemon)
+    daemon = one.restart(one.restart(daemon))
+    assert "clock_stepped" in [fault.code for fault in daemon.board.present]
+    daemon.approve_clock()
+    drain(daemon)
+    daemon = one.restart(daemon)
+    assert "clock_stepped" not in [fault.code for fault in daemon.board.present]
+
+
+def test_an_open_door_is_a_fault_with_a_remedy_until_it_is_closed(house: HouseMaker) -> None:
+    daemon = house().open()
+    unlocked(daemon)
+    play(daemon, [Switch(t=10 * SECOND_US, dev="box", name="door", open=True)])
+    assert [(f.code, f.where) for f in daemon.board.present] == [("switch_open", "box")]
+    play(daemon, [Switch(t=20 * SECOND_US, dev="box", name="door", open=False)])
+    assert daemon.board.present == ()
+
+
+def test_readings_that_come_late_are_a_fault_with_a_remedy_for_a_minute(house: HouseMaker) -> None:
+    daemon = house().open()
+    unlocked(daemon)
+    late = DieAt(t=10 * SECOND_US, dev="cam", die=1, x=1.0, y=1.0, arrived=11 * SECOND_US)
+    daemon.clock.reach(11 * SECOND_US)
+    drain(daemon)
+    play(daemon, [late])
+    assert [(f.code, f.where) for f in daemon.board.present] == [("readings_late", "cam")]
+    daemon.clock.reach(daemon.clock.now_us() + 61 * SECOND_US)
+    drain(daemon)
+    assert daemon.board.present == ()
+
+
+def test_devices_are_told_in_words() -> None:
+    well: dict[str, object] = {"up": True, "says": "", "readings_per_s": 90.0, "figures": {}, "do": ""}
+    assert health(well) == "well, 90 readings a second"
+    away = {**well, "up": False, "last_seen_s": 12.0, "says": "device_down: unplugged", "do": "plug it in"}
+    assert health(away) == "away for 12 s: device_down: unplugged; plug it in"
+    troubled = {**well, "figures": {"troubles": ["noise"]}, "do": "look at its cable"}
+    assert health(troubled) == "troubled: noise; look at its cable"
