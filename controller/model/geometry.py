@@ -25,11 +25,15 @@ class Zone(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class DiceTable(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A dice table's inside: wall to wall, and the edge of its dice."""
+    """A dice table's inside: wall to wall, and the edge of its dice.
+
+    The walls are measured at the tips of their pyramids, whose ground lies `wall_relief_mm` behind them.
+    """
 
     length_mm: Positive
     width_mm: Positive
     die_mm: Positive
+    wall_relief_mm: Annotated[float, Meta(ge=0, le=50)] = 12.0
     zones: tuple[Zone, ...] = ()
 
 

@@ -57,11 +57,15 @@ class DieReleased(Reading, frozen=True, kw_only=True, tag_field="kind", tag="die
 
 
 class DieAt(Reading, frozen=True, kw_only=True, tag_field="kind", tag="die_at"):
-    """A point of a die's track: the die's centre in one camera frame."""
+    """A point of a die's track: the die's centre in one camera frame.
+
+    `error_mm` is its standard error each way, where the camera knows it; else the table's setting holds.
+    """
 
     die: Die
     x: Millimetres
     y: Millimetres
+    error_mm: Annotated[float, Meta(gt=0, le=1000)] | None = None
 
 
 class DieRest(Reading, frozen=True, kw_only=True, tag_field="kind", tag="die_rest"):

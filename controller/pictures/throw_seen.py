@@ -8,11 +8,11 @@ from controller.model.effects import Judged
 from controller.model.geometry import DiceTable, Point
 from controller.model.readings import DieRest, WallImpact
 from controller.model.rulesets import ThrowRules
-from controller.rules.dice.credit import rings
 from controller.rules.dice.encounter import Encounter, Hit
 from controller.rules.dice.hits import Met, meet_walls
 from controller.rules.dice.paths import Path, path_of
 from controller.rules.dice.scene import DieSeen, Scene, sort_out
+from controller.rules.dice.stories import rings
 
 KEYS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -85,15 +85,15 @@ def see_throw(judged: Judged, table: DiceTable, rules: ThrowRules) -> ThrowSeen:
 
 def _unmet(scene: Scene) -> Met:
     one, two = scene.dice
-    return Met((path_of(scene, one), path_of(scene, two)), (), None)
+    return Met((path_of(scene, one), path_of(scene, two)), ([], []), None, (), None)
 
 
 def _heard(scene: Scene, met: Met) -> tuple[Heard, ...]:
     owners: dict[int, list[int]] = {}
-    for path in met.paths:
-        for encounter in path.encounters:
+    for label, encounters in enumerate(met.encounters):
+        for encounter in encounters:
             if encounter.hit is Hit.YES and encounter.impact is not None:
-                owners.setdefault(encounter.impact, []).append(path.die.number)
+                owners.setdefault(encounter.impact, []).append(label + 1)
     heard: list[Heard] = []
     for i, impact in enumerate(scene.impacts):
         first = next((hit for hit in owners if i not in owners and rings(scene, hit, i)), None)
@@ -123,7 +123,7 @@ def _shown(scene: Scene, met: Met, label: int) -> DieShown:
         else:
             legs.append(Leg((points[i - 1], points[i]), hidden))
     best = met.best(label) if path.times else None
-    touches = [_touch(scene, path, e) for e in path.encounters if e.hit is not Hit.NO and path.times]
+    touches = [_touch(scene, path, e) for e in met.encounters[label] if e.hit is not Hit.NO and path.times]
     return DieShown(
         number=path.die.number,
         seen=path.die,

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
-from annotated_types import MinLen
+from annotated_types import Ge, Le, MinLen
 
 from controller.model.publishing import PublishSettings
 from controller.model.readings import Surface
@@ -32,6 +32,8 @@ class DiceTableSection:
     """From the stickperson's rail (y = 0) to the boxperson's."""
     die_mm: Positive
     """The edge of a die."""
+    wall_relief_mm: Annotated[float, Ge(0), Le(50)] = 12.0
+    """How far the ground between the pyramids lies behind their tips, to which the table is measured."""
     zones: tuple[ZoneSection, ...] = ()
 
 

@@ -95,7 +95,11 @@ def _settings(written: TableFile, rules: RuleSet, devices: Mapping[str, Device])
 def _dice_table(section: DiceTableSection) -> DiceTable:
     zones = tuple(Zone(kind=zone.kind, polygon=zone.polygon, name=zone.name) for zone in section.zones)
     return DiceTable(
-        length_mm=section.length_mm, width_mm=section.width_mm, die_mm=section.die_mm, zones=zones
+        length_mm=section.length_mm,
+        width_mm=section.width_mm,
+        die_mm=section.die_mm,
+        wall_relief_mm=section.wall_relief_mm,
+        zones=zones,
     )
 
 

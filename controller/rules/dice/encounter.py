@@ -18,9 +18,9 @@ class Hit(IntEnum):
 class Encounter:
     """What happened to a die near a wall, or that nothing did.
 
-    `t` is in milliseconds from the throw's start, `gap_mm` how far from the wall the die turned or stopped.
-    `doubts` are impacts that would make a NO unclear if nothing else explains them; a hit that `leans` on its
-    impact is unclear if another die explains it. `code` is the cause of a review where the hit is unclear.
+    `t` is in milliseconds from the throw's start, `gap_mm` how far the die's face was from the wall's tips
+    when it turned or stopped. `code` is the cause of a review where the hit is unclear, `impact` the number
+    of the impact that is its sound.
     """
 
     wall: str
@@ -30,10 +30,4 @@ class Encounter:
     gap_mm: float = 0.0
     code: str = ""
     impact: int | None = None
-    doubts: tuple[int, ...] = ()
-    sharp: bool = False
-    """A NO that rests on where the track turned close to the wall, within a few frames."""
-    leans: bool = False
-    beyond: bool = False
-    """The die was seen on the other side of the wall, where no die of a throw that counts can be."""
     points: tuple[Reading, ...] = ()

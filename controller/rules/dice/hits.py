@@ -7,20 +7,22 @@ warnings), H-LEGAL-1 (any wall).
 from dataclasses import dataclass
 
 from controller.model.rulesets import ThrowRules
-from controller.rules.dice.credit import WALLS, credit
+from controller.rules.dice.contacts import Contact
 from controller.rules.dice.encounter import Encounter, Hit
 from controller.rules.dice.findings import Findings
-from controller.rules.dice.identity import Pair, possible_hits
 from controller.rules.dice.paths import Path, path_of
 from controller.rules.dice.scene import DieSeen, Scene
-from controller.rules.dice.walls import encounters_with
+from controller.rules.dice.stories import Account, End, account_of, rings
 from controller.rules.dice.wording import wall_words
+
+WALLS = {"end": ("left", "right"), "far": ("left", "right"), "any": ("left", "right", "front", "back")}
 
 STANDING = frozenset({"stands", "warned"})
 """What hits may mean for a throw that counts."""
 MIDDLE_SHARE = 0.1
 """A release within this share of the table's length from its middle tells no end; the way it flew does."""
 
+_EVERY_END: frozenset[End] = frozenset({(False, False), (False, True), (True, False), (True, True)})
 FIRST_POINTS = 4
 """After this many points a die's way shows whatever the noise."""
 
@@ -49,29 +51,32 @@ def far_end(scene: Scene) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Met:
-    """How the dice met the walls: each path with all its encounters, the walls that count, the far end."""
+    """How the dice met the walls that count: their paths and encounters, and all that can have happened."""
 
     paths: tuple[Path, Path]
+    encounters: tuple[list[Encounter], list[Encounter]]
+    account: Account | None
     walls: tuple[str, ...]
     far: str | None
 
     def best(self, label: int) -> Encounter | None:
-        """Give the encounter that decides for a die: its best, and of those the far end's or the closest."""
-        own = [e for e in self.paths[label].encounters if e.wall in self.walls]
+        """Return the encounter that decides for a die: its best, of those the far end's or the closest."""
+        own = [e for e in self.encounters[label] if e.wall in self.walls]
         return max(own, key=lambda e: (e.hit, e.wall == self.far, -abs(e.gap_mm)), default=None)
 
 
 def meet_walls(scene: Scene, rules: ThrowRules) -> Met:
-    """Find what each die did at each wall, and whose each impact is."""
+    """Find what each die did at each wall that counts, and whose each impact is."""
     far = far_end(scene)
     walls = WALLS[rules.wall]
     if rules.wall == "far" or rules.far_wall_required:
         walls = (far,) if far is not None else walls
+    ordered = sorted(walls, key=lambda wall: wall != far and wall in {"left", "right"})
+    ordered.sort(key=lambda wall: wall in {"front", "back"})
     paths = (path_of(scene, scene.dice[0]), path_of(scene, scene.dice[1]))
-    for path in paths:
-        _meet(scene, path, walls, far)
-    credit(scene, paths)
-    return Met(paths, walls, far)
+    account = account_of(scene, paths, ordered)
+    encounters = (_encounters(scene, account, 0), _encounters(scene, account, 1))
+    return Met(paths, encounters, account, walls, far)
 
 
 def judge_hits(scene: Scene, rules: ThrowRules, found: Findings, *, warnings: int) -> WallWord:
@@ -79,13 +84,80 @@ def judge_hits(scene: Scene, rules: ThrowRules, found: Findings, *, warnings: in
     return _Words(scene, rules, found, meet_walls(scene, rules)).weigh(warnings)
 
 
-def _meet(scene: Scene, path: Path, walls: tuple[str, ...], far: str | None) -> None:
-    """Find a die's encounters, the far end first and the rails only where no end was hit."""
-    for wall in sorted(("left", "right"), key=lambda end: end != far):
-        path.encounters += encounters_with(scene, path, wall)
-    if "front" in walls and not any(e.hit is Hit.YES for e in path.encounters):
-        for wall in ("front", "back"):
-            path.encounters += encounters_with(scene, path, wall)
+def _encounters(scene: Scene, account: Account, label: int) -> list[Encounter]:
+    """Say of each contact of a die whether it was a hit, by the stories that keep the camera's names."""
+    answers = {end[label] for end in account.own_ends}
+    touched = [story for end, story in account.own.items() if end[label]]
+    made = min(touched).made[label]
+    die = label + 1
+    if answers == {True}:
+        hits = [
+            _hit(scene, contact, die, impact)
+            for contact in account.contacts[label]
+            for impact in _sounds(scene, contact, made)
+        ]
+        return hits or [_unclear(scene, contact, die) for contact in account.contacts[label]]
+    unclear = True in answers
+    return [
+        _unclear(scene, contact, die) if unclear and _open(contact) else _short(contact, die)
+        for contact in account.contacts[label]
+    ]
+
+
+def _sounds(scene: Scene, contact: Contact, made: frozenset[int]) -> list[int]:
+    """Return the impacts of a contact that are not an earlier one's ringing."""
+    own = sorted(made & contact.heard.keys())
+    return [i for i in own if not any(rings(scene, first, i) for first in own if first < i)]
+
+
+def _open(contact: Contact) -> bool:
+    return bool(contact.heard) or contact.doubtful
+
+
+def _hit(scene: Scene, contact: Contact, die: int, number: int) -> Encounter:
+    impact = scene.impacts[number]
+    return Encounter(
+        wall=contact.wall,
+        hit=Hit.YES,
+        t=contact.t,
+        gap_mm=contact.gap_mm,
+        seen=f"die {die} turned at the {contact.wall} wall, heard at {impact.pos_mm:.0f} mm",
+        impact=number,
+        points=(*contact.points, impact),
+    )
+
+
+def _short(contact: Contact, die: int) -> Encounter:
+    return Encounter(
+        wall=contact.wall,
+        hit=Hit.NO,
+        t=contact.t,
+        gap_mm=contact.gap_mm,
+        seen=_short_of(contact, die),
+        points=contact.points,
+    )
+
+
+def _short_of(contact: Contact, die: int) -> str:
+    short = max(contact.gap_mm, 0.0)
+    return f"die {die} {contact.did} {short:.0f} mm short of the {contact.wall} wall"
+
+
+def _unclear(scene: Scene, contact: Contact, die: int) -> Encounter:
+    code, seen = contact.code, contact.seen
+    if contact.heard:
+        impact = scene.impacts[min(contact.heard)]
+        code = "missing_reading" if contact.hidden else "wall_unclear"
+        seen = f"{_short_of(contact, die)}, yet an impact was heard there at {impact.pos_mm:.0f} mm"
+    return Encounter(
+        wall=contact.wall,
+        hit=Hit.UNCLEAR,
+        t=contact.t,
+        gap_mm=contact.gap_mm,
+        seen=seen,
+        code=code,
+        points=contact.points,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +168,13 @@ class _Words:
     met: Met
 
     def weigh(self, warnings: int) -> WallWord:
-        """Weigh every reading that the tracks allow: one ruling is certain, several are a conflict."""
+        """Weigh every end that stands: one meaning is certain, several are a matter for a person."""
         judged = [die for die in self.scene.dice if not die.gone and die.seen]
-        meanings = {self._meaning(pair, judged, warnings) for pair in self._pairs()}
+        account = self.met.account
+        assert account is not None
+        ends = _EVERY_END if self._jumped else account.ends
+        meanings = {self._meaning(end, judged, warnings) for end in ends}
+        own = {self._meaning(end, judged, warnings) for end in account.own_ends}
         self._note_near_end()
         # A wall may be forgiven, but not a camera that followed something else: that may rest there now.
         astray = meanings <= STANDING and (self._jumped or self._beyond)
@@ -106,6 +182,8 @@ class _Words:
             return self._tell(meanings.pop(), judged)
         if not astray and meanings <= STANDING:
             return self._tell("stands", judged)
+        if not (self._jumped or self._beyond) and len(own) > 1:
+            return self._tell("unclear", judged)
         self._tell_conflict()
         return WallWord()
 
@@ -114,35 +192,35 @@ class _Words:
         return [path for path in self.met.paths if path.jump_mm]
 
     @property
-    def _beyond(self) -> list[tuple[int, Encounter]]:
-        """Give the dice that were seen on the other side of a wall, each once."""
-        seen = {path.die.number: e for path in self.met.paths for e in path.encounters if e.beyond}
+    def _beyond(self) -> list[tuple[int, str]]:
+        """Return the dice that were seen on the other side of a wall, each once."""
+        account = self.met.account
+        assert account is not None
+        seen = {
+            label + 1: contact.seen
+            for label, contacts in enumerate(account.contacts)
+            for contact in contacts
+            if contact.beyond
+        }
         return list(seen.items())
-
-    def _pairs(self) -> set[Pair]:
-        if self._jumped:
-            return {(one, two) for one in Hit for two in Hit}
-        return possible_hits(self.scene, self.met.paths, self.met.walls)
 
     def _tell_conflict(self) -> None:
         for path in self._jumped:
             seen = f"the track of die {path.die.number} jumps by {path.jump_mm:.0f} mm"
             self.found.ask("conflict", seen, die=path.die.number)
-        for die, encounter in self._beyond:
-            self.found.ask("conflict", encounter.seen, die=die)
+        for die, seen in self._beyond:
+            self.found.ask("conflict", seen, die=die)
         if not (self._jumped or self._beyond):
             self.found.ask("conflict", "the dice's tracks came so close that they may have been exchanged")
 
-    def _meaning(self, pair: Pair, judged: list[DieSeen], warnings: int) -> str:
-        """Name what the hits mean for the throw: stands, warned, void or unclear."""
-        hits = [pair[die.number - 1] for die in judged]
+    def _meaning(self, end: End, judged: list[DieSeen], warnings: int) -> str:
+        """Name what the hits mean for the throw: stands, warned or void."""
+        hits = [end[die.number - 1] for die in judged]
+        if all(hits):
+            return "stands"
         if self.rules.missed_wall == "no_roll":
-            return "void" if Hit.NO in hits else "unclear" if Hit.UNCLEAR in hits else "stands"
-        if Hit.YES in hits or not hits:
-            return "warned" if Hit.NO in hits else "stands"
-        if warnings < self.rules.warnings:
-            return "warned" if Hit.NO in hits else "stands"
-        return "unclear" if Hit.UNCLEAR in hits else "void"
+            return "void"
+        return "warned" if any(hits) or warnings < self.rules.warnings else "void"
 
     def _tell(self, meaning: str, judged: list[DieSeen]) -> WallWord:
         hit = tuple(
@@ -171,10 +249,10 @@ class _Words:
         """Note a hit of the near end: it counts, but the far one is the aim (C34-DICE-5, !34-11)."""
         if self.rules.wall == "any" or self.met.far is None:
             return
-        for path in self.met.paths:
-            ends = {e.wall for e in path.encounters if e.hit is Hit.YES}
+        for label, encounters in enumerate(self.met.encounters):
+            ends = {e.wall for e in encounters if e.hit is Hit.YES}
             near = ends - {self.met.far}
             if near:
                 end = near.pop()
-                seen = f"die {path.die.number} hit the {end} wall, the end nearest to the shooter"
-                self.found.note("near_wall", seen, die=path.die.number, rule="!34-11")
+                seen = f"die {label + 1} hit the {end} wall, the end nearest to the shooter"
+                self.found.note("near_wall", seen, die=label + 1, rule="!34-11")

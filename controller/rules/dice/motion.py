@@ -1,206 +1,123 @@
-"""A die's motion along one line: smooth curves through track points, and where two of them meet.
+"""A die's motion along one line on both sides of a moment: straight through the few points next to it.
 
 Times are milliseconds, lengths millimetres, speeds millimetres per millisecond (which is metres per second).
+Between two touches a die flies or slides on a nearly straight line, and every few frames it touches
+something: more points would tell of other stretches.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import sqrt
+from typing import NamedTuple
 
-Sample = tuple[float, float]
-"""Time and place along one line."""
+from controller.rules.dice.bands import BOUNCE_MM_PER_MS
 
+FEW, MANY = 3, 5
+"""Points that a line is drawn through: few where the die is fast and every frame brings something new."""
+BRIDGED = 8
+"""Points for a die that was hidden: carried on for long, a speed by few points is too rough."""
+FAST_M_PER_S = 1.0
+BOUNCES_MS = 11.0
+"""A die that was not seen for longer has met the felt more than once, now one way, now the other."""
 SLOWING = 0.002
 """What felt takes from a die's speed, in mm/ms per ms: 2 m/s2, the middle of what throws show."""
 SLOWING_SD = 0.0025
 """Its spread: a die in the air hardly slows, a rolling one loses up to 5 m/s2."""
-WIDTHS = (8, 5, 3)
-"""Points on each side of a turn that the curves are drawn through: fewer where the motion soon changes."""
-RIVAL = 9.0
-"""How much worse, in squared standard deviations, another reading of a turn may fit and still be possible."""
+SLOW_M_PER_S = 0.1
+"""A die as slow as this is as likely to slow down one way as the other."""
 
 
-@dataclass(frozen=True, slots=True)
-class Curve:
-    """A parabola around `origin`: `place + speed * s + half_bend * s * s`, with its covariance."""
+class Line(NamedTuple):
+    """A line through points, bent as felt bends it: place and speed at `origin`, each with its variance."""
 
     origin: float
     place: float
     speed: float
-    half_bend: float
-    cov: tuple[float, float, float, float, float, float]
-    """Upper triangle, row by row, of place, speed and bend."""
-    misfit: float
-    """Sum of squared errors over the points, each in standard deviations."""
-    points: int
+    place_var: float
+    speed_var: float
+    nearest: float
+    """The time of the point nearest to the moment."""
+    spread: float
+    """The mean squared time of the points from `origin`."""
 
     def at(self, t: float) -> float:
-        """Give the place at this time."""
-        s = t - self.origin
-        return self.place + s * (self.speed + s * self.half_bend)
-
-    def speed_at(self, t: float) -> float:
-        """Give the speed at this time."""
-        return self.speed + 2.0 * (t - self.origin) * self.half_bend
+        """Return the place at this time."""
+        away = t - self.origin
+        against = min(max(self.speed / SLOW_M_PER_S, -1.0), 1.0)
+        return self.place + self.speed * away - 0.5 * against * SLOWING * (away * away - self.spread)
 
     def variance_at(self, t: float) -> float:
-        """Give the variance of the place at this time."""
-        s = t - self.origin
-        pp, pv, pb, vv, vb, bb = self.cov
-        return max(pp + s * (2.0 * pv + s * (2.0 * pb + vv + s * (2.0 * vb + s * bb))), 0.0)
+        """Return the variance of the place at this time."""
+        away, unseen = t - self.origin, abs(t - self.nearest)
+        bounced = BOUNCE_MM_PER_MS * min(unseen, BOUNCES_MS)
+        slowed = 0.5 * SLOWING_SD * (away * away - self.spread)
+        return self.place_var + away * away * self.speed_var + bounced * bounced + slowed * slowed
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """Where the way in meets the way out: the time, the place, and the errors of both."""
+class Turn(NamedTuple):
+    """Where the way in meets the way out: when, where, and how badly the two fit."""
 
     t: float
     place: float
-    t_sd: float
-    place_sd: float
+    sd: float
+    misfit: float
     speed_in: float
     speed_out: float
-    misfit: float
-    """Sum of squared errors of the points around it, in standard deviations."""
+    change_sd: float
+
+    @property
+    def change(self) -> float:
+        """Return the change of speed, positive away from the wall."""
+        return self.speed_out - self.speed_in
 
 
-def curve(samples: Sequence[Sample], noise: float, *, slowing: bool = True) -> Curve | None:
-    """Draw the best parabola through samples of one motion; None when they don't make one.
-
-    With `slowing` the bend is held near what felt does to a die moving that way, so that a few points are
-    enough and extrapolation stays sane.
-    """
-    n = len(samples)
-    if n < 2:
-        return None
-    origin = _origin(samples)
-    s1 = s2 = s3 = s4 = y0 = y1 = y2 = 0.0
-    for t, x in samples:
-        s = t - origin
-        ss = s * s
-        s1 += s
-        s2 += ss
-        s3 += ss * s
-        s4 += ss * ss
-        y0 += x
-        y1 += x * s
-        y2 += x * ss
-    first, last = samples[0], samples[-1]
-    span = last[0] - first[0]
-    if span == 0.0:
-        return None
-    pull = bend = 0.0
-    if slowing:
-        drift = (last[1] - first[1]) / span
-        pull = (noise / (SLOWING_SD / 2.0)) * (noise / (SLOWING_SD / 2.0))
-        # a die that hardly moves is as likely to bend either way
-        toward = min(max(drift / 0.1, -1.0), 1.0)
-        bend = -toward * SLOWING / 2.0
-    powers = (float(n), s1, s2, s3, s4 + pull)
-    return _solved(samples, noise, powers, (y0, y1, y2 + pull * bend), (bend, pull))
+def line(times: Sequence[float], places: Sequence[float], noise: float, nearest: float) -> Line:
+    """Draw a line through points, each with this error; a single point may move either way, slowly."""
+    n = len(times)
+    origin, place = sum(times) / n, sum(places) / n
+    spread = speed = 0.0
+    for t, x in zip(times, places, strict=True):
+        spread += (t - origin) * (t - origin)
+        speed += (t - origin) * (x - place)
+    if not spread > 0.0:
+        return Line(origin, place, 0.0, noise * noise / n, FAST_M_PER_S * FAST_M_PER_S, nearest, 0.0)
+    return Line(origin, place, speed / spread, noise * noise / n, noise * noise / spread, nearest, spread / n)
 
 
-def _origin(samples: Sequence[Sample]) -> float:
-    return max(samples[0][0], samples[-1][0])
+def line_until(
+    times: Sequence[float], places: Sequence[float], k: int, noise: float, *, hidden: bool = False
+) -> Line:
+    """Draw the way in, through the points up to number k, after which the die may have been hidden."""
+    i = max(k - (BRIDGED if hidden else FEW) + 1, 0)
+    if not hidden and i < k and abs(places[k] - places[i]) < FAST_M_PER_S * (times[k] - times[i]):
+        i = max(k - MANY + 1, 0)
+    return line(times[i : k + 1], places[i : k + 1], noise, times[k])
 
 
-def _solved(
-    samples: Sequence[Sample],
-    noise: float,
-    powers: tuple[float, ...],
-    sums: tuple[float, ...],
-    usual: tuple[float, float],
-) -> Curve | None:
-    n, s1, s2, s3, s4 = powers
-    y0, y1, y2 = sums
-    usual_bend, pull = usual
-    origin = _origin(samples)
-    c00 = s2 * s4 - s3 * s3
-    c01 = s2 * s3 - s1 * s4
-    c02 = s1 * s3 - s2 * s2
-    det = n * c00 + s1 * c01 + s2 * c02
-    if not det > 1e-9:
-        return None
-    c11 = n * s4 - s2 * s2
-    c12 = s1 * s2 - n * s3
-    c22 = n * s2 - s1 * s1
-    place = (c00 * y0 + c01 * y1 + c02 * y2) / det
-    speed = (c01 * y0 + c11 * y1 + c12 * y2) / det
-    half_bend = (c02 * y0 + c12 * y1 + c22 * y2) / det
-    scale = noise * noise / det
-    misfit = pull * (half_bend - usual_bend) * (half_bend - usual_bend)
-    for t, x in samples:
-        s = t - origin
-        error = x - place - s * (speed + s * half_bend)
-        misfit += error * error
-    cov = (c00 * scale, c01 * scale, c02 * scale, c11 * scale, c12 * scale, c22 * scale)
-    return Curve(origin, place, speed, half_bend, cov, misfit / (noise * noise), len(samples))
+def line_from(
+    times: Sequence[float], places: Sequence[float], k: int, noise: float, *, hidden: bool = False
+) -> Line:
+    """Draw the way out, through the points from number k on, before which the die may have been hidden."""
+    j = min(k + (BRIDGED if hidden else FEW), len(times))
+    if not hidden and j > k + 1 and abs(places[j - 1] - places[k]) < FAST_M_PER_S * (times[j - 1] - times[k]):
+        j = min(k + MANY, len(times))
+    return line(times[k:j], places[k:j], noise, times[k])
 
 
-def turns_near(samples: Sequence[Sample], first: int, last: int, noise: float) -> list[Turn]:
-    """Find where the motion turned, if it did so after one of the samples `first` to `last`.
-
-    All readings of the same points that fit about as well as the best one, the best first: a point beside
-    the turn may belong to the way in or to the way out.
-    """
-    for width in WIDTHS:
-        lowest = max(first - width + 1, 0)
-        highest = min(last + width + 1, len(samples))
-        found = []
-        for k in range(max(first, lowest + 1), min(last + 1, highest - 2)):
-            turn = _turn_after(samples, lowest, k, highest, noise)
-            if turn is not None:
-                found.append(turn)
-        if found:
-            found.sort(key=_misfit)
-            best = found[0].misfit
-            points = highest - lowest
-            if best <= points + 3.5 * sqrt(2.0 * points) or width == WIDTHS[-1]:
-                return [turn for turn in found if turn.misfit <= best + RIVAL]
-    return []
-
-
-def _misfit(turn: Turn) -> float:
-    return turn.misfit
-
-
-def _turn_after(samples: Sequence[Sample], lowest: int, k: int, highest: int, noise: float) -> Turn | None:
-    before = curve(samples[lowest : k + 1][::-1], noise)
-    after = curve(samples[k + 1 : highest], noise)
-    if before is None or after is None:
-        return None
-    earliest, latest = samples[k][0], samples[k + 1][0]
-    t = _meeting(before, after, earliest, latest)
-    speed_in = before.speed_at(t)
-    speed_out = after.speed_at(t)
-    closing = speed_out - speed_in
-    if not closing > 0.05:
-        return None
-    var_in = before.variance_at(t)
-    var_out = after.variance_at(t)
-    place = (speed_out * before.at(t) - speed_in * after.at(t)) / closing
-    spread = speed_in * speed_in * var_out + speed_out * speed_out * var_in
-    t_sd = sqrt(var_in + var_out) / closing
-    outside = max(earliest - t, t - latest, 0.0) / (t_sd + 0.1)
+def turn_between(before: Line, after: Line, earliest: float, latest: float) -> Turn:
+    """Find where the way in meets the way out within a span of time, and how far they stay apart there."""
+    change = after.speed - before.speed
+    t = 0.5 * (earliest + latest)
+    if abs(change) > 1e-6:
+        t = min(max(t - (after.at(t) - before.at(t)) / change, earliest), latest)
+    one, two = before.at(t), after.at(t)
+    var_one, var_two = before.variance_at(t), after.variance_at(t)
+    both = var_one + var_two
     return Turn(
         t=t,
-        place=place,
-        t_sd=t_sd,
-        place_sd=sqrt(spread) / closing,
-        speed_in=speed_in,
-        speed_out=speed_out,
-        misfit=before.misfit + after.misfit + outside * outside,
+        place=(one * var_two + two * var_one) / both,
+        sd=sqrt(var_one * var_two / both),
+        misfit=(one - two) * (one - two) / both,
+        speed_in=before.speed,
+        speed_out=after.speed,
+        change_sd=sqrt(before.speed_var + after.speed_var),
     )
-
-
-def _meeting(before: Curve, after: Curve, earliest: float, latest: float) -> float:
-    """Find the time at which both curves are in one place, kept within a frame of the gap between them."""
-    slack = 0.5 * (latest - earliest)
-    t = 0.5 * (earliest + latest)
-    for _ in range(4):
-        apart = before.at(t) - after.at(t)
-        closing = after.speed_at(t) - before.speed_at(t)
-        if not closing > 0.02:
-            break
-        t = min(max(t + apart / closing, earliest - slack), latest + slack)
-    return t

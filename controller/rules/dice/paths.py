@@ -1,16 +1,15 @@
 """A die's path, and the spans of it that are near a wall.
 
-Distances from a wall are those of the die's face: its centre's less half an edge.
+A path is the die's centre; distances from a wall are the centre's from the tips of its pyramids.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
+from math import sqrt
 from typing import NamedTuple
 
 from controller.model.readings import DieAt, Reading
-from controller.rules.dice.encounter import Encounter
-from controller.rules.dice.motion import Sample
+from controller.rules.dice.bands import contact_most
 from controller.rules.dice.scene import DieSeen, Scene
 
 LEAST_NOISE_MM = 0.2
@@ -36,7 +35,8 @@ class Path:
     longest_ms: float = 0.0
     jump_mm: float = 0.0
     """The greatest step that the die can't have made: there the camera followed something else."""
-    encounters: list[Encounter] = field(default_factory=list)
+    errors: list[float] | None = None
+    """The error of each point, where the camera knows it; else the table's holds for all."""
 
 
 def path_of(scene: Scene, die: DieSeen) -> Path:
@@ -52,6 +52,9 @@ def path_of(scene: Scene, die: DieSeen) -> Path:
         ]
         times = [(p.t - start) / 1000.0 for p in readings]
     path = Path(die, times, [p.x for p in readings], [p.y for p in readings], False, list(readings))
+    usual = scene.errors.track_noise_mm
+    if any(p.error_mm is not None for p in readings):
+        path.errors = [usual if p.error_mm is None else p.error_mm for p in readings]
     _start_in_hand(scene, path)
     rest = die.rest
     if rest is not None and times and scene.ms(rest.t) > times[-1]:
@@ -59,6 +62,8 @@ def path_of(scene: Scene, die: DieSeen) -> Path:
         path.xs.append(rest.x)
         path.ys.append(rest.y)
         path.readings.append(rest)
+        if path.errors is not None:
+            path.errors.append(path.errors[-1])
         path.rests = True
     if len(path.times) > 1:
         _measure(path, 13.0 * scene.errors.track_noise_mm)
@@ -74,6 +79,8 @@ def _start_in_hand(scene: Scene, path: Path) -> None:
     path.xs.insert(0, release.x)
     path.ys.insert(0, release.y)
     path.readings.insert(0, release)
+    if path.errors is not None:
+        path.errors.insert(0, scene.errors.track_noise_mm)
 
 
 def _measure(path: Path, spare_mm: float) -> None:
@@ -108,48 +115,50 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Approach:
-    """A die's way along one wall's own line, and the impacts that the wall heard."""
+    """A die's way along one wall's own line: its distances from it, and its places along it."""
 
     scene: Scene
     path: Path
     wall: str
-    samples: list[Sample]
+    gaps: list[float]
     along: list[float]
-    heard: tuple[int, ...]
+    close: float
+    """How near a point must be for a touch to be possible at it, in mm: the contact band and ten errors."""
 
-    @property
-    def noise(self) -> float:
-        """Give the error of one track point; a camera without any is not believed."""
-        return max(self.scene.errors.track_noise_mm, LEAST_NOISE_MM)
+    def noise(self, first: int, last: int) -> float:
+        """Return the error of these track points; a camera without any is not believed."""
+        errors = self.path.errors
+        if errors is None:
+            return max(self.scene.errors.track_noise_mm, LEAST_NOISE_MM)
+        some = errors[max(first, 0) : last + 1]
+        return max(sqrt(sum(error * error for error in some) / len(some)), LEAST_NOISE_MM)
 
 
 def approach_to(scene: Scene, path: Path, wall: str) -> Approach:
-    """Measure a die's track as distances of its face from a wall."""
-    half = scene.table.die_mm / 2.0
+    """Measure a die's track as distances of its centre from a wall."""
     if wall == "left":
-        gaps = [x - half for x in path.xs]
+        gaps = path.xs
     elif wall == "right":
-        end = scene.table.length_mm - half
+        end = scene.table.length_mm
         gaps = [end - x for x in path.xs]
     elif wall == "front":
-        gaps = [y - half for y in path.ys]
+        gaps = path.ys
     else:
-        end = scene.table.width_mm - half
+        end = scene.table.width_mm
         gaps = [end - y for y in path.ys]
-    heard = tuple(i for i, impact in enumerate(scene.impacts) if impact.wall == wall)
     along = path.ys if wall in {"left", "right"} else path.xs
-    return Approach(scene, path, wall, list(zip(path.times, gaps, strict=True)), along, heard)
+    close = contact_most(scene.table) + 5.0 * max(scene.errors.track_noise_mm, LEAST_NOISE_MM)
+    return Approach(scene, path, wall, gaps, along, close)
 
 
 def spans_near(way: Approach) -> list[Span]:
     """Find the spans of points between which the die may have reached the wall."""
-    samples = way.samples
-    close = 10.0 * way.noise
+    times, gaps = way.path.times, way.gaps
     fastest = 1.2 * way.path.fastest + 0.3
     spans: list[Span] = []
-    for i, ((t, gap), (t_next, gap_next)) in enumerate(pairwise(samples)):
-        to_cover = gap + gap_next - close
-        step = t_next - t
+    for i in range(len(gaps) - 1):
+        to_cover = gaps[i] + gaps[i + 1] - 2.0 * way.close
+        step = times[i + 1] - times[i]
         if to_cover > fastest * step or (to_cover > 0.0 and to_cover > _local_speed(way, i) * step):
             continue
         if spans and i <= spans[-1].last + 1:
@@ -160,37 +169,37 @@ def spans_near(way: Approach) -> list[Span]:
 
 
 def _local_speed(way: Approach, i: int) -> float:
-    """Give the most that the die may have moved at between points i and i + 1."""
-    samples = way.samples
-    if _rested_in_place(way, i):
-        return speed_between(samples, max(i - 4, 0), i)
-    before = speed_between(samples, max(i - 3, 0), i)
-    after = speed_between(samples, i + 1, min(i + 4, len(samples) - 1))
-    return 1.2 * max(before, after, speed_between(samples, i, i + 1)) + 0.3
+    """Return the most that the die may have moved at between points i and i + 1."""
+    if rested_in_place(way, i):
+        return speed_between(way, max(i - 4, 0), i)
+    before = speed_between(way, max(i - 3, 0), i)
+    after = speed_between(way, i + 1, min(i + 4, len(way.gaps) - 1))
+    return 1.2 * max(before, after, speed_between(way, i, i + 1)) + 0.3
 
 
-def _rested_in_place(way: Approach, i: int) -> bool:
-    """Tell whether the gap after point i is only the wait until a stopped die was reported at rest."""
+def rested_in_place(way: Approach, i: int) -> bool:
+    """Return whether the gap after point i is only the wait until a stopped die was reported at rest."""
     path = way.path
     if not path.rests or i != len(path.times) - 2:
         return False
     moved = abs(path.xs[-1] - path.xs[i]) + abs(path.ys[-1] - path.ys[i])
-    return moved <= 7.0 * way.noise and speed_between(way.samples, max(i - 4, 0), i) <= 0.5
+    return moved <= 7.0 * way.noise(i, i) and speed_between(way, max(i - 4, 0), i) <= 0.5
 
 
-def speed_between(samples: Sequence[Sample], i: int, j: int) -> float:
-    """Give the speed, in m/s, by two of the points."""
-    return abs(samples[j][1] - samples[i][1]) / (samples[j][0] - samples[i][0]) if j > i else 0.0
+def speed_between(way: Approach, i: int, j: int) -> float:
+    """Return the speed towards or from the wall, in m/s, by two of the points."""
+    times, gaps = way.path.times, way.gaps
+    return abs(gaps[j] - gaps[i]) / (times[j] - times[i]) if j > i else 0.0
 
 
-def hidden_ms(way: Approach, span: Span) -> float | None:
-    """Give how long the die was hidden within a span; None when it was not."""
+def hidden_step(way: Approach, span: Span) -> int | None:
+    """Return the point after which the die was hidden longest within a span; None where it was not."""
     times = way.path.times
-    steps = [times[i + 1] - times[i] for i in range(*span) if not _rested_in_place(way, i)]
-    longest = max(steps, default=0.0)
-    return longest if longest > way.scene.hidden_ms else None
+    steps = [(times[i + 1] - times[i], i) for i in range(*span) if not rested_in_place(way, i)]
+    longest, i = max(steps, default=(0.0, 0))
+    return i if longest > way.scene.hidden_ms else None
 
 
-def points_around(way: Approach, span: Span) -> tuple[Reading, ...]:
-    """Give the readings of a span and a few on each side of it."""
-    return tuple(way.path.readings[max(span.first - 3, 0) : span.last + 4])
+def points_around(way: Approach, first: int, last: int) -> tuple[Reading, ...]:
+    """Return the readings of some points and a few on each side of them."""
+    return tuple(way.path.readings[max(first - 3, 0) : last + 4])

@@ -3,8 +3,8 @@
 from math import dist
 
 from controller.model.rulesets import ThrowRules
-from controller.rules.dice.credit import WALLS
 from controller.rules.dice.findings import Findings
+from controller.rules.dice.hits import WALLS
 from controller.rules.dice.scene import DieSeen, Scene
 from controller.rules.dice.unexplained import unexplained_impacts
 

@@ -311,7 +311,7 @@ SELDOM: dict[Scene, float] = {
     side_walls: 0.1,
     merged: 0.1,
     no_rebound: 0.1,
-    hidden_hit: 0.1,
+    hidden_hit: 0.6,
     lost_points: 0.1,
     crossing: 0.1,
     turned_beside: 0.1,

@@ -1,57 +1,59 @@
-"""Curves through track points, and the turn where the way in meets the way out."""
+"""Lines through a few track points, and the turn where the way in meets the way out."""
 
 from random import Random
 from statistics import fmean, pstdev
 
 import pytest
 
-from controller.rules.dice.motion import Sample, curve, turns_near
+from controller.rules.dice.motion import Turn, line, line_from, line_until, turn_between
 
 NOISE = 2.0
 
 
-def turn_at(place: float, *, speed: float = 4.0, back: float = 0.8, seed: int | None = None) -> list[Sample]:
-    """Give points 11 ms apart of a die that turns at this place 2 ms after its tenth point."""
+def turn_at(place: float, *, speed: float = 4.0, back: float = 0.8, seed: int | None = None) -> Turn:
+    """Find the turn, 2 ms after the tenth of points 11 ms apart, of a die that turned at this place."""
     rng = Random(seed)
-    samples = []
+    times, places = [], []
     for i in range(20):
         t = 11.0 * i
         since = t - 101.0
         x = place - speed * since if since < 0 else place + back * since
-        samples.append((t, x + (0.0 if seed is None else rng.gauss(0.0, NOISE))))
-    return samples
+        times.append(t)
+        places.append(x + (0.0 if seed is None else rng.gauss(0.0, NOISE)))
+    before, after = line_until(times, places, 9, NOISE), line_from(times, places, 10, NOISE)
+    return turn_between(before, after, times[9], times[10])
 
 
 @pytest.mark.parametrize("place", [-3.0, 0.0, 7.5, 24.0])
 def test_a_turn_between_two_points_is_found_where_and_when_it_was(place: float) -> None:
-    turn = turns_near(turn_at(place), 8, 10, NOISE)[0]
+    turn = turn_at(place)
     assert abs(turn.place - place) < 1.0
     assert abs(turn.t - 101.0) < 0.5
-    assert turn.speed_in == pytest.approx(-4.0, abs=0.1)
-    assert turn.speed_out == pytest.approx(0.8, abs=0.1)
+    assert turn.misfit < 0.1
+    assert turn.change == pytest.approx(4.8, abs=0.2)
 
 
-def test_the_errors_of_a_turn_are_what_it_says() -> None:
-    turns = [turns_near(turn_at(0.0, seed=seed), 8, 10, NOISE)[0] for seed in range(300)]
-    places = [turn.place / turn.place_sd for turn in turns]
-    times = [(turn.t - 101.0) / turn.t_sd for turn in turns]
-    assert abs(fmean(places)) < 0.35
-    assert 0.75 < pstdev(places) < 1.25
-    assert 0.75 < pstdev(times) < 1.25
-    assert max(turn.place_sd for turn in turns) < 2.5
+def test_a_turn_errs_no_more_than_it_says() -> None:
+    turns = [turn_at(0.0, seed=seed) for seed in range(300)]
+    errors = [turn.place / turn.sd for turn in turns]
+    assert abs(fmean(errors)) < 0.35
+    assert 0.4 < pstdev(errors) < 1.1
+    assert max(turn.sd for turn in turns) < 3.0
 
 
-def test_a_curve_carried_on_says_that_it_knows_less() -> None:
-    drawn = curve(turn_at(0.0)[:9][::-1], NOISE)
-    assert drawn is not None
-    assert drawn.variance_at(88.0) < drawn.variance_at(110.0) < drawn.variance_at(180.0)
+def test_a_turn_held_to_a_moment_at_which_it_was_not_misfits() -> None:
+    times = [11.0 * i for i in range(12)]
+    places = [max(300.0 - 4.0 * t, 0.0) for t in times]
+    before, after = line_until(times, places, 5, NOISE), line_from(times, places, 6, NOISE)
+    assert turn_between(before, after, 56.0, 58.0).misfit > 9.0
 
 
-@pytest.mark.parametrize("samples", [[], [(1.0, 2.0)], [(1.0, 2.0), (1.0, 5.0)]])
-def test_no_curve_goes_through_fewer_than_two_instants(samples: list[Sample]) -> None:
-    assert curve(samples, NOISE) is None
+def test_a_line_carried_on_says_that_it_knows_less() -> None:
+    drawn = line([0.0, 11.0, 22.0], [0.0, 44.0, 88.0], NOISE, 22.0)
+    assert drawn.variance_at(22.0) < drawn.variance_at(33.0) < drawn.variance_at(90.0)
 
 
-def test_a_motion_without_a_turn_has_none() -> None:
-    straight = [(11.0 * i, 500.0 - 40.0 * i) for i in range(12)]
-    assert turns_near(straight, 5, 7, NOISE) == []
+def test_a_single_point_tells_a_place_and_no_speed() -> None:
+    drawn = line([5.0], [70.0], NOISE, 5.0)
+    assert (drawn.at(5.0), drawn.speed) == (70.0, 0.0)
+    assert drawn.variance_at(16.0) > 100.0

@@ -1,0 +1,62 @@
+"""What a touch looks like: the physical bands that explanations are held against, and their prices.
+
+Every explanation of a throw has a price: the squared standard deviations by which it misses what was seen and
+heard, and for each thing that it takes for granted twice the logarithm of how seldom that happens. They add
+up, since each is twice the logarithm of a probability.
+"""
+
+from math import log, sqrt
+
+from controller.model.geometry import DiceTable
+
+STANDS = 9.0
+"""An explanation this much dearer than the best is ruled out: three standard deviations."""
+
+LEAST_EDGES = 0.5
+"""A die that touches with a face has its centre half an edge away."""
+MOST_EDGES = sqrt(3.0) / 2.0
+"""One that touches with a corner has it up to half a space diagonal away."""
+FACE_EDGES = 0.5
+"""A die that comes to rest lies flat: it touches with the face that it turns to the wall."""
+
+KNOCK = 2.0 * log(10.0)
+"""A knock on the wall by something else, there and then: a hand that knocks at every tenth turn of a die."""
+CAUSELESS = 6.0
+"""A turn that nothing on the table explains: one die in twenty meets an obstacle that was not seen."""
+CAUSELESS_M_PER_S = 0.6
+"""So much speed the felt takes from a tumbling die between two frames at most; less needs no cause."""
+UNHEARD = 4.0
+"""A touch that a working sensor did not hear: one in seven is softer than its threshold."""
+RINGS = 1.0
+"""An impact that may be an earlier one's ringing: one hit in four rings, so this is hardly any price."""
+SHARED = 0.0
+"""Two dice that land together make one impact; that they did is no news where both turned there and then."""
+
+RING_SHARE = 0.6
+"""Ringing is weaker than this share of its hit."""
+PLACE_ERRORS = 4.0
+"""Standard deviations of an impact's place along its wall within which it may be at the die."""
+PLACE_FREE = 2.0
+"""Within so many its place says nothing against the die."""
+CLOCKS_MS = 1.0
+"""Spare time around an impact's least and greatest delay: clocks are within a millisecond."""
+
+BOUNCE_MM_PER_MS = 0.25
+"""How well a die's place is known for each millisecond since it was last seen: a bounce on the felt changes
+its speed by up to half a metre a second, at any time between two frames."""
+OWN_TURN_M_PER_S = 0.2
+"""A die whose speed towards the wall changed by less did not turn so that a sensor could hear it."""
+OWN_TURN_ERRORS = 3.0
+"""Nor one whose change of speed is within so many of its own errors."""
+BACK_M_PER_S = 0.15
+"""A die that leaves a wall at this speed turned there; one that does not may have come to rest."""
+
+
+def contact_least(table: DiceTable) -> float:
+    """Return the least distance, in mm, from a wall's tips to the centre of a die that touches it."""
+    return LEAST_EDGES * table.die_mm - table.wall_relief_mm
+
+
+def contact_most(table: DiceTable) -> float:
+    """Return the greatest distance, in mm, from a wall's tips to the centre of a die that touches it."""
+    return MOST_EDGES * table.die_mm

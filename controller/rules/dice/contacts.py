@@ -1,0 +1,364 @@
+"""What a die did near a wall, moment by moment, and the price of saying that it touched it or did not.
+
+A touch has the die's centre within the contact band when it turns, and makes an impact there and then. Each
+contact carries the price of every explanation of it alone; `stories` joins the explanations of both dice.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from math import inf, log, sqrt
+
+from controller.model.readings import Reading, WallImpact
+from controller.rules.dice import bands
+from controller.rules.dice.motion import Turn, line, line_from, line_until, turn_between
+from controller.rules.dice.paths import (
+    Approach,
+    Path,
+    Span,
+    approach_to,
+    hidden_step,
+    points_around,
+    spans_near,
+    speed_between,
+)
+from controller.rules.dice.scene import Scene
+
+AT_REST_M_PER_S = 0.2
+"""A track that ends slower than this ended because the die stopped."""
+STAYED_MM = 20.0
+"""A die that rests within this of its nearest point stopped there; else it turned back."""
+BEYOND_ERRORS = 8.0
+"""A die seen so many errors behind a wall's ground is not on the table: no noise is so great."""
+SAME_TURN_MS = 15.0
+"""Two turns of one die nearer in time than this are one: no die comes back to a wall within a frame."""
+REST_ERROR_SHARE = 0.5
+"""A die at rest is seen this much better than one in flight: many frames agree on it."""
+LAST_POINTS = 6
+"""Points of a stopping die that its resting place is taken from, besides its rest."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Contact:
+    """One moment at which a die may have touched a wall.
+
+    `touch` and `miss` are the prices of a touch that nothing heard and of none at all. `heard` has, by its
+    number, the price of each impact that may be its sound, and `knock` that of such an impact being a knock.
+    """
+
+    wall: str
+    t: float
+    gap_mm: float
+    did: str
+    touch: float
+    miss: float
+    heard: dict[int, float] = field(default_factory=dict)
+    knock: float = bands.KNOCK
+    misfit: float = inf
+    code: str = ""
+    seen: str = ""
+    hidden: bool = False
+    beyond: bool = False
+    points: tuple[Reading, ...] = ()
+
+    @property
+    def doubtful(self) -> bool:
+        """Return whether a touch that nothing heard stands beside none at all."""
+        return self.touch - self.miss <= bands.STANDS
+
+
+def contacts_with(scene: Scene, path: Path, wall: str) -> list[Contact]:
+    """Find every contact of a die with a wall; one that never came near has one contact without a touch."""
+    if len(path.times) < 2:
+        why = "has no track" if not path.times else "has only one track point"
+        return [_unseen(wall, 0.0, f"die {path.die.number} {why}")]
+    way = approach_to(scene, path, wall)
+    nearest = min(way.gaps)
+    found: list[Contact] = []
+    if nearest <= path.fastest * path.longest_ms + way.close:
+        for span in spans_near(way):
+            found += _look(way, span)
+    if not found:
+        found.append(_never_near(way, way.gaps.index(nearest)))
+    found += filter(None, (_unseen_start(way), _lost_tail(way)))
+    return found
+
+
+def _look(way: Approach, span: Span) -> list[Contact]:
+    """Look at one span near the wall: turns that were heard, and what the track alone tells of others."""
+    found = list(_heard(way, span))
+    if any(contact.miss + contact.knock > 2.0 * bands.STANDS for contact in found):
+        return found
+    hidden = hidden_step(way, span)
+    alone = [_beyond(way, span), _rested(way, span)]
+    if hidden is None:
+        alone += _turns(way, span)
+    elif not found:
+        alone.append(_hidden(way, hidden))
+    found += [
+        contact
+        for contact in alone
+        if contact is not None and all(abs(contact.t - own.t) > SAME_TURN_MS for own in found)
+    ]
+    if not found:
+        gaps = way.gaps[span.first : span.last + 1]
+        found.append(_never_near(way, span.first + gaps.index(min(gaps))))
+    return sorted(found, key=lambda contact: contact.t)
+
+
+# --- turns that were heard ---
+
+
+def _heard(way: Approach, span: Span) -> Iterator[Contact]:
+    """Find the impacts that may be this die's, each pinned to the moment at which it was made."""
+    scene, times = way.scene, way.path.times
+    least, most = scene.errors.impact_delay_ms
+    spare = 0.5 * (most - least) + bands.CLOCKS_MS
+    contacts: list[Contact] = []
+    for i, impact in enumerate(scene.impacts):
+        t = scene.ms(impact.t) - 0.5 * (least + most)
+        if impact.wall != way.wall or not times[span.first] <= t <= times[span.last] + scene.errors.frame_ms:
+            continue
+        k = min(max(bisect_right(times, t) - 1, span.first), span.last - 1)
+        there = _there(way, impact, t, k)
+        if there is None:
+            continue
+        turn = _turn_after(way, k, t - spare, t + spare)
+        contact = _turned(way, turn, k, i, there)
+        if contact is None:
+            continue
+        last = contacts[-1] if contacts else None
+        if last is not None and contact.t - last.t <= SAME_TURN_MS:
+            _join(last, contact)
+        else:
+            contacts.append(contact)
+    yield from contacts
+
+
+def _there(way: Approach, impact: WallImpact, t: float, k: int) -> float | None:
+    """Return the price of an impact's place for a die at point k; None where it is elsewhere."""
+    times, along = way.path.times, way.along
+    step = times[k + 1] - times[k]
+    place, unsure = along[k], way.noise(k, k + 1)
+    if step <= way.scene.hidden_ms:
+        place += (along[k + 1] - along[k]) * min(max((t - times[k]) / step, 0.0), 1.0)
+    else:
+        before, after = line_until(times, along, k, unsure), line_from(times, along, k + 1, unsure)
+        place, unsure = 0.5 * (before.at(t) + after.at(t)), sqrt(before.variance_at(t))
+    error = way.scene.errors.impact_position_mm
+    away = abs(place - impact.pos_mm) / sqrt(error * error + unsure * unsure)
+    if away > bands.PLACE_ERRORS:
+        return None
+    return max(away * away - bands.PLACE_FREE * bands.PLACE_FREE, 0.0)
+
+
+def _turn_after(way: Approach, k: int, earliest: float, latest: float) -> Turn:
+    times = way.path.times
+    hidden = times[k + 1] - times[k] > way.scene.hidden_ms
+    before = line_until(times, way.gaps, k, way.noise(k - 2, k), hidden=hidden)
+    after = line_from(times, way.gaps, k + 1, way.noise(k + 1, k + 3), hidden=hidden)
+    return turn_between(before, after, earliest, latest)
+
+
+def _turned(way: Approach, turn: Turn, k: int, impact: int, there: float) -> Contact | None:
+    """Price a turn of the die's own that an impact may be the sound of; None where it made no such turn."""
+    own = turn.change > max(bands.OWN_TURN_M_PER_S, bands.OWN_TURN_ERRORS * turn.change_sd)
+    still = abs(turn.speed_in) < 0.05 and abs(turn.speed_out) < 0.05
+    if still or (turn.speed_in > 0.1 and not own):
+        return None
+    outside, inside = _from_band(way, turn)
+    price = turn.misfit + outside + there
+    if price > bands.KNOCK + 4.0 * bands.STANDS:
+        return None
+    step = way.path.times[k + 1] - way.path.times[k]
+    hidden = step > way.scene.hidden_ms
+    contact = _contact(way, turn, k)
+    contact.heard[impact] = price if own else price + bands.CAUSELESS
+    contact.misfit = price
+    contact.miss = _hard(turn) * (bands.CAUSELESS + inside) if own else 0.0
+    contact.touch = bands.UNHEARD + outside
+    if hidden:
+        contact.knock = max(bands.KNOCK - 2.0 * log(step / way.scene.hidden_ms), 0.0)
+        contact.hidden = True
+    return contact
+
+
+def _join(first: Contact, later: Contact) -> None:
+    """Let one turn have several impacts that may be its sound: a hit and its ringing."""
+    heard = {**later.heard, **first.heard}
+    if later.misfit < first.misfit:
+        first.t, first.gap_mm, first.miss, first.misfit = later.t, later.gap_mm, later.miss, later.misfit
+    first.heard = heard
+
+
+def _from_band(way: Approach, turn: Turn) -> tuple[float, float]:
+    """Return how far a turn is out of the contact band, and how far within it, in squared errors."""
+    most, least = bands.contact_most(way.scene.table), bands.contact_least(way.scene.table)
+    out = max(turn.place - most, least - turn.place, 0.0) / turn.sd
+    within = max(most - turn.place, 0.0) / turn.sd
+    return out * out, within * within
+
+
+def _hard(turn: Turn) -> float:
+    """Return how surely a turn had a cause: fully where it took more speed than felt does between frames."""
+    return min(max(turn.change, 0.0) / bands.CAUSELESS_M_PER_S, 1.0)
+
+
+def _contact(way: Approach, turn: Turn, k: int) -> Contact:
+    return Contact(
+        wall=way.wall,
+        t=turn.t,
+        gap_mm=turn.place - 0.5 * way.scene.table.die_mm,
+        did="turned back",
+        touch=inf,
+        miss=0.0,
+        points=points_around(way, k, k + 1),
+    )
+
+
+# --- what the track alone tells ---
+
+
+def _turns(way: Approach, span: Span) -> list[Contact | None]:
+    """Find the sharpest turn of a span by the track alone, and others near the wall that may be touches."""
+    times, gaps = way.path.times, way.gaps
+    last = len(times) - (2 if way.path.rests else 1)
+    most = bands.contact_most(way.scene.table)
+    turns: list[tuple[Turn, int]] = []
+    for k in range(max(span.first, 1), min(span.last, last - 1)):
+        if gaps[k + 1] - gaps[k] < gaps[k] - gaps[k - 1] + way.noise(k, k):
+            continue
+        turn = _turn_after(way, k, times[k], times[k + 1])
+        back = turn.speed_out > bands.BACK_M_PER_S or turn.change > bands.CAUSELESS_M_PER_S
+        if turn.speed_in < 0.0 and back and turn.change > bands.OWN_TURN_ERRORS * turn.change_sd:
+            turns.append((turn, k))
+    if not turns:
+        return []
+    sharpest = max(turns, key=lambda found: found[0].change - found[0].misfit)
+    found = [_unheard(way, *sharpest)]
+    for turn, k in turns:
+        near = turn.place - most < 3.0 * turn.sd and turn.misfit < bands.STANDS
+        if near and abs(turn.t - sharpest[0].t) > SAME_TURN_MS:
+            found.append(_unheard(way, turn, k))
+    return [*found]
+
+
+def _unheard(way: Approach, turn: Turn, k: int) -> Contact:
+    """Price a turn that no impact belongs to: near the wall it may be a touch, never for certain."""
+    contact = _contact(way, turn, k)
+    outside, inside = _from_band(way, turn)
+    contact.touch = bands.UNHEARD + outside
+    contact.miss = min(_hard(turn) * (bands.CAUSELESS + inside), bands.UNHEARD + bands.STANDS - 1.0)
+    contact.code, heard = _silence(way, turn.t)
+    within = max(2.0 * turn.sd, 1.0)
+    contact.seen = (
+        f"die {way.path.die.number} turned at the {way.wall} wall (within {within:.0f} mm), and {heard}"
+    )
+    return contact
+
+
+def _silence(way: Approach, t: float) -> tuple[str, str]:
+    """Name the cause of a review where a touch was not heard, and say whether an ear that works was there."""
+    if way.scene.hears(way.wall, way.scene.start_us + int(t * 1000.0)):
+        return "wall_unclear", "no impact belongs to it"
+    return "missing_reading", "no working sensor listened there"
+
+
+def _rested(way: Approach, span: Span) -> Contact | None:
+    """Price a die that came to rest near the wall without a turn: it touched where its face lies at it."""
+    path, gaps, times = way.path, way.gaps, way.path.times
+    end = len(gaps) - 1
+    if not path.rests or span.last < end or gaps[end] > way.close:
+        return None
+    first = max(end - LAST_POINTS, 1)
+    noise = way.noise(first, end)
+    tail = line(times[first:end], gaps[first:end], noise, times[end - 1])
+    moving, moving_var = tail.at(times[end - 1]), tail.variance_at(times[end - 1])
+    rest_var = REST_ERROR_SHARE * REST_ERROR_SHARE * noise * noise
+    both = moving_var + rest_var
+    place = (rest_var * moving + moving_var * gaps[end]) / both
+    sd = sqrt(rest_var * moving_var / both)
+    short = place - bands.FACE_EDGES * way.scene.table.die_mm
+    off = max(short, 0.0) / sd
+    contact = Contact(
+        wall=way.wall,
+        t=times[end - 1],
+        gap_mm=short,
+        did="stopped",
+        touch=bands.UNHEARD + off * off,
+        miss=0.0,
+        points=points_around(way, end - 8, end),
+    )
+    contact.code, heard = _silence(way, times[end - 1])
+    contact.seen = (
+        f"die {path.die.number} stopped at the {way.wall} wall (within {3.0 * sd:.0f} mm), and {heard}"
+    )
+    return contact
+
+
+def _hidden(way: Approach, k: int) -> Contact:
+    """Doubt a die that was hidden where it may have reached the wall."""
+    times = way.path.times
+    hidden = times[k + 1] - times[k]
+    seen = f"die {way.path.die.number} was hidden for {hidden:.0f} ms near the {way.wall} wall"
+    contact = _unseen(way.wall, 0.5 * (times[k] + times[k + 1]), seen)
+    contact.points = points_around(way, k, k + 1)
+    return contact
+
+
+def _unseen(wall: str, t: float, seen: str) -> Contact:
+    return Contact(
+        wall=wall, t=t, gap_mm=0.0, did="turned back", touch=0.0, miss=0.0, code="missing_reading", seen=seen
+    )
+
+
+def _beyond(way: Approach, span: Span) -> Contact | None:
+    """Doubt a die that was seen on the other side of a wall, where none of a throw that counts can be."""
+    gaps = way.gaps[span.first : span.last + 1]
+    m = span.first + gaps.index(min(gaps))
+    behind = bands.contact_least(way.scene.table) - way.gaps[m]
+    if behind <= BEYOND_ERRORS * way.noise(m, m):
+        return None
+    face = 0.5 * way.scene.table.die_mm - way.gaps[m]
+    seen = f"die {way.path.die.number} was seen {face:.0f} mm beyond the {way.wall} wall"
+    contact = _unseen(way.wall, way.path.times[m], seen)
+    contact.code, contact.beyond, contact.points = "conflict", True, points_around(way, m, m)
+    return contact
+
+
+def _never_near(way: Approach, m: int) -> Contact:
+    """Say how far from the wall a die stopped or turned back that did not touch it."""
+    gaps = way.gaps
+    stopped = way.path.rests and gaps[-1] - gaps[m] <= STAYED_MM
+    return Contact(
+        wall=way.wall,
+        t=way.path.times[m],
+        gap_mm=gaps[m] - 0.5 * way.scene.table.die_mm,
+        did="stopped" if stopped else "turned back",
+        touch=inf,
+        miss=0.0,
+        points=points_around(way, m, m),
+    )
+
+
+def _unseen_start(way: Approach) -> Contact | None:
+    """Doubt a die whose release was not seen: nobody knows where it was before its first point."""
+    if way.path.die.releases:
+        return None
+    seen = f"the way of die {way.path.die.number} before it was first seen is not known"
+    return _unseen(way.wall, way.path.times[0], seen)
+
+
+def _lost_tail(way: Approach) -> Contact | None:
+    """Doubt a die whose track ends while it moves: nobody saw whether it reached the wall after that."""
+    path = way.path
+    if path.rests or path.die.gone:
+        return None
+    last = len(way.gaps) - 1
+    if path.die.rest is not None and speed_between(way, max(last - 4, 0), last) < AT_REST_M_PER_S:
+        return None
+    face = way.gaps[last] - 0.5 * way.scene.table.die_mm
+    seen = f"the track of die {path.die.number} ends {face:.0f} mm from the {way.wall} wall"
+    contact = _unseen(way.wall, path.times[last], seen)
+    contact.points = points_around(way, last, last)
+    return contact

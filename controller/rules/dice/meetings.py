@@ -1,0 +1,250 @@
+"""Where the dice met so closely that the camera may have exchanged their names.
+
+Dice never share a place: a camera that takes one for the other jumps from die to die, by an edge or more.
+Neither die flies so, unless it was struck between two frames; so at each meeting both are asked, how far each
+die would have had to jump if the names stayed, and if they were exchanged.
+"""
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from itertools import pairwise
+from math import hypot
+from typing import NamedTuple
+
+from controller.rules.dice import bands
+from controller.rules.dice.paths import LEAST_NOISE_MM, Path
+from controller.rules.dice.scene import Scene
+
+MEETING_MS = 30.0
+"""Steps near each other within this time are one meeting: three frames."""
+AROUND_MS = 50.0
+"""An exchange so long before the first thing that tells or after the last changes nothing but names."""
+POINTS = 3
+"""Steps that a speed is taken over, where there are as many."""
+SIDEWAYS_M_PER_S = 0.75
+"""How far a die may get off its line for each millisecond that it is hidden."""
+MOST_MEETINGS = 4
+"""More would be 32 readings of one throw; those that follow are taken with the last."""
+KEPT_AT_MOST = bands.STANDS - 3.0
+"""The camera's own word is never ruled out by how the dice flew: it saw them and the judge did not."""
+
+
+WALL_EDGES = 2.5
+"""Within so many edges of a wall a die may reach it and be back between two frames."""
+KNOCKED_M_PER_S = 0.75
+"""A die whose speed changed by less may not have been knocked: three errors of a speed by three steps."""
+SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
+"""Where in a step a knock is tried."""
+
+
+class Meeting(NamedTuple):
+    """A time at which the names may have been exchanged, and the prices of that and of its contrary."""
+
+    t: float
+    kept: float
+    exchanged: float
+
+
+class _Step(NamedTuple):
+    """One die's step across a moment: from where to where, and its speeds before and after."""
+
+    x: float
+    y: float
+    t: float
+    x_after: float
+    y_after: float
+    t_after: float
+    before: tuple[float, float]
+    after: tuple[float, float]
+    hidden: float
+
+
+def meetings(scene: Scene, paths: tuple[Path, Path], telling: Sequence[float]) -> list[Meeting]:
+    """Find the meetings between the moments that tell of a wall, in time order."""
+    if len(telling) < 2 or any(len(path.times) < 2 for path in paths):
+        return []
+    since, until = min(telling) - AROUND_MS, max(telling) + AROUND_MS
+    noise = max(scene.errors.track_noise_mm, LEAST_NOISE_MM)
+    reach = 2.0 * bands.contact_most(scene.table) + 4.0 * noise
+    found: list[Meeting] = []
+    for t in _instants(paths, since, until):
+        meeting = _meeting(scene, paths, t, reach, noise)
+        if meeting is None or meeting.exchanged > bands.STANDS:
+            continue
+        if found and t - found[-1].t <= MEETING_MS and not _between(telling, found[-1].t, t):
+            if meeting.exchanged - meeting.kept < found[-1].exchanged - found[-1].kept:
+                found[-1] = meeting
+        elif len(found) < MOST_MEETINGS:
+            found.append(meeting)
+    return found
+
+
+def _between(telling: Sequence[float], since: float, until: float) -> bool:
+    return any(since < t <= until for t in telling)
+
+
+def _instants(paths: tuple[Path, Path], since: float, until: float) -> list[float]:
+    """Return the times to look at: between one point and the next of either path."""
+    times = sorted(
+        {
+            t
+            for path in paths
+            for t in path.times[
+                max(bisect_left(path.times, since) - 1, 0) : bisect_left(path.times, until) + 1
+            ]
+        }
+    )
+    return [0.5 * (a + b) for a, b in pairwise(times) if b - a > 1.0]
+
+
+def _meeting(scene: Scene, paths: tuple[Path, Path], t: float, reach: float, noise: float) -> Meeting | None:
+    one, two = (_step(scene, path, t) for path in paths)
+    if one is None or two is None:
+        return None
+    hidden = max(one.hidden, two.hidden)
+    near = reach + SIDEWAYS_M_PER_S * hidden
+    apart = min(
+        hypot(one.x - two.x, one.y - two.y),
+        hypot(one.x_after - two.x_after, one.y_after - two.y_after),
+        hypot(
+            0.5 * (one.x + one.x_after - two.x - two.x_after),
+            0.5 * (one.y + one.y_after - two.y - two.y_after),
+        ),
+    )
+    if apart > near:
+        return None
+    error = 2.0 * noise + 0.5 * SIDEWAYS_M_PER_S * hidden
+    kept = _jump(one, one, error) + _jump(two, two, error)
+    exchanged = _jump(one, two, error) + _jump(two, one, error)
+    if not hidden and not _at_wall(scene, one, two):
+        exchanged += _overlap(scene, one, two, error)
+    least = min(kept, exchanged)
+    return Meeting(t, min(kept - least, KEPT_AT_MOST), exchanged - least)
+
+
+def _at_wall(scene: Scene, one: _Step, two: _Step) -> bool:
+    """Return whether a die may have met a wall in this step too: then it had more than one reason to turn."""
+    table, near = scene.table, WALL_EDGES * scene.table.die_mm
+    xs, ys = (one.x, one.x_after, two.x, two.x_after), (one.y, one.y_after, two.y, two.y_after)
+    return (
+        min(xs) < near
+        or max(xs) > table.length_mm - near
+        or min(ys) < near
+        or max(ys) > table.width_mm - near
+    )
+
+
+def _overlap(scene: Scene, one: _Step, two: _Step, error: float) -> float:
+    """Return the price of a knock that exchanged speeds and names where the dice had no room for it.
+
+    They knock with their sides at least an edge apart; where each then takes the other's speed and name, its
+    track jumps by as much. A camera that exchanged dice which went on as they came asks for no knock.
+    """
+    turned = min(
+        hypot(one.before[0] - two.after[0], one.before[1] - two.after[1]),
+        hypot(two.before[0] - one.after[0], two.before[1] - one.after[1]),
+    )
+    if turned < KNOCKED_M_PER_S:
+        return 0.0
+    prices = []
+    for share in SHARES:
+        a, a_end = _knocked(one, two, share)
+        b, b_end = _knocked(two, one, share)
+        room = max(scene.table.die_mm - hypot(a[0] - b[0], a[1] - b[1]), 0.0)
+        off_one = hypot(a_end[0] - two.x_after, a_end[1] - two.y_after)
+        off_two = hypot(b_end[0] - one.x_after, b_end[1] - one.y_after)
+        prices.append(off_one * off_one + off_two * off_two + room * room)
+    return min(prices) / (error * error)
+
+
+def _knocked(start: _Step, end: _Step, share: float) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Return where a die is knocked after this share of its step, and where it would be at the step's end."""
+    wait = max(end.t_after - start.t, 0.0)
+    first, then = share * wait, (1.0 - share) * wait
+    at = (start.x + start.before[0] * first, start.y + start.before[1] * first)
+    return at, (at[0] + end.after[0] * then, at[1] + end.after[1] * then)
+
+
+def _step(scene: Scene, path: Path, t: float) -> _Step | None:
+    times = path.times
+    j = bisect_left(times, t)
+    if not 0 < j < len(times):
+        return None
+    i = j - 1
+    wait = times[j] - times[i]
+    hidden = wait if wait > scene.hidden_ms and not (path.rests and j == len(times) - 1) else 0.0
+    return _Step(
+        path.xs[i],
+        path.ys[i],
+        times[i],
+        path.xs[j],
+        path.ys[j],
+        times[j],
+        _speed(path, max(i - POINTS, 0), i),
+        _speed(path, j, min(j + POINTS, len(times) - 1)),
+        hidden,
+    )
+
+
+def _speed(path: Path, i: int, j: int) -> tuple[float, float]:
+    if i == j:
+        return 0.0, 0.0
+    span = path.times[j] - path.times[i]
+    return (path.xs[j] - path.xs[i]) / span, (path.ys[j] - path.ys[i]) / span
+
+
+def _jump(start: _Step, end: _Step, error: float) -> float:
+    """Return how far a die's step is from all that it can have done, in squared errors.
+
+    It flew on as it came, went as it then goes, stood still, or some of each: its step lies in the triangle
+    of these three.
+    """
+    wait = max(end.t_after - start.t, 0.0)
+    x, y = end.x_after - start.x, end.y_after - start.y
+    a = (start.before[0] * wait, start.before[1] * wait)
+    b = (end.after[0] * wait, end.after[1] * wait)
+    away = _from_triangle((x, y), a, b) / error
+    return away * away
+
+
+def _from_triangle(p: tuple[float, float], a: tuple[float, float], b: tuple[float, float]) -> float:
+    """Return the distance from a place to the triangle of the origin and two others."""
+    cross = a[0] * b[1] - a[1] * b[0]
+    if abs(cross) > 1e-9:
+        u = (p[0] * b[1] - p[1] * b[0]) / cross
+        v = (a[0] * p[1] - a[1] * p[0]) / cross
+        if u >= 0.0 and v >= 0.0 and u + v <= 1.0:
+            return 0.0
+    zero = (0.0, 0.0)
+    return min(_from_line(p, zero, a), _from_line(p, zero, b), _from_line(p, a, b))
+
+
+def _from_line(p: tuple[float, float], a: tuple[float, float], b: tuple[float, float]) -> float:
+    dx, dy = b[0] - a[0], b[1] - a[1]
+    length = dx * dx + dy * dy
+    share = 0.0 if length == 0.0 else ((p[0] - a[0]) * dx + (p[1] - a[1]) * dy) / length
+    share = min(max(share, 0.0), 1.0)
+    return hypot(p[0] - a[0] - share * dx, p[1] - a[1] - share * dy)
+
+
+def exchanged_after(paths: tuple[Path, Path], t: float) -> tuple[Path, Path]:
+    """Return the paths with their tails exchanged from a time on, each under the name of its tail's die."""
+    (one, i), (two, j) = ((path, bisect_left(path.times, t)) for path in paths)
+    return _spliced(two, j, one, i), _spliced(one, i, two, j)
+
+
+def _spliced(head: Path, i: int, tail: Path, j: int) -> Path:
+    errors = None
+    if head.errors is not None and tail.errors is not None:
+        errors = head.errors[:i] + tail.errors[j:]
+    path = Path(
+        tail.die,
+        head.times[:i] + tail.times[j:],
+        head.xs[:i] + tail.xs[j:],
+        head.ys[:i] + tail.ys[j:],
+        tail.rests,
+        head.readings[:i] + tail.readings[j:],
+        errors=errors,
+    )
+    path.fastest, path.longest_ms = max(head.fastest, tail.fastest), max(head.longest_ms, tail.longest_ms)
+    return path

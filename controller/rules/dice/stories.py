@@ -1,0 +1,222 @@
+"""The stories that can have happened to both dice, each with its price: what stands, and what is ruled out.
+
+A story says of each impact what made it (a die, both, an earlier one's ringing, a knock), of each meeting
+whether the names were exchanged there, and of each turn at a wall whether it was a touch. Of the stories that
+end alike, the cheapest speaks for all.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import inf, sqrt
+from typing import NamedTuple
+
+from controller.rules.dice import bands
+from controller.rules.dice.contacts import Contact, contacts_with
+from controller.rules.dice.meetings import exchanged_after, meetings
+from controller.rules.dice.paths import Path
+from controller.rules.dice.scene import Scene
+
+End = tuple[bool, bool]
+"""Whether die 1 and die 2, by the names that they have at rest, touched a wall that counts."""
+Contacts = tuple[list[Contact], list[Contact]]
+
+MOST_IMPACTS = 6
+"""Impacts that are weighed for whose they are; of more the first are: a die at a wall rattles on."""
+SURE = 2.0 * bands.STANDS
+"""A die this surely at one end needs no look at the rails."""
+
+
+class Story(NamedTuple):
+    """What can have happened: its price, which impacts each die made, and where the names were exchanged."""
+
+    price: float
+    made: tuple[frozenset[int], frozenset[int]]
+    exchanges: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """All that can have happened at the walls.
+
+    `contacts` are each die's, and `own` the cheapest story of each end, by the names that the camera gave;
+    `stories` are the cheapest with names exchanged wherever they may have been.
+    """
+
+    contacts: Contacts
+    own: dict[End, Story]
+    stories: dict[End, Story]
+
+    @property
+    def ends(self) -> frozenset[End]:
+        """Return the ends that are not ruled out."""
+        return standing(self.stories)
+
+    @property
+    def own_ends(self) -> frozenset[End]:
+        """Return the ends that are not ruled out if the camera never exchanged the names."""
+        return standing(self.own)
+
+    def next_worse(self) -> float:
+        """Return how much dearer the cheapest story of another end is than the cheapest of all."""
+        prices = sorted(story.price for story in self.stories.values())
+        return prices[1] - prices[0]
+
+
+def standing(stories: dict[End, Story]) -> frozenset[End]:
+    """Return the ends of which a story stands: none is so much dearer than the cheapest of all."""
+    least = min(story.price for story in stories.values())
+    return frozenset(end for end, story in stories.items() if story.price <= least + bands.STANDS)
+
+
+def account_of(scene: Scene, paths: tuple[Path, Path], walls: Sequence[str]) -> Account:
+    """Weigh every story of a throw at these walls."""
+    contacts = _contacts(scene, paths, walls)
+    own = _stories(scene, contacts, walls)
+    told = dict(own)
+    for price, times, exchanged in _exchanges(scene, paths, contacts):
+        others = _stories(scene, _contacts(scene, exchanged, walls), walls) if times else own
+        for end, story in others.items():
+            dearer = story._replace(price=story.price + price, exchanges=times)
+            if times and dearer.price >= told[end].price:
+                continue
+            told[end] = dearer
+    return Account(contacts, own, told)
+
+
+def _contacts(scene: Scene, paths: tuple[Path, Path], walls: Sequence[str]) -> Contacts:
+    """Find both dice's contacts, the ends first and the rails only for a die that hit none for certain."""
+    found: Contacts = ([], [])
+    for path, contacts in zip(paths, found, strict=True):
+        for wall in walls:
+            if wall in {"front", "back"} and any(_sure(contact) for contact in contacts):
+                continue
+            contacts.extend(contacts_with(scene, path, wall))
+    return found
+
+
+def _sure(contact: Contact) -> bool:
+    return bool(contact.heard) and contact.miss + contact.knock > SURE
+
+
+def _exchanges(
+    scene: Scene, paths: tuple[Path, Path], contacts: Contacts
+) -> Iterator[tuple[float, tuple[float, ...], tuple[Path, Path]]]:
+    """Give each way in which the names may have been exchanged: its price, when, and the paths it makes."""
+    found = meetings(scene, paths, _telling(scene, contacts))
+    if not found:
+        return
+    for choice in product((False, True), repeat=len(found)):
+        price, made = 0.0, paths
+        times: list[float] = []
+        for meeting, exchanged in zip(found, choice, strict=True):
+            price += meeting.exchanged if exchanged else meeting.kept
+            if exchanged:
+                made = exchanged_after(made, meeting.t)
+                times.append(meeting.t)
+        yield price, tuple(times), made
+
+
+def _telling(scene: Scene, contacts: Contacts) -> list[float]:
+    """Return the moments that tell of a wall: possible touches, and impacts that no die's turn explains."""
+    times = [contact.t for own in contacts for contact in own if contact.heard or contact.touch < inf]
+    if not times:
+        return []
+    known = {i for own in contacts for contact in own for i in contact.heard}
+    walls = {contact.wall for own in contacts for contact in own}
+    times += [
+        scene.ms(impact.t)
+        for i, impact in enumerate(scene.impacts)
+        if i not in known and impact.wall in walls
+    ]
+    return sorted(times)
+
+
+def _stories(scene: Scene, contacts: Contacts, walls: Sequence[str]) -> dict[End, Story]:
+    """Return the cheapest story of each end under one reading of the names."""
+    by_impact: dict[int, list[_Match]] = {}
+    for die, own in enumerate(contacts):
+        for i, match in _matches(die, own).items():
+            by_impact.setdefault(i, []).append(match)
+    impacts = sorted(by_impact)[:MOST_IMPACTS]
+    strange = sum(
+        bands.RINGS if _may_ring(scene, i) else bands.KNOCK
+        for i, impact in enumerate(scene.impacts)
+        if impact.wall in walls and i not in by_impact
+    )
+    best: dict[End, Story] = {}
+    for choice in product(*(_makers(scene, i, by_impact[i]) for i in impacts)):
+        price = strange
+        heard: tuple[set[int], set[int]] = (set(), set())
+        made: tuple[set[int], set[int]] = (set(), set())
+        for i, (makers, asked) in zip(impacts, choice, strict=True):
+            price += asked
+            for match in makers:
+                heard[match.die].add(match.contact)
+                made[match.die].add(i)
+        ends = [_ends(contacts[die], heard[die]) for die in (0, 1)]
+        for one in (False, True):
+            for two in (False, True):
+                story = Story(price + ends[0][one] + ends[1][two], (frozenset(made[0]), frozenset(made[1])))
+                if (one, two) not in best or story.price < best[one, two].price:
+                    best[one, two] = story
+    return best
+
+
+class _Match(NamedTuple):
+    """A contact that may have made an impact: whose, its number, and the prices of that and of a knock."""
+
+    die: int
+    contact: int
+    price: float
+    knock: float
+
+
+Maker = tuple[tuple[_Match, ...], float]
+"""The contacts that made an impact, and the price of that."""
+
+
+def _matches(die: int, contacts: list[Contact]) -> dict[int, _Match]:
+    """Return the contact of a die that fits each impact best."""
+    best: dict[int, _Match] = {}
+    for c, contact in enumerate(contacts):
+        for i, price in contact.heard.items():
+            if i not in best or price < best[i].price:
+                best[i] = _Match(die, c, price, contact.knock)
+    return best
+
+
+def _makers(scene: Scene, impact: int, matches: list[_Match]) -> list[Maker]:
+    """Return what can have made an impact: nothing of the dice's, one of them, or both together."""
+    knock = min(match.knock for match in matches)
+    makers: list[Maker] = [((), bands.RINGS if _may_ring(scene, impact) else knock)]
+    makers += [((match,), match.price) for match in matches]
+    if len(matches) == 2:
+        makers.append((tuple(matches), matches[0].price + matches[1].price + bands.SHARED))
+    return makers
+
+
+def _ends(contacts: list[Contact], heard: set[int]) -> tuple[float, float]:
+    """Return the prices of a die that touched no wall and of one that did; these contacts were heard."""
+    quiet = [contact for c, contact in enumerate(contacts) if c not in heard]
+    least = sum(min(contact.touch, contact.miss) for contact in quiet)
+    if heard:
+        return inf, least
+    missed = sum(contact.miss for contact in quiet)
+    touched = min(
+        (least + contact.touch - min(contact.touch, contact.miss) for contact in quiet), default=inf
+    )
+    return missed, touched
+
+
+def _may_ring(scene: Scene, impact: int) -> bool:
+    return any(rings(scene, earlier, impact) for earlier in range(impact))
+
+
+def rings(scene: Scene, first: int, later: int) -> bool:
+    """Return whether an impact may be another's ringing: the same wall soon after, there, and much weaker."""
+    hit, ring = scene.impacts[first], scene.impacts[later]
+    soon = 0.0 <= (ring.t - hit.t) / 1000.0 <= scene.errors.ringing_ms
+    away = sqrt(2.0) * bands.PLACE_ERRORS * scene.errors.impact_position_mm
+    there = abs(ring.pos_mm - hit.pos_mm) <= away
+    return ring.wall == hit.wall and soon and there and ring.peak <= bands.RING_SHARE * hit.peak
