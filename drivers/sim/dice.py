@@ -9,6 +9,8 @@ import msgspec
 from controller.model.geometry import DiceTable, Zone
 from controller.model.readings import AnyReading, Input
 from drivers.sim import doubtful_throws, plain_throws, resting_throws, restless_throws, ruled_throws
+from drivers.sim.bodies import bank
+from drivers.sim.bodies.watching import Conditions, Watch
 from drivers.sim.plain_throws import RedrawError
 from drivers.sim.scenes import Feed, Header, Scene, Truth, Verdict, in_order_of_arrival
 from drivers.sim.senses import Senses
@@ -103,7 +105,11 @@ KINDS: Mapping[str, Kind] = {
     )
     for name in names
 }
-"""Every kind of throw by name."""
+"""Every kind of scripted throw by name."""
+THROWN = "thrown"
+"""A throw of bodies from the bank, by a hand and nothing else scripted; its scene's kind says how."""
+WATCHED = Conditions(exchanges=0.1)
+"""How a table's sensors see such throws."""
 
 FORGOTTEN = 0.08
 """How often the stickperson does not enter that the dice are collected."""
@@ -113,12 +119,20 @@ USUAL: Mix = {name: 30.0 if name == "valid" else 1.0 for name in KINDS}
 """Half the throws plainly valid, the other half of every kind."""
 PLAIN: Mix = {"valid": 20.0, **dict.fromkeys((*_PLAIN[1:], *_RESTING), 1.0)}
 """Only throws that the sensors alone judge, with one right answer each."""
+BODIES: Mix = {THROWN: 30.0, **dict.fromkeys(KINDS, 1.0)}
+"""Half the throws those of bodies; the scripts play what people and sensors do."""
 
 
 def throw(
     kind: str, rng: Random, start_us: int, *, table: DiceTable = TABLE, rules: Rules = "craps-12-034"
 ) -> tuple[Scene, Feed]:
-    """Build one throw of a kind that begins at `start_us`; raises KeyError for an unknown kind."""
+    """Build one throw of a kind that begins at `start_us`; raises KeyError for an unknown kind.
+
+    At a table that the bank's throws do not fit, a throw of bodies is a scripted valid one.
+    """
+    if kind == THROWN and bank.fits(table):
+        return _thrown(rng, start_us, table, rules)
+    kind = "valid" if kind == THROWN else kind
     rightward = rng.random() < 0.5
     for _ in range(400):
         try:
@@ -137,7 +151,9 @@ def throw(
         collected = Input(t=script.collected_us, dev="console", name="dice_collected", by="stickperson")
         seen = in_order_of_arrival([*seen, (script.collected_us + rng.randint(200, 3000), collected)])
     assert script.truth is not None
-    truth = _under(rules, script, script.truth)
+    hits = sum(path.struck("far") for path in script.paths)
+    stands = msgspec.structs.replace(script.truth, dice=script.dice, any_order=script.swap_us is not None)
+    truth = _under(rules, hits, stands, script.truth)
     return Scene(kind=kind, start_us=start_us, end_us=script.collected_us, truth=truth), seen
 
 
@@ -182,20 +198,32 @@ def _between(rng: Random, scene: Scene, next_us: int) -> Feed:
     return [(reading.t + rng.randint(200, 3000), reading) for reading in said]
 
 
-def _under(rules: Rules, script: Script, truth: Truth) -> Truth:
-    """Restate a truth under Craps Version 1, where a missed wall is a warning at first (CV1-SHOOT-4)."""
+def _thrown(rng: Random, start_us: int, table: DiceTable, rules: Rules) -> tuple[Scene, Feed]:
+    flight = rng.choice(bank.for_wall(table))
+    watch = Watch(flight, table, rng, start_us, WATCHED, rightward=rng.random() < 0.5)
+    seen, happened = watch.feed(), watch.truth
+    told = watch.scene_truth(happened)
+    truth = _under(rules, sum(map(bool, happened.hits)), told, told)
+    return Scene(kind=flight.kind, start_us=start_us, end_us=watch.collected_us, truth=truth), seen
+
+
+def _under(rules: Rules, hits: int, stands: Truth, truth: Truth) -> Truth:
+    """Restate a truth under Craps Version 1, where a missed wall is a warning at first (CV1-SHOOT-4).
+
+    `hits` is how many dice struck the far wall, `stands` has the dice by the camera's numbering.
+    """
     if rules == "craps-12-034":
         return truth
-    hits = sum(path.struck("far") for path in script.paths)
     reasons = tuple(code for code in truth.reasons if code != "no_wall_hit")
     if truth.verdict == "void" and reasons:
         return msgspec.structs.replace(truth, reasons=reasons, may_add=("no_wall_hit",))
     doubtful = "review" in truth.allowed
     if truth.verdict == "void" and hits:
         allowed: tuple[Verdict, ...] = ("valid", "review") if doubtful else ("valid",)
-        return Truth(verdict="valid", allowed=allowed, dice=script.dice, any_order=script.swap_us is not None)
+        return Truth(verdict="valid", allowed=allowed, dice=stands.dice, any_order=stands.any_order)
     if truth.verdict in ("void", "valid") and not hits:
-        return Truth(verdict="valid", allowed=("valid", "void"), reasons=("no_wall_hit",), dice=script.dice)
+        either: tuple[Verdict, ...] = ("valid", "void", "review") if doubtful else ("valid", "void")
+        return Truth(verdict="valid", allowed=either, reasons=("no_wall_hit",), dice=stands.dice)
     if truth.verdict == "review" and truth.ruled is None:
-        return msgspec.structs.replace(truth, allowed=("valid", "review"), dice=script.dice)
+        return msgspec.structs.replace(truth, allowed=("valid", "review"), dice=stands.dice)
     return truth

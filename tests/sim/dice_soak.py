@@ -9,7 +9,7 @@ import multiprocessing
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
@@ -21,12 +21,13 @@ from controller.model.outcomes import Outcome, RollReview
 from controller.replay.log import Log
 from controller.replay.run import replay, setup_of
 from controller.settings.rulesets import load_ruleset
-from drivers.sim.bodies.casts import RELIEFS_MM
+from drivers.sim.bodies.casts import RELIEFS_MM, UnsettledError
 from drivers.sim.bodies.evenings import Evening, evening
 from drivers.sim.bodies.flights import Flight, Kind
 from drivers.sim.bodies.watching import Conditions
 from drivers.sim.dice import TABLE
 from drivers.sim.referee import Disagreement, disagreements
+from tests.sim import own_physics
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 NEAR_MISSES: tuple[Kind, ...] = ("near_miss", "near_miss_one_hit")
@@ -74,17 +75,25 @@ def outcomes_of(played: Evening) -> list[Outcome]:
 
 def flights_of(job: Job, score: Score) -> list[Flight]:
     """Throw the dice of a job; a throw that its kind cannot be made of is drawn again."""
-    from drivers.sim.bodies import engine  # noqa: PLC0415 - the extra is needed only where it is asked for
-
+    thrown = thrower(job.physics)
     made: list[Flight] = []
     number = 0
     while len(made) < job.throws:
         try:
-            made.append(engine.thrown(job.kind, f"{job.seed}-{number}", relief_mm=job.relief_mm))
-        except engine.UnsettledError:
+            made.append(thrown(job.kind, f"{job.seed}-{number}", relief_mm=job.relief_mm))
+        except UnsettledError:
             score.drawn_again += 1
         number += 1
     return made
+
+
+def thrower(physics: str) -> Callable[..., Flight]:
+    """Return what throws: the engine, or the other physics."""
+    if physics == "own":
+        return own_physics.thrown
+    from drivers.sim.bodies import engine  # noqa: PLC0415 - the extra is needed only where it is asked for
+
+    return engine.thrown
 
 
 def play(job: Job) -> Score:
@@ -152,7 +161,8 @@ def jobs(arguments: argparse.Namespace) -> Iterator[Job]:
         for fps in arguments.fps
         for noise in arguments.noise
     )
-    kinds: Sequence[Kind] = arguments.kinds or KINDS
+    able = own_physics.KINDS if arguments.physics == "own" else KINDS
+    kinds: Sequence[Kind] = [kind for kind in arguments.kinds or KINDS if kind in able]
     shares = dict.fromkeys(kinds, 1.0)
     if "near_miss" in shares and len(kinds) > 2:
         shares["near_miss"] = 0.2 * len(kinds)
@@ -197,7 +207,7 @@ def parse(words: Sequence[str] | None = None) -> argparse.Namespace:
     )
     parser.add_argument("--exchanges", type=float, default=0.25, help="share of meetings that exchange names")
     parser.add_argument("--kinds", nargs="+", choices=KINDS, metavar="KIND", help="only these kinds")
-    parser.add_argument("--physics", choices=("mujoco",), default="mujoco")
+    parser.add_argument("--physics", choices=("mujoco", "own"), default="mujoco")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument(
         "--fails", metavar="DIR", help="write evenings with a false outcome or wrong void here"

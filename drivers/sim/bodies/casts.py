@@ -17,6 +17,15 @@ Quaternion = tuple[float, float, float, float]
 RELIEFS_MM = (0.0, 0.0, 3.0, 6.0, 9.0, 12.0, 15.0)
 """Plain boards twice as often as each rubber."""
 G = 9.81
+NEAREST_M, FURTHEST_M = 0.0005, 0.03
+"""How near a near miss comes."""
+ENDLESS_M = 12.0
+"""A table so long that no die meets its end."""
+TRIES = 8
+
+
+class UnsettledError(Exception):
+    """A throw that was not over in time, not of its kind, or in which a blow gave energy; draw another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +117,12 @@ class _Hand:
     turned: Quaternion
     speed: Vector
     spin: Vector
+
+
+def near_miss_m(cast: Cast) -> float:
+    """Draw how far from the wall a near miss stays; small distances as often as large ones."""
+    rng = Random(f"gap {cast.seed}")  # noqa: S311 - a reproducible simulation, not a secret
+    return math.exp(rng.uniform(math.log(NEAREST_M), math.log(FURTHEST_M)))
 
 
 def _bodies(kind: Kind, rng: Random, die_m: float) -> tuple[Body, Body]:

@@ -7,7 +7,6 @@ from the restitution (MuJoCo's direct `solref`), stepped finely enough to see th
 import math
 from dataclasses import replace
 from functools import lru_cache
-from random import Random
 from typing import NamedTuple
 from typing import cast as typed
 
@@ -15,7 +14,22 @@ import msgspec
 import mujoco
 import numpy as np
 
-from drivers.sim.bodies.casts import CHIP_M, CHIP_RADIUS_M, Cast, G, Surface, Vector, before_release, draw
+from drivers.sim.bodies.casts import (
+    CHIP_M,
+    CHIP_RADIUS_M,
+    ENDLESS_M,
+    FURTHEST_M,
+    NEAREST_M,
+    TRIES,
+    Cast,
+    G,
+    Surface,
+    UnsettledError,
+    Vector,
+    before_release,
+    draw,
+    near_miss_m,
+)
 from drivers.sim.bodies.flights import Flight, Kind
 from drivers.sim.bodies.recording import HAND_MM, STILL_MM_S, STILL_RAD_S, WALLS, Floats, Recorder
 
@@ -24,14 +38,11 @@ POSE_STEPS = 3
 LEAP_S = 0.0012
 """Through the air, where nothing is near."""
 LONGEST_S = 4.0
-STILL_S = 0.12
+STILL_S = 0.08
 """So long must all be still before a throw is over."""
 RAIL_WIDE_M = 0.06
 ENERGY_SLACK = 1.01
 """A die driven so deep into the rubber that both its sides push comes out faster than it went in."""
-ENDLESS_M = 12.0
-NEAREST_M, FURTHEST_M = 0.0005, 0.03
-"""How near a near miss comes."""
 _OFF_WALL = {"left": (0, 1), "right": (0, -1), "front": (1, 1), "back": (1, -1)}
 """Along which axis, and which way, a wall pushes."""
 
@@ -147,22 +158,17 @@ class _Table:
         self.data = mujoco.MjData(self.model)
         mujoco.mj_setConst(self.model, self.data)
 
-    def thumps_matter(self) -> bool:
-        """Say whether a die is within a hand's breadth of a wall, or nobody knows yet where the wall is."""
-        if self.cast.length_m == ENDLESS_M:
+    def touches_matter(self) -> bool:
+        """Say whether a die can touch more than felt, or its landing be heard, before the next pose."""
+        cast = self.cast
+        if cast.length_m == ENDLESS_M or cast.chips:
             return True
         near = HAND_MM / 1000
-        places = self.data.xpos[1:3]
-        return bool(
-            (places[:, 0] < near).any()
-            or (places[:, 0] > self.cast.length_m - near).any()
-            or (places[:, 1] < near).any()
-            or (places[:, 1] > self.cast.width_m - near).any()
+        one, other = self.data.xpos[1].tolist(), self.data.xpos[2].tolist()
+        return math.dist(one, other) < 2.5 * cast.die_m or any(
+            not near < x < cast.length_m - near or not near < y < cast.width_m - near
+            for x, y, _ in (one, other)
         )
-
-
-class UnsettledError(Exception):
-    """A throw that was not over in time, not of its kind, or in which a blow gave energy; draw another."""
 
 
 def thrown(kind: Kind, seed: str, *, relief_mm: float | None = None, die_mm: float = 19.0) -> Flight:
@@ -170,7 +176,7 @@ def thrown(kind: Kind, seed: str, *, relief_mm: float | None = None, die_mm: flo
 
     Raises UnsettledError where none of eight tries came to rest, or was of its kind.
     """
-    for attempt in range(8):
+    for attempt in range(TRIES):
         cast = draw(kind, f"{seed}/{attempt}", relief_mm=relief_mm, die_mm=die_mm)
         try:
             match kind:
@@ -182,21 +188,16 @@ def thrown(kind: Kind, seed: str, *, relief_mm: float | None = None, die_mm: flo
                     flight = simulate(cast).flight()
         except UnsettledError:
             continue
-        if all(flight.off_us[die] is not None or flight.last_stay(die) is not None for die in (0, 1)):
+        if flight.settled:
             return msgspec.structs.replace(flight, seed=seed)
     raise UnsettledError(f"{kind} {seed}")
-
-
-def _gap_m(cast: Cast) -> float:
-    rng = Random(f"gap {cast.seed}")  # noqa: S311 - a reproducible simulation, not a secret
-    return math.exp(rng.uniform(math.log(NEAREST_M), math.log(FURTHEST_M)))
 
 
 def _just_short(cast: Cast) -> Flight:
     """Throw on felt without end, and have the wall where no die quite came."""
     recorder = simulate(replace(cast, length_m=ENDLESS_M))
-    wall_m = max(recorder.reach_m(die) for die in (0, 1)) + _gap_m(cast)
-    flight = _wall_at(recorder, cast, wall_m).flight()
+    wall_m = max(recorder.reach_m(die) for die in (0, 1)) + near_miss_m(cast)
+    flight = recorder.with_wall_at(cast, wall_m).flight()
     if flight.off_us != (None, None):
         raise UnsettledError
     return flight
@@ -206,24 +207,16 @@ def _between_reaches(cast: Cast) -> Flight:
     """Throw once more with the wall where one die would not quite have come, and the other beyond."""
     free = simulate(replace(cast, length_m=ENDLESS_M))
     reaches = sorted(free.reach_m(die) for die in (0, 1))
-    wall_m = reaches[0] + _gap_m(cast)
+    wall_m = reaches[0] + near_miss_m(cast)
     if reaches[1] < wall_m + 0.02:
         raise UnsettledError
-    recorder = _wall_at(simulate(replace(cast, length_m=wall_m)), cast, wall_m)
+    recorder = simulate(replace(cast, length_m=wall_m)).with_wall_at(cast, wall_m)
     flight = recorder.flight()
     hit = {touch.die for touch in flight.touches if touch.wall == "right"}
     short = [flight.gap_mm[die] for die in (0, 1) if die not in hit]
     if len(short) != 1 or not NEAREST_M <= short[0] / 1000 <= FURTHEST_M:
         raise UnsettledError
     return flight
-
-
-def _wall_at(recorder: Recorder, cast: Cast, wall_m: float) -> Recorder:
-    by_m = cast.length_m - wall_m
-    if not 0.1 < cast.bodies[0].place[0] + by_m < cast.length_m - 0.6:
-        raise UnsettledError  # nobody stands there
-    recorder.moved(cast, by_m)
-    return recorder
 
 
 def simulate(cast: Cast) -> Recorder:
@@ -258,10 +251,14 @@ def simulate(cast: Cast) -> Recorder:
             energy_j = now_j
             _fly_freely(data)
             continue
-        for _ in range(POSE_STEPS):
+        if quiet_since is None and not table.touches_matter():
+            mujoco.mj_step(model, data, POSE_STEPS)
+            continue
+        for step in range(POSE_STEPS):
             mujoco.mj_step(model, data)
             if data.ncon:
-                _contacts(table, recorder, round(data.time * 1e6), support=quiet_since is not None)
+                support = quiet_since is not None and step == 0
+                _contacts(table, recorder, round(data.time * 1e6), support=support)
     return recorder
 
 
@@ -317,8 +314,6 @@ def _fly_freely(data: mujoco.MjData) -> None:
 def _contacts(table: _Table, recorder: Recorder, t_us: int, *, support: bool) -> None:
     data, rail_m = table.data, recorder.cast.rail_m
     geoms = data.contact.geom
-    if not support and geoms.min(axis=1).max() == table.felt and not table.thumps_matter():
-        return
     addresses, pressed = data.contact.efc_address, data.efc_force
     places, frames = data.contact.pos, data.contact.frame
     for index, (first, second) in enumerate(geoms.tolist()):

@@ -121,6 +121,11 @@ class Flight(msgspec.Struct, frozen=True, array_like=True):
         ends = [stay.begin_us for stay in self.stays] + [off for off in self.off_us if off is not None]
         return max(*ends, *self.released_us)
 
+    @property
+    def settled(self) -> bool:
+        """Say whether each die is at rest in the end, or gone."""
+        return all(self.off_us[die] is not None or self.last_stay(die) is not None for die in (0, 1))
+
     def last_stay(self, die: int) -> Stay | None:
         """Return how a die lies in the end, or None where it left the table."""
         own = [stay for stay in self.stays if stay.die == die]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from controller.model.readings import Face, Surface, Wall
-from drivers.sim.bodies.casts import Cast
+from drivers.sim.bodies.casts import Cast, UnsettledError
 from drivers.sim.bodies.flights import FLAT_DEG, Flight, Stay, Thump, Touch, Track
 
 Floats = NDArray[np.float64]
@@ -25,6 +25,8 @@ PART_US = 4_000
 """A die that was clear of a wall for so long and comes back has met it a second time."""
 HAND_MM, THUMP_MNS = 90.0, 5.0
 """Softer blows on the felt, or further from a wall, are never heard in it."""
+STANDS_M, REACHES_M = 0.1, 0.6
+"""A hand is at least so far from the wall behind it, and from the one that it throws at."""
 ERROR_MM = 0.15
 """A thinned track is nowhere off by more."""
 Thing = str
@@ -94,13 +96,20 @@ class Recorder:
             for centres, axes in self.poses
         )
 
-    def moved(self, cast: Cast, by_m: float) -> None:
-        """Take what happened to have happened `by_m` further on, at the table of another cast."""
+    def with_wall_at(self, cast: Cast, wall_m: float) -> "Recorder":
+        """Take what happened to have happened at a cast's own table, its right wall where `wall_m` was.
+
+        Raises UnsettledError where nobody could have stood.
+        """
+        by_m = cast.length_m - wall_m
+        if not STANDS_M < cast.bodies[0].place[0] + by_m < cast.length_m - REACHES_M:
+            raise UnsettledError
         self.cast = cast
         for centres, _ in self.poses:
             centres[:, 0] += by_m
         for meeting in self.meetings:
             meeting.place_mm = (meeting.place_mm[0] + by_m * 1000, meeting.place_mm[1])
+        return self
 
     def flight(self) -> Flight:
         """Return what happened."""

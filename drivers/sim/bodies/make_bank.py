@@ -1,0 +1,78 @@
+"""Make the bank of throws anew: `python -m drivers.sim.bodies.make_bank [--seed S] [--throws N]`.
+
+Needs the extra `physics`. The same seed and release of the engine make the same bank.
+"""
+
+import argparse
+import multiprocessing
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from drivers.sim.bodies import engine
+from drivers.sim.bodies.bank import NAME, pack
+from drivers.sim.bodies.casts import UnsettledError
+from drivers.sim.bodies.flights import Flight, Kind
+
+SHARES: dict[Kind, int] = {
+    "one_hand": 6,
+    "apart": 4,
+    "together": 4,
+    "stacked": 2,
+    "collide": 2,
+    "at_wall": 2,
+    "backspin": 2,
+    "soft": 3,
+    "chips": 2,
+    "hard": 2,
+    "near_miss": 3,
+    "near_miss_one_hit": 1,
+}
+"""As people throw, with more of what is hard to judge."""
+RELIEFS_MM = (0.0, 6.0, 12.0)
+"""One bank has throws at walls of each; an evening is played at one of them."""
+Draw = tuple[Kind, str, float]
+
+
+def draws(seed: int, throws: int) -> Iterator[Draw]:
+    """Deal out the throws to kinds and reliefs."""
+    total = sum(SHARES.values()) * len(RELIEFS_MM)
+    for kind, share in SHARES.items():
+        for relief in RELIEFS_MM:
+            for number in range(max(1, round(throws * share / total))):
+                yield kind, f"{seed}-{number}", relief
+
+
+def make(draw: Draw) -> Flight | None:
+    """Throw one; None where it does not come about."""
+    kind, seed, relief = draw
+    try:
+        return engine.thrown(kind, seed, relief_mm=relief)
+    except UnsettledError:
+        return None
+
+
+def main() -> int:
+    """Write the bank beside this file."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--throws", type=int, default=400)
+    parser.add_argument("--workers", type=int, default=2)
+    arguments = parser.parse_args()
+    todo = list(draws(arguments.seed, arguments.throws))
+    flights = []
+    with multiprocessing.get_context("spawn").Pool(arguments.workers) as pool:
+        for done, flight in enumerate(pool.imap(make, todo), 1):
+            if flight is not None:
+                flights.append(flight)
+            if done % 20 == 0:
+                sys.stdout.write(f"{done} of {len(todo)}\n")
+                sys.stdout.flush()
+    data = pack(flights)
+    Path(__file__).with_name(NAME).write_bytes(data)
+    sys.stdout.write(f"{len(flights)} throws, {len(data)} bytes\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
