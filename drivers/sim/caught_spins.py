@@ -20,6 +20,8 @@ def _relaunched(hand: Croupier, *, after: tuple[float, float], other_way: bool, 
     spin.play.runs = [first, relaunch]
     hand.settle(spin)
     spin.launch = "strong" if turns > 6 else "weak"
+    if relaunch.turns < VALID_TURNS:
+        spin.unclear("two runs", "review")
     if pause_s < 1.0:
         # The hand's way from the catch to the launch is as short as a beam's gap late in a run.
         spin.unclear("relaunched at once", "review")

@@ -145,6 +145,11 @@ def tilted_knee(rng: Random) -> House:
     return house(rng, law=knee(rng), tilt_deg=rng.uniform(0.2, 0.45))
 
 
+def knee_beams(count: int) -> Draw:
+    """Return the draw of a wheel with a real ball and so few beams."""
+    return lambda rng: house(rng, count, uneven=True, law=knee(rng), rotor_speeds=(0.14, 0.28))
+
+
 def rough(rng: Random) -> House:
     """A track whose friction varies all along."""
     return house(rng, rough=rng.uniform(0.15, 0.4))
@@ -238,6 +243,8 @@ HOUSES: Mapping[str, Draw] = {
     "light_ball": light_ball,
     "heavy_ball": heavy_ball,
     "knee": with_knee,
+    "knee_beams_2": knee_beams(2),
+    "knee_beams_3": knee_beams(3),
     "tilted": tilted,
     "tilted_much": tilted_much,
     "tilted_knee": tilted_knee,

@@ -13,6 +13,10 @@ MARKS: tuple[Mark, ...] = ("right", "review", "needless", "wrong_void", "false",
 call of what was none or of another number; nothing told."""
 
 
+NEVER_S = -1000.0
+"""The lead of bets that were never closed."""
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """What a table made of one scene; `lead_s`: so long before a good spin's drop it closed the bets."""
@@ -27,13 +31,16 @@ def verdicts(truths: Sequence[SpinTruth], outcomes: Sequence[Outcome]) -> list[V
     """Judge each scene: it lasts from its `t0` to the next one's."""
     ends = [truth.t0 for truth in truths[1:]] + [1 << 62]
     found = []
+    bets = [o for o in outcomes if isinstance(o.data, Bets)]
     for truth, end_us in zip(truths, ends, strict=True):
+        before = [o.type for o in bets if (o.t or 0) < truth.t0]
+        bets_open = not before or before[-1] == "bets.opened"
         own = [o for o in outcomes if truth.t0 <= (o.t or 0) < end_us]
         words = [o for o in own if _is_word(o)]
         mark = _mark(truth, words)
         last = words[-1] if words else None
         told = "; ".join(_in_words(word) for word in words) or "nothing"
-        found.append(Verdict(mark, told, _codes(last), _lead_s(truth, own)))
+        found.append(Verdict(mark, told, _codes(last), _lead_s(truth, own, bets_open=bets_open)))
     return found
 
 
@@ -73,14 +80,19 @@ def _codes(outcome: Outcome | None) -> tuple[str, ...]:
     return tuple(reason.code for reason in outcome.data.reasons)
 
 
-def _lead_s(truth: SpinTruth, own: Sequence[Outcome]) -> float | None:
-    """Return how long before the drop bets closed: of one good run that a table must call."""
+def _lead_s(truth: SpinTruth, own: Sequence[Outcome], *, bets_open: bool) -> float | None:
+    """Return how long before the drop bets closed: of one good run that a table must call.
+
+    None too where bets were closed before (a review was open), or a ghost of the drop sensor closed them.
+    """
     if truth.accept != ["call"] or truth.note["runs"] != 1:
         return None
     closed = [o for o in own if isinstance(o.data, Bets) and o.type == "bets.closed"]
     if not closed:
-        return -1e3
-    return (truth.t_drop - (closed[0].t or 0)) / 1e6
+        return NEVER_S if bets_open else None
+    lead_s = (truth.t_drop - (closed[0].t or 0)) / 1e6
+    by_ghost = isinstance(closed[0].data, Bets) and closed[0].data.cause == "ball_drop" and lead_s > 0
+    return None if by_ghost else lead_s
 
 
 def _in_words(outcome: Outcome) -> str:

@@ -11,7 +11,7 @@ from controller.model.readings import AnyReading, BallBeam, BallDrop, PocketBall
 from controller.model.verdicts import Reason
 from drivers.sim.croupier import SpinTruth
 from drivers.sim.spin_evenings import KINDS, evening
-from tests.sim.spin_referee import verdicts
+from tests.sim.spin_referee import NEVER_S, verdicts
 
 TRUTH = SpinTruth(
     kind="clean/strong",
@@ -139,3 +139,8 @@ def test_the_lead_of_no_more_bets_is_measured_to_the_drop() -> None:
     closed = outcome(18.0, "bets.closed", Bets(round=1, cause="ball_speed"))
     assert [verdict.lead_s for verdict in verdicts([TRUTH], [closed, called()])] == [3.0]
     assert [verdict.lead_s for verdict in verdicts([SHORT], [closed, void()])] == [None]
+    ghost = outcome(12.0, "bets.closed", Bets(round=1, cause="ball_drop"))
+    assert [verdict.lead_s for verdict in verdicts([TRUTH], [ghost, called()])] == [None]
+    before = outcome(0.5, "bets.closed", Bets(round=1, cause="ball_speed"))
+    assert [verdict.lead_s for verdict in verdicts([TRUTH], [before, called()])] == [None]
+    assert [verdict.lead_s for verdict in verdicts([TRUTH], [called()])] == [NEVER_S]
