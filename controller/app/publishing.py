@@ -15,6 +15,7 @@ from controller.journal.keys import Key
 from controller.journal.reading import Reader
 from controller.model.tables import TableSettings
 from controller.publish.betting import Announcer, Betting
+from controller.publish.board import first_board
 from controller.publish.choice import sink_for
 from controller.publish.embedded import Consumer, EngineFor, Enrolment
 from controller.publish.events import TableStatus
@@ -124,6 +125,13 @@ class Publishing:
                 status=self._status,
                 ask=self._announcer.ask,
                 last_seq=next_seq - 1,
+                board=first_board(
+                    self._settings.table,
+                    session,
+                    self._settings.rules.game,
+                    journal.recovered.state,
+                    journal.recovered.first,
+                ),
             )
 
     def note_betting(self, betting: Betting, now_us: int) -> None:

@@ -114,6 +114,9 @@ class EmbeddedSink:
     def tell(self, status: TableStatus) -> None:
         """Do nothing: an engine in this process lives and dies with the table."""
 
+    def show(self, board: bytes) -> None:
+        """Do nothing: displays ask a broker, or the control socket."""
+
     def stop(self, timeout_s: float) -> bool:
         """Hand over no more; False where the engine does not return."""
         self._stopping = True

@@ -112,6 +112,8 @@ class MqttSink:
         self._refused: set[str] = set()
         self._status: TableStatus | None = None
         self._status_is_new = False
+        self._board = b""
+        self._board_is_new = False
         self._stopping = False
         self._post: Post = _to_nobody
         self._woken, self._wake = socket.socketpair()
@@ -151,6 +153,11 @@ class MqttSink:
     def tell(self, status: TableStatus) -> None:
         """Publish how the table stands, now and at every connection."""
         self._status, self._status_is_new = status, True
+        self._ring()
+
+    def show(self, board: bytes) -> None:
+        """Publish the board, now and at every connection."""
+        self._board, self._board_is_new = board, True
         self._ring()
 
     def stop(self, timeout_s: float) -> bool:
@@ -303,6 +310,7 @@ class MqttSink:
         self._ready_us = self._now_us()
         self._namesake.connected(self._ready_us)
         self._status_is_new = True
+        self._board_is_new = True
         for code in _CONNECTION:
             self._alarm.over(code)
         self._offered.clear()  # What comes now comes in order from the oldest on.
@@ -333,6 +341,9 @@ class MqttSink:
             told = self._status_message(self._status)
             self._namesake.told(told.payload)
             self._send(link, told)
+        if self._board_is_new and self._board and link.room:
+            self._board_is_new = False
+            self._send(link, Outgoing(self._topics.board, self._board, retain=True, content_type=JSON))
         while link.room and (self._due or self._offered):
             if not self._due:
                 self._due.extend(self._outgoing(self._offered.popleft()))

@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from queue import Empty, Full, Queue
+from queue import Empty, Full, Queue, SimpleQueue
 from threading import Thread
 from typing import NamedTuple, Protocol
 
@@ -14,6 +14,7 @@ from controller.journal.chain import Row
 from controller.journal.faults import JournalFault
 from controller.journal.reading import check_contents
 from controller.model.publishing import PublishSettings
+from controller.publish.board import LOOK_BACK, TableBoard, board_bytes, follow
 from controller.publish.events import (
     Acknowledgement,
     Again,
@@ -90,12 +91,13 @@ class Pump:
         status: Callable[[], TableStatus],
         ask: Callable[[str], None] = lambda _nonce: None,
         last_seq: int = 0,
+        board: TableBoard | None = None,
     ) -> None:
         """Prepare; nothing is read before `start`.
 
         `now_us` is monotonic, `last_seq` the newest outcome's number in the journal, `status` gives how the
         table stands (the pump fills in what it knows of outcomes), `ask` takes the engine's questions whether
-        bets are open.
+        bets are open. `board` is the table's before any outcome of the journal.
         """
         self._table = table
         self._settings = settings
@@ -125,6 +127,9 @@ class Pump:
         self._status_due_us = 0
         self._stopping = False
         self._thread = Thread(target=self._run, name="publish", daemon=True)
+        self._board = board
+        self._board_rows: SimpleQueue[Row] = SimpleQueue()
+        self._board_is_whole = False
         self._doubt_us = 0
         self.doubtful = 0
         """Acknowledgements that fit no outcome on its way and were not handed to the journal."""
@@ -138,6 +143,9 @@ class Pump:
         newest = rows[-1]
         assert newest.seq is not None
         self._fresh.extend(rows)
+        if self._board is not None:
+            for row in rows:
+                self._board_rows.put(row)
         self._more = True  # first, or the pump could take the new number for acknowledged
         if newest.seq >= self._last_seq:
             self._last_seq, self._last_chain = newest.seq, newest.link.hex()
@@ -191,6 +199,7 @@ class Pump:
             self._read_ahead(now_us)
         self._mind_silence(now_us)
         self._tell_status(now_us)
+        self._show_board()
 
     def _patient_s(self, timeout_s: float) -> float:
         due_us = self._window.due_us
@@ -442,6 +451,28 @@ class Pump:
             self._alarm.began(PublishFault("settlement_behind", where, found))
         else:
             self._alarm.over("settlement_behind")
+
+    def _show_board(self) -> None:
+        """Show the board where it has changed, at a start with what the journal has told before."""
+        before = self._board
+        if before is None or self._outbox is None:
+            return
+        board = before
+        if not self._board_is_whole:
+            try:
+                newest = self._row_of(self._last_seq) if self._last_seq else None
+                for row in self._reader.rows(max(1, newest - LOOK_BACK)) if newest is not None else ():
+                    check_contents(row, self._reader.path)
+                    board = follow(board, row)
+            except JournalFault as fault:
+                self._be_unreadable(fault)
+                return
+        while not self._board_rows.empty():
+            board = follow(board, self._board_rows.get())
+        if board is not before or not self._board_is_whole:
+            self._board_is_whole = True
+            self._board = board
+            self._sink.show(board_bytes(board))
 
     def _tell_status(self, now_us: int) -> None:
         if now_us < self._status_due_us:

@@ -12,6 +12,7 @@ import msgspec
 
 from controller.model.outcomes import OUTCOME_TYPES
 from controller.publish.betting import OpenWord
+from controller.publish.board import TableBoard
 from controller.publish.events import (
     CONTENT_TYPE,
     SCHEMA_VERSION,
@@ -47,6 +48,7 @@ def documents() -> Mapping[str, str]:
     for type_ in PLAYER_KEYS:
         made[_file("players", type_)] = player_schema(type_)
     made["status.schema.json"] = _schema_of(TableStatus, schema_id("messages", "status"))
+    made["board.schema.json"] = _schema_of(TableBoard, schema_id("messages", "board"))
     made["open.schema.json"] = _schema_of(OpenWord, schema_id("messages", "open"))
     for name, kind in _ANSWERS.items():
         made[f"{name}.schema.json"] = _schema_of(kind, schema_id("messages", name))
@@ -121,6 +123,11 @@ def asyncapi() -> Json:
             "outcome": _channel(every.outcome, "Every outcome of a table, in order.", outcomes),
             "players": _channel(every.players, "What players' displays may show.", players),
             "status": _channel(every.status, "How a table stands: retained, and the table's will.", status),
+            "board": _channel(
+                every.board,
+                "What a display needs when it starts in mid-game: retained.",
+                {"board": _plain_message("board", TableBoard)},
+            ),
             "open": _channel(
                 every.open,
                 "The word that bets are open, at least twice a second while they are: not retained, QoS 0.",
@@ -137,6 +144,7 @@ def _operations() -> Iterator[tuple[str, Json]]:
         ("outcome", "send", "The table publishes an outcome; it repeats what is not acknowledged."),
         ("players", "send", "The table publishes what players may see of an outcome, once."),
         ("status", "send", "The table publishes how it stands, whenever that changes."),
+        ("board", "send", "The table publishes its board, whenever that changes."),
         ("open", "send", "The table says that bets are open, and answers who asks."),
         ("answer", "receive", "The table hears that an outcome has had its effect, or is to come again."),
     ):

@@ -36,5 +36,8 @@ class Sink(Protocol):
     def tell(self, status: TableStatus) -> None:
         """Make known how the table stands."""
 
+    def show(self, board: bytes) -> None:
+        """Make the table's board known, to those who come later as well."""
+
     def stop(self, timeout_s: float) -> bool:
         """End; False where the thread did not end in time."""

@@ -8,10 +8,12 @@ from pathlib import Path
 import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from controller.engine.setup import First, State
 from controller.journal.journal import Journal
 from controller.journal.keys import Key, PublicKey
 from controller.journal.reading import Reader
 from controller.model.publishing import MqttSettings, PublishSettings
+from controller.publish.board import first_board
 from controller.publish.events import (
     Acknowledgement,
     Again,
@@ -215,6 +217,7 @@ class House:
             chance=half,
             status=self._status,
             last_seq=self.journal.recovered.first.seq - 1,
+            board=first_board(NAME, "1", "craps", State(), First()),
         )
         if isinstance(self.sink, MqttSink):
             self.sink.report_to(self.pump.post)

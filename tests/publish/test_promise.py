@@ -68,6 +68,7 @@ class Air:
     def __init__(self) -> None:
         self.there: list[Message] = []
         self.back: list[Answer] = []
+        self.boards: list[bytes] = []
 
     def start(self, post: Post) -> None:
         post(Ready())
@@ -80,6 +81,9 @@ class Air:
 
     def tell(self, status: TableStatus) -> None:
         assert status.table == "t"
+
+    def show(self, board: bytes) -> None:
+        self.boards.append(board)
 
     def stop(self, timeout_s: float) -> bool:
         return timeout_s > 0

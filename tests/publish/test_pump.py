@@ -26,6 +26,7 @@ class Slate:
         self.ready = True
         self.offered: list[Message] = []
         self.statuses: list[TableStatus] = []
+        self.boards: list[bytes] = []
 
     def start(self, post: Post) -> None:
         post(Ready())
@@ -38,6 +39,9 @@ class Slate:
 
     def tell(self, status: TableStatus) -> None:
         self.statuses.append(status)
+
+    def show(self, board: bytes) -> None:
+        self.boards.append(board)
 
     def stop(self, timeout_s: float) -> bool:
         return timeout_s > 0

@@ -1,0 +1,203 @@
+"""The board: what a display that starts in mid-game finds, and what it must not find there."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+from jsonschema import Draft202012Validator
+
+from controller.engine.setup import First, State
+from controller.journal.chain import Row, Wall, genesis, seal
+from controller.journal.drafting import outcome_draft
+from controller.journal.keys import Key, load_key, new_key
+from controller.model.outcomes import (
+    Bets,
+    Data,
+    Happening,
+    Outcome,
+    RollCalled,
+    RollCorrected,
+    RollReview,
+    ShooterChanged,
+    SpinCalled,
+)
+from controller.model.verdicts import Reason
+from controller.publish.board import RESULTS, TableBoard, board_bytes, first_board, follow
+from controller.publish.schemas import FOLDER
+from tests.publish.broker import needs_mosquitto, running
+from tests.publish.house import House, Settlement, pinned, until
+
+WALL = Wall(0, synced=True)
+
+
+@pytest.fixture(scope="module")
+def key(tmp_path_factory: pytest.TempPathFactory) -> Key:
+    path: Path = tmp_path_factory.mktemp("key") / "key"
+    new_key(path)
+    return load_key(path)
+
+
+class Table:
+    """A table that tells outcomes, and its board."""
+
+    def __init__(self, key: Key, game: str = "craps") -> None:
+        self._key = key
+        self._link = genesis("t", key.public.raw, WALL)
+        self.seq = 1
+        self.rows: list[Row] = []
+        self.board = first_board("t", "1", game, State(), First())
+
+    def tells(self, type_: str, data: Data) -> TableBoard:
+        outcome = Outcome(type=type_, t=self.seq, id=f"t/1/{self.seq}", seq=self.seq, data=data)
+        row = seal([outcome_draft(outcome, WALL)], self.seq - 1, self._link, self._key)[0]
+        self._link = row.link
+        self.seq += 1
+        self.rows.append(row)
+        self.board = follow(self.board, row)
+        return self.board
+
+    def rolls(self, roll: int, dice: tuple[int, int], point: int | None, after: int | None) -> TableBoard:
+        return self.tells(
+            "roll.called",
+            RollCalled(
+                roll=roll,
+                dice=dice,
+                total=sum(dice),
+                phase="point" if point else "come_out",
+                point=point,
+                call="no_decision",
+                point_after=after,
+                shooter="3",
+                grade="sensors",
+                notices=(),
+                by=None,
+                who=None,
+            ),
+        )
+
+    def reviews(self, roll: int, code: str = "wall_unclear") -> TableBoard:
+        reason = Reason(code=code, rule="C34-INV-1", seen="die 1 turned 9 mm short", die=1)
+        return self.tells("roll.review", RollReview(roll=roll, reasons=(reason,), dice=(3, 4), notices=()))
+
+
+@pytest.fixture
+def table(key: Key) -> Table:
+    return Table(key)
+
+
+def test_it_shows_point_puck_shooter_and_bets(table: Table) -> None:
+    table.tells("shooter.changed", ShooterChanged(shooter="3", cause="new_shooter"))
+    table.tells("bets.closed", Bets(round=1, cause="dice_released"))
+    table.rolls(1, (2, 2), None, 4)
+    board = table.tells("bets.opened", Bets(round=2, cause="result"))
+    assert (board.phase, board.point, board.puck, board.shooter) == ("point", 4, 4, "3")
+    assert (board.bets, board.round, board.sequence) == ("open", 2, 4)
+    assert table.rolls(2, (1, 3), 4, None).puck == "off"
+
+
+def test_it_holds_the_last_ten_results_the_newest_first(table: Table) -> None:
+    for roll in range(1, 15):
+        table.rolls(roll, (1, 1), None, None)
+    assert [one.subject for one in table.board.results] == [f"roll/{n}" for n in range(14, 14 - RESULTS, -1)]
+
+
+def test_a_correction_takes_the_place_of_what_it_corrects(table: Table) -> None:
+    table.rolls(1, (2, 2), None, 4)
+    ruled = RollCorrected(
+        roll=1,
+        corrects="t/1/1",
+        ruling="set_dice",
+        by="boxperson",
+        who="bob",
+        dice=(5, 6),
+        total=11,
+        phase="come_out",
+    )
+    board = table.tells("roll.corrected", ruled)
+    (one,) = board.results
+    assert (one.corrected, one.subject, board.puck) == (True, "roll/1", "off")
+    assert b"bob" not in board_bytes(board)
+
+
+def test_a_review_says_its_number_what_is_missing_and_what_may_be_said(table: Table) -> None:
+    review = table.reviews(1).review
+    assert review is not None
+    assert (review.attempt, review.number, review.may) == ("roll", 1, ("set_dice", "no_roll"))
+    assert b"wall_unclear" in bytes(review.missing)
+    assert b"9 mm" not in board_bytes(table.board)
+    assert table.rolls(1, (3, 4), None, None).review is None
+
+
+def test_what_a_power_cut_left_can_only_be_void(table: Table) -> None:
+    review = table.reviews(1, "power_lost").review
+    assert review is not None
+    assert review.may == ("no_roll",)
+
+
+def test_a_table_that_opens_anew_has_no_point_and_no_shooter(table: Table) -> None:
+    table.rolls(1, (2, 2), None, 4)
+    table.tells("table.closed", Happening(cause="close_table"))
+    board = table.tells("table.opened", Happening(cause="open_table"))
+    assert (board.state, board.puck, board.shooter) == ("open", "off", None)
+
+
+def test_no_timing_of_ball_or_rotor_is_on_it(key: Key) -> None:
+    wheel = Table(key, "roulette")
+    board = wheel.tells(
+        "spin.called",
+        SpinCalled(
+            spin=1,
+            number="17",
+            colour="black",
+            revolutions=9.5,
+            grade="sensors",
+            notices=(),
+            by="dealer",
+            who="dot",
+            dropped_us=123_456_789,
+        ),
+    )
+    written = board_bytes(board)
+    for secret in (b"9.5", b"123456789", b"dot"):
+        assert secret not in written
+    assert b'"17"' in written
+    assert (board.puck, board.phase) == (None, None)
+
+
+def test_an_outcome_that_comes_again_changes_nothing(table: Table) -> None:
+    board = table.rolls(1, (2, 2), None, 4)
+    assert follow(board, table.rows[0]) is board
+
+
+def test_it_is_written_as_its_schema_says(table: Table) -> None:
+    table.rolls(1, (2, 2), None, 4)
+    table.reviews(2)
+    schema = msgspec.json.decode((FOLDER / "board.schema.json").read_bytes())
+    Draft202012Validator(schema).validate(msgspec.json.decode(board_bytes(table.board)))
+
+
+@needs_mosquitto
+def test_whoever_comes_in_mid_game_finds_it_at_the_broker(tmp_path: Path) -> None:
+    from controller.model.publishing import MqttSettings  # noqa: PLC0415 - of this test alone
+    from controller.publish.mqtt import MqttSink  # noqa: PLC0415 - as above
+
+    with running(tmp_path) as mosquitto:
+        settings = MqttSettings(host="127.0.0.1", port=mosquitto.port)
+
+        def sink(house: House) -> MqttSink:
+            return MqttSink(
+                "craps", settings, house.alarms, now_us=house.clock, chance=lambda: 0.5, pin=pinned()
+            )
+
+        house = House(tmp_path, sink)
+        house.play(5)
+        display = Settlement(settings, topic="tables/+/board", name="display")
+        seen: list[bytes] = []
+        display.books.enter = lambda payload: seen.append(payload) or []  # type: ignore[method-assign, func-returns-value]  # it only looks
+        until(lambda: house.idle, house.turn)
+        display.come()
+        until(lambda: bool(seen), house.turn, display.turn)
+        board = msgspec.json.decode(seen[-1], type=TableBoard)
+        assert board.results
+        display.drop()
+        house.close()
