@@ -4,15 +4,18 @@ Nothing that a request does costs more than its own few kilobytes and seconds.
 """
 
 import asyncio
-from collections.abc import Awaitable, Mapping
-from contextlib import suppress
+from collections import Counter
+from collections.abc import Awaitable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from hashlib import sha256
 from typing import Final, Protocol
 
+import msgspec
 from fastapi import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from controller.model.strict_json import NotStrict, strict
+from controller.settlement_service.access import Role
 from controller.settlement_service.asks import Ask, Told, refusal
 
 DIGEST: Final = "table.digest"
@@ -29,6 +32,9 @@ MOST_TOKEN = 200
 STRANGERS_PER_S = 20
 """Tokens that open nothing: so many a second are looked up; the next are told to come later."""
 MOST_KNOWN = 1000
+"""Valid tokens that are remembered; more are looked up again."""
+MOST_AT_ONCE = 4
+"""Requests of a player's or reader's token under way: one person does not take all the engine's time."""
 OPEN_TO_ALL = frozenset({("GET", "/health"), ("GET", "/openapi.json")})
 _WITH_BODY = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
@@ -52,7 +58,8 @@ class Bounds:
         """Guard this application; tokens are known at the office."""
         self._app = app
         self._office = office
-        self._known: dict[str, None] = {}
+        self._known: dict[str, Role] = {}
+        self._under_way: Counter[str] = Counter()
         self._strangers: list[float] = []
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -63,12 +70,15 @@ class Bounds:
         body_read = False
         try:
             headers = _headers(scope)
+            counted: AbstractContextManager[None] = nullcontext()
             if (scope["method"], scope["path"]) not in OPEN_TO_ALL:
-                scope[DIGEST] = await self._admitted(headers)
+                digest = scope[DIGEST] = await self._admitted(headers)
                 _tell_connection(scope)
-            body = await _body(scope, headers, receive)
-            body_read = True
-            await self._app(scope, _Replay(body, receive), send)
+                counted = self._counted(digest)
+            with counted:
+                body = await _body(scope, headers, receive)
+                body_read = True
+                await self._app(scope, _Replay(body, receive), send)
         except _Refused as refused:
             await _answer(refused.told, scope, send, None if body_read else receive)
 
@@ -92,8 +102,20 @@ class Bounds:
             raise _Passed(told)
         if len(self._known) >= MOST_KNOWN:
             self._known.clear()
-        self._known[digest] = None
+        self._known[digest] = _read_caller(bytes(told.body)).role
         return digest
+
+    @contextmanager
+    def _counted(self, digest: str) -> Iterator[None]:
+        if self._known.get(digest) != "staff" and self._under_way[digest] >= MOST_AT_ONCE:
+            raise _Refused(429, f"{MOST_AT_ONCE} requests of this token are under way; wait for one of them")
+        self._under_way[digest] += 1
+        try:
+            yield
+        finally:
+            self._under_way[digest] -= 1
+            if not self._under_way[digest]:
+                del self._under_way[digest]
 
 
 class _Passed(_Refused):
@@ -180,6 +202,13 @@ async def _let_go_by(receive: Receive) -> None:
                 left -= len(message.get("body", b""))
                 if message["type"] != "http.request" or not message.get("more_body", False):
                     return
+
+
+class _Caller(msgspec.Struct, frozen=True):
+    role: Role
+
+
+_read_caller = msgspec.json.Decoder(_Caller).decode
 
 
 class Connection(Protocol):

@@ -135,8 +135,8 @@ class Front:
         while not self._stopping.is_set():
             try:
                 why = self._serve_once()
-            except OSError as error:
-                why = f"it could not be started: {error.strerror}"
+            except Exception as error:  # noqa: BLE001 - a thread that ends would leave no API for ever
+                why = f"it could not be served: {type(error).__name__}: {error}"
             self.ready = False
             if not self._stopping.is_set():
                 self._say(f"HTTP API: {why}; started again in {AGAIN_S:g} s\n")

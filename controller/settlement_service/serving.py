@@ -83,6 +83,8 @@ def _look_after(engine: Engine, front: Front, broker: Broker | None, stop: Event
         if all(turned > earlier for turned, earlier in zip(now, before, strict=True)):
             before = now
             tell("WATCHDOG=1", status)
+        else:
+            tell(status)
 
 
 def _turns(front: Front, broker: Broker | None) -> tuple[int, ...]:

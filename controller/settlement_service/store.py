@@ -61,7 +61,7 @@ class Store:
             self._engine = create_engine(
                 parsed.set(drivername=driver),
                 poolclass=NullPool,
-                connect_args={"timeout": PATIENCE_S} if sqlite else _postgres_limits(parsed),
+                connect_args={"timeout": PATIENCE_S} if sqlite else _postgres_limits(parsed, owner=owner),
             )
         except (ArgumentError, NoSuchModuleError) as error:
             expected = "a URL such as sqlite:///settlement.db or postgresql://host/name"
@@ -82,6 +82,8 @@ class Store:
         """
         with self.transaction() as connection:
             if self._owner:
+                if not self.sqlite:
+                    connection.execute(text("SET LOCAL statement_timeout = 0"))
                 migrate(connection, self.where)
             elif not version_of(connection, self.where):
                 raise SettlementFault(
@@ -172,9 +174,14 @@ def _prepare_sqlite(engine: Engine) -> None:
         connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 
-def _postgres_limits(url: URL) -> dict[str, object]:
-    """Return what the server and the sockets are told of limits."""
+def _postgres_limits(url: URL, *, owner: bool) -> dict[str, object]:
+    """Return what the server and the sockets are told of limits.
+
+    An owner's statement ends before it is given up here, so that no session of it is left holding the lock.
+    """
     idle = f"-c idle_in_transaction_session_timeout={round(ANSWER_S * 2000)}"
+    if owner:
+        idle += f" -c statement_timeout={round(ANSWER_S * 800)}"
     return {
         "connect_timeout": CONNECT_S,
         **_SOCKET,

@@ -44,6 +44,11 @@ class Cluster:
                 connection.execute(text(f'CREATE DATABASE "{name}"'))
         return self.url.replace("/postgres?", f"/{name}?")
 
+    @property
+    def pid(self) -> int:
+        """The server's first process."""
+        return int((self._data / "postmaster.pid").read_text().splitlines()[0])
+
     def start(self) -> None:
         """Start it and wait until it answers."""
         options = f"-k {self.folder} {SETTINGS}"

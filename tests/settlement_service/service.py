@@ -36,7 +36,17 @@ class Service:
         self.systemd = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.systemd.bind(str(address))
         self.systemd.settimeout(PATIENCE_S)
-        words = ["settlement", "--database", self.url, "run", "--listen", f"127.0.0.1:{self.port}"]
+        key = str(self.folder / "settlement.key")
+        words = [
+            "settlement",
+            "--database",
+            self.url,
+            "--key-file",
+            key,
+            "run",
+            "--listen",
+            f"127.0.0.1:{self.port}",
+        ]
         words += [] if self.broker is None else ["--broker", f"127.0.0.1:{self.broker}"]
         with (self.folder / "settlement.log").open("ab") as log:
             self.process = subprocess.Popen(
@@ -55,6 +65,11 @@ class Service:
             assert self.process is not None
             assert self.process.poll() is None, self.log
         return told
+
+    def hear_any(self) -> str:
+        """Return what it tells systemd next."""
+        assert self.systemd is not None
+        return self.systemd.recv(4096).decode()
 
     def health(self) -> object:
         """Ask how it is."""

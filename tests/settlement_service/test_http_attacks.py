@@ -10,6 +10,7 @@ import re
 import resource
 import signal
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -21,6 +22,7 @@ import pytest
 from controller.settlement_service.bounds import MOST_BODY
 from controller.settlement_service.connections import MOST_OPEN
 from controller.settlement_service.tokens import Tokens
+from tests.publish.broker import Authority
 from tests.settlement_service.rig import House, SealedTable, key_in
 from tests.settlement_service.service import PATIENCE_S, Service, ask
 
@@ -282,6 +284,28 @@ def test_one_who_reads_no_answer_is_let_go(unharmed: Service) -> None:
         with suppress(ConnectionError):
             connection.sendall(request("GET", "/openapi.json") * 500)
         assert unharmed.ask("GET", "/players/ann", token="staff-secret")[0] == 200
+
+
+@pytest.mark.parametrize("begun", [b"", b"\x16\x03\x01", b"GET / HTTP/1.1\r\n"])
+def test_handshakes_that_never_end_keep_nobody_out(tmp_path: Path, begun: bytes) -> None:
+    tls = Authority(tmp_path).files("api")
+    service = Service(tmp_path, house_in(tmp_path), arguments=("--certificate", tls.certificate, tls.key))
+    service.start()
+    trust = ssl.create_default_context(cafile=tls.ca)
+    try:
+        with ExitStack() as held:
+            for _ in range(3 * MOST_OPEN):
+                connection = held.enter_context(connect(service))
+                with suppress(ConnectionError):
+                    connection.sendall(begun)
+            with trust.wrap_socket(connect(service), server_hostname="localhost") as true:
+                true.sendall(request("GET", "/health", b"Connection: close\r\n"))
+                assert answered(true).startswith(b"HTTP/1.1 200")
+            files = len(list(Path(f"/proc/{children(service)[0]}/fd").iterdir()))
+            assert files < MOST_OPEN + 40
+        assert len(service.log) < MOST_LOG
+    finally:
+        service.close()
 
 
 # --- floods ---

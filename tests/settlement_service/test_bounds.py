@@ -1,0 +1,127 @@
+"""Bounds at the API, request by request and without a network."""
+
+import asyncio
+
+from starlette.types import Message, Receive, Scope, Send
+
+from controller.settlement_service.asks import Ask, Told, told_of
+from controller.settlement_service.bounds import MOST_AT_ONCE, STRANGERS_PER_S, Bounds
+
+
+class Office:
+    """Knows two tokens, and counts who asks."""
+
+    def __init__(self) -> None:
+        self.asked: list[Ask] = []
+
+    async def ask(self, ask: Ask) -> Told:
+        self.asked.append(ask)
+        role = ROLES.get(ask.digest)
+        return told_of(b"{}", 401) if role is None else told_of(f'{{"name":"x","role":"{role}"}}'.encode())
+
+
+ROLES: dict[str, str] = {}
+
+
+def digest(secret: str, role: str) -> str:
+    from hashlib import sha256  # noqa: PLC0415 - as the gate does it
+
+    ROLES[sha256(secret.encode()).hexdigest()] = role
+    return secret
+
+
+class Application:
+    """Answers when it is let; counts how many requests are within."""
+
+    def __init__(self) -> None:
+        self.go = asyncio.Event()
+        self.within = self.most = 0
+        self.bodies: list[bytes] = []
+
+    async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
+        self.within += 1
+        self.most = max(self.most, self.within)
+        self.bodies.append((await receive())["body"])
+        await self.go.wait()
+        self.within -= 1
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+
+def scope(secret: str, method: str = "GET", **headers: str) -> Scope:
+    given = {
+        "authorization": f"Bearer {secret}",
+        **{name.replace("_", "-"): value for name, value in headers.items()},
+    }
+    return {
+        "type": "http",
+        "method": method,
+        "path": "/tables",
+        "headers": [(k.encode(), v.encode()) for k, v in given.items()],
+    }
+
+
+async def requested(bounds: Bounds, of: Scope, *body: bytes) -> int:
+    """Make a request whose body comes in these pieces; return the status."""
+    pieces = list(body) or [b""]
+    status = 0
+
+    async def receive() -> Message:
+        piece = pieces.pop(0) if pieces else None
+        if piece is None:
+            await asyncio.Event().wait()
+        return {"type": "http.request", "body": piece, "more_body": bool(pieces)}
+
+    async def send(message: Message) -> None:
+        nonlocal status
+        status = message.get("status", status)
+
+    await bounds(of, receive, send)
+    return status
+
+
+def test_a_player_has_few_requests_under_way_at_once() -> None:
+    async def tried(role: str) -> tuple[list[int], int]:
+        application = Application()
+        bounds = Bounds(application, Office())
+        secret = digest(f"{role}-secret", role)
+        tasks = [asyncio.create_task(requested(bounds, scope(secret))) for _ in range(3 * MOST_AT_ONCE)]
+        await asyncio.sleep(0)
+        while len([task for task in tasks if task.done()]) + application.within < len(tasks):
+            await asyncio.sleep(0)
+        application.go.set()
+        return sorted(await asyncio.gather(*tasks)), application.most
+
+    assert asyncio.run(tried("player")) == ([200] * MOST_AT_ONCE + [429] * 2 * MOST_AT_ONCE, MOST_AT_ONCE)
+    assert asyncio.run(tried("staff")) == ([200] * 3 * MOST_AT_ONCE, 3 * MOST_AT_ONCE)
+
+
+def test_a_known_token_is_let_in_while_strangers_are_turned_away() -> None:
+    async def tried() -> tuple[list[int], int, int]:
+        application, office = Application(), Office()
+        application.go.set()
+        bounds = Bounds(application, office)
+        known = scope(digest("till-secret", "staff"))
+        first = await requested(bounds, known)
+        guessed = [await requested(bounds, scope(f"guess-{n}")) for n in range(100)]
+        assert (first, await requested(bounds, known)) == (200, 200)
+        return guessed, len(office.asked), sum(status == 429 for status in guessed)
+
+    guessed, asked, turned = asyncio.run(tried())
+    assert set(guessed) == {401, 429}
+    assert asked == 1 + len(guessed) - turned
+    assert asked <= 1 + 3 * STRANGERS_PER_S
+
+
+def test_the_body_comes_to_the_application_as_it_was_sent() -> None:
+    async def tried() -> list[bytes]:
+        application = Application()
+        application.go.set()
+        bounds = Bounds(application, Office())
+        of = scope(
+            digest("till-secret", "staff"), "POST", content_type="application/json", content_length="13"
+        )
+        assert await requested(bounds, of, b'{"cents"', b":", b"500}") == 200
+        return application.bodies
+
+    assert asyncio.run(tried()) == [b'{"cents":500}']

@@ -1,0 +1,139 @@
+"""The channel between the engine and the process that serves HTTP: nothing is believed unread."""
+
+import socket
+import subprocess
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from controller.settlement_service import front as front_module
+from controller.settlement_service.asks import Ask, Told
+from controller.settlement_service.channel import MOST_ASK, Broken, Frames, frame
+from controller.settlement_service.front import Front
+from tests.publish.broker import free_port
+from tests.settlement_service.rig import House
+from tests.settlement_service.test_http_attacks import wait_for
+
+
+@settings(derandomize=True, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 2**64 - 1), st.binary(max_size=50)), max_size=5), st.integers(1, 20))
+def test_frames_are_cut_right_and_never_longer_than_they_may_be(
+    sent: list[tuple[int, bytes]], step: int
+) -> None:
+    data = b"".join(frame(number, payload) for number, payload in sent)
+    frames = Frames(50)
+    assert [found for at in range(0, len(data), step) for found in frames.feed(data[at : at + step])] == sent
+    with pytest.raises(Broken):
+        frames.feed(frame(1, b"x" * 51)[:12])
+
+
+class Liar:
+    """A process that serves nothing and says what a test lets it say."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, says: bytes) -> None:
+        self.runs = 0
+        self.there: socket.socket | None = None
+        self._says = says
+        monkeypatch.setattr(front_module, "AGAIN_S", 0.05)
+        monkeypatch.setattr(Front, "_started", lambda _front, there: self.started(there))
+
+    def started(self, there: socket.socket) -> "subprocess.Popen[bytes]":
+        self.runs += 1
+        there.sendall(self._says)
+        self.close()
+        self.there = there.dup()
+        return subprocess.Popen(["sleep", "60"])
+
+    def close(self) -> None:
+        if self.there is not None:
+            self.there.close()
+
+
+@pytest.fixture
+def said() -> list[str]:
+    return []
+
+
+def served(house: House, said: list[str]) -> Front:
+    front = Front(house.engine, "127.0.0.1", free_port(), say=said.append)
+    front.start()
+    return front
+
+
+BAD: dict[str, bytes] = {
+    "no JSON": frame(1, b"hello"),
+    "no deed": frame(1, b'{"do":"enrol"}'),
+    "a frame without end": frame(1, b"x" * (MOST_ASK + 1))[:100],
+    "noise": bytes(range(255, 0, -1)) * 40,
+}
+
+
+@pytest.mark.parametrize("says", BAD.values(), ids=BAD)
+def test_what_is_no_request_ends_the_run(
+    house: House, said: list[str], monkeypatch: pytest.MonkeyPatch, says: bytes
+) -> None:
+    liar = Liar(monkeypatch, says)
+    front = served(house, said)
+    assert wait_for(lambda: liar.runs > 2)
+    front.stop()
+    liar.close()
+    assert "said what is no request" in said[0]
+    assert not front.ready
+
+
+def test_a_request_without_a_valid_token_is_nothing_whoever_sends_it(
+    house: House, said: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    house.player("ann", 100)
+    ask = Ask(do="deposit", digest="0" * 64, key="k", player="ann", cents=5)
+    liar = Liar(monkeypatch, frame(7, msgspec.json.encode(ask)))
+    front = served(house, said)
+    assert wait_for(lambda: liar.there is not None)
+    assert liar.there is not None
+    ((number, payload),) = heard(liar.there)
+    front.stop()
+    liar.close()
+    assert (number, msgspec.json.decode(payload, type=Told).status) == (7, 401)
+    assert house.balance("player:ann") == 100
+
+
+def heard(there: socket.socket) -> list[tuple[int, bytes]]:
+    frames = Frames(10_000)
+    while not (found := frames.feed(there.recv(4096))):
+        pass
+    return found
+
+
+def test_a_process_that_says_nothing_is_started_again(
+    house: House, said: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(front_module, "TURN_S", 0.01)
+    monkeypatch.setattr(front_module, "SILENT_TURNS", 5)
+    liar = Liar(monkeypatch, b"")
+    front = served(house, said)
+    assert wait_for(lambda: liar.runs > 2)
+    front.stop()
+    liar.close()
+    assert "fell silent" in said[0]
+
+
+def test_the_other_process_gets_no_credential(
+    monkeypatch: pytest.MonkeyPatch, house: House, said: list[str]
+) -> None:
+    for name in ("NOTIFY_SOCKET", "CREDENTIALS_DIRECTORY", "PGPASSWORD", "DATABASE"):
+        monkeypatch.setenv(name, "secret")
+    got: dict[str, Any] = {}  # Any: whatever a process is started with
+
+    def popen(command: list[str], **more: object) -> "subprocess.Popen[bytes]":
+        got.update(more, command=command)
+        raise OSError(1, "no more")
+
+    monkeypatch.setattr(subprocess, "Popen", popen)
+    front = served(house, said)
+    assert wait_for(lambda: "env" in got)
+    front.stop()
+    assert "secret" not in str(got)
+    assert {"CREDENTIALS_DIRECTORY", "NOTIFY_SOCKET"}.isdisjoint(got["env"])

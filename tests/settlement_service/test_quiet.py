@@ -1,0 +1,36 @@
+"""A log that nobody outside can fill."""
+
+import logging
+
+from controller.settlement_service.quiet import MINUTE_S, MOST_CHARACTERS, MOST_LINES, FewLines
+
+
+def record(at_s: float, says: str = "bad request") -> logging.LogRecord:
+    made = logging.LogRecord("x", logging.WARNING, "", 0, says, (), None)
+    made.created = at_s
+    return made
+
+
+def test_what_is_too_much_is_counted_and_said_in_the_next_minute() -> None:
+    lines: list[str] = []
+    log = FewLines(lines.append)
+    for n in range(1000):
+        log.emit(record(100 + n / 100))
+    assert len(lines) == MOST_LINES
+    log.emit(record(100 + MINUTE_S))
+    assert lines[MOST_LINES:] == [f"{1000 - MOST_LINES} more lines were left out\n", "bad request\n"]
+
+
+def test_a_clock_that_is_set_back_silences_nothing() -> None:
+    lines: list[str] = []
+    log = FewLines(lines.append)
+    for n in range(MOST_LINES + 5):
+        log.emit(record(10_000 + n))
+    log.emit(record(50, "later"))
+    assert lines[-1] == "later\n"
+
+
+def test_a_long_line_is_cut() -> None:
+    lines: list[str] = []
+    FewLines(lines.append).emit(record(1, "x" * 10 * MOST_CHARACTERS))
+    assert len(lines[0]) < MOST_CHARACTERS + 10

@@ -1,0 +1,222 @@
+"""A database whose process is stopped, or that takes no writes: health says so, and nothing hangs."""
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from sqlalchemy import create_engine, text
+from sqlalchemy.pool import NullPool
+
+from controller.settlement_service import store as store_module
+from controller.settlement_service.engine import Engine
+from controller.settlement_service.faults import OutOfReach
+from controller.settlement_service.store import ANSWER_S, Store
+from controller.settlement_service.tokens import Tokens
+from tests.settlement_service.postgres import Cluster, needs_postgres
+from tests.settlement_service.rig import House
+from tests.settlement_service.service import PATIENCE_S, Service
+
+OK = {"status": "ok", "tables": 0, "halted": 0, "alarms": 0, "broker": "none"}
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    cluster = Cluster()
+    yield cluster
+    cluster.remove()
+
+
+@pytest.fixture
+def service(cluster: Cluster, tmp_path: Path) -> Iterator[Service]:
+    service = Service(tmp_path, cluster.database(tmp_path.name.replace("-", "_")))
+    house = House(service.url)
+    house.player("ann", 1_000)
+    Tokens(house.engine).make("till", "staff", "staff-secret")
+    house.store.close()
+    service.start()
+    yield service
+    service.close()
+
+
+@contextmanager
+def stopped(cluster: Cluster) -> Iterator[None]:
+    """Stop every process of the server, as a debugger or a frozen virtual machine does: its sockets stay."""
+    pids = [cluster.pid, *children(cluster.pid)]
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for pid in reversed(pids):
+            os.kill(pid, signal.SIGCONT)
+
+
+def children(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def tell(cluster: Cluster, *words: str) -> None:
+    engine = create_engine(cluster.url.replace("postgresql:", "postgresql+psycopg:"), poolclass=NullPool)
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        for word in words:
+            connection.execute(text(word))
+
+
+def trouble(of: Store | Engine) -> str | None:
+    """Return what is wrong now."""
+    return of.trouble
+
+
+def wait_for(fact: Callable[[], bool]) -> None:
+    end_s = time.monotonic() + PATIENCE_S
+    while not fact():
+        assert time.monotonic() < end_s
+        time.sleep(0.05)
+
+
+def is_well(service: Service) -> bool:
+    return service.ask("GET", "/health") == (200, OK)
+
+
+def deposit(service: Service, key: str) -> tuple[int, object]:
+    return service.ask("POST", "/players/ann/deposits", {"cents": 5}, token="staff-secret", key=key)
+
+
+@needs_postgres
+def test_a_stopped_server_is_said_at_the_next_asking_and_well_when_it_goes_on(
+    cluster: Cluster, service: Service
+) -> None:
+    wait_for(lambda: is_well(service))
+    with stopped(cluster):
+        status, told = service.ask("GET", "/health")
+        assert (status, told["rule"]) == (503, "DATABASE")  # type: ignore[index]  # a refusal
+        status, told = deposit(service, "while-stopped")
+        assert (status, told["rule"]) == (503, "DATABASE")  # type: ignore[index]  # a refusal
+        while "database: NOT WRITTEN" not in service.hear_any():
+            pass
+    wait_for(lambda: is_well(service))
+    assert deposit(service, "while-stopped")[0] == 200
+    assert deposit(service, "while-stopped")[0] == 200
+    assert service.ask("GET", "/players/ann", token="staff-secret")[1]["balance"] == 1_005  # type: ignore[index]  # an account
+    assert service.terminate() == 0
+
+
+@needs_postgres
+def test_a_server_that_turned_read_only_is_said_without_any_bet(cluster: Cluster, service: Service) -> None:
+    wait_for(lambda: is_well(service))
+    tell(cluster, "ALTER SYSTEM SET default_transaction_read_only = on", "SELECT pg_reload_conf()")
+    try:
+        wait_for(lambda: service.ask("GET", "/health")[0] == 503)
+        _, told = service.ask("GET", "/health")
+        assert "read-only" in told["reason"]  # type: ignore[index]  # a refusal
+        assert deposit(service, "read-only")[0] == 503
+        while "database: NOT WRITTEN" not in service.hear_any():
+            pass
+    finally:
+        tell(
+            cluster,
+            "SET default_transaction_read_only = off",
+            "ALTER SYSTEM RESET default_transaction_read_only",
+            "SELECT pg_reload_conf()",
+        )
+    wait_for(lambda: is_well(service))
+    assert deposit(service, "read-only")[0] == 200
+
+
+@needs_postgres
+def test_the_watchdog_hears_nothing_while_the_database_takes_no_writes(
+    cluster: Cluster, service: Service
+) -> None:
+    service.hear("WATCHDOG=1")
+    with stopped(cluster):
+        while "database: NOT WRITTEN" not in service.hear_any():
+            pass
+        assert all("WATCHDOG=1" not in service.hear_any() for _ in range(4))
+    service.hear("WATCHDOG=1")
+
+
+@needs_postgres
+def test_no_statement_waits_for_a_stopped_server_for_ever(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_module, "ANSWER_S", 0.3)
+    store = Store(cluster.database("stall"))
+    store.open()
+    with stopped(cluster):
+        for _ in range(2):
+            with pytest.raises(OutOfReach), store.transaction() as connection:
+                connection.execute(text("SELECT 1"))
+            assert trouble(store) is not None
+    with store.transaction() as connection:
+        store.prove_writable(connection)
+    assert trouble(store) is None
+    store.close()
+
+
+@needs_postgres
+def test_a_lock_that_another_holds_is_waited_for_no_longer_than_a_statement(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_module, "ANSWER_S", 0.3)
+    store = Store(cluster.database("locked"))
+    store.open()
+    other = create_engine(
+        cluster.database("locked").replace("postgresql:", "postgresql+psycopg:"), poolclass=NullPool
+    )
+    with other.begin() as holder:
+        holder.execute(text("LOCK TABLE settlement_version IN ACCESS EXCLUSIVE MODE"))
+        with pytest.raises(OutOfReach), store.transaction() as connection:
+            store.prove_writable(connection)
+    store.close()
+
+
+def test_an_sqlite_file_that_takes_no_writes_is_in_trouble_until_one_is_committed(tmp_path: Path) -> None:
+    house = House(f"sqlite:///{tmp_path}/s.db")
+    with house.store.transaction() as connection:
+        connection.execute(text("PRAGMA query_only = ON"))
+    with pytest.raises(OutOfReach, match="readonly"):
+        house.engine.probe()
+    assert trouble(house.engine) is not None
+    house.engine.probe()  # A new connection writes again, and commits it.
+    assert house.engine.trouble is None
+    house.store.close()
+
+
+def fill(house: House) -> None:
+    for number in range(1000):
+        house.player(f"player-{number}", 1)
+
+
+def test_a_full_disk_is_in_trouble_until_it_has_room(tmp_path: Path) -> None:
+    house = House(f"sqlite:///{tmp_path}/s.db")
+    with house.store.transaction() as connection:
+        pages = connection.execute(text("PRAGMA page_count")).scalar_one()
+        connection.execute(text(f"PRAGMA max_page_count = {pages}"))
+    with pytest.raises(OutOfReach, match="full"):
+        fill(house)
+    assert "full" in (house.engine.trouble or "")
+    house.engine.probe()
+    assert house.engine.trouble is None
+    assert house.proof().faults == ()
+    house.store.close()
+
+
+def test_a_read_that_is_well_ends_no_trouble(tmp_path: Path) -> None:
+    house = House(f"sqlite:///{tmp_path}/s.db")
+    house.store.trouble = "the last write failed"
+    with house.engine.work() as work:
+        work.balance("player:ann")
+    assert trouble(house.engine) is not None
+    house.player("ann", 5)
+    assert house.engine.trouble is None
+    house.store.close()
+
+
+def test_the_waits_are_shorter_than_systemds_patience() -> None:
+    unit = (Path(__file__).parents[2] / "systemd" / "table-settlement.service").read_text()
+    assert f"WatchdogSec={60}" in unit
+    assert ANSWER_S < 60 / 4
