@@ -46,6 +46,7 @@ WHAT: Mapping[str, str] = {
     "journal_sqlite_too_old": "the SQLite library that was found loses commits",
     "journal_stopped": "the journal's thread has stopped",
     "journal_teller_failed": "rows are on the disk, but not everybody was told of them",
+    "journal_wal_grows": "the WAL of the journal is not written back and grows",
     "journal_write_failed": "the journal's file can't be written",
 }
 """What each of the journal's faults is, by its code."""
