@@ -24,6 +24,12 @@ RECORDINGS = "recordings"
 """The folder of the recordings, in the journal's."""
 
 
+APPROVED_FILE = "identity.json"
+"""What a person approved last, in the journal's folder."""
+ENGINE_PIN_FILE = "settlement-engine.json"
+"""The engine's key as this table learned it, in the journal's folder."""
+
+
 def head_beside(journal: Path) -> Path:
     """Name the head file of a journal's file where nobody says: beside it, or as the units lay it.
 
@@ -83,4 +89,4 @@ class Options:
     @property
     def approved(self) -> Path:
         """Give the file that keeps the identity approved last."""
-        return self.journal / "identity.json"
+        return self.journal / APPROVED_FILE

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from controller.app.board import Board
 from controller.app.faults import Fault
+from controller.app.options import ENGINE_PIN_FILE
 from controller.app.watchdog import Watchdog
 from controller.journal.chain import Row
 from controller.journal.faults import JournalFault
@@ -75,7 +76,7 @@ class Publishing:
         )
         wanted = engine is not None and settings.publish.to in (None, "embedded")
         self._announcer: Announcer | None = None
-        self._pin_file = folder / "settlement-engine.json"
+        self._pin_file = folder / ENGINE_PIN_FILE
         self._key: Key | None = None
         mqtt = settings.publish.mqtt
         named = None if mqtt is None or mqtt.engine_key is None else bytes.fromhex(mqtt.engine_key)

@@ -30,6 +30,7 @@ COMMANDS = {
     "watch": "print live outcomes, readings, lamps and faults",
     "outbox": "list the outcomes that settlement has not acknowledged",
     "journal": "verify, show or export a journal",
+    "keys": "show, make, rotate, revoke and replace every key",
     "completion": "print the shell's completion of commands, options and files",
     "doctor": "check everything a support person would ask, and pack it for them",
     "udev": "print udev rules that give the serial ports plugged in now names that stay",

@@ -5,7 +5,7 @@ import apsw
 from controller.journal.contents import CHECKPOINT
 from controller.journal.faults import JournalFault
 from controller.journal.head import Head, Place, signed_by
-from controller.journal.keys import PublicKey
+from controller.journal.keyring import Keyring
 from controller.journal.memory import checkpoint_of
 from controller.journal.store import fetch_one, rows_there, rows_where
 
@@ -26,11 +26,11 @@ def check_begun(place: Place, head: Head | None) -> None:
 
 
 def check_head(
-    connection: apsw.Connection, last_n: int, place: Place, head: Head | None, *, table: str, key: PublicKey
+    connection: apsw.Connection, last_n: int, place: Place, head: Head | None, *, table: str, keys: Keyring
 ) -> None:
     """Compare a journal that ends at this row with its head, which was read before that row was looked for.
 
-    `key` is the one in force at the journal's end.
+    A head is signed by the key that signs the row after it, of those that signed the journal.
 
     Raises:
         JournalFault: there is no head, it is another table's, another signed it, nobody did, or rows that it
@@ -42,7 +42,7 @@ def check_head(
         return
     if head.table != table:
         raise JournalFault("journal_other_table", place.head, f"the head of {head.table}", f"that of {table}")
-    if head.signature and not signed_by(head, key):
+    if head.signature and not signed_by(head, keys.at(head.n + 1)):
         found = "a record that the table's key did not sign"
         raise JournalFault("journal_head_forged", place.head, found, "the table's own")
     if head.n > last_n:

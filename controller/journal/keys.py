@@ -26,6 +26,7 @@ _GROUP_AND_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _PURPOSE = b"table-journal row\0"
 _HEAD = b"table-journal head\0"
 _HANDOVER = b"table-journal key\0"
+_HISTORY = b"table-key history\0"
 
 
 class PublicKey:
@@ -47,6 +48,10 @@ class PublicKey:
     def signed_handover(self, old: bytes, signature: bytes) -> bool:
         """Return whether this key took over from the old public key (32 bytes)."""
         return self._made(signature, _HANDOVER + old)
+
+    def signed_history(self, step: bytes, signature: bytes) -> bool:
+        """Return whether this key ended itself with this step of a history."""
+        return self._made(signature, _HISTORY + step)
 
     def _made(self, signature: bytes, message: bytes) -> bool:
         try:
@@ -71,6 +76,10 @@ class Key:
         """Sign that this key takes over from the old public key (64 bytes)."""
         return self._private.sign(_HANDOVER + old)
 
+    def sign_history(self, step: bytes) -> bytes:
+        """Sign a step of this key's history (64 bytes)."""
+        return self._private.sign(_HISTORY + step)
+
     def sign_head(self, record: bytes) -> bytes:
         """Sign a record of the head file (64 bytes)."""
         return self._private.sign(_HEAD + record)
@@ -84,13 +93,17 @@ def new_pem() -> bytes:
 
 def new_key(path: Path) -> PublicKey:
     """Make a key in a new file that only its owner can read; FileExistsError where there is one."""
-    pem = new_pem()
+    write_key(path, new_pem())
+    return load_key(path).public
+
+
+def write_key(path: Path, pem: bytes) -> None:
+    """Write a key into a new file that only its owner can read; FileExistsError where there is one."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "wb") as file:
         file.write(pem)
         file.flush()
         os.fsync(descriptor)
-    return load_key(path).public
 
 
 def load_key(path: Path, *, by_acl: bool = False) -> Key:

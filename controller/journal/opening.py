@@ -90,7 +90,7 @@ def open_journal(
                 begin(connection, Origin(table, key.public.raw, now))
             walk = walk_from_checkpoint(connection, place.journal, key.public, table, progress)
             check_strays(connection, place.journal, walk.n)
-            for found in _faults_at_the_end(connection, walk, place, head, key):
+            for found in _faults_at_the_end(connection, walk, place, head):
                 excused.hear(found)
             end = _End(walk.n, walk.link)
             if excused.fault is not None:
@@ -118,7 +118,7 @@ class _End(NamedTuple):
 
 
 def _faults_at_the_end(
-    connection: apsw.Connection, walk: Walk, place: Place, head: Head | None, key: Key
+    connection: apsw.Connection, walk: Walk, place: Place, head: Head | None
 ) -> Iterator[JournalFault]:
     """Yield what of a journal's end takes a person's word: signatures or rows that are not there."""
     if walk.layout < ALL_SIGNED and walk.n:
@@ -126,7 +126,7 @@ def _faults_at_the_end(
         found = f"layout {walk.layout}, the last {unsigned} of its {walk.n} rows signed by nobody"
         yield JournalFault("journal_old_layout", place.journal, found, f"layout {ALL_SIGNED}, all signed")
     try:
-        check_head(connection, walk.n, place, head, table=walk.table, key=key.public)
+        check_head(connection, walk.n, place, head, table=walk.table, keys=walk.keyring)
     except JournalFault as fault:
         yield fault
 

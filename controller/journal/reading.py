@@ -14,7 +14,7 @@ from controller.journal.ending import check_head
 from controller.journal.evidence import unpack
 from controller.journal.faults import JournalFault
 from controller.journal.head import Place, read_head
-from controller.journal.keyring import read_keyring
+from controller.journal.keyring import Keyring, read_keyring
 from controller.journal.keys import PublicKey
 from controller.journal.retention import row_before
 from controller.journal.store import LANDMARK, Origin, fetch_one, open_reader, origin_of, rows_where
@@ -132,9 +132,13 @@ class Reader:
         row = next(rows_where(self._connection, self.path, clause, (SESSION_STARTED, n)), None)
         return None if row is None or row.body is None else _decode_identity(row.body)
 
+    def keyring(self) -> Keyring:
+        """Return the keys that sign it; raises JournalFault where a change of keys is not in order."""
+        return read_keyring(self._connection, self.path, PublicKey(self.origin.public_key))
+
     def key_at(self, n: int) -> PublicKey:
-        """Return the key that signs this row; raises JournalFault where a change of keys is not in order."""
-        return read_keyring(self._connection, self.path, PublicKey(self.origin.public_key)).at(n)
+        """Return the key that signs this row; raises JournalFault as `keyring` does."""
+        return self.keyring().at(n)
 
     def first_since(self, wall_us: int) -> int:
         """Give the number of the first row that is not older than this wall time."""
@@ -165,13 +169,13 @@ class Reader:
         """
         # Before the walk: a controller that writes meanwhile puts the head no further than the rows.
         remembered = None if head is None else read_head(head)
-        found, key = verify_all(self._connection, self.path, progress, every_signature=every_signature)
+        found, keys = verify_all(self._connection, self.path, progress, every_signature=every_signature)
         unvouched = found.unvouched
         if head is not None:
             place = Place(self.path, head)
             try:
                 table = self.origin.table
-                check_head(self._connection, found.last_n, place, remembered, table=table, key=key)
+                check_head(self._connection, found.last_n, place, remembered, table=table, keys=keys)
             except JournalFault as fault:
                 if fault.code != "journal_head_unsigned":
                     raise

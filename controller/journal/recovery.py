@@ -65,7 +65,7 @@ def recover(place: Place, key: PublicKey, table: str) -> Recovered:
     try:
         head = read_head(place.head)
         walk = walk_from_checkpoint(connection, place.journal, key, table)
-        check_head(connection, walk.n, place, head, table=table, key=key)
+        check_head(connection, walk.n, place, head, table=table, keys=walk.keyring)
         return recovered_from(walk.memory, walk.n, walk.link)
     finally:
         connection.close()

@@ -70,7 +70,7 @@ class Walk:
         self.bodies_below = 0
         self._connection = connection
         self._path = path
-        self._keyring: Keyring = read_keyring(connection, path, PublicKey(origin.public_key))
+        self.keyring: Keyring = read_keyring(connection, path, PublicKey(origin.public_key))
         self.verified_from = 1
         self._partial = False
         """Whether the walk began in the middle and has met no checkpoint yet, so that memory is not whole."""
@@ -82,7 +82,7 @@ class Walk:
     @property
     def key(self) -> PublicKey:
         """The key in force at the journal's end."""
-        return self._keyring.last
+        return self.keyring.last
 
     def skip_to_last_checkpoint(self, back: int) -> None:
         """Begin with the last checkpoint, or so many rows before the end where that is further back.
@@ -128,7 +128,7 @@ class Walk:
         if self._unchecked is not None:
             self._check_signature(self._unchecked)
         self._check_outbox()
-        unvouched = (*self._end_unvouched(), *self._keyring.unvouched)
+        unvouched = (*self._end_unvouched(), *self.keyring.unvouched)
         return Verified(
             rows=self.n - first, last_n=self.n, last_link=self.link, unvouched=unvouched, **self._counts
         )
@@ -156,7 +156,7 @@ class Walk:
 
     def _check_signature(self, row: Row) -> None:
         assert row.signature is not None
-        if not self._keyring.at(row.n).signed(row.link, row.signature):
+        if not self.keyring.at(row.n).signed(row.link, row.signature):
             raise self._fault(
                 "journal_bad_signature", row.n, "a signature that is not the key's", "the table's own"
             )
@@ -263,8 +263,8 @@ def check_strays(connection: apsw.Connection, path: Path, last_n: int = 2**63 - 
 
 def verify_all(
     connection: apsw.Connection, path: Path, progress: Progress | None, *, every_signature: bool
-) -> tuple[Verified, PublicKey]:
-    """Check the file's pages, then every row and its signature; return it with the key in force at the end.
+) -> tuple[Verified, Keyring]:
+    """Check the file's pages, then every row and its signature; return it with the keys that signed it.
 
     Raises:
         JournalFault: the first fault.
@@ -277,4 +277,4 @@ def verify_all(
         raise JournalFault("journal_damaged", path, said[0].replace("\n", "; "), "a sound database")
     check_strays(connection, path)
     walk = Walk(connection, path)
-    return walk.run(progress, every_signature=every_signature), walk.key
+    return walk.run(progress, every_signature=every_signature), walk.keyring

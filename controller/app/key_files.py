@@ -1,0 +1,203 @@
+"""Keys in files of their own: made, rotated and revoked, with a history that anybody may read.
+
+A table's and an engine's key have their history where their signatures are believed: in the journal's rows,
+and in what the engine shows. For every other key it lies beside the file as `.history.jsonl`: public halves
+alone, each step signed by the key that it ends.
+"""
+
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+from controller.journal.keys import Key, PublicKey, load_key, new_pem, write_key
+
+Kind = Literal["console", "release", "node"]
+NODE_BYTES = 16
+"""A sensor node's HMAC key: 128 bits, as 32 hexadecimal digits."""
+_NODE = re.compile(r"[0-9a-fA-F]{32,128}")
+
+
+class KeyFault(Exception):
+    """A key file can't be used so: what was found, what was expected, what to do. It never shows a key."""
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One step of a key's history: it was replaced by `new`, or revoked where there is none.
+
+    Keys are public halves in hex; of a node's, which has none, the first 32 digits of its SHA-256.
+    `signature` is the old key's (of a node's nobody's), `proof` the new one's signature of the old.
+    """
+
+    kind: str
+    old: str
+    new: str = ""
+    who: str
+    reason: str
+    lost: bool = False
+    proof: str = ""
+    signature: str = ""
+
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(Step).decode
+
+
+def make(kind: Kind, path: Path) -> str:
+    """Make a key in a new file that its owner alone can read; return its public half or fingerprint."""
+    write_key(path, _fresh(kind))
+    return shown(kind, path)
+
+
+def shown(kind: Kind, path: Path) -> str:
+    """Return a key's public half, or of a node's its fingerprint."""
+    if kind == "node":
+        text = path.read_text(encoding="ascii").strip()
+        if not _NODE.fullmatch(text):
+            raise KeyFault(f"{path}: found something else, expected 32 to 128 hexadecimal digits")
+        return sha256(text.lower().encode()).hexdigest()[:32]
+    return load_key(path).public.raw.hex()
+
+
+def rotate(kind: Kind, path: Path, *, who: str, reason: str, lost: bool = False) -> Step:
+    """Put a new key in this one's place; where that is `lost`, only the person's word joins the two.
+
+    Raises:
+        KeyFault: there is no such key, or one although it is said to be lost.
+    """
+    old = None if lost else _held(kind, path)
+    if lost and path.exists():
+        raise KeyFault(f"{path}: found a key, expected none where it is lost; move it away, or rotate it")
+    made = path.with_name(path.name + ".new")
+    made.unlink(missing_ok=True)
+    write_key(made, _fresh(kind))
+    before = _last(path) if lost else shown(kind, path)
+    step = Step(kind=kind, old=before, new=shown(kind, made), who=who, reason=reason, lost=lost)
+    if kind != "node":
+        proof = load_key(made).sign_handover(bytes.fromhex(before)).hex() if before else ""
+        step = msgspec.structs.replace(step, proof=proof)
+    _append(path, step, old)
+    made.replace(path)
+    return step
+
+
+def revoke(kind: Kind, path: Path, *, who: str, reason: str) -> Step:
+    """End a key without another: it is gone, and its history says so under its own signature."""
+    step = Step(kind=kind, old=shown(kind, path), who=who, reason=reason)
+    _append(path, step, _held(kind, path))
+    path.unlink()
+    return step
+
+
+def history(path: Path) -> list[Step]:
+    """Read and check a key's history.
+
+    Raises:
+        KeyFault: a step does not follow from the one before, or the key that it ends did not sign it.
+    """
+    steps: list[Step] = []
+    for number, step in enumerate(_read(path), 1):
+        where = f"{_history_of(path)}, line {number}"
+        if steps and step.old != steps[-1].new:
+            raise KeyFault(f"{where}: found the end of key {step.old[:16]}, expected {steps[-1].new[:16]}'s")
+        if step.kind != "node" and not _signed(step):
+            raise KeyFault(f"{where}: found a step that its keys did not sign, expected both signatures")
+        steps.append(step)
+    return steps
+
+
+def unseal(sealed: Path, name: str) -> Key:
+    """Read a key that systemd-creds sealed to this machine; it is in the clear in memory alone."""
+    words = ["systemd-creds", "decrypt", f"--name={name}", str(sealed), "-"]
+    private = load_pem_private_key(_creds(words, b"", sealed), None)
+    if not isinstance(private, Ed25519PrivateKey):
+        raise KeyFault(f"{sealed}: found a key of another kind, expected an Ed25519 key")
+    return Key(private)
+
+
+def seal_key(pem: bytes, sealed: Path, name: str) -> None:
+    """Seal a key to this machine in a file; nothing is left where that fails."""
+    made = sealed.with_name(sealed.name + ".sealing")
+    try:
+        _creds(["systemd-creds", "encrypt", f"--name={name}", "-", str(made)], pem, sealed)
+        made.chmod(0o600)
+        made.replace(sealed)
+    finally:
+        made.unlink(missing_ok=True)
+
+
+def _creds(words: list[str], given: bytes, sealed: Path) -> bytes:
+    try:
+        done = subprocess.run(words, input=given, capture_output=True, check=False)  # noqa: S603 - our own words
+    except OSError as error:
+        raise KeyFault(
+            f"{sealed}: found no systemd-creds ({error.strerror}), expected systemd 250"
+        ) from error
+    if done.returncode:
+        why = done.stderr.decode(errors="replace").strip()
+        raise KeyFault(f"{sealed}: systemd-creds refused it: {why}; nothing was changed")
+    return done.stdout
+
+
+def _fresh(kind: Kind) -> bytes:
+    return os.urandom(NODE_BYTES).hex().encode() + b"\n" if kind == "node" else new_pem()
+
+
+def _held(kind: Kind, path: Path) -> Key | None:
+    shown(kind, path)
+    return None if kind == "node" else load_key(path)
+
+
+def _append(path: Path, step: Step, old: Key | None) -> None:
+    if old is not None:
+        signature = old.sign_history(_encode(step)).hex()
+        step = msgspec.structs.replace(step, signature=signature)
+    with _history_of(path).open("ab") as file:
+        file.write(_encode(step) + b"\n")
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _signed(step: Step) -> bool:
+    try:
+        old = PublicKey(bytes.fromhex(step.old)) if step.old else None
+        signature = bytes.fromhex(step.signature)
+        if step.new and old is not None:
+            taken_over = PublicKey(bytes.fromhex(step.new)).signed_handover(
+                old.raw, bytes.fromhex(step.proof)
+            )
+            if not taken_over:
+                return False
+    except ValueError:
+        return False
+    unsigned = _encode(msgspec.structs.replace(step, signature=""))
+    return step.lost or (old is not None and old.signed_history(unsigned, signature))
+
+
+def _read(path: Path) -> Iterator[Step]:
+    file = _history_of(path)
+    if not file.exists():
+        return
+    for number, line in enumerate(file.read_bytes().splitlines(), 1):
+        try:
+            yield _decode(line)
+        except msgspec.MsgspecError as error:
+            raise KeyFault(
+                f"{file}, line {number}: found {error}, expected a step of a key's history"
+            ) from None
+
+
+def _last(path: Path) -> str:
+    steps = history(path)
+    return steps[-1].new if steps else ""
+
+
+def _history_of(path: Path) -> Path:
+    return path.with_name(path.name + ".history.jsonl")

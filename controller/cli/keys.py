@@ -1,0 +1,174 @@
+"""`tablectl keys`: every key of the product is shown, made, rotated, revoked and replaced here."""
+
+import argparse
+import getpass
+import os
+from pathlib import Path
+
+from controller.app import key_files
+from controller.app.clock import system_wall
+from controller.app.key_files import KeyFault, Kind
+from controller.app.options import JOURNAL, head_beside
+from controller.app.table_key import KeyPlace, replace_table_key
+from controller.cli.exits import BAD_INPUT, FAILED, OK, say
+from controller.cli.past import journal_file
+from controller.journal.faults import JournalFault
+from controller.journal.head import Place
+from controller.journal.keys import load_key, new_key
+from controller.journal.reading import Reader
+from controller.journal.rotation import Word
+
+EXAMPLES = (
+    "tablectl keys show table --journal /var/lib/table",
+    "tablectl keys make node cam.key",
+    "tablectl keys rotate table /etc/table/credentials/table-key --sealed --reason 'yearly'",
+    "tablectl keys replace table journal/table.key --journal journal --reason 'the old Pi was stolen'",
+    "tablectl keys revoke console screen-2.key --reason 'sold'",
+)
+KINDS = ("table", "engine", "node", "console", "release")
+_IN_PLACE = {
+    "table": "a table's key is revoked by another in its place: tablectl keys rotate table FILE",
+    "engine": "an engine's key is revoked by another in its place: tablectl keys replace engine FILE",
+}
+_HELP = {
+    "show": "print public keys, and how each took over from the one before",
+    "make": "make a key in a new file that its owner alone can read",
+    "rotate": "put a new key in this one's place, signed by it",
+    "replace": "put a new key in the place of one that is lost, on a named person's word",
+    "revoke": "end a key without another; its history says so",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    does = parser.add_subparsers(metavar="|".join(_HELP), required=True, dest="does")
+    for name, summary in _HELP.items():
+        one = does.add_parser(name, help=summary, description=summary)
+        one.add_argument("kind", choices=KINDS, help="whose key it is")
+        one.add_argument("file", type=Path, nargs="?" if name == "show" else None, metavar="FILE")
+        if name in ("show", "rotate", "replace"):
+            one.add_argument(
+                "--journal",
+                type=Path,
+                default=Path(JOURNAL),
+                metavar="DIR",
+                help=f"of a table's key: its journal's folder (default: {JOURNAL})",
+            )
+        if name in ("rotate", "replace"):
+            one.add_argument("--head", type=Path, metavar="FILE", help="its head file (default: beside it)")
+            one.add_argument(
+                "--sealed", action="store_true", help="FILE is sealed to this machine by systemd-creds"
+            )
+        if name in ("rotate", "replace", "revoke"):
+            one.add_argument("--who", default=getpass.getuser(), metavar="NAME", help="the person")
+            one.add_argument("--reason", required=True, metavar="WORDS", help="why, for the history")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Do it; 1 where a key or journal is at fault, 2 where it can't be done so."""
+    try:
+        if arguments.kind == "table":
+            return _of_table(arguments)
+        return _of_engine(arguments) if arguments.kind == "engine" else _of_file(arguments)
+    except (KeyFault, JournalFault) as fault:
+        say(fault)
+        return FAILED
+    except FileExistsError:
+        say(f"{arguments.file}: found a file there, expected none; give another name, or rotate that key")
+    except OSError as error:
+        say(f"{error.filename or arguments.file}: {error.strerror}")
+    return BAD_INPUT
+
+
+def _of_table(arguments: argparse.Namespace) -> int:
+    match arguments.does:
+        case "show":
+            return _show_tables(arguments)
+        case "make":
+            print(new_key(arguments.file).raw.hex())
+            return OK
+        case "revoke":
+            say(_IN_PLACE["table"])
+            return BAD_INPUT
+    journal = journal_file(arguments.journal)
+    replaced, public = replace_table_key(
+        Place(journal, arguments.head or head_beside(journal)),
+        KeyPlace(file=arguments.file, sealed=arguments.sealed),
+        Word(by=getpass.getuser(), who=arguments.who, reason=arguments.reason),
+        lost=arguments.does == "replace",
+        wall=system_wall,
+    )
+    print(public)
+    say(f"{replaced.table}: this key signs from row {replaced.row + 1} on; keep a copy in a safe")
+    say(f"tell its engine: tablectl settlement enrol {replaced.table} --rules NAME --key {public} --anew")
+    return OK
+
+
+def _show_tables(arguments: argparse.Namespace) -> int:
+    if arguments.file is not None:
+        print(load_key(arguments.file).public.raw.hex())
+        return OK
+    with Reader(journal_file(arguments.journal)) as reader:
+        keyring = reader.keyring()
+    firsts = (1, *(n + 1 for n in keyring.handovers))
+    for key, first in zip(keyring.keys, firsts, strict=True):
+        print(f"{key.raw.hex()} from row {first}")
+    for words in keyring.unvouched:
+        print(f"not vouched for: {words}")
+    return OK
+
+
+def _of_engine(arguments: argparse.Namespace) -> int:
+    from controller.settlement_service import key  # noqa: PLC0415 - needs the extra settlement
+    from controller.settlement_service.faults import SettlementFault  # noqa: PLC0415 - as above
+
+    path: Path | None = arguments.file
+    if arguments.does == "revoke" or path is None:
+        say(_IN_PLACE["engine"] if path is not None else "an engine's key: name its file")
+        return BAD_INPUT
+    if arguments.does == "replace" and path.exists():
+        raise KeyFault(f"{path}: found a key, expected none where it is lost; move it away, or rotate it")
+    if arguments.does in ("show", "rotate") and not path.exists():
+        raise KeyFault(f"{path}: found no key, expected the engine's; tablectl keys make engine {path}")
+    if arguments.does == "make" and path.exists():
+        raise FileExistsError
+    try:
+        held = key.rotate(path) if arguments.does == "rotate" else key.engine_key(path, {})
+    except SettlementFault as fault:
+        say(fault)
+        return FAILED
+    print(held.public)
+    if arguments.does == "replace":
+        say("tables that hold the lost key believe this one once their file has it as `engine_key`")
+    return OK
+
+
+def _of_file(arguments: argparse.Namespace) -> int:
+    kind: Kind = arguments.kind
+    path: Path | None = arguments.file
+    if path is None:
+        say(f"a {kind} key: name its file")
+        return BAD_INPUT
+    match arguments.does:
+        case "make":
+            print(key_files.make(kind, path))
+        case "rotate" | "replace":
+            lost = arguments.does == "replace"
+            step = key_files.rotate(kind, path, who=arguments.who, reason=arguments.reason, lost=lost)
+            print(step.new)
+        case "revoke":
+            step = key_files.revoke(kind, path, who=arguments.who, reason=arguments.reason)
+            print(f"{step.old} is revoked")
+        case _:
+            return _show_history(kind, path)
+    return OK
+
+
+def _show_history(kind: Kind, path: Path) -> int:
+    for step in key_files.history(path):
+        then = f"replaced by {step.new}" if step.new else "revoked"
+        joined = ", the old key being lost" if step.lost else ""
+        print(f"{step.old or 'nothing known'} {then}{joined}: {step.who}, {step.reason}")
+    if os.path.exists(path):
+        print(key_files.shown(kind, path))
+    return OK

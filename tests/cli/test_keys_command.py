@@ -1,0 +1,194 @@
+"""`tablectl keys`: every key is made, rotated, revoked and replaced by a command, and its history checked."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from controller.cli.main import main
+from controller.journal.keys import load_key
+from tests.journal.rig import NAME, Rig, begin, durable, rig_in
+
+
+def told(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    code = main(["keys", *words])
+    heard = capsys.readouterr()
+    return code, heard.out.strip(), heard.err
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> Rig:
+    one = rig_in(tmp_path)
+    one.played(2)
+    return one
+
+
+def of(rig: Rig) -> tuple[str, ...]:
+    return ("--journal", str(rig.place.journal), "--head", str(rig.place.head))
+
+
+def test_a_tables_key_is_rotated_and_its_history_shown(rig: Rig, capsys: pytest.CaptureFixture[str]) -> None:
+    file, old = rig.folder / "key", rig.key.public.raw.hex()
+    code, new, err = told(
+        capsys, "rotate", "table", str(file), *of(rig), "--reason", "yearly", "--who", "ann"
+    )
+    assert code == 0, err
+    assert f"tablectl settlement enrol {NAME} --rules NAME --key {new} --anew" in err
+    rig.key = load_key(file)
+    assert rig.key.public.raw.hex() == new
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert not (rig.folder / "key.new").exists()
+    with rig.open() as journal:
+        durable(begin(journal))
+    code, out, _ = told(capsys, "show", "table", "--journal", str(rig.place.journal))
+    assert (code, [line.split()[0] for line in out.splitlines()]) == (0, [old, new])
+    head = ("--head", str(rig.place.head))
+    assert main(["journal", "verify", "--journal", str(rig.place.journal), *head, "--key", new]) == 0
+    assert "not vouched for" not in capsys.readouterr().out
+    assert main(["journal", "verify", "--journal", str(rig.place.journal), *head, "--key", old]) == 1
+
+
+@pytest.mark.parametrize("cut_after", ["the new key", "the journal's row"])
+def test_a_rotation_that_was_cut_off_is_done_again(
+    rig: Rig, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, cut_after: str
+) -> None:
+    file = rig.folder / "key"
+    words = ("rotate", "table", str(file), *of(rig), "--reason", "yearly")
+
+    def cut(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    where = "replace_key" if cut_after == "the new key" else "_sign_anew"
+    with monkeypatch.context() as power:
+        power.setattr(f"controller.app.table_key.{where}", cut)
+        assert told(capsys, *words)[0] == 130
+    made = load_key(rig.folder / "key.new").public.raw.hex()
+    code, new, _ = told(capsys, *words)
+    assert (code, new) == (0, made)
+    rig.key = load_key(file)
+    rig.open().close()
+
+
+def test_a_lost_table_key_is_replaced(rig: Rig, capsys: pytest.CaptureFixture[str]) -> None:
+    file = rig.folder / "key"
+    file.unlink()
+    code, new, err = told(capsys, "replace", "table", str(file), *of(rig), "--reason", "the card died")
+    assert code == 0, err
+    rig.key = load_key(file)
+    rig.open().close()
+    _, out, _ = told(capsys, "show", "table", "--journal", str(rig.place.journal))
+    assert f"{new} from row" in out
+    assert "not vouched for" in out
+
+
+SEALS = """#!/bin/sh
+case "$1" in
+encrypt) tr A-Za-z N-ZA-Mn-za-m >"$4" ;;
+decrypt) tr A-Za-z N-ZA-Mn-za-m <"$3" ;;
+esac
+"""
+"""In the place of systemd-creds: what is sealed is no key any more, and opens again."""
+
+
+def test_a_sealed_key_is_rotated_without_a_clear_one_on_the_disk(
+    rig: Rig, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    programs = rig.folder / "bin"
+    programs.mkdir()
+    (programs / "systemd-creds").write_text(SEALS, encoding="ascii")
+    (programs / "systemd-creds").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    sealed = rig.folder / "sealed"
+    sealed.write_bytes((rig.folder / "key").read_bytes().translate(ROT13))
+    (rig.folder / "key").unlink()
+    words = ("rotate", "table", str(sealed), "--sealed", *of(rig), "--reason", "yearly")
+    code, new, err = told(capsys, *words)
+    assert code == 0, err
+    assert [path.name for path in rig.folder.rglob("*") if path.is_file() and _clear(path)] == []
+    (rig.folder / "opened").write_bytes(sealed.read_bytes().translate(ROT13))
+    (rig.folder / "opened").chmod(0o600)
+    assert load_key(rig.folder / "opened").public.raw.hex() == new
+
+
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+TURNED = "NOPQRSTUVWXYZABCDEFGHIJKLMnopqrstuvwxyzabcdefghijklm"
+ROT13 = bytes.maketrans(LETTERS.encode(), TURNED.encode())
+
+
+def _clear(path: Path) -> bool:
+    return b"PRIVATE KEY" in path.read_bytes()
+
+
+@pytest.mark.parametrize("kind", ["console", "release", "node", "engine"])
+def test_every_other_key_is_made_rotated_and_shown(
+    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "a.key"
+    code, first, _ = told(capsys, "make", kind, str(file))
+    assert code == 0
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert told(capsys, "make", kind, str(file))[0] == 2, "a key is never overwritten"
+    code, second, _ = told(capsys, "rotate", kind, str(file), "--reason", "yearly")
+    assert (code, first == second) == (0, False)
+    code, out, _ = told(capsys, "show", kind, str(file))
+    assert (code, out.splitlines()[-1]) == (0, second)
+
+
+@pytest.mark.parametrize("kind", ["console", "release", "node"])
+def test_a_revoked_key_is_gone_and_its_history_says_so(
+    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "a.key"
+    _, public, _ = told(capsys, "make", kind, str(file))
+    assert told(capsys, "revoke", kind, str(file), "--reason", "sold", "--who", "ann")[0] == 0
+    assert not file.exists()
+    _, out, _ = told(capsys, "show", kind, str(file))
+    assert out == f"{public} revoked: ann, sold"
+
+
+@pytest.mark.parametrize("kind", ["console", "release", "engine", "node"])
+def test_a_lost_key_is_replaced_and_one_that_is_there_is_not(
+    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "a.key"
+    told(capsys, "make", kind, str(file))
+    assert told(capsys, "replace", kind, str(file), "--reason", "lost")[0] == 1
+    file.unlink()
+    code, new, _ = told(capsys, "replace", kind, str(file), "--reason", "lost")
+    assert code == 0
+    assert told(capsys, "show", kind, str(file))[1].splitlines()[-1] == new
+
+
+def test_a_history_that_was_edited_is_not_believed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "a.key"
+    told(capsys, "make", "release", str(file))
+    for _ in range(3):
+        told(capsys, "rotate", "release", str(file), "--reason", "yearly")
+    history = tmp_path / "a.key.history.jsonl"
+    whole = history.read_bytes()
+    lines = whole.splitlines(keepends=True)
+    for changed in (
+        whole.replace(b"yearly", b"never!", 1),
+        b"".join((lines[0], lines[2])),
+        b"".join((*lines, lines[-1])),
+        whole + b"{}\n",
+    ):
+        history.write_bytes(changed)
+        code, out, err = told(capsys, "show", "release", str(file))
+        assert (code, out) == (1, ""), changed
+        assert "line" in err
+    history.write_bytes(whole)
+    assert told(capsys, "show", "release", str(file))[0] == 0
+
+
+@pytest.mark.parametrize("kind", ["table", "engine"])
+def test_a_key_that_signs_outcomes_is_revoked_by_another_in_its_place(
+    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "a.key"
+    told(capsys, "make", kind, str(file))
+    code, _, err = told(capsys, "revoke", kind, str(file), "--reason", "stolen")
+    assert (code, file.exists()) == (2, True)
+    assert "revoked by another in its place" in err

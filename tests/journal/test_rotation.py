@@ -1,0 +1,183 @@
+"""Another key for a table: the journal says from which row on it signs, and the old rows verify as before."""
+
+import shutil
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from controller.journal.chain import Draft, seal
+from controller.journal.contents import KEY_REPLACED, KeyReplaced
+from controller.journal.drafting import event_draft
+from controller.journal.faults import JournalFault
+from controller.journal.keys import Key, load_key, new_key
+from controller.journal.reading import Reader
+from controller.journal.recall import recall
+from controller.journal.rotation import Word, replace_key
+from controller.journal.store import insert, open_writer, rows_where
+from tests.journal.rig import NAME, Rig, append, begin, durable, evening, renumbered
+from tests.journal.tamper import sql, tamper
+
+ANN = Word(by="root", who="ann", reason="yearly")
+
+
+def another(rig: Rig, name: str = "another") -> Key:
+    new_key(rig.folder / name)
+    return load_key(rig.folder / name)
+
+
+def rotated(rig: Rig, *, lost: bool = False, name: str = "another") -> Key:
+    """Replace the table's key; return the old one."""
+    old, new = rig.key, another(rig, name)
+    replace_key(rig.place, None if lost else old, new, ANN, rig.wall())
+    rig.key = new
+    return old
+
+
+def play_on(rig: Rig) -> None:
+    with rig.open() as journal:
+        begin(journal)
+        recovered = journal.recovered
+        durable(append(journal, renumbered(evening(1)[0], recovered.first.seq, recovered.session)))
+
+
+def verified(rig: Rig) -> tuple[str, ...]:
+    with Reader(rig.place.journal) as reader:
+        return reader.verify_all(head=rig.place.head).unvouched
+
+
+def test_play_goes_on_under_the_new_key_and_old_outcomes_verify_under_the_old_one(rig: Rig) -> None:
+    rig.played(2)
+    old_told = len(rig.told)
+    old = rotated(rig)
+    play_on(rig)
+    assert verified(rig) == ()
+    with Reader(rig.place.journal) as reader:
+        assert all(recall(reader, f"{NAME}/1/{row.seq}").signed for row in rig.told[:old_told])
+        for row in rig.told[old_told:]:
+            assert row.signature is not None
+            assert rig.key.public.signed(row.link, row.signature)
+            assert not old.public.signed(row.link, row.signature)
+        assert [key.raw for key in reader.keyring().keys] == [old.public.raw, rig.key.public.raw]
+
+
+def test_a_key_may_be_replaced_again_and_again(rig: Rig) -> None:
+    rig.played(1)
+    for name in ("second", "third", "fourth"):
+        rotated(rig, name=name)
+        play_on(rig)
+    assert verified(rig) == ()
+
+
+def test_the_old_key_opens_nothing_any_more(rig: Rig) -> None:
+    rig.played(1)
+    rig.key = rotated(rig)
+    with pytest.raises(JournalFault, match="journal_key_differs"):
+        rig.open()
+
+
+def test_done_twice_it_changes_nothing_the_second_time(rig: Rig) -> None:
+    """Power was lost after the journal's row and before the new key was in its place."""
+    rig.played(1)
+    old, new = rig.key, another(rig)
+    before = shutil.copy(rig.place.head, rig.folder / "head-before")
+    first = replace_key(rig.place, old, new, ANN, rig.wall())
+    shutil.copy(before, rig.place.head)
+    assert replace_key(rig.place, old, new, ANN, rig.wall()) == first
+    rig.key = new
+    play_on(rig)
+    assert verified(rig) == ()
+
+
+def test_a_head_of_the_time_before_the_new_key_only_lags(rig: Rig) -> None:
+    rig.played(1)
+    before = shutil.copy(rig.place.head, rig.folder / "head-before")
+    rotated(rig)
+    shutil.copy(before, rig.place.head)
+    play_on(rig)
+    assert verified(rig) == ()
+
+
+def test_a_lost_key_is_replaced_on_a_persons_word_and_verify_says_so(rig: Rig) -> None:
+    rig.played(2)
+    rotated(rig, lost=True)
+    play_on(rig)
+    (words,) = verified(rig)
+    assert "the one before it was lost" in words
+    with Reader(rig.place.journal) as reader:
+        (row,) = reader.rows(types={KEY_REPLACED})
+        assert msgspec.json.decode(row.body or b"", type=KeyReplaced).who == "ann"
+
+
+def test_another_tables_key_replaces_nothing(rig: Rig) -> None:
+    rig.played(1)
+    stranger, new = another(rig, "stranger"), another(rig, "new")
+    with pytest.raises(JournalFault, match="journal_key_differs"):
+        replace_key(rig.place, stranger, new, ANN, rig.wall())
+
+
+def test_no_key_is_replaced_while_the_controller_runs(rig: Rig) -> None:
+    with rig.open() as journal:
+        durable(begin(journal))
+        with pytest.raises(JournalFault, match="journal_in_use"):
+            replace_key(rig.place, rig.key, another(rig), ANN, rig.wall())
+
+
+def forged(rig: Rig, signer: Key, *, proof_by: Key, new: Key) -> None:
+    """Add a row that replaces the key, signed by somebody else than the two keys."""
+    old = rig.key.public.raw
+    told = KeyReplaced(
+        old=old.hex(),
+        new=new.public.raw.hex(),
+        proof=proof_by.sign_handover(old).hex(),
+        by="root",
+        who="eve",
+        reason="mine",
+    )
+    drafts: list[Draft] = [event_draft(KEY_REPLACED, told, rig.wall())]
+    connection = open_writer(rig.place.journal)
+    last = next(rows_where(connection, rig.place.journal, "ORDER BY n DESC LIMIT 1"))
+    insert(connection, seal(drafts, last.n, last.link, signer), [])
+    connection.close()
+
+
+def test_a_key_that_nobody_handed_over_to_signs_nothing(rig: Rig) -> None:
+    rig.played(1)
+    mine = another(rig, "mine")
+    forged(rig, mine, proof_by=mine, new=mine)
+    rig.key = mine
+    with pytest.raises(JournalFault, match="journal_bad_signature"):
+        rig.open()
+    with pytest.raises(JournalFault, match="journal_bad_signature"):
+        verified(rig)
+
+
+def test_a_key_that_did_not_take_over_itself_signs_nothing(rig: Rig) -> None:
+    rig.played(1)
+    theirs = another(rig, "theirs")
+    forged(rig, rig.key, proof_by=rig.key, new=theirs)
+    rig.key = theirs
+    with pytest.raises(JournalFault, match="journal_bad_signature"):
+        rig.open()
+
+
+@pytest.mark.parametrize("column", ["body", "link", "signature", "digest"])
+def test_a_changed_handover_is_found(rig: Rig, column: str) -> None:
+    rig.played(1)
+    rotated(rig)
+    play_on(rig)
+    change = f"UPDATE rows SET {column} = x'00' WHERE name = '{KEY_REPLACED}'"
+    tamper(rig.place.journal, sql(change))
+    with pytest.raises(JournalFault):
+        rig.open()
+
+
+def test_a_handover_taken_out_is_found(rig: Rig, tmp_path: Path) -> None:
+    rig.played(1)
+    old = rotated(rig)
+    play_on(rig)
+    tamper(rig.place.journal, sql("UPDATE rows SET name = 'clock.noted' WHERE name = ?", KEY_REPLACED))
+    for key in (old, rig.key):
+        rig.key = key
+        with pytest.raises(JournalFault):
+            rig.open()
