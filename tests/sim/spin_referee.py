@@ -13,6 +13,8 @@ MARKS: tuple[Mark, ...] = ("right", "review", "needless", "wrong_void", "false",
 call of what was none or of another number; nothing told."""
 
 
+LATE_US = 5_000_000
+"""So soon after a scene's begin its launch closes what was left open."""
 NEVER_S = -1000.0
 """The lead of bets that were never closed."""
 
@@ -28,7 +30,11 @@ class Verdict:
 
 
 def verdicts(truths: Sequence[SpinTruth], outcomes: Sequence[Outcome]) -> list[Verdict]:
-    """Judge each scene: it lasts from its `t0` to the next one's."""
+    """Judge each scene: it lasts from its `t0` to the next one's.
+
+    A review that nobody ruled on in time is told with the next launch, as a void that is `unruled` beside its
+    own causes: it is the word on the scene before.
+    """
     ends = [truth.t0 for truth in truths[1:]] + [1 << 62]
     found = []
     bets = [o for o in outcomes if isinstance(o.data, Bets)]
@@ -37,6 +43,8 @@ def verdicts(truths: Sequence[SpinTruth], outcomes: Sequence[Outcome]) -> list[V
         bets_open = not before or before[-1] == "bets.opened"
         own = [o for o in outcomes if truth.t0 <= (o.t or 0) < end_us]
         words = [o for o in own if _is_word(o)]
+        late = [o for o in outcomes if end_us <= (o.t or 0) < end_us + LATE_US and _is_late(o)]
+        words = words or late[:1]
         mark = _mark(truth, words)
         last = words[-1] if words else None
         told = "; ".join(_in_words(word) for word in words) or "nothing"
@@ -47,8 +55,13 @@ def verdicts(truths: Sequence[SpinTruth], outcomes: Sequence[Outcome]) -> list[V
 def _is_word(outcome: Outcome) -> bool:
     data = outcome.data
     if isinstance(data, SpinNoSpin):
-        return {reason.code for reason in data.reasons} != {"unruled"}
+        return "unruled" not in _codes(outcome)
     return isinstance(data, SpinCalled | SpinReview)
+
+
+def _is_late(outcome: Outcome) -> bool:
+    codes = {*_codes(outcome)}
+    return isinstance(outcome.data, SpinNoSpin) and "unruled" in codes and codes != {"unruled"}
 
 
 def _mark(truth: SpinTruth, words: Sequence[Outcome]) -> Mark:
@@ -71,7 +84,7 @@ def _mark(truth: SpinTruth, words: Sequence[Outcome]) -> Mark:
 def _word(outcome: Outcome) -> Word:
     if isinstance(outcome.data, SpinCalled):
         return "call"
-    return "void" if isinstance(outcome.data, SpinNoSpin) else "review"
+    return "void" if isinstance(outcome.data, SpinNoSpin) and not _is_late(outcome) else "review"
 
 
 def _codes(outcome: Outcome | None) -> tuple[str, ...]:
