@@ -16,16 +16,17 @@ from drivers.sim.croupier import House
 from drivers.sim.rotor import Bearing
 
 _LOST = (
-    (0.42, 0.018),
-    (0.48, 0.022),
-    (0.55, 0.05),
-    (0.65, 0.2),
-    (0.85, 0.27),
-    (1.0, 0.22),
-    (1.1, 0.11),
-    (2.2, 0.1),
+    (0.42, 0.012, 0.018),
+    (0.48, 0.018, 0.025),
+    (0.54, 0.03, 0.05),
+    (0.63, 0.075, 0.15),
+    (0.8, 0.16, 0.25),
+    (0.97, 0.19, 0.26),
 )
-"""Speed (rev/s), and what a real ball loses in a second there (rev/s2)."""
+"""Below the knee: speed (rev/s), and the least and most that a real ball loses in a second there (rev/s2)."""
+_ONSET = (1.06, 1.22)
+"""Where the knee begins (rev/s)."""
+_FAST = ((1.5, 0.08, 0.13), (1.9, 0.1, 0.18), (2.4, 0.13, 0.28))
 THUMB_S = 0.003
 """What is left of the error of a thumb's timing, once smoothed."""
 
@@ -33,7 +34,7 @@ THUMB_S = 0.003
 def lap_house(rng: Random, count: int = 4, *, uneven: bool = False) -> House:
     """Draw a wheel with a ball of this make, and a real rotor: 0.14 to 0.28 rev/s, losing 0.16 to 0.3 %."""
     drawn = houses.house(rng, count, uneven=uneven)
-    own = [(speed, lost * rng.uniform(0.85, 1.15)) for speed, lost in _LOST]
+    own = _law(rng)
     drop = rng.uniform(0.43, 0.48)
 
     def launch(rng: Random, launch_s: float, turns: float, way: int) -> Run:
@@ -43,6 +44,14 @@ def lap_house(rng: Random, count: int = 4, *, uneven: bool = False) -> House:
     wheel = houses.with_drop(drawn.wheel, drop)
     bearing = Bearing(share=rng.uniform(0.0016, 0.003))
     return House(wheel, optics=drawn.optics, bearing=bearing, rotor_speeds=(0.14, 0.28), launch=launch)
+
+
+def _law(rng: Random) -> list[tuple[float, float]]:
+    """Draw a ball's habits: how hard its knee is, and where it begins."""
+    hard = rng.random()
+    low = [(speed, (least + hard * (most - least)) * rng.uniform(0.9, 1.1)) for speed, least, most in _LOST]
+    fast = [(speed, rng.uniform(least, most)) for speed, least, most in _FAST]
+    return [*low, (rng.uniform(*_ONSET), rng.uniform(0.08, 0.12)), *fast]
 
 
 def _clock(rng: Random, law: Sequence[tuple[float, float]], drop: float, turns: float) -> list[float]:
