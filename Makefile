@@ -9,6 +9,8 @@
 #   make install [TABLE=craps]   on a table's own machine, as root; installs an upgrade too
 #   make rollback                the release before it runs again      make uninstall  data stays
 #   make wheelhouse WHEELHOUSE=DIR, then install with the same where there is no network
+#   make audit ADVISORIES=FILE   hold an export of security advisories (OSV) against what is pinned
+#   make sbom [SBOM=FILE]        the release's bill of materials (CycloneDX)
 #   make schema diagrams    draw again what is made from the types
 #   make pictures           draw again the docs' throws and spins, from the recorded logs
 #
@@ -26,12 +28,14 @@ BENCHMARKS := $(filter-out __init__,$(basename $(notdir $(wildcard tests/benchma
 SECONDS := 600
 KILLS := 300
 STATES := 500
+SBOM := table-controller.cdx.json
+LOCKS := requirements-table.lock requirements.lock requirements-dev.lock
 SPINS := 5000
 
 FITS := import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info)
 CANDIDATES := $(or $(PYTHON),python3.13 python3.12 python3.11 python3)
 
-.PHONY: install upgrade rollback uninstall wheelhouse run tools test bench soak crash lock schema diagrams pictures clean
+.PHONY: install upgrade rollback uninstall wheelhouse run tools test bench soak crash lock schema diagrams pictures audit sbom clean
 
 run: .venv/.run
 	@$(BIN)/tablectl demo
@@ -91,6 +95,13 @@ lock: .venv/.dev
 		--output-file requirements-dev.lock pyproject.toml
 	@$(LOCK) --extra journal --extra hardware --extra mqtt --extra settlement \
 		--constraint requirements-dev.lock --output-file requirements-table.lock pyproject.toml
+
+# Of what runs at a table first: an export is fetched by whoever may, and read here without a network.
+audit: .venv/.dev
+	@$(BIN)/python -m controller.supply.audit $(ADVISORIES) $(LOCKS)
+
+sbom: .venv/.dev
+	@$(BIN)/python -m controller.supply.sbom requirements-table.lock $(SBOM)
 
 clean:
 	@rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis build dist
