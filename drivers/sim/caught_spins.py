@@ -22,7 +22,7 @@ def _relaunched(hand: Croupier, *, after: tuple[float, float], other_way: bool, 
     spin.launch = "strong" if turns > 6 else "weak"
     if relaunch.turns < VALID_TURNS:
         spin.unclear("two runs", "review")
-    if pause_s < 1.0:
+    if pause_s < 1.2:
         # The hand's way from the catch to the launch is as short as a beam's gap late in a run.
         spin.unclear("relaunched at once", "review")
     return spin
@@ -112,10 +112,10 @@ def stopped_weak(hand: Croupier) -> Spin:
 _ANY = houses.ordinary
 
 CAUGHT: Mapping[str, Kind] = {
-    "relaunched_soon": Kind(_ANY, _kind(after=(0.4, 1.5), other_way=False, weak=False)),
+    "relaunched_soon": Kind(_ANY, _kind(after=(0.8, 1.8), other_way=False, weak=False)),
     "relaunched_later": Kind(_ANY, _kind(after=(2.0, 8.0), other_way=False, weak=False)),
     "relaunched_long_after": Kind(_ANY, _kind(after=(10.0, 25.0), other_way=False, weak=False)),
-    "relaunched_soon_weak": Kind(_ANY, _kind(after=(0.4, 1.5), other_way=False, weak=True)),
+    "relaunched_soon_weak": Kind(_ANY, _kind(after=(0.8, 1.8), other_way=False, weak=True)),
     "relaunched_later_weak": Kind(_ANY, _kind(after=(2.0, 8.0), other_way=False, weak=True)),
     "relaunched_beams_2": Kind(houses.two_beams, _kind(after=(1.0, 6.0), other_way=False, weak=False)),
     "wrong_way_then_right": Kind(_ANY, wrong_way_then_right),

@@ -4,6 +4,7 @@ Each kind plays one scene at its house and says what is right where the turns al
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from controller.model.readings import AnyReading, BallOut, ForeignObject
 from drivers.sim import houses
@@ -80,6 +81,8 @@ def hop(hand: Croupier) -> Spin:
     place = hand.house.wheel.pocket_reader_deg / 360
     seen = [t for t, _ in spin.play.rotor.passes(place, other) if t > fall.settle_s]
     spin.play.rests.append((other, seen[hand.rng.randint(0, 1)] + hand.rng.uniform(0.2, 0.8)))
+    # A bounce that happened to be read in that pocket a turn before would make three of two.
+    spin.play.fall = replace(fall, legs=())
     return spin
 
 
