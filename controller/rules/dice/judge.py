@@ -13,6 +13,7 @@ from controller.rules.dice.hits import WallWord, judge_hits
 from controller.rules.dice.release import judge_release
 from controller.rules.dice.resting import judge_rests
 from controller.rules.dice.scene import Scene, sort_out
+from controller.rules.dice.solid import judge_solid
 from controller.rules.dice.unwatched import judge_unwatched
 from controller.rules.dice.wording import no_roll_line, review_line, roll_line
 from controller.rules.doubt import judge_with_late
@@ -43,6 +44,7 @@ def judge_throw(
     judge_release(scene, rules, found, over=called is None or timed_out)
     judge_contacts(scene, rules, found)
     faces = judge_rests(scene, rules, found)
+    judge_solid(scene, found)
     judge_unwatched(scene, rules, found, decided_at_us=decided_at_us)
     at_rest = all(die.ended or not die.seen for die in scene.dice)
     word = WallWord()

@@ -11,8 +11,6 @@ from controller.rules.dice.scene import DieSeen, Scene
 
 FLAT_DEG = 15.0
 """A die tilted more than this is not flat (anchors of the field: below 12 degrees a camera can't tell)."""
-SAME_PLACE = 0.35
-"""Two rests closer than this share of an edge are one die seen twice: no two dice fit there."""
 CRAPS_SURFACES = {"bank": "on_bank", "cup": "in_cup", "rail": "on_rail"}
 """Where a die at rest makes a No Roll at craps; all other things it may lie on (C34-INV-3)."""
 CARD_SURFACES = frozenset({"felt", "cards"})
@@ -232,8 +230,6 @@ def _judge_pair(scene: Scene, rules: ThrowRules, found: Findings) -> None:
             die=die.number,
         )
         return
-    if apart is not None and apart < SAME_PLACE * scene.table.die_mm:
-        found.ask("conflict", f"both dice were seen at rest in one place, {apart:.0f} mm apart")
 
 
 def _apart(one: DieRest | None, two: DieRest | None) -> float | None:

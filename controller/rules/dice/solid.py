@@ -1,0 +1,77 @@
+"""Dice are solid: two centres are never nearer than an edge, but for a die that lies or flies above another.
+
+A camera that takes one die for two, or two for one, reports them nearer; what it then says of either is not
+to be believed (C34-PT-3).
+"""
+
+from bisect import bisect_left
+from math import hypot, sqrt
+
+from controller.model.readings import DieAt, DieRest
+from controller.rules.dice.findings import Findings
+from controller.rules.dice.scene import Scene
+
+CERTAIN = 3.0
+"""Standard deviations below an edge at which a distance is no error of measuring."""
+REST_ERROR_SHARE = 0.5
+"""A die at rest is seen this much better than one in flight: many frames agree on it."""
+ABOVE_MS = 800.0
+"""No die flies above another for longer: it would rise 80 cm. From then on both are on the felt."""
+EVERY = 8
+"""One in so many points is enough to see that the dice were apart at some time."""
+
+
+def judge_solid(scene: Scene, found: Findings) -> None:
+    """Ask where both dice were seen in a place that has room for one."""
+    one, two = (die.rest for die in scene.dice)
+    if any(die.offs for die in scene.dice):
+        return
+    if one is not None and two is not None and _overlap_at_rest(scene, one, two):
+        apart = hypot(one.x - two.x, one.y - two.y)
+        found.ask("conflict", f"both dice were seen at rest in one place, {apart:.0f} mm apart")
+        return
+    mean = _apart_all_the_way(scene)
+    if mean is not None:
+        edge = scene.table.die_mm
+        found.ask(
+            "conflict",
+            f"the tracks of both dice were {mean:.1f} mm apart all the way, and a die's edge is {edge:g} mm",
+        )
+
+
+def _overlap_at_rest(scene: Scene, one: DieRest, two: DieRest) -> bool:
+    if "die" in {one.on, two.on}:
+        return False
+    error = sqrt(2.0) * REST_ERROR_SHARE * scene.errors.track_noise_mm
+    apart = hypot(one.x - two.x, one.y - two.y)
+    return apart < scene.table.die_mm - CERTAIN * error
+
+
+def _apart_all_the_way(scene: Scene) -> float | None:
+    """Return how far apart the tracks were on the mean, where that is too near for two dice; else None."""
+    one, two = (die.track for die in scene.dice)
+    edge = scene.table.die_mm
+    roughly = list(_distances(one[::EVERY], two, scene.errors.frame_ms))
+    if not roughly or max(roughly) > 2.0 * edge:
+        return None
+    apart = list(_distances(one, two, scene.errors.frame_ms))
+    watched_ms = (min(one[-1].t, two[-1].t) - max(one[0].t, two[0].t)) / 1000.0
+    if watched_ms < ABOVE_MS or len(apart) < ABOVE_MS / (2.0 * scene.errors.frame_ms):
+        return None
+    noise = scene.errors.track_noise_mm
+    # the errors of two points, each both ways, add to the mean square
+    mean = sqrt(max(sum(d * d for d in apart) / len(apart) - 4.0 * noise * noise, 0.0))
+    return mean if mean < edge - CERTAIN * sqrt(2.0 / len(apart)) * noise else None
+
+
+def _distances(one: list[DieAt], two: list[DieAt], frame_ms: float) -> list[float]:
+    """Return the distance of each point to the other die's point of the same frame."""
+    times = [point.t for point in two]
+    near_us = 500.0 * frame_ms
+    apart = []
+    for point in one:
+        j = bisect_left(times, point.t)
+        other = min(two[max(j - 1, 0) : j + 1], key=lambda p: abs(p.t - point.t), default=None)
+        if other is not None and abs(other.t - point.t) <= near_us:
+            apart.append(hypot(point.x - other.x, point.y - other.y))
+    return apart
