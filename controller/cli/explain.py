@@ -23,6 +23,8 @@ from controller.pictures.drawing import Drawing
 from controller.pictures.exhibit import Exhibit
 from controller.pictures.in_characters import plot
 from controller.pictures.svg import as_svg
+from controller.pictures.throw_seen import ThrowSeen
+from controller.pictures.throw_words import story_lines
 from controller.replay.errors import LogError
 from controller.settings.mistakes import SettingsError
 
@@ -70,7 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(msgspec.json.encode(_told(exhibit)).decode())
     else:
-        _show(exhibit, None if arguments.no_plot else seen)
+        _show(exhibit, seen, plotted=not arguments.no_plot)
     return OK
 
 
@@ -101,13 +103,16 @@ def find(which: Asked, arguments: argparse.Namespace) -> Exhibit | None:
         return None
 
 
-def _show(exhibit: Exhibit, seen: Seen | None) -> None:
+def _show(exhibit: Exhibit, seen: Seen | None, *, plotted: bool) -> None:
     screen = Screen(sys.stdout)
     style: Style = "green" if exhibit.last.type.endswith(".called") else "red"
     screen.line(screen.styled(printable(f"{exhibit.heading}. {sentence_of(exhibit)}"), style))
     for line in lines(exhibit):
         screen.line(line)
-    if seen is not None:
+    if isinstance(seen, ThrowSeen):
+        for line in story_lines(seen):
+            screen.line(f"{_INDENT}story  {line}")
+    if seen is not None and plotted:
         screen.line()
         for line in plot(seen, shutil.get_terminal_size().columns, braille=screen.unicode):
             screen.line(line)

@@ -9,7 +9,7 @@ from controller.pictures.exhibit import Exhibit
 from controller.pictures.labels import Labels
 from controller.pictures.sheet import HEIGHT, MARGIN, WIDTH, column, titled
 from controller.pictures.throw_seen import DieShown, Heard, ThrowSeen, Touch
-from controller.pictures.throw_words import die_lines, heard_lines, rest_words
+from controller.pictures.throw_words import die_lines, heard_lines, rest_words, story_lines
 from controller.rules.dice.encounter import Hit
 
 _LEFT, _TOP, _MOST_HIGH = 96.0, 122.0, 330.0
@@ -192,7 +192,8 @@ def _words_below(drawing: Drawing, seen: ThrowSeen, y: float) -> None:
             drawing, (at[0] + 16, y), room - 30, f"Die {die.number}", die_lines(die, seen.table), most=most
         )
     at = (MARGIN + 2 * room, y)
-    column(drawing, at, room, "Impacts heard", heard_lines(seen), most=most)
+    told = [*heard_lines(seen), *(f"story, {line}" for line in story_lines(seen))]
+    column(drawing, at, room, "Impacts heard", told, most=most)
     _legend(drawing)
 
 

@@ -13,6 +13,7 @@ from controller.rules.dice.hits import Met, meet_walls
 from controller.rules.dice.paths import Path, path_of
 from controller.rules.dice.scene import DieSeen, Scene, sort_out
 from controller.rules.dice.stories import rings
+from controller.rules.dice.telling import Told, tell_stories
 
 KEYS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -70,6 +71,8 @@ class ThrowSeen:
     dice: tuple[DieShown, DieShown]
     heard: tuple[Heard, ...]
     far: str | None
+    stories: tuple[Told, ...] = ()
+    """What can have happened at the walls, the best first; nothing where the judge says nothing of them."""
 
 
 def see_throw(judged: Judged, table: DiceTable, rules: ThrowRules) -> ThrowSeen:
@@ -80,7 +83,8 @@ def see_throw(judged: Judged, table: DiceTable, rules: ThrowRules) -> ThrowSeen:
     whole = all(die.ended and die.seen for die in scene.dice)
     met = meet_walls(scene, rules) if basis.called is None or whole else _unmet(scene)
     one, two = (_shown(scene, met, label) for label in (0, 1))
-    return ThrowSeen(table, (one, two), _heard(scene, met), met.far)
+    stories = () if met.account is None else tell_stories(scene, met.account)
+    return ThrowSeen(table, (one, two), _heard(scene, met), met.far, stories)
 
 
 def _unmet(scene: Scene) -> Met:

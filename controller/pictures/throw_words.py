@@ -67,6 +67,17 @@ def heard_lines(seen: ThrowSeen) -> Iterator[str]:
         yield "none"
 
 
+def story_lines(seen: ThrowSeen) -> Iterator[str]:
+    """Say which stories of the walls stand, and how much worse the next one fits, in squared errors."""
+    for told in seen.stories:
+        if not told.worse:
+            yield f"best: {told.words}"
+        elif told.stands:
+            yield f"stands too, {told.worse:.0f} worse: {told.words}"
+        else:
+            yield f"ruled out, {told.worse:.0f} worse: {told.words}"
+
+
 def _without_name(seen: str) -> str:
     """Leave out "die 1" where the column is headed so."""
     name, _, rest = seen.partition(" ")

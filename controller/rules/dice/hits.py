@@ -211,7 +211,8 @@ class _Words:
         for die, seen in self._beyond:
             self.found.ask("conflict", seen, die=die)
         if not (self._jumped or self._beyond):
-            self.found.ask("conflict", "the dice's tracks came so close that they may have been exchanged")
+            close = "the dice's tracks came so close that they may have been exchanged"
+            self.found.ask("conflict", f"{close}: both hit, or one of them did and the other did not")
 
     def _meaning(self, end: End, judged: list[DieSeen], warnings: int) -> str:
         """Name what the hits mean for the throw: stands, warned or void."""
