@@ -115,7 +115,7 @@ STRUCK_AND_BACK = [(700.0, 3150.0, HALF), (1000.0, HALF, 160.0)]
 
 def test_a_knock_may_have_exchanged_the_names_of_dice_that_both_seem_to_have_hit() -> None:
     """Die 2 knocks die 1 back to the wall; a camera that follows speeds takes the one for the other."""
-    after = ([(1500.0, 177.0, 77.0)], [(1107.0, 160.0, HALF), (1500.0, HALF, 80.0)])
+    after = ([(1500.0, 177.0, 127.0)], [(1107.0, 160.0, HALF), (1500.0, HALF, 80.0)])
     throw = told_along((STRUCK_AND_BACK + after[0], [(1000.0, 2450.0, 179.0), *after[1]]))
     verdict = judged(throw)
     assert ruled(verdict) == (Ruling.REVIEW, [("conflict", None)])
