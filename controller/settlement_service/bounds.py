@@ -22,6 +22,8 @@ DIGEST: Final = "table.digest"
 """Where a request's scope holds the digest of its token."""
 MOST_BODY = 8192
 """Bytes: the longest request that there is takes less than a quarter."""
+MOST_HEAD = 16_384
+"""Bytes of a request's line and headers."""
 BODY_S = 5.0
 """A body that takes longer is none."""
 LINGER_S = 1.0
@@ -70,6 +72,7 @@ class Bounds:
         body_read = False
         try:
             headers = _headers(scope)
+            _check_head(scope)
             counted: AbstractContextManager[None] = nullcontext()
             if (scope["method"], scope["path"]) not in OPEN_TO_ALL:
                 digest = scope[DIGEST] = await self._admitted(headers)
@@ -143,6 +146,13 @@ def _headers(scope: Scope) -> dict[bytes, list[bytes]]:
     for name, value in scope["headers"]:
         headers.setdefault(name.lower(), []).append(value)
     return headers
+
+
+def _check_head(scope: Scope) -> None:
+    """Refuse a head that is longer than any request's, however it was cut on its way."""
+    named = sum(len(name) + len(value) for name, value in scope["headers"])
+    if named + len(scope.get("raw_path", b"")) + len(scope.get("query_string", b"")) > MOST_HEAD:
+        raise _Refused(431, f"found a longer head, expected at most {MOST_HEAD} bytes")
 
 
 async def _body(scope: Scope, headers: Mapping[bytes, list[bytes]], receive: Receive) -> bytes:

@@ -18,6 +18,7 @@ import uvicorn
 
 from controller.settlement_service.api import make_app
 from controller.settlement_service.asks import Ask, Told, refusal
+from controller.settlement_service.bounds import MOST_HEAD
 from controller.settlement_service.channel import BEAT, MOST_TOLD, Broken, Frames, frame
 from controller.settlement_service.connections import Server
 from controller.settlement_service.quiet import FewLines
@@ -28,8 +29,6 @@ HEALTH_S = 1.0
 ANSWER_S = 10.0
 NICENESS = 5
 """Play goes first on a machine that is busy."""
-MOST_HEAD = 16_384
-"""Bytes of a request's line and headers."""
 _decode: Callable[[bytes], Told] = msgspec.json.Decoder(Told).decode
 
 

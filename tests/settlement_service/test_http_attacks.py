@@ -278,6 +278,14 @@ def test_an_endless_head_is_refused(unharmed: Service) -> None:
         assert answered(connection)[:12] in (b"HTTP/1.1 400", b"")
 
 
+def test_a_head_of_thousands_of_short_headers_is_refused_though_it_comes_at_once(unharmed: Service) -> None:
+    short = [b"X-%d: y\r\n" % n for n in range(3000)]
+    with connect(unharmed) as connection:
+        with suppress(ConnectionError):
+            connection.sendall(request("GET", "/health", b"Connection: close\r\n", *short))
+        assert answered(connection)[:12] in (b"HTTP/1.1 400", b"HTTP/1.1 431", b"")
+
+
 def test_one_who_reads_no_answer_is_let_go(unharmed: Service) -> None:
     with connect(unharmed) as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
