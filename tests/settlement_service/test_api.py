@@ -163,7 +163,7 @@ def test_no_request_breaks_it(fuzzed: TestClient, mode: GenerationMode) -> None:
     """Whatever fits or does not fit the document is answered as the document says, and never with 5xx."""
     document = schemathesis.openapi.from_asgi("/openapi.json", fuzzed.app)
     operations = [found.ok() for found in document.get_all_operations() if isinstance(found, Ok)]
-    assert len(operations) == 12
+    assert len(operations) == sum(map(len, document.raw_schema["paths"].values())) > 11
     for operation in operations:
 
         @BOUNDED
