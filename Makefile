@@ -11,7 +11,7 @@
 #   make wheelhouse WHEELHOUSE=DIR, then install with the same where there is no network
 #   make audit ADVISORIES=FILE   hold an export of security advisories (OSV) against what is pinned
 #   make sbom [SBOM=FILE]        the release's bill of materials (CycloneDX)
-#   make schema diagrams    draw again what is made from the types
+#   make schema diagrams rules    draw again what is made from the types
 #   make pictures           draw again the docs' throws and spins, from the recorded logs
 #
 # PYTHON=python3.12 chooses the interpreter of a new .venv (3.11 to 3.13).
@@ -35,7 +35,7 @@ SPINS := 5000
 FITS := import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info)
 CANDIDATES := $(or $(PYTHON),python3.13 python3.12 python3.11 python3)
 
-.PHONY: install upgrade rollback uninstall wheelhouse run tools test bench soak crash lock schema diagrams pictures audit sbom clean
+.PHONY: install upgrade rollback uninstall wheelhouse run tools test bench soak crash lock schema diagrams rules pictures audit sbom clean
 
 run: .venv/.run
 	@$(BIN)/tablectl demo
@@ -84,6 +84,10 @@ pictures: .venv/.dev
 
 diagrams: .venv/.dev
 	@$(BIN)/python -c "from controller.machines.diagrams import manual; print(manual(), end='')" >docs/machines.md
+
+# Every rule with what obeys and tests it.
+rules: .venv/.dev
+	@$(BIN)/python -m controller.rulebook.page >docs/rules.md
 
 # The dev lock is held to the releases of the run-time lock, so that what is tested is what runs.
 LOCK := $(BIN)/pip-compile --quiet --upgrade --generate-hashes --allow-unsafe --strip-extras --no-header \

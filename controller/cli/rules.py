@@ -1,14 +1,20 @@
 """`tablectl rules`: what a rule set says, and whether its pay table is what the document prints."""
 
 import argparse
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
+from datetime import UTC, datetime
+from fnmatch import fnmatchcase
 
 import msgspec
 
 from controller.cli.exits import BAD_INPUT, FAILED, OK, say
-from controller.cli.tables import aligned, rows_of
+from controller.cli.tables import Row, aligned, rows_of
 from controller.model.rulesets import RuleSet
-from controller.settings.mistakes import SettingsError
+from controller.rulebook.catalogue import rules
+from controller.settings.accepted import Accepted, accepted_file, read_accepted, write_accepted
+from controller.settings.mistakes import SettingsError, did_you_mean, dotted
 from controller.settings.places import config_file, config_names
 from controller.settings.rulesets import load_ruleset
 from controller.settings.yaml_text import parse_document
@@ -17,66 +23,189 @@ from controller.settlement.run import check
 
 EXAMPLES = (
     "tablectl rules show craps-12-034",
+    "tablectl rules explain C34-INV-2ii",
     "tablectl rules check roulette",
+    "tablectl rules accept roulette 'steep:*' --who 'Ann Lee' --reason 'as the document prints them'",
 )
 
 _NAMES = frozenset({"name", "title", "game"})
+_UNITS = {"ms": "ms", "s": "s", "mm": "mm", "deg": "degrees", "cents": "cents", "percent": "per cent"}
+"""What a setting's name ends with, and its unit in words."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    what = parser.add_subparsers(metavar="show|check", required=True)
-    show = what.add_parser("show", help="print the rule set's settings and its pay table")
+    what = parser.add_subparsers(metavar="show|explain|check|accept", required=True)
+    show = what.add_parser("show", help="print the rule set's settings with unit and rule, and its pay table")
     show.set_defaults(of_rules=_show)
+    explain = what.add_parser("explain", help="say what a rule means and where in its document it stands")
+    explain.set_defaults(of_rules=_explain)
+    explain.add_argument("name", metavar="ID", help="the rule's id, such as C34-INV-2ii or !34-15")
     verify = what.add_parser(
-        "check", help="compare the pay table's exact edges with the document's; exit 1 on findings"
+        "check",
+        help="compare the pay table's exact edges with the document's; exit 1 on findings nobody accepted",
     )
     verify.set_defaults(of_rules=_check)
-    for subparser in (show, verify):
+    accept = what.add_parser("accept", help="take findings of `check` as they are, by name and with a reason")
+    accept.set_defaults(of_rules=_accept)
+    for subparser in (show, verify, accept):
         subparser.add_argument("name", metavar="NAME", help="the rule set")
+    accept.add_argument("findings", nargs="+", metavar="FINDING", help="as `check` names it, or a pattern")
+    accept.add_argument("--who", required=True, metavar="PERSON", help="who accepts it")
+    accept.add_argument("--reason", required=True, metavar="WHY", help="why it is taken as it is")
+    for subparser in (show, explain, verify, accept):
         subparser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Show or check the rule set."""
+    """Show, explain, check or accept."""
     try:
-        code: int = arguments.of_rules(arguments.name, as_json=arguments.json)
+        code: int = arguments.of_rules(arguments)
     except SettingsError as error:
         say(error)
         return BAD_INPUT
     return code
 
 
-def _show(name: str, *, as_json: bool) -> int:
-    ruleset = load_ruleset(name)
+def _show(arguments: argparse.Namespace) -> int:
+    ruleset = load_ruleset(arguments.name)
     paytable = _paytable(ruleset)
-    if as_json:
+    if arguments.json:
         print(msgspec.json.encode({"ruleset": asdict(ruleset), "paytable": paytable}).decode())
         return OK
     print(f"{ruleset.name}: {ruleset.title} ({ruleset.game.replace('_', ' ')})")
     settings = {key: part for key, part in asdict(ruleset).items() if key not in _NAMES and part is not None}
-    print("\nrules", *aligned(rows_of(settings)), sep="\n")
+    rules = _rules_beside(arguments.name)
+    rows = ((key, _with_unit_and_rule(key, text, rules)) for key, text in rows_of(settings))
+    print("\nrules", *aligned(rows), sep="\n")
     figures = {key: part for key, part in paytable.items() if key not in _NAMES}
     print("\npay table", *aligned(rows_of(figures)), sep="\n")
     return OK
 
 
-def _check(name: str, *, as_json: bool) -> int:
-    report = check(name)
-    if as_json:
-        print(msgspec.json.encode(_report_of(report)).decode())
+def _rules_beside(name: str) -> Mapping[str, str]:
+    """Return what a rule set's file says beside each of its keys: the rule, or the reason."""
+    path = config_file("rulesets", name)
+    lines = path.read_text(encoding="utf-8").splitlines()
+    places = parse_document(path).places
+    return {
+        dotted(key): comment.strip()
+        for key, place in places.items()
+        if (comment := lines[place.line - 1].partition(" # ")[2])
+    }
+
+
+def _with_unit_and_rule(key: str, text: str, beside: Mapping[str, str]) -> str:
+    unit = _UNITS.get(key.rpartition("_")[2], "")
+    value = f"{text} {unit}".rstrip() if text != "-" else text
+    if ".causes." in key:
+        return value
+    own = "the product's own: no rule asks for it"
+    return f"{value}  [{beside.get(key, own)}]"
+
+
+def _explain(arguments: argparse.Namespace) -> int:
+    rule = rules().get(arguments.name)
+    if rule is None:
+        hint = did_you_mean(arguments.name, list(rules()))
+        say(f"rules explain: found {arguments.name!r}, expected a rule's id, such as C34-INV-2ii; {hint}")
+        return BAD_INPUT
+    settings = list(_settings_of(rule.id))
+    if arguments.json:
+        print(msgspec.json.encode({**rule._asdict(), "settings": settings}).decode())
+        return OK
+    print(f"{rule.id}: {rule.sense}")
+    print(*aligned([("stands in", rule.place), *settings]), sep="\n")
+    return OK
+
+
+def _settings_of(id_: str) -> Iterator[Row]:
+    """Find the settings and rows of the shipped rule sets that cite a rule."""
+    cites = re.compile(re.escape(id_) + r"(?![0-9a-z])")
+    for folder in ("rulesets", "paytables"):
+        for name in config_names(folder):
+            for line in config_file(folder, name).read_text(encoding="utf-8").splitlines():
+                if cites.search(line) and not line.lstrip().startswith("#"):
+                    yield name, " ".join(line.partition(" # ")[0].split())
+
+
+def _check(arguments: argparse.Namespace) -> int:
+    report = check(arguments.name)
+    found = findings_of(report)
+    accepted = {one.finding: one for one in read_accepted(accepted_file(report.ruleset))}
+    stands = {id_ for id_, text in found.items() if id_ in accepted and accepted[id_].text == text}
+    open_ones = {id_: text for id_, text in found.items() if id_ not in stands}
+    if arguments.json:
+        told = {
+            **_report_of(report),
+            "open": open_ones,
+            "accepted": [accepted[id_] for id_ in sorted(stands)],
+        }
+        print(msgspec.json.encode(told).decode())
+        return FAILED if open_ones else OK
+    print(f"{report.ruleset}: {report.title}")
+    for heading, rows in (
+        ("exact house edges", [(edge.wager, _edge(edge)) for edge in report.edges]),
+        ("exact chances", [(chance.event, _chance(chance)) for chance in report.chances]),
+        ("findings", list(open_ones.items())),
+        ("accepted", [(id_, _taken(accepted[id_])) for id_ in sorted(stands)]),
+    ):
+        if rows:
+            print(f"\n{heading}", *aligned(rows), sep="\n")
+    if not open_ones:
+        print("\nno findings" if not stands else "\nno finding that nobody has accepted")
+    return FAILED if open_ones else OK
+
+
+def findings_of(report: Report) -> Mapping[str, str]:
+    """Return each finding under its name for `accept`, and each printed figure that is wrong."""
+    wrong = [
+        (f"misprint:{_word(row.wager)}", f"exactly {row.per_cent} %, but printed {row.printed}")
+        for row in report.edges
+        if row.agrees is False
+    ]
+    wrong += [
+        (f"misprint:{_word(row.event)}", f"exactly {row.chance}, but printed {row.printed}")
+        for row in report.chances
+        if row.agrees is False
+    ]
+    of_table = [
+        (f"{found.code}:{_word(found.wager)}", f"{found.text}  [{found.rule}]") for found in report.findings
+    ]
+    return dict((*of_table, *wrong))
+
+
+def _word(wager: str) -> str:
+    return wager.replace(", ", ",").replace(" ", "_")
+
+
+def _taken(accepted: Accepted) -> str:
+    return f"{accepted.text}; taken as it is by {accepted.who} on {accepted.on}: {accepted.reason}"
+
+
+def _accept(arguments: argparse.Namespace) -> int:
+    report = check(arguments.name)
+    found = findings_of(report)
+    chosen = [id_ for id_ in found if any(fnmatchcase(id_, pattern) for pattern in arguments.findings)]
+    missing = [one for one in arguments.findings if not any(fnmatchcase(id_, one) for id_ in found)]
+    if missing:
+        expected = ", ".join(found) or "none: there are no findings"
+        unknown = ", ".join(map(repr, missing))
+        say(f"rules accept: found {unknown}, expected findings of this rule set: {expected}")
+        return BAD_INPUT
+    path = accepted_file(report.ruleset)
+    today = datetime.now(UTC).date().isoformat()
+    new = {
+        id_: Accepted(finding=id_, text=found[id_], who=arguments.who, reason=arguments.reason, on=today)
+        for id_ in chosen
+    }
+    kept = {one.finding: one for one in read_accepted(path)}
+    write_accepted(path, tuple({**kept, **new}.values()))
+    if arguments.json:
+        print(msgspec.json.encode({"accepted": chosen, "file": str(path)}).decode())
     else:
-        print(f"{report.ruleset}: {report.title}")
-        for heading, rows in (
-            ("exact house edges", [(edge.wager, _edge(edge)) for edge in report.edges]),
-            ("exact chances", [(chance.event, _chance(chance)) for chance in report.chances]),
-            ("findings", [(found.wager, f"{found.text}  [{found.rule}]") for found in report.findings]),
-        ):
-            if rows:
-                print(f"\n{heading}", *aligned(rows), sep="\n")
-        if not report.findings:
-            print("\nno findings")
-    return OK if report.agrees and not report.findings else FAILED
+        print(*(f"{id_}: accepted" for id_ in chosen), f"kept in {path}", sep="\n")
+    return OK
 
 
 def _edge(edge: Edge) -> str:
@@ -85,7 +214,8 @@ def _edge(edge: Edge) -> str:
 
 
 def _chance(chance: Chance) -> str:
-    return f"{chance.chance}{_printed(chance.printed, agrees=chance.agrees)}"
+    per_cent = decimal(chance.chance * 100, 4)
+    return f"{per_cent:>9} %  {chance.chance}{_printed(chance.printed, agrees=chance.agrees)}"
 
 
 def _printed(printed: str | None, *, agrees: bool | None) -> str:
@@ -115,6 +245,7 @@ def _report_of(report: Report) -> dict[str, object]:
             {
                 "event": chance.event,
                 "chance": str(chance.chance),
+                "per_cent": decimal(chance.chance * 100, 4),
                 "printed": chance.printed,
                 "agrees": chance.agrees,
             }

@@ -58,7 +58,7 @@ def test_help_imports_no_command_and_no_library() -> None:
         (["replay", "a.jsonl", "--calls", "guess"], "invalid choice: 'guess'"),
         (["replay", "a.jsonl", "--rule", "roulette"], "unrecognized arguments: --rule"),
         (["settle", "wagers.jsonl"], "required: --rules"),
-        (["rules"], "required: show|check"),
+        (["rules"], "required: show|explain|check|accept"),
         (["replay", "a.jsonl", "--check", ""], "found an empty word after --check"),
         (["replay", "a.jsonl", "--check="], "found an empty word after --check="),
         (["replay", ""], "found an empty word, expected a value"),

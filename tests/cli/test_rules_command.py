@@ -1,6 +1,7 @@
 """`tablectl rules`: every setting and pay table row, and the exact edges, readable or as JSON."""
 
 import json
+import shutil
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 
 from controller.cli.main import main
 from controller.cli.tables import rows_of
+from controller.settings.places import config_home
 from controller.settlement.edges import Chance, Edge, Finding, Report
 
 
@@ -16,7 +18,8 @@ def test_show_prints_settings_and_pay_table_with_their_rules(capsys: pytest.Capt
     assert main(["rules", "show", "roulette"]) == 0
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     assert lines[0] == "roulette: Roulette (roulette)"
-    assert "spin.min_revolutions 4" in lines
+    assert any(line.startswith("spin.min_revolutions 4 [R-SPIN-2") for line in lines), lines
+    assert any(line.startswith("spin.call_hold_ms 250 ms [") for line in lines), lines
     assert "pays.three 8 to 1 [R-PAY-3]" in lines
 
 
@@ -65,8 +68,8 @@ def test_check_prints_exact_edges_beside_the_printed_ones_and_its_findings(
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     assert "pass 1.4141 % 7/495, as printed (1.41)" in lines
     assert "dont_pass 1.3636 % 3/220, 1.4026 % of bets decided, as printed (1.36)" in lines
-    assert "2 or less points 4191362/4492125, as printed (0.933047)" in lines
-    assert any(line.startswith("place 6 7:6 on 100 cents pays 116") for line in lines)
+    assert "2 or less points 93.3047 % 4191362/4492125, as printed (0.933047)" in lines
+    assert any(line.startswith("uneven_pay:place_6 7:6 on 100 cents pays 116") for line in lines)
 
 
 def test_check_as_json_gives_exact_fractions(capsys: pytest.CaptureFixture[str]) -> None:
@@ -92,9 +95,9 @@ def report(**changes: object) -> Report:
         (
             report(chances=(Chance(event="e", chance=Fraction(1, 3), printed="0.3"),)),
             0,
-            "e 1/3, as printed (0.3)",
+            "e 33.3333 % 1/3, as printed (0.3)",
         ),
-        (report(findings=(Finding(code="c", wager="yo", rule="C34-1", text="odd"),)), 1, "yo odd [C34-1]"),
+        (report(findings=(Finding(code="c", wager="yo", rule="C34-1", text="odd"),)), 1, "c:yo odd [C34-1]"),
     ],
 )
 def test_check_is_exit_1_where_a_document_is_wrong_or_something_was_found(
@@ -103,3 +106,53 @@ def test_check_is_exit_1_where_a_document_is_wrong_or_something_was_found(
     monkeypatch.setattr("controller.cli.rules.check", lambda _: checked)
     assert main(["rules", "check", "r"]) == code
     assert says in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.fixture
+def own_config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give a configuration of one's own, a copy of the shipped one."""
+    shutil.copytree(config_home(), tmp_path / "config")
+    monkeypatch.setenv("TABLE_CONFIG", str(tmp_path / "config"))
+    return tmp_path / "config"
+
+
+def test_findings_that_a_named_person_accepted_with_a_reason_are_no_more_exit_1(
+    own_config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["rules", "check", "roulette"]) == 1
+    capsys.readouterr()
+    words = ("--who", "Ann Lee", "--reason", "as the document prints them")
+    assert main(["rules", "accept", "roulette", "steep:*", *words]) == 0
+    assert main(["rules", "check", "roulette"]) == 1, "the others are still open"
+    assert main(["rules", "accept", "roulette", "looks_misprinted:*", "no_printed_odds:high", *words]) == 0
+    capsys.readouterr()
+    assert main(["rules", "check", "roulette"]) == 0
+    said = capsys.readouterr().out
+    assert "taken as it is by Ann Lee" in said
+    assert "as the document prints them" in said
+    assert (own_config / "accepted" / "roulette.json").exists()
+
+
+def test_an_accepted_finding_that_says_something_else_is_open_again(own_config: Path) -> None:
+    words = ("--who", "Ann", "--reason", "known")
+    assert main(["rules", "accept", "three-card-poker-12-014", "*", *words]) == 0
+    file = own_config / "accepted" / "three-card-poker-12-014.json"
+    file.write_text(file.read_text(encoding="utf-8").replace("49.93", "12.00"), encoding="utf-8")
+    assert main(["rules", "check", "three-card-poker-12-014"]) == 1
+
+
+def test_accepting_what_is_no_finding_lists_those_there_are(
+    own_config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert own_config.exists()
+    assert main(["rules", "accept", "roulette", "steep:one", "--who", "Ann", "--reason", "x"]) == 2
+    assert "steep:three" in capsys.readouterr().err
+
+
+def test_a_file_of_accepted_findings_that_is_none_is_told(
+    own_config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (own_config / "accepted").mkdir()
+    (own_config / "accepted" / "roulette.json").write_text("[1]", encoding="utf-8")
+    assert main(["rules", "check", "roulette"]) == 2
+    assert "roulette.json" in capsys.readouterr().err

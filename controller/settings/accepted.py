@@ -1,0 +1,59 @@
+"""Findings on a pay table that a named person took as they are: kept in a file beside the configuration."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from controller.settings.mistakes import Mistake, SettingsError, shown_path
+from controller.settings.places import config_home
+
+Words = Annotated[str, Meta(min_length=1, max_length=500)]
+
+
+class Accepted(msgspec.Struct, frozen=True, kw_only=True):
+    """One finding by its id, with the text it had: another text is another finding."""
+
+    finding: Words
+    text: Words
+    who: Words
+    reason: Words
+    on: Words
+    """The day, as ISO writes it."""
+
+
+def accepted_file(ruleset: str, directory: Path | None = None) -> Path:
+    """Return the file of a rule set's accepted findings, whether it is there or not."""
+    return config_home(directory) / "accepted" / f"{ruleset}.json"
+
+
+def read_accepted(path: Path) -> tuple[Accepted, ...]:
+    """Return what was accepted; nothing where there is no file. Raises SettingsError for one that is none."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=tuple[Accepted, ...])
+    except FileNotFoundError:
+        return ()
+    except (OSError, msgspec.MsgspecError) as error:
+        found = getattr(error, "strerror", None) or str(error)
+        expected = "the accepted findings, as `tablectl rules accept` writes them"
+        hint = "correct it, or delete it and accept them again"
+        raise SettingsError(
+            [Mistake(file=shown_path(path), found=found, expected=expected, hint=hint)]
+        ) from error
+
+
+def write_accepted(path: Path, accepted: tuple[Accepted, ...]) -> None:
+    """Keep them, the whole file or nothing of it. Raises SettingsError where the disk does not take it."""
+    part = path.with_suffix(".part")
+    try:
+        path.parent.mkdir(exist_ok=True)
+        part.write_bytes(msgspec.json.format(msgspec.json.encode(accepted), indent=2) + b"\n")
+        os.replace(part, path)
+    except OSError as error:
+        expected = "a folder that can be written"
+        hint = "set TABLE_CONFIG to a configuration of your own, or run it as its owner"
+        raise SettingsError(
+            [Mistake(file=shown_path(path), found=str(error.strerror), expected=expected, hint=hint)]
+        ) from error

@@ -1,0 +1,57 @@
+"""Rules one can look up: every id that is cited is in the catalogue, and the page lists them all."""
+
+from pathlib import Path
+
+import pytest
+
+from controller.cli.main import main
+from controller.rulebook.catalogue import rules
+from controller.rulebook.page import HOME, cited
+
+PAGE = HOME / "docs" / "rules.md"
+SHORTENED = frozenset({"C34-1", "C34-INV-1", "C34-INV-2", "C34-PAY-9"})
+"""Ids of tests' own, which stand for any."""
+
+
+def test_every_rule_that_code_settings_or_tests_cite_is_in_the_catalogue() -> None:
+    assert set(cited()) - set(rules()) - SHORTENED == set()
+
+
+def test_every_rule_has_its_place_and_its_sense() -> None:
+    for rule in rules().values():
+        assert rule.place, rule.id
+        assert len(rule.sense.split()) >= 2, rule.id
+
+
+def test_the_page_lists_every_rule_and_names_files_that_are_there() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    rows = [line for line in page.splitlines() if line.startswith("| ") and not line.startswith("| id ")]
+    assert [row.split(" | ")[0].removeprefix("| ") for row in rows] == list(rules())
+    named = {word.strip("`") for row in rows for word in row.split() if word.startswith("`")}
+    assert [name for name in named if not (HOME / name).exists()] == [], "run `make rules`"
+
+
+def test_explain_says_what_a_rule_means_where_it_stands_and_what_is_set_by_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["rules", "explain", "C34-INV-2ii"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("C34-INV-2ii: No Roll where a die hits no end of the table.")
+    assert "Craps 12 034, line 133" in said
+    assert "wall: end" in said
+
+
+def test_explain_of_no_rule_says_what_an_id_looks_like(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["rules", "explain", "C34-INV-2"]) == 2
+    assert "did you mean" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("rule", ["!34-15", "R-SPIN-2", "T-IRR-1", "H-BTN-2", "CV1-SHARP-2"])
+def test_explain_knows_the_rules_of_every_document(rule: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["rules", "explain", rule, "--json"]) == 0
+    assert f'"id":"{rule}"' in capsys.readouterr().out
+
+
+def test_no_sentence_is_longer_than_one_can_take_in() -> None:
+    assert max(len(rule.sense) for rule in rules().values()) < 220
+    assert Path(PAGE).exists()
