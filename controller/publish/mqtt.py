@@ -63,6 +63,9 @@ _CONNECTION = frozenset({"broker_unreachable", "broker_refused", "broker_files_b
 
 Phase = Literal["away", "connecting", "subscribing", "ready"]
 _encode = msgspec.json.Encoder().encode
+LEAVE_US = 1_000_000
+"""So long a stopping table waits for the broker to take its last word."""
+LEAVE_TURN_S = 0.05
 
 
 class MqttSink:
@@ -201,11 +204,21 @@ class MqttSink:
         link = self._link
         if link is not None and self.ready:
             link.publish(self._status_message(self._offline("stopped")))
+            self._await_answers(link)
             link.close()
             link.turn()
         self._away()
         self._woken.close()
         self._wake.close()
+
+    def _await_answers(self, link: MqttLink) -> None:
+        """Let the broker answer first: a link that is closed with answers unread is reset, and then the
+        broker publishes the will over the word that the table has stopped."""
+        until_us = self._now_us() + LEAVE_US
+        while link.unanswered and link.fileno() >= 0 and self._now_us() < until_us:
+            writers = [link] if link.wants_to_write else []
+            select.select([link], writers, [], LEAVE_TURN_S)
+            link.turn()
 
     def _wait(self, timeout_s: float) -> None:
         readers: list[MqttLink | socket.socket] = [self._woken]

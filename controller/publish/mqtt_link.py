@@ -191,6 +191,11 @@ class MqttLink:
         """How many messages the broker takes before it has answered those under way."""
         return self._at_once - len(self._under_way)
 
+    @property
+    def unanswered(self) -> int:
+        """How many messages the broker has not answered."""
+        return len(self._under_way)
+
     def close(self) -> None:
         """Take leave of the broker, which then publishes no will."""
         self._client.disconnect()

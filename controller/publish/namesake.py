@@ -8,6 +8,9 @@ import msgspec
 from controller.publish.events import TableStatus
 from controller.publish.faults import Alarm, PublishFault
 
+EARLIER_US = 150_000_000
+"""So long after the first connection messages of this table's own last run may still come: a broker takes a
+half-dead link for gone after one and a half times its keep-alive."""
 ALONE_US = 60_000_000
 """So long must nobody else take the table's identity before that is over."""
 _decode_status = msgspec.json.Decoder(TableStatus).decode
@@ -19,19 +22,26 @@ class Namesake:
     def __init__(self, alarm: Alarm, where: str) -> None:
         self._alarm = alarm
         self._where = where
-        self._told: deque[bytes] = deque(maxlen=16)
+        self._told: deque[bytes] = deque(maxlen=64)
+        self._session: int | None = None
+        self._first_us: int | None = None
         self._connections = 0
         self._since_us: int | None = None
 
     def connected(self, now_us: int) -> None:
         """Note that the broker has taken the table."""
         self._connections += 1
+        if self._first_us is None:
+            self._first_us = now_us
         if self._since_us is not None:
             self._since_us = now_us
 
     def told(self, payload: bytes) -> None:
         """Note a status of the table's own."""
         self._told.append(payload)
+        with suppress(msgspec.MsgspecError, UnicodeDecodeError):
+            session = _decode_status(payload).session
+            self._session = session if session is not None else self._session
 
     def look(self, payload: bytes, now_us: int, *, retained: bool) -> None:
         """Look at a status: one that was kept at the first connection may be of this table's last run."""
@@ -39,9 +49,15 @@ class Namesake:
             return
         with suppress(msgspec.MsgspecError, UnicodeDecodeError):
             status = _decode_status(payload)
-            if status.state == "online":
+            if status.state == "online" and not self._is_of_last_run(status, now_us):
                 found = f"a status that is not this table's: session {status.session}, {status.headline}"
                 self.found(found, now_us)
+
+    def _is_of_last_run(self, status: TableStatus, now_us: int) -> bool:
+        """Return whether this is an own earlier session's word, late over a link that was dying."""
+        if self._session is None or self._first_us is None or now_us - self._first_us > EARLIER_US:
+            return False
+        return status.session is None or status.session < self._session
 
     def found(self, found: str, now_us: int) -> None:
         """Note that there is another one."""

@@ -1,0 +1,53 @@
+"""A second table under one name is found; an own earlier session's word is none."""
+
+import msgspec
+
+from controller.publish.events import TableStatus
+from controller.publish.faults import PublishFault
+from controller.publish.namesake import EARLIER_US, Namesake
+
+
+class Heard:
+    """Keeps the faults that hold."""
+
+    def __init__(self) -> None:
+        self.codes: set[str] = set()
+
+    def began(self, fault: PublishFault) -> None:
+        self.codes.add(fault.code)
+
+    def over(self, code: str) -> None:
+        self.codes.discard(code)
+
+
+def status(session: int | None, headline: str = "table open, unlocked") -> bytes:
+    told = TableStatus(table="craps", state="online", lock="unlocked", headline=headline, session=session)
+    return msgspec.json.encode(told)
+
+
+def begun(session: int) -> tuple[Namesake, Heard]:
+    heard = Heard()
+    namesake = Namesake(heard, "broker")
+    namesake.connected(0)
+    namesake.told(status(session))
+    return namesake, heard
+
+
+def test_a_status_of_an_own_earlier_session_is_no_second_table() -> None:
+    namesake, heard = begun(7)
+    namesake.look(status(6, "locked"), 30_000_000, retained=False)
+    namesake.look(status(None, "starting"), 31_000_000, retained=False)
+    assert heard.codes == set()
+
+
+def test_an_older_copy_that_goes_on_talking_is_a_second_table() -> None:
+    namesake, heard = begun(7)
+    namesake.look(status(6, "locked"), EARLIER_US + 1, retained=False)
+    assert heard.codes == {"identity_taken"}
+
+
+def test_a_status_of_this_or_a_later_session_that_we_did_not_tell_is_a_second_table() -> None:
+    for session in (7, 8):
+        namesake, heard = begun(7)
+        namesake.look(status(session, "another"), 1_000_000, retained=False)
+        assert heard.codes == {"identity_taken"}
