@@ -49,7 +49,22 @@ def _geometry(document: Document, written: TableFile, rules: RuleSet) -> Iterato
             yield document.mistake((section,), f"a section '{section}'", expected, "delete it")
 
 
+_SIZES_MM: Mapping[str, tuple[float, float]] = {
+    "length_mm": (1000, 6000),
+    "width_mm": (500, 3000),
+    "die_mm": (8, 40),
+}
+"""Dice tables are 6 to 16 feet long, dice a third of an inch to an inch and a half; other figures are slips:
+feet or inches for millimetres, or a digit too few."""
+
+
 def _dice_table(document: Document, table: DiceTableSection) -> Iterator[Mistake]:
+    for key, (least, most) in _SIZES_MM.items():
+        size = getattr(table, key)
+        if not least <= size <= most:
+            expected = f"{least:g} to {most:g} mm"
+            hint = "a foot is 304.8 mm, an inch 25.4 mm"
+            yield document.mistake(("dice_table", key), f"{size:g}", expected, hint)
     if table.die_mm >= min(table.length_mm, table.width_mm):
         expected = "less than the table's own size"
         yield document.mistake(("dice_table", "die_mm"), f"{table.die_mm:g}", expected)

@@ -1,6 +1,7 @@
 """Tables: `config/tables/*.yaml`, one file that describes one table."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from controller.model.geometry import DiceTable, Wheel, Zone
@@ -45,9 +46,28 @@ def load_table(
     mistakes += devices.mistakes
     if written and rules:
         mistakes += table_mistakes(document, written, rules, devices)
+    else:
+        mistakes += _in_what_is_left(document, mistakes, devices, directory)
     if not written or not rules or mistakes:
         raise SettingsError(mistakes)
     return _settings(written, rules, devices.devices)
+
+
+def _in_what_is_left(
+    document: Document, mistakes: Sequence[Mistake], devices: Devices, directory: Path | None
+) -> list[Mistake]:
+    """Find what does not fit together in the sections that are well, so that all is told in one round."""
+    wrong = {re.split(r"[.\[]", mistake.key)[0] for mistake in mistakes}
+    left = document.without(wrong - {"table", "ruleset"})
+    try:
+        written = validate(left, TableFile)
+        rules = _rules_for(left, Path(document.place(()).file), directory)
+    except SettingsError:
+        return []
+    if rules is None:
+        return []
+    found = table_mistakes(left, written, rules, devices)
+    return [mistake for mistake in found if re.split(r"[.\[]", mistake.key)[0] not in wrong]
 
 
 def _rules_for(table: Document, path: Path, directory: Path | None) -> RuleSet | None:

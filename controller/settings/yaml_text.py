@@ -77,6 +77,14 @@ class Document:
         there = self.value if isinstance(self.value, dict) else {}
         return tuple(section for section in sections if there.get(section) is not None)
 
+    def without(self, sections: Iterable[str]) -> "Document":
+        """Return this document without these top-level keys."""
+        gone = frozenset(sections)
+        if not isinstance(self.value, dict):
+            return self
+        kept = {key: value for key, value in self.value.items() if key not in gone}
+        return Document(kept, self.places)
+
     def overlaid(self, other: "Document", sections: Iterable[str]) -> "Document":
         """Give this document with the other's values over its own in these top-level keys."""
         assert isinstance(self.value, dict)

@@ -271,3 +271,31 @@ def test_a_table_is_written_with_the_words_of_a_log(written: type, core: type[ms
 def test_a_device_may_send_any_reading_but_its_own_health() -> None:
     kinds = {reading.__struct_config__.tag for reading in get_args(AnyReading)}
     assert kinds - set(get_args(DeviceReading)) == {"device_up", "device_down", "device_fault"}
+
+
+def test_a_table_of_one_foot_is_a_mistake(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text(
+        "table: mine\nruleset: craps-12-034\ndice_table: {length_mm: 305, width_mm: 43, die_mm: 0.75}\n",
+        encoding="utf-8",
+    )
+    with pytest.raises(SettingsError) as told:
+        load_table(str(path))
+    assert [mistake.key for mistake in told.value.mistakes] == [
+        "dice_table.length_mm",
+        "dice_table.width_mm",
+        "dice_table.die_mm",
+    ]
+
+
+def test_what_does_not_fit_is_told_in_the_round_in_which_a_slip_is(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text(
+        "table: my/table\nruleset: craps-12-034\ncals: automatic\n"
+        "dice_table: {length_mm: 3600, width_mm: 1100, die_mm: 19}\n"
+        "wheel: {pockets: american}\n",
+        encoding="utf-8",
+    )
+    with pytest.raises(SettingsError) as told:
+        load_table(str(path))
+    assert [mistake.key for mistake in told.value.mistakes] == ["table", "cals", "wheel"]
