@@ -10,6 +10,7 @@ from drivers.sim.boards import Board, Peer, Script, Sensor
 from drivers.sim.cables import Cable
 from drivers.sim.faults import DeviceKind
 from drivers.sim.lens import lens_of
+from drivers.sim.routes import AmbiguousError, route_by
 from drivers.sim.shoe import VirtualShoe
 from drivers.sim.ss2_wheel import Ss2Wheel
 from drivers.sim.stories import Story
@@ -19,6 +20,19 @@ from drivers.sim.technician import Technician
 Mix = Mapping[str, float]
 Boards = Mapping[str, Mapping[int, Sensor]]
 """By name the boards that speak for others, and what hangs on each of their channels."""
+
+
+OWN_NAMES: Mapping[str, str] = {
+    **dict.fromkeys(
+        ("die_released", "die_at", "die_rest", "die_off_table", "die_lost", "die_contact"), "cam"
+    ),
+    **dict.fromkeys(
+        ("ball_beam", "ball_drop", "ball_out", "rotor_index", "foreign_object", "wheel_status"), "wheel"
+    ),
+    "pocket_ball": "pockets",
+    "card": "shoe",
+}
+"""What the evenings call the devices that see each kind; an impact is its wall's (`wall-left`)."""
 
 
 class NoEveningError(ValueError):
@@ -57,7 +71,12 @@ def virtual_table(
             cables.append(Cable(Board(name, (), own, sensors=boards[name]), own))
         elif name not in elsewhere:
             cables.append(Cable(_peer(name, kind, tuple(device.reads), own, lens), own))
-    return VirtualTable(cables, show.Show(play, seed, attempts, an_act=_an_act(settings)), rng=rng, tell=tell)
+    try:
+        route = route_by(settings.devices, OWN_NAMES)
+    except AmbiguousError as error:
+        raise NoEveningError(f"{settings.table}: {error}") from error
+    evening = show.Show(play, seed, attempts, an_act=_an_act(settings))
+    return VirtualTable(cables, evening, rng=rng, tell=tell, route=route)
 
 
 def with_technician(

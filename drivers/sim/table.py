@@ -43,9 +43,19 @@ class VirtualTable:
     """A table's hardware and people."""
 
     def __init__(
-        self, cables: Iterable[Cable], show: Show, *, rng: Random, tell: Callable[[Story], None]
+        self,
+        cables: Iterable[Cable],
+        show: Show,
+        *,
+        rng: Random,
+        tell: Callable[[Story], None],
+        route: Callable[[AnyReading], AnyReading] = lambda reading: reading,
     ) -> None:
-        """Prepare; `tell` hears the truth of each attempt and of each fault as it happens."""
+        """Prepare; `tell` hears the truth of each attempt and of each fault as it happens.
+
+        `route` gives each reading to the device of this table that reads its kind.
+        """
+        self._route = route
         self.cables: Mapping[str, Cable] = {cable.name: cable for cable in cables}
         self.devices = {name: cable for cable in self.cables.values() for name in cable.devices}
         """By each of the table's devices the cable through which it is heard."""
@@ -172,6 +182,7 @@ class VirtualTable:
         self.at(act.end_us, self._begin_act)
 
     def _sense(self, now_us: int, reading: AnyReading) -> None:
+        reading = self._route(reading)
         cable = self.devices.get(reading.dev)
         if cable is None:
             self.unheard += 1

@@ -192,7 +192,7 @@ def unread_seen_early(table: Evening, dealt: Dealt) -> None:
     table.give(cards)
     table.says("set_card", seat=position, card=text)
     table.act(dealt)
-    table.called("deal.called", dealt, grade="sensors")
+    table.called("deal.called", dealt, grade="person", by="dealer")
 
 
 def _one_unread(table: Evening, dealt: Dealt) -> tuple[str, str | None, list[tuple[str, str | None]]]:

@@ -1,0 +1,41 @@
+"""A virtual table plays the devices of its file by what they read, whatever their names."""
+
+from dataclasses import replace
+
+import pytest
+
+from controller.model.readings import DieAt, WallImpact
+from controller.model.tables import Device
+from controller.settings.tables import load_table
+from drivers.sim.routes import AmbiguousError, route_by
+from drivers.sim.setting import OWN_NAMES, NoEveningError, virtual_table
+
+POINT = DieAt(t=1, dev="cam", die=1, x=1.0, y=1.0)
+HIT = WallImpact(t=1, dev="wall-right", wall="right", pos_mm=1.0, peak=400)
+
+
+def test_readings_go_to_whoever_reads_them() -> None:
+    route = route_by(
+        {
+            "eye over the felt": Device(reads=("die_at", "die_rest", "die_released")),
+            "A": Device(reads=("wall_impact",), wall="left"),
+            "B": Device(reads=("wall_impact",), wall="right"),
+        },
+        OWN_NAMES,
+    )
+    assert route(POINT).dev == "eye over the felt"
+    assert route(HIT).dev == "B"
+
+
+def test_a_name_of_the_evenings_own_is_kept_where_several_read_one_kind() -> None:
+    devices = {"spare": Device(reads=("die_at",)), "cam": Device(reads=("die_at",))}
+    assert route_by(devices, OWN_NAMES)(POINT).dev == "cam"
+
+
+def test_two_that_read_the_same_under_other_names_are_refused_aloud() -> None:
+    devices = {"east": Device(reads=("die_at",)), "west": Device(reads=("die_at",))}
+    with pytest.raises(AmbiguousError, match="die_at read by east and west"):
+        route_by(devices, OWN_NAMES)
+    settings = replace(load_table("craps"), devices=devices)
+    with pytest.raises(NoEveningError, match="east and west"):
+        virtual_table(settings, {}, seed=1, tell=lambda _: None)
