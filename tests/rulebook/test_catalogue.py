@@ -6,7 +6,7 @@ import pytest
 
 from controller.cli.main import main
 from controller.rulebook.catalogue import rules
-from controller.rulebook.page import HOME, cited
+from controller.rulebook.page import HOME, cited, page
 
 PAGE = HOME / "docs" / "rules.md"
 SHORTENED = frozenset({"C34-1", "C34-INV-1", "C34-INV-2", "C34-PAY-9"})
@@ -23,12 +23,18 @@ def test_every_rule_has_its_place_and_its_sense() -> None:
         assert len(rule.sense.split()) >= 2, rule.id
 
 
-def test_the_page_lists_every_rule_and_names_files_that_are_there() -> None:
-    page = PAGE.read_text(encoding="utf-8")
-    rows = [line for line in page.splitlines() if line.startswith("| ") and not line.startswith("| id ")]
-    assert [row.split(" | ")[0].removeprefix("| ") for row in rows] == list(rules())
-    named = {word.strip("`") for row in rows for word in row.split() if word.startswith("`")}
-    assert [name for name in named if not (HOME / name).exists()] == [], "run `make rules`"
+def test_the_page_lists_every_rule_with_its_lines_and_its_sense() -> None:
+    rows = {line.split(" | ")[0].removeprefix("| "): line for line in page() if line.startswith("| ")}
+    kept = {line.split(" | ")[0].removeprefix("| ") for line in PAGE.read_text("utf-8").splitlines()}
+    assert set(rules()) <= kept, "run `make rules`"
+    for rule in rules().values():
+        assert f"| {rule.lines} | {rule.sense} |" in rows[rule.id]
+
+
+def test_the_page_names_the_code_and_the_tests_that_cite_a_rule() -> None:
+    row = next(line for line in page() if line.startswith("| R-SPIN-2 "))
+    assert "`config/rulesets/roulette.yaml`" in row
+    assert "`tests/" in row
 
 
 def test_explain_says_what_a_rule_means_where_it_stands_and_what_is_set_by_it(
