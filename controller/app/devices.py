@@ -17,6 +17,8 @@ from controller.model.readings import (
 )
 
 RATE_OVER_US = 5_000_000
+LATE_MANY = 5
+"""One late reading may be a busy moment's; so many, none of them a minute from the next, are the device's."""
 LATE_HOLDS_US = 60_000_000
 """So long after its last late reading a device is taken to be in time again."""
 
@@ -52,7 +54,8 @@ class Devices:
         self._board = board
         self._seen: dict[str, Seen] = {}
         self._open: dict[tuple[str, str], bool] = {}
-        self._late: dict[str, int] = {}
+        self._late: dict[str, tuple[int, int]] = {}
+        """By device how many readings came late one after the other, and when the last came."""
 
     def saw(self, reading: AnyReading) -> None:
         """Take note of a reading."""
@@ -79,13 +82,18 @@ class Devices:
 
     def came_late(self, reading: Reading, behind_us: int, now_us: int) -> None:
         """Take note of a reading that came too late to count."""
-        self._late[reading.dev] = now_us
-        found = f"{kind_of(reading)} came {behind_us / 1000:.0f} ms after its time could still count"
-        self._board.began(Fault("readings_late", reading.dev, found), f"late {reading.dev}")
+        count, _ = self._late.get(reading.dev, (0, 0))
+        self._late[reading.dev] = count + 1, now_us
+        if count + 1 == LATE_MANY:
+            late_ms = behind_us / 1000
+            found = (
+                f"{LATE_MANY} readings within a minute, the last {late_ms:.0f} ms after it could still count"
+            )
+            self._board.began(Fault("readings_late", reading.dev, found), f"late {reading.dev}")
 
     def look(self, now_us: int) -> None:
         """Take back what nothing was heard of for a while."""
-        for dev, last_us in tuple(self._late.items()):
+        for dev, (_, last_us) in tuple(self._late.items()):
             if now_us - last_us > LATE_HOLDS_US:
                 del self._late[dev]
                 self._board.over("readings_late", f"late {dev}")
