@@ -25,6 +25,7 @@ from controller.app.selftest import WAITS, Check, SelfTest, passed
 from controller.app.verifier import Verifier
 from controller.app.view import Until
 from controller.app.watchdog import Watchdog
+from controller.engine.session import SETTLEMENT
 from controller.engine.setup import First, Setup
 from controller.journal.chain import Wall
 from controller.journal.contents import Identity, outcome_of
@@ -100,7 +101,12 @@ class Live:
         self.last_n = self.journal.recovered.last_n
         self.bets_opened = Until(self.last_n, self._begun_us)
         """Up to where all was told when bets were opened last, or this session began."""
-        publishing.open(self.journal, key, table_now_us=None if options.data_time else lambda: inlet.now_us)
+        publishing.open(
+            self.journal,
+            key,
+            table_now_us=None if options.data_time else lambda: inlet.now_us,
+            line_bet=self._line_bet,
+        )
         self.recorder = Recorder(
             options.recordings, board, closed=self._piece_closed, keep_bytes=options.keep_bytes
         )
@@ -236,6 +242,12 @@ class Live:
         return told, first
 
     # --- in other threads ---
+
+    def _line_bet(self, seat: str, has: bool) -> None:
+        """Enter the engine's word on the shooter's line bet; it is journaled like what a person enters."""
+        self.core.note("settlement.said", {"input": "line_bet", "seat": seat, "has": has})
+        entered = Input(t=0, dev=SETTLEMENT, name="line_bet", by=SETTLEMENT, seat=seat, on=has)
+        self._inlet.post(entered, stamped=False)
 
     def _alarmed(self, fault: JournalFault | None) -> None:
         if fault is None:

@@ -72,10 +72,17 @@ class Publishing:
         self._journal: Path | None = None
         self._enrolment: Enrolment | None = None
         asked = EngineFor(
-            settings.table, settings.rules.name, settings.publish.embedded, folder, self._enrolled, self._ask
+            settings.table,
+            settings.rules.name,
+            settings.publish.embedded,
+            folder,
+            self._enrolled,
+            self._ask,
+            self._hear_line_bet,
         )
         wanted = engine is not None and settings.publish.to in (None, "embedded")
         self._announcer: Announcer | None = None
+        self._line_bet: Callable[[str, bool], None] | None = None
         self._pin_file = folder / ENGINE_PIN_FILE
         self._key: Key | None = None
         mqtt = settings.publish.mqtt
@@ -94,10 +101,18 @@ class Publishing:
         self._verified = False
         """Whether all that waits was verified when the journal was opened."""
 
-    def open(self, journal: Journal, key: Key, *, table_now_us: Callable[[], int] | None) -> None:
+    def open(
+        self,
+        journal: Journal,
+        key: Key,
+        *,
+        table_now_us: Callable[[], int] | None,
+        line_bet: Callable[[str, bool], None],
+    ) -> None:
         """Take up the journal's outbox; raises JournalFault where it can't be read.
 
         `table_now_us` is the clock that readings are stamped with; None where the readings tell the time.
+        `line_bet` takes the engine's word whether the shooter at a seat has his line bet.
         """
         path = journal.place.journal
         next_seq = journal.recovered.first.seq
@@ -108,6 +123,7 @@ class Publishing:
         self._journal = path
         self._enrolment = Enrolment(key.public.raw, never_settled=waits_from == 1)
         self._key = key
+        self._line_bet = line_bet
         self._pin.recall(read_pin(self._pin_file, key.public))
         if self._sink is not None:
             session = str(journal.recovered.session)
@@ -125,6 +141,7 @@ class Publishing:
                 chance=self._chance,
                 status=self._status,
                 ask=self._announcer.ask,
+                line_bet=line_bet,
                 last_seq=next_seq - 1,
                 board=first_board(
                     self._settings.table,
@@ -139,6 +156,10 @@ class Publishing:
         """Take how betting stands, in the core's thread; settlement is told where that is due."""
         if self._announcer is not None and self._started:
             self._announcer.note(betting, now_us)
+
+    def _hear_line_bet(self, seat: str, has: bool) -> None:
+        if self._line_bet is not None:
+            self._line_bet(seat, has)
 
     def _ask(self, nonce: str) -> bool:
         """Take a question of the engine in this process; False where nobody can answer it."""

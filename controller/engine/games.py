@@ -124,6 +124,7 @@ def _craps(setup: Setup, desk: Desk, health: Health) -> Craps:
         standing_call=state.call,
         last_roll=setup.first.roll - 1,
         betting_round=setup.first.round,
+        line_bet=state.line_bet,
     )
 
 

@@ -43,6 +43,10 @@ _CHANGES_MODE = frozenset({Input, Switch, DeviceUp, DeviceDown, DeviceFault})
 """Readings that are more than the game's alone."""
 
 
+SETTLEMENT = "settlement"
+"""Who enters `line_bet`: the settlement engine, and no person."""
+
+
 class Session:
     """Feed it readings in order of arrival; it hands out effects in the order they happen.
 
@@ -331,6 +335,11 @@ class Session:
         return None
 
     def _obey(self, entered: Input) -> None:
+        if entered.name == "line_bet":
+            if entered.by != SETTLEMENT:
+                raise Refused("unknown_input", "only the settlement engine says who has a line bet")
+            self._game.enter(entered)  # It is so whoever plays; other games have no such bets.
+            return
         must_be_theirs(entered, self._setup.ruleset)
         match entered.name:
             case "open_table":

@@ -52,6 +52,8 @@ class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     warnings: Count = 0
     invalid_rolls: Count = 0
     run_out: bool = False
+    line_bet: tuple[Seat, bool] | None = None
+    """What the settlement engine said last of a shooter's line bet: his seat, and whether he has one."""
     down: tuple[str, ...] = ()
     standing: Standing | None = None
     """Held by a recording's header alone: where a session starts, devices are heard anew."""

@@ -24,6 +24,7 @@ from controller.model.outcomes import (
     RollCorrected,
     RollNoRoll,
     RollReview,
+    Seat,
     ShooterChanged,
 )
 from controller.model.readings import AnyReading, DieReleased, Input, Reading
@@ -98,11 +99,14 @@ class Craps:
         standing_call: StandingCall | None = None,
         last_roll: int = 0,
         betting_round: int = 1,
+        line_bet: tuple[Seat, bool] | None = None,
     ) -> None:
         """Begin in `state`, after roll number `last_roll`, with bets open for `betting_round`.
 
-        `standing_call` is the last roll where it can still be corrected.
+        `standing_call` is the last roll where it can still be corrected, `line_bet` what the settlement
+        engine said last of a shooter's line bet.
         """
+        self._line_bet = line_bet
         self._rules = rules
         self._causes: Mapping[str, str] = throw_rules.causes
         self._desk = desk
@@ -131,6 +135,7 @@ class Craps:
             "invalid_rolls": state.invalid_rolls,
             "run_out": state.phase == "run_out",
             "call": call,
+            "line_bet": self._line_bet,
         }
 
     def next_numbers(self) -> dict[str, int]:
@@ -174,6 +179,9 @@ class Craps:
 
     def enter(self, entered: Input) -> bool:
         """Take a person's input; False when this game has no such input. Raises Refused."""
+        if entered.name == "line_bet":
+            self._line_bet = None if entered.seat is None else (str(entered.seat), entered.on is True)
+            return True
         if entered.name not in _BETWEEN_THROWS:
             return self.throws.attempts.enter(entered)
         if self.open_attempt:
@@ -239,10 +247,24 @@ class Craps:
         """Close the bets: the dice left the hand (C34-MK-1a)."""
         if self._bets_open:
             self._bets_open = False
-            notices = self._desk.inspections.notices()
+            notices = (*self._desk.inspections.notices(), *self._no_line_bet())
             self._desk.publish(
                 "bets.closed", t, Bets(round=self._round, cause="dice_released", notices=notices)
             )
+
+    def _no_line_bet(self) -> Iterator[Notice]:
+        """Note a come-out roll of a shooter without Pass or Don't Pass (C34-DICE-4, CV1-SHOOT-1).
+
+        Only the settlement engine knows; where it said nothing of this shooter, nothing is noted.
+        """
+        shooter = self._state.shooter
+        if (
+            shooter is not None
+            and self._state.phase == "come_out"
+            and self._line_bet == (str(shooter), False)
+        ):
+            seen = f"the shooter, seat {shooter}, has neither a Pass nor a Don't Pass bet"
+            yield Notice(code="no_line_bet", seen=seen, rule=self._causes.get("no_line_bet"))
 
     def call(self, result: Result[Dice]) -> Data:
         """Apply a roll that counts."""

@@ -36,6 +36,8 @@ class EngineFor(NamedTuple):
     enrolment: Callable[[], Enrolment]
     ask: Callable[[str], bool] = lambda _nonce: False
     """Asks the table, under a number used once, whether bets are open; False where it can't answer."""
+    line_bet: Callable[[str, bool], None] = lambda _seat, _has: None
+    """Tells the table whether the shooter at a seat has his line bet."""
 
 
 class Blocked(Exception):

@@ -136,7 +136,19 @@ class Meeting(msgspec.Struct, frozen=True, kw_only=True, tag="meeting", tag_fiel
     signature: Signature | UnsetType = UNSET
 
 
-Answer = Acknowledgement | Again | Ask | Meeting
+class LineBet(msgspec.Struct, frozen=True, kw_only=True, tag="line_bet", tag_field="answer"):
+    """Whether the shooter at this seat has the Pass or Don't Pass bet that the rules ask of him by now.
+
+    The table takes it as the input `line_bet` (C34-DICE-4, CV1-SHOOT-1); that it does not come stops nothing.
+    """
+
+    seat: Name
+    has: bool
+    by: Name
+    signature: Signature | UnsetType = UNSET
+
+
+Answer = Acknowledgement | Again | Ask | Meeting | LineBet
 
 
 class TableStatus(msgspec.Struct, frozen=True, kw_only=True):

@@ -19,6 +19,7 @@ from controller.publish.events import (
     Acknowledgement,
     Again,
     Ask,
+    LineBet,
     Meeting,
     Message,
     TableStatus,
@@ -90,6 +91,7 @@ class Pump:
         chance: Chance,
         status: Callable[[], TableStatus],
         ask: Callable[[str], None] = lambda _nonce: None,
+        line_bet: Callable[[str, bool], None] = lambda _seat, _has: None,
         last_seq: int = 0,
         board: TableBoard | None = None,
     ) -> None:
@@ -109,6 +111,7 @@ class Pump:
         self._now_us = now_us
         self._status = status
         self._ask = ask
+        self._line_bet = line_bet
         self._window = Window(settings, chance)
         self._patience = Patience(settings)
         self._reports: Queue[Report | _News] = Queue(REPORTS)
@@ -230,6 +233,8 @@ class Pump:
                 self._replay(report)
             case Ask():
                 self._ask(report.nonce)
+            case LineBet():
+                self._line_bet(report.seat, report.has)
             case Meeting():
                 self._meet(report)
             case Ready():

@@ -20,6 +20,7 @@ from controller.publish.events import (
     Again,
     Ask,
     Event,
+    LineBet,
     Meeting,
     PlayerEvent,
     TableStatus,
@@ -37,7 +38,13 @@ Family = Literal["outcomes", "players"]
 
 RETAINED = frozenset({"status", "board"})
 """What the broker keeps for who comes later."""
-_ANSWERS = {"acknowledged": Acknowledgement, "again": Again, "ask": Ask, "meeting": Meeting}
+_ANSWERS = {
+    "acknowledged": Acknowledgement,
+    "again": Again,
+    "ask": Ask,
+    "meeting": Meeting,
+    "line_bet": LineBet,
+}
 
 
 def documents() -> Mapping[str, str]:

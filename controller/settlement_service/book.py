@@ -177,6 +177,12 @@ class TableBook:
         return self._state.dice.point
 
     @property
+    def line_bet(self) -> tuple[str, bool] | None:
+        """The shooter of a craps table, and whether he has his line bet; None where there is no shooter."""
+        shooter = self._state.dice.shooter
+        return None if shooter is None else (shooter, not self._state.tally.lacks_line_bet)
+
+    @property
     def empty(self) -> bool:
         """Whether no wager is up."""
         return not self._state.tally.up

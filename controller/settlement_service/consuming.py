@@ -11,7 +11,7 @@ from typing import NamedTuple
 import msgspec
 
 from controller.model.publishing import MqttSettings
-from controller.publish.events import Again, Ask, Meeting, TableStatus, answer_bytes
+from controller.publish.events import Again, Ask, LineBet, Meeting, TableStatus, answer_bytes
 from controller.publish.mqtt_link import (
     Connected,
     Happened,
@@ -88,7 +88,8 @@ class Broker:
         self._said: set[str] = set()
         self._key = key
         self._met: dict[str, _Met] = {}
-        self._questions: deque[tuple[str, str]] = deque(maxlen=MAX_QUESTIONS)
+        self._questions: deque[tuple[str, Ask | LineBet]] = deque(maxlen=MAX_QUESTIONS)
+        engine.line_bet = self.tell_line_bet
         self._woken, self._wake = socket.socketpair()
         self._woken.setblocking(False)
         self._wake.setblocking(False)
@@ -107,10 +108,19 @@ class Broker:
             return _UNMET
         if not met.says_open:
             return _OLD
-        self._questions.append((table, nonce))
+        self._put(table, Ask(nonce=nonce, by=self._name))
+        return None
+
+    def tell_line_bet(self, table: str, seat: str, has: bool) -> None:
+        """Tell a table whether the shooter at a seat has his line bet, from any thread."""
+        met = self._met.get(table)
+        if met is not None and met.online and met.says_open:
+            self._put(table, LineBet(seat=seat, has=has, by=self._name))
+
+    def _put(self, table: str, word: Ask | LineBet) -> None:
+        self._questions.append((table, word))
         with suppress(OSError):  # A full pipe wakes as well; a closed one has nobody to wake.
             self._wake.send(b"\0")
-        return None
 
     def run(self, stop: Signal) -> None:
         """Turn until told to stop; a lost connection is made again a second later."""
@@ -159,10 +169,10 @@ class Broker:
 
     def _put_questions(self, link: MqttLink) -> None:
         while self._questions:
-            table, nonce = self._questions.popleft()
-            self._say_to(link, table, Ask(nonce=nonce, by=self._name))
+            table, word = self._questions.popleft()
+            self._say_to(link, table, word)
 
-    def _say_to(self, link: MqttLink, table: str, answer: Ask | Meeting) -> None:
+    def _say_to(self, link: MqttLink, table: str, answer: Ask | LineBet | Meeting) -> None:
         """Send what is worth nothing later: it is not kept for a table that is away."""
         topic = topics_of(table, self._settings.prefix).answer
         link.publish(Outgoing(topic, answer_bytes(answer, self._key.key), at_most_once=True))
@@ -246,6 +256,8 @@ class Broker:
                 sequence=seq, chain=chain, key=self._key.public, endorsed=self._key.endorsed, by=self._name
             )
             self._say_to(link, table, meeting)
+            if (told := self._engine.line_bets.get(table)) is not None:
+                self._say_to(link, table, LineBet(seat=told[0], has=told[1], by=self._name))
 
     def _settle(self) -> None:
         batch = [self._waiting.popleft() for _ in range(min(BATCH, len(self._waiting)))]

@@ -16,7 +16,7 @@ from controller.settlement_service import schema
 from controller.settlement_service.deliveries import Answer, NotTaken, read
 from controller.settlement_service.faults import RequestRefused
 from controller.settlement_service.gate import Gate
-from controller.settlement_service.intake import Intake, Policies
+from controller.settlement_service.intake import Intake, Policies, seat_of
 from controller.settlement_service.standing import Games, Standing, load_table, shipped_games
 from controller.settlement_service.steps import Anchor
 from controller.settlement_service.store import Store
@@ -39,6 +39,10 @@ class Engine:
     ) -> None:
         """Take an open store; bets wait at `gate` for their table's word."""
         self.gate = gate or Gate()
+        self.line_bet: Callable[[str, str, bool], None] = lambda _table, _seat, _has: None
+        """Tells a table (its name) whether the shooter at a seat has his line bet; it returns at once."""
+        self.line_bets: dict[str, tuple[str, bool]] = {}
+        """What was told last of each table's shooter."""
         self._store = store
         self._clock = clock
         self._intake = Intake(policies or Policies())
@@ -175,10 +179,27 @@ class Engine:
                     work = Work(connection, self._numbers, self._clock())
                     yield work
                     work.flush()
+                    news = self._line_bets(work)
             except BaseException:
                 self._tables.clear()
                 self._numbers = None
                 raise
+        for name, seat, has in news:
+            self.line_bets[name] = seat, has
+            self.line_bet(name, seat, has)
+
+    def _line_bets(self, work: Work) -> list[tuple[str, str, bool]]:
+        """Return the tables whose word on the shooter's line bet has changed, with his seat and the word."""
+        news: list[tuple[str, str, bool]] = []
+        for name in work.touched:
+            standing = self._tables.get(name)
+            if standing is None or standing.game.name != "craps" or standing.halted:
+                continue
+            if (known := standing.book.line_bet) is not None:
+                seat = seat_of(work, name, known[0])
+                if self.line_bets.get(name) != (seat, known[1]):
+                    news.append((name, seat, known[1]))
+        return news
 
     def table(self, work: Work, name: str) -> Standing | None:
         """Give a table, loaded where it is not in memory; None where it is not enrolled."""

@@ -194,6 +194,14 @@ class Intake:
         return _Seated(table, {row.seat: row.player for row in work.connection.execute(query)})
 
 
+def seat_of(work: Work, table: str, player: str) -> str:
+    """Return the seat at which a table knows this player."""
+    seats = schema.seats
+    query = select(seats.c.seat).where(seats.c.table_name == table, seats.c.player == player)
+    seat: str | None = work.connection.execute(query).scalars().first()
+    return player.removeprefix(f"{table} seat ") if seat is None else seat
+
+
 class _Seated(dict[str, str]):
     """Players by seat; a seat that nobody has taken an account for has one of its own."""
 

@@ -66,6 +66,12 @@ class _Remembers(Protocol):
     def remembers(self) -> bool: ...
 
 
+@runtime_checkable
+class _AsksLineBet(Protocol):
+    @property
+    def line_bet_missing(self) -> bool: ...
+
+
 class Tally:
     """One table's game and wagers. `wagers` are all that were accepted since `forget`."""
 
@@ -88,6 +94,11 @@ class Tally:
     def up(self) -> list[Wager]:
         """The wagers at risk, in the order they were made."""
         return [wager for wager in self.wagers.values() if wager.status == "up"]
+
+    @property
+    def lacks_line_bet(self) -> bool:
+        """Whether the shooter of a craps table has not made the line bet that is asked of him by now."""
+        return isinstance(self._game, _AsksLineBet) and self._game.line_bet_missing
 
     @property
     def carry(self) -> Fraction:

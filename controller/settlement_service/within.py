@@ -76,6 +76,7 @@ class EngineWithin(Consumer):
             policies = Policies(malfunction=self._asked.settings.malfunction)
             engine = Engine(self._store, self._clock, policies, gate=self._gate)
             engine.gate.connect(self._ask)
+            engine.line_bet = lambda _table, seat, has: self._asked.line_bet(seat, has)
             self._enrol(engine)
             self._serve(engine)
         except SettlementFault as fault:

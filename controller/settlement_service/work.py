@@ -170,6 +170,11 @@ class Work:
             if row["table_name"] == table and of_n >= from_n and row["superseded_by"] is None:
                 row["superseded_by"] = by_n
 
+    @property
+    def touched(self) -> tuple[str, ...]:
+        """The tables whose book or outcomes this work has moved on."""
+        return tuple(self._stands)
+
     def stands(self, table: str, row: Row) -> None:
         """Keep what a table stands at; the last word of the transaction counts."""
         self._stands[table] = {"t": table, **row}
