@@ -37,7 +37,7 @@ DEALS = (
             "2": Hand(
                 "Qh Jd Tc", {"T-RES-3": 2 * ANTE, "T-AB-1": ANTE, "T-PP-2": 5 * PAIR_PLUS, "T-SIDE-1": -SIDE}
             ),
-            "5": Hand("9c 4h 2d", {"T-RES-1": -ANTE, "T-BOTH-2": -PAIR_PLUS, "!T-7": -SIDE}, folds=True),
+            "3": Hand("9c 4h 2d", {"T-RES-1": -ANTE, "T-BOTH-2": -PAIR_PLUS, "!T-7": -SIDE}, folds=True),
         },
     ),
     Scene(
@@ -45,28 +45,28 @@ DEALS = (
         "Jc 9d 4s",
         {
             "2": Hand("Ah 7d 2c", {"T-RES-2": ANTE, "T-PP-1": -PAIR_PLUS, "T-SIDE-1": -SIDE}),
-            "5": Hand(
+            "3": Hand(
                 "9h 9s 9c",
                 {"T-RES-2": ANTE, "T-AB-1": 3 * ANTE, "T-PP-2": 25 * PAIR_PLUS, "T-SIDE-2": 25 * SIDE},
             ),
         },
     ),
-    Scene("misdeal_while_dealing", "Ks 8d 3s", {"2": NOTHING, "5": Hand("9h 9s 9c", {})}),
+    Scene("misdeal_while_dealing", "Ks 8d 3s", {"2": NOTHING, "3": Hand("9h 9s 9c", {})}),
     Scene(
         "plain",
         "Ad 9h 5c",
         {
             "2": Hand("Kc 7d 2h", {"T-RES-4": -2 * ANTE, "T-PP-1": -PAIR_PLUS, "T-SIDE-1": -SIDE}),
-            "5": Hand("6c 6h Td", {"T-RES-3": 2 * ANTE, "T-PP-2": PAIR_PLUS, "T-SIDE-1": -SIDE}),
+            "3": Hand("6c 6h Td", {"T-RES-3": 2 * ANTE, "T-PP-2": PAIR_PLUS, "T-SIDE-1": -SIDE}),
         },
     ),
-    Scene("shoe_opened", "Ks 8d 3s", {"2": NOTHING, "5": Hand("9h 9s 9c", {})}),
+    Scene("shoe_opened", "Ks 8d 3s", {"2": NOTHING, "3": Hand("9h 9s 9c", {})}),
     Scene(
         "plain",
         "Kd 9s 4c",
         {
             "2": Hand("Ks 9c 4h", {"!T-3": 0, "T-PP-1": -PAIR_PLUS, "T-SIDE-1": -SIDE}),
-            "5": Hand("As Js 6s", {"T-RES-3": 2 * ANTE, "T-PP-2": 3 * PAIR_PLUS, "T-SIDE-1": -SIDE}),
+            "3": Hand("As Js 6s", {"T-RES-3": 2 * ANTE, "T-PP-2": 3 * PAIR_PLUS, "T-SIDE-1": -SIDE}),
         },
     ),
     Scene(
@@ -76,13 +76,13 @@ DEALS = (
             "2": Hand(
                 "3h 3d 2c", {"T-RES-1": -ANTE, "T-BOTH-2": -PAIR_PLUS, "T-SIDE-2": 25 * SIDE}, folds=True
             ),
-            "5": Hand(
+            "3": Hand(
                 "Ac Kc Qc",
                 {"T-RES-3": 2 * ANTE, "T-AB-1": 5 * ANTE, "T-PP-2": 40 * PAIR_PLUS, "T-SIDE-1": -SIDE},
             ),
         },
     ),
-    Scene("misdeal_late", "Ks 8d 3s", {"2": NOTHING, "5": Hand("9h 9s 9c", {})}),
+    Scene("misdeal_late", "Ks 8d 3s", {"2": NOTHING, "3": Hand("9h 9s 9c", {})}),
 )
 SEATS = tuple(DEALS[0].hands)
 CUT_OFF = 5
