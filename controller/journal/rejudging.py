@@ -15,7 +15,7 @@ from controller.rules.dice.judge import judge_on
 from controller.rules.doubt import doubted
 from controller.rules.wheel import Learned, SpinWatch
 from controller.rules.wheel.checked import CheckedWatch
-from controller.rules.wheel.late_close import after_late_close
+from controller.rules.wheel.late_close import after_late_close, after_relaunch
 
 
 class Judgement(NamedTuple):
@@ -76,4 +76,6 @@ def _judge_spin(seen: Sequence[Reading], basis: Basis, wheel: Wheel, rules: Spin
     for reading in seen:
         watch.see(reading)
     verdict = watch.verdict(basis.decided_at_us, basis.called)[0]
+    if basis.relaunched:
+        verdict = after_relaunch(verdict, rules)
     return after_late_close(verdict, rules) if basis.late_close else verdict

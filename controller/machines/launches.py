@@ -1,19 +1,19 @@
 """Launches: when pulses in the track are a ball sent off, and when a hand or the last spin's ball."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from controller.machines.running_out import RunningOut
 from controller.model.readings import BallBeam, BallDrop, DeviceDown, Reading, WheelStatus
 from controller.rules.wheel import SpinWatch
 
-SURE_LAPS = 3
-"""A hand's pulse and the ball's can make one lap together, but not so many."""
+SURE_TURNS = 2.0
+"""A hand's pulses and the ball's can make one lap together, but not so many."""
 NO_BALL_US = 6_000_000
 """A pulse without a lap closed for this long was a hand or a cloth, not a ball."""
 
 
 class Launches:
-    """Watches for the next launch: a ball that closes a lap in the track, or drops from it."""
+    """Watches for the next launch: a ball that runs in the track, or drops from it."""
 
     def __init__(self, new_watch: Callable[[int], SpinWatch]) -> None:
         """`new_watch` gives a watch that knows the wheel and what stood before a first pulse then."""
@@ -53,22 +53,38 @@ class Launches:
             self._running_out = None
         return is_pulse and not ran
 
-    def let_run_out(self, readings: Iterable[Reading]) -> None:
+    def let_run_out(self, watch: SpinWatch) -> None:
         """Leave the pulses of this void spin's ball to it."""
-        self._running_out = RunningOut(readings)
+        self._running_out = RunningOut(watch)
 
     def see(self, reading: Reading) -> SpinWatch | None:
-        """Take a reading; give the watch of a spin that has begun."""
-        if self._running_out is None:
+        """Take a reading; return the watch of a spin that has begun."""
+        old = self._running_out
+        if old is None:
             return self._look(reading)
-        relaunched = self._running_out.see(reading)
-        if self._running_out.over:
+        if isinstance(reading, BallBeam) and old.is_over(reading.t):
             self._running_out = None
-        for pulse in relaunched:
-            launched = self._look(pulse)
-            if launched is not None:
-                return launched
-        return None
+            return self._look(reading)
+        old.see(reading)
+        launched = self.anew(old.watch) if isinstance(reading, BallBeam) else None
+        if launched is None:
+            return None
+        self._running_out = None
+        self._candidate = launched
+        self._last_pulse_us, self._pulse_dev = reading.t, reading.dev
+        return self._launched(launched)
+
+    def anew(self, watch: SpinWatch) -> SpinWatch | None:
+        """Return the watch of another launch than the one that this watch began with, where one was seen."""
+        first = watch.launched_anew()
+        if first is None:
+            return None
+        fresh = self._new_watch(first.t)
+        for reading in watch.readings:
+            if reading.t >= first.t:
+                fresh.see(reading)
+        self.first_pulse_us = first.t
+        return fresh
 
     def take(self) -> SpinWatch | None:
         """Give the watch of what may be a launch: a person says that it is one."""
@@ -97,6 +113,9 @@ class Launches:
         candidate.see(reading)
         if not (candidate.ball_runs or self._tells(reading)):
             return None
+        return self._launched(candidate)
+
+    def _launched(self, candidate: SpinWatch) -> SpinWatch | None:
         if self._ran_before(candidate):
             self._turn_away(candidate)
             return None
@@ -105,15 +124,14 @@ class Launches:
     def _turn_away(self, candidate: SpinWatch) -> None:
         if not candidate.ball_runs:
             self._candidate = None
-        elif len(candidate.laps) >= SURE_LAPS:
+        elif candidate.turns >= SURE_TURNS:
             self._candidate = None
             self.turned_away_us = self._last_pulse_us
-            self.let_run_out(candidate.readings)
+            self.let_run_out(candidate)
 
     def _ran_before(self, candidate: SpinWatch) -> bool:
         """Tell whether the ball seems to have been sent off while the table did not play."""
-        laps = candidate.laps
-        since_us = laps[0].end_us - laps[0].length_us if laps else self.first_pulse_us
+        since_us = candidate.ran_since_us if candidate.ball_runs else self.first_pulse_us
         return since_us <= self._refused_us
 
     def _tells(self, reading: Reading) -> bool:

@@ -190,9 +190,10 @@ class Roulette:
             case "no_spin" | "void":
                 if entered.what is None:
                     self.spins.launch_seen(entered.t)
-                self._rule(entered)
+                if entered.name == "void" or not self.spins.hold_no_spin(entered):
+                    self.rule(entered)
             case "set_number":
-                self._rule(entered)
+                self.rule(entered)
             case _:
                 return self.spins.attempts.enter(entered)
         return True
@@ -211,7 +212,8 @@ class Roulette:
         if self._machine.allows("paid"):
             yield "paid"
 
-    def _rule(self, entered: Input) -> None:
+    def rule(self, entered: Input) -> None:
+        """Take a person's ruling on the present or the last spin; raises Refused where there is none."""
         self.spins.ruling_is_for_last(entered, new_round=self._bets_by_hand)
         self.spins.attempts.enter(entered)
 
@@ -266,7 +268,8 @@ class Roulette:
         if self._bets_open:
             self._close_bets(t, "ball_drop", (late_close_notice(),))
         self._dropped_us = t
-        self._machine.fire("drop")
+        if self._machine.allows("drop"):
+            self._machine.fire("drop")
 
     def call(self, result: Result[str]) -> Data:
         """Call the number (R-SPIN-4)."""

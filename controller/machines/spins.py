@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Sequence
 
 from controller.machines.desk import Desk
+from controller.machines.flat import Refused
 from controller.machines.health import Health
 from controller.machines.launches import Launches
 from controller.machines.lifecycle import SPIN
@@ -23,6 +24,7 @@ from controller.model.readings import (
     DeviceFault,
     DeviceUp,
     ForeignObject,
+    Input,
     PocketBall,
     Reading,
     RotorIndex,
@@ -32,12 +34,15 @@ from controller.model.rulesets import Calls, SpinRules
 from controller.model.verdicts import Notice, Reason, Ruling, SpinVerdict
 from controller.rules.wheel import INDEX_PASSES_KEPT, SURELY_SEEN_US, Learned, SpinWatch
 from controller.rules.wheel.checked import CheckedWatch
-from controller.rules.wheel.late_close import after_late_close
+from controller.rules.wheel.late_close import after_late_close, after_relaunch
 from controller.rules.wheel.wheel_word import NO_MORE_BETS, WheelHeard
 
-BOUNCES_US = 2_000_000
-"""So long after the drop a ball that bounces may still cut a beam; later it is the next ball."""
+SECOND_US = 1_000_000
 
+OBJECTS_KEPT = 16
+"""More than a foreign-object sensor tells in the second before a launch."""
+SPOKEN = "spoken"
+"""The timer of a No Spin that was said before any ball was seen."""
 RUNS_UNTIL_US = 3_000_000
 """A ball without a pulse for so long is not seen to run: a person may say where it lies."""
 
@@ -64,7 +69,9 @@ class Spins(WheelSpins):
         super().__init__(
             game, rules, wheel, desk, health, calls=calls, learned=learned, heard=heard, last=last
         )
-        self._index_passes: deque[Reading] = deque(maxlen=INDEX_PASSES_KEPT)
+        self._index_passes: deque[Reading] = deque(maxlen=2 * INDEX_PASSES_KEPT)
+        self._objects: deque[Reading] = deque(maxlen=OBJECTS_KEPT)
+        self._spoken: Input | None = None
         self._watch: SpinWatch | None = None
         self._launches = Launches(self._new_watch)
         self._verdict: SpinVerdict | None = None
@@ -79,26 +86,28 @@ class Spins(WheelSpins):
 
     def see(self, reading: Reading) -> None:
         """Take a reading, in time order."""
-        if (
-            isinstance(reading, BallBeam)
-            and self._machine.state == SPIN.under_way
-            and self._dropped_us is None
-            and reading.t - self._last_pulse_us <= SURELY_SEEN_US
-            and not self._launches.pending
-        ):
+        if isinstance(reading, BallBeam) and self._machine.state == SPIN.under_way:
             self._see_pulse(reading)
         else:
             self._see_with_care(reading)
 
     def _see_pulse(self, pulse: BallBeam) -> None:
-        """Take a pulse of the ball that runs; no other is in sight."""
+        """Take a pulse while a spin is under way."""
         watch = self._watch
         assert watch is not None
         watch.see(pulse)
+        launched = self._launches.anew(watch)
+        if launched is not None:
+            self._decide_before_launch()
+            self._begin(launched, pulse)
+            return
         if watch.no_spin_by is not None:
             self._decide(pulse.t)
             return
         self._last_pulse_us = pulse.t
+        if self._dropped_us is not None and not watch.dropped:
+            self._dropped_us, self._late_close = None, False
+            self._set_give_up(pulse.t)
         if pulse.t >= self._ask_for_drop_us and self._game.bets_open:
             self._expect_drop(pulse.t)
 
@@ -118,11 +127,15 @@ class Spins(WheelSpins):
                 self._begin(launched, reading)
         if isinstance(reading, RotorIndex):
             self._index_passes.append(reading)
+        elif isinstance(reading, ForeignObject):
+            self._objects.append(reading)
 
     def timer(self, name: str, t: int) -> None:
         """Take a timer of ours that is due at t."""
         if name == "hold":
             self.attempts.hold_over()
+        elif name == SPOKEN:
+            self._spoken_of_none(t)
         elif name == "no_more_bets" and self.attempts.under_way:
             if not self._put_off(name, self._no_more_bets_at_us(), t):
                 self._game.no_more_bets(t)
@@ -148,6 +161,32 @@ class Spins(WheelSpins):
             assert watch is not None
             self._begin(watch, watch.readings[-1])
 
+    def hold_no_spin(self, entered: Input) -> bool:
+        """Hold a No Spin that is said before a ball is seen: it is the next launch's where that follows."""
+        named = entered.what is not None
+        if named or self._spoken is not None or not self._game.bets_open or self.attempts.open:
+            return False
+        self._spoken = entered
+        self._desk.set_timer(SPOKEN, entered.t + round(self._rules.object_before_launch_s * SECOND_US) + 1)
+        return True
+
+    def _is_of_launch(self, spoken_us: int) -> bool:
+        before_us = self._launches.first_pulse_us - spoken_us
+        return before_us <= self._rules.object_before_launch_s * SECOND_US
+
+    def _spoken_of_none(self, t: int) -> None:
+        """No launch followed the held No Spin: it is for the last spin, or for none."""
+        spoken = self._spoken
+        assert spoken is not None
+        if self._launches.pending_at(t) and self._is_of_launch(spoken.t):
+            self._desk.set_timer(SPOKEN, t + SECOND_US)
+            return
+        self._spoken = None
+        try:
+            self._game.rule(spoken)
+        except Refused as refused:
+            self._desk.refuse(spoken, refused.code, refused.says)
+
     @property
     def revolutions(self) -> float | None:
         """What the present spin's ball provably ran in the track."""
@@ -164,7 +203,10 @@ class Spins(WheelSpins):
         sources = self._health.sources
         smart = any("wheel_status" in kinds for kinds in sources.values())
         watch = (CheckedWatch if smart else SpinWatch)(self._wheel, self._rules, self.learned, sources)
-        before = (*self._health.standing(first_pulse_us - SURELY_SEEN_US), *self._index_passes)
+        passes = [r for r in self._index_passes if r.t < first_pulse_us][-INDEX_PASSES_KEPT:]
+        object_us = first_pulse_us - round(self._rules.object_before_launch_s * SECOND_US)
+        objects = [r for r in self._objects if object_us <= r.t < first_pulse_us]
+        before = (*self._health.standing(first_pulse_us - SURELY_SEEN_US), *passes, *objects)
         for reading in sorted(before, key=lambda reading: reading.t):
             watch.see(reading)
         return watch
@@ -179,30 +221,27 @@ class Spins(WheelSpins):
         self._dropped_us = None
         self._late_close = False
         self._set_give_up(latest.t)
+        spoken, self._spoken = self._spoken, None
+        if spoken is not None and self._is_of_launch(spoken.t):
+            self._desk.stop_timer(SPOKEN)
+            self.attempts.enter(spoken)
+            return
         self._after(watch, latest)
 
     def _follow(self, reading: Reading) -> None:
         watch = self._watch
         assert watch is not None
-        next_ball = isinstance(reading, BallBeam) and self._off_the_track(reading.t)
-        if next_ball or self._launches.pending:
-            launched = self._launches.see(reading)
-            if launched is not None:
-                self._decide_before_launch()
-                self._begin(launched, reading)
-                return
-        if not next_ball:
-            watch.see(reading)
-            self._after(watch, reading)
-
-    def _off_the_track(self, t: int) -> bool:
-        """Tell whether a ball seen now is another one; what ran while nobody watched may be the same."""
-        dropped = self._dropped_us is not None and t - self._dropped_us > BOUNCES_US
-        return dropped or t - max(self._last_pulse_us, self._watched_since_us) > SURELY_SEEN_US
+        watch.see(reading)
+        self._after(watch, reading)
 
     def _decide_before_launch(self) -> None:
-        """Decide a spin that was still open when the next ball was sent off."""
-        self._decide(self._launches.first_pulse_us)
+        """Decide a spin that was still open when the next ball was sent off.
+
+        A review of it is none that anybody could rule on: it ends at once as the No Spin that nobody ruled
+        on.
+        """
+        t = self._launches.first_pulse_us
+        self._decide(t, ends=True)
         if self.attempts.state == "held":
             self.attempts.hold_over()
 
@@ -265,20 +304,24 @@ class Spins(WheelSpins):
             self._desk.stop_timer("no_more_bets")
             self._game.dropped(t)
 
-    def _decide(self, t: int) -> None:
+    def _decide(self, t: int, *, ends: bool = False) -> None:
         self._stop_timers()
         watch = self._watch
         assert watch is not None
         verdict, learned = watch.verdict(t)
+        if ends:
+            verdict = after_relaunch(verdict, self._rules)
         if not self.attempts.ending:
             self.learned = learned
             if verdict.ruling is not Ruling.VOID:
                 self._drop(t)
         self._verdict = after_late_close(verdict, self._rules) if self._late_close else verdict
-        self._note_basis(t, late_close=self._late_close)
+        self._note_basis(t, late_close=self._late_close, relaunched=ends)
         self.attempts.judged(t, self._verdict)
 
-    def _note_basis(self, t: int, called: Reason | None = None, *, late_close: bool = False) -> None:
+    def _note_basis(
+        self, t: int, called: Reason | None = None, *, late_close: bool = False, relaunched: bool = False
+    ) -> None:
         assert self._watch is not None
         self._basis = Basis(
             decided_at_us=t,
@@ -286,6 +329,7 @@ class Spins(WheelSpins):
             sources=dict(self._health.sources),
             learned=self._watch.learned.figures(),
             late_close=late_close,
+            relaunched=relaunched,
         )
 
     # --- what the life-cycle asks of its game ---
@@ -306,7 +350,7 @@ class Spins(WheelSpins):
     def no_result(self, result: Result[str]) -> Data:
         """Let the game apply a No Spin; a ball that still runs is not the next spin's."""
         if self._watch is not None and self._dropped_us is None and result.by != "nobody":
-            self._launches.let_run_out(self._watch.readings)
+            self._launches.let_run_out(self._watch)
         return super().no_result(result)
 
 

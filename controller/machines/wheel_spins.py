@@ -36,6 +36,9 @@ class WheelGame(Results[str], Protocol):
     def dropped(self, t: int) -> None:
         """The ball left the track."""
 
+    def rule(self, entered: Input) -> None:
+        """Take a person's ruling on the present or the last spin; raises Refused where there is none."""
+
 
 class WheelSpins(ABC):
     """The spins of one wheel as their life-cycle and the table's people know them."""
@@ -90,6 +93,11 @@ class WheelSpins(ABC):
     @abstractmethod
     def launch_seen(self, t: int) -> None:
         """Begin the spin of which only the first signs were seen by t: a person speaks of it."""
+
+    def hold_no_spin(self, entered: Input) -> bool:
+        """Hold a No Spin that is said before a ball is seen; return whether it is held."""
+        del entered
+        return False
 
     @property
     @abstractmethod

@@ -223,6 +223,9 @@ class SpinRules:
     """Agreeing pocket reads on as many different rotor turns."""
     turns_without_read: Count = 5
     """Rotor turns after the drop without a pocket read before the ball counts as out."""
+    object_before_launch_s: NotNegative = 1.0
+    """From so long before the first beam what a sensor sees in the wheel, or a person says, is of the
+    spin."""
     call_hold_ms: NotNegative = 250.0
     """How long an automatic call is held."""
     causes: Mapping[str, Word] = field(default_factory=dict)

@@ -1,6 +1,8 @@
 """What a spin's chart shows: the same pulses, run, reads and prediction that its judge had."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 from controller.model.effects import Judged
 from controller.model.geometry import Wheel
@@ -17,14 +19,13 @@ from controller.model.readings import (
 from controller.model.rulesets import SpinRules
 from controller.model.verdicts import SpinVerdict
 from controller.rules.wheel import Learned
-from controller.rules.wheel.trace import SpinTrace
-
-_CURVE_STEPS = 160
+from controller.rules.wheel.ball import BallRun
+from controller.rules.wheel.trace import SpinTrace, lap_before
 
 
 @dataclass(frozen=True, slots=True)
 class Pulse:
-    """A beam that was cut; `own` where the fitted ball cut it, not something else."""
+    """A beam that was cut; `own` where the ball that was followed cut it, not something else."""
 
     seconds: float
     beam: int
@@ -33,7 +34,7 @@ class Pulse:
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """A spot of the fitted run: its speed, and the revolutions by then with what the unseen start adds."""
+    """A spot of the ball's run: its speed, and the revolutions by then with what the unseen start adds."""
 
     seconds: float
     speed_rev_per_s: float
@@ -97,16 +98,14 @@ def see_spin(judged: Judged, wheel: Wheel, rules: SpinRules, closed_us: int | No
             early.see(reading)
     zero = trace.pulses[0].t if trace.pulses else seen[0].t if seen else basis.decided_at_us
     run = trace.ball()
-    own = frozenset() if run is None else frozenset((p.t, p.beam) for p in run.followed)
+    own = frozenset() if run is None else frozenset((at.t, at.beam) for at in run.passes)
     counting = {id(read.reading) for read in trace.pockets.agreeing}
-    predicted_us = early.clock.predicted_drop_us()
+    predicted_us = early.predicted_drop_us()
     marks = [reading.t for reading in seen if isinstance(reading, RotorIndex)]
     return SpinSeen(
         beams=len(wheel.beams_deg),
         pulses=tuple(Pulse((p.t - zero) / 1e6, p.beam, (p.t, p.beam) in own) for p in trace.pulses),
-        laps=tuple(
-            ((lap.end_us - lap.length_us / 2 - zero) / 1e6, 1e6 / lap.length_us) for lap in trace.clock.laps
-        ),
+        laps=tuple(((middle_us - zero) / 1e6, speed) for middle_us, speed in _laps(run)),
         fitted=_fitted(trace, zero),
         needed_turns=rules.min_revolutions,
         ball_direction=trace.ball_direction if run is None else run.direction,
@@ -142,18 +141,26 @@ def _seconds(at_us: int | None, zero: int) -> float | None:
     return None if at_us is None else (at_us - zero) / 1e6
 
 
+def _laps(run: BallRun | None) -> Iterator[tuple[float, float]]:
+    for at in () if run is None else run.passes:
+        if (lap := lap_before(at)) is not None:
+            yield lap
+
+
 def _fitted(trace: SpinTrace, zero: int) -> tuple[Fitted, ...]:
+    """Lay out the run pass by pass, and its end; what start and end leave open is the same all along."""
     run = trace.ball()
     if run is None:
         return ()
-    first_us = run.followed[0].t
-    whole_s = (run.end_us - first_us) / 1e6
-    left = [whole_s * (1 - i / _CURVE_STEPS) for i in range(_CURVE_STEPS + 1)]
-    speeds, turns = run.curve.speeds_before(left), run.curve.turns_before(left)
-    # The count is the fit's own; what the unseen start and the fit's error leave is the same all along.
     under, over = run.turns_from - run.turns, run.turns_to - run.turns
-    begin = run.turns
+    first = run.passes[0].turns
+    spots = [
+        (at.t, (at.turns - before.turns) * 1e6 / (at.t - before.t), at.turns - first)
+        for before, at in pairwise(run.passes)
+    ]
+    start = (run.passes[0].t, spots[0][1] if spots else run.end_speed, 0.0)
+    end = (run.end_us, run.end_speed, run.turns)
     return tuple(
-        Fitted((run.end_us - zero) / 1e6 - s, v, begin - t + under, begin - t, begin - t + over)
-        for s, v, t in zip(left, speeds, turns, strict=True)
+        Fitted((t - zero) / 1e6, speed, turns + under, turns, turns + over)
+        for t, speed, turns in (start, *spots, end)
     )

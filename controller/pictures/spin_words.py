@@ -16,7 +16,7 @@ def ball_lines(seen: SpinSeen) -> Iterator[str]:
         )
         yield f"from {seen.fitted[0].speed_rev_per_s:.2f} down to {end.speed_rev_per_s:.2f} rev/s"
     else:
-        yield "the pulses make no run of a slowing ball"
+        yield "the pulses make no run of a ball"
     yield f"ran {seen.ball_direction or 'in a direction not known'} by {own} of {len(seen.pulses)} pulses"
     heard = {pulse.beam for pulse in seen.pulses}
     silent = [str(beam) for beam in range(seen.beams) if beam not in heard]

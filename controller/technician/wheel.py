@@ -240,11 +240,11 @@ def index_angle(readings: Sequence[AnyReading], wheel: Wheel, number: str) -> tu
         elif isinstance(reading, RotorIndex):
             rotor.see(reading)
             for read in waiting:
-                turns = rotor.turns_at(read.t)
-                if turns is not None:
-                    sense = 1.0 if rotor.direction == "ccw" else -1.0
-                    found.append((aim_deg - sense * 360.0 * turns) % 360.0)
-            waiting.clear()
+                place = rotor.place(read.t)
+                if place is not None:
+                    sense = 1.0 if place.direction == "ccw" else -1.0
+                    found.append((aim_deg - sense * 360.0 * place.turns) % 360.0)
+            waiting = [read for read in waiting if rotor.place(read.t) is None and rotor.waits(read.t)]
     if len(found) < LEAST_READS:
         raise UnfitError(
             f"found {len(found)} reads placed by the rotor's passes, expected {LEAST_READS}: turn the rotor"

@@ -187,9 +187,9 @@ class BallInPocket:
             self._waiting.append(reading)
         elif isinstance(reading, RotorIndex):
             self._rotor.see(reading)
-            placed = [place_read(read, self._rotor, self.wheel) for read in self._waiting]
-            self.reads += [read for read in placed if read.number is not None]
-            self._waiting.clear()
+            placed = [(read, place_read(read, self._rotor, self.wheel)) for read in self._waiting]
+            self.reads += [place for _, place in placed if place is not None and place.number is not None]
+            self._waiting = [read for read, place in placed if place is None]
 
     def enough(self, quiet_s: float) -> bool:
         """Three reads that could be placed."""

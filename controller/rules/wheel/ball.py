@@ -1,352 +1,190 @@
-"""The ball's run around the track: which pulses are its own, which way it ran, and how far.
+"""The ball's run around the track: which way it ran, and how far it provably ran.
 
-One smooth curve goes through all of them. It is fitted backwards from the end of the run, where the ball has
-the wheel's drop speed, so each pulse belongs to one lap or to none, and a pulse that was missed, doubled or
-made by something else changes nothing.
+What counts is what working beams heard. A run ends where they fell silent for more than a turn, unless this
+wheel's beams miss the ball so often that the silence says nothing.
 """
 
-from bisect import bisect_right
-from collections.abc import Iterator, Sequence
-from math import atan2, cos, floor, pi, sin, sqrt
-from operator import mul, sub, truediv
-from typing import NamedTuple, TypeVar
+from collections.abc import Sequence
 
 import msgspec
 
-from controller.model.geometry import Wheel
-from controller.model.readings import BallBeam, Turning
-from controller.rules.wheel.curve import Curve, Expected, Points, improve, speeds_moved, turns_moved
-from controller.rules.wheel.laps import Lap
-from controller.rules.wheel.learned import NOMINAL_DRAG, Learned
+from controller.model.readings import Turning
+from controller.rules.wheel.chain import DOUBLED_US, Chain, Pass, Sense, Story
 
-_T = TypeVar("_T")
-
-
-class _Own(NamedTuple):
-    """The ball's pulses: their indices, turns before the end by their beams, speeds, turns off the curve."""
-
-    which: Sequence[int]
-    turns: Sequence[float]
-    speeds: Sequence[float]
-    offs: Sequence[float]
-
-    def but_the_first(self) -> "_Own":
-        return _Own(self.which[1:], self.turns[1:], self.speeds[1:], self.offs[1:])
-
-    def at(self, chosen: Sequence[int]) -> "_Own":
-        which, turns, speeds, offs = self
-        return _Own(
-            [which[i] for i in chosen],
-            [turns[i] for i in chosen],
-            [speeds[i] for i in chosen],
-            [offs[i] for i in chosen],
-        )
-
-
-_DOUBLED_US = 30_000
-"""A beam cut again within this time was cut once: contacts chatter for some milliseconds."""
-_JITTER_S = 0.001
-_LAP_ERROR = 0.003
-_LIKELY_FRICTION = 0.045
-_FRICTION_SPREAD, _DRAG_SPREAD = 0.02, 0.015
-_UNKNOWN_END_SPREAD = 0.25
-_FITTED_PULSES = 18
-_FITTED_LAPS = 8
-_ROUNDS = 3
-_WIDE_GATE_TURNS = 0.12
-_GATE_S, _GATE_TURNS = 0.025, 0.006
-_LEAST_COHERENCE, _PLAIN_COHERENCE = 0.5, 0.9
-_LEAST_PULSES = 3
-_MOST_STRANGERS = 0.25
-_MOST_MISSED = 0.45
-_MOST_SCATTER_S = 0.010
-_CLEARLY_WORSE = 3.0
-_CLEARLY_OFF_S = 0.004
-_CLEARLY_MORE_STRANGERS = 5
-_FIT_ERROR_TURNS = 0.03
+_LEAST_PASSES = 3
+"""Fewer pulses make no run."""
+_MOST_STRANGERS, _MOST_MISSED = 0.3, 0.45
+"""Shares of the pulses that are not the ball's, and of its passes that working beams missed, up to which a
+chain proves anything: dust makes one in five, and among many more some chain always fits."""
+_A_TURN = 1.02
+"""A stretch is longer than a turn from here on: beams stand askew by a degree or two."""
+_MISSES_ASSUMED, _PASSES_ASSUMED = 0.5, 5.0
+"""What is taken to have been missed before anything is seen: one pass in ten, lightly held."""
+_SILENCE_BY_CHANCE = 0.003
+"""Beams that miss now and then leave a silence with at least this chance: several a night on a dusty
+wheel."""
+_START_BY_CHANCE = 0.01
+"""So likely must it be that a beam missed the ball at its start for the start to be sought before that
+beam."""
+_COAST_LEAST, _COAST_MOST = 0.93, 1.05
+"""Shares of what the last step foretells that the ball ran on to leaving the track: its speed over one step
+is known to 5 %, and it only falls."""
+_COAST_ERROR = 0.01
+"""Turns: the drop sensor's delay varies by a hundredth of a second or two."""
 
 
 class BallRun(msgspec.Struct, frozen=True):
     """A ball that was followed.
 
     `direction` is None where the beams that heard it stand so that both directions fit. `turns` are those
-    from the first pulse of `followed` to leaving the track at `end_us` (its last pulse where no drop was
-    seen); `turns_from` and `turns_to` the interval that the ball's unseen start and the fit's error leave.
-    `strangers` are pulses that were not the ball's, `missed` passes of working beams that made none.
+    from the first pass that counts to leaving the track at `end_us` (its last pass where no drop was seen);
+    `turns_from` and `turns_to` the interval that is left open by the unseen start, the end, and what other
+    stories of the pulses say. `silent_s` is how long working beams did not hear the ball before it left the
+    track, 0 where they heard it within its last turn; `silent_at_us` where they last fell silent before the
+    passes that count.
     """
 
     direction: Turning | None
-    curve: Curve
+    passes: tuple[Pass, ...]
     end_us: int
-    followed: tuple[BallBeam, ...]
     turns: float
     turns_from: float
     turns_to: float
+    end_speed: float
+    loss: float
     strangers: int
     missed: int
-    scatter_s: float
+    silent_s: float = 0.0
+    silent_at_us: int | None = None
 
 
-def follow_ball(
-    pulses: Sequence[BallBeam],
-    laps: Sequence[Lap],
-    wheel: Wheel,
-    learned: Learned,
-    left_us: int | None,
-    *,
-    directions: Sequence[Turning] = ("ccw", "cw"),
-) -> BallRun | None:
-    """Fit the run that explains the pulses; None where no smoothly slowing ball does.
+def follow_ball(chain: Chain, left_us: int | None) -> BallRun | None:
+    """Return the run that explains the pulses; None where there is none.
 
-    `left_us` is when the drop sensor says that the ball left the track, None while it has not. `directions`
-    are those to try: the order of the pulses may have excluded one.
+    `left_us` is when the drop sensor says that the ball left the track, None while it has not.
     """
-    cuts = _undoubled(pulses, left_us)
-    if len(cuts) < _LEAST_PULSES:
+    runs = [run for story in chain.standing() if (run := _measured(chain, story, left_us)) is not None]
+    if not runs:
         return None
-    end_us = cuts[-1].t if left_us is None else left_us
-    expected = _expected(wheel, learned, laps, end_us, seen_drop=left_us is not None)
-    for start in _starts(laps, expected, end_us):
-        runs = [
-            run
-            for direction in directions
-            if (run := _Fit(cuts, wheel, expected, end_us, direction).run(start)) is not None
-        ]
-        if len(runs) == 2:
-            return _clearer(*runs)
-        if runs:
-            return runs[0]
-    return None
-
-
-def _undoubled(pulses: Sequence[BallBeam], left_us: int | None) -> Sequence[BallBeam]:
-    times = [pulse.t for pulse in pulses]
-    if left_us is not None and times and times[-1] > left_us + _DOUBLED_US:
-        pulses = pulses[: bisect_right(times, left_us + _DOUBLED_US)]
-    if min(map(sub, times[1:], times), default=_DOUBLED_US) >= _DOUBLED_US:
-        return pulses
-    last: dict[int, int] = {}
-    cuts: list[BallBeam] = []
-    for pulse in pulses:
-        if pulse.t - last.get(pulse.beam, -_DOUBLED_US) >= _DOUBLED_US:
-            cuts.append(pulse)
-            last[pulse.beam] = pulse.t
-    return cuts
-
-
-def _expected(
-    wheel: Wheel, learned: Learned, laps: Sequence[Lap], end_us: int, *, seen_drop: bool
-) -> Expected:
-    speed, spread = learned.drop_speed(wheel.drop_rev_per_s)
-    if not seen_drop and laps:
-        last = laps[-1]
-        rate = learned.deceleration() if last.deceleration is None else last.deceleration
-        speed = 1e6 / last.length_us - rate * (end_us - last.end_us + last.length_us / 2) / 1e6
-        spread = _UNKNOWN_END_SPREAD * max(speed, wheel.drop_rev_per_s)
-    friction = learned.deceleration() - NOMINAL_DRAG * wheel.drop_rev_per_s**2
-    return Expected(
-        Curve(max(speed, 0.1), friction if friction > 0.01 else _LIKELY_FRICTION, NOMINAL_DRAG),
-        Curve(spread, _FRICTION_SPREAD, _DRAG_SPREAD),
+    best = runs[0]
+    if len(runs) == 1:
+        return best
+    alike = all(run.direction == best.direction for run in runs)
+    return msgspec.structs.replace(
+        best,
+        direction=best.direction if alike else None,
+        turns_from=min(run.turns_from for run in runs),
+        turns_to=max(run.turns_to for run in runs),
     )
 
 
-def _starts(laps: Sequence[Lap], expected: Expected, end_us: int) -> Iterator[Curve]:
-    """Give curves to start from: by all laps, by the later ones (early ones may be false), by none."""
-    timed = [lap for lap in laps if lap.end_us <= end_us]
-    yield _fit_laps(timed, expected, end_us)
-    yield _fit_laps(timed[len(timed) // 2 :], expected, end_us)
-    yield expected.curve
-
-
-def _fit_laps(laps: Sequence[Lap], expected: Expected, end_us: int) -> Curve:
-    chosen = _spaced(laps, _FITTED_LAPS)
-    seconds = [(end_us - lap.end_us + lap.length_us / 2) / 1e6 for lap in chosen]
-    speeds = [1e6 / lap.length_us for lap in chosen]
-
-    weights = [1.0 / (_LAP_ERROR * speed) ** 2 for speed in speeds]
-    points = Points(speeds_moved, seconds, speeds, weights)
-    curve = expected.curve
-    for _ in range(_ROUNDS):
-        curve = improve(curve, expected, points)
-    return curve
-
-
-class _Fit:
-    """One direction's try at the pulses."""
-
-    def __init__(
-        self, cuts: Sequence[BallBeam], wheel: Wheel, expected: Expected, end_us: int, direction: Turning
-    ) -> None:
-        sense = 1.0 if direction == "ccw" else -1.0
-        angles = [sense * deg / 360.0 for deg in wheel.beams_deg]
-        self._beams = angles
-        self._cuts = [cut for cut in cuts if cut.beam < len(angles)]
-        self._places = [angles[cut.beam] for cut in self._cuts]
-        self._seconds = [(end_us - cut.t) / 1e6 for cut in self._cuts]
-        self._expected = expected
-        self._end_us = end_us
-        self._direction = direction
-        self._end_place = 0.0
-        self._speeds: Sequence[float] = ()
-
-    def run(self, curve: Curve) -> BallRun | None:
-        if len(self._cuts) < _LEAST_PULSES:
-            return None
-        self._speeds = curve.speeds_before(self._seconds)
-        return self._plain_run(curve) or self._doubtful_run(curve)
-
-    def _plain_run(self, curve: Curve) -> BallRun | None:
-        """Try a few pulses for all; None where not every pulse then turns out to be the ball's."""
-        whole = range(len(self._cuts))
-        few = _spaced(whole, _FITTED_PULSES)
-        places, seconds = [self._places[i] for i in few], [self._seconds[i] for i in few]
-        ran = curve.turns_before(seconds)
-        if self._lock_on(places, ran) < _PLAIN_COHERENCE:
-            return None
-        offs = self._offs(places, ran)
-        if max(map(abs, offs)) > _WIDE_GATE_TURNS:
-            return None
-        near = _Own(few, list(map(sub, ran, offs)), [self._speeds[i] for i in few], offs)
-        fitted = self._refit(curve, near)
-        mine = self._own(fitted, wide=False)
-        return self._judged(fitted, mine) if len(mine.which) == len(whole) else None
-
-    def _doubtful_run(self, curve: Curve) -> BallRun | None:
-        """Find the ball's pulses among all of them."""
-        coherence = self._lock_on(self._places, curve.turns_before(self._seconds))
-        if coherence < _LEAST_COHERENCE:
-            return None
-        mine = self._own(curve, wide=True)
-        if len(mine.which) < _LEAST_PULSES:
-            return None
-        curve = self._refit(curve, mine)
-        mine = self._own(curve, wide=False)
-        if _LEAST_PULSES <= len(mine.which) < len(self._cuts):
-            curve = self._refit(curve, mine)
-            mine = self._own(curve, wide=False)
-        return self._judged(curve, mine) if len(mine.which) >= _LEAST_PULSES else None
-
-    def _lock_on(self, places: Sequence[float], ran: Sequence[float]) -> float:
-        """Find where on the track the run ended; give how well the pulses agree on it, from 0 to 1."""
-        phases = [2 * pi * (place + turns) for place, turns in zip(places, ran, strict=True)]
-        east, north = sum(map(cos, phases)), sum(map(sin, phases))
-        self._end_place = atan2(north, east) / (2 * pi)
-        return sqrt(east * east + north * north) / len(phases)
-
-    def _offs(self, places: Sequence[float], ran: Sequence[float]) -> list[float]:
-        """Give how far off the curve each pulse's beam stands, in turns, from -0.5 to 0.5."""
-        end = self._end_place
-        return [(off := place + turns - end) - round(off) for place, turns in zip(places, ran, strict=True)]
-
-    def _own(self, curve: Curve, *, wide: bool) -> _Own:
-        """Give the pulses that lie near enough to the curve to be the ball's."""
-        ran = curve.turns_before(self._seconds)
-        offs = self._offs(self._places, ran)
-        every = _Own(range(len(offs)), list(map(sub, ran, offs)), self._speeds, offs)
-        farthest = max(map(abs, offs))
-        if farthest <= _WIDE_GATE_TURNS and farthest <= _GATE_S * min(self._speeds) + _GATE_TURNS:
-            return every
-        return every.at(
-            [
-                i
-                for i, (off, speed) in enumerate(zip(offs, self._speeds, strict=True))
-                if abs(off) <= _WIDE_GATE_TURNS and (wide or abs(off) <= _GATE_S * speed + _GATE_TURNS)
-            ]
-        )
-
-    def _refit(self, curve: Curve, pulses: _Own) -> Curve:
-        """Fit the curve and the place of its end."""
-        mine = pulses.at(_spaced(range(len(pulses.which)), _FITTED_PULSES))
-        seconds = [self._seconds[i] for i in mine.which]
-        weights = [1.0 / (_JITTER_S * speed + 1e-4) ** 2 for speed in mine.speeds]
-        points = Points(turns_moved, seconds, mine.turns, weights, shifted=True)
-        fitted = improve(curve, self._expected, points)
-        moved = map(sub, fitted.turns_before(seconds), mine.turns)
-        self._end_place += sum(map(mul, weights, moved)) / sum(weights)
-        return fitted
-
-    def _judged(self, curve: Curve, all_mine: _Own) -> BallRun | None:
-        mine = all_mine
-        while len(mine.which) > _LEAST_PULSES and self._stands_alone(mine):
-            mine = mine.but_the_first()
-        owned = len(mine.which)
-        late = map(truediv, mine.offs, mine.speeds)
-        scatter = sqrt(sum([seconds * seconds for seconds in late]) / owned)
-        strangers = len(self._cuts) - owned
-        missed = self._missed(mine)
-        if (
-            strangers > _MOST_STRANGERS * len(self._cuts)
-            or missed > _MOST_MISSED * (missed + owned)
-            or scatter > _MOST_SCATTER_S
-        ):
-            return None
-        first_turns = mine.turns[0]
-        skipped = missed or mine is not all_mine
-        earliest_turns = all_mine.turns[0] + self._working_gaps(all_mine, -1.0)[2 if skipped else 1]
-        return BallRun(
-            direction=self._direction,
-            curve=curve,
-            end_us=self._end_us,
-            followed=tuple(self._cuts[i] for i in mine.which) if strangers else tuple(self._cuts),
-            turns=first_turns,
-            turns_from=first_turns - _FIT_ERROR_TURNS,
-            turns_to=earliest_turns + _FIT_ERROR_TURNS,
-            strangers=strangers,
-            missed=missed,
-            scatter_s=scatter,
-        )
-
-    def _stands_alone(self, mine: _Own) -> bool:
-        """Tell whether the first pulse is so far ahead of the others that it may be none of the ball's."""
-        return mine.turns[0] - mine.turns[1] > self._working_gaps(mine, 1.0)[1] + _FIT_ERROR_TURNS
-
-    def _missed(self, mine: _Own) -> int:
-        """Count the passes of the followed run that a beam missed which heard others."""
-        first, last = mine.turns[0] + 0.01, mine.turns[-1] - 0.01
-        heard = [self._cuts[i].beam for i in mine.which]
-        missed = 0
-        for beam in set(heard):
-            before_end = (self._end_place - self._beams[beam]) % 1.0
-            missed += floor(first - before_end) - floor(last - before_end) - heard.count(beam)
-        return missed
-
-    def _working_gaps(self, mine: _Own, ahead: float) -> list[float]:
-        """Give how far from its first pulse the ball passed the next working beams (-1: the ones before).
-
-        It was launched after the nearest one before, unless that missed it; that two in a row missed it is
-        likely only where beams are seen to miss. A beam works when it was heard in one of the first two laps.
-        """
-        until = mine.turns[0] - 2.0
-        early = [i for i, turns in zip(mine.which, mine.turns, strict=True) if turns > until]
-        working = {self._cuts[i].beam for i in early}
-        here = self._beams[self._cuts[mine.which[0]].beam]
-        gaps = sorted((ahead * (self._beams[beam] - here) - 1e-6) % 1.0 + 1e-6 for beam in working)
-        return [*gaps, *(gap + 1.0 for gap in gaps), gaps[0] + 2.0]
-
-
-def _clearer(one: BallRun, other: BallRun) -> BallRun:
-    """Both directions fit: take the clearly better one, or leave the direction open."""
-    better, worse = sorted((one, other), key=lambda run: (-len(run.followed), run.scatter_s))
-    if worse.scatter_s > max(_CLEARLY_WORSE * better.scatter_s, _CLEARLY_OFF_S):
-        return better
-    if worse.strangers - better.strangers >= _CLEARLY_MORE_STRANGERS:
-        return better
+def _measured(chain: Chain, story: Story, left_us: int | None) -> BallRun | None:
+    if left_us is not None and story.first.t > left_us and story.before is not None:
+        return _measured(chain, story.before, left_us)
+    path = story.path()
+    while path and left_us is not None and path[-1].t > left_us + DOUBLED_US:
+        path.pop()
+    if len(path) < _LEAST_PASSES:
+        return None if story.before is None else _measured(chain, story.before, left_us)
+    counts = _Counts(chain, story, path)
+    if story.stray > _MOST_STRANGERS * (story.stray + len(path)) or counts.missed > _MOST_MISSED * (
+        counts.missed + len(path)
+    ):
+        return None
+    silences = [i for i, step in enumerate(counts.steps, 1) if step > _A_TURN and counts.speaks(i)]
+    since = silences[-1] if silences else 0
+    ran = path[-1].turns - path[since].turns
+    last = path[-1]
+    end_us = last.t if left_us is None else left_us
+    speed, loss = _end_speed(path, story), story.loss
+    seconds = max(end_us - last.t, 0) / 1e6
+    coast = max(speed * seconds - loss * seconds * seconds / 2, 0.25 * speed * seconds)
+    least, most = coast * _COAST_LEAST - _COAST_ERROR, coast * _COAST_MOST + _COAST_ERROR
+    missed_at_end = counts.passed_after(last, coast)
+    silent_s = 0.0
+    if missed_at_end:
+        least = min(least, counts.ahead(last))
+        if coast > _A_TURN and counts.silence_speaks(missed_at_end, 0):
+            silent_s, least = seconds, 0.0
+    unseen = 0.0 if left_us is None and not seconds else least
     return BallRun(
-        direction=None,
-        curve=better.curve,
-        end_us=better.end_us,
-        followed=better.followed,
-        turns=better.turns,
-        turns_from=min(one.turns_from, other.turns_from),
-        turns_to=max(one.turns_to, other.turns_to),
-        strangers=better.strangers,
-        missed=better.missed,
-        scatter_s=better.scatter_s,
+        direction=story.direction,
+        passes=tuple(path[since:]),
+        end_us=end_us,
+        turns=ran + coast,
+        turns_from=ran + max(unseen, 0.0) - story.fewer,
+        turns_to=ran + most + story.more + counts.unseen_start(path[since]),
+        end_speed=max(speed - loss * seconds, 0.0),
+        loss=loss,
+        strangers=story.stray,
+        missed=counts.missed,
+        silent_s=silent_s,
+        silent_at_us=path[since - 1].t if silences else story.before.last.t if story.before else None,
     )
 
 
-def _spaced(items: Sequence[_T], most: int) -> list[_T]:
-    """Pick at most so many, evenly spread."""
-    if len(items) <= most:
-        return list(items)
-    return [items[i * (len(items) - 1) // (most - 1)] for i in range(most)]
+def _end_speed(path: Sequence[Pass], story: Story) -> float:
+    """Return the speed at the last pass of a path, in rev/s: half a step after the speed of its last step."""
+    before, last = path[-2:]
+    seconds = (last.t - before.t) / 1e6
+    return (last.turns - before.turns) / seconds - story.loss * seconds / 2
+
+
+class _Counts:
+    """The passes at working beams that a path has, and those that were missed."""
+
+    def __init__(self, chain: Chain, story: Story, path: Sequence[Pass]) -> None:
+        self._chain = chain
+        self._sense: Sense = story.sense
+        self._works = chain.working()
+        self._heard = len(path)
+        self.steps = [path[i].turns - path[i - 1].turns for i in range(1, len(path))]
+        self._missed = [self._between(path[i - 1], path[i]) for i in range(1, len(path))]
+        self.missed = sum(self._missed)
+
+    def speaks(self, step: int) -> bool:
+        """Tell whether the silence before pass number `step` says that no ball was there."""
+        missed = self._missed[step - 1]
+        return self.silence_speaks(missed, missed)
+
+    def silence_speaks(self, missed: int, counted: int) -> bool:
+        """Tell whether so many passes missed in a row are too many for chance; `counted` are in the sum."""
+        return self._chance(counted) ** missed < _SILENCE_BY_CHANCE
+
+    def _chance(self, without: int) -> float:
+        missed = self.missed - without + _MISSES_ASSUMED
+        return missed / (missed + self._heard + _PASSES_ASSUMED)
+
+    def _between(self, before: Pass, after: Pass) -> int:
+        chain, sense = self._chain, self._sense
+        ahead = after.turns - before.turns
+        if ahead <= chain.gap(sense, before.beam, after.beam) + 1e-9:
+            if not (passed := chain.between(sense, before.beam, after.beam)):
+                return 0
+            return sum(beam in self._works for beam in passed)
+        return self.passed_after(before, ahead - 1e-6)
+
+    def passed_after(self, since: Pass, turns: float) -> int:
+        """Count the working beams that the ball passes within so many turns after a pass."""
+        passed = 0
+        for beam in self._works:
+            gap = self._chain.gap(self._sense, since.beam, beam)
+            if gap < turns:
+                passed += int(turns - gap) + 1
+        return passed
+
+    def ahead(self, since: Pass) -> float:
+        """Return the turns from a pass to the next working beam."""
+        return min((self._chain.gap(self._sense, since.beam, beam) for beam in self._works), default=1.0)
+
+    def unseen_start(self, first: Pass) -> float:
+        """Return the most turns that the ball may have run before its first pass.
+
+        It was launched after the working beam before, or after one before that where they miss the ball.
+        """
+        gaps = sorted(self._chain.gap(self._sense, beam, first.beam) for beam in self._works) or [1.0]
+        gaps += [gap + 1.0 for gap in gaps] + [gaps[0] + 2.0]
+        missed, chance = 0, self._chance(0)
+        while chance ** (missed + 1) >= _START_BY_CHANCE and missed + 1 < len(gaps):
+            missed += 1
+        return gaps[missed]

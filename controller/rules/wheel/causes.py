@@ -36,7 +36,14 @@ RULES = {
 }
 """The rule behind each cause where the rule set names none."""
 _OUTSIDE_THE_WHEEL = frozenset({"felt", "layout", "table"})
-_DROP_SPEED_TOLERANCE = 0.25
+_DROP_SPEED_TOLERANCE = 0.3
+"""Share of the wheel's drop speed by which a ball's own may be off: a few per cent, and what a tilted bowl
+adds."""
+_FASTER_UNSEEN = 2.0
+"""A ball that nobody saw at its start was at most so much faster there than when it was first seen."""
+_MARK_DUE = 1.3
+"""So many turns after the last one the mark is overdue: the board that sees it may have seen no launch
+either."""
 SENSED = frozenset({BallBeam, BallDrop, BallOut, ForeignObject, PocketBall, RotorIndex})
 """What a wheel's own sensors tell."""
 
@@ -91,7 +98,9 @@ class Case:
     @property
     def began_us(self) -> int:
         """When the ball ran for certain: its first pulse."""
-        pulses = self.trace.pulses if self.ball is None else self.ball.followed
+        if self.ball is not None:
+            return self.ball.passes[0].t
+        pulses = self.trace.pulses
         return pulses[0].t if pulses else self.decided_at_us
 
     def _reversal(self) -> Reversal | None:
@@ -105,9 +114,20 @@ class Case:
         if (hidden_by := devices.hid_launch(began_us) or devices.unwell("ball_beam")) is not None:
             return hidden_by
         dev = next((pulse.dev for pulse in self.trace.pulses), "")
-        before = self.seen[: bisect_left(self.seen, began_us, key=time_of)]
-        passes_us = [r.t for r in before if isinstance(r, RotorIndex) and r.dev == dev]
-        return blind_before(dev, passes_us, began_us)
+        passes = [r for r in self.seen if isinstance(r, RotorIndex) and r.dev == dev]
+        return blind_before(dev, [r.t for r in passes if r.t < began_us], began_us) or self._overdue(
+            passes, began_us
+        )
+
+    def _overdue(self, passes: Sequence[RotorIndex], began_us: int) -> Absence | None:
+        """Return how long the mark was overdue at the first pulse, by turns as long as those in the spin."""
+        at = bisect_left(passes, began_us, key=time_of)
+        if not 0 < at < len(passes) - 1 or passes[at - 1].direction != passes[at].direction:
+            return None
+        last, first, second = passes[at - 1], passes[at], passes[at + 1]
+        if first.t - last.t <= _MARK_DUE * (second.t - first.t):
+            return None
+        return Absence(last.dev, last.t, began_us)
 
     def _turns_to(self) -> float:
         ball, hidden_by = self.ball, self.launch_hidden_by
@@ -115,8 +135,9 @@ class Case:
             return inf if ball is None else ball.turns_to
         if isinstance(hidden_by, DeviceFault):
             return inf
-        (ran,) = ball.curve.turns_before([(ball.end_us - hidden_by.since_us) / 1e6])
-        return max(ball.turns_to, ran)
+        first = ball.passes[0]
+        speed = _FASTER_UNSEEN * (ball.passes[1].turns - first.turns) * 1e6 / (ball.passes[1].t - first.t)
+        return max(ball.turns_to, ball.turns + speed * (first.t - hidden_by.since_us) / 1e6)
 
     def stood_before(self, at_us: int) -> bool:
         """Tell whether the number stood by then."""
@@ -127,7 +148,15 @@ class Case:
         if self.ball is None or self.trace.drop is None:
             return False
         expected, _ = self.learned.drop_speed(self.wheel.drop_rev_per_s)
-        return abs(self.ball.curve.speed / expected - 1.0) <= _DROP_SPEED_TOLERANCE
+        return abs(self.ball.end_speed / expected - 1.0) <= _DROP_SPEED_TOLERANCE
+
+    def objects(self) -> list[ForeignObject]:
+        """Return what was seen from the second before the first pulse on: the hand lets go before the
+        beam."""
+        pulses = self.trace.pulses
+        first_us = pulses[0].t if pulses else self.decided_at_us
+        since_us = first_us - round(self.rules.object_before_launch_s * 1e6)
+        return [reading for reading in self.trace.foreign if reading.t >= since_us]
 
     @property
     def index_silent(self) -> bool:
@@ -138,7 +167,7 @@ class Case:
     def silent_turns_passed(self) -> bool:
         """Tell whether the turns without a pocket read after a sensed drop are over."""
         drop = self.trace.drop
-        if drop is None or self.trace.pockets.reads or self.index_silent:
+        if drop is None or self.trace.pockets.seen or self.index_silent:
             return False
         return self.decided_at_us >= self.trace.rotor.after_turns_us(drop.t, self.rules.turns_without_read)
 
@@ -156,14 +185,14 @@ def too_few_revolutions(case: Case) -> Reason | None:
     ball = case.ball
     if ball is None or not case.drop_fits or case.trace.devices.down:
         return None
-    if case.turns_to >= case.rules.min_revolutions:
+    if ball.silent_s or ball.silent_at_us is not None or case.turns_to >= case.rules.min_revolutions:
         return None
     return case.reason("too_few_revolutions", f"{case.turns_seen()}; R-SPIN-2")
 
 
 def foreign_object(case: Case) -> Reason | None:
     """R-IRR-3: something else in the wheel before the ball rested."""
-    for reading in case.trace.foreign:
+    for reading in case.objects():
         if _in_wheel(reading) and (case.rested_us is None or reading.t < case.rested_us):
             return case.reason("foreign_object", f"a foreign object in the wheel ({reading.where})")
     return None
@@ -251,7 +280,7 @@ def ball_direction_unknown(case: Case) -> Reason | None:
     ball = case.ball
     if ball is None or ball.direction is not None:
         return None
-    beams = ", ".join(map(str, sorted({pulse.beam for pulse in ball.followed})))
+    beams = ", ".join(map(str, sorted({at.beam for at in ball.passes})))
     return case.reason("missing_reading", f"beams {beams} alone can't tell which way the ball ran")
 
 
@@ -260,18 +289,33 @@ def revolutions_unclear(case: Case) -> Reason | None:
     ball, least = case.ball, case.rules.min_revolutions
     if ball is None:
         pulses = len(case.trace.pulses)
-        return case.reason("revolutions_unclear", f"{pulses} beam pulses make no run of a slowing ball")
+        return case.reason("revolutions_unclear", f"{pulses} beam pulses make no run of a ball")
     if ball.turns_from >= least or too_few_revolutions(case) is not None:
         return None
-    return case.reason("revolutions_unclear", case.turns_seen())
+    silence = ""
+    if ball.silent_s:
+        silence = f"; then no beam heard it for {ball.silent_s:.1f} s before the drop"
+    elif ball.silent_at_us is not None:
+        silence = " since the beams that work had fallen silent for more than a turn"
+    return case.reason("revolutions_unclear", case.turns_seen() + silence)
+
+
+def fell_silent(case: Case) -> Reason | None:
+    """R-SPIN-2: a ball that working beams did not hear for more than a turn may have been caught."""
+    ball = case.ball
+    if ball is None or not ball.silent_s or ball.turns_from < case.rules.min_revolutions:
+        return None
+    return case.reason(
+        "missing_reading", f"no beam heard the ball for {ball.silent_s:.1f} s before it left the track"
+    )
 
 
 def drop_contradicts(case: Case) -> Reason | None:
     """The drop sensor and the ball's speed must agree."""
-    if case.ball is None or case.trace.drop is None or case.drop_fits:
+    if case.ball is None or case.ball.silent_s or case.trace.drop is None or case.drop_fits:
         return None
     return case.reason(
-        "conflict", f"the drop sensor fired at a ball speed of {case.ball.curve.speed:.2f} rev/s"
+        "conflict", f"the drop sensor fired at a ball speed of {case.ball.end_speed:.2f} rev/s"
     )
 
 
@@ -280,17 +324,18 @@ def pocket_missing(case: Case) -> Reason | None:
     pockets, needed = case.trace.pockets, case.rules.pocket_reads
     if pockets.stands is not None:
         return None
-    placed = [read for read in pockets.reads if read.number is not None]
+    reads = pockets.reads
+    placed = [read for read in reads if read.number is not None]
     numbers = list(dict.fromkeys(read.number for read in placed))
     if len(placed) >= needed:
         return case.reason(
             "conflict",
             f"{len(placed)} pocket reads never agreed {needed} turns running: {', '.join(map(str, numbers))}",
         )
-    if len(placed) < len(pockets.reads):
+    if len(placed) < len(reads):
         return case.reason(
             "missing_reading",
-            f"{len(pockets.reads) - len(placed)} pocket reads without an index pass to place them",
+            f"{len(reads) - len(placed)} pocket reads that no index passes on both sides place",
         )
     return case.reason("missing_reading", f"{len(placed)} of {needed} pocket reads")
 
@@ -355,6 +400,7 @@ OF_REVIEW: tuple[Callable[[Case], Reason | None], ...] = (
     rotor_unknown,
     ball_direction_unknown,
     revolutions_unclear,
+    fell_silent,
     drop_contradicts,
     pocket_missing,
     sensors_silent,
@@ -369,14 +415,14 @@ def notices(case: Case) -> list[Notice]:
     """Give what is worth saying and changes nothing."""
     said: list[Notice] = []
     ball, trace = case.ball, case.trace
-    if ball is not None and len(ball.followed) >= 2 * len(case.wheel.beams_deg):
+    if ball is not None and len(ball.passes) >= 2 * len(case.wheel.beams_deg):
         heard = {pulse.beam for pulse in trace.pulses}
         silent = [str(beam) for beam in range(len(case.wheel.beams_deg)) if beam not in heard]
         if silent:
             said.append(Notice(code="beam_silent", seen=f"track beam {', '.join(silent)} was not cut once"))
     if trace.drop is None and trace.pockets.stands is not None:
         said.append(Notice(code="drop_silent", seen="the drop sensor did not fire"))
-    for reading in trace.foreign:
+    for reading in case.objects():
         if not _in_wheel(reading):
             said.append(
                 Notice(code="foreign_object", seen=f"something on the {reading.where}, outside the wheel")

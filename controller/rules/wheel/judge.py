@@ -12,12 +12,17 @@ from controller.model.readings import DeviceDown, DeviceFault, DeviceUp, Reading
 from controller.model.rulesets import SpinRules
 from controller.model.verdicts import Reason, Ruling, SpinVerdict
 from controller.rules.wheel import causes
+from controller.rules.wheel.ball import BallRun
 from controller.rules.wheel.causes import Case, time_of
 from controller.rules.wheel.devices import Sources
 from controller.rules.wheel.learned import Learned
-from controller.rules.wheel.trace import SpinTrace
+from controller.rules.wheel.slowing import measured
+from controller.rules.wheel.trace import SpinTrace, lap_before
 
 _LEARN_FROM_PULSES = 6
+"""Fewer tell too little of how the ball slowed down."""
+_LAPS_APART = 0.95
+"""Turns between two laps of which the loss of speed is told."""
 
 
 def judge_spin(
@@ -114,8 +119,27 @@ def _sentence(case: Case, ruling: Ruling, number: str | None, reasons: Sequence[
 
 def _learn(case: Case) -> Learned:
     learned, trace, ball = case.learned, case.trace, case.ball
-    if ball is not None and case.drop_fits and len(ball.followed) >= _LEARN_FROM_PULSES and not trace.foreign:
-        learned = learned.after_drop(ball.curve.speed, ball.curve.deceleration())
-    if trace.pockets.reads:
+    if (
+        ball is not None
+        and case.drop_fits
+        and not ball.silent_s
+        and len(ball.passes) >= _LEARN_FROM_PULSES
+        and not trace.foreign
+    ):
+        losses = measured([(at_us / 1e6, speed) for at_us, speed in _laps_apart(ball)])
+        speed = trace.drop_speed(ball) or ball.end_speed
+        learned = learned.after_drop(speed, trace.slowing.loss(speed), losses)
+    if trace.pockets.seen:
         return learned.after_reads(missed=trace.pockets.missed)
     return learned.after_silence() if case.silent_turns_passed else learned
+
+
+def _laps_apart(ball: BallRun) -> list[tuple[float, float]]:
+    """Return laps that follow on each other, so that the loss between two is not lost in their errors."""
+    apart: list[tuple[float, float]] = []
+    due = 0.0
+    for at in ball.passes:
+        if at.turns >= due and (lap := lap_before(at)) is not None:
+            apart.append(lap)
+            due = at.turns + _LAPS_APART
+    return apart

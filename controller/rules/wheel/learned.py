@@ -6,17 +6,16 @@ from typing import Self
 import msgspec
 
 from controller.model.conversion import converter_of
+from controller.rules.wheel.slowing import SPEEDS, Slowing
 
 NOMINAL_SPREAD = 0.06
 """One standard deviation between a wheel's nominal drop speed and one spin's, as a share of it."""
 SPIN_SPREAD = 0.03
 """One standard deviation of a spin's drop speed around its wheel's mean, as a share of it."""
-NOMINAL_DECELERATION = 0.05
-"""rev/s2 near the drop: a rim ball loses 0.05 to 0.13 rev/s each second, least at its slowest."""
-NOMINAL_DRAG = 0.022
-"""rev/s2 lost to the air for each (rev/s)2 of speed: between 0.014 and 0.03 from spin to spin."""
 _TRUST_AGAIN_BALLS = 20.0
 """So many balls read on every turn show that a reader which missed one works again."""
+_NEWEST = 0.15
+"""The least weight of a spin in the losses of speed: a track that is wiped or gets damp is known in a few."""
 _MEMORY_SPINS = 40.0
 """A wheel drifts with temperature and wear: what lies farther back counts for less."""
 
@@ -26,13 +25,15 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     `spins` is the weight of what was learned, `drop_rev_per_s` the ball's mean speed at leaving the track
     (None before the first spin), `deceleration_rev_per_s2` what it loses a second at that speed,
-    `pocket_reader_works` 1 when the last ball that should have been read was, `pocket_reader_doubts` how many
-    balls read on every turn it takes until a reader that missed one is trusted again.
+    `losses_rev_per_s2` what it loses at the speeds of `slowing.SPEEDS` that spins have passed, by speed in
+    rev/s, `pocket_reader_works` 1 when the last ball that should have been read was, `pocket_reader_doubts`
+    how many balls read on every turn it takes until a reader that missed one is trusted again.
     """
 
     spins: float = 0.0
     drop_rev_per_s: float | None = None
     deceleration_rev_per_s2: float | None = None
+    losses_rev_per_s2: Mapping[float, float] = msgspec.field(default_factory=dict)
     pocket_reader_works: float = 0.0
     pocket_reader_doubts: float = 0.0
 
@@ -49,18 +50,29 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         mean = (prior * nominal_rev_per_s + self.spins * self.drop_rev_per_s) / (prior + self.spins)
         return mean, SPIN_SPREAD * mean * (1.0 + 1.0 / (prior + self.spins)) ** 0.5
 
-    def deceleration(self) -> float:
-        """Give the expected loss of speed near the drop, in rev/s2."""
-        return self.deceleration_rev_per_s2 or NOMINAL_DECELERATION
+    def slowing(self) -> Slowing:
+        """Return how this wheel's balls slow down, as far as it is known."""
+        losses = self.losses_rev_per_s2
+        if not losses and self.deceleration_rev_per_s2 and self.drop_rev_per_s:
+            losses = {self.drop_rev_per_s: self.deceleration_rev_per_s2}
+        return Slowing(losses)
 
-    def after_drop(self, speed_rev_per_s: float, deceleration_rev_per_s2: float) -> Self:
-        """Learn from one ball that was followed to its drop."""
+    def after_drop(
+        self, speed_rev_per_s: float, deceleration_rev_per_s2: float, losses: Mapping[float, float]
+    ) -> Self:
+        """Learn from one ball that was followed to its drop; `losses` by speed, as `slowing.measured`
+        tells."""
         weight = 1.0 / (min(self.spins, _MEMORY_SPINS) + 1.0)
+        newest = max(weight, _NEWEST)
+        known = dict(self.losses_rev_per_s2)
+        for at, loss in losses.items():
+            known[at] = _towards(known.get(at), loss, newest)
         return msgspec.structs.replace(
             self,
             spins=min(self.spins, _MEMORY_SPINS) + 1.0,
             drop_rev_per_s=_towards(self.drop_rev_per_s, speed_rev_per_s, weight),
             deceleration_rev_per_s2=_towards(self.deceleration_rev_per_s2, deceleration_rev_per_s2, weight),
+            losses_rev_per_s2=known,
         )
 
     def after_reads(self, *, missed: bool) -> Self:
@@ -76,15 +88,24 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return msgspec.structs.replace(self, pocket_reader_works=0.0)
 
     def figures(self) -> dict[str, float]:
-        """Give what was learned as the numbers of a recording's `state`."""
-        return {name: value for name in self.__struct_fields__ if (value := getattr(self, name)) is not None}
+        """Return what was learned as the numbers of a recording's `state`."""
+        plain = {name: value for name in _PLAIN if (value := getattr(self, name)) is not None}
+        return plain | {f"{_LOSS_AT}{at:g}": loss for at, loss in sorted(self.losses_rev_per_s2.items())}
 
     @staticmethod
     def from_figures(figures: Mapping[str, float]) -> "Learned":
-        """Take up what `figures` gave; raises `msgspec.ValidationError` on anything else."""
-        return _learned_of(dict(figures))
+        """Take up what `figures` gave; raises `msgspec.ValidationError` on anything else.
+
+        What was recorded before losses were learned by speed lacks them: they are learned anew in a few
+        spins.
+        """
+        plain = {name: value for name, value in figures.items() if not name.startswith(_LOSS_AT)}
+        losses = {at: figures[f"{_LOSS_AT}{at:g}"] for at in SPEEDS if f"{_LOSS_AT}{at:g}" in figures}
+        return msgspec.structs.replace(_learned_of(plain), losses_rev_per_s2=losses)
 
 
+_LOSS_AT = "loss_at_"
+_PLAIN = tuple(name for name in Learned.__struct_fields__ if name != "losses_rev_per_s2")
 _learned_of = converter_of(Learned)
 
 

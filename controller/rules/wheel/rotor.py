@@ -1,13 +1,18 @@
 """Where the rotor's mark is, from its passes at the index sensor.
 
-Between two touches of a hand the rotor loses speed evenly, so the number of turns is a quadratic in time:
-fitted over the last passes it places the mark within a tenth of a pocket, also a turn or two after the last
-pass. A missed pass leaves a gap of two turns, a doubled or stray one fits nothing and counts for nothing.
+Turns are counted along the passes: a missed one leaves a gap of two turns, a doubled or stray one fits
+nothing and counts for nothing. Where the mark was at some time is told by the passes on both sides of that
+time alone, and only in a turn about as long as a turn beside it: in one that a hand made shorter or longer
+nobody knows. How long turns to come will take is foretold by a quadratic over the last passes, since a rotor
+that is left alone loses speed evenly; no pocket is placed by that.
 """
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import pairwise
 from math import ceil, sqrt
+from operator import attrgetter
+from typing import NamedTuple
 
 from controller.model.readings import RotorIndex, Turning
 
@@ -28,6 +33,34 @@ _SLOWER_TURN = 1.3
 _FASTEST_TURN_US = 400_000
 _FASTER_TURN = 0.8
 """No rotor's turn is so much shorter than the one before but by a hand."""
+_SHORTEST_NEXT, _LONGEST_NEXT = 0.985, 1.12
+"""A turn is so much of the one before where no hand touched the rotor: it loses 0.16 to 0.3 % a second, up to
+2 % with a worn bearing, over turns of 2 to 8 s; and passes scatter by some milliseconds. A push of less than
+1.5 % puts a read off by a tenth of a pocket."""
+_STRAY_NEAR = 0.02
+"""Share of a turn within which a second pulse is the same pass: the mark is as wide as that."""
+_MARKS_KEPT = 64
+
+
+class Mark(NamedTuple):
+    """A pass that counts: the turns since its run's first."""
+
+    t: int
+    turn: int
+    run: int
+    direction: Turning
+
+
+class Place(NamedTuple):
+    """Where the mark was: turns since its run's first pass, and how long the turn took."""
+
+    turns: float
+    run: int
+    turn_us: float
+    direction: Turning
+
+
+_time = attrgetter("t")
 
 
 class Rotor:
@@ -45,6 +78,58 @@ class Rotor:
         self._crowded = 0
         self._curve: tuple[float, float, float] | None = None
         self._is_sure: bool | None = None
+        self.marks: list[Mark] = []
+        """The passes that count, of this run and those before it."""
+        self._strays: list[int] = []
+
+    def place(self, t_us: int) -> Place | None:
+        """Return where the mark was at a time between two passes; None where they do not tell for certain.
+
+        `waits` says whether a pass to come may tell.
+        """
+        at = bisect_right(self.marks, t_us, key=_time)
+        if at == 0 or at == len(self.marks):
+            return None
+        before, after = self.marks[at - 1], self.marks[at]
+        turns = after.turn - before.turn
+        if before.run != after.run or turns > 2 or self._strays_between(before.t, after.t):
+            return None
+        turn_us = (after.t - before.t) / turns
+        earlier_us, later_us = self._turn_at(at - 1), self._turn_at(at + 1)
+        slower = [
+            ratio
+            for ratio in (
+                turn_us / earlier_us if earlier_us else 0.0,
+                later_us / turn_us if later_us else 0.0,
+            )
+            if _SHORTEST_NEXT <= ratio <= _LONGEST_NEXT
+        ]
+        if len(slower) < turns:
+            return None
+        share = (t_us - before.t) / (after.t - before.t)
+        bend = (sum(slower) / len(slower) - 1.0) * turns / 2
+        ran = turns * (share + bend * share * (1.0 - share))
+        return Place(before.turn + ran, before.run, turn_us, before.direction)
+
+    def waits(self, t_us: int) -> bool:
+        """Tell whether a pass to come may place a time that has no place yet: the next two may."""
+        at = bisect_right(self.marks, t_us, key=_time)
+        if at == 0:
+            return False
+        return at >= len(self.marks) - 1 and self.marks[at - 1].run == self.run
+
+    def _turn_at(self, at: int) -> float | None:
+        """Return how long the turn took that pass number `at` ended; None where it ended none."""
+        if not 1 <= at < len(self.marks):
+            return None
+        before, after = self.marks[at - 1], self.marks[at]
+        if before.run != after.run or after.turn - before.turn != 1:
+            return None
+        return after.t - before.t
+
+    def _strays_between(self, since_us: int, until_us: int) -> bool:
+        near = _STRAY_NEAR * (until_us - since_us)
+        return any(since_us + near < stray < until_us - near for stray in self._strays)
 
     @property
     def times_us(self) -> Sequence[int]:
@@ -64,6 +149,7 @@ class Rotor:
         if self._stray is not None and mark.t - self._stray.t < _FASTEST_TURN_US:
             return False
         if since < _FASTEST_TURN_US and since < 0.25 * self.period_us():
+            self._strays.append(mark.t)
             return False
         turn = self._turn_of(mark.t)
         if turn is not None and mark.direction == self.direction:
@@ -73,6 +159,7 @@ class Rotor:
             self._begin(mark.direction, self._stray.t, mark.t)
         else:
             self._stray = mark
+            self._strays.append(mark.t)
         return False
 
     @property
@@ -225,8 +312,12 @@ class Rotor:
         return (y0 - speed * s1 - bend * s2) / n, speed, bend
 
     def _append(self, t_us: int, turn: int) -> None:
+        assert self.direction is not None
         self._times.append(t_us)
         self._turns.append(turn)
+        self.marks.append(Mark(t_us, turn, self.run, self.direction))
+        if len(self.marks) > _MARKS_KEPT:
+            del self.marks[0]
         if len(self._times) > _FITTED_PASSES:
             del self._times[0], self._turns[0]
         self._curve = self._is_sure = None
@@ -236,5 +327,8 @@ class Rotor:
         self._turn_before_us = self.period_us() if self._sure() and not self._gaps() else None
         self.direction = direction
         self._times, self._turns, self._stray, self._crowded, self._curve = [], [], None, 0, None
+        while self.marks and self.marks[-1].t >= times_us[0]:
+            self.marks.pop()
+        self._strays = [stray for stray in self._strays if stray not in times_us]
         for turn, t_us in enumerate(times_us):
             self._append(t_us, turn)

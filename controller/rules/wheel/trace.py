@@ -1,5 +1,6 @@
 """One spin as its readings tell it, kept up to date reading by reading."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from controller.model.geometry import Wheel
@@ -18,11 +19,11 @@ from controller.model.readings import (
 )
 from controller.model.rulesets import SpinRules
 from controller.rules.wheel.ball import BallRun, follow_ball
+from controller.rules.wheel.chain import Chain, Pass, Story
 from controller.rules.wheel.devices import LOSSES, Sources, WheelDevices
-from controller.rules.wheel.laps import LapClock
 from controller.rules.wheel.learned import Learned
-from controller.rules.wheel.pockets import PocketCount, PocketRead, place_read
-from controller.rules.wheel.rotor import Rotor
+from controller.rules.wheel.pockets import PocketCount, PocketRead, place_read, read_at
+from controller.rules.wheel.rotor import Place, Rotor
 
 DROP_SENSOR_DELAY_US = 120_000
 """The drop sensor sits below the track and fires this long after the ball left it (the maker's figure)."""
@@ -32,8 +33,23 @@ _LATE_FOR_A_DROP_US = 500_000
 _SLOWEST_LAP_US = 3_000_000
 _PULSES_OF_A_BALL = 4
 _READS_WHILE_RUNNING = 2
-_CLEAR_VOTES, _CLEAR_RATIO, _ENOUGH_VOTES = 4, 4, 24
-_VOTE_TURNS = 0.06
+_WENT_ON_PASSES, _WENT_ON_TURNS = 3, 0.9
+"""A ball that makes so many passes more after a drop had not dropped: one that is knocked back up makes one
+or two, and no lap."""
+_LAUNCHED_FASTER = 1.1
+"""A ball that is so much faster than before was sent off by a hand: a tilted bowl makes it faster by a
+twentieth, and one that is knocked back up after its drop is slower than it was."""
+_LAPS_COMPARED = 1.0
+"""Turns between the two laps by which a ball's own loss of speed is told: far enough for jitter not to
+count."""
+_LOSES_LEAST, _LOSES_MOST = 0.5, 1.6
+"""A ball loses so much more or less than others of its wheel, at most: what is beyond is an error."""
+_LASTS, _LASTS_REV_PER_S = 1.0, 0.6
+"""This share of it lasts until the drop at speeds near the drop's, and none of it from so much faster."""
+_LAP_TURNS = 0.99
+_OLDEST_LAP_TURNS = 2.0
+"""A speed is taken over a lap, past every beam and all round a tilted bowl; where beams miss the ball over
+less than two."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +72,9 @@ class SpinTrace:
         self.wheel = wheel
         self.rules = rules
         self.learned = learned
-        self.clock = LapClock(learned, wheel.drop_rev_per_s)
+        self.slowing = learned.slowing()
+        self.drop_rev_per_s = learned.drop_speed(wheel.drop_rev_per_s)[0]
+        self.chain = Chain(wheel.beams_deg)
         self.rotor = Rotor()
         self.pockets = PocketCount(rules.pocket_reads)
         self.reads_while_running = PocketCount(_READS_WHILE_RUNNING)
@@ -73,25 +91,24 @@ class SpinTrace:
         self.handled_by: RotorIndex | None = None
         """The index pass that told of a hand on the rotor when the ball lay long since."""
         self._beams = len(wheel.beams_deg)
-        self._index_lost = False
-        self._laps_after_drop = 0
-        self.ball_direction: Turning | None = None
-        """Which way the ball runs by the order of its pulses so far; None while they do not clearly tell."""
-        self._ccw = self._cw = 0
-        self._last_step: tuple[int, int] | None = None
         self._followed: tuple[tuple[int, int | None], BallRun | None] | None = None
 
     @property
     def begun(self) -> bool:
-        """Tell whether the ball has cut a beam."""
+        """Whether the ball has cut a beam."""
         return bool(self.pulses)
 
     @property
     def is_spin(self) -> bool:
-        """Tell a ball from a hand that cuts a beam: it closes a lap, drops, or is read in a pocket."""
+        """Tell a ball from a hand that cuts a beam: it makes a run, drops, or is read in a pocket."""
         return (
-            bool(self.clock.laps or self.drop or self.pockets.reads) or len(self.pulses) >= _PULSES_OF_A_BALL
+            bool(self.chain.runs or self.drop or self.pockets.seen) or len(self.pulses) >= _PULSES_OF_A_BALL
         )
+
+    @property
+    def ball_direction(self) -> Turning | None:
+        """Which way the ball runs by its pulses so far; None while they do not clearly tell."""
+        return self.chain.direction
 
     @property
     def left_track_us(self) -> int | None:
@@ -103,28 +120,86 @@ class SpinTrace:
         """Which way the rotor turned in this spin; None until a pass in it agrees with the one before."""
         return self.rotor.direction if self.marks and len(self.rotor.times_us) > 1 else None
 
-    def directions_left(self) -> tuple[Turning, ...]:
-        """Give the directions that the order of the ball's pulses leaves open."""
-        direction = self.ball_direction
-        return ("ccw", "cw") if direction is None else (direction,)
-
     def ball(self) -> BallRun | None:
-        """Give the run that explains the pulses so far; None where no smoothly slowing ball does."""
+        """Return the run that explains the pulses so far; None where there is none."""
         evidence = len(self.pulses), self.left_track_us
         if self._followed is None or self._followed[0] != evidence:
-            laps, directions = self.clock.laps, self.directions_left()
-            run = follow_ball(
-                self.pulses, laps, self.wheel, self.learned, self.left_track_us, directions=directions
-            )
-            self._followed = evidence, run
+            self._followed = evidence, follow_ball(self.chain, self.left_track_us)
         return self._followed[1]
+
+    def speed_at(self, t_us: int) -> float | None:
+        """Return the ball's speed then in rev/s, carried on from its last lap; None while none is known."""
+        lap = self._last_lap()
+        if lap is None:
+            return None
+        middle_us, speed = lap
+        return self.slowing.speed_after(speed, max(t_us - middle_us, 0) / 1e6)
+
+    def predicted_drop_us(self) -> int | None:
+        """Return when the ball should leave the track; None before its first lap."""
+        lap = self._last_lap()
+        if lap is None:
+            return None
+        middle_us, speed = lap
+        story = self.chain.best
+        assert story is not None
+        seconds = self.slowing.seconds(speed, self.drop_rev_per_s) / self._loses_more(story.last, lap)
+        return round(middle_us + 1e6 * seconds)
+
+    def drop_speed(self, ball: BallRun) -> float | None:
+        """Return this ball's speed at its drop in rev/s, as a prediction would have needed it."""
+        lap = lap_before(ball.passes[-1])
+        if lap is None:
+            return None
+        middle_us, speed = lap
+        seconds = (ball.end_us - middle_us) / 1e6
+        return self.slowing.speed_after(speed, seconds * self._loses_more(ball.passes[-1], lap))
+
+    def _loses_more(self, last: Pass, lap: tuple[float, float]) -> float:
+        """Return how much faster than this wheel's other balls this one slows down, by its last laps."""
+        middle_us, speed = lap
+        at, since = last, last.turns - _LAPS_COMPARED
+        while at.before is not None and at.turns > since:
+            at = at.before
+        before = lap_before(at)
+        if before is None or before[0] >= middle_us:
+            return 1.0
+        loss = (before[1] - speed) * 1e6 / (middle_us - before[0])
+        ratio = loss / self.slowing.loss((speed + before[1]) / 2)
+        lasts = _LASTS * max(1.0 - (speed - self.drop_rev_per_s) / _LASTS_REV_PER_S, 0.0)
+        known: float = min(max(ratio, _LOSES_LEAST), _LOSES_MOST) ** min(lasts, 1.0)
+        return known
+
+    def _last_lap(self) -> tuple[float, float] | None:
+        story = self.chain.best
+        if story is None or not story.is_run:
+            return None
+        return last_lap(story)
+
+    def launched_anew(self) -> Pass | None:
+        """Return the first pass of another ball, or of this one launched again; None while there is none.
+
+        Only what runs the other way round, or faster than the ball did, was sent off by a hand for certain.
+        What follows a drop and is no faster was knocked back up; what follows a silence may be the ball that
+        was there before. Both belong to this spin.
+        """
+        story = self.chain.anew()
+        if story is None or story.before is None:
+            return None
+        before, left_us = story.before, self.left_track_us
+        after_drop = left_us is not None and story.first.t > left_us
+        if story.sense != before.sense and not after_drop:
+            return story.first
+        lap = lap_before(story.last)
+        slowest = self.drop_rev_per_s if after_drop else before.speed
+        return story.first if lap is not None and lap[1] > _LAUNCHED_FASTER * slowest else None
 
     def dropped_us(self) -> int:
         """When the drop was sensed, or by when it is overdue."""
         if self.drop is not None:
             return self.drop.t
         last = self.pulses[-1].t if self.pulses else 0
-        predicted = self.clock.predicted_drop_us()
+        predicted = self.predicted_drop_us()
         if predicted is None:
             return last + _SLOWEST_LAP_US
         return max(last, predicted) + _LATE_FOR_A_DROP_US
@@ -134,8 +209,8 @@ class SpinTrace:
 
         Where its drop was not sensed, and a device of the wheel was lost before, nobody can tell.
         """
-        laps = self.clock.laps
-        if laps and at_us <= laps[-1].end_us:
+        story = self.chain.best
+        if story is not None and story.is_run and at_us <= story.last.t:
             return True
         if self.drop is None and any(lost.t < at_us for lost in self.devices.down.values()):
             return False
@@ -157,44 +232,26 @@ class SpinTrace:
         if pulse.beam >= self._beams:
             return
         self.pulses.append(pulse)
-        lap = self.clock.see(pulse.t, pulse.beam)
-        if lap is None:
-            return
-        if self.drop is not None:
-            self._laps_after_drop += 1
-            if self._laps_after_drop >= 2:
-                self._withdraw_drop()
-        if self._last_step is not None and self._ccw + self._cw < _ENOUGH_VOTES:
-            self._vote(pulse, lap.length_us)
-        self._last_step = (pulse.t, pulse.beam)
+        self.chain.see(pulse.t, pulse.beam)
+        if self.drop is not None and self._went_on():
+            self.drop = None
+            self.pockets = PocketCount(self.pockets.needed)
 
-    def _vote(self, pulse: BallBeam, lap_us: int) -> None:
-        """Let the time between two beams say which way round the ball went from one to the other."""
-        assert self._last_step is not None
-        since_us, beam = self._last_step
-        beams = self.wheel.beams_deg
-        ccw = (beams[pulse.beam] - beams[beam]) / 360.0
-        ran = (pulse.t - since_us) / lap_us
-        off_ccw, off_cw = ran - ccw, ran + ccw
-        off_ccw, off_cw = abs(off_ccw - round(off_ccw)), abs(off_cw - round(off_cw))
-        if abs(off_ccw - off_cw) > _VOTE_TURNS:
-            self._ccw += off_ccw < off_cw
-            self._cw += off_cw < off_ccw
-            self.ball_direction = _clear(self._ccw, self._cw)
-
-    def _withdraw_drop(self) -> None:
-        self.drop = None
-        self._laps_after_drop = 0
-        self.pockets = PocketCount(self.pockets.needed)
+    def _went_on(self) -> bool:
+        """Tell whether the ball ran on after the drop was sensed: something else set the sensor off."""
+        story, left_us = self.chain.best, self.left_track_us
+        assert left_us is not None
+        if story is None or story.first.t > left_us:
+            return False
+        after, at = 0, story.last
+        while at.t > left_us and at.before is not None:
+            after, at = after + 1, at.before
+        return after >= _WENT_ON_PASSES and story.last.turns - at.turns >= _WENT_ON_TURNS
 
     def _see_mark(self, mark: RotorIndex) -> None:
         run, direction = self.rotor.run, self.rotor.direction
         last_us = self.rotor.times_us[-1] if self.rotor.times_us else 0
         in_time = self.rotor.see(mark)
-        if self._index_lost and (in_time or self.rotor.run != run):
-            self._index_lost = False
-            if not (in_time and self.rotor.next_turn):
-                self.pockets = self.pockets.never_placed()
         if not self.begun:
             return
         if self.rotor.run != run:
@@ -211,8 +268,12 @@ class SpinTrace:
             self.odd_mark = None
         elif direction != mark.direction:
             self.odd_mark = mark
-        if self.pockets.reads:
-            self.pockets = self.pockets.placed_anew(mark, self.rotor, self.wheel)
+        for count in (self.reads_while_running, self.pockets):
+            if count.waiting:
+                count.place(mark, self._placed)
+
+    def _placed(self, reading: PocketBall) -> PocketRead | None:
+        return place_read(reading, self.rotor, self.wheel)
 
     def _lay_before(self, at_us: int, now_us: int) -> bool:
         return self.is_spin and now_us > self.dropped_us() and not self.in_play(at_us)
@@ -220,36 +281,68 @@ class SpinTrace:
     def _see_read(self, reading: PocketBall) -> None:
         if not self.begun:
             return
-        count = self.pockets if reading.t >= self.dropped_us() else self.reads_while_running
-        count.see(
-            PocketRead(reading, None) if self._index_lost else place_read(reading, self.rotor, self.wheel)
-        )
+        if reading.t < self.dropped_us():
+            self.reads_while_running.see(reading)
+            return
+        pockets = self.pockets
+        pockets.see(reading)
+        if pockets.stands is not None:
+            self._hold_against(reading, pockets.stands)
+
+    def _hold_against(self, reading: PocketBall, stands: PocketRead) -> None:
+        """Weigh a read after the number stood, before the next pass places it for good."""
+        last = self.rotor.marks[-1]
+        turn_us = self.rotor.period_us()
+        since = (reading.t - last.t) / turn_us
+        if last.run != stands.run or not 0.0 <= since <= 1.0:
+            return
+        read = read_at(reading, Place(last.turn + since, last.run, turn_us, last.direction), self.wheel)
+        if read.number != stands.number and not read.at_border:
+            self.pockets.contradicted_by(read)
 
     def _see_other(self, reading: Reading) -> None:
         if isinstance(reading, DeviceDown | DeviceUp | DeviceFault):
             self.devices.see(reading, begun=self.begun)
-            if isinstance(reading, DeviceFault):
-                self._see_fault(reading)
+            if (
+                isinstance(reading, DeviceUp)
+                and self.begun
+                and self.devices.serves(reading.dev, {"ball_beam"})
+            ):
+                self.chain.interrupt()
+            if (
+                isinstance(reading, DeviceFault)
+                and reading.code in LOSSES
+                and self.devices.serves(reading.dev, {"pocket_ball"})
+            ):
+                self.pockets.reader_missed = True
+        elif isinstance(reading, ForeignObject):
+            self.foreign.append(reading)
         elif not self.begun:
             return
         elif isinstance(reading, BallDrop):
             if self.drop is None:
                 self.drop = reading
-        elif isinstance(reading, ForeignObject):
-            self.foreign.append(reading)
         elif isinstance(reading, BallOut):
             self.out.append(reading)
 
-    def _see_fault(self, fault: DeviceFault) -> None:
-        """Place no read any more in a turn in which edges of the index sensor are known to be missing."""
-        if fault.code not in LOSSES or not self.devices.serves(fault.dev, {"rotor_index"}):
-            return
-        since_us = max((at for at in self.rotor.times_us if at <= fault.t), default=0)
-        self._index_lost = True
-        self.pockets = self.pockets.unplaced_since(since_us)
+
+def last_lap(story: Story) -> tuple[float, float]:
+    """Return the middle of a run's last lap in microseconds, and the speed then in rev/s."""
+    last = story.last
+    return lap_before(last) or (float(last.t), story.speed)
 
 
-def _clear(ccw: int, cw: int) -> Turning | None:
-    if ccw >= _CLEAR_VOTES and ccw > _CLEAR_RATIO * cw:
-        return "ccw"
-    return "cw" if cw >= _CLEAR_VOTES and cw > _CLEAR_RATIO * ccw else None
+def laps(passes: Sequence[Pass]) -> list[tuple[float, float]]:
+    """Return for each pass that ends a lap the middle of that lap in microseconds, and the speed in rev/s."""
+    return [lap for at in passes if (lap := lap_before(at)) is not None]
+
+
+def lap_before(last: Pass) -> tuple[float, float] | None:
+    """Return the middle of the lap that a pass ends in microseconds, and the speed in rev/s, if it ends
+    one."""
+    at = last.before
+    while at is not None and last.turns - at.turns < _LAP_TURNS:
+        at = at.before
+    if at is None or last.turns - at.turns > _OLDEST_LAP_TURNS:
+        return None
+    return (last.t + at.t) / 2, (last.turns - at.turns) * 1e6 / (last.t - at.t)

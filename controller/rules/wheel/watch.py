@@ -5,18 +5,18 @@ from collections.abc import Collection, Sequence
 from controller.model.geometry import Wheel
 from controller.model.readings import (
     BallBeam,
-    BallDrop,
     BallOut,
     ForeignObject,
+    PocketBall,
     Reading,
     RotorIndex,
     Turning,
 )
 from controller.model.rulesets import SpinRules
 from controller.model.verdicts import Reason, Ruling, SpinVerdict
+from controller.rules.wheel.chain import Pass
 from controller.rules.wheel.devices import Sources
 from controller.rules.wheel.judge import judge_and_learn, judge_trace
-from controller.rules.wheel.laps import Lap
 from controller.rules.wheel.learned import Learned
 from controller.rules.wheel.pockets import PocketRead
 from controller.rules.wheel.rotor import SLOWEST_TURN_US
@@ -24,6 +24,10 @@ from controller.rules.wheel.trace import SpinTrace
 
 _TURNS_TO_AGREE = 4
 _SURE_MARKS = 2
+_SURE_TURNS = 2.0
+"""A direction is told by a No Spin once the ball has run so far: by then a dead beam is known for one."""
+_HEARD_AGAIN_TURNS = 1.2
+"""In so much more than a turn a ball that had not dropped would have passed each beam."""
 _SLOWER = 1.3
 _PULSES_OF_A_BALL = 3
 _LONGEST_FIRST_LAP_US = 2_500_000
@@ -57,7 +61,8 @@ class SpinWatch:
         self._sources = sources
         self._trace = SpinTrace(wheel, rules, learned, sources)
         self._readings: list[Reading] = []
-        self._ask_again_at = 0
+        self._object_waits = False
+        """Whether something was seen in the wheel before it was known that a ball was launched."""
         self.no_spin_by: Reading | None = None
         """The reading that made a No Spin certain before any number: the earliest moment to call it."""
 
@@ -83,13 +88,30 @@ class SpinWatch:
 
     @property
     def ball_runs(self) -> bool:
-        """Tell whether a ball is in the track: it has closed a lap, and no drop was sensed."""
-        return bool(self._trace.clock.laps) and self._trace.drop is None
+        """Whether a ball is in the track: its pulses make a run, and no drop was sensed."""
+        return self._trace.chain.runs and self._trace.drop is None
 
     @property
-    def laps(self) -> Sequence[Lap]:
-        """The laps that were timed, by any beam, since they have been in step."""
-        return self._trace.clock.laps
+    def turns(self) -> float:
+        """The turns that the ball has run by its pulses; 0 before they make a run."""
+        story = self._trace.chain.best
+        return story.last.turns if story is not None and story.is_run else 0.0
+
+    @property
+    def ran_since_us(self) -> int:
+        """When the ball that runs made its first pulse."""
+        story = self._trace.chain.best
+        assert story is not None
+        return story.first.t
+
+    def launched_anew(self) -> Pass | None:
+        """Return the first pass of another ball, or of this one launched again; None while there is none."""
+        return self._trace.launched_anew()
+
+    @property
+    def dropped(self) -> bool:
+        """Whether the drop was sensed, and the ball was not seen to run on."""
+        return self._trace.drop is not None
 
     @property
     def devices_lost(self) -> Collection[str]:
@@ -105,8 +127,8 @@ class SpinWatch:
     def decided_by(self) -> Reading | None:
         """The reading that decided the spin: it made a No Spin certain, or the number stand.
 
-        Most often the third agreeing pocket read; an index pass where that read could not be placed before,
-        or where it tells that a hand turned the rotor on when the ball lay, so that no read can follow.
+        Most often the index pass that placed the third agreeing pocket read; one that tells that a hand
+        turned the rotor on when the ball lay, so that no read can follow.
         """
         return self.no_spin_by or self._trace.pockets.decided_by or self._trace.handled_by
 
@@ -116,8 +138,13 @@ class SpinWatch:
         trace = self._trace
         if isinstance(reading, BallBeam):
             trace.see_pulse(reading)
-            if trace.ball_direction is None or trace.ball_direction != trace.rotor.direction:
+            if not (self._object_waits and trace.is_spin):
                 return
+            self._object_waits = False
+        elif not trace.is_spin and isinstance(reading, ForeignObject | BallOut):
+            trace.see(reading)
+            self._object_waits = True
+            return
         else:
             trace.see(reading)
         if self.no_spin_by is None and self._suspicious(reading):
@@ -125,18 +152,22 @@ class SpinWatch:
             if verdict.ruling is Ruling.VOID:
                 self.no_spin_by = reading
 
+    def follow(self, reading: Reading) -> None:
+        """Take the next reading of a ball whose spin is over: it is followed, and nothing is judged."""
+        self._readings.append(reading)
+        self._trace.see(reading)
+
     def speed_rev_per_s(self) -> float | None:
-        """Give the ball's speed at its last pulse; None while its laps do not tell."""
+        """Return the ball's speed at its last pulse; None while its laps do not tell."""
         pulses = self._trace.pulses
-        return self._trace.clock.speed_at(pulses[-1].t) if pulses else None
+        return self._trace.speed_at(pulses[-1].t) if pulses else None
 
     def predicted_drop_us(self) -> int | None:
-        """Give when the ball should leave the track; None before its second lap.
+        """Return when the ball should leave the track; None before its first lap.
 
-        Within 0.6 s (one standard deviation) 3 s ahead with only the wheel's nominal drop speed, within 0.3 s
-        once spins were learned from. May lie in the past for a ball launched too slowly.
+        May lie in the past for a ball launched too slowly.
         """
-        return self._trace.clock.predicted_drop_us()
+        return self._trace.predicted_drop_us()
 
     def no_more_bets_at_us(self) -> int | None:
         """Give when No More Bets is due (R-SPIN-3): the rule set's lead before the predicted drop.
@@ -149,8 +180,7 @@ class SpinWatch:
             return None
         predicted = self.predicted_drop_us()
         if predicted is None:
-            since_us = trace.clock.looking_since_us
-            return None if trace.clock.laps or since_us is None else since_us + _LONGEST_FIRST_LAP_US
+            return trace.pulses[0].t + _LONGEST_FIRST_LAP_US
         return predicted - round(self._rules.no_more_bets_lead_s * 1e6)
 
     def pocket(self) -> PocketRead | None:
@@ -170,12 +200,12 @@ class SpinWatch:
             return None
         since = trace.dropped_us()
         silence = self._rules.pocket_reads if trace.devices.still_down else self._rules.turns_without_read
-        reads = trace.pockets.reads
+        reads = trace.pockets.seen
         if trace.drop is None and not reads:
-            if trace.devices.down and trace.clock.predicted_drop_us() is None:
+            if trace.devices.down and trace.predicted_drop_us() is None:
                 since = max(since, trace.pulses[0].t + _LONGEST_RUN_US)
             return since + round(silence * min(_SLOWER * trace.rotor.period_us(), SLOWEST_TURN_US))
-        last = max(since, reads[-1].reading.t) if reads else since
+        last = max(since, reads[-1].t) if reads else since
         hopping = trace.rotor.after_turns_us(since, silence + self._rules.pocket_reads + _TURNS_TO_AGREE)
         return min(trace.rotor.after_turns_us(last, silence), hopping)
 
@@ -194,23 +224,26 @@ class SpinWatch:
         )
 
     def _suspicious(self, reading: Reading) -> bool:
-        trace = self._trace
-        if isinstance(reading, (BallBeam, RotorIndex)):
-            return trace.ball_direction is not None and self._same_direction()
-        if isinstance(reading, BallDrop):
-            return len(trace.pulses) <= (self._rules.min_revolutions + 1) * len(self._wheel.beams_deg)
-        return isinstance(reading, ForeignObject | BallOut)
+        if isinstance(reading, RotorIndex):
+            return self._same_direction() or self._dropped_early(reading.t)
+        if isinstance(reading, PocketBall):
+            return self._dropped_early(reading.t)
+        return isinstance(reading, BallBeam | ForeignObject | BallOut)
 
     def _same_direction(self) -> bool:
         trace = self._trace
-        if trace.ball_direction != trace.rotor.direction:
-            return False
-        return trace.marks >= _SURE_MARKS and self._is_time_to_ask()
+        story = trace.chain.best
+        return (
+            story is not None
+            and story.last.turns >= _SURE_TURNS
+            and trace.marks >= _SURE_MARKS
+            and trace.ball_direction == trace.rotor.direction
+        )
 
-    def _is_time_to_ask(self) -> bool:
-        """Ask the judge at ever longer intervals, so that an odd spin stays cheap."""
-        seen = len(self._readings)
-        if seen < self._ask_again_at:
+    def _dropped_early(self, now_us: int) -> bool:
+        """Tell whether a short run has ended: a ball that ran on would have been heard again by now."""
+        trace = self._trace
+        left_us, story = trace.left_track_us, trace.chain.best
+        if left_us is None or story is None or story.last.turns > self._rules.min_revolutions + 1:
             return False
-        self._ask_again_at = 2 * seen
-        return True
+        return now_us - left_us >= _HEARD_AGAIN_TURNS * 1e6 / max(trace.drop_rev_per_s, 0.25)

@@ -97,7 +97,7 @@ def test_gap_R_8_a_rotor_that_stops_when_the_ball_lay_long_since_voids_nothing()
 
 def test_gap_R_8_a_rotor_turned_over_once_the_number_stood_changes_nothing() -> None:
     made = spin(Scene(bounces=0))
-    stood_us = made.of(PocketBall)[2].t
+    stood_us = next(mark.t for mark in made.of(RotorIndex) if mark.t > made.of(PocketBall)[2].t)
     readings = [r for r in _handled(stood_us, "ccw", made=made) if r.t <= stood_us or type(r) is RotorIndex]
     verdict = judged(made, readings)
     assert (verdict.ruling, verdict.number) == (Ruling.VALID, made.number)

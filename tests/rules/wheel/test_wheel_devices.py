@@ -70,10 +70,10 @@ def test_R_SPIN_2_sensors_that_saw_nothing_for_turns_until_the_first_pulse_may_h
     assert "revolutions_unclear" in codes(verdict)
 
 
-def test_R_SPIN_2_one_index_pass_missed_before_a_launch_hides_nothing() -> None:
+def test_R_SPIN_2_one_index_pass_missed_before_a_launch_may_have_hidden_its_turns() -> None:
     last = [mark for mark in SHORT.of(RotorIndex) if mark.t < SHORT.launched_us][-1]
     verdict = judged(SHORT, [reading for reading in SHORT.readings if reading is not last])
-    assert (verdict.ruling, codes(verdict)) == (Ruling.VOID, ["too_few_revolutions"])
+    assert (verdict.ruling, codes(verdict)) == (Ruling.REVIEW, ["missing_reading", "revolutions_unclear"])
 
 
 def test_R_SPIN_2_an_index_sensor_of_another_board_tells_nothing_of_the_beams() -> None:
@@ -114,24 +114,24 @@ def test_gap_R_8_a_pocket_reader_that_is_not_well_proves_no_ball_out(code: str) 
     assert (verdict.ruling, codes(verdict)) == (Ruling.REVIEW, ["missing_reading"])
 
 
-def test_R_SPIN_4_reads_in_a_turn_that_lost_its_index_pass_are_none() -> None:
-    made = spin(Scene(bounces=0, turns_read=3))
+def test_R_SPIN_4_reads_in_a_turn_that_lost_its_index_pass_are_placed_by_the_passes_around() -> None:
+    made = spin(Scene(bounces=0))
     reads = made.of(PocketBall)
     missing = [r for r in made.of(RotorIndex) if reads[0].t < r.t < reads[1].t]
     seen = [r for r in made.readings if r not in missing]
     assert judged(made, seen).ruling is Ruling.VALID, "a pass that was missed moves nothing"
     verdict = judged(made, sorted([*seen, lost(reads[0].t + 1)], key=lambda r: r.t))
-    assert (verdict.ruling, codes(verdict)) == (Ruling.REVIEW, ["missing_reading"])
+    assert (verdict.ruling, verdict.number) == (Ruling.VALID, made.number)
 
 
 def test_R_SPIN_4_reads_between_passes_one_turn_apart_keep_their_places() -> None:
-    made = spin(Scene(bounces=0, turns_read=3))
+    made = spin(Scene(bounces=0))
     verdict = judged(made, made.and_also(lost(made.of(PocketBall)[1].t + 1)))
     assert (verdict.ruling, verdict.number) == (Ruling.VALID, made.number)
 
 
 def test_R_SPIN_4_edges_lost_elsewhere_move_no_pocket() -> None:
-    made = spin(Scene(bounces=0, turns_read=3))
+    made = spin(Scene(bounces=0))
     verdict = judged(made, made.and_also(lost(made.of(PocketBall)[2].t - 1)), sources=SPLIT)
     assert (verdict.ruling, verdict.number) == (Ruling.VALID, made.number)
 

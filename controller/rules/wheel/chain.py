@@ -1,0 +1,424 @@
+"""The chain of pulses round the ring: which pulses are the ball's, which way it ran, and how far.
+
+Nothing is known of how a ball slows down but that it does: each step from one of its pulses to the next is at
+most a little faster than the step before, and not much slower. Several stories are followed side by side;
+each pays for the pulses that are not its ball's, for the passes that working beams missed, and for launches.
+A story that costs much more than the cheapest is dropped. Turns are counted along the chain, beam by beam, so
+they rest on beams that were cut and on nothing else.
+"""
+
+from collections.abc import Sequence
+from operator import attrgetter, itemgetter
+from typing import Literal
+
+from controller.model.readings import Turning
+
+Sense = Literal[1, -1]
+SENSES: tuple[Sense, Sense] = (1, -1)
+"""Which way round: 1 is ccw, -1 is cw."""
+DOUBLED_US = 30_000
+"""A beam cut again within this time was cut once: contacts chatter for some milliseconds."""
+_FASTEST, _SLOWEST = 4.5, 0.2
+"""rev/s of the first step of a run: a hand reaches 3.6 for a moment, and no ball stays on a rim below
+0.25."""
+_SPEED_UP = 1.08
+"""A step may be so much faster than the one before: beams stand askew by a degree, and a tilted bowl makes
+the ball faster downhill by a twentieth."""
+_JITTER_S = 0.004
+"""Edges of two beams scatter by a millisecond or two each, which counts most for short steps."""
+_MOST_LOSS = 0.5
+"""rev/s lost a second, at most: real balls lose 0.3 at their knee."""
+_SLOW_DOWN = 0.80
+"""A step may be so much slower than the one before at once: a scatter over the joint of a worn track."""
+_EVEN = 0.08
+"""Share of its speed by which a step commonly differs from what the two before foretell."""
+_PLAIN = 0.35
+"""A step that costs less is taken without a second story beside it."""
+GHOST = 1.0
+"""Price of a pulse that is not the ball's: the unit of all prices. One pulse in five may be."""
+DOUBLE = 0.3
+"""Price of a pulse that repeats one of the same beam within a twelfth of a turn."""
+MISSED = 1.0
+"""Price of a pass that a beam missed which hears others."""
+DEAF = 0.25
+"""Price of a pass at a beam that was not heard yet: it may be dead."""
+LAUNCH = 3.0
+"""Price of another launch within the story: as of three stray pulses, which it must explain better."""
+_DROPPED_STORY = 4.5
+"""A story dearer than the cheapest by this is dropped: it would have to win back a launch and a pulse."""
+_STORIES = 10
+"""The most stories kept: both ways round, with a pulse more or less at either end, and a launch."""
+CLEAR = 0.6
+"""A story dearer than the cheapest by this is ruled out: by a pulse in doubt, or nearly."""
+_LEAST_PULSES, _LEAST_TURNS = 4, 1.0
+"""What a run must have to be a launch of its own: a hand's pulses make no such lap."""
+_DEAF_TURNS = 2.0
+"""A beam that was not heard in so many turns is dead: passes at it cost nothing any more."""
+_MOST_WHOLE_TURNS = 3
+"""Whole turns in which every beam missed the ball, at most, within one step of a chain."""
+
+
+class Pass:
+    """One pass of the ball at a beam: `turns` it had run by then since the first pulse of its run."""
+
+    __slots__ = ("beam", "before", "t", "turns")
+
+    def __init__(self, before: "Pass | None", t: int, beam: int, turns: float) -> None:
+        """Follow on the pass `before`, None at the start of a run; `t` in microseconds."""
+        self.before = before
+        self.t = t
+        self.beam = beam
+        self.turns = turns
+
+
+_NONE: dict[int, int] = {}
+
+
+class Story:
+    """One explanation of the pulses so far."""
+
+    __slots__ = (
+        "before",
+        "cost",
+        "deaf",
+        "fewer",
+        "first",
+        "last",
+        "launches",
+        "loss",
+        "more",
+        "passes",
+        "sense",
+        "speed",
+        "stray",
+    )
+
+    def __init__(self, sense: Sense, first: Pass, cost: float) -> None:
+        """Begin a run at its first pulse, turning ccw (1) or cw (-1)."""
+        self.sense: Sense = sense
+        self.first = first
+        self.last = first
+        self.speed = 0.0
+        """rev/s over the last step; 0 before the first."""
+        self.loss = 0.0
+        """rev/s lost a second over the last steps."""
+        self.passes = 1
+        self.stray = 0
+        """Pulses since the run's first that were none of its ball's."""
+        self.cost = cost
+        self.launches = 1
+        self.deaf: dict[int, int] = _NONE
+        """Passes at beams that were not heard yet, by beam."""
+        self.fewer = self.more = 0.0
+        """By how much the turns may be fewer or more, by stories that go on alike and are not ruled out."""
+        self.before: Story | None = None
+        """The run before, where this is another one."""
+
+    @property
+    def direction(self) -> Turning:
+        """Which way the ball ran."""
+        return "ccw" if self.sense > 0 else "cw"
+
+    @property
+    def is_run(self) -> bool:
+        """Whether the pulses make a run: a lap, and more pulses than a hand's."""
+        return self.passes >= _LEAST_PULSES and self.last.turns >= _LEAST_TURNS
+
+    def path(self) -> list[Pass]:
+        """Return the run's passes, first to last."""
+        passes: list[Pass] = []
+        at: Pass | None = self.last
+        while at is not None:
+            passes.append(at)
+            at = at.before
+        passes.reverse()
+        return passes
+
+    def with_stray(self, price: float) -> "Story":
+        """Return this story with a pulse more that is not the ball's."""
+        story = self._copy()
+        story.stray += 1
+        story.cost += price
+        return story
+
+    def stepped(self, last: Pass, speed: float, price: float) -> "Story":
+        """Return this story with a pass more."""
+        story = self._copy()
+        story.step(last, speed)
+        story.cost += price
+        return story
+
+    def step(self, last: Pass, speed: float) -> None:
+        """Take the next pass, reached at this speed."""
+        if self.speed:
+            seconds = (last.t - self.last.t) / 1e6
+            loss = min(max((self.speed - speed) / seconds, 0.0), _MOST_LOSS)
+            self.loss += 0.3 * (loss - self.loss)
+        self.last = last
+        self.speed = speed
+        self.passes += 1
+
+    def _copy(self) -> "Story":
+        story = Story.__new__(Story)
+        story.sense = self.sense
+        story.first = self.first
+        story.last = self.last
+        story.speed = self.speed
+        story.loss = self.loss
+        story.passes = self.passes
+        story.stray = self.stray
+        story.cost = self.cost
+        story.launches = self.launches
+        story.deaf = self.deaf
+        story.fewer = self.fewer
+        story.more = self.more
+        story.before = self.before
+        return story
+
+
+class Chain:
+    """Follows the ball pulse by pulse, in time order."""
+
+    def __init__(self, beams_deg: Sequence[float]) -> None:
+        """`beams_deg` are the beams' angles in the bowl."""
+        count = len(beams_deg)
+        places = [deg / 360.0 for deg in beams_deg]
+        self._ahead = {
+            sense: [
+                [_ahead(sense * (places[to] - places[since])) for to in range(count)]
+                for since in range(count)
+            ]
+            for sense in SENSES
+        }
+        self._between = {
+            sense: [
+                [
+                    tuple(
+                        beam
+                        for beam in range(count)
+                        if beam not in (since, to) and rows[since][beam] < rows[since][to] - 1e-9
+                    )
+                    for to in range(count)
+                ]
+                for since in range(count)
+            ]
+            for sense, rows in self._ahead.items()
+        }
+        self.stories: list[Story] = []
+        """The explanations left, the cheapest first."""
+        self.heard = [0] * count
+        """Pulses of each beam so far."""
+        self._last_us = [-DOUBLED_US] * count
+        self._interrupted = False
+
+    def gap(self, sense: Sense, since: int, to: int) -> float:
+        """Return the turns from one beam to the other for a ball running ccw (1) or cw (-1)."""
+        return self._ahead[sense][since][to]
+
+    def between(self, sense: Sense, since: int, to: int) -> Sequence[int]:
+        """Return the beams that stand between two others for a ball running ccw (1) or cw (-1)."""
+        return self._between[sense][since][to]
+
+    def working(self) -> frozenset[int]:
+        """Return the beams that hear the ball: a single pulse may be something else's."""
+        often = frozenset(beam for beam, pulses in enumerate(self.heard) if pulses > 1)
+        return often or frozenset(beam for beam, pulses in enumerate(self.heard) if pulses)
+
+    def see(self, t: int, beam: int) -> None:
+        """Take a pulse, later than those before."""
+        doubled = t - self._last_us[beam] < DOUBLED_US
+        if doubled:
+            return
+        self._last_us[beam] = t
+        self.heard[beam] += 1
+        if self._interrupted:
+            self._resume(t, beam)
+            return
+        stories = self.stories
+        if len(stories) == 1 and self._plainly_next(stories[0], t, beam):
+            return
+        if not stories:
+            self.stories = [Story(1, Pass(None, t, beam, 0.0), 0.0), Story(-1, Pass(None, t, beam, 0.0), 0.0)]
+            return
+        if self.heard[beam] == 1:
+            for story in stories:
+                story.cost += (MISSED - DEAF) * story.deaf.get(beam, 0)
+        told: dict[tuple[int, int, int], Story] = {}
+        plain = False
+        children: list[Story] = []
+        for story in stories:
+            plain |= self._go_on(story, t, beam, children)
+        if not plain:
+            children += self._launched_anew(stories, t, beam)
+        most = min(map(_cost, children)) + _DROPPED_STORY
+        for child in children:
+            if child.cost < most:
+                last = child.last
+                key = (child.sense, last.t, last.before.t if last.before is not None else 0)
+                known = told.get(key)
+                told[key] = child if known is None else _merged(known, child)
+        self.stories = sorted(told.values(), key=_cost)[:_STORIES]
+
+    @property
+    def best(self) -> Story | None:
+        """The cheapest story."""
+        return self.stories[0] if self.stories else None
+
+    def standing(self) -> list[Story]:
+        """Return the stories that are not ruled out, the cheapest first."""
+        if not self.stories:
+            return []
+        least = self.stories[0].cost + CLEAR
+        return [story for story in self.stories if story.cost < least]
+
+    @property
+    def direction(self) -> Turning | None:
+        """Which way the ball runs; None while its pulses do not clearly tell."""
+        standing = self.standing()
+        if not standing or not standing[0].is_run:
+            return None
+        sense = standing[0].sense
+        return standing[0].direction if all(story.sense == sense for story in standing) else None
+
+    def anew(self) -> Story | None:
+        """Return the story of a second run, where every story left tells of it."""
+        best = self.best
+        if best is None or best.before is None:
+            return None
+        if any(story.first.t != best.first.t or not story.is_run for story in self.standing()):
+            return None
+        return best
+
+    def interrupt(self) -> None:
+        """Begin another run with the next pulse: nothing was heard for a while, and what it was is not
+        known."""
+        self._interrupted = bool(self.stories)
+
+    @property
+    def runs(self) -> bool:
+        """Whether a ball is in the track: the pulses make a run, whichever way."""
+        return bool(self.stories) and self.stories[0].is_run
+
+    def _resume(self, t: int, beam: int) -> None:
+        """Go on after an interruption: with another run, but with no launch."""
+        before = self.stories[0]
+        run = before if before.is_run else before.before
+        self.stories = [Story(sense, Pass(None, t, beam, 0.0), before.cost) for sense in SENSES]
+        for story in self.stories:
+            story.before = run
+        self._interrupted = False
+
+    def _plainly_next(self, story: Story, t: int, beam: int) -> bool:
+        """Take a pulse that comes where and when the ball must be, with no other story beside it."""
+        last, speed = story.last, story.speed
+        if not speed or last.beam == beam:
+            return False
+        between = self._between[story.sense][last.beam][beam]
+        heard = self.heard
+        if between and any(heard[passed] for passed in between):
+            return False
+        ahead = self._ahead[story.sense][last.beam][beam]
+        seconds = (t - last.t) / 1e6
+        if seconds <= 0:
+            return False
+        now = ahead / seconds
+        expected = speed - story.loss * seconds
+        off = now - expected
+        if not -0.05 * expected <= off <= 0.03 * expected:
+            return False
+        story.step(Pass(last, t, beam, last.turns + ahead), now)
+        return True
+
+    def _go_on(self, story: Story, t: int, beam: int, children: list[Story]) -> bool:
+        """Add what this story becomes with the pulse; return whether it is plainly its ball's next."""
+        last = story.last
+        seconds = (t - last.t) / 1e6
+        cheapest = _DROPPED_STORY
+        if seconds > 0:
+            ahead = self._ahead[story.sense][last.beam][beam]
+            fastest = story.speed * _SPEED_UP + _JITTER_S if story.speed else _FASTEST
+            for whole in range(_MOST_WHOLE_TURNS + 1):
+                turns = ahead + whole
+                speed = turns / seconds
+                if whole and speed > fastest:
+                    break
+                price = self._price(story, beam, whole, speed, seconds)
+                if price is not None and price < _DROPPED_STORY:
+                    cheapest = min(cheapest, price)
+                    child = story.stepped(Pass(last, t, beam, last.turns + turns), speed, price)
+                    if last.turns < _DEAF_TURNS:
+                        child.deaf = self._deaf(story, last.beam, beam, whole)
+                    children.append(child)
+        if cheapest < _PLAIN and story.passes >= _LEAST_PULSES:
+            return True
+        doubles = last.beam == beam and seconds * story.speed < 1 / 12
+        children.append(story.with_stray(DOUBLE if doubles else GHOST))
+        return False
+
+    def _launched_anew(self, stories: Sequence[Story], t: int, beam: int) -> list[Story]:
+        """Begin another run at this pulse: what was before is another launch's, or a hand's.
+
+        All such stories go on alike, so only those on the cheapest before are told.
+        """
+        prices = [LAUNCH if story.is_run else min(LAUNCH, GHOST * story.passes) for story in stories]
+        cost, before = min(
+            ((story.cost + price, story) for story, price in zip(stories, prices, strict=True)), key=_first
+        )
+        anew = [Story(sense, Pass(None, t, beam, 0.0), cost) for sense in SENSES]
+        for child in anew:
+            child.launches = before.launches + before.is_run
+            child.before = before if before.is_run else before.before
+        return anew
+
+    def _deaf(self, story: Story, since: int, beam: int, whole: int) -> dict[int, int]:
+        """Count for each beam that was not heard yet the passes at it that this story has."""
+        deaf = dict(story.deaf)
+        for passed in self._between[story.sense][since][beam]:
+            if not self.heard[passed]:
+                deaf[passed] = deaf.get(passed, 0) + 1
+        if whole:
+            for passed, pulses in enumerate(self.heard):
+                if not pulses:
+                    deaf[passed] = deaf.get(passed, 0) + whole
+        return deaf
+
+    def _price(self, story: Story, beam: int, whole: int, speed: float, seconds: float) -> float | None:
+        """Return the price of a step, None where no ball makes it."""
+        heard = self.heard
+        deaf = DEAF if story.last.turns < _DEAF_TURNS else 0.0
+        price = 0.0
+        for passed in self._between[story.sense][story.last.beam][beam]:
+            price += MISSED if heard[passed] else deaf
+        if whole:
+            price += whole * sum(MISSED if pulses else deaf for pulses in heard)
+        before = story.speed
+        if not before:
+            return price if _SLOWEST <= speed <= _FASTEST else None
+        slack = _JITTER_S / seconds * speed
+        if speed > before * _SPEED_UP + slack:
+            return None
+        if speed < min(before * _SLOW_DOWN, before - _MOST_LOSS * seconds) - slack or speed < _SLOWEST / 1.5:
+            return None
+        expected = max(before - story.loss * seconds, 0.5 * before)
+        off = (speed - expected) / (_EVEN * expected + slack)
+        return price + min(0.25 * off * off, 1.5)
+
+
+_cost = attrgetter("cost")
+_first = itemgetter(0)
+
+
+def _merged(one: Story, other: Story) -> Story:
+    """Return the cheaper of two stories that go on alike, with the other's turns where it is not ruled
+    out."""
+    better, worse = (one, other) if one.cost <= other.cost else (other, one)
+    if worse.cost - better.cost < CLEAR:
+        apart = worse.last.turns - better.last.turns
+        better.fewer = max(better.fewer, worse.fewer - apart)
+        better.more = max(better.more, worse.more + apart)
+    return better
+
+
+def _ahead(turns: float) -> float:
+    """Return the turns from beam to beam, in (0, 1]: to itself it is a whole turn."""
+    return (turns - 1e-9) % 1.0 + 1e-9

@@ -1,0 +1,91 @@
+"""How a wheel's balls slow down, learned from its own spins without a fixed form.
+
+The loss of speed is known at a few speeds and taken to change evenly between them. It serves No More Bets and
+what a ball did while nobody could see it; no turn is counted by it.
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+SPEEDS = (0.3, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.8, 0.9, 1.0, 1.2, 1.5, 2.0)
+"""rev/s at which the loss is known: closest where a ball is when No More Bets is due."""
+_FRICTION, _DRAG = 0.033, 0.042
+"""rev/s2, and rev/s2 for each (rev/s)2: about what rim balls lose before a wheel's own are known."""
+_LEAST, _MOST = 0.006, 0.5
+"""rev/s2: losses outside these are an error of measuring."""
+_STEP = 0.02
+"""rev/s: a step of the sum over speeds."""
+
+
+def usual_loss(speed: float) -> float:
+    """Return what balls commonly lose a second at this speed, in rev/s2."""
+    return _FRICTION + _DRAG * speed * speed
+
+
+class Slowing:
+    """The loss of speed by speed."""
+
+    def __init__(self, learned: Mapping[float, float]) -> None:
+        """`learned` are losses in rev/s2 at some of `SPEEDS`; elsewhere they keep to the nearest known."""
+        self.losses = _filled(learned)
+
+    def loss(self, speed: float) -> float:
+        """Return what a ball at this speed loses a second, in rev/s2."""
+        low, losses = 0, self.losses
+        if speed <= SPEEDS[0]:
+            return losses[0]
+        for i in range(1, len(SPEEDS)):
+            if speed <= SPEEDS[i]:
+                low = i - 1
+                share = (speed - SPEEDS[low]) / (SPEEDS[i] - SPEEDS[low])
+                return losses[low] + share * (losses[i] - losses[low])
+        return usual_loss(speed) * losses[-1] / usual_loss(SPEEDS[-1])
+
+    def seconds(self, speed: float, drop_speed: float) -> float:
+        """Return how long a ball takes from this speed to that of its drop; negative where it is below."""
+        if speed <= drop_speed:
+            return (speed - drop_speed) / self.loss(drop_speed)
+        steps = max(int((speed - drop_speed) / _STEP), 1)
+        width = (speed - drop_speed) / steps
+        return width * sum([1.0 / self.loss(drop_speed + (i + 0.5) * width) for i in range(steps)])
+
+    def speed_after(self, speed: float, seconds: float) -> float:
+        """Return the speed so many seconds later, in rev/s."""
+        steps = max(int(seconds / 0.25), 1)
+        for _ in range(steps):
+            speed = max(speed - self.loss(speed) * seconds / steps, 0.0)
+        return speed
+
+
+def measured(laps: Sequence[tuple[float, float]]) -> dict[float, float]:
+    """Return the losses that one ball's laps show, at the nearest of `SPEEDS`.
+
+    `laps` are times in seconds and the speeds then, in rev/s, a turn apart.
+    """
+    sums: dict[float, list[float]] = {}
+    for (t, speed), (later, slower) in pairwise(laps):
+        loss = (speed - slower) / (later - t) if later > t else 0.0
+        middle = (speed + slower) / 2
+        nearest = min(SPEEDS, key=lambda known: abs(known - middle))
+        if _LEAST <= loss <= _MOST and middle < SPEEDS[-1]:
+            sums.setdefault(nearest, []).append(loss)
+    return {speed: sum(losses) / len(losses) for speed, losses in sums.items()}
+
+
+def _filled(learned: Mapping[float, float]) -> list[float]:
+    """Return a loss for each speed: between known ones even, beyond them as usual in proportion."""
+    ratios = {speed: loss / usual_loss(speed) for speed, loss in learned.items()}
+    known = sorted(ratios)
+    return [usual_loss(speed) * _ratio_at(speed, known, ratios) for speed in SPEEDS]
+
+
+def _ratio_at(speed: float, known: Sequence[float], ratios: Mapping[float, float]) -> float:
+    if not known:
+        return 1.0
+    if speed <= known[0]:
+        return ratios[known[0]]
+    for low, high in pairwise(known):
+        if speed <= high:
+            share = (speed - low) / (high - low)
+            return ratios[low] + share * (ratios[high] - ratios[low])
+    return ratios[known[-1]]

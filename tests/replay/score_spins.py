@@ -1,0 +1,184 @@
+"""Score a replay of spins against their truth, scene by scene.
+
+`python -m tests.replay.score_spins LOG...` reads each log's `LOG.truth.json` beside it and prints what was
+told of every scene that was not simply right, then a line of sums. A truth is a list of scenes in order:
+`kind`, `t0` (microseconds), `number`, `verdict`, `reasons`, and where it has one `accept`, the kinds of
+ruling that are right: `call`, `void`, `review`. Outcomes belong to the scene in which they were told.
+
+Exits with 1 where anything was false, void against the truth, or swallowed.
+"""
+
+import argparse
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from controller.model.outcomes import Bets, Outcome, SpinCalled, SpinNoSpin, SpinReview
+from controller.replay.log import open_log
+from controller.replay.run import replay, setup_of
+from controller.settings.rulesets import load_ruleset
+
+Score = Literal["right", "allowed review", "needless review", "wrong void", "false", "swallowed"]
+SCORES: tuple[Score, ...] = (
+    "right",
+    "allowed review",
+    "needless review",
+    "wrong void",
+    "false",
+    "swallowed",
+)
+_MAY_BE_REVIEWED = frozenset({"ball_out", "edge_short", "edge_long"})
+"""Scripted kinds of which the logs' own page says that a review is as right as the verdict."""
+
+
+class Truth(msgspec.Struct, frozen=True):
+    """What happened in one scene."""
+
+    kind: str
+    t0: int
+    verdict: Literal["valid", "no_spin", "review"]
+    number: str | None = None
+    reasons: tuple[str, ...] = ()
+    accept: tuple[Literal["call", "void", "review"], ...] = ()
+    undecidable: str | None = None
+    t_drop: int | None = None
+
+    @property
+    def accepted(self) -> frozenset[str]:
+        """The kinds of ruling that are right."""
+        if self.accept:
+            return frozenset(self.accept)
+        word = {"valid": "call", "no_spin": "void", "review": "review"}[self.verdict]
+        return frozenset({word, "review"} if self.kind in _MAY_BE_REVIEWED else {word})
+
+
+_decode = msgspec.json.Decoder(list[Truth]).decode
+
+
+class Scored(msgspec.Struct, frozen=True):
+    """One scene's score, and what was told of it."""
+
+    truth: Truth
+    score: Score
+    told: str
+
+
+def told_of(path: Path) -> list[Outcome]:
+    """Replay a log; return its outcomes in order."""
+    with open_log(str(path)) as log:
+        setup = setup_of(log.header, load_ruleset(log.header.ruleset), log.name)
+        return [effect for effect in replay(log, setup) if isinstance(effect, Outcome)]
+
+
+def read_truth(path: Path) -> list[Truth]:
+    """Read a truth file; raises `msgspec.ValidationError` where it is none."""
+    return _decode(path.read_bytes())
+
+
+def score(truths: Sequence[Truth], outcomes: Iterable[Outcome]) -> list[Scored]:
+    """Score each scene by the outcomes from its start to the next one's."""
+    spins = [o for o in outcomes if isinstance(o.data, SpinCalled | SpinNoSpin | SpinReview)]
+    starts = [truth.t0 for truth in truths]
+    ends = [*starts[1:], 1 << 62]
+    return [
+        _score_one(truth, [o for o in spins if start <= o.t < end])
+        for truth, start, end in zip(truths, starts, ends, strict=True)
+    ]
+
+
+def _score_one(truth: Truth, outcomes: Sequence[Outcome]) -> Scored:
+    told = [o for o in outcomes if not _unruled(o)]
+    words = "; ".join(_words(o) for o in told) or "nothing"
+    calls = [o.data for o in told if isinstance(o.data, SpinCalled)]
+    accepted = truth.accepted
+    if any("call" not in accepted or call.number != truth.number for call in calls) or len(calls) > 1:
+        return Scored(truth, "false", words)
+    if not told:
+        return Scored(truth, "swallowed", words)
+    last = told[-1].data
+    match last:
+        case SpinCalled():
+            verdict: Score = "right"
+        case SpinNoSpin():
+            verdict = "right" if "void" in accepted else "wrong void"
+        case _:
+            verdict = "allowed review" if "review" in accepted else "needless review"
+    return Scored(truth, verdict, words)
+
+
+def _unruled(outcome: Outcome) -> bool:
+    data = outcome.data
+    return isinstance(data, SpinNoSpin) and data.by == "nobody"
+
+
+def _words(outcome: Outcome) -> str:
+    data = outcome.data
+    if isinstance(data, SpinCalled):
+        return f"called {data.number} after {data.revolutions}"
+    assert isinstance(data, SpinNoSpin | SpinReview)
+    word = "no spin" if isinstance(data, SpinNoSpin) else "review"
+    return f"{word}: " + ", ".join(f"{reason.code} ({reason.seen})" for reason in data.reasons)
+
+
+def bets_closed(
+    truths: Sequence[Truth], outcomes: Sequence[Outcome], lead_s: float = 3.0
+) -> list[float | None]:
+    """Return for each valid scene by how many seconds No More Bets missed its lead before the drop.
+
+    Positive is later than due; None where bets were not closed by the ball's speed.
+    """
+    ends = [*(truth.t0 for truth in truths[1:]), 1 << 62]
+    errors: list[float | None] = []
+    for truth, end in zip(truths, ends, strict=True):
+        if truth.verdict != "valid" or truth.t_drop is None:
+            continue
+        closed = [o for o in outcomes if isinstance(o.data, Bets) and o.type == "bets.closed"]
+        here = [o for o in closed if truth.t0 <= o.t < end]
+        by_speed = here and isinstance(here[0].data, Bets) and here[0].data.cause == "ball_speed"
+        errors.append((here[0].t - truth.t_drop) / 1e6 + lead_s if by_speed else None)
+    return errors
+
+
+def main() -> int:
+    """Score the logs and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("logs", nargs="+", type=Path)
+    parser.add_argument("--json", action="store_true", help="one object for each log instead of lines")
+    arguments = parser.parse_args()
+    bad = 0
+    for path in arguments.logs:
+        truths = read_truth(path.with_name(path.name.partition(".jsonl")[0] + ".truth.json"))
+        outcomes = told_of(path)
+        scored = score(truths, outcomes)
+        sums = Counter(one.score for one in scored)
+        errors = bets_closed(truths, outcomes)
+        near = sum(error is not None and abs(error) <= 1.0 for error in errors)
+        late = sum(error is None or error > 3.0 for error in errors)
+        bad += sums["wrong void"] + sums["false"] + sums["swallowed"]
+        if arguments.json:
+            row: dict[str, str | int] = {"log": path.name, "bets_within_1_s": near}
+            row |= {word: sums[word] for word in SCORES}
+            sys.stdout.write(json.dumps(row) + "\n")
+            continue
+        for i, one in enumerate(scored, 1):
+            if one.score != "right":
+                truth = one.truth
+                accept = "/".join(sorted(truth.accepted))
+                sys.stdout.write(
+                    f"  {i} {truth.kind} {truth.t0} {accept} {truth.number}: {one.score}: {one.told}\n"
+                )
+        row_text = ", ".join(f"{sums[word]} {word}" for word in SCORES if sums[word])
+        sys.stdout.write(
+            f"{path.name}: {row_text} of {len(scored)};"
+            f" bets within 1 s {near} of {len(errors)}, late {late}\n"
+        )
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
