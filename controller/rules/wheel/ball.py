@@ -16,6 +16,9 @@ _LEAST_PASSES = 3
 _MOST_STRANGERS, _MOST_MISSED = 0.3, 0.45
 """Shares of the pulses that are not the ball's, and of its passes that working beams missed, up to which a
 chain proves anything: dust makes one in five, and among many more some chain always fits."""
+_DEAREST, _DEAREST_A_PULSE = 1.5, 0.35
+"""What the cheapest story may cost, in pulses that are not its ball's, once and for each pulse: dust costs a
+fifth to a fourth of a pulse each, clean pulses a hundredth. A story dearer than that is no explanation."""
 _A_TURN = 1.02
 """A stretch is longer than a turn from here on: beams stand askew by a degree or two."""
 _MISSES_ASSUMED, _PASSES_ASSUMED = 0.5, 5.0
@@ -63,6 +66,9 @@ def follow_ball(chain: Chain, left_us: int | None) -> BallRun | None:
 
     `left_us` is when the drop sensor says that the ball left the track, None while it has not.
     """
+    best_story, pulses = chain.best, sum(chain.heard)
+    if best_story is None or best_story.cost > _DEAREST + _DEAREST_A_PULSE * pulses:
+        return None
     runs = [run for story in chain.standing() if (run := _measured(chain, story, left_us)) is not None]
     if not runs:
         return None
