@@ -204,7 +204,10 @@ class Roulette:
 
     def allowed(self, t: int) -> Iterator[str]:
         """Name the inputs that make sense at t."""
-        yield from self.spins.attempts.allowed(t)
+        entered = tuple(self.spins.attempts.allowed(t))
+        yield from entered
+        if "no_spin" not in entered and self._bets_open and not self.open_attempt:
+            yield "no_spin"
         if self._bets_open:
             yield "no_more_bets"
         elif not self.open_attempt:

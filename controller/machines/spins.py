@@ -349,7 +349,7 @@ class Spins(WheelSpins):
 
     def no_result(self, result: Result[str]) -> Data:
         """Let the game apply a No Spin; a ball that still runs is not the next spin's."""
-        if self._watch is not None and self._dropped_us is None and result.by != "nobody":
+        if self._watch is not None and result.by != "nobody":
             self._launches.let_run_out(self._watch)
         return super().no_result(result)
 

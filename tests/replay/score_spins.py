@@ -130,7 +130,8 @@ def bets_closed(
 ) -> list[float | None]:
     """Return for each valid scene by how many seconds No More Bets missed its lead before the drop.
 
-    Positive is later than due; None where bets were not closed by the ball's speed.
+    Positive is later than due; None where something else than the ball's speed closed them, as its drop. Spins
+    before which the bets were closed already are left out.
     """
     ends = [*(truth.t0 for truth in truths[1:]), 1 << 62]
     errors: list[float | None] = []
@@ -139,7 +140,9 @@ def bets_closed(
             continue
         closed = [o for o in outcomes if isinstance(o.data, Bets) and o.type == "bets.closed"]
         here = [o for o in closed if truth.t0 <= o.t < end]
-        by_speed = here and isinstance(here[0].data, Bets) and here[0].data.cause == "ball_speed"
+        if not here:
+            continue
+        by_speed =  isinstance(here[0].data, Bets) and here[0].data.cause == "ball_speed"
         errors.append((here[0].t - truth.t_drop) / 1e6 + lead_s if by_speed else None)
     return errors
 

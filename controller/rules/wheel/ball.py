@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import msgspec
 
 from controller.model.readings import Turning
-from controller.rules.wheel.chain import DOUBLED_US, Chain, Pass, Sense, Story
+from controller.rules.wheel.chain import DOUBLED_US, WAY_CLEAR, Chain, Pass, Sense, Story
 
 _LEAST_PASSES = 3
 """Fewer pulses make no run."""
@@ -73,12 +73,12 @@ def follow_ball(chain: Chain, left_us: int | None) -> BallRun | None:
     if not runs:
         return None
     best = runs[0]
-    if len(runs) == 1:
-        return best
-    alike = all(run.direction == best.direction for run in runs)
+    other = any(
+        story.sense != best_story.sense and story.cost < best_story.cost + WAY_CLEAR for story in chain.stories
+    )
     return msgspec.structs.replace(
         best,
-        direction=best.direction if alike else None,
+        direction=None if other else best.direction,
         turns_from=min(run.turns_from for run in runs),
         turns_to=max(run.turns_to for run in runs),
     )

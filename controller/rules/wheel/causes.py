@@ -20,7 +20,7 @@ from controller.model.readings import (
 from controller.model.rulesets import SpinRules
 from controller.model.verdicts import Notice, Reason
 from controller.rules.wheel.ball import BallRun
-from controller.rules.wheel.devices import SILENT_TURNS, Absence, blind_before
+from controller.rules.wheel.devices import SILENT_TURNS, SURELY_SEEN_US, Absence, blind_before
 from controller.rules.wheel.learned import Learned
 from controller.rules.wheel.trace import Reversal, SpinTrace
 
@@ -41,6 +41,10 @@ _DROP_SPEED_TOLERANCE = 0.3
 adds."""
 _FASTER_UNSEEN = 2.0
 """A ball that nobody saw at its start was at most so much faster there than when it was first seen."""
+_STRANGERS_IN_DOUBT = 0.15
+"""Share of pulses that are not the ball's from which on its way round alone voids nothing."""
+_FASTER_BEFORE = 1.1
+"""A ball that ran before its first proven pass was so much faster there than in its first step, about."""
 _MARK_DUE = 1.3
 """So many turns after the last one the mark is overdue: the board that sees it may have seen no launch
 either."""
@@ -131,13 +135,26 @@ class Case:
 
     def _turns_to(self) -> float:
         ball, hidden_by = self.ball, self.launch_hidden_by
-        if ball is None or hidden_by is None:
-            return inf if ball is None else ball.turns_to
+        if ball is None:
+            return inf
+        if hidden_by is None:
+            return max(ball.turns_to, self._turns_since_first_pulse(ball))
         if isinstance(hidden_by, DeviceFault):
             return inf
-        first = ball.passes[0]
-        speed = _FASTER_UNSEEN * (ball.passes[1].turns - first.turns) * 1e6 / (ball.passes[1].t - first.t)
+        if len(ball.passes) < 2:
+            return inf
+        first, second = ball.passes[:2]
+        speed = _FASTER_UNSEEN * (second.turns - first.turns) * 1e6 / (second.t - first.t)
         return max(ball.turns_to, ball.turns + speed * (first.t - hidden_by.since_us) / 1e6)
+
+    def _turns_since_first_pulse(self, ball: BallRun) -> float:
+        """Return the turns if the ball ran since the first pulse lately before those that are its own."""
+        if len(ball.passes) < 2:
+            return ball.turns_to
+        first, second = ball.passes[:2]
+        since_us = next(p.t for p in self.trace.pulses if first.t - p.t <= SURELY_SEEN_US)
+        speed = (second.turns - first.turns) * 1e6 / (second.t - first.t)
+        return ball.turns + _FASTER_BEFORE * speed * (first.t - since_us) / 1e6
 
     def stood_before(self, at_us: int) -> bool:
         """Tell whether the number stood by then."""
@@ -175,9 +192,22 @@ class Case:
 def same_direction(case: Case) -> Reason | None:
     """R-SPIN-1, R-IRR-1: the ball must run against the rotor."""
     ball, rotor = case.ball, case.rotor_direction
-    if ball is None or rotor is None or ball.direction != rotor:
+    if ball is None or rotor is None or ball.direction != rotor or _is_doubtful(ball):
         return None
     return case.reason("same_direction", f"the ball and the rotor both ran {rotor}")
+
+
+def way_doubtful(case: Case) -> Reason | None:
+    """R-SPIN-1: a ball that seems to run with the rotor, by pulses among which too many are not its own."""
+    ball, rotor = case.ball, case.rotor_direction
+    if ball is None or rotor is None or ball.direction != rotor or not _is_doubtful(ball):
+        return None
+    seen = f"the ball seems to have run {rotor}, with the rotor, but {ball.strangers} pulses were not its own"
+    return case.reason("missing_reading", seen)
+
+
+def _is_doubtful(ball: BallRun) -> bool:
+    return ball.strangers > 1 + _STRANGERS_IN_DOUBT * len(ball.passes)
 
 
 def too_few_revolutions(case: Case) -> Reason | None:
@@ -399,6 +429,7 @@ OF_REVIEW: tuple[Callable[[Case], Reason | None], ...] = (
     rotor_handled,
     rotor_unknown,
     ball_direction_unknown,
+    way_doubtful,
     revolutions_unclear,
     fell_silent,
     drop_contradicts,

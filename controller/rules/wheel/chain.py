@@ -18,14 +18,17 @@ SENSES: tuple[Sense, Sense] = (1, -1)
 """Which way round: 1 is ccw, -1 is cw."""
 DOUBLED_US = 30_000
 """A beam cut again within this time was cut once: contacts chatter for some milliseconds."""
-_FASTEST, _SLOWEST = 4.5, 0.2
-"""rev/s of the first step of a run: a hand reaches 3.6 for a moment, and no ball stays on a rim below
-0.25."""
+_FASTEST = 4.5
+"""rev/s: a hand reaches 3.6 for a moment."""
+_SLOWEST = 0.7
+"""Of the wheel's drop speed: no step of a ball in the track is slower, tilted as the bowl may be."""
 _SPEED_UP = 1.08
 """A step may be so much faster than the one before: beams stand askew by a degree, and a tilted bowl makes
 the ball faster downhill by a twentieth."""
 _JITTER_S = 0.004
 """Edges of two beams scatter by a millisecond or two each, which counts most for short steps."""
+_MOST_SLACK = 0.15
+"""Share of its speed that jitter may make of a step, at most: two pulses at once are not one ball's."""
 _MOST_LOSS = 0.5
 """rev/s lost a second, at most: real balls lose 0.3 at their knee."""
 _SLOW_DOWN = 0.80
@@ -36,24 +39,34 @@ _PLAIN = 0.35
 """A step that costs less is taken without a second story beside it."""
 GHOST = 1.0
 """Price of a pulse that is not the ball's: the unit of all prices. One pulse in five may be."""
+_SAME_PASS = 1 / 12
+"""Turns of the ball within which a second pulse of the same beam is the same pass."""
 DOUBLE = 0.3
 """Price of a pulse that repeats one of the same beam within a twelfth of a turn."""
-MISSED = 1.0
-"""Price of a pass that a beam missed which hears others."""
+FITTING = 1.6
+"""Price of a pulse that would be the ball's next by its place and time, and yet is something else's: one ghost
+in six falls so."""
+MISSED = 0.7
+"""Price of a pass that a beam missed which hears others: a little likelier than a ghost that must fit."""
 DEAF = 0.25
 """Price of a pass at a beam that was not heard yet: it may be dead."""
-LAUNCH = 3.0
-"""Price of another launch within the story: as of three stray pulses, which it must explain better."""
-_DROPPED_STORY = 4.5
+LAUNCH = 4.5
+"""Price of another launch within the story: dust hides the ball for three or four passes on end."""
+_DROPPED_STORY = 6.0
 """A story dearer than the cheapest by this is dropped: it would have to win back a launch and a pulse."""
 _STORIES = 10
 """The most stories kept: both ways round, with a pulse more or less at either end, and a launch."""
 CLEAR = 0.6
 """A story dearer than the cheapest by this is ruled out: by a pulse in doubt, or nearly."""
+WAY_CLEAR = 2.0
+"""The same for the way round, since nothing later shows a mistake there: by two pulses in doubt."""
 _LEAST_PULSES, _LEAST_TURNS = 4, 1.0
 """What a run must have to be a launch of its own: a hand's pulses make no such lap."""
 _DEAF_TURNS = 2.0
 """A beam that was not heard in so many turns is dead: passes at it cost nothing any more."""
+_HEARS, _FEW = 0.3, 4
+"""A beam that has heard less than this share of what the best has is dead, and what it told were ghosts; of so
+few pulses nobody can tell."""
 _MOST_WHOLE_TURNS = 3
 """Whole turns in which every beam missed the ball, at most, within one step of a chain."""
 
@@ -179,8 +192,9 @@ class Story:
 class Chain:
     """Follows the ball pulse by pulse, in time order."""
 
-    def __init__(self, beams_deg: Sequence[float]) -> None:
-        """`beams_deg` are the beams' angles in the bowl."""
+    def __init__(self, beams_deg: Sequence[float], drop_rev_per_s: float) -> None:
+        """`beams_deg` are the beams' angles in the bowl, `drop_rev_per_s` the ball's speed at its drop."""
+        self._slowest = _SLOWEST * drop_rev_per_s
         count = len(beams_deg)
         places = [deg / 360.0 for deg in beams_deg]
         self._ahead = {
@@ -221,8 +235,9 @@ class Chain:
 
     def working(self) -> frozenset[int]:
         """Return the beams that hear the ball: a single pulse may be something else's."""
-        often = frozenset(beam for beam, pulses in enumerate(self.heard) if pulses > 1)
-        return often or frozenset(beam for beam, pulses in enumerate(self.heard) if pulses)
+        most = max(self.heard)
+        often = frozenset(b for b, pulses in enumerate(self.heard) if pulses > max(_HEARS * most, 1))
+        return often or frozenset(b for b, pulses in enumerate(self.heard) if pulses)
 
     def see(self, t: int, beam: int) -> None:
         """Take a pulse, later than those before."""
@@ -240,7 +255,7 @@ class Chain:
         if not stories:
             self.stories = [Story(1, Pass(None, t, beam, 0.0), 0.0), Story(-1, Pass(None, t, beam, 0.0), 0.0)]
             return
-        if self.heard[beam] == 1:
+        if self.heard[beam] == 1 and max(self.heard) <= _FEW:
             for story in stories:
                 story.cost += (MISSED - DEAF) * story.deaf.get(beam, 0)
         told: dict[tuple[int, int, int], Story] = {}
@@ -277,8 +292,9 @@ class Chain:
         standing = self.standing()
         if not standing or not standing[0].is_run:
             return None
-        sense = standing[0].sense
-        return standing[0].direction if all(story.sense == sense for story in standing) else None
+        best, clear = standing[0], standing[0].cost + WAY_CLEAR
+        other = any(story.sense != best.sense and story.cost < clear for story in self.stories)
+        return None if other else best.direction
 
     def anew(self) -> Story | None:
         """Return the story of a second run, where every story left tells of it."""
@@ -314,9 +330,10 @@ class Chain:
         if not speed or last.beam == beam:
             return False
         between = self._between[story.sense][last.beam][beam]
-        heard = self.heard
-        if between and any(heard[passed] for passed in between):
-            return False
+        if between:
+            heard = self._hears()
+            if any(heard[passed] for passed in between):
+                return False
         ahead = self._ahead[story.sense][last.beam][beam]
         seconds = (t - last.t) / 1e6
         if seconds <= 0:
@@ -329,11 +346,18 @@ class Chain:
         story.step(Pass(last, t, beam, last.turns + ahead), now)
         return True
 
+    def _hears(self) -> Sequence[int]:
+        """Return the pulses of each beam, none for one that hears too little beside the others to be alive."""
+        most = max(self.heard)
+        if most <= _FEW:
+            return self.heard
+        return [pulses if pulses > _HEARS * most else 0 for pulses in self.heard]
+
     def _go_on(self, story: Story, t: int, beam: int, children: list[Story]) -> bool:
         """Add what this story becomes with the pulse; return whether it is plainly its ball's next."""
         last = story.last
         seconds = (t - last.t) / 1e6
-        cheapest = _DROPPED_STORY
+        cheapest, fits = _DROPPED_STORY, False
         if seconds > 0:
             ahead = self._ahead[story.sense][last.beam][beam]
             fastest = story.speed * _SPEED_UP + _JITTER_S if story.speed else _FASTEST
@@ -345,14 +369,15 @@ class Chain:
                 price = self._price(story, beam, whole, speed, seconds)
                 if price is not None and price < _DROPPED_STORY:
                     cheapest = min(cheapest, price)
+                    fits |= bool(story.speed) and price % MISSED < _PLAIN
                     child = story.stepped(Pass(last, t, beam, last.turns + turns), speed, price)
                     if last.turns < _DEAF_TURNS:
                         child.deaf = self._deaf(story, last.beam, beam, whole)
                     children.append(child)
         if cheapest < _PLAIN and story.passes >= _LEAST_PULSES:
             return True
-        doubles = last.beam == beam and seconds * story.speed < 1 / 12
-        children.append(story.with_stray(DOUBLE if doubles else GHOST))
+        doubles = last.beam == beam and seconds * (story.speed or _FASTEST) < _SAME_PASS
+        children.append(story.with_stray(DOUBLE if doubles else FITTING if fits else GHOST))
         return False
 
     def _launched_anew(self, stories: Sequence[Story], t: int, beam: int) -> list[Story]:
@@ -384,7 +409,7 @@ class Chain:
 
     def _price(self, story: Story, beam: int, whole: int, speed: float, seconds: float) -> float | None:
         """Return the price of a step, None where no ball makes it."""
-        heard = self.heard
+        heard = self._hears()
         deaf = DEAF if story.last.turns < _DEAF_TURNS else 0.0
         price = 0.0
         for passed in self._between[story.sense][story.last.beam][beam]:
@@ -393,11 +418,11 @@ class Chain:
             price += whole * sum(MISSED if pulses else deaf for pulses in heard)
         before = story.speed
         if not before:
-            return price if _SLOWEST <= speed <= _FASTEST else None
-        slack = _JITTER_S / seconds * speed
+            return price if self._slowest <= speed <= _FASTEST else None
+        slack = min(_JITTER_S / seconds * speed, _MOST_SLACK * before)
         if speed > before * _SPEED_UP + slack:
             return None
-        if speed < min(before * _SLOW_DOWN, before - _MOST_LOSS * seconds) - slack or speed < _SLOWEST / 1.5:
+        if speed < min(before * _SLOW_DOWN, before - _MOST_LOSS * seconds) - slack or speed < self._slowest:
             return None
         expected = max(before - story.loss * seconds, 0.5 * before)
         off = (speed - expected) / (_EVEN * expected + slack)

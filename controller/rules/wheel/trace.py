@@ -36,6 +36,8 @@ _READS_WHILE_RUNNING = 2
 _WENT_ON_PASSES, _WENT_ON_TURNS = 3, 0.9
 """A ball that makes so many passes more after a drop had not dropped: one that is knocked back up makes one
 or two, and no lap."""
+_AGAIN_PASSES = 1
+"""A drop that is sensed again counts from then on where the ball made a pass in between."""
 _LAUNCHED_FASTER = 1.1
 """A ball that is so much faster than before was sent off by a hand: a tilted bowl makes it faster by a
 twentieth, and one that is knocked back up after its drop is slower than it was."""
@@ -74,7 +76,7 @@ class SpinTrace:
         self.learned = learned
         self.slowing = learned.slowing()
         self.drop_rev_per_s = learned.drop_speed(wheel.drop_rev_per_s)[0]
-        self.chain = Chain(wheel.beams_deg)
+        self.chain = Chain(wheel.beams_deg, self.drop_rev_per_s)
         self.rotor = Rotor()
         self.pockets = PocketCount(rules.pocket_reads)
         self.reads_while_running = PocketCount(_READS_WHILE_RUNNING)
@@ -233,12 +235,12 @@ class SpinTrace:
             return
         self.pulses.append(pulse)
         self.chain.see(pulse.t, pulse.beam)
-        if self.drop is not None and self._went_on():
+        if self.drop is not None and self._went_on(_WENT_ON_PASSES, _WENT_ON_TURNS):
             self.drop = None
             self.pockets = PocketCount(self.pockets.needed)
 
-    def _went_on(self) -> bool:
-        """Tell whether the ball ran on after the drop was sensed: something else set the sensor off."""
+    def _went_on(self, passes: int, turns: float) -> bool:
+        """Tell whether the ball ran on so far after the drop was sensed: something else set the sensor off."""
         story, left_us = self.chain.best, self.left_track_us
         assert left_us is not None
         if story is None or story.first.t > left_us:
@@ -246,7 +248,7 @@ class SpinTrace:
         after, at = 0, story.last
         while at.t > left_us and at.before is not None:
             after, at = after + 1, at.before
-        return after >= _WENT_ON_PASSES and story.last.turns - at.turns >= _WENT_ON_TURNS
+        return after >= passes and story.last.turns - at.turns >= turns
 
     def _see_mark(self, mark: RotorIndex) -> None:
         run, direction = self.rotor.run, self.rotor.direction
@@ -320,8 +322,9 @@ class SpinTrace:
         elif not self.begun:
             return
         elif isinstance(reading, BallDrop):
-            if self.drop is None:
+            if self.drop is None or self._went_on(_AGAIN_PASSES, 0.0):
                 self.drop = reading
+                self.pockets = PocketCount(self.pockets.needed)
         elif isinstance(reading, BallOut):
             self.out.append(reading)
 

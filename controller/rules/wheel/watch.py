@@ -191,7 +191,8 @@ class SpinWatch:
         """Give when the spin is decided if no pocket stands by then; None before its first pulse.
 
         `turns_without_read` rotor turns after the drop or the last pocket read, whichever is later, and at
-        most the turns in which a resting ball would have been read often enough. Before a drop was sensed it
+        most the turns in which a resting ball would have been read often enough. A ball that was read and is
+        read no more for as many turns as its reads must agree on has been taken out. Before a drop was sensed it
         is the time by which a slowing rotor makes them after an overdue one. While a device of the wheel is
         down no number can stand by itself, and a person need not wait longer than for it to be read.
         """
@@ -199,8 +200,9 @@ class SpinWatch:
         if not trace.begun:
             return None
         since = trace.dropped_us()
-        silence = self._rules.pocket_reads if trace.devices.still_down else self._rules.turns_without_read
         reads = trace.pockets.seen
+        taken = bool(reads or trace.devices.still_down)
+        silence = self._rules.pocket_reads if taken else self._rules.turns_without_read
         if trace.drop is None and not reads:
             if trace.devices.down and trace.predicted_drop_us() is None:
                 since = max(since, trace.pulses[0].t + _LONGEST_RUN_US)
