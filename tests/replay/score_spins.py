@@ -130,8 +130,8 @@ def bets_closed(
 ) -> list[float | None]:
     """Return for each valid scene by how many seconds No More Bets missed its lead before the drop.
 
-    Positive is later than due; None where something else than the ball's speed closed them, as its drop. Spins
-    before which the bets were closed already are left out.
+    Positive is later than due; None where something else than the ball's speed closed them, as its drop.
+    Spins before which the bets were closed already are left out.
     """
     ends = [*(truth.t0 for truth in truths[1:]), 1 << 62]
     errors: list[float | None] = []
@@ -142,7 +142,7 @@ def bets_closed(
         here = [o for o in closed if truth.t0 <= o.t < end]
         if not here:
             continue
-        by_speed =  isinstance(here[0].data, Bets) and here[0].data.cause == "ball_speed"
+        by_speed = isinstance(here[0].data, Bets) and here[0].data.cause == "ball_speed"
         errors.append((here[0].t - truth.t_drop) / 1e6 + lead_s if by_speed else None)
     return errors
 

@@ -74,7 +74,8 @@ def follow_ball(chain: Chain, left_us: int | None) -> BallRun | None:
         return None
     best = runs[0]
     other = any(
-        story.sense != best_story.sense and story.cost < best_story.cost + WAY_CLEAR for story in chain.stories
+        story.sense != best_story.sense and story.cost < best_story.cost + WAY_CLEAR
+        for story in chain.stories
     )
     return msgspec.structs.replace(
         best,

@@ -44,8 +44,8 @@ _SAME_PASS = 1 / 12
 DOUBLE = 0.3
 """Price of a pulse that repeats one of the same beam within a twelfth of a turn."""
 FITTING = 1.6
-"""Price of a pulse that would be the ball's next by its place and time, and yet is something else's: one ghost
-in six falls so."""
+"""Price of a pulse that would be the ball's next by its place and time, and yet is something else's: one
+ghost in six falls so."""
 MISSED = 0.7
 """Price of a pass that a beam missed which hears others: a little likelier than a ghost that must fit."""
 DEAF = 0.25
@@ -65,8 +65,8 @@ _LEAST_PULSES, _LEAST_TURNS = 4, 1.0
 _DEAF_TURNS = 2.0
 """A beam that was not heard in so many turns is dead: passes at it cost nothing any more."""
 _HEARS, _FEW = 0.3, 4
-"""A beam that has heard less than this share of what the best has is dead, and what it told were ghosts; of so
-few pulses nobody can tell."""
+"""A beam that has heard less than this share of what the best has is dead, and what it told were ghosts; of
+so few pulses nobody can tell."""
 _MOST_WHOLE_TURNS = 3
 """Whole turns in which every beam missed the ball, at most, within one step of a chain."""
 
@@ -347,7 +347,8 @@ class Chain:
         return True
 
     def _hears(self) -> Sequence[int]:
-        """Return the pulses of each beam, none for one that hears too little beside the others to be alive."""
+        """Return the pulses of each beam, none for one that hears too little beside the others to be
+        alive."""
         most = max(self.heard)
         if most <= _FEW:
             return self.heard

@@ -240,10 +240,11 @@ class SpinTrace:
             self.pockets = PocketCount(self.pockets.needed)
 
     def _went_on(self, passes: int, turns: float) -> bool:
-        """Tell whether the ball ran on so far after the drop was sensed: something else set the sensor off."""
+        """Tell whether the ball ran on so far after the drop was sensed: something else set the sensor
+        off."""
         story, left_us = self.chain.best, self.left_track_us
         assert left_us is not None
-        if story is None or story.first.t > left_us:
+        if story is None or (story.first.t > left_us and story.before is not None):
             return False
         after, at = 0, story.last
         while at.t > left_us and at.before is not None:

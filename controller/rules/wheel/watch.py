@@ -192,9 +192,9 @@ class SpinWatch:
 
         `turns_without_read` rotor turns after the drop or the last pocket read, whichever is later, and at
         most the turns in which a resting ball would have been read often enough. A ball that was read and is
-        read no more for as many turns as its reads must agree on has been taken out. Before a drop was sensed it
-        is the time by which a slowing rotor makes them after an overdue one. While a device of the wheel is
-        down no number can stand by itself, and a person need not wait longer than for it to be read.
+        read no more for as many turns as its reads must agree on has been taken out. Before a drop was sensed
+        it is the time by which a slowing rotor makes them after an overdue one. While a device of the wheel
+        is down no number can stand by itself, and a person need not wait longer than for it to be read.
         """
         trace = self._trace
         if not trace.begun:
