@@ -154,7 +154,7 @@ def test_gap_R_8_each_read_puts_the_end_off_but_not_for_ever() -> None:
         watch.see(reading)
     first = watch.give_up_at_us()
     assert first is not None
-    assert first > made.of(PocketBall)[0].t + 10_000_000
+    assert first > made.of(PocketBall)[0].t + 6_000_000
     for i in range(100):
         watch.see(PocketBall(t=made.end_us + 1_000_000 + i * 700_000, dev="wheel"))
     last = watch.give_up_at_us()
