@@ -11,12 +11,12 @@ from controller.journal.faults import JournalFault
 from controller.journal.reading import Reader
 from controller.model.publishing import PublishSettings
 from controller.publish.betting import OpenWord
-from controller.publish.events import Acknowledgement, Again, Message, TableStatus, read_event
+from controller.publish.events import Acknowledgement, Again, Meeting, Message, TableStatus, read_event
 from controller.publish.pump import REPORTS
 from controller.publish.signing import Signer
 from controller.publish.sink import Post, Ready
-from tests.journal.rig import durable
-from tests.publish.house import ENGINE, Books, House
+from tests.journal.rig import NAME, durable
+from tests.publish.house import ENGINE, Books, House, until
 
 
 class Slate:
@@ -321,3 +321,67 @@ def test_messages_are_what_the_journal_holds(house: House, slate: Slate) -> None
     for message, row in zip(slate.offered, house.rig.told, strict=False):
         event = read_event(message.event)
         assert (event.seq, event.chain) == (row.seq, row.link.hex())
+
+
+def meets(house: House, sequence: int, chain: str | None) -> set[str]:
+    """Let the engine tell how far it is; give the faults that then hold."""
+    house.pump.post(Meeting(sequence=sequence, chain=chain, key="0" * 64, by=ENGINE))
+    house.turn()
+    return set(house.alarms.holding)
+
+
+def test_engine_and_table_that_agree_have_nothing_to_say(house: House, slate: Slate) -> None:
+    house.play(3)
+    house.turn()
+    assert meets(house, 0, None) == set()
+    first = slate.offered[0]
+    acknowledge(house, first)
+    assert meets(house, 1, first.chain) == set()
+
+
+def test_an_engine_that_is_ahead_of_the_journal_locks_play(house: House) -> None:
+    count = house.play(3)
+    house.turn()
+    assert meets(house, count + 1, "0" * 64) == {"settlement_ahead"}
+    assert meets(house, 0, None) == set()
+
+
+def test_an_engine_with_another_outcome_under_a_number_locks_play(house: House, slate: Slate) -> None:
+    house.play(3)
+    house.turn()
+    acknowledge(house, slate.offered[0])
+    assert meets(house, 1, "0" * 64) == {"settlement_differs"}
+
+
+def test_what_an_engine_has_lost_is_told_and_sent_again(house: House, slate: Slate) -> None:
+    """Its database was restored from a backup: the acknowledgement is in the journal, the money is not."""
+    house.play(3)
+    house.turn()
+    acknowledge(house, *slate.offered[:3])
+    until(lambda: len(house.waiting) == len(house.rig.told) - 3)
+    slate.offered.clear()
+    assert meets(house, 1, house.rig.told[0].link.hex()) == {"settlement_lost"}
+    house.turn()
+    assert slate.seqs[:3] == [2, 3, 4]
+
+
+def test_a_flood_of_acknowledgements_takes_none_of_the_journals_room(house: House) -> None:
+    """Eight thousand unknown ids once filled the queue that outcomes need."""
+    house.play(3)
+    house.turn()
+    asked: list[str] = []
+    takes = house.journal.acknowledge
+
+    def counted(told_id: str, chain: str, by: str) -> object:
+        asked.append(told_id)
+        return takes(told_id, chain, by)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(house.journal, "acknowledge", counted)
+        for number in range(8_000):
+            house.pump.post(Acknowledgement(id=f"{NAME}/9/{number}", chain="0" * 64, by=ENGINE))
+            if number % 1_000 == 0:
+                house.turn()
+        house.turn()
+    assert len(asked) <= 1
+    assert house.pump.doubtful > 3_000

@@ -1,0 +1,146 @@
+"""Old and new together: a pair that can't keep the betting window says so, and grants nothing late."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from controller.model.publishing import MqttSettings
+from controller.publish.events import Acknowledgement, Answer, TableStatus, answer_bytes
+from controller.publish.mqtt import MqttSink
+from controller.publish.pinning import Pin, read_pin, write_pin
+from controller.settlement_service.faults import RequestRefused
+from controller.settlement_service.key import EngineKey, engine_key, rotate
+from tests.publish.broker import Mosquitto, needs_mosquitto, running
+from tests.publish.house import ENGINE_KEY, Alarms, Clock, half
+from tests.settlement_service.rig import House, SealedTable, key_in
+from tests.settlement_service.test_consuming import Line
+
+ACK = Acknowledgement(id="wheel-1/1/1", chain="0f" * 32, by="settlement")
+_unsigned = msgspec.json.Encoder().encode
+
+
+Heard = tuple[MqttSink, Alarms, list[object]]
+Sink = Callable[[Pin], Heard]
+
+
+@pytest.fixture
+def sink() -> Iterator[Sink]:
+    """Give what makes a table's way to a broker, with its alarms and what it hears there."""
+    made: list[MqttSink] = []
+
+    def make(pin: Pin) -> Heard:
+        alarms, heard = Alarms(), list[object]()
+        settings = MqttSettings(host="localhost")
+        made.append(MqttSink("wheel-1", settings, alarms, now_us=Clock(), chance=half, pin=pin))
+        made[-1].report_to(heard.append)
+        return made[-1], alarms, heard
+
+    yield make
+    for one in made:
+        one.leave()
+
+
+def test_a_new_table_with_an_old_engine_closes_nothing_and_stops_play(sink: Sink) -> None:
+    """That engine would grant bets by the order of messages."""
+    table, alarms, heard = sink(Pin())
+    table._hear(_unsigned(ACK))
+    assert heard == []
+    assert alarms.holding["answer_unsigned"].kind.locks
+
+
+def test_once_an_engine_has_signed_an_unsigned_answer_is_forged_and_stops_nobody(sink: Sink) -> None:
+    table, alarms, heard = sink(Pin(ENGINE_KEY.public.raw))
+    table._hear(_unsigned(ACK))
+    assert heard == []
+    assert set(alarms.holding) == {"answer_forged"}
+    assert not alarms.holding["answer_forged"].kind.locks
+
+
+def test_an_answer_under_another_key_or_with_a_changed_bit_closes_nothing(tmp_path: Path, sink: Sink) -> None:
+    table, alarms, heard = sink(Pin(ENGINE_KEY.public.raw))
+    table._hear(answer_bytes(ACK, key_in(tmp_path)))
+    true = answer_bytes(ACK, ENGINE_KEY)
+    for at in range(40, len(true), 11):
+        table._hear(bytes([*true[:at], true[at] ^ 1, *true[at + 1 :]]))
+    assert not any(isinstance(one, Acknowledgement) for one in heard)
+    assert "answer_forged" in alarms.ever
+    table._hear(true)
+    assert len(heard) == 1
+
+
+def test_a_tables_own_words_do_not_pass_for_an_engines_answer(tmp_path: Path, sink: Sink) -> None:
+    """The table's key signs for another purpose."""
+    key = key_in(tmp_path)
+    table, alarms, heard = sink(Pin(key.public.raw))
+    event = SealedTable("wheel-1", key).closes()
+    table._hear(event)
+    assert heard == []
+    assert set(alarms.ever) == {"answer_unreadable"}
+
+
+def meeting(key: EngineKey) -> bytes:
+    from controller.publish.events import Meeting  # noqa: PLC0415 - of this test alone
+
+    told: Answer = Meeting(sequence=0, chain=None, key=key.public, endorsed=key.endorsed, by="settlement")
+    return answer_bytes(told, key.key)
+
+
+def test_the_first_key_that_is_shown_is_kept_and_a_strangers_is_not(tmp_path: Path, sink: Sink) -> None:
+    kept: list[bytes] = []
+    pin = Pin(None, lambda key, _by: kept.append(key))
+    table, alarms, _ = sink(pin)
+    first = engine_key(tmp_path / "a.key", {})
+    table._hear(meeting(first))
+    assert kept == [first.key.public.raw]
+    table._hear(meeting(engine_key(tmp_path / "b.key", {})))
+    assert pin.key == first.public
+    assert "answer_forged" in alarms.holding
+
+
+def test_a_rotated_key_is_believed_where_the_one_before_signed_it(tmp_path: Path, sink: Sink) -> None:
+    first = engine_key(tmp_path / "a.key", {})
+    pin = Pin(first.key.public.raw)
+    table, alarms, heard = sink(pin)
+    second = rotate(tmp_path / "a.key")
+    assert second.public != first.public
+    table._hear(meeting(second))
+    assert pin.key == second.public
+    table._hear(answer_bytes(ACK, second.key))
+    assert heard[-1].id == ACK.id  # type: ignore[attr-defined]  # an acknowledgement
+    table._hear(answer_bytes(ACK, first.key))
+    assert "answer_forged" in alarms.holding
+
+
+def test_a_key_that_is_kept_is_the_tables_own_note_alone(tmp_path: Path) -> None:
+    key, file = key_in(tmp_path), tmp_path / "engine.json"
+    assert read_pin(file, key.public) is None
+    write_pin(file, key, ENGINE_KEY.public.raw, "settlement")
+    assert read_pin(file, key.public) == ENGINE_KEY.public.raw
+    assert read_pin(file, ENGINE_KEY.public) is None
+    file.write_bytes(file.read_bytes().replace(ENGINE_KEY.public.raw.hex().encode(), b"0" * 64))
+    assert read_pin(file, key.public) is None
+
+
+@pytest.fixture
+def mosquitto(tmp_path: Path) -> Iterator[Mosquitto]:
+    with running(tmp_path) as broker:
+        yield broker
+
+
+@needs_mosquitto
+def test_an_old_table_is_settled_and_takes_no_bets_at_a_new_engine(
+    house: House, roulette: SealedTable, mosquitto: Mosquitto
+) -> None:
+    house.player("ann", 1_000)
+    line = Line(roulette, mosquitto, house)
+    assert line.broker is not None
+    line.sink.tell(TableStatus(table=roulette.name, state="online", session=1))
+    house.engine.gate.connect(line.broker.ask)
+    line.until(lambda: any("does not say" in said for said in line.said))
+    with pytest.raises(RequestRefused, match=r"release 0\.1\.0"):
+        house.bets(roulette, "ann", "b1", "red", 100)
+    line.sends(*roulette.spins("1"))
+    assert house.balance("player:ann") == 1_000
+    line.close()
