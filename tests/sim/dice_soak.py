@@ -2,6 +2,9 @@
 
 `python -m tests.sim.dice_soak --throws 10000` prints a table by kind of throw: right, review where the truth
 allows it, needless review, wrong void, false. Ends with 1 for one false outcome or wrong void.
+
+Throwing takes longer than judging: `--save FILE` keeps the flights, and `--flights FILE` (or `shipped`, the
+product's own bank) plays them again under other conditions.
 """
 
 import argparse
@@ -21,6 +24,7 @@ from controller.model.outcomes import Outcome, RollReview
 from controller.replay.log import Log
 from controller.replay.run import replay, setup_of
 from controller.settings.rulesets import load_ruleset
+from drivers.sim.bodies import bank
 from drivers.sim.bodies.casts import RELIEFS_MM, UnsettledError
 from drivers.sim.bodies.evenings import Evening, evening
 from drivers.sim.bodies.flights import Flight, Kind
@@ -47,6 +51,8 @@ class Job:
     physics: str
     conditions: tuple[Conditions, ...]
     fails: str | None
+    flights: bytes = b""
+    """Packed; none where they are still to be thrown."""
 
 
 @dataclass(slots=True)
@@ -60,6 +66,7 @@ class Score:
     said: Counter[tuple[str, str]] = field(default_factory=Counter)
     why: Counter[tuple[str, str]] = field(default_factory=Counter)
     words: list[str] = field(default_factory=list)
+    flights: bytes = b""
 
 
 def outcomes_of(played: Evening) -> list[Outcome]:
@@ -75,6 +82,8 @@ def outcomes_of(played: Evening) -> list[Outcome]:
 
 def flights_of(job: Job, score: Score) -> list[Flight]:
     """Throw the dice of a job; a throw that its kind cannot be made of is drawn again."""
+    if job.flights:
+        return list(bank.unpack(job.flights))
     thrown = thrower(job.physics)
     made: list[Flight] = []
     number = 0
@@ -102,6 +111,7 @@ def play(job: Job) -> Score:
     begun = time.process_time()
     flights = flights_of(job, score)
     score.seconds = time.process_time() - begun
+    score.flights = job.flights or bank.pack(flights)
     for conditions in job.conditions:
         name = f"{job.physics}-{job.kind}-{job.seed}-{conditions.fps:g}fps-{conditions.noise_mm:g}mm"
         played = evening(name, flights, table=TABLE, conditions=conditions)
@@ -121,14 +131,14 @@ def _compare(job: Job, score: Score, conditions: Conditions, played: Evening) ->
     for disagreement in disagreements(played.scenes, told):
         found.setdefault(disagreement.attempt, disagreement)
     reviewed = {outcome.data.roll for outcome in told if isinstance(outcome.data, RollReview)}
-    bad = False
+    columns: set[str] = set()
     for number, truth in enumerate(played.truths, 1):
         each = found.get(number)
         if each is None:
             column = "review allowed" if number in reviewed else "right"
         else:
             column = _column(each)
-            bad |= column in BAD
+            columns.add(column)
             seed = f"{truth.kind} seed {truth.seed} relief {job.relief_mm:g}"
             score.words.append(
                 f"{column}: {seed} [{played.name} #{number}] {each.told}; truth {_truth_in_words(truth)}"
@@ -136,8 +146,9 @@ def _compare(job: Job, score: Score, conditions: Conditions, played: Evening) ->
         score.said[label, column] += 1
         if number in reviewed:
             score.why[label, "+".join(truth.why) or "none"] += 1
-    if job.fails and bad:
-        played.write(Path(job.fails))
+    if job.fails and columns:
+        folder = Path(job.fails)
+        played.write(folder if columns & set(BAD) else folder / "needless")
 
 
 def _column(each: Disagreement) -> str:
@@ -157,10 +168,13 @@ def _truth_in_words(truth: msgspec.Struct) -> str:
 def jobs(arguments: argparse.Namespace) -> Iterator[Job]:
     """Deal the throws out to the kinds; a fifth of them are near misses."""
     conditions = tuple(
-        Conditions(fps=fps, noise_mm=noise, exchanges=arguments.exchanges)
+        Conditions(fps=fps, noise_mm=noise, exchanges=arguments.exchanges, tells_error=arguments.tells_error)
         for fps in arguments.fps
         for noise in arguments.noise
     )
+    if arguments.flights:
+        yield from _kept(arguments, conditions)
+        return
     able = own_physics.KINDS if arguments.physics == "own" else KINDS
     kinds: Sequence[Kind] = [kind for kind in arguments.kinds or KINDS if kind in able]
     shares = dict.fromkeys(kinds, 1.0)
@@ -177,6 +191,24 @@ def jobs(arguments: argparse.Namespace) -> Iterator[Job]:
                 seed = f"{arguments.seed}-{turn}"
                 count = min(AN_EVENING, arguments.throws)
                 yield Job(kind, seed, count, relief, arguments.physics, conditions, arguments.fails)
+
+
+def _kept(arguments: argparse.Namespace, conditions: tuple[Conditions, ...]) -> Iterator[Job]:
+    """Play flights that were thrown before, ten of one kind and relief an evening."""
+    if arguments.flights == "shipped":
+        flights = [flight for kept in bank.shipped().values() for flight in kept]
+    else:
+        flights = list(bank.unpack(Path(arguments.flights).read_bytes()))
+    alike: dict[tuple[Kind, float], list[Flight]] = {}
+    for flight in flights:
+        if arguments.kinds is None or flight.kind in arguments.kinds:
+            alike.setdefault((flight.kind, flight.relief_mm), []).append(flight)
+    for (kind, relief), own in alike.items():
+        for turn in range(0, len(own), AN_EVENING):
+            some = own[turn : turn + AN_EVENING]
+            seed = f"{relief:g}mm-{turn // AN_EVENING}"
+            packed = bank.pack(some)
+            yield Job(kind, seed, len(some), relief, "kept", conditions, arguments.fails, packed)
 
 
 def say(line: str) -> None:
@@ -205,13 +237,16 @@ def parse(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument(
         "--noise", type=float, nargs="+", default=[2.0], help="error of a track point, mm (2)"
     )
+    parser.add_argument("--tells-error", action="store_true", help="the camera tells the error of its points")
     parser.add_argument("--exchanges", type=float, default=0.25, help="share of meetings that exchange names")
     parser.add_argument("--kinds", nargs="+", choices=KINDS, metavar="KIND", help="only these kinds")
     parser.add_argument("--physics", choices=("mujoco", "own"), default="mujoco")
-    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--save", metavar="FILE", help="keep the flights in this file")
     parser.add_argument(
-        "--fails", metavar="DIR", help="write evenings with a false outcome or wrong void here"
+        "--flights", metavar="FILE", help="play kept flights, or `shipped`: those of the bank"
     )
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--fails", metavar="DIR", help="write the logs of disagreements here")
     parser.add_argument("--json", action="store_true", help="print the counts as JSON in the end")
     parser.add_argument("--quiet", action="store_true", help="print no single disagreements")
     return parser.parse_args(words)
@@ -222,6 +257,7 @@ def main() -> int:
     arguments = parse()
     totals: Counter[tuple[str, Kind, str]] = Counter()
     why: Counter[tuple[str, str]] = Counter()
+    kept: list[Flight] = []
     todo = list(jobs(arguments))
     throws, seconds, begun, told = 0, 0.0, time.monotonic(), time.monotonic()
     with multiprocessing.get_context("spawn").Pool(arguments.workers) as pool:
@@ -231,11 +267,17 @@ def main() -> int:
             for (label, column), count in score.said.items():
                 totals[label, score.kind, column] += count
             why.update(score.why)
+            if arguments.save:
+                kept += bank.unpack(score.flights)
             for line in [] if arguments.quiet else score.words:
                 say(line)
             if time.monotonic() - told > 10:
                 told = time.monotonic()
                 say(f"... {throws} throws in {told - begun:.0f} s, {seconds / throws:.2f} s of a core each")
+    if arguments.save:
+        Path(arguments.save).write_bytes(
+            bank.pack(sorted(kept, key=lambda flight: (flight.kind, flight.seed)))
+        )
     labels = sorted({label for label, _, _ in totals})
     for label in labels:
         say("")

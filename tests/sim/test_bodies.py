@@ -154,3 +154,26 @@ def test_an_evening_is_a_log_in_order_of_arrival_with_its_relief_in_the_header()
     assert [arrived for arrived, _ in played.feed] == sorted(arrived for arrived, _ in played.feed)
     assert b'"wall_relief_mm":6.0' in played.log().splitlines()[0]
     assert [truth.kind for truth in played.truths] == ["one_hand", "soft"]
+
+
+IDLE = casts.Body(place=(1.0, 0.5, 0.0095), turned=(1, 0, 0, 0), speed=(0, 0, 0), spin=(0, 0, 0))
+
+
+@pytest.mark.parametrize(("restitution", "blow_s"), [(0.3, 0.0024), (0.6, 0.0014)])
+def test_a_die_dropped_flat_bounces_by_the_felts_restitution(restitution: float, blow_s: float) -> None:
+    drop = casts.Body(place=(2.0, 0.5, 0.1), turned=(1, 0, 0, 0), speed=(0, 0, 0), spin=(0, 0, 0))
+    felt = casts.Surface(0.3, restitution, blow_s)
+    poses = engine.simulate(casts.Cast(kind="apart", seed="", bodies=(drop, IDLE), felt=felt)).poses
+    heights = [float(centres[0, 2]) - 0.0095 for centres, _ in poses]
+    lands = next(i for i, height in enumerate(heights) if height < 0)
+    # A spring under each of four corners is not quite the one spring that the restitution is reckoned for.
+    given_back = (max(heights[lands:]) / (0.1 - 0.0095)) ** 0.5
+    assert given_back == pytest.approx(restitution, abs=0.08)
+
+
+def test_a_sliding_die_stops_where_friction_stops_it() -> None:
+    slide = casts.Body(place=(2.0, 0.5, 0.0095), turned=(1, 0, 0, 0), speed=(0.5, 0, 0), spin=(0, 0, 0))
+    felt = casts.Surface(0.3, 0.2, 0.002)
+    poses = engine.simulate(casts.Cast(kind="apart", seed="", bodies=(slide, IDLE), felt=felt)).poses
+    way = float(poses[-1][0][0, 0]) - 2.0
+    assert way == pytest.approx(0.5**2 / (2 * 0.3 * casts.G), rel=0.1)

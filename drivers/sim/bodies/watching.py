@@ -52,6 +52,8 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True):
     fps: float = 90.0
     noise_mm: float = 2.0
     """Standard deviation of a die's centre in one frame, each way."""
+    tells_error: bool = False
+    """The camera knows its error and says so with each point (`error_mm`)."""
     drops: float = 0.01
     """Share of frames that are lost."""
     exchanges: float = 0.0
@@ -152,7 +154,11 @@ class Watch:
         verdict: Verdict = "valid" if truth.verdict == "valid" else "void"
         allowed: tuple[Verdict, ...] = (verdict, "review") if truth.undecidable else (verdict,)
         dice = (truth.faces[0], truth.faces[1]) if len(truth.faces) == 2 else None
-        loose = ("no_wall_hit",) if truth.undecidable and truth.reasons else ()
+        loose = ["no_wall_hit"] if truth.undecidable and truth.reasons else []
+        if "zone_edge" in truth.why:
+            # A die across the bank's edge is on it for one eye and beside it for another.
+            allowed = ("valid", "void", "review") if verdict == "valid" else ("void", "review")
+            loose += ["on_bank", "in_cup"]
         may_add = tuple(code for code in loose if code not in truth.reasons)
         return Truth(
             verdict=verdict,
@@ -205,7 +211,7 @@ class Watch:
                 inside, edge_mm = _in_zone(zone, (x, y))
                 if edge_mm < self.flight.die_mm + 3 * self.conditions.noise_mm:
                     doubts.append("zone_edge")
-                if inside:
+                elif inside:
                     reasons.append({"bank": "on_bank", "cup": "in_cup"}.get(zone.kind, zone.kind))
         return tuple(dict.fromkeys(reasons)), doubts
 
@@ -291,7 +297,8 @@ class Watch:
                         continue
                     x, y = self._noisy(flight.tracks[die].at(t))
                     name = self._name(die, t)
-                    yield DieAt(t=self.start_us + round(t), dev=CAMERA, die=name, x=x, y=y)
+                    error = self.conditions.noise_mm if self.conditions.tells_error else None
+                    yield DieAt(t=self.start_us + round(t), dev=CAMERA, die=name, x=x, y=y, error_mm=error)
             yield from self._ends(die)
 
     def _moving(self, die: int) -> list[tuple[int, int]]:
