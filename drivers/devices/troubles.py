@@ -51,7 +51,7 @@ TROUBLES: dict[str, Cause] = {
         "when the port, opened anew, takes bytes",
     ),
     "reopening": Cause(
-        "the device was silent, so its port is opened anew",
+        "the device was silent or said nothing that can be read, so its port is opened anew",
         "wait; the next message tells whether it helped",
         _OPEN,
     ),
