@@ -102,7 +102,8 @@ def _look(way: Approach, span: Span) -> list[Contact]:
     ]
     if not found:
         gaps = way.gaps[span.first : span.last + 1]
-        found.append(_never_near(way, span.first + gaps.index(min(gaps))))
+        m = span.first + gaps.index(min(gaps))
+        found.append(_untold(way, m) if gaps[m - span.first] < way.close else _never_near(way, m))
     return sorted(found, key=lambda contact: contact.t)
 
 
@@ -192,9 +193,12 @@ def _join(first: Contact, later: Contact) -> None:
 
 
 def _from_band(way: Approach, turn: Turn) -> tuple[float, float]:
-    """Return how far a turn is out of the contact band, and how far within it, in squared errors."""
-    most, least = bands.contact_most(way.scene.table), bands.contact_least(way.scene.table)
-    out = max(turn.place - most, least - turn.place, 0.0) / turn.sd
+    """Return how far a turn is out of the contact band, and how far within it, in squared errors.
+
+    None is too deep for a touch: pads give way, and a die seen well behind the ground is a conflict anyway.
+    """
+    most = bands.contact_most(way.scene.table)
+    out = max(turn.place - most, 0.0) / turn.sd
     within = max(most - turn.place, 0.0) / turn.sd
     return out * out, within * within
 
@@ -303,6 +307,16 @@ def _hidden(way: Approach, k: int) -> Contact:
     seen = f"die {way.path.die.number} was hidden for {hidden:.0f} ms near the {way.wall} wall"
     contact = _unseen(way.wall, 0.5 * (times[k] + times[k + 1]), seen)
     contact.points = points_around(way, k, k + 1)
+    return contact
+
+
+def _untold(way: Approach, m: int) -> Contact:
+    """Price a die that was seen at the wall and neither turned nor rested there: it may have slid."""
+    contact = _never_near(way, m)
+    off = max(way.gaps[m] - bands.contact_most(way.scene.table), 0.0) / way.noise(m, m)
+    contact.touch = bands.UNHEARD + off * off
+    contact.code, heard = _silence(way, contact.t)
+    contact.seen = f"die {way.path.die.number} was seen at the {way.wall} wall, and {heard}"
     return contact
 
 

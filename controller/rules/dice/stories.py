@@ -197,16 +197,25 @@ def _makers(scene: Scene, impact: int, matches: list[_Match]) -> list[Maker]:
 
 
 def _ends(contacts: list[Contact], heard: set[int]) -> tuple[float, float]:
-    """Return the prices of a die that touched no wall and of one that did; these contacts were heard."""
+    """Return the prices of a die that touched no wall and of one that did; these contacts were heard.
+
+    A track alone never proves a touch: however many turns it shows, where nothing was heard none stands too.
+    """
     quiet = [contact for c, contact in enumerate(contacts) if c not in heard]
-    least = sum(min(contact.touch, contact.miss) for contact in quiet)
     if heard:
-        return inf, least
-    missed = sum(contact.miss for contact in quiet)
-    touched = min(
-        (least + contact.touch - min(contact.touch, contact.miss) for contact in quiet), default=inf
-    )
-    return missed, touched
+        return inf, sum(min(contact.touch, contact.miss) for contact in quiet)
+    mute = [contact for contact in quiet if not contact.heard]
+    missed, touched = _quiet_ends(mute)
+    missed = min(missed, touched + bands.STANDS - 1.0)
+    whole_missed, whole_touched = _quiet_ends(quiet)
+    return whole_missed - _quiet_ends(mute)[0] + missed, whole_touched
+
+
+def _quiet_ends(contacts: list[Contact]) -> tuple[float, float]:
+    """Return the prices of no touch and of one, where nothing of these was heard."""
+    least = sum(min(contact.touch, contact.miss) for contact in contacts)
+    extra = min((contact.touch - min(contact.touch, contact.miss) for contact in contacts), default=inf)
+    return sum(contact.miss for contact in contacts), least + extra
 
 
 def _may_ring(scene: Scene, impact: int) -> bool:

@@ -1,0 +1,176 @@
+"""A die is a body: it touches with face, edge or corner, at the tips of the pyramids or at their ground."""
+
+from dataclasses import dataclass, field
+from random import Random
+
+import pytest
+from msgspec.structs import replace
+
+from controller.model.readings import Die, DieAt, DieReleased, DieRest, Reading, WallImpact
+from controller.model.verdicts import Ruling, ThrowVerdict
+from controller.rules.dice import judge_throw
+from tests.rules.dice.tables import C34
+from tests.rules.dice.throws import LENGTH, NOISE, SOURCES, TABLE
+
+DIAGONAL = 19.0 * 3.0**0.5 / 2.0
+SEEDS = range(25)
+
+
+@dataclass
+class Cast:
+    """A die that flies at the right end, turns so far from it, and comes back; and what is heard of it."""
+
+    turns_mm: float
+    y: float
+    speed: float = 4.0
+    back: float = 0.7
+    late_ms: float = 0.0
+    heard: bool = True
+    knocks_ms: list[float] = field(default_factory=list)
+    """Knocks on the rail, from the turn on."""
+
+    @property
+    def turn_ms(self) -> float:
+        """Return when it turns."""
+        return self.late_ms + (3150.0 - self.turns_mm) / self.speed
+
+    def gap(self, t: float) -> float:
+        """Return how far the centre is from the wall."""
+        since = t - self.turn_ms
+        return self.turns_mm + (-self.speed * since if since < 0 else self.back * since)
+
+
+def readings_of(casts: tuple[Cast, Cast], seed: int, frame_ms: float = 11.1) -> list[Reading]:
+    """Return what the sensors say of two casts."""
+    rng = Random(seed)
+    told: list[Reading] = []
+    numbers: tuple[Die, Die] = (1, 2)
+    for number, cast in zip(numbers, casts, strict=True):
+        at = int(cast.late_ms * 1000)
+        told.append(DieReleased(t=at, dev="cam", die=number, x=450.0, y=cast.y))
+        t, end = cast.late_ms + rng.uniform(0.0, frame_ms), cast.turn_ms + 250.0
+        while t < end:
+            x, y = LENGTH - cast.gap(t) + rng.gauss(0, NOISE), cast.y + rng.gauss(0, NOISE)
+            told.append(DieAt(t=int(t * 1000), dev="cam", die=number, x=x, y=y))
+            t += frame_ms
+        x = LENGTH - cast.gap(t)
+        told.append(
+            DieRest(
+                t=int(t * 1000) + 50_000,
+                dev="cam",
+                die=number,
+                x=x,
+                y=cast.y,
+                up=number,
+                confidence=0.99,
+                on="felt",
+            )
+        )
+        sounds = [*([0.0] if cast.heard else []), *cast.knocks_ms]
+        for after in sounds:
+            at = int((cast.turn_ms + after + rng.uniform(0.5, 2.0)) * 1000)
+            place = cast.y + rng.gauss(0, 25)
+            told.append(WallImpact(t=at, dev="wall-right", wall="right", pos_mm=place, peak=600.0))
+    return sorted(told, key=lambda reading: reading.t)
+
+
+def judged(casts: tuple[Cast, Cast], seed: int = 1, frame_ms: float = 11.1) -> ThrowVerdict:
+    readings = readings_of(casts, seed, frame_ms)
+    return judge_throw(readings, TABLE, C34, decided_at_us=readings[-1].t, sources=SOURCES)
+
+
+def both(turns_mm: float, seed: int, **other: float) -> tuple[Cast, Cast]:
+    rng = Random(f"both {seed}")
+    speed, back = rng.uniform(1.2, 6.0), rng.uniform(0.2, 1.2)
+    one = Cast(9.0, 300.0, late_ms=rng.uniform(0, 40))
+    return one, Cast(turns_mm, 700.0, speed=speed, back=back, **other)  # type: ignore[arg-type]  # its fields
+
+
+@pytest.mark.parametrize("turns_mm", [-6.0, -2.5, 4.0, 9.5, 13.4])
+@pytest.mark.parametrize("frame_ms", [8.3, 11.1, 16.7])
+def test_a_die_touches_anywhere_in_the_contact_band(turns_mm: float, frame_ms: float) -> None:
+    rulings = [judged(both(turns_mm, seed), seed, frame_ms).ruling for seed in SEEDS]
+    assert Ruling.VOID not in rulings
+    assert rulings.count(Ruling.VALID) >= len(SEEDS) - 1
+
+
+def test_one_that_touches_with_a_corner_is_never_void() -> None:
+    rulings = {judged(both(DIAGONAL - 0.2, seed), seed).ruling for seed in SEEDS}
+    assert Ruling.VOID not in rulings
+
+
+@pytest.mark.parametrize("turns_mm", [17.0, 19.0, 22.0, 26.0, 32.0, 40.0])
+def test_a_near_miss_that_nothing_heard_is_never_called(turns_mm: float) -> None:
+    for seed in SEEDS:
+        casts = both(turns_mm, seed)
+        casts[1].heard = False
+        verdict = judged(casts, seed)
+        assert verdict.ruling is not Ruling.VALID
+        assert turns_mm < 28.0 or verdict.ruling is Ruling.VOID, verdict.sentence
+
+
+@pytest.mark.parametrize("turns_mm", [24.0, 29.0, 40.0])
+@pytest.mark.parametrize("after_ms", [-25.0, -8.0, 0.0, 8.0, 25.0])
+def test_a_knock_at_a_near_miss_is_never_called(turns_mm: float, after_ms: float) -> None:
+    for seed in SEEDS:
+        casts = both(turns_mm, seed)
+        casts[1].heard, casts[1].knocks_ms = False, [after_ms]
+        assert judged(casts, seed).ruling is not Ruling.VALID
+
+
+@pytest.mark.parametrize("turns_mm", [-8.0, 5.0, 12.0])
+def test_a_turn_in_the_band_that_nothing_heard_is_neither_called_nor_void(turns_mm: float) -> None:
+    for seed in SEEDS:
+        casts = both(turns_mm, seed)
+        casts[1].heard = False
+        verdict = judged(casts, seed)
+        assert verdict.ruling is Ruling.REVIEW
+        assert [(reason.code, reason.die) for reason in verdict.reasons] == [("wall_unclear", 2)]
+
+
+def test_the_cameras_own_word_on_its_error_counts() -> None:
+    """A turn 24 mm from the wall is short by a camera of 2 mm, and nobody knows by one of 15 mm."""
+    readings = readings_of((Cast(9.0, 300.0), Cast(24.0, 700.0, heard=False)), seed=3)
+    blurred = [replace(r, error_mm=15.0) if isinstance(r, DieAt) and r.die == 2 else r for r in readings]
+
+    def ruling(seen: list[Reading]) -> Ruling:
+        return judge_throw(seen, TABLE, C34, decided_at_us=seen[-1].t, sources=SOURCES).ruling
+
+    assert (ruling(readings), ruling(blurred)) == (Ruling.VOID, Ruling.REVIEW)
+
+
+def knocked_back(*, exchanged: bool) -> list[Reading]:
+    """Let die 2 run into die 1 at the wall and knock it back there; it comes no nearer than 39 mm itself."""
+    rng = Random(5)
+    told: list[Reading] = []
+    legs: tuple[list[tuple[float, float, float]], ...] = (
+        [(0.0, 3150.0, -5.0), (628.0, 10.0, 0.9), (640.0, 20.0, -2.5), (644.0, 10.0, 0.15)],
+        [(0.0, 3185.0, -5.0), (629.0, 40.0, 0.6)],
+    )
+    for number, own in enumerate(legs, 1):
+        die: Die = 1 if number == 1 else 2
+        told.append(DieReleased(t=0, dev="cam", die=die, x=LENGTH - own[0][1], y=300.0))
+        for i in range(90):
+            t = 11.1 * i + 6.7
+            start, gap, speed = max(leg for leg in own if leg[0] <= t)
+            seen: Die = (3 - die) if exchanged and t > 635.0 else die  # type: ignore[assignment]  # 1 or 2
+            x, y = LENGTH - gap - speed * (t - start) + rng.gauss(0, NOISE), 300.0 + rng.gauss(0, NOISE)
+            told.append(DieAt(t=int(t * 1000), dev="cam", die=seen, x=x, y=y))
+        last: Die = (3 - die) if exchanged else die  # type: ignore[assignment]  # 1 or 2
+        start, gap, speed = own[-1]
+        x = LENGTH - gap - speed * (1000.0 - start)
+        told.append(
+            DieRest(t=1_060_000, dev="cam", die=last, x=x, y=300.0, up=die, confidence=0.98, on="felt")
+        )
+    told += [
+        WallImpact(t=at, dev="wall-right", wall="right", pos_mm=300.0, peak=900.0)
+        for at in (629_200, 645_100)
+    ]
+    return sorted(told, key=lambda reading: reading.t)
+
+
+@pytest.mark.parametrize("exchanged", [False, True])
+def test_a_die_knocked_back_into_the_wall_does_not_make_a_hit_of_the_other(*, exchanged: bool) -> None:
+    readings = knocked_back(exchanged=exchanged)
+    verdict = judge_throw(readings, TABLE, C34, decided_at_us=readings[-1].t, sources=SOURCES)
+    assert verdict.ruling is not Ruling.VALID, verdict.sentence
