@@ -98,6 +98,8 @@ def _instants(paths: tuple[Path, Path], since: float, until: float) -> list[floa
 
 
 def _meeting(scene: Scene, paths: tuple[Path, Path], t: float, reach: float, noise: float) -> Meeting | None:
+    if not _may_be_near(paths, t, reach):
+        return None
     one, two = (_step(scene, path, t) for path in paths)
     if one is None or two is None:
         return None
@@ -163,6 +165,20 @@ def _knocked(start: _Step, end: _Step, share: float) -> tuple[tuple[float, float
     first, then = share * wait, (1.0 - share) * wait
     at = (start.x + start.before[0] * first, start.y + start.before[1] * first)
     return at, (at[0] + end.after[0] * then, at[1] + end.after[1] * then)
+
+
+def _may_be_near(paths: tuple[Path, Path], t: float, reach: float) -> bool:
+    """Return quickly whether the dice may be near each other in the step across a moment."""
+    one, two = paths
+    i, j = bisect_left(one.times, t), bisect_left(two.times, t)
+    if not (0 < i < len(one.times) and 0 < j < len(two.times)):
+        return False
+    near = reach + SIDEWAYS_M_PER_S * max(one.times[i] - one.times[i - 1], two.times[j] - two.times[j - 1])
+    for first, second in ((one.xs, two.xs), (one.ys, two.ys)):
+        before, after = first[i - 1] - second[j - 1], first[i] - second[j]
+        if before * after > 0.0 and min(abs(before), abs(after)) > near:
+            return False
+    return True
 
 
 def _step(scene: Scene, path: Path, t: float) -> _Step | None:
