@@ -118,7 +118,7 @@ class Publishing:
         next_seq = journal.recovered.first.seq
         with Reader(path) as reader:
             oldest = next(iter(reader.outbox(1)), None)
-            self._verified = oldest is None or oldest.n > reader.prunable_below()
+            self._verified = oldest is None or oldest.n >= journal.recovered.verified_from
         waits_from = next_seq if oldest is None or oldest.seq is None else oldest.seq
         self._journal = path
         self._enrolment = Enrolment(key.public.raw, never_settled=waits_from == 1)
