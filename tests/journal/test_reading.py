@@ -254,7 +254,7 @@ def test_simulated_games_of_high_roller_are_judged_the_same_from_their_evidence(
     header, feed, _ = high_roller.evening(3, games=3)
     assert header.dice_table is not msgspec.UNSET
     setup = replace(setup_at(First(), State(), rules="high-roller-12-005"), dice_table=header.dice_table)
-    assert judged_again_everywhere(rig, [reading for _, reading in feed], setup) >= 8
+    assert judged_again_everywhere(rig, [reading for _, reading in feed], setup) >= 5
 
 
 @pytest.mark.parametrize("policy", ["review", "void", "valid"])
