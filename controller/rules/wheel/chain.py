@@ -60,6 +60,9 @@ CLEAR = 0.6
 """A story dearer than the cheapest by this is ruled out: by a pulse in doubt, or nearly."""
 WAY_CLEAR = 2.0
 """The same for the way round, since nothing later shows a mistake there: by two pulses in doubt."""
+_CALM, _CALM_CLEAR = 3, 2.0
+"""After so many pulses that came where and when they must, a story cheaper than the next by so much is
+alone."""
 _LEAST_PULSES, _LEAST_TURNS = 4, 1.0
 """What a run must have to be a launch of its own: a hand's pulses make no such lap."""
 _DEAF_TURNS = 2.0
@@ -224,6 +227,7 @@ class Chain:
         """Pulses of each beam so far."""
         self._last_us = [-DOUBLED_US] * count
         self._interrupted = False
+        self._calm = 0
 
     def gap(self, sense: Sense, since: int, to: int) -> float:
         """Return the turns from one beam to the other for a ball running ccw (1) or cw (-1)."""
@@ -272,7 +276,12 @@ class Chain:
                 key = (child.sense, last.t, last.before.t if last.before is not None else 0)
                 known = told.get(key)
                 told[key] = child if known is None else _merged(known, child)
-        self.stories = sorted(told.values(), key=_cost)[:_STORIES]
+        kept = sorted(told.values(), key=_cost)[:_STORIES]
+        best = kept[0]
+        self._calm = self._calm + 1 if plain and best.last.t == t else 0
+        if self._calm >= _CALM and len(kept) > 1 and kept[1].cost - best.cost >= _CALM_CLEAR:
+            kept = [best]
+        self.stories = kept
 
     @property
     def best(self) -> Story | None:
@@ -323,6 +332,7 @@ class Chain:
         for story in self.stories:
             story.before = run
         self._interrupted = False
+        self._calm = 0
 
     def _plainly_next(self, story: Story, t: int, beam: int) -> bool:
         """Take a pulse that comes where and when the ball must be, with no other story beside it."""

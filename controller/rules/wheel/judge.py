@@ -75,6 +75,12 @@ def judge_trace(
     return verdict, _learn(case)
 
 
+def is_void(trace: SpinTrace, seen: Sequence[Reading], now_us: int) -> bool:
+    """Return whether a No Spin is certain by what was traced up to now."""
+    case = Case(trace, trace.ball(), seen, now_us)
+    return any(rule(case) is not None for rule in causes.OF_NO_SPIN)
+
+
 _EVIDENCE = frozenset({*causes.SENSED, DeviceDown, DeviceFault, DeviceUp})
 
 

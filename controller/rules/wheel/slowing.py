@@ -4,6 +4,7 @@ The loss of speed is known at a few speeds and taken to change evenly between th
 what a ball did while nobody could see it; no turn is counted by it.
 """
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
@@ -13,7 +14,7 @@ _FRICTION, _DRAG = 0.033, 0.042
 """rev/s2, and rev/s2 for each (rev/s)2: about what rim balls lose before a wheel's own are known."""
 _LEAST, _MOST = 0.006, 0.5
 """rev/s2: losses outside these are an error of measuring."""
-_STEP = 0.02
+_STEP = 0.05
 """rev/s: a step of the sum over speeds."""
 
 
@@ -31,15 +32,15 @@ class Slowing:
 
     def loss(self, speed: float) -> float:
         """Return what a ball at this speed loses a second, in rev/s2."""
-        low, losses = 0, self.losses
-        if speed <= SPEEDS[0]:
+        losses = self.losses
+        at = bisect_left(SPEEDS, speed)
+        if at == 0:
             return losses[0]
-        for i in range(1, len(SPEEDS)):
-            if speed <= SPEEDS[i]:
-                low = i - 1
-                share = (speed - SPEEDS[low]) / (SPEEDS[i] - SPEEDS[low])
-                return losses[low] + share * (losses[i] - losses[low])
-        return usual_loss(speed) * losses[-1] / usual_loss(SPEEDS[-1])
+        if at == len(SPEEDS):
+            return usual_loss(speed) * losses[-1] / usual_loss(SPEEDS[-1])
+        low = SPEEDS[at - 1]
+        share = (speed - low) / (SPEEDS[at] - low)
+        return losses[at - 1] + share * (losses[at] - losses[at - 1])
 
     def seconds(self, speed: float, drop_speed: float) -> float:
         """Return how long a ball takes from this speed to that of its drop; negative where it is below."""
@@ -51,7 +52,7 @@ class Slowing:
 
     def speed_after(self, speed: float, seconds: float) -> float:
         """Return the speed so many seconds later, in rev/s."""
-        steps = max(int(seconds / 0.25), 1)
+        steps = max(int(2 * seconds), 1)
         for _ in range(steps):
             speed = max(speed - self.loss(speed) * seconds / steps, 0.0)
         return speed

@@ -13,10 +13,10 @@ from controller.model.readings import (
     Turning,
 )
 from controller.model.rulesets import SpinRules
-from controller.model.verdicts import Reason, Ruling, SpinVerdict
+from controller.model.verdicts import Reason, SpinVerdict
 from controller.rules.wheel.chain import Pass
 from controller.rules.wheel.devices import Sources
-from controller.rules.wheel.judge import judge_and_learn, judge_trace
+from controller.rules.wheel.judge import is_void, judge_and_learn, judge_trace
 from controller.rules.wheel.learned import Learned
 from controller.rules.wheel.pockets import PocketRead
 from controller.rules.wheel.rotor import SLOWEST_TURN_US
@@ -147,10 +147,9 @@ class SpinWatch:
             return
         else:
             trace.see(reading)
-        if self.no_spin_by is None and self._suspicious(reading):
-            verdict, _ = self.verdict(reading.t)
-            if verdict.ruling is Ruling.VOID:
-                self.no_spin_by = reading
+        asks = self.no_spin_by is None and self._suspicious(reading)
+        if asks and is_void(trace, self._readings, reading.t):
+            self.no_spin_by = reading
 
     def follow(self, reading: Reading) -> None:
         """Take the next reading of a ball whose spin is over: it is followed, and nothing is judged."""

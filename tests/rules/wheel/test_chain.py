@@ -1,0 +1,75 @@
+"""The chain of pulses round the ring: what the ball did, whatever it slows down by."""
+
+import pytest
+
+from controller.rules.wheel.chain import Chain
+
+FOUR = (0.0, 90.0, 180.0, 270.0)
+TWO = (0.0, 120.0)
+DROP = 0.5
+
+
+def passes(beams: tuple[float, ...], speeds: list[float], *, begin_us: int = 0) -> list[tuple[int, int]]:
+    """Pulses of a ball that runs ccw past beam after beam, at one speed from each to the next."""
+    t, beam, told = float(begin_us), 0, [(begin_us, 0)]
+    for speed in speeds:
+        following = (beam + 1) % len(beams)
+        turns = (beams[following] - beams[beam]) / 360 % 1.0
+        t += turns / speed * 1e6
+        beam = following
+        told.append((round(t), beam))
+    return told
+
+
+def slowing(count: int, since: float = 1.6, until: float = 0.55) -> list[float]:
+    return [since + (until - since) * i / (count - 1) for i in range(count)]
+
+
+def knee(count: int) -> list[float]:
+    """A ball that slows down little, then much, then hardly any more."""
+    third = count // 3
+    return [*slowing(third, 1.4, 1.2), *slowing(third, 1.15, 0.62), *slowing(count - 2 * third, 0.6, 0.55)]
+
+
+def followed(pulses: list[tuple[int, int]], beams: tuple[float, ...] = FOUR) -> Chain:
+    chain = Chain(beams, DROP)
+    for t, beam in pulses:
+        chain.see(t, beam)
+    return chain
+
+
+@pytest.mark.parametrize("speeds", [slowing(40), knee(42)])
+def test_turns_are_counted_whatever_the_law_of_slowing(speeds: list[float]) -> None:
+    chain = followed(passes(FOUR, speeds))
+    assert chain.best is not None
+    assert chain.best.last.turns == pytest.approx(len(speeds) / 4)
+    assert chain.direction == "ccw"
+
+
+@pytest.mark.parametrize("beams", [FOUR, TWO])
+def test_missed_and_stray_pulses_change_no_count(beams: tuple[float, ...]) -> None:
+    pulses = passes(beams, slowing(40))
+    turns = followed(pulses, beams).best
+    dusty = [pulse for i, pulse in enumerate(pulses) if i not in (9, 17, 30)]
+    dusty = sorted([*dusty, (pulses[12][0] + 40_000, 1), (pulses[25][0] + 70_000, 0)])
+    best = followed(dusty, beams).best
+    assert turns is not None
+    assert best is not None
+    assert best.last.turns == pytest.approx(turns.last.turns)
+
+
+def test_a_ball_sent_off_again_the_other_way_is_another_run() -> None:
+    first = passes(FOUR, slowing(20, 1.8, 1.5))
+    begin_us = first[-1][0] + 900_000
+    again = [(t, -beam % 4) for t, beam in passes(FOUR, slowing(30, 1.4, 0.6), begin_us=begin_us)]
+    story = followed([*first, *again]).anew()
+    assert story is not None
+    assert (story.direction, story.first.t) == ("cw", begin_us)
+
+
+def test_a_single_beam_tells_turns_and_no_way_round() -> None:
+    pulses = [pulse for pulse in passes(FOUR, slowing(40)) if pulse[1] == 0]
+    chain = followed(pulses)
+    assert chain.best is not None
+    assert chain.best.last.turns == pytest.approx(10.0)
+    assert chain.direction is None
