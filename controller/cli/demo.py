@@ -51,7 +51,7 @@ _ENDS = frozenset(("game.won", "game.void", "deal.called", "deal.void", "deal.re
 _NEEDLESS = frozenset(("unknown_input", "no_change"))
 """Refusals not worth a line."""
 
-_DICE_MIX = {"valid": 22.0} | dict.fromkeys(
+_DICE_MIX = {dice.THROWN: 22.0} | dict.fromkeys(
     (
         "bumped",
         "one_short",

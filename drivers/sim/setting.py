@@ -147,7 +147,7 @@ def _play(settings: TableSettings, mix: Mix | None) -> show.Play:
     if rules.game == "craps" and settings.dice_table is not None and rules.throw is not None:
         lenient = rules.throw.missed_wall == "warn"
         name: dice.Rules = "craps-v1" if lenient else "craps-12-034"
-        return show.of_dice(settings.dice_table, name, mix or dice.USUAL)
+        return show.of_dice(settings.dice_table, name, mix or dice.BODIES)
     if rules.game == "high_roller" and settings.dice_table is not None:
         return show.of_high_roller(settings.dice_table)
     if rules.game == "three_card":

@@ -1,10 +1,10 @@
 """Throws that an engine worked out beforehand, so that the virtual table plays bodies without an engine.
 
-`bank.xz` is made by `python -m drivers.sim.bodies.make_bank` (the extra `physics`). A throw takes about half
-a kilobyte: times in ticks, places in tenths of a millimetre, each as its difference from the one before.
+`bank.zlib` is made by `python -m drivers.sim.bodies.make_bank` (the extra `physics`). A throw takes half a
+kilobyte: times in ticks, places in tenths of a millimetre, each as its difference from the one before.
 """
 
-import lzma
+import zlib
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import resources
@@ -15,7 +15,7 @@ import msgspec
 from controller.model.geometry import DiceTable
 from drivers.sim.bodies.flights import Flight, Kind, Track
 
-NAME = "bank.xz"
+NAME = "bank.zlib"
 TICK_US = 200
 """Poses lie on whole ticks."""
 RELIEF_MM = 12.0
@@ -37,12 +37,12 @@ def pack(flights: Sequence[Flight]) -> bytes:
         ]
         empty = Track((), (), ())
         rows.append((msgspec.structs.replace(flight, tracks=(empty, empty)), tracks))
-    return lzma.compress(msgspec.msgpack.encode(rows), preset=9 | lzma.PRESET_EXTREME)
+    return zlib.compress(msgspec.msgpack.encode(rows), 9)
 
 
 def unpack(data: bytes) -> tuple[Flight, ...]:
     """Return the flights of a bank's bytes."""
-    rows = msgspec.msgpack.decode(lzma.decompress(data), type=list[tuple[Flight, _PACKED]])
+    rows = msgspec.msgpack.decode(zlib.decompress(data), type=list[tuple[Flight, _PACKED]])
     return tuple(
         msgspec.structs.replace(flight, tracks=(_track(tracks[0]), _track(tracks[1])))
         for flight, tracks in rows
