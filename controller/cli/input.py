@@ -34,10 +34,11 @@ _FIRST: dict[str, str] = {
     "decline": "seat",
     "leave": "seat",
     "draw_button": "seat",
+    "chips": "seat",
     "buy": "seat",
 }
 """The argument that an input's words fill; every argument can also be given as `name=value`."""
-_SECOND = {"draw_button": "card", "buy": "count"}
+_SECOND = {"draw_button": "card", "buy": "count", "chips": "what"}
 _ARGUMENTS = ("dice", "seat", "seats", "number", "card", "count", "reason", "what", "on")
 _CODES = {"bad_request": BAD_INPUT, "no_answer": OUT_OF_REACH}
 _SWITCHED = {"on": True, "yes": True, "off": False, "no": False}

@@ -143,6 +143,7 @@ def _roulette(setup: Setup, desk: Desk, health: Health) -> Roulette:
         standing_call=state.call,
         last_spin=setup.first.spin - 1,
         betting_round=setup.first.round,
+        chips=state.chips,
     )
 
 

@@ -60,6 +60,8 @@ class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     inspect: tuple[str, ...] = ()
     """What awaits an inspection."""
     learned: dict[str, float] = {}
+    chips: dict[str, str] = {}
+    """The colours of the chips sold at a roulette table, by seat."""
     high_roller: HighRollerState | None = None
     three_card: ThreeCardState | None = None
     call: StandingCall | None = None

@@ -23,6 +23,7 @@ REFUSALS: dict[str, str] = {
     "card_not_bought": "nobody here is owed this card; take it back, or enter the purchase first",
     "card_unread": "a card could not be read; enter it with set_card",
     "cards_owed": "cards that were bought are not pitched yet; pitch or enter them first",
+    "colour_taken": "no two players' chips look alike, nor like value chips; take another colour",
     "final_game_due": "two or more players are left; play the final game first",
     "final_game_over": "the final game is over; open the table anew for the next game date",
     "game_running": "a game is being played; finish it first",

@@ -1,9 +1,10 @@
 """The roulette machine: betting, the ball in the track, No More Bets, the drop, the number, and paying."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from msgspec import UNSET, UnsetType
 
+from controller.machines.chip_colours import ChipColours
 from controller.machines.desk import Desk
 from controller.machines.flat import Arrow, FlatMachine, MachineTable, Refused
 from controller.machines.health import Health
@@ -108,13 +109,15 @@ class Roulette:
         standing_call: StandingCall | None = None,
         last_spin: int = 0,
         betting_round: int = 1,
+        chips: Mapping[str, str] | None = None,
     ) -> None:
         """Begin after spin number `last_spin`, with bets open for `betting_round`.
 
-        `standing_call` is the last spin where it can still be corrected.
+        `standing_call` is the last spin where it can still be corrected, `chips` the colours sold, by seat.
         """
         self._desk = desk
         self._machine = FlatMachine(ROULETTE_TABLE)
+        self._chips = ChipColours(rules.value_chip_colours, chips or {})
         self._bets_open = True
         self._round = betting_round
         self._bets_by_hand = False
@@ -138,7 +141,11 @@ class Roulette:
 
     def remembers(self) -> dict[str, object]:
         """Give what the game remembers between spins, in the words of a recording's state."""
-        return {"learned": self.spins.learned.figures(), "call": self.spins.attempts.standing_call()}
+        return {
+            "learned": self.spins.learned.figures(),
+            "call": self.spins.attempts.standing_call(),
+            "chips": dict(self._chips.by_seat),
+        }
 
     def next_numbers(self) -> dict[str, int]:
         """Give the numbers of the next spin and of the present round of bets."""
@@ -194,6 +201,8 @@ class Roulette:
                     self.rule(entered)
             case "set_number":
                 self.rule(entered)
+            case "chips":
+                self._chips.enter(entered)
             case _:
                 return self.spins.attempts.enter(entered)
         return True
@@ -214,6 +223,7 @@ class Roulette:
             yield "open_bets"
         if self._machine.allows("paid"):
             yield "paid"
+        yield "chips"
 
     def rule(self, entered: Input) -> None:
         """Take a person's ruling on the present or the last spin; raises Refused where there is none."""
@@ -223,6 +233,7 @@ class Roulette:
     def reset(self, t: int) -> None:
         """Begin anew: the table opens, and the bets where the dealer had closed them."""
         self._machine.restore(ROULETTE_TABLE.initial)
+        self._chips.by_seat.clear()
         self.spins.attempts.begin_anew()
         if not self._bets_open:
             self._open_bets(t, "open_table")

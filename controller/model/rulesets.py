@@ -228,6 +228,8 @@ class SpinRules:
     spin."""
     call_hold_ms: NotNegative = 250.0
     """How long an automatic call is held."""
+    value_chip_colours: tuple[Word, ...] = ()
+    """The colours of the house's value chips, which no player's own chips may have (R-PLACE-2)."""
     causes: Mapping[str, Word] = field(default_factory=dict)
     """The rule id behind each cause of a No Spin or a review, by the cause's code."""
 

@@ -40,6 +40,7 @@ WORDS: dict[str, tuple[dict[str, object], ...]] = {
     "no_more_bets": ({},),
     "no_spin": ({},),
     "set_number": ({"number": "8"}, {"number": "10"}),
+    "chips": ({"seat": "1", "what": "blue"},),
     "paid": ({},),
     "seats": ({"seats": ["1", "2"]},),
     "play": ({"seat": "1"}, {"seat": "2"}),
