@@ -69,10 +69,12 @@ class Core:
         failed: Callable[[], None],
         lit: Callable[[str, str], None],
         betting: Callable[[Betting, int], None] = lambda _betting, _now_us: None,
+        awaiting: Callable[[Awaited | None], None] = lambda _awaited: None,
     ) -> None:
         """Go on from what was resumed; `failed` hears when the core stops on a defect, `lit` of lamps.
 
-        `betting` hears in every turn how betting stands, and the table's time; it must return at once.
+        `betting` hears in every turn how betting stands, and the table's time; `awaiting` hears of each
+        change of what waits for a person, not in test mode. Both must return at once.
         """
         self.devices = Devices(setup, board)
         self.lamps = Lamps(hub, lit)
@@ -85,6 +87,7 @@ class Core:
         self._discretion = Discretion(hub, setup.ruleset)
         self._failed = failed
         self._note_betting = betting
+        self._awaiting = awaiting
         self._cut_off = CutOff(resumed.pending, setup.ruleset)
         self._held = resumed.held
         self._bets_closed = resumed.bets_closed and bool(resumed.pending)
@@ -112,6 +115,7 @@ class Core:
         self._show_lock()
         if self._awaited is not None:
             self.lamps.light("review", "on")
+            self._awaiting(self._awaited)
 
     # --- for other threads ---
 
@@ -196,6 +200,8 @@ class Core:
         self.devices.look(self._now_us)
         self._note_faults()
         self._keep_locked()
+        if self._awaited is not None:
+            self._note_awaited()  # What may be said changes with time alone, as when the dice come to rest.
         self._note_betting(self._betting_now, self._now_us)
 
     @property
@@ -319,6 +325,7 @@ class Core:
             self._awaited = awaited
             self.lamps.light("review", "off" if awaited is None else "on")
             self._hub.tell("outcomes", awaited_line(awaited))
+            self._awaiting(None if self._testing else awaited)
 
     def _append(self, effects: Sequence[Effect], segment: Segment | None) -> None:
         recording = None if segment is None else segment.recording(effects)

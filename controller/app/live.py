@@ -138,6 +138,7 @@ class Live:
             failed=failed,
             lit=_unlit if self._hardware is None else self._hardware.show,
             betting=self._publishing.note_betting,
+            awaiting=self._publishing.note_awaited,
         )
         wanted = frozenset(settings.devices) if options.self_test_devices else frozenset()
         self.self_test = SelfTest(self.journal, started, self.core.devices, board, wanted)

@@ -14,6 +14,7 @@ from controller.journal.faults import JournalFault
 from controller.journal.journal import Journal
 from controller.journal.keys import Key
 from controller.journal.reading import Reader
+from controller.model.attempts import Awaited
 from controller.model.tables import TableSettings
 from controller.publish.betting import Announcer, Betting
 from controller.publish.board import first_board
@@ -156,6 +157,11 @@ class Publishing:
         """Take how betting stands, in the core's thread; settlement is told where that is due."""
         if self._announcer is not None and self._started:
             self._announcer.note(betting, now_us)
+
+    def note_awaited(self, awaited: Awaited | None) -> None:
+        """Take what waits for a person now, in the core's thread; the board shows it."""
+        if self._pump is not None:
+            self._pump.awaits(awaited)
 
     def _hear_line_bet(self, seat: str, has: bool) -> None:
         if self._line_bet is not None:

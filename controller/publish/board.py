@@ -1,10 +1,9 @@
 """The board: what a display or a console needs when it starts in mid-game, retained at the broker.
 
-It is made of outcomes alone, and of each only of what players may see (`controller.publish.players`), so that
-it tells nobody anything before its time.
+It is made of outcomes, and of each only of what players may see (`controller.publish.players`), and of what
+the core says waits for a person, without what was seen or is proposed: so it tells nothing before its time.
 """
 
-from collections.abc import Mapping
 from typing import Literal
 
 import msgspec
@@ -12,6 +11,7 @@ from msgspec import Raw
 
 from controller.engine.setup import First, State
 from controller.journal.chain import Row
+from controller.model.attempts import Awaited
 from controller.model.outcomes import (
     Bets,
     Data,
@@ -28,13 +28,7 @@ RESULTS = 10
 LOOK_BACK = 4000
 """Rows of the journal that are read at a start for the newest results: an hour's and more."""
 Puck = Literal["off", 4, 5, 6, 8, 9, 10]
-_MAY: Mapping[str, tuple[str, ...]] = {
-    "roll": ("set_dice", "no_roll"),
-    "spin": ("set_number", "no_spin"),
-    "deal": ("set_card", "misdeal"),
-}
-"""What a person may say to an attempt under review; the last of each voids it."""
-_WORDS = tuple(_MAY)
+_WORDS = ("roll", "spin", "deal")
 
 
 class BoardResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,13 +42,24 @@ class BoardResult(msgspec.Struct, frozen=True, kw_only=True):
     data: Raw
 
 
-class BoardReview(msgspec.Struct, frozen=True, kw_only=True):
-    """An attempt that a person must rule on: its number, what is missing, and what may be said."""
+class BoardReason(msgspec.Struct, frozen=True, kw_only=True):
+    """A reason as players may see it: what sensors measured is left out."""
+
+    code: str
+    rule: str | None
+    die: int | None
+
+
+class BoardAwaited(msgspec.Struct, frozen=True, kw_only=True):
+    """An attempt that waits for a person: its number, what is missing, and the rulings that are taken now.
+
+    `proposed` (`calls: confirm`) is a call that a person must accept; what it is stays with the staff.
+    """
 
     attempt: Literal["roll", "spin", "deal"]
     number: int
-    missing: Raw
-    """The reasons, as players may see them: code, rule, die."""
+    state: Literal["review", "proposed"]
+    missing: tuple[BoardReason, ...]
     may: tuple[str, ...]
 
 
@@ -62,7 +67,7 @@ class TableBoard(msgspec.Struct, frozen=True, kw_only=True):
     """What a table's board shows; `sequence` is the newest outcome in it.
 
     `phase`, `point` (None: off), `puck` and `shooter` are those of craps. `results` are the last ten, the
-    newest first, corrections in their places. `review` is what waits for a person now.
+    newest first, corrections in their places. `awaited` is what waits for a person now.
     """
 
     table: str
@@ -77,7 +82,7 @@ class TableBoard(msgspec.Struct, frozen=True, kw_only=True):
     puck: Puck | None = None
     shooter: Seat | None = None
     results: tuple[BoardResult, ...] = ()
-    review: BoardReview | None = None
+    awaited: BoardAwaited | None = None
 
 
 class _Told(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,13 +91,7 @@ class _Told(msgspec.Struct, frozen=True, kw_only=True):
     data: Raw
 
 
-class _Reasons(msgspec.Struct, frozen=True, kw_only=True):
-    reasons: Raw = Raw(b"[]")
-
-
 _decode = msgspec.json.Decoder(_Told).decode
-_decode_reasons = msgspec.json.Decoder(_Reasons).decode
-_decode_codes = msgspec.json.Decoder(list[dict[str, Raw]]).decode
 _encode = msgspec.json.Encoder().encode
 
 
@@ -119,9 +118,23 @@ def follow(board: TableBoard, row: Row) -> TableBoard:
     data = data_of(told.type, told.data)
     board = msgspec.structs.replace(_moved(board, told.type, data), sequence=told.seq)
     word, _, what = told.type.partition(".")
-    if word not in _WORDS:
+    if word not in _WORDS or what == "review":
         return board
-    return _reviewed(board, told, word, data) if what == "review" else _with_result(board, told, word, data)
+    return _with_result(board, told, word, data)
+
+
+def showing(board: TableBoard, awaited: Awaited | None) -> TableBoard:
+    """Return the board with what waits for a person now; the same one where that has not changed."""
+    shown = None
+    if awaited is not None:
+        shown = BoardAwaited(
+            attempt=awaited.attempt,
+            number=awaited.number,
+            state=awaited.state,
+            missing=tuple(BoardReason(code=r.code, rule=r.rule, die=r.die) for r in awaited.reasons),
+            may=awaited.may,
+        )
+    return board if board.awaited == shown else msgspec.structs.replace(board, awaited=shown)
 
 
 def board_bytes(board: TableBoard) -> bytes:
@@ -135,7 +148,7 @@ def _moved(board: TableBoard, type_: str, data: Data) -> TableBoard:
         case "bets.opened" | "bets.closed", Bets(round=round_):
             return replace(board, bets="open" if type_ == "bets.opened" else "closed", round=round_)
         case "table.opened", _:
-            anew = replace(board, state="open", shooter=None, review=None)
+            anew = replace(board, state="open", shooter=None)
             return anew if board.puck is None else _with_point(anew, None)
         case "table.closed", _:
             return replace(board, state="closed")
@@ -161,22 +174,6 @@ def _with_point(board: TableBoard, point: int | None) -> TableBoard:
     return msgspec.structs.replace(board, phase=phase, point=point, puck=puck)
 
 
-def _reviewed(board: TableBoard, told: _Told, word: str, data: Data) -> TableBoard:
-    shown = player_data(told.type, told.data)
-    number = getattr(data, word, None)
-    if shown is None or not isinstance(number, int):
-        return board
-    missing = _decode_reasons(shown).reasons
-    lost = any(bytes(reason.get("code", Raw())) == b'"power_lost"' for reason in _decode_codes(missing))
-    review = BoardReview(
-        attempt=word,  # type: ignore[arg-type]  # `follow` looked
-        number=number,
-        missing=missing,
-        may=_MAY[word][-1:] if lost else _MAY[word],
-    )
-    return msgspec.structs.replace(board, review=review)
-
-
 def _with_result(board: TableBoard, told: _Told, word: str, data: Data) -> TableBoard:
     shown, number = player_data(told.type, told.data), getattr(data, word, None)
     if shown is None or number is None:
@@ -189,7 +186,4 @@ def _with_result(board: TableBoard, told: _Told, word: str, data: Data) -> Table
     others = tuple(one for one in board.results if one.subject != subject)
     at = next((i for i, one in enumerate(board.results) if one.subject == subject), 0)
     results = (*others[:at], result, *others[at:])[:RESULTS]
-    review = board.review
-    if review is not None and (review.attempt, review.number) == (word, number):
-        review = None
-    return msgspec.structs.replace(board, results=results, review=review)
+    return msgspec.structs.replace(board, results=results)

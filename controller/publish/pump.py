@@ -13,8 +13,9 @@ import msgspec
 from controller.journal.chain import Row
 from controller.journal.faults import JournalFault
 from controller.journal.reading import check_contents
+from controller.model.attempts import Awaited
 from controller.model.publishing import PublishSettings
-from controller.publish.board import LOOK_BACK, TableBoard, board_bytes, follow
+from controller.publish.board import LOOK_BACK, TableBoard, board_bytes, follow, showing
 from controller.publish.events import (
     Acknowledgement,
     Again,
@@ -71,7 +72,7 @@ class _Place(NamedTuple):
 
 
 class _News:
-    """Outcomes have become durable."""
+    """Outcomes have become durable, or something else waits for a person."""
 
 
 class Pump:
@@ -133,6 +134,7 @@ class Pump:
         self._board = board
         self._board_rows: SimpleQueue[Row] = SimpleQueue()
         self._board_is_whole = False
+        self._awaited: Awaited | None = None
         self._doubt_us = 0
         self.doubtful = 0
         """Acknowledgements that fit no outcome on its way and were not handed to the journal."""
@@ -152,6 +154,11 @@ class Pump:
         self._more = True  # first, or the pump could take the new number for acknowledged
         if newest.seq >= self._last_seq:
             self._last_seq, self._last_chain = newest.seq, newest.link.hex()
+        self.post(_News())
+
+    def awaits(self, awaited: Awaited | None) -> None:
+        """Show on the board what waits for a person now."""
+        self._awaited = awaited
         self.post(_News())
 
     def post(self, report: Report | _News) -> None:
@@ -474,6 +481,7 @@ class Pump:
                 return
         while not self._board_rows.empty():
             board = follow(board, self._board_rows.get())
+        board = showing(board, self._awaited)
         if board is not before or not self._board_is_whole:
             self._board_is_whole = True
             self._board = board

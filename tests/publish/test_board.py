@@ -1,6 +1,7 @@
 """The board: what a display that starts in mid-game finds, and what it must not find there."""
 
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 import pytest
@@ -10,6 +11,7 @@ from controller.engine.setup import First, State
 from controller.journal.chain import Row, Wall, genesis, seal
 from controller.journal.drafting import outcome_draft
 from controller.journal.keys import Key, load_key, new_key
+from controller.model.attempts import Awaited
 from controller.model.outcomes import (
     Bets,
     Data,
@@ -22,7 +24,7 @@ from controller.model.outcomes import (
     SpinCalled,
 )
 from controller.model.verdicts import Reason
-from controller.publish.board import RESULTS, TableBoard, board_bytes, first_board, follow
+from controller.publish.board import RESULTS, TableBoard, board_bytes, first_board, follow, showing
 from controller.publish.schemas import FOLDER
 from tests.publish.broker import needs_mosquitto, running
 from tests.publish.house import House, Settlement, pinned, until
@@ -35,6 +37,16 @@ def key(tmp_path_factory: pytest.TempPathFactory) -> Key:
     path: Path = tmp_path_factory.mktemp("key") / "key"
     new_key(path)
     return load_key(path)
+
+
+UNCLEAR = Reason(code="wall_unclear", rule="C34-INV-1", seen="die 1 turned 9 mm short", die=1)
+
+
+def awaited(state: Literal["review", "proposed"], may: tuple[str, ...] = ("set_dice", "no_roll")) -> Awaited:
+    proposes = "3-4" if state == "proposed" else ""
+    return Awaited(
+        attempt="roll", number=1, state=state, reasons=(UNCLEAR,), seen="3-4", proposes=proposes, may=may
+    )
 
 
 class Table:
@@ -75,9 +87,8 @@ class Table:
             ),
         )
 
-    def reviews(self, roll: int, code: str = "wall_unclear") -> TableBoard:
-        reason = Reason(code=code, rule="C34-INV-1", seen="die 1 turned 9 mm short", die=1)
-        return self.tells("roll.review", RollReview(roll=roll, reasons=(reason,), dice=(3, 4), notices=()))
+    def reviews(self, roll: int) -> TableBoard:
+        return self.tells("roll.review", RollReview(roll=roll, reasons=(UNCLEAR,), dice=(3, 4), notices=()))
 
 
 @pytest.fixture
@@ -119,19 +130,34 @@ def test_a_correction_takes_the_place_of_what_it_corrects(table: Table) -> None:
     assert b"bob" not in board_bytes(board)
 
 
-def test_a_review_says_its_number_what_is_missing_and_what_may_be_said(table: Table) -> None:
-    review = table.reviews(1).review
-    assert review is not None
-    assert (review.attempt, review.number, review.may) == ("roll", 1, ("set_dice", "no_roll"))
-    assert b"wall_unclear" in bytes(review.missing)
-    assert b"9 mm" not in board_bytes(table.board)
-    assert table.rolls(1, (3, 4), None, None).review is None
+@pytest.mark.parametrize("state", ["review", "proposed"])
+def test_what_is_awaited_says_its_number_what_is_missing_and_what_may_be_said(
+    table: Table, state: Literal["review", "proposed"]
+) -> None:
+    board = showing(table.reviews(1), awaited(state))
+    shown = board.awaited
+    assert shown is not None
+    assert (shown.attempt, shown.number, shown.state) == ("roll", 1, state)
+    assert (shown.missing[0].code, shown.missing[0].die) == ("wall_unclear", 1)
+    assert shown.may == ("set_dice", "no_roll")
+    assert showing(board, None).awaited is None
 
 
-def test_what_a_power_cut_left_can_only_be_void(table: Table) -> None:
-    review = table.reviews(1, "power_lost").review
-    assert review is not None
-    assert review.may == ("no_roll",)
+@pytest.mark.parametrize("state", ["review", "proposed"])
+def test_neither_what_was_seen_nor_what_is_proposed_is_on_it(
+    table: Table, state: Literal["review", "proposed"]
+) -> None:
+    written = board_bytes(showing(table.reviews(1), awaited(state)))
+    for secret in (b"9 mm", b"3-4", b"seen", b"proposes"):
+        assert secret not in written
+
+
+def test_what_may_be_said_follows_the_table(table: Table) -> None:
+    before = showing(table.board, awaited("review", ("no_roll",)))
+    after = showing(before, awaited("review"))
+    assert after.awaited is not None
+    assert after.awaited.may == ("set_dice", "no_roll")
+    assert showing(after, awaited("review")) is after
 
 
 def test_a_table_that_opens_anew_has_no_point_and_no_shooter(table: Table) -> None:
@@ -171,9 +197,9 @@ def test_an_outcome_that_comes_again_changes_nothing(table: Table) -> None:
 
 def test_it_is_written_as_its_schema_says(table: Table) -> None:
     table.rolls(1, (2, 2), None, 4)
-    table.reviews(2)
+    board = showing(table.reviews(2), awaited("proposed"))
     schema = msgspec.json.decode((FOLDER / "board.schema.json").read_bytes())
-    Draft202012Validator(schema).validate(msgspec.json.decode(board_bytes(table.board)))
+    Draft202012Validator(schema).validate(msgspec.json.decode(board_bytes(board)))
 
 
 @needs_mosquitto

@@ -1,0 +1,110 @@
+"""What waits for a person, as a bare MQTT client learns of it that connects while it waits."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from queue import Queue
+
+import msgspec
+import paho.mqtt.client as paho
+import pytest
+from paho.mqtt.enums import CallbackAPIVersion
+
+from controller.publish.board import BoardAwaited, TableBoard
+from tests.app.rig import PATIENCE_S, Table, lines_of, tick, until
+from tests.publish.broker import Mosquitto, needs_mosquitto
+from tests.scenes import SECOND_US, throw
+
+pytestmark = needs_mosquitto
+
+
+@pytest.fixture
+def mosquitto(tmp_path: Path) -> Iterator[Mosquitto]:
+    broker = Mosquitto(tmp_path)
+    broker.start()
+    yield broker
+    broker.kill()
+
+
+class Display:
+    """A client that knows the topic and nothing else."""
+
+    def __init__(self, port: int) -> None:
+        self._heard: Queue[bytes] = Queue()
+        self._client = paho.Client(CallbackAPIVersion.VERSION2, protocol=paho.MQTTv5)
+        self._client.on_connect = lambda client, *_: client.subscribe("tables/+/board")
+        self._client.on_message = lambda _client, _userdata, message: self._heard.put(bytes(message.payload))
+        self._client.connect("127.0.0.1", port)
+        self._client.loop_start()
+
+    def awaited(self) -> BoardAwaited | None:
+        """Return what the next board that comes says is awaited."""
+        return msgspec.json.decode(self._heard.get(timeout=PATIENCE_S), type=TableBoard).awaited
+
+    def close(self) -> None:
+        self._client.disconnect()
+        self._client.loop_stop()
+
+
+def plays(table: Table, mosquitto: Mosquitto, confidence: float) -> int:
+    """Unlock a table at this broker, throw, and return where its time has got to."""
+    table.publish = f"{{to: mqtt, mqtt: {{host: 127.0.0.1, port: {mosquitto.port}}}}}"
+    table.start()
+    table.unlock()
+    readings = throw(10 * SECOND_US, (3, 4), confidence=confidence)
+    table.feed(lines_of([(reading.t, reading) for reading in readings]))
+    now_us = readings[-1].t + 5 * SECOND_US
+    table.feed([tick(now_us)])
+    until(lambda: table.status()["awaited"] is not None, "something to wait for a person")
+    return now_us
+
+
+def finds(port: int, state: str) -> BoardAwaited:
+    """Connect anew until the broker holds a board with something awaited in this state."""
+    found: list[BoardAwaited] = []
+
+    def look() -> bool:
+        display = Display(port)
+        try:
+            awaited = display.awaited()
+        finally:
+            display.close()
+        if awaited is not None and awaited.state == state:
+            found.append(awaited)
+        return bool(found)
+
+    until(look, f"a board with a {state}")
+    return found[0]
+
+
+def test_a_client_that_connects_in_mid_review_finds_it_and_hears_that_it_is_over(
+    table: Table, mosquitto: Mosquitto
+) -> None:
+    now_us = plays(table, mosquitto, confidence=0.4)
+    awaited = finds(mosquitto.port, "review")
+    assert (awaited.attempt, awaited.number) == ("roll", 1)
+    assert [reason.code for reason in awaited.missing] == ["low_confidence", "low_confidence"]
+    until(
+        lambda: list(finds(mosquitto.port, "review").may) == status_says(table),
+        "the board to say what status says",
+    )
+    display = Display(mosquitto.port)
+    assert display.awaited() is not None
+    assert table.enter("no_roll", what="1")["ok"] is True
+    table.feed([tick(now_us + SECOND_US)])
+    until(lambda: display.awaited() is None, "the ruling on the board")
+    display.close()
+
+
+def test_a_client_that_connects_while_a_call_is_proposed_finds_it(table: Table, mosquitto: Mosquitto) -> None:
+    table.name = "craps-v1"  # CV1-INV-3: a dealer or supervisor declares
+    plays(table, mosquitto, confidence=1.0)
+    awaited = finds(mosquitto.port, "proposed")
+    assert (awaited.number, awaited.missing) == (1, ())
+    assert "accept" in awaited.may
+
+
+def status_says(table: Table) -> object:
+    """Return what may be said, as the table's own status gives it."""
+    awaited = table.status()["awaited"]
+    assert isinstance(awaited, dict)
+    return awaited["may"]
