@@ -16,7 +16,7 @@ LEVEL = 3
 class Evidence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What the judge had before it and what it said.
 
-    The keys up to `doubt` and `sources` are those of the verdict's `Basis`. `rests_on` are the places
+    The keys up to `objection` and `sources` are those of the verdict's `Basis`. `rests_on` are the places
     among `readings` of those that the verdict rests on.
     """
 
@@ -27,6 +27,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     late_close: bool = False
     late: tuple[AnyReading, ...] = ()
     doubt: str = ""
+    objection: Reason | None = None
     throw: ThrowVerdict | None = None
     spin: SpinVerdict | None = None
     deal: DealVerdict | None = None
@@ -53,6 +54,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             late_close=self.late_close,
             late=self.late,
             doubt=self.doubt,
+            objection=self.objection,
         )
 
 
@@ -80,6 +82,7 @@ def evidence_of(judged: Judged) -> Evidence:
         late_close=basis.late_close,
         late=basis.late,
         doubt=basis.doubt,
+        objection=basis.objection,
         throw=bare if isinstance(bare, ThrowVerdict) else None,
         spin=bare if isinstance(bare, SpinVerdict) else None,
         deal=bare if isinstance(bare, DealVerdict) else None,

@@ -12,7 +12,7 @@ from controller.model.rulesets import SpinRules
 from controller.model.verdicts import SpinVerdict
 from controller.rules.cards.deal import judge_deal
 from controller.rules.dice.judge import judge_on
-from controller.rules.doubt import doubted
+from controller.rules.doubt import doubted, objected
 from controller.rules.wheel import Learned, SpinWatch
 from controller.rules.wheel.checked import CheckedWatch
 from controller.rules.wheel.late_close import after_late_close, after_relaunch
@@ -54,6 +54,7 @@ def judge_again(evidence: Evidence, setup: Setup) -> Judgement | None:
     if basis.doubt:
         attempts = throw or spin or deal
         verdict = doubted(verdict, basis.doubt, attempts.causes if attempts else {})
+    verdict = objected(verdict, basis.objection)
     return Judgement(verdict, differences(evidence.verdict, verdict))
 
 

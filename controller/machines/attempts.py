@@ -17,7 +17,7 @@ from controller.model.outcomes import Data, Grade, Outcome
 from controller.model.readings import Input, Reading
 from controller.model.rulesets import Calls
 from controller.model.verdicts import Dealt, DealVerdict, Notice, Reason, Ruling, SpinVerdict, ThrowVerdict
-from controller.rules.doubt import doubted
+from controller.rules.doubt import doubted, objected
 
 V = TypeVar("V", bound=ThrowVerdict | SpinVerdict | DealVerdict)
 
@@ -76,6 +76,7 @@ class Attempts(Generic[Value, V]):
         self._verdict: V | None = None
         self._decided_at = 0
         self._doubt = ""
+        self._objection: Reason | None = None
         self._open_reasons: tuple[Reason, ...] = ()
         self.began_us = 0
         """When the present or the last attempt began."""
@@ -116,6 +117,7 @@ class Attempts(Generic[Value, V]):
         self._verdict = None
         self._cleared_in_hold = False
         self._doubt = ""
+        self._objection = None
         self.began_us = t
         self.cleared = False
         self.away = False
@@ -129,6 +131,7 @@ class Attempts(Generic[Value, V]):
             return
         if self._doubt:
             verdict = doubted(verdict, self._doubt, self._causes)
+        verdict = objected(verdict, self._objection)
         self._desk.stop_timer("hold")
         self._verdict = verdict
         self._open_reasons = verdict.reasons
@@ -154,6 +157,10 @@ class Attempts(Generic[Value, V]):
         """Take that the times of what is under way can't be believed: a person rules on it."""
         if self.under_way:
             self._doubt = self._doubt or seen
+
+    def object_to(self, objection: Reason) -> None:
+        """Let a person rule on the attempt under way where it would count."""
+        self._objection = objection
 
     def came_late(self, seen: str) -> None:
         """Take that what may decide it came too late: a person rules on it, if it is not called."""
@@ -464,8 +471,8 @@ class Attempts(Generic[Value, V]):
         if verdict is not None and what != "corrected":
             game = self._game
             basis = game.basis()
-            if self._doubt and basis.called is None:
-                basis = msgspec.structs.replace(basis, doubt=self._doubt)
+            if basis.called is None:
+                basis = msgspec.structs.replace(basis, doubt=self._doubt, objection=self._objection)
             self._desk.effects.append(
                 Judged(outcome=outcome, verdict=verdict, readings=game.readings(), basis=basis)
             )

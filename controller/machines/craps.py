@@ -29,7 +29,7 @@ from controller.model.outcomes import (
 )
 from controller.model.readings import AnyReading, DieReleased, Input, Reading
 from controller.model.rulesets import Calls, CrapsRules, ThrowRules
-from controller.model.verdicts import Notice
+from controller.model.verdicts import Notice, Reason
 
 NATURALS = (7, 11)
 CRAPS = (2, 3, 12)
@@ -114,6 +114,7 @@ class Craps:
         self._told_shooter = self._state.shooter
         self._shooter_cause: str | None = None
         self._machine = FlatMachine(CRAPS_TABLE, self._state.phase)
+        self._line_bet_shown = "missing" if self._lacks_line_bet else "off"
         self._bets_open = True
         self._round = betting_round
         self.throws = Throws(self, throw_rules, table, desk, health, calls=calls, last=last_roll)
@@ -181,6 +182,7 @@ class Craps:
         """Take a person's input; False when this game has no such input. Raises Refused."""
         if entered.name == "line_bet":
             self._line_bet = None if entered.seat is None else (str(entered.seat), entered.on is True)
+            self._show_line_bet(entered.t)
             return True
         if entered.name not in _BETWEEN_THROWS:
             return self.throws.attempts.enter(entered)
@@ -247,24 +249,36 @@ class Craps:
         """Close the bets: the dice left the hand (C34-MK-1a)."""
         if self._bets_open:
             self._bets_open = False
-            notices = (*self._desk.inspections.notices(), *self._no_line_bet())
+            notices = self._desk.inspections.notices()
+            if self._lacks_line_bet:
+                missing = self._no_line_bet()
+                notices = (*notices, Notice(code=missing.code, seen=missing.seen, rule=missing.rule))
+                if self._rules.line_bet == "refuse":
+                    self.throws.attempts.object_to(missing)
             self._desk.publish(
                 "bets.closed", t, Bets(round=self._round, cause="dice_released", notices=notices)
             )
 
-    def _no_line_bet(self) -> Iterator[Notice]:
-        """Note a come-out roll of a shooter without Pass or Don't Pass (C34-DICE-4, CV1-SHOOT-1).
+    @property
+    def _lacks_line_bet(self) -> bool:
+        """Whether a come-out roll is due of a shooter without Pass or Don't Pass (C34-DICE-4, CV1-SHOOT-1).
 
-        Only the settlement engine knows; where it said nothing of this shooter, nothing is noted.
+        Only the settlement engine knows; where it said nothing of this shooter, none is missed.
         """
         shooter = self._state.shooter
-        if (
-            shooter is not None
-            and self._state.phase == "come_out"
-            and self._line_bet == (str(shooter), False)
-        ):
-            seen = f"the shooter, seat {shooter}, has neither a Pass nor a Don't Pass bet"
-            yield Notice(code="no_line_bet", seen=seen, rule=self._causes.get("no_line_bet"))
+        due = shooter is not None and self._state.phase == "come_out"
+        return due and self._line_bet == (str(shooter), False)
+
+    def _no_line_bet(self) -> Reason:
+        seen = f"the shooter, seat {self._state.shooter}, has neither a Pass nor a Don't Pass bet"
+        return Reason(code="no_line_bet", rule=self._rules.line_bet_rule, seen=seen)
+
+    def _show_line_bet(self, t: int) -> None:
+        """Light the lamp that tells the crew, before the throw, that the shooter's line bet is missing."""
+        shows = "missing" if self._lacks_line_bet else "off"
+        if shows != self._line_bet_shown:
+            self._line_bet_shown = shows
+            self._desk.light(t, "line_bet", shows)
 
     def call(self, result: Result[Dice]) -> Data:
         """Apply a roll that counts."""
@@ -430,6 +444,7 @@ class Craps:
     def _show_puck(self, t: int) -> None:
         shows = {"come_out": "off", "run_out": "off_dont_pass"}.get(self._state.phase)
         self._desk.light(t, "puck", shows or f"on_{self._state.point}")
+        self._show_line_bet(t)
 
 
 _ANOTHER = "another shooter"

@@ -48,7 +48,7 @@ class Desk:
         happening = Happening(cause=code, what=reading.dev, says=says or REFUSALS[code])
         self.publish("input.refused", reading.t, happening)
 
-    def light(self, t: int, name: Literal["puck", "no_more_bets"], shows: str) -> None:
+    def light(self, t: int, name: Literal["puck", "no_more_bets", "line_bet"], shows: str) -> None:
         """Set a lamp or marker."""
         self.effects.append(Lamp(t=t, name=name, shows=shows))
 

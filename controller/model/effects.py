@@ -19,7 +19,7 @@ class Basis(msgspec.Struct, frozen=True, kw_only=True):
     shooter had had, `sources` which reading kinds each device was known to send, `learned` what was known of
     the wheel, `late_close` whether bets were still open at the drop, `relaunched` whether the next ball was
     sent off before it was decided. `late` are readings of it that came too late to count, `doubt` says what
-    else happened to its times.
+    else happened to its times, `objection` is why a result that would count was put to a person all the same.
     """
 
     decided_at_us: int
@@ -31,6 +31,7 @@ class Basis(msgspec.Struct, frozen=True, kw_only=True):
     relaunched: bool = False
     late: tuple[AnyReading, ...] = ()
     doubt: str = ""
+    objection: Reason | None = None
 
 
 class Judged(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,7 +55,7 @@ class Lamp(msgspec.Struct, frozen=True, kw_only=True):
     """A lamp or marker that must show something else from now on."""
 
     t: int
-    name: Literal["puck", "no_more_bets"]
+    name: Literal["puck", "no_more_bets", "line_bet"]
     shows: str
 
 

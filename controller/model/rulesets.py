@@ -143,6 +143,11 @@ class CrapsRules:
     """What costs the shooter the dice (!34-15)."""
     run_out: bool = True
     """Whether an old shooter may throw without a line bet to decide Come bets (C34-CONT-2b)."""
+    line_bet: Literal["notice", "refuse"] = "notice"
+    """What a come-out roll is whose shooter is known to have no line bet: noted, or, where it would count, a
+    review: dice that have left the hand are thrown, and only a person can refuse them."""
+    line_bet_rule: Word = "C34-DICE-4"
+    """The rule that asks for the shooter's line bet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -37,7 +37,19 @@ def judge_with_late(
 
 def doubted(verdict: V, seen: str, causes: Mapping[str, str]) -> V:
     """Put a verdict to a person, with what is seen against it before what a review asks anyway."""
-    reason = Reason(code="missing_reading", rule=causes.get("missing_reading", ""), seen=seen)
+    return _reviewed(
+        verdict, Reason(code="missing_reading", rule=causes.get("missing_reading", ""), seen=seen)
+    )
+
+
+def objected(verdict: V, objection: Reason | None) -> V:
+    """Put a result that would count to a person where something speaks against it."""
+    if objection is None or verdict.ruling is not Ruling.VALID:
+        return verdict
+    return _reviewed(verdict, objection)
+
+
+def _reviewed(verdict: V, reason: Reason) -> V:
     others = verdict.reasons if verdict.ruling is Ruling.REVIEW else ()
     rule = f" ({reason.rule})" if reason.rule else ""
     further = f". {verdict.sentence.removeprefix('Review: ')}" if others else ""
@@ -45,7 +57,7 @@ def doubted(verdict: V, seen: str, causes: Mapping[str, str]) -> V:
         verdict,
         ruling=Ruling.REVIEW,
         reasons=(reason, *others),
-        sentence=f"Review: {seen}{rule}{further}",
+        sentence=f"Review: {reason.seen}{rule}{further}",
     )
 
 

@@ -1,10 +1,16 @@
 """The engine's word on the shooter's line bet: noted when he throws without one, and no reason to stop."""
 
+from dataclasses import replace
+
 import pytest
 
 from controller.engine.setup import State
-from controller.model.outcomes import Bets, Happening, RollCalled
-from controller.model.readings import Input
+from controller.journal.evidence import evidence_of, pack, unpack
+from controller.journal.rejudging import judge_again
+from controller.model.effects import Judged, Lamp
+from controller.model.outcomes import Bets, Happening, RollCalled, RollNoRoll, RollReview
+from controller.model.readings import AnyReading, Input
+from controller.settings.rulesets import load_ruleset
 from tests.engine.play import Played, play
 from tests.scenes import SECOND_US, says, throw
 
@@ -16,15 +22,71 @@ def line_bet(t: int, seat: str, has: bool, by: str = "settlement") -> Input:
     return Input(t=t, dev=by, name="line_bet", by=by, seat=seat, on=has)
 
 
+MISSING = line_bet(2 * SECOND_US, "3", False)
+
+
 def noted(played: Played) -> list[str]:
     return [notice.code for bets in played.data(Bets) for notice in bets.notices]
 
 
-@pytest.mark.parametrize("rules", ["craps-12-034", "craps-v1"])
-def test_C34_DICE_4_and_CV1_SHOOT_1_a_shooter_without_a_line_bet_is_noted(rules: str) -> None:
-    played = play([NAMED, line_bet(2 * SECOND_US, "3", False), *THROWN], rules=rules)
+@pytest.mark.parametrize(("rules", "rule"), [("craps-12-034", "C34-DICE-4"), ("craps-v1", "CV1-SHOOT-1")])
+def test_C34_DICE_4_and_CV1_SHOOT_1_a_shooter_without_a_line_bet_is_noted(rules: str, rule: str) -> None:
+    played = play([NAMED, MISSING, *THROWN], rules=rules)
     assert noted(played) == ["no_line_bet"]
+    assert [notice.rule for bets in played.data(Bets) for notice in bets.notices] == [rule]
     assert len(played.data(RollCalled)) == 1, "the roll counts all the same"
+
+
+def refusing(*scene: AnyReading) -> Played:
+    """Play at a table that refuses a come-out roll without a line bet."""
+    rules = load_ruleset("craps-12-034")
+    assert rules.craps is not None
+    refuses = replace(rules, craps=replace(rules.craps, line_bet="refuse"))
+    return Played(ruleset=refuses).feed(NAMED, *scene)
+
+
+def test_where_it_is_refused_a_roll_that_would_count_is_a_review_and_never_void_by_itself() -> None:
+    played = refusing(MISSING, *THROWN).finish()
+    (review,) = played.data(RollReview)
+    assert [(reason.code, reason.rule) for reason in review.reasons] == [("no_line_bet", "C34-DICE-4")]
+    assert not played.told("roll.called", "roll.no_roll")
+
+
+def test_the_boxperson_may_let_a_refused_roll_count_or_not() -> None:
+    counts = refusing(MISSING, *THROWN, says(9 * SECOND_US, "set_dice", dice=[2, 2], what="1")).finish()
+    assert [(roll.total, roll.by) for roll in counts.data(RollCalled)] == [(4, "boxperson")]
+    void = refusing(MISSING, *THROWN, says(9 * SECOND_US, "no_roll", what="1")).finish()
+    assert [roll.by for roll in void.data(RollNoRoll)] == ["boxperson"]
+
+
+def test_a_roll_that_does_not_count_anyway_needs_nobody() -> None:
+    played = refusing(MISSING, *throw(3 * SECOND_US, (2, 2), short_mm=(300.0, 0.0))).finish()
+    assert len(played.data(RollNoRoll)) == 1
+    assert played.data(RollReview) == []
+
+
+def test_the_next_roll_with_a_line_bet_counts() -> None:
+    ruled = says(9 * SECOND_US, "no_roll", what="1")
+    has = line_bet(10 * SECOND_US, "3", True)
+    played = refusing(MISSING, *THROWN, ruled, has, *throw(20 * SECOND_US, (2, 2))).finish()
+    assert [roll.roll for roll in played.data(RollCalled)] == [2]
+
+
+def test_a_refused_roll_is_judged_the_same_again_from_its_evidence() -> None:
+    played = refusing(MISSING, *THROWN).finish()
+    (judged,) = [effect for effect in played.effects if isinstance(effect, Judged)]
+    again = judge_again(unpack(pack(evidence_of(judged))), played.session._setup)
+    assert again is not None
+    assert again.differences == ()
+
+
+def test_the_lamp_tells_the_crew_before_the_throw() -> None:
+    has = line_bet(2 * SECOND_US + 1, "3", True)
+    played = play([NAMED, MISSING, has, *THROWN])
+    shown = [
+        effect.shows for effect in played.effects if isinstance(effect, Lamp) and effect.name == "line_bet"
+    ]
+    assert shown == ["missing", "off"]
 
 
 def test_a_shooter_who_has_one_is_not_noted() -> None:
