@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from controller.model.readings import Turning
+from controller.model.readings import BallBeam, Turning
 from controller.rules.wheel.chain import DOUBLED_US, WAY_CLEAR, Chain, Pass, Sense, Story
 
 _LEAST_PASSES = 3
@@ -34,6 +34,10 @@ _COAST_LEAST, _COAST_MOST = 0.93, 1.05
 is known to 5 %, and it only falls."""
 _COAST_ERROR = 0.01
 """Turns: the drop sensor's delay varies by a hundredth of a second or two."""
+
+_OTHER_PASSES, _OTHER_TURNS = 6, 3.0
+"""What the pulses that are not a ball's must make to be another ball's: dust on its own makes no such run in
+a thousand spins."""
 
 
 class BallRun(msgspec.Struct, frozen=True):
@@ -83,6 +87,22 @@ def follow_ball(chain: Chain, left_us: int | None) -> BallRun | None:
         turns_from=min(run.turns_from for run in runs),
         turns_to=max(run.turns_to for run in runs),
     )
+
+
+def runs_beside(chain: Chain, ball: BallRun, pulses: Sequence[BallBeam]) -> BallRun | None:
+    """Return the run of another ball while this one ran; None where what it leaves makes none."""
+    own = {at.t for at in ball.passes}
+    since_us = ball.passes[0].t
+    rest = [pulse for pulse in pulses if since_us < pulse.t < ball.end_us and pulse.t not in own]
+    if len(rest) < _OTHER_PASSES:
+        return None
+    other = chain.afresh()
+    for pulse in rest:
+        other.see(pulse.t, pulse.beam)
+    run = follow_ball(other, None)
+    if run is None or len(run.passes) < _OTHER_PASSES or run.turns < _OTHER_TURNS:
+        return None
+    return run
 
 
 def _measured(chain: Chain, story: Story, left_us: int | None) -> BallRun | None:

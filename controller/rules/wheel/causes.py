@@ -19,7 +19,7 @@ from controller.model.readings import (
 )
 from controller.model.rulesets import SpinRules
 from controller.model.verdicts import Notice, Reason
-from controller.rules.wheel.ball import BallRun
+from controller.rules.wheel.ball import BallRun, runs_beside
 from controller.rules.wheel.devices import SILENT_TURNS, SURELY_SEEN_US, Absence, blind_before
 from controller.rules.wheel.learned import Learned
 from controller.rules.wheel.trace import Reversal, SpinTrace
@@ -119,19 +119,30 @@ class Case:
             return hidden_by
         dev = next((pulse.dev for pulse in self.trace.pulses), "")
         passes = [r for r in self.seen if isinstance(r, RotorIndex) and r.dev == dev]
-        return blind_before(dev, [r.t for r in passes if r.t < began_us], began_us) or self._overdue(
-            passes, began_us
-        )
+        # A mark that came within a lap of the first pulse may have come once the ball ran.
+        for since_us in dict.fromkeys((began_us, began_us - self._first_lap_us())):
+            told_us = [r.t for r in passes if r.t < since_us]
+            hidden_by = blind_before(dev, told_us, began_us) or self._overdue(passes, since_us)
+            if hidden_by is not None:
+                return hidden_by
+        return None
 
-    def _overdue(self, passes: Sequence[RotorIndex], began_us: int) -> Absence | None:
-        """Return how long the mark was overdue at the first pulse, by turns as long as those in the spin."""
-        at = bisect_left(passes, began_us, key=time_of)
+    def _first_lap_us(self) -> int:
+        """Return how long the ball took for a lap at the pace of its first step, 0 where it made none."""
+        if self.ball is None or len(self.ball.passes) < 2:
+            return 0
+        first, second = self.ball.passes[:2]
+        return round((second.t - first.t) / (second.turns - first.turns))
+
+    def _overdue(self, passes: Sequence[RotorIndex], at_us: int) -> Absence | None:
+        """Return how long the mark was overdue then, by turns as long as those in the spin."""
+        at = bisect_left(passes, at_us, key=time_of)
         if not 0 < at < len(passes) - 1 or passes[at - 1].direction != passes[at].direction:
             return None
         last, first, second = passes[at - 1], passes[at], passes[at + 1]
         if first.t - last.t <= _MARK_DUE * (second.t - first.t):
             return None
-        return Absence(last.dev, last.t, began_us)
+        return Absence(last.dev, last.t, self.began_us)
 
     def _turns_to(self) -> float:
         ball, hidden_by = self.ball, self.launch_hidden_by
@@ -392,7 +403,12 @@ def pocket_contradicted(case: Case) -> Reason | None:
 
 
 def second_ball(case: Case) -> Reason | None:
-    """A pocket can't hold the ball while it still runs in the track."""
+    """A pocket can't hold the ball while it still runs in the track, and one ball makes one run."""
+    trace = case.trace
+    if case.ball is not None and (other := runs_beside(trace.chain, case.ball, trace.pulses)) is not None:
+        return case.reason(
+            "conflict", f"another ball ran {other.turns:.1f} turns in the track beside the first"
+        )
     read = case.trace.reads_while_running.stands
     if read is None:
         return None

@@ -197,6 +197,7 @@ class Chain:
 
     def __init__(self, beams_deg: Sequence[float], drop_rev_per_s: float) -> None:
         """`beams_deg` are the beams' angles in the bowl, `drop_rev_per_s` the ball's speed at its drop."""
+        self._made_of = beams_deg, drop_rev_per_s
         self._slowest = _SLOWEST * drop_rev_per_s
         count = len(beams_deg)
         places = [deg / 360.0 for deg in beams_deg]
@@ -228,6 +229,10 @@ class Chain:
         self._last_us = [-DOUBLED_US] * count
         self._interrupted = False
         self._calm = 0
+
+    def afresh(self) -> "Chain":
+        """Return a chain of the same wheel that has seen nothing."""
+        return Chain(*self._made_of)
 
     def gap(self, sense: Sense, since: int, to: int) -> float:
         """Return the turns from one beam to the other for a ball running ccw (1) or cw (-1)."""

@@ -70,6 +70,26 @@ def test_R_SPIN_2_sensors_that_saw_nothing_for_turns_until_the_first_pulse_may_h
     assert "revolutions_unclear" in codes(verdict)
 
 
+@pytest.mark.parametrize("before_us", [3_000, 200_000])
+@pytest.mark.parametrize("seed", range(6))
+def test_R_SPIN_2_a_mark_seen_just_before_the_first_pulse_proves_no_launch_after_it(
+    before_us: int, seed: int
+) -> None:
+    made = spin(Scene(revolutions=9.0, seed=seed))
+    first_us = next(pulse.t for pulse in made.of(BallBeam) if pulse.t >= made.left_us - 3_500_000)
+    turn_us = 2_500_000
+    marks = [
+        RotorIndex(t=first_us - before_us - turn * turn_us, dev="wheel", direction="cw")
+        for turn in range(-8, 9)
+    ]
+    back_us = first_us - before_us
+    seen = in_order([*made.without(RotorIndex), *marks])
+    seen = [r for r in seen if not back_us - 3 * turn_us + 100_000 < r.t < back_us]
+    verdict = judged(made, seen)
+    assert verdict.ruling is Ruling.REVIEW
+    assert {"missing_reading", "revolutions_unclear"} <= {*codes(verdict)}
+
+
 def test_R_SPIN_2_one_index_pass_missed_before_a_launch_may_have_hidden_its_turns() -> None:
     last = [mark for mark in SHORT.of(RotorIndex) if mark.t < SHORT.launched_us][-1]
     verdict = judged(SHORT, [reading for reading in SHORT.readings if reading is not last])
