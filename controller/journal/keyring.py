@@ -58,14 +58,24 @@ def read_keyring(connection: apsw.Connection, path: Path, first: PublicKey) -> K
     return Keyring(tuple(keys), tuple(handovers), tuple(lost))
 
 
-def _checked(connection: apsw.Connection, path: Path, row: Row, old: PublicKey) -> KeyReplaced:
-    """Return what a handover tells, whose place in the chain its signature proves."""
+def check_in_place(connection: apsw.Connection, path: Path, row: Row) -> None:
+    """Check that a row is what its digest says and follows from the one before, without a walk to it.
+
+    Its signature then vouches for it, wherever it stands. Raises JournalFault.
+    """
     where = f"{path}, row {row.n}"
     before = next(rows_where(connection, path, "WHERE n = ?", (row.n - 1,)), None)
     if row.body is None or digest_of(row.body, row.after) != row.digest:
         raise JournalFault("journal_row_changed", where, "other contents", "what its digest says")
     if before is None or link_of(before.link, row) != row.link:
         raise JournalFault("journal_row_moved", where, "a hash that does not follow", "the one that follows")
+
+
+def _checked(connection: apsw.Connection, path: Path, row: Row, old: PublicKey) -> KeyReplaced:
+    """Return what a handover tells, whose place in the chain its signature proves."""
+    where = f"{path}, row {row.n}"
+    check_in_place(connection, path, row)
+    assert row.body is not None
     told = _decode(row.body)
     try:
         new, proof = PublicKey(bytes.fromhex(told.new)), bytes.fromhex(told.proof)

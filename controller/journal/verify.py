@@ -18,7 +18,7 @@ from controller.journal.contents import (
     Pruned,
 )
 from controller.journal.faults import JournalFault
-from controller.journal.keyring import Keyring, read_keyring
+from controller.journal.keyring import Keyring, check_in_place, read_keyring
 from controller.journal.keys import PublicKey
 from controller.journal.memory import Memory, checkpoint_of, number_in
 from controller.journal.schema import ALL_SIGNED, version_of
@@ -166,6 +166,9 @@ class Walk:
     def _check_dropped(self, row: Row) -> None:
         if row.n >= self.bodies_below or row.seq is None:
             raise self._fault("journal_row_changed", row.n, "no contents", "contents: nobody pruned it")
+        if row.after is not None:
+            # Pruning drops both: with the contents gone no digest vouches for the state.
+            raise self._fault("journal_row_changed", row.n, "a state without contents", "neither or both")
         self._counts["dropped"] += 1
 
     def _check_evidence(self, row: Row) -> None:
@@ -234,9 +237,15 @@ class Walk:
         return found == expected - closed
 
     def _read_pruning(self) -> None:
+        """Read the decisions to prune; each proves itself, for it may stand before where the walk begins."""
         clause = f"{LANDMARK} ORDER BY n"
-        for row in rows_where(self._connection, self._path, clause, (PRUNED,)):
+        for row in list(rows_where(self._connection, self._path, clause, (PRUNED,))):
             if row.body is not None:
+                check_in_place(self._connection, self._path, row)
+                if row.signature is None or not self.keyring.at(row.n).signed(row.link, row.signature):
+                    raise self._fault(
+                        "journal_bad_signature", row.n, "a decision to prune of nobody's", "the table's own"
+                    )
                 pruned = _PRUNED.decode(row.body)
                 self.evidence_below = max(self.evidence_below, pruned.evidence_below)
                 self.bodies_below = max(self.bodies_below, pruned.bodies_below)

@@ -147,3 +147,14 @@ def test_a_journal_without_a_checkpoint_keeps_everything(rig: Rig) -> None:
         assert ticket.rows[0].body is not None
         pruned = msgspec.json.decode(ticket.rows[0].body, type=Pruned)
     assert (pruned.evidence_below, pruned.bodies_below) == (1, 1)
+
+
+def test_a_pruned_outcome_has_no_state_beside_the_hole(rig: Rig) -> None:
+    """The decision is the table's own, and with the contents gone no digest vouches for a state."""
+    play_and_prune(rig, evidence_before_us=EVER_US, bodies_before_us=EVER_US)
+    statement = "UPDATE rows SET after = ? WHERE n = (SELECT max(n) FROM rows WHERE body IS NULL)"
+    tamper(rig.place.journal, sql(statement, b'{"state":{"point":4}}'))
+    with pytest.raises(JournalFault, match="a state without contents"):
+        rig.open()
+    with pytest.raises(JournalFault, match="a state without contents"), Reader(rig.place.journal) as reader:
+        reader.verify_all()

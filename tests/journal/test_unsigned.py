@@ -1,6 +1,8 @@
 """What somebody does to the files without the table's key: nothing that he wrote is gone on from."""
 
 import hashlib
+import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,8 +10,9 @@ import apsw
 import msgspec
 import pytest
 
+from controller.journal import recovery
 from controller.journal.chain import Draft, seal
-from controller.journal.contents import STATE_NOTED, After, Noted, encode
+from controller.journal.contents import PRUNED, STATE_NOTED, After, Noted, Pruned, encode
 from controller.journal.drafting import event_draft
 from controller.journal.faults import JournalFault
 from controller.journal.head import RECORD, SECTOR, Head, HeadFile, read_head
@@ -253,3 +256,44 @@ def test_a_person_may_go_on_with_a_forged_head_and_its_numbers_do_not_count(rig:
     a_head_of_ones_own(rig)
     with rig.open(accept=ANN) as journal:
         assert journal.recovered.first.seq == told + 1
+
+
+def as_power_failed(rig: Rig, folder: Path) -> Rig:
+    """Play on, with checkpoints, and take the files as they are while the last outcome has just been told."""
+    with rig.open(SPARSE) as journal:
+        durable(begin(journal))
+        for hand in evening(14):
+            durable(append(journal, hand))
+        (folder / "elsewhere").mkdir(parents=True)
+        for file in rig.folder.glob("journal.db*"):
+            shutil.copy(file, folder)
+        shutil.copy(rig.place.head, folder / "elsewhere")
+    return Rig(folder, rig.key)
+
+
+def another_last_state(connection: apsw.Connection) -> None:
+    """Take the contents out of the last outcome, and put a state of one's own beside the hole."""
+    told = connection.execute("SELECT max(n) FROM rows WHERE seq IS NOT NULL AND after IS NOT NULL").get
+    after = json.loads(connection.execute("SELECT after FROM rows WHERE n = ?", (told,)).get)
+    after["state"]["point"] = 4
+    forged = json.dumps(after).encode()
+    connection.execute("UPDATE rows SET body = NULL, after = ? WHERE n = ?", (forged, told))
+
+
+def a_decision_to_prune_all(connection: apsw.Connection) -> None:
+    """Make one of an old signed row, before those that a start walks along."""
+    body = encode(Pruned(evidence_below=10**9, bodies_below=10**9, by="nobody", who=None))
+    old = connection.execute("SELECT min(n) FROM rows WHERE seq IS NULL AND signature IS NOT NULL AND n > 1")
+    connection.execute("UPDATE rows SET name = ?, body = ? WHERE n = ?", (PRUNED, body, old.get))
+
+
+def test_a_decision_to_prune_that_nobody_signed_lets_no_state_in(
+    rig: Rig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It stands where a start does not walk, and the last outcome's contents are gone by it."""
+    monkeypatch.setattr(recovery, "LOOK_BACK", 20)
+    stopped = as_power_failed(rig, tmp_path / "stopped")
+    tamper(stopped.place.journal, a_decision_to_prune_all)
+    tamper(stopped.place.journal, another_last_state)
+    with pytest.raises(JournalFault, match="journal_row_changed"):
+        stopped.open()
