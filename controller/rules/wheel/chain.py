@@ -8,6 +8,7 @@ they rest on beams that were cut and on nothing else.
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 from operator import attrgetter, itemgetter
 from typing import Literal
 
@@ -200,28 +201,7 @@ class Chain:
         self._made_of = beams_deg, drop_rev_per_s
         self._slowest = _SLOWEST * drop_rev_per_s
         count = len(beams_deg)
-        places = [deg / 360.0 for deg in beams_deg]
-        self._ahead = {
-            sense: [
-                [_ahead(sense * (places[to] - places[since])) for to in range(count)]
-                for since in range(count)
-            ]
-            for sense in SENSES
-        }
-        self._between = {
-            sense: [
-                [
-                    tuple(
-                        beam
-                        for beam in range(count)
-                        if beam not in (since, to) and rows[since][beam] < rows[since][to] - 1e-9
-                    )
-                    for to in range(count)
-                ]
-                for since in range(count)
-            ]
-            for sense, rows in self._ahead.items()
-        }
+        self._ahead, self._between = _round_the_ring(tuple(beams_deg))
         self.stories: list[Story] = []
         """The explanations left, the cheapest first."""
         self.heard = [0] * count
@@ -250,8 +230,7 @@ class Chain:
 
     def see(self, t: int, beam: int) -> None:
         """Take a pulse, later than those before."""
-        doubled = t - self._last_us[beam] < DOUBLED_US
-        if doubled:
+        if t - self._last_us[beam] < DOUBLED_US:
             return
         self._last_us[beam] = t
         self.heard[beam] += 1
@@ -270,8 +249,9 @@ class Chain:
         told: dict[tuple[int, int, int], Story] = {}
         plain = False
         children: list[Story] = []
+        hears = self._hears()
         for story in stories:
-            plain |= self._go_on(story, t, beam, children)
+            plain |= self._go_on(story, t, beam, hears, children)
         if not plain:
             children += self._launched_anew(stories, t, beam)
         most = min(map(_cost, children)) + _DROPPED_STORY
@@ -342,21 +322,17 @@ class Chain:
     def _plainly_next(self, story: Story, t: int, beam: int) -> bool:
         """Take a pulse that comes where and when the ball must be, with no other story beside it."""
         last, speed = story.last, story.speed
-        if not speed or last.beam == beam:
+        if not speed or last.beam == beam or t <= last.t:
             return False
-        between = self._between[story.sense][last.beam][beam]
-        if between:
+        if between := self._between[story.sense][last.beam][beam]:
             heard = self._hears()
             if any(heard[passed] for passed in between):
                 return False
         ahead = self._ahead[story.sense][last.beam][beam]
         seconds = (t - last.t) / 1e6
-        if seconds <= 0:
-            return False
         now = ahead / seconds
         expected = speed - story.loss * seconds
-        off = now - expected
-        if not -0.05 * expected <= off <= 0.03 * expected:
+        if not -0.05 * expected <= now - expected <= 0.03 * expected:
             return False
         story.step(Pass(last, t, beam, last.turns + ahead), now)
         return True
@@ -369,25 +345,31 @@ class Chain:
             return self.heard
         return [pulses if pulses > _HEARS * most else 0 for pulses in self.heard]
 
-    def _go_on(self, story: Story, t: int, beam: int, children: list[Story]) -> bool:
+    def _go_on(self, story: Story, t: int, beam: int, hears: Sequence[int], children: list[Story]) -> bool:
         """Add what this story becomes with the pulse; return whether it is plainly its ball's next."""
         last = story.last
         seconds = (t - last.t) / 1e6
         cheapest, fits = _DROPPED_STORY, False
         if seconds > 0:
-            ahead = self._ahead[story.sense][last.beam][beam]
-            fastest = story.speed * _SPEED_UP + _JITTER_S if story.speed else _FASTEST
+            sense, before = story.sense, story.speed
+            ahead = self._ahead[sense][last.beam][beam]
+            fastest = before * _SPEED_UP + _JITTER_S if before else _FASTEST
+            young = last.turns < _DEAF_TURNS
             for whole in range(_MOST_WHOLE_TURNS + 1):
                 turns = ahead + whole
                 speed = turns / seconds
                 if whole and speed > fastest:
                     break
-                price = self._price(story, beam, whole, speed, seconds)
-                if price is not None and price < _DROPPED_STORY:
+                off = self._off(story, speed, seconds)
+                if off is None:
+                    continue
+                passed = self._between[sense][last.beam][beam]
+                price = _missed(passed, whole, hears, DEAF if young else 0.0) + off
+                if price < _DROPPED_STORY:
                     cheapest = min(cheapest, price)
-                    fits |= bool(story.speed) and price % MISSED < _PLAIN
+                    fits = fits or (bool(before) and price % MISSED < _PLAIN)
                     child = story.stepped(Pass(last, t, beam, last.turns + turns), speed, price)
-                    if last.turns < _DEAF_TURNS:
+                    if young and 0 in self.heard:
                         child.deaf = self._deaf(story, last.beam, beam, whole)
                     children.append(child)
         if cheapest < _PLAIN and story.passes >= _LEAST_PULSES:
@@ -423,30 +405,63 @@ class Chain:
                     deaf[passed] = deaf.get(passed, 0) + whole
         return deaf
 
-    def _price(self, story: Story, beam: int, whole: int, speed: float, seconds: float) -> float | None:
-        """Return the price of a step, None where no ball makes it."""
-        heard = self._hears()
-        deaf = DEAF if story.last.turns < _DEAF_TURNS else 0.0
-        price = 0.0
-        for passed in self._between[story.sense][story.last.beam][beam]:
-            price += MISSED if heard[passed] else deaf
-        if whole:
-            price += whole * sum(MISSED if pulses else deaf for pulses in heard)
+    def _off(self, story: Story, speed: float, seconds: float) -> float | None:
+        """Return the price of a step being off the speed that the story foretells, None where no ball makes
+        it."""
         before = story.speed
+        if speed < self._slowest:
+            return None
         if not before:
-            return price if self._slowest <= speed <= _FASTEST else None
+            return 0.0 if speed <= _FASTEST else None
         slack = min(_JITTER_S / seconds * speed, _MOST_SLACK * before)
         if speed > before * _SPEED_UP + slack:
             return None
-        if speed < min(before * _SLOW_DOWN, before - _MOST_LOSS * seconds) - slack or speed < self._slowest:
+        if speed < min(before * _SLOW_DOWN, before - _MOST_LOSS * seconds) - slack:
             return None
         expected = max(before - story.loss * seconds, 0.5 * before)
         off = (speed - expected) / (_EVEN * expected + slack)
-        return price + min(0.25 * off * off, 1.5)
+        return min(0.25 * off * off, 1.5)
 
 
 _cost = attrgetter("cost")
 _first = itemgetter(0)
+
+
+_Rows = tuple[tuple[float, ...], ...]
+_Beams = tuple[tuple[tuple[int, ...], ...], ...]
+
+
+@lru_cache(maxsize=16)
+def _round_the_ring(beams_deg: tuple[float, ...]) -> tuple[dict[Sense, _Rows], dict[Sense, _Beams]]:
+    """Return the turns from each beam to each, and the beams between them, for a ball running ccw (1) or cw
+    (-1): the same for every spin of a wheel."""
+    beams = range(len(beams_deg))
+    places = [deg / 360.0 for deg in beams_deg]
+    ahead: dict[Sense, _Rows] = {
+        sense: tuple(tuple(_ahead(sense * (places[to] - places[since])) for to in beams) for since in beams)
+        for sense in SENSES
+    }
+    between: dict[Sense, _Beams] = {
+        sense: tuple(
+            tuple(tuple(b for b in beams if b not in (since, to) and row[b] < row[to] - 1e-9) for to in beams)
+            for since, row in enumerate(rows)
+        )
+        for sense, rows in ahead.items()
+    }
+    return ahead, between
+
+
+def _missed(passed: Sequence[int], whole: int, hears: Sequence[int], deaf: float) -> float:
+    """Return the price of the passes that beams missed within a step: at those `passed`, and in whole turns.
+
+    `deaf` is the price of a pass at a beam that does not hear.
+    """
+    price = 0.0
+    for beam in passed:
+        price += MISSED if hears[beam] else deaf
+    if whole:
+        price += whole * sum([MISSED if pulses else deaf for pulses in hears])
+    return price
 
 
 def _merged(one: Story, other: Story) -> Story:
