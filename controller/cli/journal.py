@@ -13,7 +13,7 @@ from controller.cli.link import OutOfReachError, RefusedError, add_kept, out_of_
 from controller.cli.numbers import ROWS, whole
 from controller.cli.past import journal_file, open_journal
 from controller.journal.chain import Row
-from controller.journal.contents import EVENTS
+from controller.journal.contents import CLOSED, EVENTS
 from controller.journal.ending import check_begun
 from controller.journal.faults import JournalFault
 from controller.journal.head import Place, read_head
@@ -21,6 +21,7 @@ from controller.journal.keys import PublicKey
 from controller.journal.opening import FORGIVABLE
 from controller.journal.reading import Reader
 from controller.model.outcomes import OUTCOME_TYPES
+from controller.publish.acknowledged import check_acknowledgements
 
 EXAMPLES = (
     "tablectl journal verify",
@@ -114,6 +115,7 @@ def _verify(arguments: argparse.Namespace) -> int:
         try:
             found = reader.verify_all(head=head)
             last_key = reader.key_at(found.last_n + 1)
+            acks = check_acknowledgements(reader.rows(types={CLOSED}))
         except JournalFault as fault:
             say(fault)
             if fault.code == "journal_head_missing":
@@ -123,6 +125,10 @@ def _verify(arguments: argparse.Namespace) -> int:
             return FAILED
     if key is not None and key.raw != last_key.raw:
         say(f"{file}: found key {last_key.raw.hex()}, expected {key.raw.hex()}: another table's journal")
+        return FAILED
+    if acks.wrong:
+        for words in acks.wrong:
+            say(f"{file}: {words}")
         return FAILED
     unvouched = list(found.unvouched)
     if key is None:
@@ -134,6 +140,7 @@ def _verify(arguments: argparse.Namespace) -> int:
         "last_link": found.last_link.hex(),
         "table": reader.origin.table,
         "key": last_key.raw.hex(),
+        "acknowledgements": {"signed": acks.signed, "unsigned": acks.unsigned, "engine_keys": acks.keys},
         "unvouched": unvouched,
     }
     if arguments.json:
@@ -145,6 +152,8 @@ def _verify(arguments: argparse.Namespace) -> int:
             f" {found.rows:,} rows, {found.outcomes:,} outcomes,"
             f" {found.signatures:,} signatures, ends at row {found.last_n} with {told['last_link']}"
         )
+        if acks.signed:
+            print(f"{acks.signed:,} acknowledgements signed by the settlement engine: {', '.join(acks.keys)}")
         for words in unvouched:
             print(f"not vouched for: {words}")
     return OK

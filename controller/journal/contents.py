@@ -27,7 +27,7 @@ EVENTS = (
     *(SESSION_STARTED, ATTEMPT_BEGUN, STATE_NOTED, CHECKPOINT, ACCEPTED, PRUNED, HEALED, CLOSED, ACK_REFUSED),
     KEY_REPLACED,
     *(LATE, LAMP, PROPOSED, CLOCK, CONTROL, "fault.began", "fault.over", "identity.checked"),
-    *("journal.verified", "recording.closed", "self_test.done"),
+    *("journal.verified", "recording.closed", "self_test.done", "settlement.said"),
 )
 """The name of every row that is no outcome."""
 LANDMARKS = frozenset({SESSION_STARTED, CHECKPOINT, ACCEPTED, PRUNED, KEY_REPLACED})
@@ -95,12 +95,23 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ended: bool = False
 
 
-class Ack(msgspec.Struct, frozen=True, kw_only=True):
-    """The settlement engine's word that it has an outcome: its id and its row's link in hex."""
+class AckProof(msgspec.Struct, frozen=True, kw_only=True):
+    """A signed acknowledgement as it came, and the public key in hex of the engine that signed it."""
+
+    words: str
+    key: str
+
+
+class Ack(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The settlement engine's word that it has an outcome: its id and its row's link in hex.
+
+    `proof` is kept of one that was signed; an engine in the table's own process signs nothing.
+    """
 
     id: str
     chain: str
     by: str
+    proof: AckProof | None = None
 
 
 class AckRefused(msgspec.Struct, frozen=True, kw_only=True):

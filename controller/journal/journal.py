@@ -8,7 +8,17 @@ from typing import Self
 from controller.engine.setup import First, State
 from controller.journal.alarms import Alarm
 from controller.journal.chain import Draft
-from controller.journal.contents import PRUNED, SESSION_STARTED, Ack, After, Identity, Pruned, Recording, Word
+from controller.journal.contents import (
+    PRUNED,
+    SESSION_STARTED,
+    Ack,
+    AckProof,
+    After,
+    Identity,
+    Pruned,
+    Recording,
+    Word,
+)
 from controller.journal.drafting import Drafter, event_draft
 from controller.journal.faults import JournalFault
 from controller.journal.head import Place
@@ -119,12 +129,13 @@ class Journal:
         draft = event_draft(name, data, self._wall())
         return self._writer.put(Entry(draft=lambda _: [draft], outside=outside))
 
-    def acknowledge(self, told_id: str, chain: str, by: str) -> Ticket:
+    def acknowledge(self, told_id: str, chain: str, by: str, proof: AckProof | None = None) -> Ticket:
         """Close an outcome's place in the outbox on the settlement engine's own word (id and chain hash).
 
+        `proof` is that word as the engine signed it; it is kept in the row.
         What finds no room beside play (`journal_crowded`) is acknowledged again when it is published again.
         """
-        return self._writer.put(Entry(ack=Ack(id=told_id, chain=chain, by=by), outside=True))
+        return self._writer.put(Entry(ack=Ack(id=told_id, chain=chain, by=by, proof=proof), outside=True))
 
     def prune(
         self, *, evidence_before_us: int, bodies_before_us: int, by: str, who: str | None = None

@@ -15,11 +15,14 @@ from typing import Literal
 
 import msgspec
 
+from controller.journal.contents import AckProof
 from controller.model.publishing import LOCAL_HOSTS, MqttSettings
 from controller.publish.betting import OpenWord, word_bytes
 from controller.publish.events import (
     CONTENT_TYPE,
     MAX_ANSWER_BYTES,
+    Acknowledgement,
+    Answer,
     Message,
     TableStatus,
     read_answer,
@@ -41,7 +44,7 @@ from controller.publish.mqtt_link import (
 from controller.publish.namesake import Namesake
 from controller.publish.pinning import Pin
 from controller.publish.signing import Signer
-from controller.publish.sink import Post, Ready
+from controller.publish.sink import Acknowledged, Post, Ready, Report
 from controller.publish.topics import topics_of
 from controller.publish.window import Backoff, Chance
 
@@ -428,7 +431,7 @@ class MqttSink:
         found = self._pin.look(payload, answer)
         if found == "believed":
             self._alarm.over("answer_unsigned")
-            self._post(answer)
+            self._post(self._proven(payload, answer))
         elif found == "unsigned":
             says = f"{type(answer).__name__} by {answer.by}, and no engine has shown its key yet"
             self._alarm.began(PublishFault("answer_unsigned", self._topics.answer, says))
@@ -437,6 +440,11 @@ class MqttSink:
             self._forged_us = self._now_us()
             says = f"{type(answer).__name__} in the name of {answer.by}, {self._forged} so far"
             self._alarm.began(PublishFault("answer_forged", self._topics.answer, says))
+
+    def _proven(self, payload: bytes, answer: Answer) -> Report:
+        if isinstance(answer, Acknowledgement) and self._pin.key is not None:
+            return Acknowledged(answer, AckProof(words=payload.decode(), key=self._pin.key))
+        return answer
 
     def _note_calm(self, now_us: int) -> None:
         self._namesake.note_calm(now_us)

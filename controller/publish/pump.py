@@ -11,6 +11,7 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from controller.journal.chain import Row
+from controller.journal.contents import AckProof
 from controller.journal.faults import JournalFault
 from controller.journal.reading import check_contents
 from controller.model.attempts import Awaited
@@ -28,7 +29,7 @@ from controller.publish.events import (
 )
 from controller.publish.faults import Alarm, PublishFault
 from controller.publish.signing import Signer
-from controller.publish.sink import Ready, Report, Sink
+from controller.publish.sink import Acknowledged, Ready, Report, Sink
 from controller.publish.window import Chance, Patience, Window
 
 TURN_S = 0.5
@@ -62,7 +63,7 @@ class Outbox(Protocol):
 class Journal(Protocol):
     """What the pump writes: a `Journal`."""
 
-    def acknowledge(self, told_id: str, chain: str, by: str) -> object:
+    def acknowledge(self, told_id: str, chain: str, by: str, proof: AckProof | None = None) -> object:
         """Close an outcome's place in the outbox."""
 
 
@@ -235,7 +236,9 @@ class Pump:
     def _take(self, report: Report | _News) -> None:
         match report:
             case Acknowledgement():
-                self._acknowledge(report)
+                self._acknowledge(report, None)
+            case Acknowledged(ack=ack, proof=proof):
+                self._acknowledge(ack, proof)
             case Again():
                 self._replay(report)
             case Ask():
@@ -249,7 +252,7 @@ class Pump:
             case _News():
                 pass
 
-    def _acknowledge(self, ack: Acknowledgement) -> None:
+    def _acknowledge(self, ack: Acknowledgement, proof: AckProof | None) -> None:
         """Close an outcome that waits; of what fits none, the journal hears now and then, and counts it."""
         now_us = self._now_us()
         waits = self._window.holds(ack.id, ack.chain)
@@ -257,7 +260,7 @@ class Pump:
             self.doubtful += 1
             return
         try:
-            self._journal.acknowledge(ack.id, ack.chain, ack.by)
+            self._journal.acknowledge(ack.id, ack.chain, ack.by, proof)
         except JournalFault:
             return  # The outcome stays in the window: it is sent and acknowledged again.
         if waits:

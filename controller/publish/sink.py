@@ -1,10 +1,11 @@
 """What a sink is: it takes messages, and tells what comes back."""
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
+from controller.journal.contents import AckProof
 from controller.publish.betting import OpenWord
-from controller.publish.events import Answer, Message, TableStatus
+from controller.publish.events import Acknowledgement, Answer, Message, TableStatus
 from controller.publish.signing import Signer
 
 
@@ -12,7 +13,14 @@ class Ready:
     """The sink has only just become able to take messages: what it was offered before may be lost."""
 
 
-Report = Ready | Answer
+class Acknowledged(NamedTuple):
+    """An acknowledgement, with its proof for the journal."""
+
+    ack: Acknowledgement
+    proof: AckProof
+
+
+Report = Ready | Answer | Acknowledged
 Post = Callable[[Report], None]
 """Takes a report, from any thread, and returns at once."""
 

@@ -85,6 +85,8 @@ class Broker:
         self._due: deque[Outgoing] = deque()
         self._waiting: deque[bytes] = deque()
         self._asked: dict[str, _Asked] = {}
+        self._closing: set[str] = set()
+        """Tables that have closed; they are met once that is settled."""
         self._said: set[str] = set()
         self._key = key
         self._met: dict[str, _Met] = {}
@@ -214,8 +216,11 @@ class Broker:
     def _hear(self, topic: str, payload: bytes) -> None:
         with suppress(ValueError):
             # The broker's access list says who writes to a topic: an event must be that table's own.
-            if topics_of(deliveries.read(payload).table, self._settings.prefix).outcome == topic:
+            event = deliveries.read(payload).event
+            if topics_of(event.table, self._settings.prefix).outcome == topic:
                 self._waiting.append(payload)
+                if event.type == "table.closed":
+                    self._closing.add(event.table)
                 return
         self._say_once(f"{topic}: found what is no event of that table; it is ignored")
 
@@ -280,11 +285,13 @@ class Broker:
                 self._say_once(f"table {refused.table}: {refused.says} [{refused.code}]")
 
     def _meet_again(self, table: str) -> None:
-        """Meet a table that plays now and then: it may have lost what it was told when it came."""
+        """Meet a table that plays now and then, and one that has closed: both compare how far they are."""
         met, now_us = self._met.get(table), self._now_us()
         if self._link is None or met is None or not (met.online and met.says_open):
             return
-        if now_us - met.at_us >= MEET_AGAIN_US:
+        closed = table in self._closing and not self._waiting
+        if closed or now_us - met.at_us >= MEET_AGAIN_US:
+            self._closing.discard(table)
             self._met[table] = met._replace(at_us=now_us)
             self._meet(self._link, table)
 
@@ -304,6 +311,7 @@ class Broker:
         self._due.clear()
         self._waiting.clear()
         self._asked.clear()
+        self._closing.clear()
         self._met.clear()
 
     def _say_once(self, text: str) -> None:

@@ -8,12 +8,11 @@ import pytest
 import controller.publish
 from controller.model.publishing import MqttSettings
 from controller.publish.embedded import TROUBLES
-from controller.publish.events import Answer
 from controller.publish.faults import FAULTS, PublishFault
 from controller.publish.mqtt import MqttSink
 from controller.publish.mqtt_link import SESSION_TAKEN_OVER, Lost
 from controller.publish.pump import MEETING_FAULTS
-from controller.publish.sink import Ready
+from controller.publish.sink import Report
 from tests.publish.broker import free_port, needs_mosquitto, running
 from tests.publish.house import PATIENCE_S, Alarms, Clock, half, pinned, until
 
@@ -65,7 +64,7 @@ def test_a_defect_in_the_connection_does_not_end_its_thread(
             turn(0.01)
 
         monkeypatch.setattr(sink, "turn", broken_once)
-        reports: list[Ready | Answer] = []
+        reports: list[Report] = []
         sink.start(reports.append)
         until(lambda: "sink_failed" in alarms.ever)
         clock.forward(60)

@@ -6,13 +6,16 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from controller.journal.contents import CLOSED
+from controller.journal.reading import Reader
 from controller.model.publishing import MqttSettings, PublishSettings
+from controller.publish.acknowledged import check_acknowledgements
 from controller.publish.events import PlayerEvent, TableStatus
 from controller.publish.mqtt import MqttSink
 from controller.publish.mqtt_link import Connected, MqttLink, Outgoing, Received, Subscribed
 from tests.journal.rig import NAME
 from tests.publish.broker import PLAIN, Mosquitto, needs_mosquitto, running
-from tests.publish.house import PATIENCE_S, House, Settlement, half, pinned, until
+from tests.publish.house import ENGINE_KEY, PATIENCE_S, House, Settlement, half, pinned, until
 
 pytestmark = needs_mosquitto
 
@@ -335,3 +338,11 @@ def test_a_name_that_can_t_be_a_topic_is_refused(house: House, name: str) -> Non
         MqttSink(
             name, MqttSettings(host="localhost"), house.alarms, now_us=house.clock, chance=half, pin=pinned()
         )
+
+
+def test_what_closed_an_outcome_is_kept_as_the_engine_signed_it(house: House, settlement: Settlement) -> None:
+    count = house.play(10)
+    settle_all(house, settlement, count)
+    with Reader(house.rig.place.journal) as reader:
+        checked = check_acknowledgements(reader.rows(types={CLOSED}))
+    assert checked == (count, 0, (ENGINE_KEY.public.raw.hex(),), ())

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controller.journal.chain import Row, Wall, seal
+from controller.journal.contents import AckProof
 from controller.journal.drafting import event_draft, outcome_draft
 from controller.journal.keys import Key, load_key, new_key
 from controller.model.outcomes import Outcome
@@ -51,9 +52,9 @@ class Shelf:
     def rows(self, from_n: int = 1, to_n: int | None = None) -> Iterator[Row]:
         return iter(row for row in self._rows if row.n >= from_n and (to_n is None or row.n <= to_n))
 
-    def acknowledge(self, told_id: str, chain: str, by: str) -> None:
+    def acknowledge(self, told_id: str, chain: str, by: str, proof: AckProof | None = None) -> None:
         row = self.chains[told_id]
-        assert row.link.hex() == chain, by
+        assert row.link.hex() == chain, (by, proof)
         self.open.discard(row.n)
 
     def close(self) -> None:

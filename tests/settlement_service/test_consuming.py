@@ -9,13 +9,22 @@ from pathlib import Path
 import pytest
 
 from controller.journal.keys import Key
+from controller.model.outcomes import Happening
 from controller.model.publishing import EmbeddedSettings, MqttSettings
 from controller.publish.embedded import Blocked, EngineFor, Enrolment
-from controller.publish.events import Acknowledgement, Again, Answer, Message, TableStatus, read_event
+from controller.publish.events import (
+    Acknowledgement,
+    Again,
+    Answer,
+    Meeting,
+    Message,
+    TableStatus,
+    read_event,
+)
 from controller.publish.mqtt import MqttSink
 from controller.publish.mqtt_link import Outgoing
 from controller.publish.pinning import Pin
-from controller.publish.sink import Report
+from controller.publish.sink import Acknowledged, Report
 from controller.settlement_service.consuming import Broker
 from controller.settlement_service.key import EngineKey
 from controller.settlement_service.within import Embedded, EngineWithin, RefusedOutcome
@@ -92,7 +101,7 @@ class Line:
     @property
     def acknowledged(self) -> set[str]:
         """The outcomes acknowledged so far."""
-        return {report.id for report in self.reports if isinstance(report, Acknowledgement)}
+        return {report.ack.id for report in self.reports if isinstance(report, Acknowledged)}
 
 
 @pytest.fixture
@@ -117,7 +126,7 @@ def test_outcomes_come_by_the_broker_and_are_answered(
     events = roulette.spins("1")
     line.sends(*events)
     assert house.balance("player:ann") == 1_100
-    chains = {report.chain for report in line.reports if isinstance(report, Acknowledgement)}
+    chains = {report.ack.chain for report in line.reports if isinstance(report, Acknowledged)}
     assert chains == {read_event(event).chain for event in events}
 
 
@@ -188,3 +197,16 @@ def test_within_the_process_a_database_that_is_not_settlements_waits_for_a_perso
     with pytest.raises(Blocked, match="another program") as blocked:
         EngineWithin(asked, lambda: 0).begin()
     assert blocked.value.code == "settlement_unfit"
+
+
+@needs_mosquitto
+def test_a_table_that_closes_is_met_once_its_closing_is_settled(roulette: SealedTable, line: Line) -> None:
+    line.until(lambda: any(isinstance(report, Meeting) for report in line.reports))
+    line.reports.clear()
+    closed = roulette.tell("table.closed", Happening(cause="close_table"))
+    line.sends(closed)
+    event = read_event(closed)
+    newest = (event.seq, event.chain)
+    line.until(
+        lambda: newest in {(one.sequence, one.chain) for one in line.reports if isinstance(one, Meeting)}
+    )

@@ -10,6 +10,7 @@ from controller.model.publishing import MqttSettings
 from controller.publish.events import Acknowledgement, Answer, TableStatus, answer_bytes
 from controller.publish.mqtt import MqttSink
 from controller.publish.pinning import Pin, read_pin, write_pin
+from controller.publish.sink import Acknowledged
 from controller.settlement_service.faults import RequestRefused
 from controller.settlement_service.key import EngineKey, engine_key, rotate
 from tests.publish.broker import Mosquitto, needs_mosquitto, running
@@ -64,7 +65,7 @@ def test_an_answer_under_another_key_or_with_a_changed_bit_closes_nothing(tmp_pa
     true = answer_bytes(ACK, ENGINE_KEY)
     for at in range(40, len(true), 11):
         table._hear(bytes([*true[:at], true[at] ^ 1, *true[at + 1 :]]))
-    assert not any(isinstance(one, Acknowledgement) for one in heard)
+    assert not any(isinstance(one, Acknowledged) for one in heard)
     assert "answer_forged" in alarms.ever
     table._hear(true)
     assert len(heard) == 1
@@ -108,7 +109,9 @@ def test_a_rotated_key_is_believed_where_the_one_before_signed_it(tmp_path: Path
     table._hear(meeting(second))
     assert pin.key == second.public
     table._hear(answer_bytes(ACK, second.key))
-    assert heard[-1].id == ACK.id  # type: ignore[attr-defined]  # an acknowledgement
+    assert isinstance(heard[-1], Acknowledged)
+    assert heard[-1].ack.id == ACK.id
+    assert heard[-1].proof.key == second.public
     table._hear(answer_bytes(ACK, first.key))
     assert "answer_forged" in alarms.holding
 
