@@ -135,12 +135,20 @@ class Case:
         return round((second.t - first.t) / (second.turns - first.turns))
 
     def _overdue(self, passes: Sequence[RotorIndex], at_us: int) -> Absence | None:
-        """Return how long the mark was overdue then, by turns as long as those in the spin."""
+        """Return how long the mark was overdue then, by the turn after, or while none was told the one
+        before."""
         at = bisect_left(passes, at_us, key=time_of)
-        if not 0 < at < len(passes) - 1 or passes[at - 1].direction != passes[at].direction:
+        if not at or (at < len(passes) and passes[at - 1].direction != passes[at].direction):
             return None
-        last, first, second = passes[at - 1], passes[at], passes[at + 1]
-        if first.t - last.t <= _MARK_DUE * (second.t - first.t):
+        last = passes[at - 1]
+        first_us = passes[at].t if at < len(passes) else self.decided_at_us
+        if at + 1 < len(passes):
+            turn_us = passes[at + 1].t - first_us
+        elif at >= 2:
+            turn_us = last.t - passes[at - 2].t
+        else:
+            return None
+        if first_us - last.t <= _MARK_DUE * turn_us:
             return None
         return Absence(last.dev, last.t, self.began_us)
 

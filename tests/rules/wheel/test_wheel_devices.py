@@ -90,6 +90,16 @@ def test_R_SPIN_2_a_mark_seen_just_before_the_first_pulse_proves_no_launch_after
     assert {"missing_reading", "revolutions_unclear"} <= {*codes(verdict)}
 
 
+@pytest.mark.parametrize("marks_after", [0, 1])
+def test_R_SPIN_2_an_overdue_mark_is_known_before_the_next_turn_is_over(marks_after: int) -> None:
+    launched_us = SHORT.launched_us
+    last = [mark for mark in SHORT.of(RotorIndex) if mark.t < launched_us][-1]
+    seen = [reading for reading in SHORT.readings if reading is not last]
+    after_us = [reading.t for reading in seen if isinstance(reading, RotorIndex) and reading.t > launched_us]
+    until_us = after_us[marks_after] - 1
+    assert judged(SHORT, seen, until_us=until_us).ruling is not Ruling.VOID
+
+
 def test_R_SPIN_2_one_index_pass_missed_before_a_launch_may_have_hidden_its_turns() -> None:
     last = [mark for mark in SHORT.of(RotorIndex) if mark.t < SHORT.launched_us][-1]
     verdict = judged(SHORT, [reading for reading in SHORT.readings if reading is not last])
