@@ -33,7 +33,6 @@ class Bet:
     off_on_come_out: bool = False
     stays_up: bool = False
     rides: bool = False
-    lowered: bool = False
 
     @property
     def spot(self) -> Spot:

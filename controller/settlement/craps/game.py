@@ -14,6 +14,8 @@ from controller.settlement.game import BOOK_ID, Decided, Line, Reduced, Refusal,
 from controller.settlement.money import BreakageLedger, payout
 from controller.settlement.wire import Increase, Reduce, Remove, Request, Working
 
+COMES = ("come", "dont_come")
+
 Change = Working | Increase | Reduce | Remove | NoAction
 """A request about a bet that is up."""
 
@@ -100,7 +102,7 @@ class Craps:
                 bet.original_cents = max(bet.original_cents, request.to)
             case Reduce():
                 handed_back = bet.stake_cents - request.to
-                bet.stake_cents, bet.lowered = request.to, True
+                bet.stake_cents = request.to
                 self._note_lowered(bet)
                 return [Reduced(id=bet.id, returned=handed_back), *self._uncovered_odds(bet)]
             case Remove():
@@ -129,7 +131,10 @@ class Craps:
         ]
         self._book.note(bet)
         self._note_lowered(bet)
-        return [self._close(bet, status, 0, bet.stake_cents, reason), *odds_too]
+        handed_back = self._close(bet, status, 0, bet.stake_cents, reason)
+        if bet.wager in COMES:
+            self._end_run_out()
+        return [handed_back, *odds_too]
 
     def _note_lowered(self, bet: Bet) -> None:
         if bet.wager in ("dont_pass", "dont_come") and self._settings.dont_lowered_stays_low.value:
@@ -174,9 +179,13 @@ class Craps:
         self._dice.move_point(thrown)
         if thrown.come_out and self._dice.point is not None:
             self._end_calls()
-        self._dice.run_out = self._dice.run_out and self._book.any_of("come", "dont_come")
+        self._end_run_out()
         self._book.next_roll(thrown.total)
         return lines
+
+    def _end_run_out(self) -> None:
+        """End a run-out once it has no Come or Don't Come bet left to decide (C34-CONT-2b)."""
+        self._dice.run_out = self._dice.run_out and self._book.any_of(*COMES)
 
     def _end_calls(self) -> None:
         """Leave bets to the rules again whose call was for the come-out that is over."""

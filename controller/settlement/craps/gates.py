@@ -65,8 +65,10 @@ class Gates:
         if line := self._line.get(bet.wager):
             if bet.number is not None:
                 return Refusal(line.raised, f"{bet.wager} can't be raised once it has its number")
-            if bet.lowered and self._settings.dont_lowered_stays_low.value and bet.wager in _DONT:
-                return Refusal(line.raised, f"{bet.wager} was reduced and may not go back up")
+            if bet.wager in _DONT and self._book.has_lowered(bet.player, bet.wager):
+                return Refusal(
+                    line.raised, f"{bet.wager} was reduced or removed; what came down may not go back up"
+                )
         if bet.wager == "sharp_shooter" and self._dice.rolls:
             return Refusal(self._rules[bet.wager], "it is taken before a new shooter's first roll only")
         return self._size(bet, cents)

@@ -133,6 +133,16 @@ MAKING_AND_REMOVING = [
         "2-2; a dont_come 500; no action a; b dont_come 5; 1-1; c dont_come 5",
         "a void 500; b rejected C34-MK-4; c pending",
     ),
+    (
+        "C34-MK-4",
+        "a dont_pass 500; b dont_pass 100; reduce a 100; increase b 500; 1-2; c dont_pass 5; increase c 9",
+        "a reduced 400; b refused C34-MK-4; a win 100 200; b win 100 200; c pending",
+    ),
+    (
+        "C34-MK-4",
+        "2-2; a dont_come 500; 4-5; b dont_come 100; remove a; increase b 500",
+        "a removed 500; b refused C34-MK-4; b pending",
+    ),
     ("C34-MK-5a", "2-2; b hard 6 100; 3-1; 3-4", "b pending"),
     ("C34-MK-5a", "2-2; b hard 6 100 on; 3-1; 3-4", "b lose"),
     ("C34-MK-5a", "2-2; b place 9 100; off b; 3-4", "b pending"),
@@ -247,6 +257,11 @@ OPEN_QUESTIONS = [
     ),
     ("!34-16", "2-2; c come 5; 4-5; o come_odds c 5; 3-1; run out on; 4-3", "c lose; o push 5"),
     ("!34-16", "2-2; c come 5; 4-5; 3-1; run out on; 3-6; b pass 5; 3-3; 3-4", "c win 5 10; b lose"),
+    (
+        "C34-CONT-2b",
+        "2-2; c dont_come 5; 4-5; 3-1; run out on; remove c; b pass 5; 3-3; 3-4",
+        "c removed 5; b lose",
+    ),
     ("!34-17", "h place 6 5; run out on", "table refused !34-17; h pending"),
     ("C34-CONT-2b", "2-2; c come 5; 4-5; run out on", "table refused C34-CONT-2b; c pending"),
     (
