@@ -3,7 +3,8 @@
 #   make run     an evening at a virtual table
 #   make tools   what a running table and the tests need besides, pinned, into .venv
 #   make test    every check that CI makes
-#   make bench   the benchmarks in full        make soak   the long runs (SECONDS=600 each of two, KILLS=300, SPINS=5000, THROWS=10000)
+#   make bench   the benchmarks in full        make soak   the long runs (SECONDS=600 each of two, KILLS=300, SPINS=5000, THROWS=10000,
+#                the WAGERS=100000 of each rule set)
 #   make crash   power cuts, block by block (STATES=500)
 #   make lock    pin the newest releases       make clean  back to a fresh checkout
 #   make install [TABLE=craps]   on a table's own machine, as root; installs an upgrade too
@@ -28,6 +29,7 @@ BENCHMARKS := $(filter-out __init__,$(basename $(notdir $(wildcard tests/benchma
 SECONDS := 600
 KILLS := 300
 STATES := 500
+WAGERS := 100000
 SBOM := table-controller.cdx.json
 LOCKS := requirements-table.lock requirements.lock requirements-dev.lock
 SPINS := 5000
@@ -60,6 +62,7 @@ soak: .venv/.dev
 	@$(BIN)/python -m tests.sim.spin_soak --spins $(SPINS)
 	@$(BIN)/python -m tests.sim.dice_soak --throws $(THROWS)
 	@$(BIN)/python -m tests.sim.table_soak --seconds $(SECONDS)
+	@$(BIN)/python -m tests.settlement.reference --wagers $(WAGERS)
 	@$(BIN)/python -m tests.app.soak --kills $(KILLS)
 	@$(BIN)/python -m pytest --quiet -m slow || [ $$? -eq 5 ]  # 5: there is no slow test
 

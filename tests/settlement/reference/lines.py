@@ -1,0 +1,111 @@
+"""What the reference engines say, and what both engines' words are compared by."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+Request = dict[str, object]
+"""A request as it is sent: an object of JSON, amounts in cents."""
+
+ANY_RULE: frozenset[str] = frozenset()
+"""The rules do not say under which id this is refused."""
+
+
+@dataclass(frozen=True)
+class Settled:
+    """A bet that is decided, taken down or still up; amounts in cents."""
+
+    id: str
+    wager: str
+    status: str
+    stake: int
+    payout: int
+    returned: int
+
+
+@dataclass(frozen=True)
+class Rejected:
+    """A bet that was never accepted, and the rules that each forbid it."""
+
+    id: str
+    wager: str
+    rules: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A request that changes nothing, and the rules that each forbid it."""
+
+    do: str
+    rules: frozenset[str]
+    id: str | None = None
+
+
+@dataclass(frozen=True)
+class Reduced:
+    """A stake made smaller, with what went back in cents."""
+
+    id: str
+    returned: int
+
+
+@dataclass(frozen=True)
+class Pot:
+    """How the money of a High Roller game was parted, in cents."""
+
+    gross: int
+    rake: int
+    bonus: int
+    prize: int
+    bonus_paid: int
+    winner: str
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A Bonus Pot that became rake, in cents."""
+
+    rake: int
+
+
+Line = Settled | Rejected | Refused | Reduced | Pot | Recorded
+
+
+def differs(expected: Iterable[Line], told: list[dict[str, object]]) -> str | None:
+    """Return why the product's lines are not the expected ones, or None; their order is free."""
+    left = list(told)
+    for line in expected:
+        found = next((each for each in left if matches(line, each)), None)
+        if found is None:
+            return f"expected {line}\n  told {left}"
+        left.remove(found)
+    return f"told without being expected: {left}" if left else None
+
+
+def matches(line: Line, told: dict[str, object]) -> bool:
+    """Say whether a line of the product is the expected one, to the cent."""
+    match line:
+        case Settled():
+            return all(told.get(key) == value for key, value in vars(line).items())
+        case Rejected():
+            known = told.get("status") == "rejected" and (told.get("id"), told.get("wager")) == (
+                line.id,
+                line.wager,
+            )
+            empty = told.get("payout") == 0 and told.get("returned") == 0
+            return known and empty and _under(line.rules, str(told.get("reason")).split(": ")[0])
+        case Refused():
+            known = (told.get("do"), told.get("status")) == (line.do, "refused")
+            named = line.id is None or told.get("id") == line.id
+            return known and named and _under(line.rules, str(told.get("rule")))
+        case Reduced():
+            reduced = told.get("status") == "reduced" and told.get("id") == line.id
+            return reduced and told.get("returned") == line.returned
+        case Pot():
+            parted = all(told.get(key) == value for key, value in vars(line).items())
+            return told.get("wager") == "pot" and parted
+        case Recorded():
+            return told.get("status") == "recorded" and told.get("rake") == line.rake
+
+
+def _under(rules: frozenset[str], rule: str) -> bool:
+    return not rules or rule in rules

@@ -1,0 +1,83 @@
+"""The product's settlement agrees with the engine written apart from it, to the cent and the rule."""
+
+import pytest
+
+from tests.settlement.reference.against import WAGERS_AN_EVENING, Against
+from tests.settlement.reference.evenings import EVENINGS
+from tests.settlement.reference.lines import Rejected, Settled, differs
+from tests.settlement.reference.three_card import mini_royal, name_of, side_odds
+
+EVENINGS_EACH = 15
+"""900 wagers of each rule set; `make soak` runs more."""
+
+
+@pytest.mark.parametrize("ruleset", sorted(EVENINGS))
+def test_random_evenings_settle_as_the_reference_has_them(ruleset: str) -> None:
+    against = Against(ruleset)
+    evenings = [against.evening(seed=2026, number=number) for number in range(EVENINGS_EACH)]
+    assert [evening.difference for evening in evenings if evening.difference] == []
+    wagers, rejected = sum(each.wagers for each in evenings), sum(each.rejected for each in evenings)
+    assert wagers == EVENINGS_EACH * WAGERS_AN_EVENING
+    assert wagers // 10 < rejected < wagers * 9 // 10
+
+
+WIN: dict[str, object] = {
+    "id": "b",
+    "wager": "place",
+    "status": "win",
+    "stake": 600,
+    "payout": 700,
+    "returned": 700,
+}
+
+
+@pytest.mark.parametrize("key", ["status", "stake", "payout", "returned"])
+def test_one_cent_or_word_is_a_difference(key: str) -> None:
+    right = Settled("b", "place", "win", 600, 700, 700)
+    assert differs([right], [WIN]) is None
+    assert differs([right], [{**WIN, key: "lose" if key == "status" else 699}])
+
+
+def test_a_rejection_under_another_rule_is_a_difference() -> None:
+    told: dict[str, object] = {"id": "b", "wager": "come", "status": "rejected", "payout": 0, "returned": 0}
+    told |= {"reason": "CV1-LIM-1: too much"}
+    assert differs([Rejected("b", "come", frozenset({"CV1-LIM-1"}))], [told]) is None
+    assert differs([Rejected("b", "come", frozenset({"CV1-COME-1"}))], [told])
+
+
+def test_a_line_that_is_missing_or_too_many_is_a_difference() -> None:
+    right = Settled("b", "place", "win", 600, 700, 700)
+    assert differs([right, right], [WIN])
+    assert differs([], [WIN])
+
+
+@pytest.mark.parametrize(
+    ("cards", "kind"),
+    [
+        ("Ah 3d 2c", "straight"),
+        ("Ah Kd 2c", "high"),
+        ("Ah Kh Qh", "straight_flush"),
+        ("3h 3d 3c", "three"),
+        ("3h 9h Jh", "flush"),
+        ("3h 3d Jc", "pair"),
+    ],
+)
+def test_the_reference_names_hands(cards: str, kind: str) -> None:
+    assert name_of(cards.split())[0] == kind
+    assert mini_royal(cards.split()) == (cards == "Ah Kh Qh")
+
+
+@pytest.mark.parametrize(
+    ("cards", "odds"),
+    [
+        ("Ah Kh Qh Jh Th 9h", 250),
+        ("Ah Kh Qh Jh Th 9c", 200),
+        ("9h 8h 7h 6h 5h 5c", 100),
+        ("9h 9d 9c 9s 5h 5c", 25),
+        ("9h 9d 9c 5s 5h 5c", 15),
+        ("Ah 2d 3c 4s 5h 5c", 5),
+        ("9h 9d 8c 8s 5h 5c", None),
+    ],
+)
+def test_the_reference_prices_the_side_bet(cards: str, odds: int | None) -> None:
+    assert side_odds(cards.split()) == odds
