@@ -46,6 +46,11 @@ SPOKEN = "spoken"
 RUNS_UNTIL_US = 3_000_000
 """A ball without a pulse for so long is not seen to run: a person may say where it lies."""
 
+_PUTS_OFF = (BallDrop, PocketBall, DeviceDown)
+"""What moves the time at which a spin is given up."""
+_JUDGED_IN_HOLD = (PocketBall, BallOut, ForeignObject, WheelStatus)
+"""What may change a verdict whose call is held."""
+
 
 class Spins(WheelSpins):
     """The spins of one wheel by the table's own beams, from the launch to the ruling."""
@@ -112,12 +117,11 @@ class Spins(WheelSpins):
             self._expect_drop(pulse.t)
 
     def _see_with_care(self, reading: Reading) -> None:
-        attempts = self.attempts
-        word = reading if isinstance(reading, WheelStatus) else None
-        told = word if word is not None and self.games.see(word) == "seen" else None
-        if attempts.under_way:
+        told = reading if isinstance(reading, WheelStatus) and self.games.see(reading) == "seen" else None
+        state = self._machine.state
+        if state == SPIN.under_way:
             self._follow(reading)
-        elif attempts.state == "held":
+        elif state == "held":
             self._follow_held(reading)
         else:
             launched = self._launches.see(reading)
@@ -255,7 +259,7 @@ class Spins(WheelSpins):
             self._last_pulse_us = reading.t
             if self._game.bets_open and reading.t >= self._ask_for_drop_us:
                 self._expect_drop(reading.t)
-        elif isinstance(reading, BallDrop | PocketBall | DeviceDown):
+        elif isinstance(reading, _PUTS_OFF):
             self._set_give_up(reading.t)
         elif isinstance(reading, DeviceUp) and reading.dev in watch.devices_lost:
             self._watched_since_us = reading.t
@@ -294,7 +298,7 @@ class Spins(WheelSpins):
         assert watch is not None
         watch.see(reading)
         unproved = isinstance(reading, DeviceFault) and watch.pocket() is None
-        if unproved or isinstance(reading, PocketBall | BallOut | ForeignObject | WheelStatus):
+        if unproved or isinstance(reading, _JUDGED_IN_HOLD):
             self._decide(reading.t)
 
     def _drop(self, t: int) -> None:

@@ -290,6 +290,11 @@ class Chain:
         other = any(story.sense != best.sense and story.cost < clear for story in self.stories)
         return None if other else best.direction
 
+    @property
+    def tells_of_another(self) -> bool:
+        """Whether the cheapest story has a run before its last."""
+        return bool(self.stories) and self.stories[0].before is not None
+
     def anew(self) -> Story | None:
         """Return the story of a second run, where every story left tells of it."""
         best = self.best

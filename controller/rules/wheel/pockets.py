@@ -98,6 +98,11 @@ class PocketCount:
         return self.seen[len(self.placed) :]
 
     @property
+    def waits(self) -> bool:
+        """Whether a read waits for a pass that places it."""
+        return len(self.seen) > len(self.placed)
+
+    @property
     def missed(self) -> bool:
         """Whether the reader missed the ball on a turn between two on which it saw it in the same pocket."""
         return any(

@@ -48,7 +48,8 @@ class Slowing:
             return (speed - drop_speed) / self.loss(drop_speed)
         steps = max(int((speed - drop_speed) / _STEP), 1)
         width = (speed - drop_speed) / steps
-        return width * sum([1.0 / self.loss(drop_speed + (i + 0.5) * width) for i in range(steps)])
+        loss = self.loss
+        return width * sum([1.0 / loss(drop_speed + (i + 0.5) * width) for i in range(steps)])
 
     def speed_after(self, speed: float, seconds: float) -> float:
         """Return the speed so many seconds later, in rev/s."""
@@ -67,10 +68,16 @@ def measured(laps: Sequence[tuple[float, float]]) -> dict[float, float]:
     for (t, speed), (later, slower) in pairwise(laps):
         loss = (speed - slower) / (later - t) if later > t else 0.0
         middle = (speed + slower) / 2
-        nearest = min(SPEEDS, key=lambda known: abs(known - middle))
         if _LEAST <= loss <= _MOST and middle < SPEEDS[-1]:
-            sums.setdefault(nearest, []).append(loss)
+            sums.setdefault(_nearest(middle), []).append(loss)
     return {speed: sum(losses) / len(losses) for speed, losses in sums.items()}
+
+
+def _nearest(speed: float) -> float:
+    """Return the nearest of `SPEEDS`, the lower of two that are as near; `speed` is below the last."""
+    at = bisect_left(SPEEDS, speed)
+    low, high = SPEEDS[max(at - 1, 0)], SPEEDS[at]
+    return low if speed - low <= high - speed else high
 
 
 def _filled(learned: Mapping[float, float]) -> list[float]:

@@ -53,6 +53,8 @@ _OLDEST_LAP_TURNS = 2.0
 """A speed is taken over a lap, past every beam and all round a tilted bowl; where beams miss the ball over
 less than two."""
 
+_OF_DEVICES = (DeviceDown, DeviceUp, DeviceFault)
+
 
 @dataclass(frozen=True, slots=True)
 class Reversal:
@@ -94,6 +96,8 @@ class SpinTrace:
         """The index pass that told of a hand on the rotor when the ball lay long since."""
         self._beams = len(wheel.beams_deg)
         self._followed: tuple[tuple[int, int | None], BallRun | None] | None = None
+        self._predicted: tuple[Pass, int] | None = None
+        """When the ball should leave the track, by the pass up to which it was followed then."""
 
     @property
     def begun(self) -> bool:
@@ -139,14 +143,14 @@ class SpinTrace:
 
     def predicted_drop_us(self) -> int | None:
         """Return when the ball should leave the track; None before its first lap."""
-        lap = self._last_lap()
-        if lap is None:
-            return None
-        middle_us, speed = lap
         story = self.chain.best
-        assert story is not None
-        seconds = self.slowing.seconds(speed, self.drop_rev_per_s) / self._loses_more(story.last, lap)
-        return round(middle_us + 1e6 * seconds)
+        if story is None or not story.is_run:
+            return None
+        if self._predicted is None or self._predicted[0] is not story.last:
+            middle_us, speed = lap = last_lap(story)
+            seconds = self.slowing.seconds(speed, self.drop_rev_per_s) / self._loses_more(story.last, lap)
+            self._predicted = story.last, round(middle_us + 1e6 * seconds)
+        return self._predicted[1]
 
     def drop_speed(self, ball: BallRun) -> float | None:
         """Return this ball's speed at its drop in rev/s, as a prediction would have needed it."""
@@ -185,6 +189,8 @@ class SpinTrace:
         What follows a drop and is no faster was knocked back up; what follows a silence may be the ball that
         was there before. Both belong to this spin.
         """
+        if not self.chain.tells_of_another:
+            return None
         story = self.chain.anew()
         if story is None or story.before is None:
             return None
@@ -272,7 +278,7 @@ class SpinTrace:
         elif direction != mark.direction:
             self.odd_mark = mark
         for count in (self.reads_while_running, self.pockets):
-            if count.waiting:
+            if count.waits:
                 count.place(mark, self._placed)
 
     def _placed(self, reading: PocketBall) -> PocketRead | None:
@@ -304,7 +310,7 @@ class SpinTrace:
             self.pockets.contradicted_by(read)
 
     def _see_other(self, reading: Reading) -> None:
-        if isinstance(reading, DeviceDown | DeviceUp | DeviceFault):
+        if isinstance(reading, _OF_DEVICES):
             self.devices.see(reading, begun=self.begun)
             if (
                 isinstance(reading, DeviceUp)

@@ -34,6 +34,9 @@ _LONGEST_FIRST_LAP_US = 2_500_000
 _LONGEST_RUN_US = 30_000_000
 """A ball sent off at 2.6 rev/s, faster than most hands, has left the track by then."""
 
+_IN_OR_OUT = (ForeignObject, BallOut)
+_JUDGED_AT_ONCE = (BallBeam, *_IN_OR_OUT)
+
 
 class SpinWatch:
     """Follows one spin reading by reading, in time order.
@@ -141,7 +144,7 @@ class SpinWatch:
             if not (self._object_waits and trace.is_spin):
                 return
             self._object_waits = False
-        elif not trace.is_spin and isinstance(reading, ForeignObject | BallOut):
+        elif isinstance(reading, _IN_OR_OUT) and not trace.is_spin:
             trace.see(reading)
             self._object_waits = True
             return
@@ -226,10 +229,10 @@ class SpinWatch:
 
     def _suspicious(self, reading: Reading) -> bool:
         if isinstance(reading, RotorIndex):
-            return self._same_direction() or self._dropped_early(reading.t)
+            return self._trace.begun and (self._same_direction() or self._dropped_early(reading.t))
         if isinstance(reading, PocketBall):
             return self._dropped_early(reading.t)
-        return isinstance(reading, BallBeam | ForeignObject | BallOut)
+        return isinstance(reading, _JUDGED_AT_ONCE)
 
     def _same_direction(self) -> bool:
         trace = self._trace
