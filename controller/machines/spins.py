@@ -91,7 +91,7 @@ class Spins(WheelSpins):
 
     def see(self, reading: Reading) -> None:
         """Take a reading, in time order."""
-        if isinstance(reading, BallBeam) and self._machine.state == SPIN.under_way:
+        if type(reading) is BallBeam and self._machine.state == SPIN.under_way:
             self._see_pulse(reading)
         else:
             self._see_with_care(reading)
@@ -101,7 +101,7 @@ class Spins(WheelSpins):
         watch = self._watch
         assert watch is not None
         watch.see(pulse)
-        launched = self._launches.anew(watch)
+        launched = self._launches.anew(watch) if watch.tells_of_another else None
         if launched is not None:
             self._decide_before_launch()
             self._begin(launched, pulse)

@@ -90,10 +90,11 @@ def _filled(learned: Mapping[float, float]) -> list[float]:
 def _ratio_at(speed: float, known: Sequence[float], ratios: Mapping[float, float]) -> float:
     if not known:
         return 1.0
-    if speed <= known[0]:
+    at = bisect_left(known, speed)
+    if at == 0:
         return ratios[known[0]]
-    for low, high in pairwise(known):
-        if speed <= high:
-            share = (speed - low) / (high - low)
-            return ratios[low] + share * (ratios[high] - ratios[low])
-    return ratios[known[-1]]
+    if at == len(known):
+        return ratios[known[-1]]
+    low, high = known[at - 1], known[at]
+    share = (speed - low) / (high - low)
+    return ratios[low] + share * (ratios[high] - ratios[low])

@@ -189,8 +189,6 @@ class SpinTrace:
         What follows a drop and is no faster was knocked back up; what follows a silence may be the ball that
         was there before. Both belong to this spin.
         """
-        if not self.chain.tells_of_another:
-            return None
         story = self.chain.anew()
         if story is None or story.before is None:
             return None

@@ -107,6 +107,11 @@ class SpinWatch:
         assert story is not None
         return story.first.t
 
+    @property
+    def tells_of_another(self) -> bool:
+        """Whether the pulses may be those of another launch too."""
+        return self._trace.chain.tells_of_another
+
     def launched_anew(self) -> Pass | None:
         """Return the first pass of another ball, or of this one launched again; None while there is none."""
         return self._trace.launched_anew()
@@ -241,6 +246,7 @@ class SpinWatch:
             story is not None
             and story.last.turns >= _SURE_TURNS
             and trace.marks >= _SURE_MARKS
+            and story.direction == trace.rotor.direction
             and trace.ball_direction == trace.rotor.direction
         )
 
