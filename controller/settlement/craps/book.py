@@ -48,7 +48,7 @@ class Bet:
 
 @dataclass(slots=True)
 class Lowered:
-    """A Don't bet that was reduced or removed: no new one takes its place until it is decided (C34-MK-4)."""
+    """A Don't bet that was lowered: none is made or raised in its place until it is decided (C34-MK-4)."""
 
     player: str
     wager: str

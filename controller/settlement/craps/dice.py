@@ -49,20 +49,22 @@ class Dice:
         elif thrown.come_out and thrown.total in BOX_NUMBERS and not self.run_out:
             self.point = thrown.total
 
-    def names_late(self, player: str | None) -> bool:
-        """Return whether this names the shooter of the hand under way, who was not named before."""
-        return player is not None and self.shooter is None and self.rolls > 0
+    def goes_on_with(self, player: str | None) -> bool:
+        """Return whether this names the shooter of the hand under way, late or once more."""
+        if player is None:
+            return False
+        return player == self.shooter or (self.shooter is None and self.rolls > 0)
 
     def take(self, player: str | None) -> None:
         """Hand the dice to a player, or on to one who is not named yet; the point stays where it is.
 
         A hand begins with the first roll after a seven-out or a pass of the dice, so a name that comes late
-        begins none (CV1-SHARP-2). Whoever takes the dice ends a run-out (C34-CONT-4).
+        or once more begins none (CV1-SHARP-2). Whoever takes the dice ends a run-out (C34-CONT-4).
         """
-        if self.names_late(player):
-            self.shooter, self.run_out = player, False
-        else:
+        if not self.goes_on_with(player):
             self.new_hand(player)
+        elif player != self.shooter:
+            self.shooter, self.run_out = player, False
 
     def new_hand(self, shooter: str | None) -> None:
         """Begin a hand. The point stays where it is."""

@@ -225,7 +225,7 @@ class Craps:
     def _new_shooter(self, player: str | None) -> list[Line]:
         lines: list[Line] = []
         ending = self._sharp_shooter.by_points(self._dice.points_made, "giving up the dice")
-        if self._dice.rolls and ending and not self._dice.names_late(player):
+        if self._dice.rolls and ending and not self._dice.goes_on_with(player):
             lines.extend(self._end(bet, ending) for bet in self._book if bet.wager == "sharp_shooter")
         self._dice.take(player)
         return lines

@@ -120,6 +120,16 @@ MAKING_AND_REMOVING = [
     ),
     (
         "C34-MK-4",
+        "a dont_pass 500; b dont_pass 300; reduce a 100; increase b 900; increase b 900; 1-2",
+        "a reduced 400; b refused C34-MK-4; b refused C34-MK-4; a win 100 200; b win 300 600",
+    ),
+    (
+        "C34-MK-4",
+        "2-2; a dont_come 500; 4-5; b dont_come 5; remove a; increase b 500; 1-2; c dont_pass 5",
+        "a removed 500; b refused C34-MK-4; b win 5 10; c rejected C34-DP-1",
+    ),
+    (
+        "C34-MK-4",
         "2-2; a dont_come 500; 4-5; remove a; b dont_come 5; 1-2; c dont_come 5; 6-3; d dont_come 5",
         "a removed 500; b rejected C34-MK-4; c rejected C34-MK-4; d pending",
     ),

@@ -395,6 +395,17 @@ SHARP_SHOOTER = [
         "s sharp_shooter 100; 2-2; 2-2; shooter p4; t sharp_shooter 100",
         "t rejected CV1-SHARP-1; s pending",
     ),
+    (
+        "CV1-SHARP-2",
+        f"shooter p4; s sharp_shooter 100; 2-2; 2-2; shooter p4; {'2-2; 2-2; ' * 2}2-2; 3-4",
+        "s win 500 600",
+    ),
+    ("CV1-SHARP-2", "shooter p4; 2-2; 2-2; shooter p4; s sharp_shooter 100", "s rejected CV1-SHARP-1"),
+    (
+        "CV1-SHARP-2",
+        "shooter p4; s sharp_shooter 100; 2-2; passed; shooter p4; t sharp_shooter 100",
+        "s lose; t pending",
+    ),
     ("CV1-SHARP-2", f"s sharp_shooter 100; {'2-2; 2-2; ' * 2}passed; {'2-2; 2-2; ' * 2}2-2; 3-4", "s lose"),
     (
         "CV1-SHARP-2",
