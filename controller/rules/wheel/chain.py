@@ -359,6 +359,7 @@ class Chain:
             sense, before = story.sense, story.speed
             ahead = self._ahead[sense][last.beam][beam]
             fastest = before * _SPEED_UP + _JITTER_S if before else _FASTEST
+            passed = self._between[sense][last.beam][beam]
             young = last.turns < _DEAF_TURNS
             for whole in range(_MOST_WHOLE_TURNS + 1):
                 turns = ahead + whole
@@ -368,8 +369,9 @@ class Chain:
                 off = self._off(story, speed, seconds)
                 if off is None:
                     continue
-                passed = self._between[sense][last.beam][beam]
-                price = _missed(passed, whole, hears, DEAF if young else 0.0) + off
+                price = off
+                if passed or whole:
+                    price += _missed(passed, whole, hears, DEAF if young else 0.0)
                 if price < _DROPPED_STORY:
                     cheapest = min(cheapest, price)
                     fits = fits or (bool(before) and price % MISSED < _PLAIN)
