@@ -1,11 +1,15 @@
 """The fault board: what is wrong now, for every thread to write on and to read."""
 
 from collections.abc import Callable
+from itertools import chain
+from operator import itemgetter
 from threading import Lock
 from typing import NamedTuple
 
 from controller.app.faults import Fault
 
+MOST_UNSEEN = 3
+"""Changes of one fault that wait for the core: it began, is over, and began again."""
 Listener = Callable[["Change"], None]
 """Hears of each change, in the thread that made it; it must return at once and never write on the board."""
 
@@ -24,7 +28,9 @@ class Board:
         """Tell this listener."""
         self._listener = listener
         self._holding: dict[tuple[str, str], Fault] = {}
-        self._changes: list[Change] = []
+        self._changes: dict[tuple[str, str], list[tuple[int, Change]]] = {}
+        """By code and duty what the core has not looked at yet, numbered in order."""
+        self._order = 0
         self._lock = Lock()
 
     def began(self, fault: Fault, duty: str = "") -> None:
@@ -34,7 +40,7 @@ class Board:
                 return
             self._holding[fault.code, duty] = fault
             change = Change(fault, began=True)
-            self._changes.append(change)
+            self._note(change, duty)
         self._listener(change)
 
     def over(self, code: str, duty: str = "") -> bool:
@@ -44,9 +50,19 @@ class Board:
             if fault is None:
                 return False
             change = Change(fault, began=False)
-            self._changes.append(change)
+            self._note(change, duty)
         self._listener(change)
         return True
+
+    def _note(self, change: Change, duty: str) -> None:
+        """Keep a change for the core. Of a fault that comes and goes again and again before the core looks
+        the last time is kept: whoever can bring one about must not fill the journal with it."""
+        key = (change.fault.code, duty)
+        of_it = self._changes.setdefault(key, [])
+        if len(of_it) == MOST_UNSEEN:
+            del of_it[:2]
+        self._order += 1
+        of_it.append((self._order, change))
 
     def clear(self, duty: str) -> None:
         """Take off every fault of a duty."""
@@ -76,5 +92,5 @@ class Board:
         if not self._changes:
             return []
         with self._lock:
-            changes, self._changes = self._changes, []
-        return changes
+            kept, self._changes = self._changes, {}
+        return [change for _, change in sorted(chain.from_iterable(kept.values()), key=itemgetter(0))]

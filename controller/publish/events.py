@@ -124,10 +124,12 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True, tag="ask", tag_field="answe
 class Meeting(msgspec.Struct, frozen=True, kw_only=True, tag="meeting", tag_field="answer"):
     """The settlement engine meets a table: how far it has settled that table's outcomes, and its own key.
 
+    `table` is whom it meets: what it says to one table, repeated to another, would look like another past.
     `sequence` and `chain` are the newest settled outcome's (no chain: none is), `key` is the engine's public
     key in hexadecimal digits, `endorsed` the signature of the key that it had before.
     """
 
+    table: Name
     sequence: Annotated[int, Meta(ge=0)]
     chain: Hash | None
     key: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
@@ -142,6 +144,7 @@ class LineBet(msgspec.Struct, frozen=True, kw_only=True, tag="line_bet", tag_fie
     The table takes it as the input `line_bet` (C34-DICE-4, CV1-SHOOT-1); that it does not come stops nothing.
     """
 
+    table: Name
     seat: Name
     has: bool
     by: Name

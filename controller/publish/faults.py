@@ -128,7 +128,7 @@ FAULTS: Mapping[str, FaultKind] = {
         "what came as settlement's answer is none",
         "another program writes to the table's topic, or an engine of another version",
         "end that program, or update the engine; the outcome is sent again",
-        "by itself, with the next answer that can be read",
+        "by itself, a minute after the last of them",
     ),
     "answer_unsigned": FaultKind(
         "the settlement engine does not sign its answers",

@@ -23,6 +23,8 @@ from controller.publish.events import (
     MAX_ANSWER_BYTES,
     Acknowledgement,
     Answer,
+    LineBet,
+    Meeting,
     Message,
     TableStatus,
     read_answer,
@@ -57,7 +59,7 @@ RETRY_S = 1.0
 RETRY_MOST_S = 60.0
 JSON = "application/json"
 CALM_US = 60_000_000
-"""So long after the last forged answer that fault is over."""
+"""So long after the last forged or unreadable answer that fault is over."""
 MAX_WORDS = 32
 """Words that may wait for this thread; an older one is worth less than those that follow it."""
 
@@ -103,6 +105,7 @@ class MqttSink:
         self._pin = pin or Pin()
         self._forged = 0
         self._forged_us: int | None = None
+        self._unreadable_us: int | None = None
         self._backoff = Backoff(RETRY_S, RETRY_MOST_S, chance)
         self._timeout_us = round(settings.timeout_s * 1e6)
         self._link: MqttLink | None = None
@@ -425,10 +428,10 @@ class MqttSink:
             answer = read_answer(payload)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             where = self._topics.answer
+            self._unreadable_us = self._now_us()
             self._alarm.began(PublishFault("answer_unreadable", where, f"{error}: {payload[:80]!r}"))
             return
-        self._alarm.over("answer_unreadable")
-        found = self._pin.look(payload, answer)
+        found = self._pin.look(payload, answer) if self._is_ours(answer) else "forged"
         if found == "believed":
             self._alarm.over("answer_unsigned")
             self._post(self._proven(payload, answer))
@@ -446,7 +449,14 @@ class MqttSink:
             return Acknowledged(answer, AckProof(words=payload.decode(), key=self._pin.key))
         return answer
 
+    def _is_ours(self, answer: Answer) -> bool:
+        """Return whether an answer is for this table: the engine's word to another may be repeated here."""
+        return not isinstance(answer, Meeting | LineBet) or answer.table == self._table
+
     def _note_calm(self, now_us: int) -> None:
+        if self._unreadable_us is not None and now_us - self._unreadable_us > CALM_US:
+            self._unreadable_us = None
+            self._alarm.over("answer_unreadable")
         self._namesake.note_calm(now_us)
         if self._forged_us is not None and now_us - self._forged_us > CALM_US:
             self._forged_us = None

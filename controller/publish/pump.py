@@ -39,6 +39,8 @@ FRESH = 64
 """Outcomes kept at hand; those that are behind are read from the disk."""
 DOUBT_US = 1_000_000
 """Of acknowledgements that fit no outcome on its way the journal gets one in so long."""
+LINE_BET_US = 200_000
+"""The engine's word on the line bet reaches the core at most so often, the newest alone."""
 MEETING_FAULTS = frozenset({"settlement_ahead", "settlement_differs", "settlement_lost"})
 """Differences between engine and table of which one at most holds."""
 STATUS_US = 1_000_000
@@ -114,6 +116,9 @@ class Pump:
         self._status = status
         self._ask = ask
         self._line_bet = line_bet
+        self._line_bet_heard: tuple[str, bool] | None = None
+        self._line_bet_told: tuple[str, bool] | None = None
+        self._line_bet_due_us = 0
         self._window = Window(settings, chance)
         self._patience = Patience(settings)
         self._reports: Queue[Report | _News] = Queue(REPORTS)
@@ -202,6 +207,7 @@ class Pump:
         self.turns += 1
         self._take_reports(self._patient_s(timeout_s))
         now_us = self._now_us()
+        self._tell_line_bet(now_us)
         if self._sink.ready:
             if again := self._window.due(now_us):
                 self._sink.offer(again)
@@ -244,13 +250,20 @@ class Pump:
             case Ask():
                 self._ask(report.nonce)
             case LineBet():
-                self._line_bet(report.seat, report.has)
+                self._line_bet_heard = report.seat, report.has
             case Meeting():
                 self._meet(report)
             case Ready():
                 self._window.hurry(self._now_us())
             case _News():
                 pass
+
+    def _tell_line_bet(self, now_us: int) -> None:
+        """Hand on the newest word where it is news: repeated ones must not take the room of play."""
+        heard = self._line_bet_heard
+        if heard is not None and heard != self._line_bet_told and now_us >= self._line_bet_due_us:
+            self._line_bet_told, self._line_bet_due_us = heard, now_us + LINE_BET_US
+            self._line_bet(*heard)
 
     def _acknowledge(self, ack: Acknowledgement, proof: AckProof | None) -> None:
         """Close an outcome that waits; of what fits none, the journal hears now and then, and counts it."""

@@ -117,7 +117,7 @@ class Broker:
         """Tell a table whether the shooter at a seat has his line bet, from any thread."""
         met = self._met.get(table)
         if met is not None and met.online and met.says_open:
-            self._put(table, LineBet(seat=seat, has=has, by=self._name))
+            self._put(table, LineBet(table=table, seat=seat, has=has, by=self._name))
 
     def _put(self, table: str, word: Ask | LineBet) -> None:
         self._questions.append((table, word))
@@ -258,11 +258,16 @@ class Broker:
         if settled is not None:
             seq, chain = settled
             meeting = Meeting(
-                sequence=seq, chain=chain, key=self._key.public, endorsed=self._key.endorsed, by=self._name
+                table=table,
+                sequence=seq,
+                chain=chain,
+                key=self._key.public,
+                endorsed=self._key.endorsed,
+                by=self._name,
             )
             self._say_to(link, table, meeting)
             if (told := self._engine.line_bets.get(table)) is not None:
-                self._say_to(link, table, LineBet(seat=told[0], has=told[1], by=self._name))
+                self._say_to(link, table, LineBet(table=table, seat=told[0], has=told[1], by=self._name))
 
     def _settle(self) -> None:
         batch = [self._waiting.popleft() for _ in range(min(BATCH, len(self._waiting)))]

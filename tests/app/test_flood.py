@@ -15,13 +15,19 @@ import msgspec
 import pytest
 
 from controller.app import control as control_module
+from controller.app.board import MOST_UNSEEN
 from controller.app.control import Control
+from controller.app.faults import Fault
 from controller.app.pace import A_USERS_DEEDS, Bucket, Pace, Rate
+from controller.app.publishing import BoardAlarm
 from controller.app.roles import Groups, Peer
 from controller.app.tally import IN_FULL, WINDOW_US, Note, Refused, Tally
 from controller.cli.link import ask
+from controller.model.publishing import MqttSettings
+from controller.publish.mqtt import MqttSink
 from tests.app.house import House, HouseMaker, drain, live_of, play, unlocked
 from tests.app.rig import PATIENCE_S, Json, Table, tick, until
+from tests.publish.house import pinned
 from tests.scenes import SECOND_US, throw
 
 AT_ONCE = Rate(1e9, 1e9)
@@ -119,6 +125,39 @@ def test_acknowledgements_of_what_was_never_told_come_to_a_few_rows(at: At) -> N
     drain(at.daemon)
     refused = [row for row in at.house.rows() if row.name == "outbox.refused"]
     assert 0 < len(refused) < 20
+    at.plays()
+
+
+def test_answers_by_turns_unreadable_and_forged_come_to_a_few_rows(at: At) -> None:
+    """Each began a fault or ended it: 8,000 of them at the broker filled the journal's queue."""
+    unlocked(at.daemon)
+    settings = MqttSettings(host="127.0.0.1")
+    alarm = BoardAlarm(at.daemon.board)
+    sink = MqttSink(
+        "craps-1", settings, alarm, now_us=at.daemon.clock.now_us, chance=lambda: 0.5, pin=pinned()
+    )
+    before = len(at.house.rows())
+    for _ in range(FLOOD // 2):
+        sink._hear(b"no answer")
+        sink._hear(b'{"answer":"again","from_seq":1,"by":"nobody"}')
+    sink.leave()
+    drain(at.daemon)
+    assert len(at.house.rows()) - before < 10
+    at.plays()
+
+
+def test_a_fault_that_comes_and_goes_before_the_core_looks_is_a_few_rows(at: At) -> None:
+    unlocked(at.daemon)
+    board, fault = at.daemon.board, Fault("settlement_lost", "settlement", "an old word, repeated")
+    before = len(at.house.rows())
+    for _ in range(FLOOD // 2):
+        board.began(fault)
+        board.over(fault.code)
+    board.began(fault)
+    drain(at.daemon)
+    rows = [row.name for row in at.house.rows()[before:] if row.name.startswith("fault.")]
+    assert rows[-1] == "fault.began"
+    assert len(rows) <= MOST_UNSEEN
     at.plays()
 
 

@@ -15,6 +15,7 @@ from controller.publish.events import (
     Again,
     Answer,
     Ask,
+    LineBet,
     Meeting,
     PlayerEvent,
     TableStatus,
@@ -170,7 +171,8 @@ def test_devices_and_refusals_are_the_staff_s_alone(type_: str, key: Key) -> Non
         (Acknowledgement(id="table-7/1/5", chain="0f" * 32, by="engine"), "acknowledged"),
         (Again(from_seq=5, by="engine"), "again"),
         (Ask(nonce="0f" * 16, by="engine"), "ask"),
-        (Meeting(sequence=5, chain="0f" * 32, key="0e" * 32, by="engine"), "meeting"),
+        (Meeting(table="table-7", sequence=5, chain="0f" * 32, key="0e" * 32, by="engine"), "meeting"),
+        (LineBet(table="table-7", seat="3", has=False, by="engine"), "line_bet"),
     ],
 )
 def test_answers_are_read_as_they_were_written(answer: Answer, name: str, key: Key) -> None:

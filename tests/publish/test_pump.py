@@ -11,7 +11,15 @@ from controller.journal.faults import JournalFault
 from controller.journal.reading import Reader
 from controller.model.publishing import PublishSettings
 from controller.publish.betting import OpenWord
-from controller.publish.events import Acknowledgement, Again, Meeting, Message, TableStatus, read_event
+from controller.publish.events import (
+    Acknowledgement,
+    Again,
+    LineBet,
+    Meeting,
+    Message,
+    TableStatus,
+    read_event,
+)
 from controller.publish.pump import REPORTS
 from controller.publish.signing import Signer
 from controller.publish.sink import Post, Ready
@@ -325,7 +333,7 @@ def test_messages_are_what_the_journal_holds(house: House, slate: Slate) -> None
 
 def meets(house: House, sequence: int, chain: str | None) -> set[str]:
     """Let the engine tell how far it is; give the faults that then hold."""
-    house.pump.post(Meeting(sequence=sequence, chain=chain, key="0" * 64, by=ENGINE))
+    house.pump.post(Meeting(table=NAME, sequence=sequence, chain=chain, key="0" * 64, by=ENGINE))
     house.turn()
     return set(house.alarms.holding)
 
@@ -363,6 +371,23 @@ def test_what_an_engine_has_lost_is_told_and_sent_again(house: House, slate: Sla
     assert meets(house, 1, house.rig.told[0].link.hex()) == {"settlement_lost"}
     house.turn()
     assert slate.seqs[:3] == [2, 3, 4]
+
+
+def test_the_line_bet_told_without_end_reaches_the_core_now_and_then(house: House) -> None:
+    """Two true words, repeated by turns: each row of them would take the room of an outcome."""
+    entered: list[tuple[str, bool]] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(house.pump, "_line_bet", lambda seat, has: entered.append((seat, has)))
+        for _ in range(400):
+            for has in (True, False, True):
+                house.pump.post(LineBet(table=NAME, seat="3", has=has, by=ENGINE))
+            house.turn()
+        assert entered == [("3", True)]
+        house.pump.post(LineBet(table=NAME, seat="3", has=False, by=ENGINE))
+        house.turn()
+        house.clock.forward(1)
+        house.turn()
+        assert entered == [("3", True), ("3", False)]
 
 
 def test_a_flood_of_acknowledgements_takes_none_of_the_journals_room(house: House) -> None:

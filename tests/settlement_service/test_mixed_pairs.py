@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from controller.model.publishing import MqttSettings
-from controller.publish.events import Acknowledgement, Answer, TableStatus, answer_bytes
+from controller.publish.events import Acknowledgement, Answer, LineBet, Meeting, TableStatus, answer_bytes
 from controller.publish.mqtt import MqttSink
 from controller.publish.pinning import Pin, read_pin, write_pin
 from controller.publish.sink import Acknowledged
@@ -82,9 +82,9 @@ def test_a_tables_own_words_do_not_pass_for_an_engines_answer(tmp_path: Path, si
 
 
 def meeting(key: EngineKey) -> bytes:
-    from controller.publish.events import Meeting  # noqa: PLC0415 - of this test alone
-
-    told: Answer = Meeting(sequence=0, chain=None, key=key.public, endorsed=key.endorsed, by="settlement")
+    told: Answer = Meeting(
+        table="wheel-1", sequence=0, chain=None, key=key.public, endorsed=key.endorsed, by="settlement"
+    )
     return answer_bytes(told, key.key)
 
 
@@ -114,6 +114,21 @@ def test_a_rotated_key_is_believed_where_the_one_before_signed_it(tmp_path: Path
     assert heard[-1].proof.key == second.public
     table._hear(answer_bytes(ACK, first.key))
     assert "answer_forged" in alarms.holding
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        Meeting(table="wheel-2", sequence=7, chain="0f" * 32, key="0" * 64, by="settlement"),
+        LineBet(table="craps-2", seat="3", has=False, by="settlement"),
+    ],
+)
+def test_what_the_engine_says_to_another_table_is_not_for_this_one(word: Answer, sink: Sink) -> None:
+    """Truly signed, and repeated here by who may write to the broker, a meeting looked like another past."""
+    table, alarms, heard = sink(Pin(ENGINE_KEY.public.raw))
+    table._hear(answer_bytes(word, ENGINE_KEY))
+    assert heard == []
+    assert set(alarms.holding) == {"answer_forged"}
 
 
 def test_a_key_that_is_kept_is_the_tables_own_note_alone(tmp_path: Path) -> None:
