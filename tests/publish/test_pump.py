@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from controller.journal.chain import Row
+from controller.journal.contents import AckProof
 from controller.journal.faults import JournalFault
 from controller.journal.reading import Reader
 from controller.model.publishing import PublishSettings
@@ -397,9 +398,9 @@ def test_a_flood_of_acknowledgements_takes_none_of_the_journals_room(house: Hous
     asked: list[str] = []
     takes = house.journal.acknowledge
 
-    def counted(told_id: str, chain: str, by: str) -> object:
+    def counted(told_id: str, chain: str, by: str, proof: AckProof | None) -> object:
         asked.append(told_id)
-        return takes(told_id, chain, by)
+        return takes(told_id, chain, by, proof)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(house.journal, "acknowledge", counted)
