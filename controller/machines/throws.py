@@ -102,12 +102,14 @@ class Throws:
             self._readings.append(reading)
             if type(reading) is not DieAt or reading.die in self._down:
                 self._watch(reading)
-        elif attempts.state == "held":
+        elif attempts.state == "held" and not attempts.cleared:
             self._watch_held(reading)
         elif isinstance(reading, DieReleased):
+            if attempts.state == "held":
+                attempts.hold_over()
             if reading.t - self._turned_away_us > OTHER_DIE_US:
                 self._begin([reading], reading.t)
-        elif attempts.cleared and isinstance(reading, DieAt):
+        elif attempts.cleared and attempts.state != "held" and isinstance(reading, DieAt):
             self._look_for_throw(reading)
 
     def turned_away(self, release: Reading) -> None:
@@ -150,7 +152,12 @@ class Throws:
         self._down.clear()
         for points in self._moving.values():
             points.clear()
-        self._desk.set_timer("settle", t + round(self._rules.settle_timeout_s * 1_000_000))
+        self._wait_for_rest(t)
+
+    def _wait_for_rest(self, now_us: int) -> None:
+        """Decide the throw without a rest `settle_timeout_s` after it began, at the earliest now."""
+        due_us = self.attempts.began_us + round(self._rules.settle_timeout_s * 1_000_000)
+        self._desk.set_timer("settle", max(due_us, now_us))
 
     def _look_for_throw(self, point: DieAt) -> None:
         points = self._moving[point.die]
@@ -194,6 +201,7 @@ class Throws:
             self._readings.append(reading)
             del self._down[reading.die]
             self.attempts.moved()
+            self._wait_for_rest(reading.t)
 
     def _decide(self, t: int) -> None:
         self._desk.stop_timer("settle")

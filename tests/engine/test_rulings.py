@@ -12,9 +12,10 @@ from controller.model.outcomes import (
     RollReview,
     ShooterChanged,
 )
+from controller.model.readings import AnyReading, DieAt, DieRest
 from controller.model.verdicts import Ruling
 from tests.engine.play import Played, play
-from tests.scenes import SECOND_US, in_order, rest_of, says, throw
+from tests.scenes import FRAME_US, SECOND_US, in_order, rest_of, says, throw
 
 START = SECOND_US
 THROW = throw(START, (3, 3))
@@ -237,6 +238,55 @@ def test_dice_collected_before_both_are_seen_at_rest_ends_the_throw_under_review
     played = play([r for r in THROW if r.t < START + 300 * MS], collected)
     assert played.told("roll") == ["roll.review"]
     assert {r.code for r in played.data(RollReview)[0].reasons} == {"missing_reading"}
+
+
+def moving_off(t: int) -> list[AnyReading]:
+    """Return the track of the die that rested last, on its way from there, and no word of it after that."""
+    rest = max((reading for reading in THROW if isinstance(reading, DieRest)), key=lambda rest: rest.t)
+    return [
+        DieAt(t=t + i * FRAME_US, dev=rest.dev, die=rest.die, x=rest.x - 20.0 - 15.0 * i, y=rest.y)
+        for i in range(5)
+    ]
+
+
+def test_a_die_that_moves_on_in_the_hold_and_is_lost_leaves_no_silence_but_a_review() -> None:
+    played = play(THROW, moving_off(REST + 100 * MS), throw(START + 20 * SECOND_US, (2, 2)))
+    assert played.told("roll") == ["roll.review", "roll.no_roll", "roll.called"]
+    review = next(o for o in played.outcomes if o.type == "roll.review")
+    assert review.t == START + 8 * SECOND_US
+    assert {reason.code for reason in played.data(RollReview)[0].reasons} == {"missing_reading"}
+
+
+def test_dice_taken_away_within_the_hold_have_not_moved_on() -> None:
+    played = play(THROW, says(REST + 50 * MS, "dice_collected"), moving_off(REST + 100 * MS))
+    assert played.told("roll") == ["roll.called"]
+
+
+def test_dice_thrown_again_within_the_hold_after_they_were_taken_away_are_the_next_throw() -> None:
+    again = throw(REST + 100 * MS, (2, 2))
+    played = play(in_order([*THROW, says(REST + 50 * MS, "dice_collected"), *again]))
+    assert [data.dice for data in played.data(RollCalled)] == [(3, 3), (2, 2)]
+
+
+@pytest.mark.parametrize("later_us", [1, 1000, SECOND_US])
+def test_what_opens_a_review_of_a_throw_never_closes_it(later_us: int) -> None:
+    without_rest = [r for r in THROW if not (isinstance(r, DieRest) and r.die == 2)]
+    until = START + 8 * SECOND_US
+    openings: list[tuple[int, list[AnyReading]]] = [
+        (until, without_rest),
+        (until - SECOND_US, [*without_rest, says(until - SECOND_US, "dice_collected")]),
+        (REST, throw(START, (3, 3), confidence=0.4)),
+    ]
+    for opened, scene in openings:
+        played = play(in_order([*scene, *throw(opened + later_us, (2, 2))]))
+        rolls = [outcome for outcome in played.outcomes if outcome.type.startswith("roll")]
+        assert [outcome.type for outcome in rolls] == ["roll.review", "roll.no_roll", "roll.called"]
+        assert (rolls[0].t, rolls[1].t) == (opened, opened + later_us)
+
+
+def test_a_release_in_the_moment_that_opens_a_review_does_not_close_it() -> None:
+    unread = throw(START, (3, 3), confidence=0.4)
+    assert play(in_order([*unread, *throw(REST, (2, 2))])).told("roll") == ["roll.review"]
 
 
 def test_C34_PT_3_the_boxperson_decides_the_faces_and_the_dealer_does_not() -> None:
