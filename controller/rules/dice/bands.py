@@ -23,6 +23,8 @@ KNOCK = 2.0 * log(10.0)
 """A knock on the wall by something else, there and then: a hand that knocks at every tenth turn of a die."""
 CAUSELESS = 6.0
 """A turn that nothing on the table explains: one die in twenty meets an obstacle that was not seen."""
+ALONE = 2.0
+"""What is added where the other die was out of reach: then only chips stand at a wall, one die in fifty."""
 CAUSELESS_M_PER_S = 0.6
 """So much speed the felt takes from a tumbling die between two frames at most; less needs no cause."""
 UNHEARD = 4.0

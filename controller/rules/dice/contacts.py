@@ -57,6 +57,8 @@ class Contact:
     misfit: float = inf
     code: str = ""
     seen: str = ""
+    hard: float = 0.0
+    """How surely a turn that was heard had a cause, from 0 to 1."""
     hidden: bool = False
     beyond: bool = False
     points: tuple[Reading, ...] = ()
@@ -176,7 +178,8 @@ def _turned(way: Approach, turn: Turn, k: int, impact: int, there: float) -> Con
     contact = _contact(way, turn, k)
     contact.heard[impact] = price if own else price + bands.CAUSELESS
     contact.misfit = price
-    contact.miss = _hard(turn) * (bands.CAUSELESS + inside) if own else 0.0
+    contact.hard = _hard(turn) if own else 0.0
+    contact.miss = contact.hard * (bands.CAUSELESS + inside)
     contact.touch = bands.UNHEARD + outside
     if hidden:
         contact.knock = max(bands.KNOCK - 2.0 * log(step / way.scene.hidden_ms), 0.0)
@@ -188,7 +191,8 @@ def _join(first: Contact, later: Contact) -> None:
     """Let one turn have several impacts that may be its sound: a hit and its ringing."""
     heard = {**later.heard, **first.heard}
     if later.misfit < first.misfit:
-        first.t, first.gap_mm, first.miss, first.misfit = later.t, later.gap_mm, later.miss, later.misfit
+        first.t, first.gap_mm, first.misfit = later.t, later.gap_mm, later.misfit
+        first.miss, first.hard = later.miss, later.hard
     first.heard = heard
 
 

@@ -79,6 +79,19 @@ def meetings(scene: Scene, paths: tuple[Path, Path], telling: Sequence[float]) -
     return found
 
 
+def alone(scene: Scene, path: Path, other: Path, t: float) -> bool:
+    """Return whether a die was out of the other's reach in the frames on both sides of a moment."""
+    one, two = _step(scene, path, t), _step(scene, other, t)
+    if one is None or two is None or one.hidden or two.hidden:
+        return False
+    noise = max(scene.errors.track_noise_mm, LEAST_NOISE_MM)
+    reach = 2.0 * bands.contact_most(scene.table) + 2.0 * noise
+    return not _may_be_near((path, other), t, reach) or (
+        hypot(one.x - two.x, one.y - two.y) > reach
+        and hypot(one.x_after - two.x_after, one.y_after - two.y_after) > reach
+    )
+
+
 def _between(telling: Sequence[float], since: float, until: float) -> bool:
     return any(since < t <= until for t in telling)
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from controller.rules.dice import bands
 from controller.rules.dice.contacts import Contact, contacts_with
-from controller.rules.dice.meetings import exchanged_after, meetings
+from controller.rules.dice.meetings import alone, exchanged_after, meetings
 from controller.rules.dice.paths import Path
 from controller.rules.dice.scene import Scene
 
@@ -92,6 +92,10 @@ def _contacts(scene: Scene, paths: tuple[Path, Path], walls: Sequence[str]) -> C
             if wall in {"front", "back"} and any(_sure(contact) for contact in contacts):
                 continue
             contacts.extend(contacts_with(scene, path, wall))
+    for path, other, contacts in zip(paths, paths[::-1], found, strict=True):
+        for contact in contacts:
+            if contact.hard and not contact.hidden and alone(scene, path, other, contact.t):
+                contact.miss += contact.hard * bands.ALONE
     return found
 
 

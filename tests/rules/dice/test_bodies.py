@@ -99,6 +99,12 @@ def test_one_that_touches_with_a_corner_is_never_void() -> None:
     assert Ruling.VOID not in rulings
 
 
+def test_a_hard_turn_at_the_wall_with_its_sound_and_no_die_beside_it_is_a_hit() -> None:
+    """Nothing but the wall turns it there, though it touches with a corner and the camera errs."""
+    rulings = [judged(both(DIAGONAL - 0.2, seed), seed).ruling for seed in range(1, 61)]
+    assert rulings.count(Ruling.VALID) >= 58
+
+
 @pytest.mark.parametrize("turns_mm", [17.0, 19.0, 22.0, 26.0, 32.0, 40.0])
 def test_a_near_miss_that_nothing_heard_is_never_called(turns_mm: float) -> None:
     for seed in SEEDS:
