@@ -89,10 +89,11 @@ def contacts_with(scene: Scene, path: Path, wall: str) -> list[Contact]:
 def _look(way: Approach, span: Span) -> list[Contact]:
     """Look at one span near the wall: turns that were heard, and what the track alone tells of others."""
     found = list(_heard(way, span))
-    if any(contact.miss + contact.knock > 2.0 * bands.STANDS for contact in found):
+    beyond = _beyond(way, span)
+    if beyond is None and any(contact.miss + contact.knock > 2.0 * bands.STANDS for contact in found):
         return found
     hidden = hidden_step(way, span)
-    alone = [_beyond(way, span), _rested(way, span)]
+    alone = [_rested(way, span)]
     if hidden is None:
         alone += _turns(way, span)
     elif not found:
@@ -102,6 +103,8 @@ def _look(way: Approach, span: Span) -> list[Contact]:
         for contact in alone
         if contact is not None and all(abs(contact.t - own.t) > SAME_TURN_MS for own in found)
     ]
+    if beyond is not None:
+        found.append(beyond)
     if not found:
         gaps = way.gaps[span.first : span.last + 1]
         m = span.first + gaps.index(min(gaps))
