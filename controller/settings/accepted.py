@@ -24,6 +24,9 @@ class Accepted(msgspec.Struct, frozen=True, kw_only=True):
     """The day, as ISO writes it."""
 
 
+_decode = msgspec.json.Decoder(tuple[Accepted, ...]).decode
+
+
 def accepted_file(ruleset: str, directory: Path | None = None) -> Path:
     """Return the file of a rule set's accepted findings, whether it is there or not."""
     return config_home(directory) / "accepted" / f"{ruleset}.json"
@@ -32,7 +35,7 @@ def accepted_file(ruleset: str, directory: Path | None = None) -> Path:
 def read_accepted(path: Path) -> tuple[Accepted, ...]:
     """Return what was accepted; nothing where there is no file. Raises SettingsError for one that is none."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=tuple[Accepted, ...])
+        return _decode(path.read_bytes())
     except FileNotFoundError:
         return ()
     except (OSError, msgspec.MsgspecError) as error:

@@ -80,7 +80,7 @@ def test_dice_in_the_air_at_a_stop_are_left_to_the_next_session(house: HouseMake
 def test_a_piece_cut_off_in_flight_knows_how_far_time_had_run(house: HouseMaker) -> None:
     """No More Bets is called by time alone, between the ball's last pulse and the stop."""
     one = house(table="roulette")
-    _, feed, scenes = wheel.evening(25, {"valid": 1.0}, 1, wheel=wheel.AMERICAN)
+    _, feed, scenes = wheel.evening(3, {"valid": 1.0}, 1, wheel=wheel.AMERICAN)
     drop_us = scenes[0].truth.drop_us
     assert drop_us is not None
     before = [(arrived, reading) for arrived, reading in feed if arrived < drop_us - 3_500_000]

@@ -84,7 +84,7 @@ def test_a_table_that_says_nothing_is_no_success(
     still = Table(tmp_path)
     still.start(watch=False)
     try:
-        assert enter(still, "lock") == 3
+        assert enter(still, "no_roll") == 3
     finally:
         still.kill()
     assert "[no_answer]" in capsys.readouterr().err

@@ -105,7 +105,7 @@ def test_a_plain_locale_gets_plain_ascii(words: tuple[str, ...]) -> None:
     "environ", [{"LC_ALL": "C"}, {"PYTHONIOENCODING": "ascii"}, {"PYTHONIOENCODING": "latin-1"}]
 )
 def test_words_that_the_terminal_can_not_show_are_escaped(environ: dict[str, str]) -> None:
-    ended = shell("", ("replay", "Ω—é\udcff"), **environ)
+    ended = shell("", ("replay", "Ω—é"), **environ)
     assert ended.returncode == 2
     assert b"Traceback" not in ended.stderr
     assert rb"\u03a9" in ended.stderr

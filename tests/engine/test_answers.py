@@ -86,7 +86,7 @@ class TestAllowed:
     @pytest.mark.parametrize(
         ("rules", "some", "none"),
         [
-            ("roulette", {"no_more_bets", "lock"}, {"no_spin", "paid", "open_bets"}),
+            ("roulette", {"no_more_bets", "lock"}, {"paid", "open_bets"}),
             ("three-card-poker-12-014", {"seats", "no_more_bets"}, {"play", "set_card", "misdeal"}),
             (
                 "high-roller-12-005",

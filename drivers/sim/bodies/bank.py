@@ -21,6 +21,7 @@ TICK_US = 200
 RELIEF_MM = 12.0
 """Of a wall of which a table's file says nothing."""
 _PACKED = list[tuple[list[int], list[int], list[int]]]
+_decode = msgspec.msgpack.Decoder(list[tuple[Flight, _PACKED]]).decode
 
 
 def pack(flights: Sequence[Flight]) -> bytes:
@@ -42,7 +43,7 @@ def pack(flights: Sequence[Flight]) -> bytes:
 
 def unpack(data: bytes) -> tuple[Flight, ...]:
     """Return the flights of a bank's bytes."""
-    rows = msgspec.msgpack.decode(zlib.decompress(data), type=list[tuple[Flight, _PACKED]])
+    rows = _decode(zlib.decompress(data))
     return tuple(
         msgspec.structs.replace(flight, tracks=(_track(tracks[0]), _track(tracks[1])))
         for flight, tracks in rows
