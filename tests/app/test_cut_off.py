@@ -14,6 +14,7 @@ from controller.app.control import Control
 from controller.app.messages import LONGEST_WAIT_S
 from controller.app.roles import Groups
 from controller.cli.link import ask
+from controller.model.readings import DieReleased
 from drivers.sim import dice
 from tests.app.house import HouseMaker
 from tests.app.rig import PATIENCE_S, Table, lines_of, tick, until
@@ -110,6 +111,9 @@ def test_a_hang_up_in_the_middle_of_an_input_leaves_it_entered_once_and_whole(
         return table.status()["lock"] == "unlocked"
 
     until(unlocked, "the table to be unlocked")
+    # While dice fly a word waits for what was seen before it.
+    released_us = next(ticks)
+    table.feed(lines_of([(released_us, DieReleased(t=released_us, dev="cam", die=1, x=500.0, y=500.0))]))
     words = ("input", "lock", "the felt is torn", "--by", "supervisor", "--who", "ann")
     locking = tablectl(started, *words, "--socket", table.socket)
     until(lambda: any(b"input lock" in (row.body or b"") for row in table.rows()), "the input handed over")
