@@ -224,8 +224,12 @@ class Craps:
                 "come_odds": {"CV1-COME-7", "CV1-COME-5"},
                 "dont_come_odds": {"CV1-DC-5", "CV1-DC-8"},
             }[wager]
-        place = list(BEHIND).index(wager) + 1
-        return {f"C34-ODDS-{place}"}
+        return {
+            "pass_odds": {"C34-ODDS-1"},
+            "dont_pass_odds": {"C34-ODDS-2"},
+            "come_odds": {"C34-ODDS-3"},
+            "dont_come_odds": {"C34-ODDS-4"},
+        }[wager]
 
     def _spot(self, bet: Bet) -> tuple[object, ...]:
         return (bet.player, bet.wager, bet.number, bet.base, bet.faces)
