@@ -3,6 +3,7 @@
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -56,12 +57,13 @@ def test_every_example_is_understood(command: str, example: str) -> None:
     "example",
     [example for command, example in SHOWN if command in RUN and not any(need in example for need in NEEDS)],
 )
-def test_an_example_that_needs_no_table_does_what_it_says(example: str) -> None:
+def test_an_example_that_needs_no_table_does_what_it_says(example: str, tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "config", tmp_path / "config")  # some write into it
     words = words_of(example)
     ended = subprocess.run(
         [sys.executable, "-m", "controller.cli.main", *words[1:]],
         cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        env=os.environ | {"PYTHONPATH": str(ROOT), "TABLE_CONFIG": str(tmp_path / "config")},
         capture_output=True,
         timeout=PATIENCE_S,
         check=False,

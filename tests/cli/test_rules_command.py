@@ -152,7 +152,7 @@ def test_accepting_what_is_no_finding_lists_those_there_are(
 def test_a_file_of_accepted_findings_that_is_none_is_told(
     own_config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (own_config / "accepted").mkdir(exist_ok=True)
+    (own_config / "accepted").mkdir()
     (own_config / "accepted" / "roulette.json").write_text("[1]", encoding="utf-8")
     assert main(["rules", "check", "roulette"]) == 2
     assert "roulette.json" in capsys.readouterr().err
