@@ -194,14 +194,18 @@ class Lives:
         assert (recovered.state, recovered.first) in stands
 
     def _check_start(self) -> None:
-        """Whatever was in flight at the death is under review, with the power's loss as its cause."""
+        """Whatever was in flight at the death is under review, with the power's loss as its cause.
+
+        What the killed session wrote is known once the next has opened the journal: a commit that was cut off
+        before it showed in the index of the WAL is found by the next writer and by no reader before it.
+        """
         if not self.links:
             return
         rows = self.table.rows()
-        before, after = rows[: len(self.links)], rows[len(self.links) :]
-        owed = _in_flight(before)
+        start = max(place for place, row in enumerate(rows) if row.name == SESSION_STARTED)
+        owed = _in_flight(rows[:start])
         self.cut_off += len(owed)
-        until(lambda: _reviews(self.table.rows()[len(self.links) :]) == owed, f"reviews of {owed} in {after}")
+        until(lambda: _reviews(self.table.rows()[start:]) == owed, f"reviews of {owed} in {rows[start:]}")
 
     def _open_for_play(self) -> None:
         if self.table.status()["pending"]:
