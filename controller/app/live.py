@@ -106,6 +106,7 @@ class Live:
             key,
             table_now_us=None if options.data_time else lambda: inlet.now_us,
             line_bet=self._line_bet,
+            pair_plus=self._pair_plus,
         )
         self.recorder = Recorder(
             options.recordings, board, closed=self._piece_closed, keep_bytes=options.keep_bytes
@@ -248,6 +249,12 @@ class Live:
         """Enter the engine's word on the shooter's line bet; it is journaled like what a person enters."""
         self.core.note("settlement.said", {"input": "line_bet", "seat": seat, "has": has})
         entered = Input(t=0, dev=SETTLEMENT, name="line_bet", by=SETTLEMENT, seat=seat, on=has)
+        self._inlet.post(entered, stamped=False)
+
+    def _pair_plus(self, without: tuple[str, ...]) -> None:
+        """Enter the engine's word on the positions without Pair Plus, journaled like a person's."""
+        self.core.note("settlement.said", {"input": "pair_plus", "seats": without})
+        entered = Input(t=0, dev=SETTLEMENT, name="pair_plus", by=SETTLEMENT, seats=without)
         self._inlet.post(entered, stamped=False)
 
     def _alarmed(self, fault: JournalFault | None) -> None:

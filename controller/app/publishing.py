@@ -80,10 +80,12 @@ class Publishing:
             self._enrolled,
             self._ask,
             self._hear_line_bet,
+            self._hear_pair_plus,
         )
         wanted = engine is not None and settings.publish.to in (None, "embedded")
         self._announcer: Announcer | None = None
         self._line_bet: Callable[[str, bool], None] | None = None
+        self._pair_plus: Callable[[tuple[str, ...]], None] | None = None
         self._pin_file = folder / ENGINE_PIN_FILE
         self._key: Key | None = None
         mqtt = settings.publish.mqtt
@@ -109,11 +111,13 @@ class Publishing:
         *,
         table_now_us: Callable[[], int] | None,
         line_bet: Callable[[str, bool], None],
+        pair_plus: Callable[[tuple[str, ...]], None],
     ) -> None:
         """Take up the journal's outbox; raises JournalFault where it can't be read.
 
         `table_now_us` is the clock that readings are stamped with; None where the readings tell the time.
-        `line_bet` takes the engine's word whether the shooter at a seat has his line bet.
+        `line_bet` takes the engine's word whether the shooter at a seat has his line bet, `pair_plus`
+        that on the positions without Pair Plus.
         """
         path = journal.place.journal
         next_seq = journal.recovered.first.seq
@@ -125,6 +129,7 @@ class Publishing:
         self._enrolment = Enrolment(key.public.raw, never_settled=waits_from == 1)
         self._key = key
         self._line_bet = line_bet
+        self._pair_plus = pair_plus
         self._pin.recall(read_pin(self._pin_file, key.public))
         if self._sink is not None:
             session = str(journal.recovered.session)
@@ -143,6 +148,7 @@ class Publishing:
                 status=self._status,
                 ask=self._announcer.ask,
                 line_bet=line_bet,
+                pair_plus=pair_plus,
                 last_seq=next_seq - 1,
                 board=first_board(
                     self._settings.table,
@@ -166,6 +172,10 @@ class Publishing:
     def _hear_line_bet(self, seat: str, has: bool) -> None:
         if self._line_bet is not None:
             self._line_bet(seat, has)
+
+    def _hear_pair_plus(self, without: tuple[str, ...]) -> None:
+        if self._pair_plus is not None:
+            self._pair_plus(without)
 
     def _ask(self, nonce: str) -> bool:
         """Take a question of the engine in this process; False where nobody can answer it."""

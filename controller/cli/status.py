@@ -72,6 +72,9 @@ def _play(status: Status) -> Iterator[Row]:
     for name, label in (("point", "point"), ("shooter", "shooter"), ("run_out", "run-out")):
         if state.get(name):
             yield label, str(state[name])
+    without = _mapping(state.get("three_card")).get("without_pair_plus")
+    if isinstance(without, list) and without:
+        yield "without Pair Plus", f"{', '.join(map(str, without))}: name them before the cards (T-DEAL-2b)"
 
 
 def _awaited(awaited: Mapping[str, object]) -> Iterator[Row]:

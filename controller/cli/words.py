@@ -212,7 +212,8 @@ def _(data: BonusPaid) -> str:
 
 @describe.register
 def _(data: Bets) -> str:
-    return f"round {data.round}, {_plain(data.cause)}{_noted(data.notices)}"
+    prompts = "".join(f"; {one.seen}" for one in data.notices if one.code == "without_pair_plus")
+    return f"round {data.round}, {_plain(data.cause)}{_noted(data.notices)}{prompts}"
 
 
 @describe.register

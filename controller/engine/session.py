@@ -44,7 +44,7 @@ _CHANGES_MODE = frozenset({Input, Switch, DeviceUp, DeviceDown, DeviceFault})
 
 
 SETTLEMENT = "settlement"
-"""Who enters `line_bet`: the settlement engine, and no person."""
+"""Who enters `line_bet` and `pair_plus`: the settlement engine, and no person."""
 
 
 class Session:
@@ -335,9 +335,9 @@ class Session:
         return None
 
     def _obey(self, entered: Input) -> None:
-        if entered.name == "line_bet":
+        if entered.name in ("line_bet", "pair_plus"):
             if entered.by != SETTLEMENT:
-                raise Refused("unknown_input", "only the settlement engine says who has a line bet")
+                raise Refused("unknown_input", "only the settlement engine says who has which bet")
             self._game.enter(entered)  # It is so whoever plays; other games have no such bets.
             return
         must_be_theirs(entered, self._setup.ruleset)

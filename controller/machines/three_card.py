@@ -22,7 +22,7 @@ from controller.model.outcomes import (
 )
 from controller.model.readings import AnyReading, Card, Input, Reading
 from controller.model.rulesets import Calls, DealRules
-from controller.model.verdicts import Dealt
+from controller.model.verdicts import Dealt, Notice
 from controller.rules.cards.card import Card as Face
 from controller.rules.cards.card import card
 from controller.rules.cards.hands import announcement, meet, strength
@@ -103,6 +103,8 @@ class ThreeCardState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
     seats: tuple[str, ...] = ()
     players: dict[str, str] = {}
+    without_pair_plus: tuple[str, ...] = ()
+    """What the settlement engine said last: the positions with an Ante and without Pair Plus."""
 
 
 class ThreeCard:
@@ -133,6 +135,7 @@ class ThreeCard:
         self._round = betting_round
         self._players: dict[str, str] = dict(before.players)
         self.seats: tuple[str, ...] = before.seats
+        self._without_pair_plus: tuple[str, ...] = before.without_pair_plus
         self.deals = Deals(self, rules, desk, health, calls=calls, last=last_deal)
         if standing_call is not None:
             self.deals.resume(standing_call, self.snapshot())
@@ -143,7 +146,9 @@ class ThreeCard:
 
     def remembers(self) -> Mapping[str, object]:
         """Give what the game remembers between deals, in the words of a recording's state."""
-        seated = ThreeCardState(seats=self.seats, players=dict(self._players))
+        seated = ThreeCardState(
+            seats=self.seats, players=dict(self._players), without_pair_plus=self._without_pair_plus
+        )
         return {"three_card": seated, "call": self.deals.standing_call()}
 
     def next_numbers(self) -> Mapping[str, int]:
@@ -195,6 +200,8 @@ class ThreeCard:
         match entered.name:
             case "seats":
                 self._name_seats(entered)
+            case "pair_plus":
+                self._without_pair_plus = tuple(map(str, entered.seats or ()))
             case "no_more_bets":
                 self._machine.fire("no_more_bets")
                 self.deals.between()
@@ -278,6 +285,7 @@ class ThreeCard:
     def call(self, result: Result[Dealt]) -> Data:
         """Call the hands, in the order in which they are reconciled (T-DEAL-7)."""
         assert result.value is not None
+        self._without_pair_plus = ()
         self._show()
         dealt = arranged(result.value)
         dealer = strength(_faces(dealt.dealer))
@@ -298,6 +306,7 @@ class ThreeCard:
     def no_result(self, result: Result[Dealt]) -> Data:
         """Void the deal: all hands are void and the cards are reshuffled (T-IRR-1)."""
         self._desk.inspections.ask_after(result.reasons)
+        self._without_pair_plus = ()
         self._machine.restore(THREE_CARD_TABLE.initial)
         return DealVoid(
             deal=result.number,
@@ -399,8 +408,17 @@ class ThreeCard:
     def _close_bets(self, t: int, cause: str) -> None:
         self._bets_open = False
         self._desk.light(t, "no_more_bets", "on")
-        notices = self._desk.inspections.notices()
+        notices = (*self._desk.inspections.notices(), *self._to_be_named())
         self._desk.publish("bets.closed", t, Bets(round=self._round, cause=cause, notices=notices))
+
+    def _to_be_named(self) -> Iterator[Notice]:
+        """Prompt the dealer to name the positions without Pair Plus (T-DEAL-2b).
+
+        Only the settlement engine knows them; where it said nothing, nobody is prompted.
+        """
+        if self._without_pair_plus:
+            seen = f"name the positions without Pair Plus: {', '.join(self._without_pair_plus)}"
+            yield Notice(code="without_pair_plus", seen=seen, rule="T-DEAL-2b")
 
     def _open_bets(self, t: int, cause: str) -> None:
         self._bets_open = True

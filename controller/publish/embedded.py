@@ -38,6 +38,8 @@ class EngineFor(NamedTuple):
     """Asks the table, under a number used once, whether bets are open; False where it can't answer."""
     line_bet: Callable[[str, bool], None] = lambda _seat, _has: None
     """Tells the table whether the shooter at a seat has his line bet."""
+    pair_plus: Callable[[tuple[str, ...]], None] = lambda _without: None
+    """Tells the table which positions have an Ante and no Pair Plus."""
 
 
 class Blocked(Exception):

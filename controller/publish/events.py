@@ -151,7 +151,19 @@ class LineBet(msgspec.Struct, frozen=True, kw_only=True, tag="line_bet", tag_fie
     signature: Signature | UnsetType = UNSET
 
 
-Answer = Acknowledgement | Again | Ask | Meeting | LineBet
+class PairPlus(msgspec.Struct, frozen=True, kw_only=True, tag="pair_plus", tag_field="answer"):
+    """The positions with an Ante and without Pair Plus, left to right; none: there is nobody to name.
+
+    The table takes it as the input `pair_plus` (T-DEAL-2b); that it does not come stops nothing.
+    """
+
+    table: Name
+    without: tuple[Name, ...]
+    by: Name
+    signature: Signature | UnsetType = UNSET
+
+
+Answer = Acknowledgement | Again | Ask | Meeting | LineBet | PairPlus
 
 
 class TableStatus(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,7 +6,7 @@ from itertools import islice
 from pathlib import Path
 from queue import Empty, Full, Queue, SimpleQueue
 from threading import Thread
-from typing import NamedTuple, Protocol
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -24,6 +24,7 @@ from controller.publish.events import (
     LineBet,
     Meeting,
     Message,
+    PairPlus,
     TableStatus,
     message_of,
 )
@@ -32,6 +33,7 @@ from controller.publish.signing import Signer
 from controller.publish.sink import Acknowledged, Ready, Report, Sink
 from controller.publish.window import Chance, Patience, Window
 
+Word = TypeVar("Word")
 TURN_S = 0.5
 REPORTS = 4096
 """Reports that may wait; what is lost beyond that is asked for again by itself."""
@@ -39,8 +41,8 @@ FRESH = 64
 """Outcomes kept at hand; those that are behind are read from the disk."""
 DOUBT_US = 1_000_000
 """Of acknowledgements that fit no outcome on its way the journal gets one in so long."""
-LINE_BET_US = 200_000
-"""The engine's word on the line bet reaches the core at most so often, the newest alone."""
+BETS_TOLD_US = 200_000
+"""The engine's word on which bets there are reaches the core at most so often, the newest alone."""
 MEETING_FAULTS = frozenset({"settlement_ahead", "settlement_differs", "settlement_lost"})
 """Differences between engine and table of which one at most holds."""
 STATUS_US = 1_000_000
@@ -74,6 +76,25 @@ class _Place(NamedTuple):
     seq: int
 
 
+class _Newest(Generic[Word]):
+    """Holds the newest word until it is due: repeated ones must not take the room of play."""
+
+    def __init__(self) -> None:
+        self._heard: Word | None = None
+        self._told: Word | None = None
+        self._due_us = 0
+
+    def hear(self, word: Word) -> None:
+        self._heard = word
+
+    def due(self, now_us: int) -> Word | None:
+        """Return the word to hand on now; None where there is none, or it is no news."""
+        if self._heard == self._told or now_us < self._due_us:
+            return None
+        self._told, self._due_us = self._heard, now_us + BETS_TOLD_US
+        return self._told
+
+
 class _News:
     """Outcomes have become durable, or something else waits for a person."""
 
@@ -96,6 +117,7 @@ class Pump:
         status: Callable[[], TableStatus],
         ask: Callable[[str], None] = lambda _nonce: None,
         line_bet: Callable[[str, bool], None] = lambda _seat, _has: None,
+        pair_plus: Callable[[tuple[str, ...]], None] = lambda _without: None,
         last_seq: int = 0,
         board: TableBoard | None = None,
     ) -> None:
@@ -116,9 +138,9 @@ class Pump:
         self._status = status
         self._ask = ask
         self._line_bet = line_bet
-        self._line_bet_heard: tuple[str, bool] | None = None
-        self._line_bet_told: tuple[str, bool] | None = None
-        self._line_bet_due_us = 0
+        self._pair_plus = pair_plus
+        self._line_bets: _Newest[tuple[str, bool]] = _Newest()
+        self._without_pair_plus: _Newest[tuple[str, ...]] = _Newest()
         self._window = Window(settings, chance)
         self._patience = Patience(settings)
         self._reports: Queue[Report | _News] = Queue(REPORTS)
@@ -207,7 +229,7 @@ class Pump:
         self.turns += 1
         self._take_reports(self._patient_s(timeout_s))
         now_us = self._now_us()
-        self._tell_line_bet(now_us)
+        self._tell_of_bets(now_us)
         if self._sink.ready:
             if again := self._window.due(now_us):
                 self._sink.offer(again)
@@ -250,7 +272,9 @@ class Pump:
             case Ask():
                 self._ask(report.nonce)
             case LineBet():
-                self._line_bet_heard = report.seat, report.has
+                self._line_bets.hear((report.seat, report.has))
+            case PairPlus():
+                self._without_pair_plus.hear(report.without)
             case Meeting():
                 self._meet(report)
             case Ready():
@@ -258,12 +282,11 @@ class Pump:
             case _News():
                 pass
 
-    def _tell_line_bet(self, now_us: int) -> None:
-        """Hand on the newest word where it is news: repeated ones must not take the room of play."""
-        heard = self._line_bet_heard
-        if heard is not None and heard != self._line_bet_told and now_us >= self._line_bet_due_us:
-            self._line_bet_told, self._line_bet_due_us = heard, now_us + LINE_BET_US
-            self._line_bet(*heard)
+    def _tell_of_bets(self, now_us: int) -> None:
+        if (line_bet := self._line_bets.due(now_us)) is not None:
+            self._line_bet(*line_bet)
+        if (without := self._without_pair_plus.due(now_us)) is not None:
+            self._pair_plus(without)
 
     def _acknowledge(self, ack: Acknowledgement, proof: AckProof | None) -> None:
         """Close an outcome that waits; of what fits none, the journal hears now and then, and counts it."""

@@ -22,6 +22,7 @@ from controller.publish.events import (
     Event,
     LineBet,
     Meeting,
+    PairPlus,
     PlayerEvent,
     TableStatus,
     schema_id,
@@ -44,6 +45,7 @@ _ANSWERS = {
     "ask": Ask,
     "meeting": Meeting,
     "line_bet": LineBet,
+    "pair_plus": PairPlus,
 }
 
 

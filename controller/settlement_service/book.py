@@ -183,6 +183,11 @@ class TableBook:
         return None if shooter is None else (shooter, not self._state.tally.lacks_line_bet)
 
     @property
+    def without_pair_plus(self) -> tuple[str, ...]:
+        """The positions of a Three Card Poker table that have an Ante and no Pair Plus."""
+        return self._state.tally.without_pair_plus
+
+    @property
     def empty(self) -> bool:
         """Whether no wager is up."""
         return not self._state.tally.up

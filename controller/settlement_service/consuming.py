@@ -11,7 +11,7 @@ from typing import NamedTuple
 import msgspec
 
 from controller.model.publishing import MqttSettings
-from controller.publish.events import Again, Ask, LineBet, Meeting, TableStatus, answer_bytes
+from controller.publish.events import Again, Ask, LineBet, Meeting, PairPlus, TableStatus, answer_bytes
 from controller.publish.mqtt_link import (
     Connected,
     Happened,
@@ -90,8 +90,9 @@ class Broker:
         self._said: set[str] = set()
         self._key = key
         self._met: dict[str, _Met] = {}
-        self._questions: deque[tuple[str, Ask | LineBet]] = deque(maxlen=MAX_QUESTIONS)
+        self._questions: deque[tuple[str, Ask | LineBet | PairPlus]] = deque(maxlen=MAX_QUESTIONS)
         engine.line_bet = self.tell_line_bet
+        engine.pair_plus = self.tell_pair_plus
         self._woken, self._wake = socket.socketpair()
         self._woken.setblocking(False)
         self._wake.setblocking(False)
@@ -119,7 +120,13 @@ class Broker:
         if met is not None and met.online and met.says_open:
             self._put(table, LineBet(table=table, seat=seat, has=has, by=self._name))
 
-    def _put(self, table: str, word: Ask | LineBet) -> None:
+    def tell_pair_plus(self, table: str, without: tuple[str, ...]) -> None:
+        """Tell a table which positions have no Pair Plus, from any thread."""
+        met = self._met.get(table)
+        if met is not None and met.online and met.says_open:
+            self._put(table, PairPlus(table=table, without=without, by=self._name))
+
+    def _put(self, table: str, word: Ask | LineBet | PairPlus) -> None:
         self._questions.append((table, word))
         with suppress(OSError):  # A full pipe wakes as well; a closed one has nobody to wake.
             self._wake.send(b"\0")
@@ -174,7 +181,7 @@ class Broker:
             table, word = self._questions.popleft()
             self._say_to(link, table, word)
 
-    def _say_to(self, link: MqttLink, table: str, answer: Ask | LineBet | Meeting) -> None:
+    def _say_to(self, link: MqttLink, table: str, answer: Ask | LineBet | PairPlus | Meeting) -> None:
         """Send what is worth nothing later: it is not kept for a table that is away."""
         topic = topics_of(table, self._settings.prefix).answer
         link.publish(Outgoing(topic, answer_bytes(answer, self._key.key), at_most_once=True))
@@ -268,6 +275,8 @@ class Broker:
             self._say_to(link, table, meeting)
             if (told := self._engine.line_bets.get(table)) is not None:
                 self._say_to(link, table, LineBet(table=table, seat=told[0], has=told[1], by=self._name))
+            if (without := self._engine.without_pair_plus.get(table)) is not None:
+                self._say_to(link, table, PairPlus(table=table, without=without, by=self._name))
 
     def _settle(self) -> None:
         batch = [self._waiting.popleft() for _ in range(min(BATCH, len(self._waiting)))]

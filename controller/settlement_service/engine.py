@@ -43,6 +43,10 @@ class Engine:
         """Tells a table (its name) whether the shooter at a seat has his line bet; it returns at once."""
         self.line_bets: dict[str, tuple[str, bool]] = {}
         """What was told last of each table's shooter."""
+        self.pair_plus: Callable[[str, tuple[str, ...]], None] = lambda _table, _without: None
+        """Tells a table (its name) which positions have an Ante and no Pair Plus; it returns at once."""
+        self.without_pair_plus: dict[str, tuple[str, ...]] = {}
+        """What was told last of each table's positions."""
         self._store = store
         self._clock = clock
         self._intake = Intake(policies or Policies())
@@ -180,6 +184,7 @@ class Engine:
                     yield work
                     work.flush()
                     news = self._line_bets(work)
+                    without = self._without_pair_plus(work)
             except BaseException:
                 self._tables.clear()
                 self._numbers = None
@@ -187,6 +192,19 @@ class Engine:
         for name, seat, has in news:
             self.line_bets[name] = seat, has
             self.line_bet(name, seat, has)
+        for name, positions in without:
+            self.without_pair_plus[name] = positions
+            self.pair_plus(name, positions)
+
+    def _without_pair_plus(self, work: Work) -> list[tuple[str, tuple[str, ...]]]:
+        """Return the tables whose positions without Pair Plus have changed, with these positions."""
+        standing = ((name, self._tables.get(name)) for name in work.touched)
+        now = [
+            (name, table.book.without_pair_plus)
+            for name, table in standing
+            if table is not None and table.game.name == "three_card" and not table.halted
+        ]
+        return [one for one in now if self.without_pair_plus.get(one[0], ()) != one[1]]
 
     def _line_bets(self, work: Work) -> list[tuple[str, str, bool]]:
         """Return the tables whose word on the shooter's line bet has changed, with his seat and the word."""

@@ -72,6 +72,12 @@ class _AsksLineBet(Protocol):
     def line_bet_missing(self) -> bool: ...
 
 
+@runtime_checkable
+class _HasPairPlus(Protocol):
+    @property
+    def without_pair_plus(self) -> tuple[str, ...]: ...
+
+
 class Tally:
     """One table's game and wagers. `wagers` are all that were accepted since `forget`."""
 
@@ -99,6 +105,11 @@ class Tally:
     def lacks_line_bet(self) -> bool:
         """Whether the shooter of a craps table has not made the line bet that is asked of him by now."""
         return isinstance(self._game, _AsksLineBet) and self._game.line_bet_missing
+
+    @property
+    def without_pair_plus(self) -> tuple[str, ...]:
+        """The positions of a Three Card Poker table that have an Ante and no Pair Plus."""
+        return self._game.without_pair_plus if isinstance(self._game, _HasPairPlus) else ()
 
     @property
     def carry(self) -> Fraction:

@@ -77,6 +77,7 @@ class EngineWithin(Consumer):
             engine = Engine(self._store, self._clock, policies, gate=self._gate)
             engine.gate.connect(self._ask)
             engine.line_bet = lambda _table, seat, has: self._asked.line_bet(seat, has)
+            engine.pair_plus = lambda _table, without: self._asked.pair_plus(without)
             self._enrol(engine)
             self._serve(engine)
         except SettlementFault as fault:

@@ -17,6 +17,7 @@ from controller.publish.events import (
     Ask,
     LineBet,
     Meeting,
+    PairPlus,
     PlayerEvent,
     TableStatus,
     answer_bytes,
@@ -173,6 +174,7 @@ def test_devices_and_refusals_are_the_staff_s_alone(type_: str, key: Key) -> Non
         (Ask(nonce="0f" * 16, by="engine"), "ask"),
         (Meeting(table="table-7", sequence=5, chain="0f" * 32, key="0e" * 32, by="engine"), "meeting"),
         (LineBet(table="table-7", seat="3", has=False, by="engine"), "line_bet"),
+        (PairPlus(table="table-7", without=("2", "5"), by="engine"), "pair_plus"),
     ],
 )
 def test_answers_are_read_as_they_were_written(answer: Answer, name: str, key: Key) -> None:

@@ -18,6 +18,7 @@ from controller.publish.events import (
     LineBet,
     Meeting,
     Message,
+    PairPlus,
     TableStatus,
     read_event,
 )
@@ -389,6 +390,21 @@ def test_the_line_bet_told_without_end_reaches_the_core_now_and_then(house: Hous
         house.clock.forward(1)
         house.turn()
         assert entered == [("3", True), ("3", False)]
+
+
+def test_positions_without_pair_plus_told_without_end_reach_the_core_now_and_then(house: House) -> None:
+    entered: list[tuple[str, ...]] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(house.pump, "_pair_plus", entered.append)
+        for _ in range(400):
+            for without in (("2",), (), ("2",)):
+                house.pump.post(PairPlus(table=NAME, without=without, by=ENGINE))
+            house.turn()
+        assert entered == [("2",)]
+        house.pump.post(PairPlus(table=NAME, without=(), by=ENGINE))
+        house.clock.forward(1)
+        house.turn()
+        assert entered == [("2",), ()]
 
 
 def test_a_flood_of_acknowledgements_takes_none_of_the_journals_room(house: House) -> None:

@@ -7,7 +7,15 @@ import msgspec
 import pytest
 
 from controller.model.publishing import MqttSettings
-from controller.publish.events import Acknowledgement, Answer, LineBet, Meeting, TableStatus, answer_bytes
+from controller.publish.events import (
+    Acknowledgement,
+    Answer,
+    LineBet,
+    Meeting,
+    PairPlus,
+    TableStatus,
+    answer_bytes,
+)
 from controller.publish.mqtt import MqttSink
 from controller.publish.pinning import Pin, read_pin, write_pin
 from controller.publish.sink import Acknowledged
@@ -121,6 +129,7 @@ def test_a_rotated_key_is_believed_where_the_one_before_signed_it(tmp_path: Path
     [
         Meeting(table="wheel-2", sequence=7, chain="0f" * 32, key="0" * 64, by="settlement"),
         LineBet(table="craps-2", seat="3", has=False, by="settlement"),
+        PairPlus(table="cards-2", without=("3",), by="settlement"),
     ],
 )
 def test_what_the_engine_says_to_another_table_is_not_for_this_one(word: Answer, sink: Sink) -> None:

@@ -55,6 +55,14 @@ class ThreeCard:
         """What rounding down has left with the house so far, exactly."""
         return self._breakage.total_cents
 
+    @property
+    def without_pair_plus(self) -> tuple[str, ...]:
+        """The positions with an Ante and without Pair Plus, which the dealer names (T-DEAL-2b)."""
+        lacking = (
+            seat for seat, wagers in self._positions.items() if "ante" in wagers and "pair_plus" not in wagers
+        )
+        return tuple(sorted(lacking, key=_left_to_right))
+
     def apply(self, request: Request) -> list[Line]:
         """Do what a request says and answer it."""
         match request:

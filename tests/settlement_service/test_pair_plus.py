@@ -1,0 +1,45 @@
+"""What the engine tells a Three Card Poker table of its positions without Pair Plus (T-DEAL-2b)."""
+
+from controller.journal.keys import Key
+from tests.settlement_service.rig import House, SealedTable
+from tests.settlement_service.test_other_games import dealt
+
+Told = list[tuple[str, tuple[str, ...]]]
+
+
+def cards(house: House, key: Key) -> tuple[SealedTable, Told]:
+    """Open a Three Card Poker table, and hear what it is told."""
+    told: Told = []
+    house.engine.pair_plus = lambda table, without: told.append((table, without))
+    table = SealedTable("cards", key)
+    house.enrol(table, "three-card-poker-12-014")
+    for player in ("ann", "bob"):
+        house.player(player, 10_000)
+    return table, told
+
+
+def test_positions_without_it_are_told_from_left_to_right_and_then_those_that_are_left(
+    house: House, key: Key
+) -> None:
+    table, told = cards(house, key)
+    house.bets(table, "ann", "a1", "ante", 200, seat="3")
+    house.bets(table, "bob", "b1", "ante", 200, seat="1")
+    house.bets(table, "ann", "a2", "pair_plus", 200, seat="3")
+    assert told == [("cards", ("3",)), ("cards", ("1", "3")), ("cards", ("1",))]
+
+
+def test_once_the_deal_is_settled_there_is_nobody_to_name(house: House, key: Key) -> None:
+    table, told = cards(house, key)
+    house.bets(table, "ann", "a1", "ante", 200, seat="3")
+    closed, called = dealt(table)
+    house.takes(closed)
+    house.bets(table, "ann", "p1", "play", 200, seat="3")
+    assert told == [("cards", ("3",))], "Play changes nothing of it"
+    house.takes(called)
+    assert told[-1] == ("cards", ())
+
+
+def test_other_games_have_no_such_bet(house: House, craps: SealedTable, key: Key) -> None:
+    _, told = cards(house, key)
+    house.bets(craps, "ann", "c1", "field", 100)
+    assert told == []
