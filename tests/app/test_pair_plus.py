@@ -1,0 +1,35 @@
+"""The settlement engine's word on Pair Plus, from the answer to the dealer's prompt."""
+
+import pytest
+
+from controller.cli.status import _show
+from controller.cli.words import describe
+from controller.model.outcomes import Bets
+from tests.app.house import HouseMaker, drain, live_of, play, unlocked
+from tests.app.test_awaited import told
+from tests.scenes import SECOND_US, says
+
+
+def test_T_DEAL_2b_it_is_journaled_shown_in_status_and_prompted_for_when_bets_close(
+    house: HouseMaker, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one = house(table="three-card")
+    daemon = one.open()
+    unlocked(daemon)
+    play(daemon, [says(10 * SECOND_US, "seats", "dealer", seats=["2", "5"])])
+    live_of(daemon)._pair_plus(("2", "5"))
+    drain(daemon)
+    assert "settlement.said" in [row.name for row in one.rows()]
+    daemon.clock.reach(daemon.clock.now_us() + SECOND_US)
+    drain(daemon)
+    _show(told(daemon), everything=False)
+    assert "2, 5: name them before the cards (T-DEAL-2b)" in capsys.readouterr().out
+    play(daemon, [says(daemon.clock.now_us() + SECOND_US, "no_more_bets", "dealer")])
+    (closed,) = (outcome.data for outcome in one.outcomes() if outcome.type == "bets.closed")
+    assert isinstance(closed, Bets)
+    assert describe(closed).endswith("name the positions without Pair Plus: 2, 5")
+    daemon = one.restart(daemon)
+    drain(daemon)
+    seated = live_of(daemon).core.view.state.three_card
+    assert seated is not None
+    assert seated.without_pair_plus == ("2", "5"), "a restart forgets nothing"
