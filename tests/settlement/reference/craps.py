@@ -430,6 +430,8 @@ class Craps:
     def _new_shooter(self, ask: Request) -> list[Line]:
         player = ask.get("player")
         out: list[Line] = []
+        if player is not None and self.shooter == str(player):
+            return out
         names_late = player is not None and self.shooter is None
         if self.rolled and not names_late:
             out = self._hand_over()
