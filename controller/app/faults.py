@@ -23,6 +23,8 @@ class FaultKind(NamedTuple):
     locks: bool = True
 
 
+TEST_FAILED = "test_failed"
+
 _ITSELF = "by itself"
 _APPROVED = "when a person of the staff approves it"
 
@@ -91,11 +93,11 @@ _OWN: Mapping[str, FaultKind] = {
         "by itself, once the switch is closed; the lock that it set a person undoes",
         locks=False,
     ),
-    "test_failed": FaultKind(
-        "a guided test of a device failed and was not repeated with success",
-        "what the test found is named with the device",
-        "mend it, then repeat the test: `tablectl test DEVICE`",
-        "when a test of that device passes",
+    TEST_FAILED: FaultKind(
+        "a guided test of a sensor or lamp failed and was not repeated with success",
+        "what the test found is named with the device and its sensor",
+        "fix it, then repeat the test: `tablectl test DEVICE`",
+        "when a test of it passes; a restart does not clear it",
         locks=False,
     ),
     "device_component": FaultKind(
@@ -189,6 +191,11 @@ class Fault(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.where}: {self.kind.what}: {self.found}; {self.kind.next_step} [{self.code}]"
+
+
+def duty_of_test(where: str) -> str:
+    """Return the duty under which a failed test stands on the board: one for each sensor."""
+    return f"test of {where}"
 
 
 def of_journal(fault: JournalFault) -> Fault:

@@ -11,7 +11,7 @@ import msgspec
 from controller.app.board import Board
 from controller.app.clock import iso
 from controller.app.core import Core
-from controller.app.faults import Fault, of_journal
+from controller.app.faults import TEST_FAILED, Fault, duty_of_test, of_journal
 from controller.app.hardware import Hardware
 from controller.app.hub import Hub
 from controller.app.identity import Digests
@@ -125,7 +125,10 @@ class Live:
         started = self._start(digests, resumed)
         board.began(Fault(WAITS, "self-test", "it has not passed yet"))
         for fault in resumed.faults:
-            board.began(fault, "before the restart")
+            if fault.code != TEST_FAILED:
+                board.began(fault, "before the restart")
+            elif fault.where.partition(", ")[0] in settings.devices:
+                board.began(fault, duty_of_test(fault.where))
         self.core = Core(
             self.setup,
             resumed,

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from controller.app.faults import Fault
+from controller.app.faults import TEST_FAILED, Fault
 from controller.engine.setup import First, State
 from controller.journal.chain import Row
 from controller.journal.contents import Word, outcome_of
@@ -21,13 +21,12 @@ from controller.model.verdicts import Reason
 
 CONTROLLER = "controller"
 """The role in which the daemon itself locks and unlocks."""
-_FAULT_EVENTS = frozenset({"fault.began", "fault.over"})
-TELLING = _FAULT_EVENTS | {"table.locked", "table.unlocked", "bets.opened", "bets.closed", "input.refused"}
+TELLING = frozenset({"table.locked", "table.unlocked", "bets.opened", "bets.closed", "input.refused"})
 """The rows that tell what a session's state does not hold."""
-OUTLIVES_RESTARTS = frozenset({"clock_stepped", "device_component"})
+OUTLIVES_RESTARTS = frozenset({"clock_stepped", "device_component", TEST_FAILED})
 """Faults that only a person clears and that nothing at a start would find again."""
 LOOK_BACK = 5000
-"""Rows that are searched for them; a lock without its row counts as a person's."""
+"""Rows that are searched for what locked the table; a lock without its row counts as a person's."""
 _BEGINNINGS: Mapping[Word, tuple[type[Reading], ...]] = {
     "roll": (DieReleased, DieAt),
     "spin": (BallBeam,),
@@ -61,12 +60,8 @@ def resume(recovered: Recovered, recent: Iterable[Row]) -> Resumed:
     held: bool | None = None
     bets_closed = False
     lock: Happening | None = None
-    faults: dict[str, Fault] = {}
     for row in recent:
         if row.body is None or row.name not in TELLING:
-            continue
-        if row.name in _FAULT_EVENTS:
-            _follow_fault(row.name, row.body, faults)
             continue
         if row.name in ("table.locked", "table.unlocked"):
             lock = _lock_after(row.name, row.body)
@@ -86,19 +81,12 @@ def resume(recovered: Recovered, recent: Iterable[Row]) -> Resumed:
         held=locked and held is not False,
         bets_closed=bets_closed and not _sold_out(recovered.state),
         lock=lock if locked else None,
-        faults=tuple(faults.values()),
+        faults=tuple(
+            Fault(fault.code, fault.where, fault.found)
+            for fault in recovered.faults
+            if fault.code in OUTLIVES_RESTARTS
+        ),
     )
-
-
-def _follow_fault(name: str, body: bytes, faults: dict[str, Fault]) -> None:
-    """Remember a fault that only a person clears, until a person has; an unreadable row tells nothing."""
-    with suppress(msgspec.MsgspecError, KeyError):
-        told = msgspec.json.decode(body, type=dict[str, str])
-        fault = Fault(told["code"], told["where"], told["found"])
-        if name == "fault.over":
-            faults.pop(fault.code, None)
-        elif fault.code in OUTLIVES_RESTARTS:
-            faults[fault.code] = fault
 
 
 def _lock_after(name: str, body: bytes) -> Happening | None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from threading import Event, Lock
 from typing import TYPE_CHECKING
 
-from controller.app.faults import Fault
+from controller.app.faults import TEST_FAILED, Fault, duty_of_test
 from controller.app.live import Live
 from controller.app.messages import (
     MAX_LINE,
@@ -48,8 +48,6 @@ class Tests:
         self._daemon = daemon
         self._one = Lock()
         self._pause = Event()
-        self._failed: dict[str, dict[str, str]] = {}
-        """By device, each sensor whose last test failed, and what was found."""
 
     def hold(
         self,
@@ -79,13 +77,13 @@ class Tests:
             self._one.release()
 
     def note_result(self, tested: Tested) -> None:
-        """Put on the board what failed, until a test of the same sensors passes."""
-        failed = {**self._failed.get(tested.device, {}), **tested.failed}
-        self._failed[tested.device] = {name: f for name, f in failed.items() if name not in tested.passed}
-        board, duty = self._daemon.board, f"test of {tested.device}"
-        board.over("test_failed", duty)
-        if found := "; ".join(f"{name}: {says}" for name, says in self._failed[tested.device].items()):
-            board.began(Fault("test_failed", tested.device, found), duty)
+        """Put on the board each sensor that failed, until a test of it passes, now or after a restart."""
+        board = self._daemon.board
+        for sensor in (*tested.passed, *tested.failed):
+            board.over(TEST_FAILED, duty_of_test(f"{tested.device}, {sensor}"))
+        for sensor, says in tested.failed.items():
+            fault = Fault(TEST_FAILED, f"{tested.device}, {sensor}", says)
+            board.began(fault, duty_of_test(fault.where))
 
     def _test(self, connection: socket.socket, who: str, live: Live, stopping: Callable[[], bool]) -> None:
         daemon = self._daemon

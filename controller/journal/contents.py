@@ -22,11 +22,13 @@ LAMP = "lamp.shows"
 PROPOSED = "attempt.proposed"
 CLOCK = "clock.noted"
 CONTROL = "control.used"
+FAULT_BEGAN = "fault.began"
+FAULT_OVER = "fault.over"
 
 EVENTS = (
     *(SESSION_STARTED, ATTEMPT_BEGUN, STATE_NOTED, CHECKPOINT, ACCEPTED, PRUNED, HEALED, CLOSED, ACK_REFUSED),
     KEY_REPLACED,
-    *(LATE, LAMP, PROPOSED, CLOCK, CONTROL, "fault.began", "fault.over", "identity.checked"),
+    *(LATE, LAMP, PROPOSED, CLOCK, CONTROL, FAULT_BEGAN, FAULT_OVER, "identity.checked"),
     *("journal.verified", "recording.closed", "self_test.done", "settlement.said"),
 )
 """The name of every row that is no outcome."""
@@ -93,6 +95,14 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     t: int = 0
     review: bool = False
     ended: bool = False
+
+
+class StandingFault(msgspec.Struct, frozen=True, kw_only=True):
+    """A fault that began and is not over: its code, where it is, and what was found there."""
+
+    code: str
+    where: str = ""
+    found: str = ""
 
 
 class AckProof(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,6 +9,8 @@ from controller.journal.contents import (
     ATTEMPT_BEGUN,
     CHECKPOINT,
     CLOSED,
+    FAULT_BEGAN,
+    FAULT_OVER,
     SESSION_STARTED,
     WORDS,
     Accepted,
@@ -17,6 +19,7 @@ from controller.journal.contents import (
     Begun,
     Identity,
     Standing,
+    StandingFault,
     Word,
     encode,
 )
@@ -27,6 +30,7 @@ _BEGUN = msgspec.json.Decoder(Begun)
 _ACCEPTED = msgspec.json.Decoder(Accepted)
 _AFTER = msgspec.json.Decoder(After)
 _ACK = msgspec.json.Decoder(Ack)
+_FAULT = msgspec.json.Decoder(StandingFault)
 
 
 class Memory(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -43,6 +47,8 @@ class Memory(msgspec.Struct, kw_only=True, omit_defaults=True):
     attempts: dict[Word, Standing] = {}
     waiting: Ranges = ()
     """The numbers of the outcomes that settlement has not acknowledged."""
+    faults: dict[str, StandingFault] = {}
+    """By code and place the faults that began and are not over, in whichever session."""
     layout: int = 1
     """The layout that the writer of these rows keeps: the file's own header is signed by nobody."""
 
@@ -65,11 +71,18 @@ class Memory(msgspec.Struct, kw_only=True, omit_defaults=True):
             self.session = max(self.session, accepted.session)
         elif body is not None and row.name == CLOSED:
             self.waiting = without(self.waiting, number_in(_ACK.decode(body).id))
+        elif body is not None and row.name in (FAULT_BEGAN, FAULT_OVER):
+            self._take_fault(_FAULT.decode(body), began=row.name == FAULT_BEGAN)
         elif row.name != CHECKPOINT:
             self._end_attempt(row.name)
         if row.after is not None:
             after = _AFTER.decode(row.after)
             self.state, self.first = after.state, after.first
+
+    def _take_fault(self, fault: StandingFault, *, began: bool) -> None:
+        place = f"{fault.code} {fault.where}"
+        others = {key: other for key, other in self.faults.items() if key != place}
+        self.faults = {**others, place: fault} if began else others
 
     def _end_attempt(self, name: str) -> None:
         if name == "roll.declined":

@@ -8,7 +8,7 @@ import apsw
 import msgspec
 
 from controller.engine.setup import First, State
-from controller.journal.contents import WORDS, Standing, Word
+from controller.journal.contents import WORDS, Standing, StandingFault, Word
 from controller.journal.ending import check_head
 from controller.journal.faults import JournalFault
 from controller.journal.head import Place, read_head
@@ -38,6 +38,7 @@ class Recovered(NamedTuple):
     `session` is its number, `state` and `first` what the last one left, as journaled; whether the table then
     opens locked is the caller's matter. `in_flight` is what was cut off: where it was noted before anything
     told of it, `first` does not count it yet.
+    `faults` began in some session and were not told to be over.
     `verified_from` is the first row that was verified; what stands before it is known by its digest alone.
     """
 
@@ -47,6 +48,7 @@ class Recovered(NamedTuple):
     in_flight: tuple[InFlight, ...]
     last_n: int
     last_link: bytes
+    faults: tuple[StandingFault, ...] = ()
     verified_from: int = 1
 
 
@@ -98,6 +100,7 @@ def recovered_from(memory: Memory, last_n: int, last_link: bytes) -> Recovered:
         in_flight=tuple(_in_flight(word, standing) for word, standing in standings if not standing.ended),
         last_n=last_n,
         last_link=last_link,
+        faults=tuple(memory.faults.values()),
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import msgspec
 import pytest
 
+from controller.app import messages, testing
 from controller.app.control import Control
 from controller.app.daemon import Daemon
 from controller.app.faults import Fault
@@ -144,6 +145,32 @@ def test_a_fault_that_a_person_must_clear_outlives_a_restart(house: HouseMaker) 
     drain(daemon)
     daemon = one.restart(daemon)
     assert "clock_stepped" not in [fault.code for fault in daemon.board.present]
+
+
+def test_a_failed_test_outlives_restarts_until_that_sensor_passes(house: HouseMaker) -> None:
+    one = house(table="roulette")
+    daemon = one.open()
+    failed = {"ball_beam 1": "nothing seen", "ball_drop": "nothing seen"}
+    testing.Tests(daemon).note_result(messages.Tested(device="wheel", passed=("ball_beam 0",), failed=failed))
+    drain(daemon)
+    daemon = one.restart(one.restart(daemon))
+    assert failed_tests(daemon) == [
+        ("wheel, ball_beam 1", "nothing seen"),
+        ("wheel, ball_drop", "nothing seen"),
+    ]
+    testing.Tests(daemon).note_result(messages.Tested(device="wheel", passed=("ball_beam 1",)))
+    drain(daemon)
+    daemon = one.restart(daemon)
+    assert failed_tests(daemon) == [("wheel, ball_drop", "nothing seen")]
+    testing.Tests(daemon).note_result(messages.Tested(device="wheel", failed={"ball_drop": "it rings"}))
+    drain(daemon)
+    daemon = one.restart(daemon)
+    assert failed_tests(daemon) == [("wheel, ball_drop", "it rings")]
+
+
+def failed_tests(daemon: Daemon) -> list[tuple[str, str]]:
+    """Return where tests failed, and what each found."""
+    return [(fault.where, fault.found) for fault in daemon.board.present if fault.code == "test_failed"]
 
 
 def test_an_open_door_is_a_fault_with_a_remedy_until_it_is_closed(house: HouseMaker) -> None:

@@ -7,6 +7,8 @@ import pytest
 
 from controller.engine.session import Session
 from controller.engine.setup import First, State
+from controller.journal import recovery
+from controller.journal.contents import StandingFault
 from controller.journal.faults import JournalFault
 from controller.journal.journal import Journal
 from controller.journal.recovery import InFlight, Recovered, power_lost, recover
@@ -218,3 +220,20 @@ def test_the_open_journal_recovers_the_same(rig: Rig) -> None:
     with rig.open() as journal:
         assert isinstance(journal, Journal)
         assert journal.recovered == recovered
+
+
+def test_a_fault_that_is_not_over_is_known_however_long_ago_it_began(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recovery, "LOOK_BACK", 2)
+    journal = rig.open(Limits(rows_between_checkpoints=4))
+    beam = {"code": "test_failed", "where": "wheel, ball_beam 1", "found": "nothing seen"}
+    for name, where in (("fault.began", "wheel, ball_drop"), ("fault.began", beam["where"])):
+        durable(journal.note(name, {**beam, "where": where}))
+    durable(journal.note("fault.over", {**beam, "where": "wheel, ball_drop"}))
+    for _ in range(20):
+        durable(journal.note("control.used", {"what": "status"}))
+    journal.close()
+    recovered = rig.open().recovered
+    assert recovered.verified_from > 4
+    assert recovered.faults == (StandingFault(**beam),)
