@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from controller.machines.running_out import RunningOut
-from controller.model.readings import BallBeam, BallDrop, DeviceDown, Reading, WheelStatus
+from controller.model.readings import BallBeam, BallDrop, BallOut, DeviceDown, Reading, WheelStatus
 from controller.rules.wheel import SpinWatch
 
 SURE_TURNS = 2.0
@@ -135,7 +135,13 @@ class Launches:
         return since_us <= self._refused_us
 
     def _tells(self, reading: Reading) -> bool:
-        """Tell whether this proves a ball, or leaves nobody who could: the beams are lost after a pulse."""
+        """Return whether this proves a ball, or leaves nobody who could: the beams are lost after a pulse.
+
+        A ball that jumps out of the wheel before its first lap leaves its pulses and is seen outside.
+        """
+        lately = reading.t - self._last_pulse_us <= NO_BALL_US
         if isinstance(reading, DeviceDown):
-            return reading.dev == self._pulse_dev and reading.t - self._last_pulse_us <= NO_BALL_US
+            return lately and reading.dev == self._pulse_dev
+        if isinstance(reading, BallOut):
+            return lately and self._candidate is not None and self._candidate.is_spin
         return isinstance(reading, BallDrop)

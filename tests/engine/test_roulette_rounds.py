@@ -120,6 +120,31 @@ def test_a_ball_out_of_the_wheel_is_no_spin_and_must_be_inspected() -> None:
     assert again.data(Bets)[2].notices == ()
 
 
+@pytest.mark.parametrize("passes", [4, 5, 7])
+@pytest.mark.parametrize("beams_deg", [WHEEL.beams_deg, (138.0, 223.0, 276.0)])
+def test_gap_R_8_a_ball_that_jumps_out_of_the_track_early_is_no_spin_all_the_same(
+    beams_deg: tuple[float, ...], passes: int
+) -> None:
+    made = spin(Scene(wheel=wheel(*beams_deg), bounces=0))
+    out_us = made.of(BallBeam)[passes].t - 1
+    seen = [r for r in made.without(BallDrop, PocketBall) if not isinstance(r, BallBeam) or r.t < out_us]
+    played = play(seen, BallOut(t=out_us, dev="wheel"), on=made.scene.wheel)
+    assert [void.reasons[0].code for void in played.data(SpinNoSpin)] == ["ball_out"]
+
+
+def test_gap_R_8_a_ball_that_jumps_out_after_a_pulse_of_dust_is_no_spin() -> None:
+    pulses = SPIN.of(BallBeam)[:3]
+    dust = BallBeam(t=pulses[1].t + 45 * MS, dev="wheel", beam=SPIN.scene.wheel.beams_deg.index(250.0))
+    played = play([*pulses, dust, BallOut(t=pulses[-1].t + SECOND_US, dev="wheel")])
+    assert no_spins(played) == [(["ball_out"], "sensors")]
+
+
+def test_a_ball_seen_outside_with_no_more_than_a_hands_pulses_is_no_spin_of_its_own() -> None:
+    pulses = SPIN.of(BallBeam)[:2]
+    played = play(list(pulses), BallOut(t=pulses[-1].t + SECOND_US, dev="wheel"))
+    assert played.told("spin") == []
+
+
 def test_gap_R_8_a_rotor_turned_over_after_a_drop_not_seen_asks_a_person_for_the_number() -> None:
     lost_us, back_us = SPIN.left_us - 2 * SECOND_US, SPIN.left_us + 6 * SECOND_US
     seen = [r for r in SPIN.readings if r.t < lost_us]

@@ -10,6 +10,7 @@ import msgspec
 
 from controller.model.readings import BallBeam, Turning
 from controller.rules.wheel.chain import DOUBLED_US, WAY_CLEAR, Chain, Pass, Sense, Story
+from controller.rules.wheel.slowing import Slowing
 
 _LEAST_PASSES = 3
 """Fewer pulses make no run."""
@@ -26,6 +27,16 @@ _MISSES_ASSUMED, _PASSES_ASSUMED = 0.5, 5.0
 _SILENCE_BY_CHANCE = 0.003
 """Beams that miss now and then leave a silence with at least this chance: several a night on a dusty
 wheel."""
+_HAND_S = 0.8
+"""A hand needs so long from catching a ball to sending it off again; what lasts less hides none."""
+_HAND_BY_CHANCE = 0.0005
+"""A shorter stretch than a turn, in which a hand may have been, speaks where it is by chance so seldom: on a
+dusty wheel one spin in a hundred has one in the last turns that count."""
+_BRAKED, _BRAKED_BY_CHANCE = 0.12, 0.05
+"""Share of its foretold speed by which a ball that ran on is slower after a stretch at most, and the chance
+that it is more: each speed is one step's, known to a twentieth as a bowl is tilted and beams stand askew."""
+_LOSS_UNSURE = 0.5
+"""Share of the loss of speed over a stretch that is foretold that is uncertain: balls differ so much."""
 _START_BY_CHANCE = 0.01
 """So likely must it be that a beam missed the ball at its start for the start to be sought before that
 beam."""
@@ -65,15 +76,17 @@ class BallRun(msgspec.Struct, frozen=True):
     silent_at_us: int | None = None
 
 
-def follow_ball(chain: Chain, left_us: int | None) -> BallRun | None:
+def follow_ball(chain: Chain, slowing: Slowing, left_us: int | None) -> BallRun | None:
     """Return the run that explains the pulses; None where there is none.
 
-    `left_us` is when the drop sensor says that the ball left the track, None while it has not.
+    `slowing` tells whether a ball that nobody heard for a while ran on. `left_us` is when the drop sensor
+    says that it left the track, None while it has not.
     """
     best_story, pulses = chain.best, sum(chain.heard)
     if best_story is None or best_story.cost > _DEAREST + _DEAREST_A_PULSE * pulses:
         return None
-    runs = [run for story in chain.standing() if (run := _measured(chain, story, left_us)) is not None]
+    measured = [_measured(chain, slowing, story, left_us) for story in chain.standing()]
+    runs = [run for run in measured if run is not None]
     if not runs:
         return None
     best = runs[0]
@@ -89,36 +102,44 @@ def follow_ball(chain: Chain, left_us: int | None) -> BallRun | None:
     )
 
 
-def runs_beside(chain: Chain, ball: BallRun, pulses: Sequence[BallBeam]) -> BallRun | None:
-    """Return the run of another ball while this one ran; None where what it leaves makes none."""
+def turns_beside(chain: Chain, ball: BallRun, pulses: Sequence[BallBeam]) -> float:
+    """Return the turns that another ball ran while this one did; 0 where what it leaves makes no run.
+
+    Where two balls pass a beam together either has the other's pulse, so a run may be told in parts.
+    """
     own = {at.t for at in ball.passes}
     since_us = ball.passes[0].t
     rest = [pulse for pulse in pulses if since_us < pulse.t < ball.end_us and pulse.t not in own]
     if len(rest) < _OTHER_PASSES:
-        return None
+        return 0.0
     other = chain.afresh()
     for pulse in rest:
         other.see(pulse.t, pulse.beam)
-    run = follow_ball(other, None)
-    if run is None or len(run.passes) < _OTHER_PASSES or run.turns < _OTHER_TURNS:
-        return None
-    return run
+    story = other.best
+    if story is None or story.cost > _DEAREST + _DEAREST_A_PULSE * len(rest):
+        return 0.0
+    passes, turns = 0, 0.0
+    while story is not None:
+        if story.is_run:
+            passes, turns = passes + story.passes, turns + story.last.turns
+        story = story.before
+    return turns if passes >= _OTHER_PASSES and turns >= _OTHER_TURNS else 0.0
 
 
-def _measured(chain: Chain, story: Story, left_us: int | None) -> BallRun | None:
+def _measured(chain: Chain, slowing: Slowing, story: Story, left_us: int | None) -> BallRun | None:
     if left_us is not None and story.first.t > left_us and story.before is not None:
-        return _measured(chain, story.before, left_us)
+        return _measured(chain, slowing, story.before, left_us)
     path = story.path()
     while path and left_us is not None and path[-1].t > left_us + DOUBLED_US:
         path.pop()
     if len(path) < _LEAST_PASSES:
-        return None if story.before is None else _measured(chain, story.before, left_us)
+        return None if story.before is None else _measured(chain, slowing, story.before, left_us)
     counts = _Counts(chain, story, path)
     if story.stray > _MOST_STRANGERS * (story.stray + len(path)) or counts.missed > _MOST_MISSED * (
         counts.missed + len(path)
     ):
         return None
-    silences = [i for i, step in enumerate(counts.steps, 1) if step > _A_TURN and counts.speaks(i)]
+    silences = [i for i in range(1, len(path)) if counts.speaks(i, slowing)]
     since = silences[-1] if silences else 0
     ran = path[-1].turns - path[since].turns
     last = path[-1]
@@ -164,15 +185,40 @@ class _Counts:
         self._chain = chain
         self._sense: Sense = story.sense
         self._works = chain.working()
+        self._path = path
         self._heard = len(path)
         self.steps = [path[i].turns - path[i - 1].turns for i in range(1, len(path))]
         self._missed = [self._between(path[i - 1], path[i]) for i in range(1, len(path))]
         self.missed = sum(self._missed)
 
-    def speaks(self, step: int) -> bool:
-        """Tell whether the silence before pass number `step` says that no ball was there."""
+    def speaks(self, step: int, slowing: Slowing) -> bool:
+        """Return whether the silence before pass number `step` says that no ball was there."""
         missed = self._missed[step - 1]
-        return self.silence_speaks(missed, missed)
+        if not missed:
+            return False
+        if self.steps[step - 1] > _A_TURN and self.silence_speaks(missed, missed):
+            return True
+        if self._path[step].t - self._path[step - 1].t < _HAND_S * 1e6:
+            return False
+        chance = self._chance(missed) ** missed
+        return chance < _HAND_BY_CHANCE or (
+            chance * _BRAKED_BY_CHANCE < _SILENCE_BY_CHANCE and self._was_braked(step, slowing)
+        )
+
+    def _was_braked(self, step: int, slowing: Slowing) -> bool:
+        """Return whether the ball is slower after a step than one that ran on would be."""
+        if not 2 <= step < len(self._path) - 1:
+            return False
+        before, after = self._speed(step - 1), self._speed(step + 1)
+        seconds = self._middle_s(step + 1) - self._middle_s(step - 1)
+        foretold = slowing.speed_after(before, seconds)
+        return after < foretold - _LOSS_UNSURE * (before - foretold) - _BRAKED * foretold
+
+    def _speed(self, step: int) -> float:
+        return self.steps[step - 1] * 1e6 / (self._path[step].t - self._path[step - 1].t)
+
+    def _middle_s(self, step: int) -> float:
+        return (self._path[step].t + self._path[step - 1].t) / 2e6
 
     def silence_speaks(self, missed: int, counted: int) -> bool:
         """Tell whether so many passes missed in a row are too many for chance; `counted` are in the sum."""

@@ -19,8 +19,8 @@ from controller.model.readings import (
 )
 from controller.model.rulesets import SpinRules
 from controller.model.verdicts import Notice, Reason
-from controller.rules.wheel.ball import BallRun, runs_beside
-from controller.rules.wheel.devices import SILENT_TURNS, SURELY_SEEN_US, Absence, blind_before
+from controller.rules.wheel.ball import BallRun, turns_beside
+from controller.rules.wheel.devices import SILENT_TURNS, SURELY_SEEN_US, Absence, blind_before, told_once
 from controller.rules.wheel.learned import Learned
 from controller.rules.wheel.trace import Reversal, SpinTrace
 
@@ -118,7 +118,7 @@ class Case:
         if (hidden_by := devices.hid_launch(began_us) or devices.unwell("ball_beam")) is not None:
             return hidden_by
         dev = next((pulse.dev for pulse in self.trace.pulses), "")
-        passes = [r for r in self.seen if type(r) is RotorIndex and r.dev == dev]
+        passes = told_once([r for r in self.seen if type(r) is RotorIndex and r.dev == dev])
         # A mark that came within a lap of the first pulse may have come once the ball ran.
         for since_us in dict.fromkeys((began_us, began_us - self._first_lap_us())):
             told_us = [r.t for r in passes if r.t < since_us]
@@ -413,10 +413,9 @@ def pocket_contradicted(case: Case) -> Reason | None:
 def second_ball(case: Case) -> Reason | None:
     """A pocket can't hold the ball while it still runs in the track, and one ball makes one run."""
     trace = case.trace
-    if case.ball is not None and (other := runs_beside(trace.chain, case.ball, trace.pulses)) is not None:
-        return case.reason(
-            "conflict", f"another ball ran {other.turns:.1f} turns in the track beside the first"
-        )
+    turns = 0.0 if case.ball is None else turns_beside(trace.chain, case.ball, trace.pulses)
+    if turns:
+        return case.reason("conflict", f"another ball ran {turns:.1f} turns in the track beside the first")
     read = case.trace.reads_while_running.stands
     if read is None:
         return None

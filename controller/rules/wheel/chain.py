@@ -64,8 +64,9 @@ WAY_CLEAR = 2.0
 _CALM, _CALM_CLEAR = 3, 2.0
 """After so many pulses that came where and when they must, a story cheaper than the next by so much is
 alone."""
-_LEAST_PULSES, _LEAST_TURNS = 4, 1.0
-"""What a run must have to be a launch of its own: a hand's pulses make no such lap."""
+_LEAST_PULSES, _LEAST_TURNS = 4, 0.999
+"""What a run must have to be a launch of its own: a hand's pulses make no such lap. A lap is summed from beam
+to beam, so it may be a rounding short of 1."""
 _DEAF_TURNS = 2.0
 """A beam that was not heard in so many turns is dead: passes at it cost nothing any more."""
 _HEARS, _FEW = 0.3, 4

@@ -5,8 +5,8 @@ from operator import sub
 
 import msgspec
 
-from controller.model.readings import DeviceDown, DeviceFault, DeviceUp, Reading
-from controller.rules.wheel.rotor import SLOWEST_TURN_US
+from controller.model.readings import DeviceDown, DeviceFault, DeviceUp, Reading, RotorIndex
+from controller.rules.wheel.rotor import FASTEST_TURN_US, SLOWEST_TURN_US
 
 SURELY_SEEN_US = 6_000_000
 """A ball in the track cuts a beam within this time: one dead beam of two at the slowest is under 5 s."""
@@ -46,6 +46,15 @@ def blind_before(dev: str, passes_us: Sequence[int], first_pulse_us: int) -> Abs
     if first_pulse_us - before_us[-1] <= min(SILENT_TURNS * usual_us, LONGEST_SILENCE_US):
         return None
     return Absence(dev, before_us[-1], first_pulse_us)
+
+
+def told_once(passes: Sequence[RotorIndex]) -> list[RotorIndex]:
+    """Return index passes without those that an edge which bounced told again."""
+    once: list[RotorIndex] = []
+    for mark in passes:
+        if not once or mark.t - once[-1].t >= FASTEST_TURN_US:
+            once.append(mark)
+    return once
 
 
 class WheelDevices:

@@ -30,7 +30,8 @@ _PLAINLY_ON_TIME = 0.02
 """Well within what the fit lets pass, so that it need not be made for each pass."""
 _SLOWER_TURN = 1.3
 """How long a turn may take of the one before, while nothing else tells how fast the rotor slows."""
-_FASTEST_TURN_US = 400_000
+FASTEST_TURN_US = 400_000
+"""A turn at 2.5 rev/s: no rotor is spun so fast, so what comes sooner is the same pass."""
 _FASTER_TURN = 0.8
 """No rotor's turn is so much shorter than the one before but by a hand."""
 _SHORTEST_NEXT, _LONGEST_NEXT = 0.985, 1.12
@@ -146,9 +147,9 @@ class Rotor:
             self._append(mark.t, self._turns[-1] + 1)
             return True
         since = mark.t - self._times[-1]
-        if self._stray is not None and mark.t - self._stray.t < _FASTEST_TURN_US:
+        if self._stray is not None and mark.t - self._stray.t < FASTEST_TURN_US:
             return False
-        if since < _FASTEST_TURN_US and since < 0.25 * self.period_us():
+        if since < FASTEST_TURN_US and since < 0.25 * self.period_us():
             self._strays.append(mark.t)
             return False
         turn = self._turn_of(mark.t)
@@ -259,7 +260,7 @@ class Rotor:
 
     def _turn_of(self, t_us: int) -> int | None:
         if len(self._times) == 1:
-            return 1 if _FASTEST_TURN_US <= t_us - self._times[0] <= SLOWEST_TURN_US else None
+            return 1 if FASTEST_TURN_US <= t_us - self._times[0] <= SLOWEST_TURN_US else None
         turns = self._extrapolate(t_us)
         if len(self._times) == 2 and 1.0 <= turns - self._turns[-1] <= _SLOWER_TURN:
             return self._turns[-1] + 1

@@ -8,6 +8,7 @@ from tests.rules.wheel.judging import codes, judged, played
 from tests.rules.wheel.simulator import Scene, Spin, in_order, spin, wheel
 
 FOUR = wheel(0.0, 90.0, 180.0, 270.0)
+EIGHT = wheel(*(45.0 * beam for beam in range(8)))
 
 
 def _with_second(scene: Scene, after_s: float, turns: float) -> tuple[Spin, list[Reading]]:
@@ -30,6 +31,14 @@ def _with_second(scene: Scene, after_s: float, turns: float) -> tuple[Spin, list
 def test_gap_R_8_a_second_ball_in_the_track_is_never_called(seed: int, after_s: float, turns: float) -> None:
     first, readings = _with_second(Scene(wheel=FOUR, revolutions=19.0, seed=seed), after_s, turns)
     assert played(first, readings).verdict.ruling is not Ruling.VALID
+
+
+@pytest.mark.parametrize(("seed", "after_s"), [(7, 3.7), (23, 3.7), (34, 2.6)])
+def test_gap_R_8_two_balls_that_pass_a_beam_together_and_exchange_its_pulses_stay_two(
+    seed: int, after_s: float
+) -> None:
+    first, readings = _with_second(Scene(wheel=EIGHT, revolutions=17.0, seed=seed), after_s, 7.0)
+    assert judged(first, readings).ruling is not Ruling.VALID
 
 
 def test_gap_R_8_pulses_of_a_second_ball_are_a_conflict() -> None:

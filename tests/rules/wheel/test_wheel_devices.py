@@ -106,6 +106,16 @@ def test_R_SPIN_2_one_index_pass_missed_before_a_launch_may_have_hidden_its_turn
     assert (verdict.ruling, codes(verdict)) == (Ruling.REVIEW, ["missing_reading", "revolutions_unclear"])
 
 
+def test_R_SPIN_2_an_index_pass_told_twice_makes_no_turn_by_which_the_next_is_overdue() -> None:
+    twice = [
+        msgspec.structs.replace(mark, t=mark.t + 7_000)
+        for mark in SHORT.of(RotorIndex)
+        if mark.t < SHORT.launched_us
+    ]
+    verdict = judged(SHORT, SHORT.and_also(*twice))
+    assert (verdict.ruling, codes(verdict)) == (Ruling.VOID, ["too_few_revolutions"])
+
+
 def test_R_SPIN_2_an_index_sensor_of_another_board_tells_nothing_of_the_beams() -> None:
     marks = [mark for mark in SHORT.of(RotorIndex) if not -8_000_000 < mark.t - SHORT.launched_us < 0]
     early = [
