@@ -12,7 +12,7 @@ from controller.model.pockets import STANDARD_POCKETS
 from controller.model.readings import AnyReading, WheelStatus
 from controller.model.rulesets import RuleSet
 from controller.settings.rulesets import load_ruleset
-from drivers.devices.ss2 import Ss2Settings, Ss2Wheel
+from drivers.ss2.device import Ss2Settings, Ss2Wheel
 
 PERIOD_US = 500_000
 START_US = 10_000_000

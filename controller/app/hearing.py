@@ -1,6 +1,6 @@
 """A client's lines as its bytes come, and how long it may take with them."""
 
-from drivers.protocol.node_lines import Lines
+from drivers.lines import Lines
 
 FIRST_S = 60.0
 """So long a client may say nothing at all: it has one of few places."""

@@ -12,14 +12,14 @@ from controller.app.kinds import KeyedNodeSettings, Kinds
 from controller.model.tables import Device, TableSettings
 from controller.settings.places import config_file
 from controller.settings.tables import load_table
-from drivers.devices.gpio_settings import BeamsSettings, PanelSettings
-from drivers.devices.node import ChannelSettings, NodeSettings
-from drivers.devices.registry import Device as Driver
-from drivers.devices.registry import device_type
+from drivers.gpio.settings import BeamsSettings, PanelSettings
 from drivers.link.gpio_ports import port_for
 from drivers.link.link import Port
 from drivers.link.ports import port_at
 from drivers.link.station import Station
+from drivers.node.device import ChannelSettings, NodeSettings
+from drivers.registry import Device as Driver
+from drivers.registry import device_type
 
 
 def load_with_hardware(name: str) -> TableSettings:

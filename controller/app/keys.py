@@ -3,7 +3,7 @@
 import stat
 from pathlib import Path
 
-from drivers.devices.node import KEY
+from drivers.node.device import KEY
 
 
 class KeyFileError(Exception):

@@ -11,15 +11,15 @@ from controller.app.keys import KeyFileError, key_in
 from controller.model.readings import Wall
 from controller.model.tables import DeviceReading
 from controller.settings.devices import Claim, DeviceKind, Speaks, Wrong
-from drivers.devices.gpio_settings import BeamsSettings, PanelSettings, TimedInput
-from drivers.devices.jevois import JevoisSettings
-from drivers.devices.node import NodeSettings
-from drivers.devices.registry import DEVICE_MODULES, device_type
-from drivers.devices.shoe import ShoeSettings
-from drivers.devices.ss2 import Ss2Settings
+from drivers.cameras.jevois import JevoisSettings
+from drivers.gpio.settings import BeamsSettings, PanelSettings, TimedInput
 from drivers.link.gpio_ports import check_hardware
 from drivers.link.link import PortError
 from drivers.link.port_names import PortNameError, check_port_name
+from drivers.node.device import NodeSettings
+from drivers.registry import DEVICE_MODULES, device_type
+from drivers.shoe.device import ShoeSettings
+from drivers.ss2.device import Ss2Settings
 
 WALLS: tuple[Wall, ...] = ("left", "right", "front", "back")
 

@@ -10,7 +10,7 @@ from controller.app.devices import NEVER, Seen
 from controller.app.faults import CATALOGUE, Fault
 from controller.app.selftest import WAITS
 from controller.app.view import View
-from drivers.devices.troubles import TROUBLES
+from drivers.health import TROUBLES
 
 if TYPE_CHECKING:
     from controller.app.daemon import Daemon

@@ -25,7 +25,7 @@ from controller.app.status import devices_of
 from controller.app.view import View
 from controller.model.readings import Input
 from controller.settings.places import config_file
-from drivers.protocol.node_lines import Lines
+from drivers.lines import Lines
 
 if TYPE_CHECKING:
     from controller.app.daemon import Daemon

@@ -17,10 +17,10 @@ from controller.technician.dice_acts import ThrowAtWall
 from controller.technician.walls import Listen, calibrate_wall, sorted_out
 from controller.technician.wheel import calibrate_wheel
 from controller.technician.wheel_acts import BallInPocket, SpinBall
-from drivers.devices.homography import Homography, Point, plane_of
-from drivers.devices.jevois import JevoisSettings
-from drivers.devices.json_camera import JsonCameraSettings
-from drivers.devices.node import NodeSettings
+from drivers.cameras.homography import Homography, Point, plane_of
+from drivers.cameras.jevois import JevoisSettings
+from drivers.cameras.json_camera import JsonCameraSettings
+from drivers.node.device import NodeSettings
 
 ROUGH_MM = 400.0
 """A die seen so far from where it was to be laid lies elsewhere, however rough the calibration."""

@@ -11,8 +11,8 @@ from controller.model.pockets import STANDARD_POCKETS
 from controller.model.readings import AnyReading
 from controller.model.rulesets import Calls, RuleSet
 from controller.replay.capture import Capture
-from drivers.devices.ss2 import Ss2Settings, Ss2Wheel
-from drivers.protocol.ss2 import with_its_blank
+from drivers.ss2.device import Ss2Settings, Ss2Wheel
+from drivers.ss2.protocol import with_its_blank
 
 DEVICES = ("ss2",)
 """The devices whose captures can be played."""

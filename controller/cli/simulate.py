@@ -20,18 +20,21 @@ from controller.settings.mistakes import SettingsError
 from controller.settings.places import config_file, is_path
 from controller.settings.tables import load_table
 from controller.settings.yaml_text import Document, Value, parse_document
-from drivers.devices.homography import Pair
-from drivers.sim.claim import Claim
+from drivers.cameras.homography import Pair
+from drivers.sim.boards import SHOE_SETTINGS as SHOE
 from drivers.sim.clock import Clock, PacedClock, RealClock
-from drivers.sim.fault_orders import Schedule
-from drivers.sim.faults import FAULTS, DeviceKind
-from drivers.sim.lens import first_guess
-from drivers.sim.scenes import Told
-from drivers.sim.setting import NoEveningError, types_for, virtual_table, with_own_cameras, with_technician
-from drivers.sim.shoe import SETTINGS as SHOE
+from drivers.sim.faults import FAULTS, DeviceKind, Schedule
+from drivers.sim.scenes import Began, Over, Played, Story, Told
+from drivers.sim.setting import (
+    NoEveningError,
+    first_guess,
+    types_for,
+    virtual_table,
+    with_own_cameras,
+    with_technician,
+)
 from drivers.sim.ss2_wheel import APPROVED, MODE
-from drivers.sim.stage import ORDERS, Stage
-from drivers.sim.stories import Began, Over, Played, Story
+from drivers.sim.stage import ORDERS, Claim, Stage
 
 EXAMPLES = (
     "tablectl simulate craps --dir VIRTUAL",

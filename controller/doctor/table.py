@@ -99,7 +99,7 @@ def _chip(about: str, root: Path, label: str) -> Finding:
         remedy = "run as root, or add this user to the group gpio"
         return Finding("unchecked", about, "the GPIO chips are closed to this user", remedy)
     try:
-        from drivers.link.gpio_chip import find_chip  # noqa: PLC0415 - needs the extra hardware
+        from drivers.link.gpio_edges import find_chip  # noqa: PLC0415 - needs the extra hardware
         from drivers.link.gpio_kernel import chips_of_machine  # noqa: PLC0415 - as above
         from drivers.link.link import PortError  # noqa: PLC0415 - as above
     except ImportError:

@@ -9,7 +9,7 @@ from controller.model.geometry import DiceTable
 from controller.model.readings import AnyReading, DieAt, DieLost, DieRest
 from controller.technician.acts import Finding, judged, unseen
 from controller.technician.calibration import Calibrated, UnfitError
-from drivers.devices.homography import CalibrationError, Homography, Pair, Point, fit
+from drivers.cameras.homography import CalibrationError, Homography, Pair, Point, fit
 
 LEAST_POINTS = 4
 NAMES_OUTLIER_FROM = 6

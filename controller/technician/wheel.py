@@ -18,7 +18,7 @@ from controller.model.readings import AnyReading, BallBeam, BallDrop, PocketBall
 from controller.rules.wheel.rotor import Rotor
 from controller.technician.calibration import Calibrated, UnfitError
 from controller.technician.wheel_acts import DOUBLED_US
-from drivers.devices.homography import least_squares
+from drivers.cameras.homography import least_squares
 
 LEAST_PASSES = 12
 """Passes of a beam without which its angle is not believed."""

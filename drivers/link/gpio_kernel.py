@@ -6,8 +6,7 @@ from glob import glob
 import gpiod
 from gpiod.line import Bias, Clock, Direction, Edge
 
-from drivers.link.gpio_chip import Chip, InputSetup, code_of
-from drivers.link.gpio_edge_port import KernelEdge
+from drivers.link.gpio_edges import Chip, InputSetup, KernelEdge, code_of
 from drivers.link.link import PortError
 
 CONSUMER = "table-controller"

@@ -2,9 +2,8 @@
 
 import time
 
-from drivers.devices.gpio_settings import BeamsSettings, PanelSettings
-from drivers.link.gpio_chip import find_chip
-from drivers.link.gpio_edge_port import EdgePort, TableTime
+from drivers.gpio.settings import BeamsSettings, PanelSettings
+from drivers.link.gpio_edges import EdgePort, TableTime, find_chip
 from drivers.link.link import Port, PortError
 
 
@@ -32,7 +31,7 @@ def port_for(settings: BeamsSettings | PanelSettings, table_us: TableTime = mono
                 table_us=table_us,
                 clock_ns=time.monotonic_ns,
             )
-        from drivers.link.gpio_panel_port import PanelPort, lgpio_pins  # noqa: PLC0415 - see above
+        from drivers.link.gpio_panel import PanelPort, lgpio_pins  # noqa: PLC0415 - see above
     except ImportError as error:
         raise PortError("no_library", f"GPIO: {error}") from error
     return PanelPort(
@@ -58,6 +57,6 @@ def check_hardware(settings: BeamsSettings | PanelSettings) -> None:
 
     chip = find_chip(settings.chip, chips_of_machine)
     if isinstance(settings, PanelSettings):
-        from drivers.link.gpio_panel_port import lgpio_pins  # noqa: PLC0415 - as above
+        from drivers.link.gpio_panel import lgpio_pins  # noqa: PLC0415 - as above
 
         lgpio_pins(chip)

@@ -1,13 +1,69 @@
 """A link: the thread of one port, that opens it, stamps and posts what comes, and opens it again."""
 
+import os
+import select
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from threading import Event as Flag
 from threading import Thread
 from typing import Protocol
 
-from drivers.link.backoff import Backoff
 from drivers.link.inlet import LinkDown, LinkUp, Post
+
+
+class Backoff:
+    """Delays that double from the first to the most."""
+
+    def __init__(self, chance: Callable[[], float], *, first_s: float = 0.1, most_s: float = 2.0) -> None:
+        """Take `chance` (from 0 up to 1) to spread each delay over its upper half."""
+        self._chance = chance
+        self._first_s = first_s
+        self._most_s = most_s
+        self._next_s = first_s
+
+    def next_s(self) -> float:
+        """Give the next delay in seconds."""
+        delay = self._next_s
+        self._next_s = min(self._most_s, delay * 2)
+        return delay * (0.5 + self._chance() / 2)
+
+    def reset(self) -> None:
+        """Begin with the first delay again."""
+        self._next_s = self._first_s
+
+
+_DRAINED = 4096
+
+
+class Waker:
+    """A pipe to make a wait come back; it lives as long as its port, so that waking needs no lock."""
+
+    def __init__(self, wait_s: float) -> None:
+        """Wait so long at most, each time."""
+        self._wait_s = wait_s
+        self._reading, self._writing = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+
+    def wake(self) -> None:
+        """Make the wait come back, this one or the next."""
+        with suppress(OSError):  # a full pipe wakes as well
+            os.write(self._writing, b"x")
+
+    def wait_for(self, fd: int) -> bool:
+        """Wait for a descriptor to be readable; False where woken or nothing came."""
+        ready, _, _ = select.select([fd, self._reading], [], [], self._wait_s)
+        if self._reading in ready:
+            with suppress(OSError):
+                os.read(self._reading, _DRAINED)
+        return fd in ready
+
+    def close(self) -> None:
+        """Close the pipe; a late wake writes nowhere, not to what opens next."""
+        if self._writing >= 0:
+            writing, self._writing = self._writing, -1
+            os.close(self._reading)
+            os.close(writing)
+
 
 MOST_OUTPUT_BYTES = 16_384
 JOIN_S = 2.0

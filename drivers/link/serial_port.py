@@ -11,8 +11,7 @@ from contextlib import suppress
 
 import serial
 
-from drivers.link.link import PortError
-from drivers.link.waker import Waker
+from drivers.link.link import PortError, Waker
 
 BLOCK = 65_536
 READ_S = 1.0

@@ -6,8 +6,7 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
-from drivers.link.link import PortError
-from drivers.link.waker import Waker
+from drivers.link.link import PortError, Waker
 
 BLOCK = 65_536
 WAIT_S = 1.0

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from controller.model.readings import DeviceDown, DeviceUp
 from drivers.sim import houses
 from drivers.sim.croupier import VALID_TURNS, Croupier, Kind, Spin
-from drivers.sim.rotor import Push
+from drivers.sim.wheel_motion import Push
 from drivers.sim.wheel_sensors import WHEEL
 
 

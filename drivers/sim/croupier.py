@@ -10,10 +10,8 @@ import msgspec
 
 from controller.model.geometry import Wheel
 from controller.model.readings import AnyReading
-from drivers.sim.ball import Bowl, Law, Run, launch_speed, run
-from drivers.sim.fall import Fall, fall
-from drivers.sim.rotor import Bearing, Push, Rotor
 from drivers.sim.scenes import Feed
+from drivers.sim.wheel_motion import Bearing, Bowl, Fall, Law, Push, Rotor, Run, fall, launch_speed, run
 from drivers.sim.wheel_sensors import Faults, Optics, Play, Sensed, sense
 
 Word = Literal["call", "void", "review", "nothing"]

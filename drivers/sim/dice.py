@@ -8,7 +8,7 @@ import msgspec
 
 from controller.model.geometry import DiceTable, Zone
 from controller.model.readings import AnyReading, Input
-from drivers.sim import doubtful_throws, plain_throws, resting_throws, restless_throws, ruled_throws
+from drivers.sim import doubtful_throws, plain_throws, ruled_throws
 from drivers.sim.bodies import bank
 from drivers.sim.bodies.watching import Conditions, Watch
 from drivers.sim.plain_throws import RedrawError
@@ -98,10 +98,10 @@ KINDS: Mapping[str, Kind] = {
     name: getattr(module, name)
     for module, names in (
         (plain_throws, _PLAIN),
-        (resting_throws, _RESTING),
+        (plain_throws, _RESTING),
         (doubtful_throws, _DOUBTFUL),
         (ruled_throws, _RULED),
-        (restless_throws, _RESTLESS),
+        (ruled_throws, _RESTLESS),
     )
     for name in names
 }

@@ -3,7 +3,6 @@
 import math
 
 from controller.model.readings import DeviceDown, DeviceUp, DieLost
-from drivers.sim.paths import nearest_approach
 from drivers.sim.plain_throws import (
     RedrawError,
     check_rests,
@@ -14,7 +13,7 @@ from drivers.sim.plain_throws import (
 )
 from drivers.sim.scenes import Truth
 from drivers.sim.senses import CAMERA
-from drivers.sim.thrower import Reach, Script, Thrower
+from drivers.sim.thrower import Reach, Script, Thrower, nearest_approach
 
 
 def either(script: Script, *, any_order: bool = False) -> Truth:

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import msgspec
 
 from controller.model.readings import AnyReading, BallBeam, DieAt, DieReleased, DieRest, Input, Switch
-from drivers.sim.boards import Board, Script
-from drivers.sim.cables import (
+from drivers.sim.boards import (
+    Board,
     Cable,
+    Script,
     Spoil,
     cutting,
     damaging,

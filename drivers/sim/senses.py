@@ -14,9 +14,8 @@ from controller.model.readings import (
     Wall,
     WallImpact,
 )
-from drivers.sim.paths import Path, Point, Side
 from drivers.sim.scenes import Feed, in_order_of_arrival
-from drivers.sim.thrower import TRACK_NOISE_MM, Script
+from drivers.sim.thrower import TRACK_NOISE_MM, Path, Point, Script, Side
 
 FRAME_US = 1_000_000 / 90
 IMPACT_ERROR_MM = 25.0

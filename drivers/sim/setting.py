@@ -1,21 +1,97 @@
-"""From a table's settings to a virtual table: its devices, its game, its people."""
+"""From a table's settings to a virtual table: its devices, its camera's image, its game, its people."""
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from random import Random
 
-from controller.model.tables import TableSettings
-from drivers.devices.homography import Homography
-from drivers.sim import dice, show, ss2_games, three_card, wheel
-from drivers.sim.boards import Board, Peer, Script, Sensor
-from drivers.sim.cables import Cable
+import msgspec
+
+from controller.model.geometry import DiceTable
+from controller.model.readings import AnyReading, WallImpact, kind_of
+from controller.model.tables import Device, TableSettings
+from drivers.cameras.homography import Homography, Pair, Point, fit
+from drivers.sim import dice, ss2_wheel, three_card, wheel
+from drivers.sim.boards import Board, Cable, Peer, Script, Sensor, VirtualShoe
 from drivers.sim.faults import DeviceKind
-from drivers.sim.lens import lens_of
-from drivers.sim.routes import AmbiguousError, route_by
-from drivers.sim.shoe import VirtualShoe
+from drivers.sim.scenes import Story
 from drivers.sim.ss2_wheel import Ss2Wheel
-from drivers.sim.stories import Story
-from drivers.sim.table import VirtualTable
+from drivers.sim.table import (
+    ACT_ATTEMPTS,
+    DEALS_AN_ACT,
+    GAMES_AN_ACT,
+    Play,
+    Show,
+    VirtualTable,
+    of_dice,
+    of_high_roller,
+    of_smart_wheel,
+    of_three_card,
+    of_wheel,
+)
 from drivers.sim.technician import Technician
+
+Key = tuple[str, str | None]
+"""A kind of reading, and the wall where it is an impact's."""
+Route = Callable[[AnyReading], AnyReading]
+SHARED = frozenset({"input", "switch"})
+"""What several devices may send alike: people press whichever console is nearest."""
+
+
+class AmbiguousError(ValueError):
+    """Two devices read the same, and nothing tells which of them sees what; the message names them."""
+
+
+def route_by(devices: Mapping[str, Device], own_names: Mapping[str, str]) -> Route:
+    """Return what gives each reading to the device that reads its kind; a name of the evening's own is kept.
+
+    `own_names` are those names by kind. A reading that no device reads keeps its name, and is not heard.
+
+    Raises:
+        AmbiguousError: two devices read one kind, and neither has the evening's own name.
+    """
+    readers: dict[Key, list[str]] = defaultdict(list)
+    for name, device in devices.items():
+        for kind in device.reads:
+            readers[kind, device.wall if kind == "wall_impact" else None].append(name)
+    for (read, wall), names in readers.items():
+        own = f"wall-{wall}" if wall else own_names.get(read, "none")
+        if len(names) > 1 and own not in names and read not in SHARED:
+            raise AmbiguousError(
+                f"found {read} read by {' and '.join(names)}, expected one of them, or one named {own!r}:"
+                " a virtual table can't tell which of them sees what"
+            )
+
+    def routed(reading: AnyReading) -> AnyReading:
+        wall = reading.wall if isinstance(reading, WallImpact) else None
+        names = readers.get((kind_of(reading), wall), ())
+        if not names or reading.dev in names:
+            return reading
+        return msgspec.structs.replace(reading, dev=names[0])
+
+    return routed
+
+
+_IMAGE: tuple[Point, ...] = ((62.0, 421.0), (1228.0, 437.0), (1171.0, 58.0), (109.0, 66.0))
+"""The felt's corners in an image of 1280 x 480, seen from the stickperson's side."""
+_GUESSED: tuple[Point, ...] = ((30.0, -20.0), (-40.0, 15.0), (25.0, 25.0), (-30.0, -25.0))
+"""So many millimetres beside the truth is where somebody believes these corners."""
+
+
+def lens_of(table: DiceTable) -> Homography:
+    """Give the way from the table's plane to the image."""
+    return fit(list(zip(_corners(table), _IMAGE, strict=True)))
+
+
+def first_guess(table: DiceTable) -> list[Pair]:
+    """Give a calibration as a new camera has it: the image's corners, and roughly where they are."""
+    corners = ((x + dx, y + dy) for (x, y), (dx, dy) in zip(_corners(table), _GUESSED, strict=True))
+    return list(zip(_IMAGE, corners, strict=True))
+
+
+def _corners(table: DiceTable) -> tuple[Point, ...]:
+    length, width = table.length_mm, table.width_mm
+    return ((0.0, 0.0), (length, 0.0), (length, width), (0.0, width))
+
 
 Mix = Mapping[str, float]
 Boards = Mapping[str, Mapping[int, Sensor]]
@@ -75,7 +151,7 @@ def virtual_table(
         route = route_by(settings.devices, OWN_NAMES)
     except AmbiguousError as error:
         raise NoEveningError(f"{settings.table}: {error}") from error
-    evening = show.Show(play, seed, attempts, an_act=_an_act(settings))
+    evening = Show(play, seed, attempts, an_act=_an_act(settings))
     return VirtualTable(cables, evening, rng=rng, tell=tell, route=route)
 
 
@@ -139,23 +215,23 @@ def _peer(name: str, kind: DeviceKind, reads: tuple[str, ...], rng: Random, lens
 
 def _an_act(settings: TableSettings) -> int:
     game = settings.rules.game
-    return {"high_roller": show.GAMES_AN_ACT, "three_card": show.DEALS_AN_ACT}.get(game, show.ACT_ATTEMPTS)
+    return {"high_roller": GAMES_AN_ACT, "three_card": DEALS_AN_ACT}.get(game, ACT_ATTEMPTS)
 
 
-def _play(settings: TableSettings, mix: Mix | None) -> show.Play:
+def _play(settings: TableSettings, mix: Mix | None) -> Play:
     rules = settings.rules
     if rules.game == "craps" and settings.dice_table is not None and rules.throw is not None:
         lenient = rules.throw.missed_wall == "warn"
         name: dice.Rules = "craps-v1" if lenient else "craps-12-034"
-        return show.of_dice(settings.dice_table, name, mix or dice.BODIES)
+        return of_dice(settings.dice_table, name, mix or dice.BODIES)
     if rules.game == "high_roller" and settings.dice_table is not None:
-        return show.of_high_roller(settings.dice_table)
+        return of_high_roller(settings.dice_table)
     if rules.game == "three_card":
-        return show.of_three_card(mix or three_card.SENSED)
+        return of_three_card(mix or three_card.SENSED)
     if rules.game == "roulette" and settings.wheel is not None and rules.spin is not None:
         if rules.spin.revolutions == "trusted_wheel":
-            return show.of_smart_wheel(settings.wheel.pockets_clockwise, mix or ss2_games.USUAL)
-        return show.of_wheel(settings.wheel, rules.name, mix or wheel.USUAL)
+            return of_smart_wheel(settings.wheel.pockets_clockwise, mix or ss2_wheel.USUAL)
+        return of_wheel(settings.wheel, rules.name, mix or wheel.USUAL)
     raise NoEveningError(
         f"found rule set {rules.name!r} of {rules.game} without a `dice_table` or `wheel`:"
         " expected the table's measures, by which dice fly and the ball runs"

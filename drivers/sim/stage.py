@@ -1,21 +1,121 @@
-"""Runs a virtual table behind pseudo-terminals: the only module of the simulation that waits.
+"""Runs a virtual table behind pseudo-terminals: with its clock, the only module of the simulation that waits.
 
 One thread. The ports' names are in one folder beside a pipe that takes faults, one JSON object a line.
 """
 
 import errno
+import fcntl
 import os
+import pty
 import select
+import struct
+import termios
 import time
+import tty
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from drivers.sim.cables import Cable
+from drivers.sim.boards import Cable
 from drivers.sim.clock import Clock
-from drivers.sim.fault_orders import OrderError, carry_out, read_order
-from drivers.sim.ports import Pty
+from drivers.sim.faults import OrderError, carry_out, read_order
 from drivers.sim.table import VirtualTable
+
+HOLDER = "simulate.pid"
+"""The file that names who plays in a folder, for people to read; the folder's own lock is what counts."""
+
+
+class Claim:
+    """A folder taken, until it is released or the process ends in whatever way."""
+
+    def __init__(self, folder: Path) -> None:
+        """Take it; raises OSError with the process id of whoever has a virtual table there already."""
+        self._holder = folder / HOLDER
+        self._folder = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            fcntl.flock(self._folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            os.close(self._folder)
+            other = self._holder.read_text(encoding="ascii").strip() if self._holder.exists() else "unknown"
+            says = f"found process {other} playing a virtual table there; end it, or choose another --dir"
+            raise OSError(errno.EBUSY, says, str(folder)) from error
+        self._holder.write_text(f"{os.getpid()}\n", encoding="ascii")
+
+    def release(self) -> None:
+        """Let another one have it."""
+        self._holder.unlink(missing_ok=True)
+        os.close(self._folder)
+
+
+BLOCK = 65_536
+_COUNT = struct.Struct("i")
+_NOBODY_THERE = (errno.EIO, errno.EAGAIN)
+
+
+class Pty:
+    """One plugged-in port: the device's end, and the table's, which stays while nobody has it open."""
+
+    def __init__(self, name: Path) -> None:
+        """Make a new pseudo-terminal appear under this name."""
+        self.name = name
+        self.sent_bytes = 0
+        """What the kernel took for the table."""
+        self.device, self._port = pty.openpty()
+        tty.setraw(self._port)
+        os.set_blocking(self.device, False)
+        _unlink(name)
+        name.symlink_to(os.ttyname(self._port))
+
+    @property
+    def unread(self) -> int:
+        """How many bytes for the table nobody has read yet."""
+        count = fcntl.ioctl(self._port, termios.FIONREAD, bytes(_COUNT.size))
+        return int(_COUNT.unpack(count)[0])
+
+    def write(self, data: bytes) -> None:
+        """Send to the table; what finds no room is lost, as in a board whose port nobody opens."""
+        with suppress(BlockingIOError):
+            self.sent_bytes += os.write(self.device, data)
+
+    def read(self) -> bytes:
+        """Give what the table has sent."""
+        try:
+            return os.read(self.device, BLOCK)
+        except OSError as error:
+            if error.errno not in _NOBODY_THERE:
+                raise
+            return b""
+
+    def drain(self) -> None:
+        """Throw away what nobody reads."""
+        with suppress(OSError):
+            termios.tcflush(self._port, termios.TCIFLUSH)
+
+    def block(self, blocked: bool) -> None:
+        """Take no bytes from the table any more, or take them again."""
+        termios.tcflow(self._port, termios.TCOOFF if blocked else termios.TCOON)
+
+    def share(self) -> None:
+        """Let the port be opened again, if a program that had it for itself was killed."""
+        with suppress(OSError):
+            fcntl.ioctl(self._port, termios.TIOCNXCL)
+
+    def pull(self) -> None:
+        """Make the port go away, as a pulled cable does."""
+        _unlink(self.name)
+        os.close(self.device)
+        os.close(self._port)
+
+
+def _unlink(name: Path) -> None:
+    """Remove a port's name; raises FileExistsError where it is no link, so that nothing else is removed."""
+    if name.is_symlink():
+        name.unlink()
+    elif name.exists():
+        raise FileExistsError(
+            errno.EEXIST, "found something that is no port's name; choose another --dir", name
+        )
+
 
 ORDERS = "faults"
 """The pipe's name in the folder."""

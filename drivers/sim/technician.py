@@ -22,17 +22,14 @@ from controller.model.readings import (
     Wall,
     WallImpact,
 )
-from drivers.sim.ball import Bowl, Law, launch_speed, run
 from drivers.sim.boards import Board
-from drivers.sim.fall import Fall
 from drivers.sim.plain_throws import valid
-from drivers.sim.rotor import Bearing, Rotor
 from drivers.sim.scenes import Feed
 from drivers.sim.senses import CAMERA, Senses
-from drivers.sim.ss2_games import Game
-from drivers.sim.ss2_wheel import Ss2Wheel
+from drivers.sim.ss2_wheel import Game, Ss2Wheel
 from drivers.sim.table import VirtualTable
 from drivers.sim.thrower import Script, Thrower
+from drivers.sim.wheel_motion import Bearing, Bowl, Fall, Law, Rotor, launch_speed, run
 from drivers.sim.wheel_sensors import WHEEL, Faults, Optics, Play, sense
 
 LAMP = "test"

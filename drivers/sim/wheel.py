@@ -8,11 +8,10 @@ from typing import Literal
 from controller.model.geometry import Wheel
 from controller.model.pockets import STANDARD_POCKETS
 from controller.model.readings import BallOut, DeviceDown, DeviceUp, ForeignObject, Input
-from drivers.sim.ball import Bowl, Law, grain_of
 from drivers.sim.croupier import Croupier, House, Spin, SpinTruth, Word
-from drivers.sim.rotor import Bearing, Push
 from drivers.sim.scenes import Feed, Header, Scene, Truth, Verdict, in_order_of_arrival
 from drivers.sim.spins import hop as hopping
+from drivers.sim.wheel_motion import Bearing, Bowl, Law, Push, grain_of
 from drivers.sim.wheel_sensors import WHEEL, Optics
 
 LAUNCHES_AFTER_S = (8.0, 12.0)

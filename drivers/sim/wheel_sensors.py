@@ -6,9 +6,7 @@ from random import Random
 
 from controller.model.geometry import Wheel
 from controller.model.readings import AnyReading, BallBeam, BallDrop, PocketBall, RotorIndex
-from drivers.sim.ball import Run
-from drivers.sim.fall import Fall
-from drivers.sim.rotor import Rotor
+from drivers.sim.wheel_motion import Fall, Rotor, Run
 
 WHEEL = "wheel"
 DROP_SENSED_S = 0.120

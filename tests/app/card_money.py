@@ -3,8 +3,8 @@
 from typing import NamedTuple
 
 from drivers.sim import three_card
-from drivers.sim.hands import DEALER, Dealt
 from drivers.sim.scenes import Feed, in_order_of_arrival
+from drivers.sim.three_card import DEALER, Dealt
 from tests.app.money import Evening, Wager
 
 ANTE, PAIR_PLUS, SIDE = 200, 100, 100

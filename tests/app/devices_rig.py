@@ -18,9 +18,9 @@ from controller.model.tables import TableSettings
 from controller.settings.places import config_file
 from controller.settings.tables import load_table
 from controller.settings.yaml_text import parse_document
+from drivers.sim.scenes import Began, Played, Story
 from drivers.sim.setting import Mix, types_for, virtual_table
 from drivers.sim.stage import ORDERS, Stage
-from drivers.sim.stories import Began, Played, Story
 from tests.app.house import House, live_of
 from tests.app.rig import PATIENCE_S, until
 from tests.sim.live_table import SWITCH_S, FastStation, SharedClock

@@ -15,7 +15,7 @@ from controller.replay.log import open_log
 from controller.settings.tables import load_table
 from controller.settings.yaml_text import parse_document
 from drivers.sim.boards import Sensor
-from drivers.sim.fault_orders import Order, carry_out
+from drivers.sim.faults import Order, carry_out
 from drivers.sim.setting import types_for, virtual_table
 from tests.app.devices_rig import Evening
 from tests.app.house import live_of

@@ -10,8 +10,8 @@ from controller.model.tables import Device, TableSettings
 from controller.settings.mistakes import Mistake, SettingsError
 from controller.settings.places import config_names
 from controller.settings.tables import load_table
-from drivers.devices.node import NodeSettings
-from drivers.devices.registry import DEVICE_MODULES, device_type
+from drivers.node.device import NodeSettings
+from drivers.registry import DEVICE_MODULES, device_type
 
 HEAD = """\
 table: pit-3

@@ -9,8 +9,8 @@ from controller.app.inlet import Inlet
 from controller.model.outcomes import Outcome, RollCalled, RollNoRoll, SpinNoSpin
 from controller.model.readings import AnyReading, DeviceDown, DeviceFault, DeviceUp, Switch, WheelStatus
 from controller.model.verdicts import Reason
-from drivers.devices.gpio_panel import PanelDevice
-from drivers.devices.gpio_settings import PanelOutput, PanelSettings
+from drivers.gpio.panel import PanelDevice
+from drivers.gpio.settings import PanelOutput, PanelSettings
 from tests.app.house import HandClock
 
 Hear = Callable[[AnyReading], object]

@@ -14,7 +14,7 @@ from controller.cli import main as cli
 from controller.model.outcomes import Happening
 from controller.model.readings import AnyReading, Input
 from controller.replay.log import open_log
-from drivers.devices.troubles import TROUBLES
+from drivers.health import TROUBLES
 from drivers.sim.boards import Board
 from tests.app.devices_rig import Evening
 from tests.app.house import live_of

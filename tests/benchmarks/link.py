@@ -21,10 +21,10 @@ from pathlib import Path
 from threading import Event, Thread
 
 from controller.model.readings import AnyReading, DeviceUp, DieAt
-from drivers.devices.node import NodeDevice, NodeSettings
 from drivers.link.station import Station
-from drivers.protocol.node_messages import Hello
-from drivers.protocol.node_peer import NodeEnd
+from drivers.node.device import NodeDevice, NodeSettings
+from drivers.node.messages import Hello
+from drivers.node.node_end import NodeEnd
 
 GOAL_SHARE = 0.10
 TRACKS_PER_S = 180

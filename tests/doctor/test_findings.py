@@ -15,7 +15,7 @@ from controller.doctor import books, host, service, table
 from controller.doctor.finding import Finding, Machine
 from controller.model.publishing import MqttSettings, PublishSettings
 from drivers.link import gpio_kernel
-from drivers.link.gpio_chip import Chip
+from drivers.link.gpio_edges import Chip
 from tests.journal.rig import rig_in
 from tests.journal.tamper import sql, tamper
 

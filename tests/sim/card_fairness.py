@@ -24,9 +24,8 @@ from controller.model.outcomes import (
 )
 from controller.replay.compare import as_json, compare
 from drivers.sim import high_roller
-from drivers.sim.hands import Dealt, results
-from drivers.sim.scenes import Scene, Truth
-from drivers.sim.stories import Played
+from drivers.sim.scenes import Played, Scene, Truth
+from drivers.sim.three_card import Dealt, results
 
 TOLD = frozenset(
     {

@@ -30,8 +30,7 @@ from controller.model.readings import (
     WheelStatus,
 )
 from drivers.sim.referee import disagreements
-from drivers.sim.scenes import Truth
-from drivers.sim.stories import Began, Played
+from drivers.sim.scenes import Began, Played, Truth
 from tests.sim.card_fairness import false_cards, false_deals, false_games, throws_of, undue
 
 _BEGINNINGS = (DieReleased, DieAt, BallBeam, WheelStatus)

@@ -14,17 +14,16 @@ from controller.engine.session import Session
 from controller.model.effects import Effect
 from controller.model.readings import AnyReading, DeviceDown, DeviceFault, DeviceUp
 from controller.settings.tables import load_table
-from drivers.devices.registry import Device
-from drivers.link.backoff import Backoff
 from drivers.link.inlet import Event as PostedEvent
-from drivers.link.link import Link, Port
+from drivers.link.link import Backoff, Link, Port
 from drivers.link.ports import port_at
 from drivers.link.station import Station
+from drivers.registry import Device
 from drivers.sim.clock import Clock, PacedClock
 from drivers.sim.faults import DeviceKind
+from drivers.sim.scenes import Played, Story
 from drivers.sim.setting import Mix, types_for, virtual_table
 from drivers.sim.stage import Stage
-from drivers.sim.stories import Played, Story
 from tests.sim.virtual_house import CONFIG, device_of, setup_of
 
 TICK_S = 0.002

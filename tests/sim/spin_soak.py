@@ -24,7 +24,7 @@ from controller.replay.run import replay, setup_of
 from controller.settings.rulesets import load_ruleset
 from drivers.sim.croupier import SpinTruth
 from drivers.sim.scenes import Feed, Header
-from drivers.sim.spin_evenings import KINDS, evening, write
+from drivers.sim.spins import KINDS, evening, write
 from tests.sim.spin_referee import MARKS, Verdict, verdicts
 
 AN_EVENING = 10

@@ -11,8 +11,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from drivers.sim.fault_orders import Schedule
-from drivers.sim.stories import Began
+from drivers.sim.faults import Schedule
+from drivers.sim.scenes import Began
 from tests.sim.fairness import unfair, unnamed
 from tests.sim.live_table import LiveTable
 

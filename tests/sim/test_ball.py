@@ -5,10 +5,8 @@ from random import Random
 
 import pytest
 
-from drivers.sim.ball import Bowl, Law, Run, Stretch, launch_speed, run
-from drivers.sim.houses import knee
-from drivers.sim.lap_tables import lap_house
-from drivers.sim.rotor import Bearing, Push, Rotor
+from drivers.sim.houses import knee, lap_house
+from drivers.sim.wheel_motion import Bearing, Bowl, Law, Push, Rotor, Run, Stretch, launch_speed, run
 
 SEEDS = range(8)
 LEVEL = Bowl(drop_speed=0.5)

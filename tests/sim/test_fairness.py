@@ -5,8 +5,7 @@ import pytest
 from controller.model.outcomes import Data, Outcome, RollNoRoll, RollReview
 from controller.model.readings import AnyReading, DeviceDown, DeviceUp
 from controller.model.verdicts import Reason
-from drivers.sim.scenes import Scene, Truth
-from drivers.sim.stories import Began, Played
+from drivers.sim.scenes import Began, Played, Scene, Truth
 from tests.sim.fairness import unfair, unnamed
 from tests.sim.test_referee import called
 

@@ -7,8 +7,7 @@ import pytest
 from controller.model.readings import DieAt, WallImpact
 from controller.model.tables import Device
 from controller.settings.tables import load_table
-from drivers.sim.routes import AmbiguousError, route_by
-from drivers.sim.setting import OWN_NAMES, NoEveningError, virtual_table
+from drivers.sim.setting import OWN_NAMES, AmbiguousError, NoEveningError, route_by, virtual_table
 
 POINT = DieAt(t=1, dev="cam", die=1, x=1.0, y=1.0)
 HIT = WallImpact(t=1, dev="wall-right", wall="right", pos_mm=1.0, peak=400)

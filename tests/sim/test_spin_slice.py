@@ -2,7 +2,7 @@
 
 import pytest
 
-from drivers.sim.spin_evenings import evening
+from drivers.sim.spins import evening
 from tests.sim.spin_referee import verdicts
 from tests.sim.spin_soak import WELL, outcomes_of
 

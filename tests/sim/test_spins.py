@@ -10,7 +10,7 @@ from controller.model.outcomes import Bets, Outcome, SpinCalled, SpinNoSpin, Spi
 from controller.model.readings import AnyReading, BallBeam, BallDrop, PocketBall, RotorIndex
 from controller.model.verdicts import Reason
 from drivers.sim.croupier import SpinTruth
-from drivers.sim.spin_evenings import KINDS, evening
+from drivers.sim.spins import KINDS, evening
 from tests.sim.spin_referee import NEVER_S, verdicts
 
 TRUTH = SpinTruth(

@@ -17,12 +17,11 @@ from controller.model.readings import (
     WallImpact,
     WheelStatus,
 )
-from drivers.sim import dice, ss2_games
-from drivers.sim.fault_orders import Order, OrderError, Schedule, carry_out, fitting, read_order
-from drivers.sim.faults import FAULTS, DeviceKind
+from drivers.sim import dice, ss2_wheel
+from drivers.sim.faults import FAULTS, DeviceKind, Order, OrderError, Schedule, carry_out, fitting, read_order
 from drivers.sim.referee import disagreements
-from drivers.sim.show import of_dice
-from drivers.sim.stories import Began, Over, Played
+from drivers.sim.scenes import Began, Over, Played
+from drivers.sim.table import of_dice
 from tests.sim.fairness import unfair, unnamed
 from tests.sim.virtual_house import House
 
@@ -220,7 +219,7 @@ def test_a_wheel_speaks_as_the_real_one() -> None:
     assert called == [story.scene.truth.number for story in house.played]
 
 
-@pytest.mark.parametrize("kind", ss2_games.KINDS)
+@pytest.mark.parametrize("kind", ss2_wheel.KINDS)
 def test_a_game_of_each_kind_is_told_as_it_happened(kind: str) -> None:
     house = House("roulette-ss2", seed=8, attempts=2, mix={kind: 1.0})
     house.play()

@@ -14,15 +14,14 @@ from controller.model.outcomes import Outcome
 from controller.model.readings import AnyReading, DeviceDown, DeviceFault, DeviceUp
 from controller.model.tables import TableSettings
 from controller.settings.tables import load_table
-from drivers.devices.hub import Hub
-from drivers.devices.registry import Device, device_type
 from drivers.link.inlet import Arrival, LinkDown, LinkUp
-from drivers.sim import shoe
-from drivers.sim.fault_orders import Order, carry_out
-from drivers.sim.faults import DeviceKind
+from drivers.link.station import Hub
+from drivers.registry import Device, device_type
+from drivers.sim.boards import SHOE_SETTINGS
+from drivers.sim.faults import DeviceKind, Order, carry_out
+from drivers.sim.scenes import Began, Played, Story
 from drivers.sim.setting import Mix, types_for, virtual_table
 from drivers.sim.ss2_wheel import APPROVED, MODE
-from drivers.sim.stories import Began, Played, Story
 from drivers.sim.table import VirtualTable
 
 START_US = 5_000_000_000
@@ -41,7 +40,7 @@ def settings_of(kind: DeviceKind, name: str, port: str) -> dict[str, Any]:
         case "ss2":
             return {"port": port, "approved": APPROVED, "approved_mode": int(MODE)}
         case "shoe":
-            return {"port": port, **shoe.SETTINGS}
+            return {"port": port, **SHOE_SETTINGS}
 
 
 def device_of(kind: DeviceKind, name: str, port: str, rng: Random) -> Device:

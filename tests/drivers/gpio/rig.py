@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from controller.model.readings import AnyReading, DeviceDown, DeviceFault, DeviceUp, Reading
-from drivers.devices.gpio_beams import BeamsDevice
-from drivers.devices.gpio_panel import PanelDevice
-from drivers.devices.gpio_settings import (
+from drivers.gpio.beams import BeamsDevice
+from drivers.gpio.panel import PanelDevice
+from drivers.gpio.settings import (
     BeamsSettings,
     ChipLabel,
     PanelInput,
@@ -19,8 +19,7 @@ from drivers.devices.gpio_settings import (
     TimedInput,
     TimedKind,
 )
-from drivers.link.gpio_chip import Chip, InputSetup
-from drivers.link.gpio_edge_port import EdgePort, KernelEdge
+from drivers.link.gpio_edges import Chip, EdgePort, InputSetup, KernelEdge
 from drivers.link.link import Port
 
 R = TypeVar("R", bound=Reading)

@@ -8,11 +8,10 @@ from collections.abc import Callable
 
 import pytest
 
-from drivers.link.backoff import Backoff
-from drivers.link.gpio_chip import Chip, find_chip
+from drivers.link.gpio_edges import Chip, find_chip
 from drivers.link.gpio_sentences import Edge, Level, Look, Rest, Sentence, sentences_of, written
 from drivers.link.inlet import Inlet, LinkDown, LinkUp
-from drivers.link.link import Link, PortError
+from drivers.link.link import Backoff, Link, PortError
 from tests.drivers.gpio.rig import CHIP, LABEL, FakeKernel, Time, beams
 
 LONG_S = 20.0

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controller.model.readings import BallBeam, DeviceFault, Input, RotorIndex
-from drivers.devices.gpio_beams import LONGEST_US, BeamsDevice
-from drivers.devices.gpio_settings import TIMED, PanelSettings
+from drivers.gpio.beams import LONGEST_US, BeamsDevice
+from drivers.gpio.settings import TIMED, PanelSettings
 from drivers.link.gpio_sentences import Edge, Level, Look, Rest, Set, orders_of, sentences_of, written
 from tests.drivers.gpio.rig import LABEL, BeamsBench, beams, button, timed, wheel_settings
 
@@ -259,7 +259,7 @@ def test_the_longest_pulse_leaves_a_middle_that_the_table_still_takes() -> None:
 @fixed
 @given(st.lists(st.integers(1, 60_000), max_size=40))
 def test_presses_are_those_that_lasted(gaps: list[int]) -> None:
-    from drivers.devices.gpio_panel import PanelDevice  # noqa: PLC0415 - beside its one use
+    from drivers.gpio.panel import PanelDevice  # noqa: PLC0415 - beside its one use
 
     device = PanelDevice(
         "console", PanelSettings(chip=LABEL, factory="lgpio", inputs={"no-roll": button(17)})

@@ -8,7 +8,7 @@ gpiod = pytest.importorskip("gpiod")
 from gpiod.line import Bias, Clock, Direction, Edge, Value  # noqa: E402 - only where gpiod is installed
 
 from drivers.link import gpio_kernel  # noqa: E402 - as above
-from drivers.link.gpio_edge_port import KernelEdge  # noqa: E402 - as above
+from drivers.link.gpio_edges import KernelEdge  # noqa: E402 - as above
 from drivers.link.link import PortError  # noqa: E402 - as above
 from tests.drivers.gpio.rig import CHIP, timed  # noqa: E402 - as above
 

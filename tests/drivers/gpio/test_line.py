@@ -1,6 +1,6 @@
 """One line by itself: what may be concluded from which edge and which look."""
 
-from drivers.devices.gpio_line import Became, Happened, Line, Missed
+from drivers.gpio.line import Became, Happened, Line, Missed
 
 
 def known(debounce_us: int = 200) -> Line:

@@ -8,9 +8,9 @@ from typing import ClassVar
 import pytest
 
 from controller.model.readings import DeviceFault, DeviceUp, Input, Switch
-from drivers.devices.gpio_panel import PanelDevice
-from drivers.devices.gpio_settings import PanelInput, PanelOutput, PanelSettings
-from drivers.link.gpio_chip import Chip
+from drivers.gpio.panel import PanelDevice
+from drivers.gpio.settings import PanelInput, PanelOutput, PanelSettings
+from drivers.link.gpio_edges import Chip
 from drivers.link.link import PortError
 from tests.drivers.gpio.rig import CHIP, LABEL, SECOND, Bench, Time, button, door, lamp, times
 
@@ -18,8 +18,8 @@ pytest.importorskip("gpiozero")
 import gpiozero
 from gpiozero.pins.mock import MockFactory, MockPin
 
-from drivers.link import gpio_panel_port
-from drivers.link.gpio_panel_port import PanelPort, Pins, lgpio_pins
+from drivers.link import gpio_panel
+from drivers.link.gpio_panel import PanelPort, Pins, lgpio_pins
 
 
 class PanelBench(Bench):
@@ -372,7 +372,7 @@ def test_pins_that_fail_take_the_panel_down(panel: PanelBench, monkeypatch: pyte
 
 @pytest.fixture
 def no_lgpio(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    monkeypatch.setattr(gpio_panel_port, "_LGPIO", {})
+    monkeypatch.setattr(gpio_panel, "_LGPIO", {})
     monkeypatch.delitem(sys.modules, "lgpio", raising=False)
     return monkeypatch
 
@@ -427,8 +427,8 @@ def test_an_import_that_can_not_make_its_pipe_is_named(no_lgpio: pytest.MonkeyPa
     def refuse(name: str) -> None:
         raise FileNotFoundError(2, "No such file or directory", ".lgd-nfy-3")
 
-    no_lgpio.setattr(gpio_panel_port, "_check_folder", lambda: None)
-    no_lgpio.setattr(gpio_panel_port, "import_module", refuse)
+    no_lgpio.setattr(gpio_panel, "_check_folder", lambda: None)
+    no_lgpio.setattr(gpio_panel, "import_module", refuse)
     with pytest.raises(PortError, match="lgd-nfy") as no:
         lgpio_pins(CHIP)
     assert no.value.code == "no_folder"

@@ -8,13 +8,12 @@ import pytest
 import yaml
 from pydantic import TypeAdapter
 
-from drivers.devices.gpio_settings import TIMED, BeamsSettings, PanelSettings, TimedKind
-from drivers.devices.gpio_troubles import GPIO_TROUBLES, reason_for
-from drivers.devices.registry import Device, DeviceType
-from drivers.link.gpio_chip import Chip
-from drivers.link.gpio_edge_port import EdgePort
+from drivers.gpio.settings import TIMED, BeamsSettings, PanelSettings, TimedKind
+from drivers.gpio.troubles import GPIO_TROUBLES, reason_for
+from drivers.link.gpio_edges import Chip, EdgePort
 from drivers.link.gpio_ports import check_hardware, monotonic_us, port_for
 from drivers.link.link import PortError
+from drivers.registry import Device, DeviceType
 from tests.drivers.gpio.rig import CHIP, LABEL, beams, button, door, lamp, timed, wheel_settings
 
 PAGES = Path(__file__).parents[3] / "docs" / "devices"
@@ -139,9 +138,9 @@ def test_kinds_without_fields_need_none(kind: TimedKind) -> None:
     assert wheel_settings({"a": timed(5, kind)}).inputs["a"].limits.most_debounce_us > 0
 
 
-@pytest.mark.parametrize("name", ["gpio_beams", "gpio_panel"])
+@pytest.mark.parametrize("name", ["gpio.beams", "gpio.panel"])
 def test_a_type_describes_itself_to_the_registry(name: str) -> None:
-    made = importlib.import_module(f"drivers.devices.{name}").TYPE
+    made = importlib.import_module(f"drivers.{name}").TYPE
     assert isinstance(made, DeviceType)
     assert made.link == "gpio"
     settings = (
@@ -164,7 +163,7 @@ def test_the_port_of_beams_is_the_kernels() -> None:
 
 def test_the_port_of_a_panel_is_gpiozeros() -> None:
     pytest.importorskip("gpiod")
-    panel_port = pytest.importorskip("drivers.link.gpio_panel_port", exc_type=ImportError)
+    panel_port = pytest.importorskip("drivers.link.gpio_panel", exc_type=ImportError)
     port = port_for(PanelSettings(chip=LABEL, factory="lgpio", inputs={"a": button(5)}))
     assert isinstance(port, panel_port.PanelPort)
 
@@ -173,7 +172,7 @@ def test_the_start_finds_out_whether_the_machine_can_have_the_device(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     pytest.importorskip("gpiod")
-    panel_port = pytest.importorskip("drivers.link.gpio_panel_port", exc_type=ImportError)
+    panel_port = pytest.importorskip("drivers.link.gpio_panel", exc_type=ImportError)
     beams_settings = wheel_settings(beams(1))
     panel_settings = PanelSettings(chip=LABEL, factory="lgpio", inputs={"a": button(5)})
     monkeypatch.setattr("drivers.link.gpio_kernel.chips_of_machine", list)

@@ -8,9 +8,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from drivers.link.backoff import Backoff
 from drivers.link.inlet import Arrival, Inlet, LinkDown, LinkUp
-from drivers.link.link import Link, Port
+from drivers.link.link import Backoff, Link, Port
 
 PATIENCE_S = 60.0
 """How long a test waits for what must happen before it fails; on a machine that is not overloaded it is

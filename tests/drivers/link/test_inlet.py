@@ -5,8 +5,8 @@ from threading import Thread
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from drivers.link.backoff import Backoff
 from drivers.link.inlet import Arrival, Inlet, LinkDown, Overflow
+from drivers.link.link import Backoff
 
 
 def drained(inlet: Inlet) -> list[Arrival]:

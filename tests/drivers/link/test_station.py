@@ -6,11 +6,10 @@ from queue import Empty, SimpleQueue
 import pytest
 
 from controller.model.readings import AnyReading, DeviceDown, DeviceUp, PocketBall
-from drivers.devices.hub import Hub
-from drivers.devices.json_camera import JsonCamera, JsonCameraSettings
-from drivers.devices.registry import Device
+from drivers.cameras.json_camera import JsonCamera, JsonCameraSettings
 from drivers.link.link import PortError
-from drivers.link.station import Station
+from drivers.link.station import Hub, Station
+from drivers.registry import Device
 from tests.drivers.link.ptys import PATIENCE_S, now_us
 
 ALIVE = b'{"kind": "alive"}\n'

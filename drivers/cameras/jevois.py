@@ -1,0 +1,294 @@
+"""A JeVois-style smart camera above a dice table: its detections become tracks and rests of two dice.
+
+It tells where the dice are and which face is up. It tells nothing of their release, of what they lie on, of
+their tilt, or whether one left the table: a table that needs these has other sensors for them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from controller.model.readings import (
+    AnyReading,
+    DeviceDown,
+    DeviceFault,
+    DeviceUp,
+    DieAt,
+    DieLost,
+    DieRest,
+    Face,
+)
+from drivers.cameras.dice_tracker import Body, DiceTracker, Sight, TrackerRules
+from drivers.cameras.homography import ERROR_MM, plane_of
+from drivers.cameras.jevois_lines import BAUD, Decoder, Detection, Discarded, Mark, Message
+from drivers.health import reason_for
+from drivers.node.times import REOPEN_US
+from drivers.registry import Chance, DeviceType
+
+MOST_IN_A_FRAME = 32
+"""More objects than any table has dice; a camera that sees more sees no dice."""
+AHEAD_US = 100_000
+"""Frames that arrive in one burst are spread out to their period, but never farther ahead than this."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JevoisSettings:
+    """A camera on a serial port, calibrated for one table."""
+
+    port: str
+    """The serial port, by its path in /dev/serial or its udev name."""
+    faces: Mapping[str, int]
+    """The camera's category for each face of a die, as `die5: 5`."""
+    calibration: tuple[tuple[float, ...], ...]
+    """Four or more points: image x and y as the camera gives them, table x and y in millimetres."""
+    baud: int = BAUD
+    die_mm: float = 19.0
+    frame_ms: float = 33.3
+    """The camera's time from frame to frame."""
+    latency_ms: float = 0.0
+    """From the exposure to the frame's first line at the port."""
+    still_mm: float = 4.0
+    still_ms: float = 250.0
+    """A die within so few millimetres for so long rests."""
+    lost_ms: float = 150.0
+    silent_s: float = 2.0
+    """So long without a whole frame, and the camera is lost."""
+    error_mm: float = ERROR_MM
+    """The most by which the calibration may miss one of its own points."""
+
+    def __post_init__(self) -> None:
+        """Refuse what can't work, and say what was expected."""
+        if not set(self.faces.values()) <= set(range(1, 7)):
+            raise ValueError(f"faces: found {sorted(self.faces.values())}, expected faces from 1 to 6")
+        plane_of(self.calibration, self.error_mm)
+
+
+class JevoisCamera:
+    """One camera's lines as a device of the table."""
+
+    def __init__(self, name: str, settings: JevoisSettings, _chance: Chance | None = None) -> None:
+        """Be the device of this name."""
+        self.name = name
+        self.decoder = Decoder()
+        self.frames = 0
+        """Whole frames."""
+        self.spoilt = 0
+        """Frames left out because a line of theirs was damaged or missing."""
+        self.strangers = 0
+        """Detections of a category that is no face of a die."""
+        self._settings = settings
+        self._plane = plane_of(settings.calibration, settings.error_mm)
+        self._tracker = DiceTracker(
+            TrackerRules(
+                die_mm=settings.die_mm,
+                still_mm=settings.still_mm,
+                still_us=round(settings.still_ms * 1000),
+                lost_us=round(settings.lost_ms * 1000),
+            )
+        )
+        self._readings: list[AnyReading] = []
+        self._frame: list[Detection] | None = None
+        self._frame_us = 0
+        self._last_seen_us = -AHEAD_US
+        self._spoilt = False
+        self._last_stamp_us = -1
+        self._heard_us = 0
+        self._open = False
+        self._down: dict[str, str] = {"starting": ""}
+        self._reopen = False
+        self._reopen_at_us = 0
+
+    def start(self, now_us: int) -> list[AnyReading]:
+        """Begin: down until a whole frame was heard."""
+        self._lose(now_us, "starting", reason_for("starting", "no whole frame heard yet"))
+        return self._taken()
+
+    def opened(self, now_us: int) -> list[AnyReading]:
+        """The port is open."""
+        self.decoder.join()
+        self._begin_hearing(now_us)
+        return self._taken()
+
+    def closed(self, now_us: int, code: str, seen: str) -> list[AnyReading]:
+        """The port is gone, by which trouble, and what was seen."""
+        self.decoder.reset()
+        self._open = False
+        self._lose(now_us, "link", reason_for(code, seen), code)
+        return self._taken()
+
+    def overflowed(self, now_us: int, lost_bytes: int) -> list[AnyReading]:
+        """Bytes were thrown away because the table was busy: the frame is spoilt."""
+        self.decoder.join()
+        self._spoilt = True
+        seen = f"{lost_bytes} bytes thrown away, the table was busy"
+        self._readings.append(
+            DeviceFault(
+                t=self._stamp(now_us),
+                dev=self.name,
+                reason=reason_for("sentences_lost", seen),
+                code="sentences_lost",
+            )
+        )
+        return self._taken()
+
+    def receive(self, now_us: int, data: bytes) -> list[AnyReading]:
+        """Take bytes that arrived at `now_us`."""
+        if not self._open:
+            self._begin_hearing(now_us)
+        for message in self.decoder.feed(data):
+            self._hear(now_us, message)
+        return self._taken()
+
+    def next_deadline(self) -> int | None:
+        """Give when `tick` has something to do."""
+        if not self._open:
+            return None
+        if "silent" in self._down:
+            return self._reopen_at_us
+        return self._heard_us + round(self._settings.silent_s * 1e6)
+
+    def tick(self, now_us: int) -> list[AnyReading]:
+        """Do what is due by now."""
+        due = self.next_deadline()
+        if due is not None and now_us >= due:
+            seen = f"no whole frame for {self._settings.silent_s:g} s (is serout on, and sermark?)"
+            self._lose(now_us, "silent", reason_for("silent", seen))
+            self._reopen = True
+            self._reopen_at_us = now_us + REOPEN_US
+        return self._taken()
+
+    def take_output(self) -> bytes:
+        """Give nothing: the camera is set up by its own script."""
+        return b""
+
+    def take_reopen(self) -> bool:
+        """Tell, once, that the port should be opened anew."""
+        reopen, self._reopen = self._reopen, False
+        return reopen
+
+    def status(self) -> Mapping[str, object]:
+        """Give figures and what is wrong."""
+        return {
+            "frames": self.frames,
+            "spoilt_frames": self.spoilt,
+            "strangers": self.strangers,
+            "malformed": self.decoder.discarded,
+            "calibration_error_mm": round(self._plane.error_mm, 2),
+            "troubles": sorted(self._down),
+        }
+
+    def _begin_hearing(self, now_us: int) -> None:
+        self._open = True
+        self._heard_us = now_us
+        self._frame = None
+        self._spoilt = True
+
+    # --- frames ---
+
+    def _hear(self, now_us: int, message: Message) -> None:
+        match message:
+            case Mark(which="start"):
+                self._begin(now_us)
+            case Mark(which="stop"):
+                self._end(now_us)
+            case Detection():
+                self._spoilt = self._spoilt or self._frame is None
+                if self._frame is not None and len(self._frame) < MOST_IN_A_FRAME:
+                    self._frame.append(message)
+            case Discarded():
+                self._spoilt = True
+
+    def _begin(self, now_us: int) -> None:
+        self.spoilt += self._frame is not None
+        self._frame, self._frame_us, self._spoilt = [], now_us, False
+
+    def _end(self, now_us: int) -> None:
+        frame, self._frame = self._frame, None
+        if frame is None or self._spoilt:
+            self.spoilt += 1
+            return
+        self.frames += 1
+        self._heard_us = now_us
+        self._mend(now_us)
+        seen_us = self._seen_at(self._frame_us)
+        bodies = [body for detection in frame if (body := self._body(detection)) is not None]
+        self._readings += [
+            self._told(sight, seen_us, now_us) for sight in self._tracker.frame(seen_us, bodies)
+        ]
+
+    def _seen_at(self, arrived_us: int) -> int:
+        """Tell when a frame was seen: a host that was busy reads several at once."""
+        seen_us = max(0, arrived_us - round(self._settings.latency_ms * 1000))
+        spread_us = min(self._last_seen_us + round(self._settings.frame_ms * 900), seen_us + AHEAD_US)
+        self._last_seen_us = max(seen_us, spread_us)
+        return self._last_seen_us
+
+    def _body(self, detection: Detection) -> Body | None:
+        face = self._settings.faces.get(detection.category)
+        place = self._plane.to_table(detection.x, detection.y)
+        if face is None or place is None:
+            self.strangers += 1
+            return None
+        confidence = 0.0 if detection.score is None else detection.score / 100
+        return Body(place[0], place[1], _face(face), confidence)
+
+    def _told(self, sight: Sight, seen_us: int, now_us: int) -> AnyReading:
+        die, name = sight.die, self.name
+        t = self._stamp(seen_us)
+        x, y = round(sight.x, 1), round(sight.y, 1)
+        arrived = max(t, now_us)
+        match sight.what:
+            case "at":
+                return DieAt(t=t, dev=name, arrived=arrived, die=die, x=x, y=y)
+            case "rest":
+                return DieRest(
+                    t=t,
+                    dev=name,
+                    arrived=arrived,
+                    die=die,
+                    x=x,
+                    y=y,
+                    up=sight.face,
+                    confidence=round(sight.confidence, 3),
+                )
+            case "lost":
+                return DieLost(t=t, dev=name, arrived=arrived, die=die)
+
+    # --- its health ---
+
+    def _lose(self, now_us: int, trouble: str, says: str, code: str = "") -> None:
+        if self._down.get(trouble) == says:
+            return
+        self._down[trouble] = says
+        self._readings.append(
+            DeviceDown(t=self._stamp(now_us), dev=self.name, reason=says, code=code or trouble)
+        )
+
+    def _mend(self, now_us: int) -> None:
+        if self._down:
+            self._down.clear()
+            self._readings.append(
+                DeviceUp(t=self._stamp(now_us), dev=self.name, reason="whole frames arrive", code="up")
+            )
+
+    def _stamp(self, t_us: int) -> int:
+        """Give each reading a time of its own, in the order it was made."""
+        self._last_stamp_us = max(t_us, self._last_stamp_us + 1)
+        return self._last_stamp_us
+
+    def _taken(self) -> list[AnyReading]:
+        readings, self._readings = self._readings, []
+        return readings
+
+
+def _face(number: int) -> Face:
+    faces: dict[int, Face] = {1: 1, 2: 2, 3: 3, 4: 4, 5: 5, 6: 6}
+    return faces[number]
+
+
+TYPE = DeviceType(
+    name="jevois",
+    title="JeVois-style smart camera on a serial port",
+    link="serial",
+    settings=JevoisSettings,
+    make=JevoisCamera,
+)

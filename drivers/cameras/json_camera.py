@@ -1,0 +1,227 @@
+"""A camera, or any program, that sends readings as JSON lines: the same readings, checked as strictly.
+
+It has no check sum, no sequence and no handshake: a lost line is not noticed. What it can be trusted to, and
+how its clock is followed, is on its page in docs/devices.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeGuard
+
+from controller.model.readings import AnyReading, DeviceDown, DeviceFault, DeviceUp
+from drivers.cameras.homography import ERROR_MM, plane_of
+from drivers.cameras.json_lines import BadClockError, BadLine, JsonLines, Object, ScriptClock
+from drivers.health import Health, reason_for
+from drivers.lines import Budget
+from drivers.node.messages import Code, Message, Trouble, Well
+from drivers.node.times import REOPEN_US
+from drivers.readings import ReadingError, reading_of
+from drivers.registry import Chance, DeviceType
+
+ALIVE = "alive"
+"""The kind of a line that says nothing but that the script runs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JsonCameraSettings:
+    """A script that sends JSON lines."""
+
+    port: str
+    """`unix:` and the path of a socket, `pipe:` and that of a named pipe, or a serial port."""
+    baud: int = 115_200
+    clock: Literal["arrival", "own"] = "arrival"
+    """Readings are stamped on arrival, or carry `t`: microseconds of the script's own steady clock."""
+    silent_s: float = 1.5
+    """So long without a line is a fault; the script sends {"kind": "alive"} when it has nothing to say."""
+    max_per_s: int = 1000
+    """Lines that are read a second; more are a fault."""
+    calibration: tuple[tuple[float, ...], ...] = ()
+    """Four or more points: x and y as the script gives them, table x and y in millimetres; none: it gives
+    millimetres of the table itself."""
+    error_mm: float = ERROR_MM
+    """The most by which the calibration may miss one of its own points."""
+
+    def __post_init__(self) -> None:
+        """Refuse what can't work, and say what was expected."""
+        if not 0 < self.silent_s <= 60:
+            raise ValueError(f"silent_s: found {self.silent_s}, expected more than 0 and at most 60")
+        if self.max_per_s < 1:
+            raise ValueError(f"max_per_s: found {self.max_per_s}, expected at least 1")
+        if self.calibration:
+            plane_of(self.calibration, self.error_mm)
+
+
+class JsonCamera:
+    """One script's lines as a device."""
+
+    def __init__(self, name: str, settings: JsonCameraSettings, _chance: Chance) -> None:
+        """Be the device of this name."""
+        self.name = name
+        self._settings = settings
+        self._lines = JsonLines()
+        self._plane = plane_of(settings.calibration, settings.error_mm) if settings.calibration else None
+        self._clock = ScriptClock()
+        self._health = Health()
+        self._budget = Budget(settings.max_per_s)
+        self._open = False
+        self._heard_us = 0
+        self._next_reopen_us = 0
+        self._reopen = False
+        self._babble = 0
+
+    def start(self, now_us: int) -> list[AnyReading]:
+        """Begin: down until a line was heard."""
+        return self._told(now_us, self._health.trouble(now_us, "starting", "not heard yet", down=True))
+
+    def opened(self, now_us: int) -> list[AnyReading]:
+        """Take that a script has connected; it is up with its first good line."""
+        self._lines.connect()
+        self._clock = ScriptClock()
+        self._open = True
+        self._heard_us = now_us
+        self._next_reopen_us = now_us + REOPEN_US
+        told = self._health.trouble(now_us, "starting", "waiting for its first line", down=True)
+        return self._told(now_us, told + self._health.over(now_us, "link", seen="connected"))
+
+    def closed(self, now_us: int, code: str, seen: str) -> list[AnyReading]:
+        """Take that the script or its port is gone."""
+        self._open = False
+        self._health.trouble(now_us, "link", seen, down=True)
+        return [self._says(DeviceDown, now_us, now_us, code, seen)]
+
+    def overflowed(self, now_us: int, lost_bytes: int) -> list[AnyReading]:
+        """Take that bytes were thrown away on their way here."""
+        seen = f"{lost_bytes} bytes thrown away, the table was busy"
+        return self._told(now_us, self._lost(now_us, "sentences_lost", seen))
+
+    def receive(self, now_us: int, data: bytes) -> list[AnyReading]:
+        """Take bytes that arrived at `now_us`."""
+        readings: list[AnyReading] = []
+        if not self._open:
+            return readings
+        for item in self._lines.feed(data):
+            if not self._budget.spend(now_us):
+                self._babble += 1
+                seen = f"more than {self._budget.per_s} lines a second"
+                readings += self._told(now_us, self._lost(now_us, "babbling", seen))
+            elif isinstance(item, BadLine):
+                readings += self._told(now_us, self._lost(now_us, "bad_reading", f"found {item.why}"))
+            else:
+                readings += self._take(now_us, item)
+        return readings
+
+    def tick(self, now_us: int) -> list[AnyReading]:
+        """Do what is due by now."""
+        told = self._health.tick(now_us)
+        if self._open and now_us >= self._silent_at_us():
+            seconds = (now_us - self._heard_us) / 1e6
+            told += self._health.trouble(now_us, "silent", f"nothing heard for {seconds:.1f} s", down=True)
+            if now_us >= self._next_reopen_us:
+                self._next_reopen_us = now_us + REOPEN_US
+                self._reopen = True
+        return self._told(now_us, told)
+
+    def next_deadline(self) -> int | None:
+        """Give when `tick` has something to do."""
+        due = self._health.next_deadline()
+        if not self._open:
+            return due
+        silent = self._next_reopen_us if "silent" in self._health else self._silent_at_us()
+        return silent if due is None else min(due, silent)
+
+    def take_output(self) -> bytes:
+        """Give nothing: a script is not spoken to."""
+        return b""
+
+    def take_reopen(self) -> bool:
+        """Tell, once, that the port should be opened anew."""
+        reopen, self._reopen = self._reopen, False
+        return reopen
+
+    def status(self) -> Mapping[str, object]:
+        """Give figures and what is wrong."""
+        return {
+            "lines": self._lines.good,
+            "bad_lines": self._lines.bad,
+            "babble": self._babble,
+            "connected": self._open,
+            "clock": self._settings.clock,
+            "troubles": list(self._health.codes),
+        }
+
+    def _silent_at_us(self) -> int:
+        return self._heard_us + round(self._settings.silent_s * 1e6)
+
+    def _take(self, now_us: int, item: Object) -> list[AnyReading]:
+        fields = dict(item)
+        kind = fields.pop("kind", None)
+        try:
+            t_us = self._time_of(fields, now_us)
+            self._place(kind, fields)
+            readings = [] if kind == ALIVE else [reading_of(kind, fields, self.name, t_us, now_us)]
+        except ReadingError as error:
+            return self._told(now_us, self._lost(now_us, "bad_reading", str(error)))
+        except BadClockError as error:
+            return self._told(now_us, self._lost(now_us, "bad_clock", str(error)))
+        self._heard_us = now_us
+        up = self._health.over(now_us, "starting", "silent", "link", seen="its lines make sense")
+        return self._told(now_us, up) + readings
+
+    def _time_of(self, fields: dict[str, object], now_us: int) -> int:
+        t = fields.pop("t", None)
+        if self._settings.clock == "arrival":
+            if t is not None:
+                raise ReadingError("found `t`, expected none where readings are stamped on arrival")
+            return now_us
+        if not isinstance(t, int) or isinstance(t, bool):
+            raise ReadingError(f"found `t` {t!r}, expected whole microseconds of the script's clock")
+        return self._clock.to_table(t, now_us)
+
+    def _place(self, kind: object, fields: dict[str, object]) -> None:
+        """Move a die from the script's image to the table."""
+        x, y = fields.get("x"), fields.get("y")
+        if self._plane is None or not _is_number(x) or not _is_number(y):
+            return
+        place = self._plane.to_table(x, y)
+        if place is None:
+            raise ReadingError(f"found {kind} at {x}, {y}, which the calibration puts beyond the horizon")
+        fields["x"], fields["y"] = round(place[0], 1), round(place[1], 1)
+
+    def _lost(self, now_us: int, code: Code, seen: str) -> list[Message]:
+        return self._health.lost(now_us, self._heard_us, code, seen)
+
+    def _told(self, now_us: int, messages: list[Message]) -> list[AnyReading]:
+        readings: list[AnyReading] = []
+        for message in messages:
+            match message:
+                case Trouble():
+                    kind = DeviceDown if message.down else DeviceFault
+                    readings.append(self._says(kind, message.since_us, now_us, message.code, message.seen))
+                case Well():
+                    readings.append(self._says(DeviceUp, message.t_us, now_us, "up", message.seen))
+        return readings
+
+    def _says(
+        self,
+        kind: type[DeviceUp] | type[DeviceDown] | type[DeviceFault],
+        t_us: int,
+        now_us: int,
+        code: str,
+        seen: str,
+    ) -> AnyReading:
+        reason = seen if kind is DeviceUp else reason_for(code, seen)
+        return kind(t=t_us, dev=self.name, reason=reason, code=code, arrived=now_us)
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+TYPE = DeviceType(
+    name="json-camera",
+    title="a person's own camera program, as JSON lines",
+    link="serial",
+    settings=JsonCameraSettings,
+    make=JsonCamera,
+)
+"""What the registry knows of this type."""

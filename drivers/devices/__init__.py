@@ -1,1 +1,0 @@
-"""Devices: from a protocol's messages to readings of the table, and their health. No I/O, no clock."""

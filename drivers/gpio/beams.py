@@ -1,0 +1,159 @@
+"""Beams, rotor index, pocket reader and impact comparators on kernel edge events.
+
+A reading comes of a pulse whose edges were all seen, and of nothing else. What a beam in a wheel tells is the
+middle of the pulse, when the ball was centred in it, whatever its speed; the others tell their first moment.
+"""
+
+from collections import deque
+from collections.abc import Mapping
+
+from controller.model.readings import AnyReading, Turning
+from drivers.gpio.line import Became
+from drivers.gpio.lines import GpioDevice
+from drivers.gpio.settings import BeamsSettings, TimedInput
+from drivers.readings import reading_of
+from drivers.registry import Chance, DeviceType
+
+MARGIN_US = 200
+"""Two lines' edges closer than this may have been stamped in the wrong order."""
+LONGEST_US = 200_000
+"""A longer pulse is a hand, or a rotor that is parked or starts: no ball and no mark passed, and its middle
+would be older than what the table still takes."""
+_KEPT = 32
+
+
+class BeamsDevice(GpioDevice):
+    """Timed inputs of the table, each one line of a chip."""
+
+    def __init__(self, name: str, settings: BeamsSettings) -> None:
+        """Be the device of this name."""
+        inputs = settings.inputs
+        super().__init__(
+            name,
+            inputs,
+            devices={key: timed.dev or name for key, timed in inputs.items()},
+            stuck_us={
+                key: timed.limits.stuck_us if timed.stuck_us is None else timed.stuck_us
+                for key, timed in inputs.items()
+            },
+        )
+        self.doubled = dict.fromkeys(inputs, 0)
+        """Pulses that began within the hold-off of the one before, by input."""
+        self._timed: Mapping[str, TimedInput] = inputs
+        self._phase_first = settings.phase_first
+        self._phase = next((key for key, timed in inputs.items() if timed.kind == "rotor_phase"), None)
+        self._phases: deque[Became] = deque(maxlen=_KEPT)
+        self._passes: list[tuple[str, int, int]] = []
+        self._began_us: dict[str, int | None] = dict.fromkeys(inputs)
+        self._last_us: dict[str, int | None] = dict.fromkeys(inputs)
+
+    def became(self, now_us: int, name: str, became: Became) -> list[AnyReading]:
+        """Take a beam's change."""
+        timed = self._timed[name]
+        if name == self._phase:
+            if not self.lines[name].babbling:
+                self._phases.append(became)
+            return []
+        if became.active:
+            return self._began(now_us, name, timed, became)
+        began_us, self._began_us[name] = self._began_us[name], None
+        if began_us is None or not became.sure:
+            return []
+        if not timed.debounce_us <= became.t_us - began_us <= LONGEST_US:
+            return []
+        if timed.kind == "rotor_index":
+            self._passes.append((name, began_us, became.t_us))
+            return []
+        return [self._reading(now_us, timed, (began_us + became.t_us) // 2)]
+
+    def broken(self, name: str) -> None:
+        """Give up the pulse that is under way."""
+        self._began_us[name] = None
+        if name == self._phase:
+            self._phases.clear()
+        elif self._timed[name].kind == "rotor_index":
+            self._passes.clear()
+
+    def receive(self, now_us: int, data: bytes) -> list[AnyReading]:
+        """Take a port's sentences."""
+        return [*super().receive(now_us, data), *self._judge_passes(now_us)]
+
+    def status(self) -> dict[str, object]:
+        """Give what each line is, and what was held off."""
+        return {**super().status(), "doubled": dict(self.doubled)}
+
+    def _began(self, now_us: int, name: str, timed: TimedInput, became: Became) -> list[AnyReading]:
+        self._began_us[name] = None
+        if not became.sure or self.lines[name].babbling:
+            return []
+        last_us = self._last_us[name]
+        hold_off_us = timed.limits.hold_off_us if timed.hold_off_us is None else timed.hold_off_us
+        if last_us is not None and became.t_us - last_us < hold_off_us:
+            self.doubled[name] += 1
+            return []
+        self._last_us[name] = became.t_us
+        if timed.limits.middle:
+            self._began_us[name] = became.t_us
+            return []
+        return [self._reading(now_us, timed, became.t_us)]
+
+    def _judge_passes(self, now_us: int) -> list[AnyReading]:
+        """Tell which way the mark passed, once both sensors have said all they have to say of it."""
+        told: list[AnyReading] = []
+        passes, self._passes = self._passes, []
+        for name, began_us, ended_us in passes:
+            if self._phase_may_change(ended_us + MARGIN_US):
+                self._passes.append((name, began_us, ended_us))
+                continue
+            direction = self._direction(began_us, ended_us)
+            if direction is None:
+                seen = "saw the mark pass, and the phase sensor did not see it as it should"
+                told += self.fault(now_us, name, "direction_unclear", seen, since_us=now_us)
+                continue
+            told += self.over(now_us, name, "direction_unclear")
+            middle_us = (began_us + ended_us) // 2
+            told.append(self._reading(now_us, self._timed[name], middle_us, direction=direction))
+        return told
+
+    def _phase_may_change(self, t_us: int) -> bool:
+        """Tell whether what the phase sensor was then is still being found out."""
+        if self._phase is None:
+            return False
+        line = self.lines[self._phase]
+        return line.certain_until_us <= t_us and not line.babbling
+
+    def _direction(self, began_us: int, ended_us: int) -> Turning | None:
+        """Give how the rotor turns by which sensor saw the mark's front, and its end, first."""
+        first = self._phase_first
+        if first is None:
+            return None
+        match (self._phase_at(began_us), self._phase_at(ended_us)):
+            case (True, False):
+                return first
+            case (False, True):
+                return "ccw" if first == "cw" else "cw"
+            case _:
+                return None
+
+    def _phase_at(self, t_us: int) -> bool | None:
+        """Give what the phase sensor was then; None where it is not known, or it changed too close to it."""
+        if any(abs(phase.t_us - t_us) <= MARGIN_US for phase in self._phases):
+            return None
+        return next((phase.active for phase in reversed(self._phases) if phase.t_us < t_us), None)
+
+    def _reading(self, now_us: int, timed: TimedInput, t_us: int, **own: str) -> AnyReading:
+        return reading_of(timed.kind, {**timed.fields, **own}, timed.dev or self.name, t_us, now_us)
+
+
+def _make(name: str, settings: BeamsSettings, _chance: Chance) -> BeamsDevice:
+    return BeamsDevice(name, settings)
+
+
+TYPE = DeviceType(
+    name="gpio-beams",
+    title="beams, rotor index, pocket reader and impact comparators on the Pi's own lines",
+    link="gpio",
+    settings=BeamsSettings,
+    make=_make,
+)
+"""What the registry knows of this type."""

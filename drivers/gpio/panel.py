@@ -1,0 +1,106 @@
+"""A panel on the Pi's own lines: buttons and switches in, lamps and buzzer out."""
+
+from collections.abc import Mapping
+
+from controller.model.readings import AnyReading, Switch
+from drivers.gpio.line import Became
+from drivers.gpio.lines import GpioDevice
+from drivers.gpio.settings import PanelInput, PanelOutput, PanelSettings
+from drivers.link.gpio_sentences import Set, written
+from drivers.readings import reading_of
+from drivers.registry import Chance, DeviceType
+
+
+class PanelDevice(GpioDevice):
+    """Buttons, switches, lamps and buzzer of the table."""
+
+    def __init__(self, name: str, settings: PanelSettings) -> None:
+        """Be the device of this name."""
+        inputs = settings.inputs
+        super().__init__(
+            name,
+            inputs,
+            devices=dict.fromkeys(inputs, name),
+            stuck_us={key: 0 if read.kind == "switch" else read.stuck_us for key, read in inputs.items()},
+        )
+        self._reads: Mapping[str, PanelInput] = inputs
+        self._outputs: Mapping[str, PanelOutput] = settings.outputs
+        self._lit = dict.fromkeys(settings.outputs, False)
+        self._dark_us: dict[str, int] = {}
+        self._told_open: dict[str, bool] = {}
+
+    def opened(self, now_us: int) -> list[AnyReading]:
+        """Begin anew, with the lamps as they should be."""
+        self._told_open.clear()
+        told = super().opened(now_us)
+        for name in self._outputs:
+            self._send(name)
+        return told
+
+    def became(self, now_us: int, name: str, became: Became) -> list[AnyReading]:
+        """Take a contact's change. A press counts only where its own edge was seen; a switch always."""
+        read = self._reads[name]
+        if read.kind == "switch":
+            is_open = became.active == (read.open_when == "active")
+            if self._told_open.get(name) == is_open:
+                return []
+            self._told_open[name] = is_open
+            t_us = became.t_us
+            return [Switch(t=t_us, dev=self.name, name=read.name, open=is_open, arrived=now_us)]
+        if not became.active or not became.sure or self.lines[name].babbling:
+            return []
+        fields = {"name": read.name, "by": read.by, **read.fields}
+        return [reading_of("input", fields, self.name, became.t_us, now_us)]
+
+    def show(self, now_us: int, lamp: str, shows: str) -> None:
+        """Have every output that follows this lamp show it."""
+        for name, output in self._outputs.items():
+            if output.lamp != lamp:
+                continue
+            self._lit[name] = _lit(output, shows)
+            if self._lit[name] and output.for_ms:
+                self._dark_us[name] = now_us + output.for_ms * 1000
+            self._send(name)
+
+    def tick(self, now_us: int) -> list[AnyReading]:
+        """Do what is due by now."""
+        for name in [name for name, dark_us in self._dark_us.items() if dark_us <= now_us]:
+            del self._dark_us[name]
+            self._lit[name] = False
+            self._send(name)
+        return super().tick(now_us)
+
+    def next_deadline(self) -> int | None:
+        """Give when `tick` has something to do."""
+        due = [super().next_deadline(), *self._dark_us.values()]
+        return min((at for at in due if at is not None), default=None)
+
+    def status(self) -> dict[str, object]:
+        """Give what each line is and which lamps are lit."""
+        return {**super().status(), "lit": dict(self._lit)}
+
+    def _send(self, name: str) -> None:
+        self.order(written(Set(self._outputs[name].line, self._lit[name])))
+
+
+def _lit(output: PanelOutput, shows: str) -> bool:
+    lit_when = output.lit_when or (("*",) if output.dark_when else ("on",))
+    return _says(shows, lit_when) and not _says(shows, output.dark_when)
+
+
+def _says(shows: str, words: tuple[str, ...]) -> bool:
+    return any(shows.startswith(w[:-1]) if w.endswith("*") else shows == w for w in words)
+
+
+def _make(name: str, settings: PanelSettings, _chance: Chance) -> PanelDevice:
+    return PanelDevice(name, settings)
+
+
+TYPE = DeviceType(
+    name="gpio-panel",
+    title="buttons, key, door and tamper switches, lamps and buzzer on the Pi's own lines",
+    link="gpio",
+    settings=PanelSettings,
+    make=_make,
+)
+"""What the registry knows of this type."""

@@ -1,0 +1,301 @@
+"""What a table's file says of its GPIO lines, and every mistake in it.
+
+Lines are the chip's own numbers, which are the GPIO numbers of the 40-pin header. Nothing that decides how a
+line is read has a default: the chip, the pull, the sense and the debounce are stated for each.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+from drivers.readings import ReadingError, reading_of
+
+Pull = Literal["up", "down", "none"]
+ChipLabel = Literal["pinctrl-rp1", "pinctrl-bcm2711"]
+"""The chip of the header on a Raspberry Pi 5 and on a Raspberry Pi 4."""
+TimedKind = Literal[
+    "ball_beam",
+    "ball_drop",
+    "ball_out",
+    "rotor_index",
+    "rotor_phase",
+    "pocket_ball",
+    "foreign_object",
+    "wall_impact",
+]
+"""What a timed input reads; `rotor_phase` is the second index sensor, which tells the direction."""
+
+HEADER_LINES = range(28)
+_FIXED_PULL_UP = (2, 3)
+
+
+LEAST_DEBOUNCE_US = 1_000
+MOST_BUTTON_DEBOUNCE_US = 25_000
+"""Half of a quick press, 50 ms: a longer one swallows presses (and two of them, 60 ms apart)."""
+MOST_SWITCH_DEBOUNCE_US = 250_000
+"""Doors and keys stay as they are put; heavy contacts bounce for long."""
+LEAST_STUCK_US = 5_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class TimedLimits:
+    """What must hold of an input so that it can't swallow what it is there for."""
+
+    hold_off_us: int
+    most_hold_off_us: int
+    most_debounce_us: int
+    stuck_us: int
+    middle: bool
+    """Whether the reading's time is the pulse's middle: when what cut the beam was centred in it."""
+
+
+_S = 1_000_000
+TIMED: Mapping[str, TimedLimits] = {
+    # At 4 rev/s, faster than any launch (2.5), the ball is back after 250 ms and cuts a beam for 1.2 ms at
+    # least (a chord of 12 mm at 9.8 m/s). At the drop it takes 20 ms to pass, and may pulse twice in it.
+    "ball_beam": TimedLimits(50_000, 150_000, 1_000, 5 * _S, middle=True),
+    "ball_drop": TimedLimits(500_000, 2 * _S, 5_000, 5 * _S, middle=False),
+    "ball_out": TimedLimits(500_000, 2 * _S, 5_000, 30 * _S, middle=False),
+    # A rotor may be parked with its mark, or the ball, under the sensor: that is no fault.
+    "rotor_index": TimedLimits(50_000, 300_000, 2_000, 0, middle=True),
+    "rotor_phase": TimedLimits(0, 0, 2_000, 0, middle=True),
+    # Pockets pass every 50 ms at 0.5 rev/s.
+    "pocket_ball": TimedLimits(20_000, 40_000, 2_000, 0, middle=True),
+    # A chip of 39 mm that falls through a beam at 3 m/s cuts it for 13 ms, its edge for less.
+    "foreign_object": TimedLimits(500_000, 2 * _S, 5_000, 0, middle=False),
+    # Two dice may hit 10 ms apart; what rings longer than the hold-off is the judge's to tell.
+    "wall_impact": TimedLimits(4_000, 8_000, 500, 2 * _S, middle=False),
+}
+"""By kind of input."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimedInput:
+    """A line whose timing decides an outcome."""
+
+    line: int
+    kind: TimedKind
+    pull: Pull
+    active_low: bool
+    debounce_us: int
+    """A pulse shorter than this is no pulse, and a gap shorter than this is no gap."""
+    fields: Mapping[str, str | int | float] = field(default_factory=dict)
+    """What is the same in all its readings: `beam`, `where`, or `wall`, `pos_mm` and `peak`."""
+    dev: str = ""
+    """The table's device that it belongs to; empty: the device itself."""
+    hold_off_us: int | None = None
+    """From one pulse's start to the next; what starts earlier belongs to the same. None: by its kind."""
+    stuck_us: int | None = None
+    """Active for longer than this is a fault; 0: never. None: by its kind."""
+    max_edges_per_s: int = 200
+    """More than this is babble; a ball makes 10 at most."""
+
+    @property
+    def limits(self) -> TimedLimits:
+        """Give what its kind asks for."""
+        return TIMED[self.kind]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BeamsSettings:
+    """A `gpio-beams` device: beams, rotor index, pocket reader, impact comparators on kernel edge events."""
+
+    chip: ChipLabel
+    inputs: Mapping[str, TimedInput]
+    phase_first: Literal["cw", "ccw"] | None = None
+    """How the rotor turns when its mark passes the `rotor_phase` sensor before the `rotor_index` one."""
+
+    def __post_init__(self) -> None:
+        """Refuse what can't work. Raises ValueError with every mistake."""
+        _refuse([*_line_mistakes(self.chip, self.inputs), *_beam_mistakes(self)])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PanelInput:
+    """A button, or a key, door or tamper switch."""
+
+    line: int
+    pull: Pull
+    active_low: bool
+    debounce_us: int
+    kind: Literal["input", "switch"]
+    name: str
+    """The input's name (no_roll, set_number...) or the switch's (door, tamper, key)."""
+    by: str = ""
+    """Of an input: the role whose button it is."""
+    fields: Mapping[str, str | int | bool] = field(default_factory=dict)
+    """Of an input: its own arguments."""
+    open_when: Literal["active", "inactive"] | None = None
+    """Of a switch: which level is open. Wire it so that a cut wire reads as open."""
+    stuck_us: int = 30_000_000
+    """A button held for longer is a fault; 0: never. Switches may stay as they are."""
+    max_edges_per_s: int = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PanelOutput:
+    """A lamp or a buzzer."""
+
+    line: int
+    active_low: bool
+    lamp: str
+    """What it follows: puck, no_more_bets, no_roll, lock, buzzer..."""
+    lit_when: tuple[str, ...] = ()
+    """For which of that lamp's words it is lit; `on_*` stands for all that begin so. Empty: `on`."""
+    dark_when: tuple[str, ...] = ()
+    """For which words it is dark, whatever `lit_when` says; with this alone it is lit for all others."""
+    for_ms: int = 0
+    """How long it stays lit; 0: until told otherwise."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PanelSettings:
+    """A `gpio-panel` device: buttons, switches, lamps and buzzer through gpiozero."""
+
+    chip: ChipLabel
+    factory: Literal["lgpio"]
+    inputs: Mapping[str, PanelInput] = field(default_factory=dict)
+    outputs: Mapping[str, PanelOutput] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Refuse what can't work. Raises ValueError with every mistake."""
+        _refuse([*_line_mistakes(self.chip, self.inputs, self.outputs), *_panel_mistakes(self)])
+
+
+def _refuse(mistakes: list[str]) -> None:
+    if mistakes:
+        raise ValueError("\n".join(mistakes))
+
+
+def _line_mistakes(
+    chip: str,
+    inputs: Mapping[str, TimedInput] | Mapping[str, PanelInput],
+    outputs: Mapping[str, PanelOutput] | None = None,
+) -> Iterator[str]:
+    if chip not in get_args(ChipLabel):
+        yield (
+            f"chip: found {chip!r}, expected pinctrl-rp1 (Raspberry Pi 5) or pinctrl-bcm2711 (Pi 4); "
+            "a chip's number changes with the kernel, its label does not"
+        )
+    if not inputs and not outputs:
+        yield "inputs: found none, expected at least one line; or delete the device"
+    taken: dict[int, str] = {}
+    sections = {"inputs": inputs, "outputs": outputs or {}}
+    for place, used in (
+        (f"{name}.{key}", used) for name, group in sections.items() for key, used in group.items()
+    ):
+        if used.line not in HEADER_LINES:
+            yield f"{place}.line: found {used.line}, expected a GPIO number of the header, 0 to 27"
+        if used.line in taken:
+            yield f"{place}.line: found {used.line}, which {taken[used.line]} has already"
+        taken.setdefault(used.line, place)
+    for key, read in inputs.items():
+        yield from _input_mistakes(f"inputs.{key}", read)
+
+
+def _input_mistakes(place: str, read: TimedInput | PanelInput) -> Iterator[str]:
+    if read.pull not in get_args(Pull):
+        yield f"{place}.pull: found {read.pull!r}, expected up, down or none"
+    elif read.line in _FIXED_PULL_UP and read.pull != "up":
+        yield f"{place}.pull: found {read.pull}, but the board pulls GPIO{read.line} up; use another line"
+    if read.debounce_us < 0:
+        yield f"{place}.debounce_us: found {read.debounce_us}, expected 0 or more"
+    if read.stuck_us is not None and read.stuck_us < 0:
+        yield f"{place}.stuck_us: found {read.stuck_us}, expected microseconds, or 0 for never"
+    if not 20 <= read.max_edges_per_s <= 10_000:
+        yield f"{place}.max_edges_per_s: found {read.max_edges_per_s}, expected 20 to 10000"
+
+
+def _beam_mistakes(settings: BeamsSettings) -> Iterator[str]:
+    kinds = [timed.kind for timed in settings.inputs.values()]
+    for kind in ("rotor_index", "rotor_phase"):
+        if (found := kinds.count(kind)) > 1:
+            yield f"inputs: found {found} of kind {kind}, expected one; write a device for each wheel"
+    if "rotor_index" in kinds and "rotor_phase" not in kinds:
+        yield (
+            "inputs: found a rotor_index without a rotor_phase, expected both: one sensor can't tell which "
+            "way the rotor turns; mount a second one beside it"
+        )
+    if "rotor_phase" in kinds and settings.phase_first not in ("cw", "ccw"):
+        yield "phase_first: found nothing, expected cw or ccw: turn the rotor and see which fires first"
+    for key, timed in settings.inputs.items():
+        yield from _timed_mistakes(f"inputs.{key}", timed)
+
+
+def _timed_mistakes(place: str, timed: TimedInput) -> Iterator[str]:
+    limits = TIMED.get(timed.kind)
+    if limits is None:
+        yield f"{place}.kind: found {timed.kind!r}, expected one of {', '.join(TIMED)}"
+        return
+    if timed.debounce_us > limits.most_debounce_us:
+        yield (
+            f"{place}.debounce_us: found {timed.debounce_us}, expected at most {limits.most_debounce_us} "
+            f"for {timed.kind}, or real pulses are swallowed"
+        )
+    if timed.hold_off_us is not None and not 0 <= timed.hold_off_us <= limits.most_hold_off_us:
+        yield (
+            f"{place}.hold_off_us: found {timed.hold_off_us}, expected 0 to {limits.most_hold_off_us} "
+            f"for {timed.kind}, or the next real pulse is swallowed"
+        )
+    if timed.kind == "rotor_phase":
+        if timed.fields:
+            yield f"{place}.fields: found {sorted(timed.fields)}, expected none for a rotor_phase"
+        return
+    own = {"direction": "cw"} if timed.kind == "rotor_index" else {}
+    if own.keys() & timed.fields.keys():
+        yield f"{place}.fields: found direction, which is measured; delete it"
+        return
+    try:
+        reading_of(timed.kind, {**timed.fields, **own}, "dev", 0, 0)
+    except ReadingError as error:
+        yield f"{place}.fields: found {dict(timed.fields)}, {error}"
+
+
+def _panel_mistakes(settings: PanelSettings) -> Iterator[str]:
+    factory: str = settings.factory
+    if factory != "lgpio":
+        yield (
+            f"factory: found {factory!r}, expected lgpio: the one pin factory that works on a "
+            "Raspberry Pi 4 and 5"
+        )
+    for key, read in settings.inputs.items():
+        yield from _panel_input_mistakes(f"inputs.{key}", read)
+    for key, output in settings.outputs.items():
+        if not output.lamp:
+            yield f"outputs.{key}.lamp: found nothing, expected the lamp it follows, such as no_more_bets"
+        if output.for_ms < 0:
+            yield f"outputs.{key}.for_ms: found {output.for_ms}, expected milliseconds, or 0"
+
+
+def _panel_input_mistakes(place: str, read: PanelInput) -> Iterator[str]:
+    most_us = MOST_BUTTON_DEBOUNCE_US if read.kind == "input" else MOST_SWITCH_DEBOUNCE_US
+    if not LEAST_DEBOUNCE_US <= read.debounce_us <= most_us:
+        yield (
+            f"{place}.debounce_us: found {read.debounce_us}, expected {LEAST_DEBOUNCE_US} to {most_us} for a "
+            f"{'button' if read.kind == 'input' else 'switch'}: contacts bounce for 1 to 20 ms, and a quick "
+            "press of a button lasts 50 ms"
+        )
+    if read.kind == "input" and read.stuck_us and read.stuck_us < LEAST_STUCK_US:
+        yield (
+            f"{place}.stuck_us: found {read.stuck_us}, expected 0 or {LEAST_STUCK_US} and more: a button may "
+            "be held for seconds"
+        )
+    kind: str = read.kind
+    if not read.name:
+        yield f"{place}.name: found nothing, expected the name of its {kind}"
+    if kind == "switch":
+        if read.open_when not in ("active", "inactive"):
+            yield f"{place}.open_when: found {read.open_when!r}, expected active or inactive, which is open"
+        if read.by or read.fields:
+            yield f"{place}: found by or fields, expected neither for a switch"
+    elif kind == "input":
+        if read.open_when is not None:
+            yield f"{place}.open_when: found {read.open_when!r}, expected nothing for an input"
+        if not read.by:
+            yield f"{place}.by: found nothing, expected the role whose button it is, such as dealer"
+        try:
+            reading_of("input", {"name": read.name, "by": read.by, **read.fields}, "dev", 0, 0)
+        except ReadingError as error:
+            yield f"{place}.fields: found {dict(read.fields)}, {error}"
+    else:
+        yield f"{place}.kind: found {kind!r}, expected input or switch"

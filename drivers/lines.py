@@ -1,0 +1,74 @@
+"""Lines cut out of a stream of bytes however it comes, and bounds on how many of them are read."""
+
+from collections import deque
+
+from drivers.node.times import FAULT_US
+
+
+class Lines:
+    """The bytes since the last line end, and how many of them were too many to keep."""
+
+    def __init__(self, limit: int) -> None:
+        """Keep the last `limit` bytes of a line: what follows a burst of noise is not lost with it."""
+        self._limit = limit
+        self._rest = bytearray()
+        self._dropped = 0
+
+    def feed(self, data: bytes) -> list[tuple[bytes, int]]:
+        """Take bytes; give each whole line without its line end, and how many bytes it lost in front."""
+        rest = self._rest
+        rest += data
+        lines = []
+        if b"\n" in data:
+            *whole, last = bytes(rest).split(b"\n")
+            for line in whole:
+                kept = line[-self._limit :]
+                lines.append((kept.removesuffix(b"\r"), self._dropped + len(line) - len(kept)))
+                self._dropped = 0
+            rest[:] = last
+        if len(rest) > self._limit:
+            self._dropped += len(rest) - self._limit
+            del rest[: -self._limit]
+        return lines
+
+    def clear(self) -> int:
+        """Forget an unfinished line; give its length in bytes."""
+        unfinished = len(self._rest) + self._dropped
+        self._rest.clear()
+        self._dropped = 0
+        return unfinished
+
+
+NOISY_LINES = 20
+
+
+class Budget:
+    """Sentences that may still be read: refilled at a steady rate, half a second's worth at most."""
+
+    def __init__(self, per_s: int) -> None:
+        self.per_s = per_s
+        self._most = max(1.0, per_s / 2)
+        self._left = self._most
+        self._at_us: int | None = None
+
+    def spend(self, now_us: int) -> bool:
+        """Take one sentence's worth; False where nothing is left."""
+        if self._at_us is not None:
+            self._left = min(self._most, self._left + max(0, now_us - self._at_us) * self.per_s / 1e6)
+        self._at_us = now_us
+        if self._left < 1:
+            return False
+        self._left -= 1
+        return True
+
+
+class Noise:
+    """Damaged lines of late."""
+
+    def __init__(self) -> None:
+        self._at_us: deque[int] = deque(maxlen=NOISY_LINES)
+
+    def hear(self, lines: int, now_us: int) -> bool:
+        """Count damaged lines; tell whether there are too many."""
+        self._at_us.extend([now_us] * min(lines, NOISY_LINES))
+        return len(self._at_us) == NOISY_LINES and self._at_us[0] > now_us - FAULT_US

@@ -1,0 +1,263 @@
+"""The GPIO chip, found by its label since its number changes with the kernel, and a port on its edge events.
+
+The port waits on the lines without polling, and keeps the kernel's stamps.
+"""
+
+import errno
+import os
+import select
+import weakref
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol, TypeVar
+
+from drivers.link.gpio_sentences import Edge, Level, Look, Rest, orders_of, written
+from drivers.link.link import PortError
+
+
+class LineSetup(Protocol):
+    """How a line is wired."""
+
+    @property
+    def line(self) -> int:
+        """Its number on the chip."""
+        ...
+
+    @property
+    def active_low(self) -> bool:
+        """Whether it is active where its voltage is low."""
+        ...
+
+
+class InputSetup(LineSetup, Protocol):
+    """How an input is wired."""
+
+    @property
+    def pull(self) -> str:
+        """up, down or none."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Chip:
+    """One GPIO chip of the machine."""
+
+    path: str
+    label: str
+
+    @property
+    def number(self) -> int:
+        """Give N of /dev/gpiochipN, which is what lgpio asks for."""
+        return int(self.path.removeprefix("/dev/gpiochip"))
+
+
+Chips = Callable[[], Iterable[Chip]]
+Holder = Callable[[Chip, int], str]
+"""Name who has a line; empty where nobody has it or it can't be told."""
+
+
+def find_chip(label: str, chips: Chips) -> Chip:
+    """Give the one chip of this label. Raises PortError with what is there instead."""
+    found = list(chips())
+    matching = [chip for chip in found if chip.label == label]
+    if len(matching) == 1:
+        return matching[0]
+    there = ", ".join(f"{chip.path} [{chip.label}]" for chip in found) or "no GPIO chip that can be opened"
+    raise PortError("no_chip", f"expected one chip with the label {label}, found {there}")
+
+
+def busy(chip: Chip, line: int, name: str, holder: Holder) -> PortError:
+    """Say that a line is taken, and by whom where that is known."""
+    by = holder(chip, line)
+    held = f"is held by {by}" if by else "is held by somebody who gives no name"
+    return PortError("line_busy", f"{name}: GPIO{line} of {chip.path} {held}")
+
+
+def code_of(error: OSError) -> str:
+    """Give the trouble's code for an error of the operating system."""
+    match error.errno:
+        case errno.EBUSY:
+            return "line_busy"
+        case errno.EACCES | errno.EPERM:
+            return "no_permission"
+        case errno.ENOENT | errno.ENXIO | errno.ENODEV:
+            return "no_chip"
+        case errno.EINVAL:
+            return "no_line"
+        case _:
+            return "port_fault"
+
+
+T = TypeVar("T")
+
+
+class KernelEdge(NamedTuple):
+    """An edge as the kernel tells it: to active or from it, its stamp, its number on its line."""
+
+    active: bool
+    t_ns: int
+    seq: int
+
+
+class LineRequest(Protocol):
+    """One line that the kernel has given us."""
+
+    def fileno(self) -> int:
+        """Give what is readable when there are edges."""
+        ...
+
+    def read_edges(self) -> list[KernelEdge]:
+        """Give what is there; called only when there is something. Raises OSError."""
+        ...
+
+    def is_active(self) -> bool:
+        """Look at the line. Raises OSError."""
+        ...
+
+    def release(self) -> None:
+        """Give it back."""
+        ...
+
+
+RequestLine = Callable[[Chip, InputSetup], LineRequest]
+TableTime = Callable[[int], int]
+"""Give table microseconds for nanoseconds of the kernel's monotonic clock."""
+
+
+class EdgePort:
+    """Some input lines of one chip."""
+
+    def __init__(
+        self,
+        label: str,
+        inputs: Mapping[str, InputSetup],
+        *,
+        chips: Chips,
+        request: RequestLine,
+        holder: Holder,
+        table_us: TableTime,
+        clock_ns: Callable[[], int],
+    ) -> None:
+        """Name the chip and the inputs; nothing is opened yet. `clock_ns` is the kernel's monotonic clock."""
+        self._label = label
+        self._inputs = inputs
+        self._chips = chips
+        self._request = request
+        self._holder = holder
+        self._table_us = table_us
+        self._clock_ns = clock_ns
+        self._waker = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._close_waker = weakref.finalize(self, os.close, self._waker)
+        self._poll = select.poll()
+        self._lines: dict[int, LineRequest] = {}
+        self._by_fd: dict[int, int] = {}
+        self._resting_ns: dict[int, int] = {}
+        self._answers = bytearray()
+
+    def open(self) -> str:
+        """Take every line. Raises PortError, and then takes none."""
+        chip = find_chip(self._label, self._chips)
+        self._poll = select.poll()
+        self._poll.register(self._waker, select.POLLIN)
+        try:
+            for name, setup in self._inputs.items():
+                line = self._take(chip, name, setup)
+                self._lines[setup.line] = line
+                self._by_fd[line.fileno()] = setup.line
+                self._poll.register(line.fileno(), select.POLLIN)
+        except PortError:
+            self.close()
+            raise
+        return f"{chip.path} [{chip.label}]"
+
+    def read(self) -> bytes:
+        """Wait for edges and give them as sentences; what was asked for comes first. Raises PortError."""
+        if not self._answers:
+            ready = {fd for fd, _ in self._poll.poll(self._wait_ms())}
+            if self._waker in ready:
+                with suppress(BlockingIOError):
+                    os.eventfd_read(self._waker)
+            self._wake_rested()
+            self._answers += self._edges([self._by_fd[fd] for fd in ready if fd in self._by_fd])
+        said = bytes(self._answers)
+        self._answers.clear()
+        return said
+
+    def write(self, data: bytes) -> None:
+        """Follow orders: look at lines, leave lines alone. Raises PortError."""
+        orders = orders_of(data)
+        looked_at = [o.line for o in orders if isinstance(o, Look) and o.line not in self._resting_ns]
+        if looked_at:
+            # The edges first: a level must never overtake the edge that led to it.
+            ready = [self._by_fd[fd] for fd, _ in self._poll.poll(0) if fd in self._by_fd]
+            self._answers += self._edges(ready)
+            for line in looked_at:
+                active = self._safely(self._lines[line].is_active)
+                self._answers += written(Level(line, active, self._table_us(self._clock_ns())))
+        for order in orders:
+            if isinstance(order, Rest) and order.line not in self._resting_ns:
+                self._resting_ns[order.line] = self._clock_ns() + order.for_us * 1000
+                self._poll.unregister(self._lines[order.line].fileno())
+
+    def wake(self) -> None:
+        """Make a `read` that waits come back."""
+        with suppress(OSError, ValueError):  # after `dispose` there is nothing left to wake
+            os.eventfd_write(self._waker, 1)
+
+    def close(self) -> None:
+        """Give the lines back."""
+        lines = list(self._lines.values())
+        self._lines.clear()
+        self._by_fd.clear()
+        self._resting_ns.clear()
+        self._answers.clear()
+        for line in lines:
+            with suppress(OSError):
+                line.release()
+
+    def dispose(self) -> None:
+        """Close it for good."""
+        self.close()
+        self._waker = -1
+        self._close_waker()
+
+    def _take(self, chip: Chip, name: str, setup: InputSetup) -> LineRequest:
+        try:
+            return self._request(chip, setup)
+        except ValueError as error:
+            raise PortError("no_line", f"{name}: GPIO{setup.line} of {chip.path}: {error}") from error
+        except OSError as error:
+            code = code_of(error)
+            if code == "line_busy":
+                raise busy(chip, setup.line, name, self._holder) from error
+            raise PortError(code, f"{name}: GPIO{setup.line} of {chip.path}: {error.strerror}") from error
+
+    def _edges(self, lines: list[int]) -> bytes:
+        """Give what has come on these lines, in the order in which it happened."""
+        edges = [
+            Edge(line, edge.active, edge.seq, self._table_us(edge.t_ns))
+            for line in lines
+            for edge in self._safely(self._lines[line].read_edges)
+        ]
+        edges.sort(key=lambda edge: edge.t_us)
+        return b"".join(map(written, edges))
+
+    def _safely(self, call: Callable[[], T]) -> T:
+        try:
+            return call()
+        except OSError as error:
+            raise PortError("port_fault", f"{self._label}: {error.strerror}") from error
+
+    def _wait_ms(self) -> float | None:
+        if not self._resting_ns:
+            return None
+        return max(0.0, (min(self._resting_ns.values()) - self._clock_ns()) / 1e6)
+
+    def _wake_rested(self) -> None:
+        if not self._resting_ns:
+            return
+        now_ns = self._clock_ns()
+        for line in [line for line, until_ns in self._resting_ns.items() if until_ns <= now_ns]:
+            del self._resting_ns[line]
+            self._poll.register(self._lines[line].fileno(), select.POLLIN)

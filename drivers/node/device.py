@@ -1,0 +1,228 @@
+"""A sensor node as a device: its sentences become readings of one or more of the table's devices."""
+
+import re
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from controller.model.readings import AnyReading, DeviceDown, DeviceFault, DeviceUp, WallImpact
+from drivers.health import reason_for
+from drivers.node.messages import Answered, Hello, Message, Seen, Trouble, Well
+from drivers.node.sentences import NO_SESSION, NODE_NAME
+from drivers.node.table_end import TableEnd
+from drivers.readings import ReadingError, reading_of
+from drivers.registry import Chance, DeviceType
+
+ANSWERS_KEPT = 64
+KEY = re.compile(r"(?:[0-9A-Fa-f]{2}){16,64}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChannelSettings:
+    """One sensor of a node: the table's device whose readings it sends, and what is the same in all."""
+
+    dev: str
+    fields: Mapping[str, str] = field(default_factory=dict)
+    """Such as `wall: left`: where the sensor is mounted is the table's affair, not the firmware's."""
+    least_peak: float = 0.0
+    """A wall impact with a weaker peak is the room's noise, and is no reading."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeSettings:
+    """A sensor node on a serial port."""
+
+    node: str
+    """The name that the board says it has."""
+    port: str
+    baud: int = 921_600
+    key: str = ""
+    """The node's own key, 16 bytes or more in hexadecimal digits; empty: its sentences are not sealed."""
+    channels: Mapping[int, ChannelSettings] = field(default_factory=dict)
+    """By channel number; without any, all is sent as the device itself."""
+    reads: tuple[str, ...] = ()
+    """The kinds that it is there for; a node that does not know one of them is not well."""
+    max_per_s: int = 1000
+    """Sentences that are read a second; more are a fault."""
+    least_peak: float = 0.0
+    """A wall impact with a weaker peak is the room's noise, and is no reading; of a node without channels."""
+
+    def __post_init__(self) -> None:
+        """Refuse what can't work, and say what was expected."""
+        if not NODE_NAME.fullmatch(self.node):
+            raise ValueError(f"node: found {self.node!r}, expected 1 to 16 letters, digits, _ or -")
+        if self.key and not KEY.fullmatch(self.key):
+            raise ValueError("key: expected 32 to 128 hexadecimal digits")
+        if self.max_per_s < 1:
+            raise ValueError(f"max_per_s: found {self.max_per_s}, expected at least 1")
+
+
+class NodeDevice:
+    """The table's end of one node, and the table's devices that it speaks for."""
+
+    def __init__(self, name: str, settings: NodeSettings, chance: Chance) -> None:
+        """Be the device of this name."""
+        self.name = name
+        self.answers: deque[Answered] = deque(maxlen=ANSWERS_KEPT)
+        """What became of the last commands."""
+        self._settings = settings
+        self._end = TableEnd(
+            settings.node,
+            lambda: _nonce(chance),
+            key=bytes.fromhex(settings.key) or None,
+            max_per_s=settings.max_per_s,
+        )
+        self._devices = tuple(dict.fromkeys((name, *(c.dev for c in settings.channels.values()))))
+        self._lacks: tuple[str, ...] = ()
+        self._soft_impacts = 0
+
+    def start(self, now_us: int) -> list[AnyReading]:
+        """Begin: down until the node is heard."""
+        return self._readings(self._end.start(now_us), now_us)
+
+    def opened(self, now_us: int) -> list[AnyReading]:
+        """Greet the node: its port is open."""
+        return self._readings(self._end.opened(now_us), now_us)
+
+    def closed(self, now_us: int, code: str, seen: str) -> list[AnyReading]:
+        """Take that the port is gone."""
+        self._end.closed(now_us, seen)
+        return self._all(DeviceDown, now_us, code, seen)
+
+    def overflowed(self, now_us: int, lost_bytes: int) -> list[AnyReading]:
+        """Take that bytes were thrown away on their way here."""
+        return self._readings(self._end.overflowed(now_us, lost_bytes), now_us)
+
+    def receive(self, now_us: int, data: bytes) -> list[AnyReading]:
+        """Take bytes that arrived at `now_us`."""
+        return self._readings(self._end.receive(now_us, data), now_us)
+
+    def tick(self, now_us: int) -> list[AnyReading]:
+        """Do what is due by now."""
+        return self._readings(self._end.tick(now_us), now_us)
+
+    def next_deadline(self) -> int | None:
+        """Give when `tick` has something to do."""
+        return self._end.next_deadline()
+
+    def take_output(self) -> bytes:
+        """Give the bytes for the node."""
+        return self._end.take_output()
+
+    def take_reopen(self) -> bool:
+        """Tell, once, that the port should be opened anew."""
+        reopen, self._end.reopen = self._end.reopen, False
+        return reopen
+
+    def command(self, now_us: int, verb: str, fields: Mapping[str, str]) -> int:
+        """Send a command (lamp, buzzer, selftest); give its number, which its answer in `answers` carries.
+
+        Raises ValueError where it can't be said, OverflowError where too many wait already.
+        """
+        return self._end.command(now_us, verb, fields)
+
+    def recent(self) -> list[str]:
+        """Give the last lines heard and said, for whoever looks for a fault; what is not ASCII is escaped."""
+        return [line.decode("ascii", "backslashreplace") for line in self._end.recent]
+
+    def status(self) -> Mapping[str, object]:
+        """Give identity, phase, clock and counters, and what is wrong."""
+        end = self._end
+        hello = end.hello
+        return {
+            "node": self._settings.node,
+            "phase": end.phase.name.lower(),
+            "firmware": hello.firmware if hello else None,
+            "boot": hello.boot if hello else None,
+            "does": list(hello.does) if hello else [],
+            "drift_ppm": round(end.clock.drift * 1e6, 1),
+            "clock_error_us": round(end.clock.error_us) if end.clock.ready else None,
+            "troubles": list(end.health.codes),
+            "soft_impacts": self._soft_impacts,
+            **end.counters.snapshot(),
+        }
+
+    def _readings(self, messages: list[Message], now_us: int) -> list[AnyReading]:
+        readings: list[AnyReading] = []
+        for message in messages:
+            match message:
+                case Seen():
+                    readings += self._seen(message, now_us)
+                case Trouble():
+                    kind = DeviceDown if message.down else DeviceFault
+                    readings += self._all(kind, message.since_us, message.code, message.seen, now_us)
+                case Well():
+                    readings += self._all(DeviceUp, message.t_us, "up", message.seen, now_us)
+                    readings += self._told_lacks(now_us)
+                case Hello():
+                    self._lacks = self._lacking(message)
+                case Answered():
+                    self.answers.append(message)
+        return readings
+
+    def _seen(self, seen: Seen, now_us: int) -> list[AnyReading]:
+        channel = self._settings.channels.get(seen.channel)
+        if channel is None and (self._settings.channels or seen.channel) and seen.kind not in _HEALTH:
+            return self._refused(
+                now_us, f"{seen.kind} of channel {seen.channel}, which the table does not know"
+            )
+        dev, fixed = (self.name, {}) if channel is None else (channel.dev, channel.fields)
+        if seen.kind in _HEALTH:
+            fixed = {}  # a word on the device itself has no wall, beam or die
+        if any(seen.fields.get(name, value) != value for name, value in fixed.items()):
+            return self._refused(
+                now_us, f"{seen.kind} of channel {seen.channel} says other than {dict(fixed)}"
+            )
+        try:
+            reading = reading_of(seen.kind, {**seen.fields, **fixed}, dev, seen.t_us, now_us, texts=True)
+        except ReadingError as error:
+            return self._refused(now_us, str(error))
+        least = self._settings.least_peak if channel is None else channel.least_peak
+        if isinstance(reading, WallImpact) and reading.peak < least:
+            self._soft_impacts += 1
+            return []
+        return [reading]
+
+    def _refused(self, now_us: int, seen: str) -> list[AnyReading]:
+        return self._readings(self._end.refuse(now_us, seen), now_us)
+
+    def _lacking(self, hello: Hello) -> tuple[str, ...]:
+        known = {kind for kinds in hello.reads.values() for kind in kinds}
+        return tuple(kind for kind in self._settings.reads if kind not in known)
+
+    def _told_lacks(self, now_us: int) -> list[AnyReading]:
+        if not self._lacks:
+            return []
+        seen = f"node {self._settings.node} can't send {', '.join(self._lacks)}"
+        return self._all(DeviceDown, now_us, "lacks", seen)
+
+    def _all(
+        self,
+        kind: type[DeviceUp] | type[DeviceDown] | type[DeviceFault],
+        t_us: int,
+        code: str,
+        seen: str,
+        now_us: int | None = None,
+    ) -> list[AnyReading]:
+        reason = seen if kind is DeviceUp else reason_for(code, seen)
+        arrived = t_us if now_us is None else now_us
+        return [kind(t=t_us, dev=dev, reason=reason, code=code, arrived=arrived) for dev in self._devices]
+
+
+_HEALTH = ("device_up", "device_down", "device_fault")
+
+
+def _nonce(chance: Chance) -> str:
+    while (nonce := chance(8).hex().upper()).startswith(NO_SESSION):
+        pass
+    return nonce
+
+
+TYPE = DeviceType(
+    name="node",
+    title="sensor node: cameras, wall sensors, beams, shoe and console boards",
+    link="serial",
+    settings=NodeSettings,
+    make=NodeDevice,
+)
+"""What the registry knows of this type."""

@@ -1,0 +1,174 @@
+"""The node's end of the link: what a sensor board does, for simulators and tests.
+
+The same wire as the table's end, turned around. Times are the node's own clock in microseconds and need not
+wrap: what is said is cut to 32 bits.
+"""
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from drivers.node.messages import NONCE, VERSION, Hello, hello_fields
+from drivers.node.sentences import NO_SESSION, Heard, Sentence, Speaker
+from drivers.node.times import ANNOUNCE_US, BEAT_US, TRAIL_US
+from drivers.node.wire import Order, Wire
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """What the table wants done; acknowledge it with the same number."""
+
+    number: int
+    verb: str
+    fields: Mapping[str, str]
+
+
+class NodeEnd:
+    """A node that speaks to its table."""
+
+    def __init__(self, hello: Hello, salt: str, *, key: bytes | None = None) -> None:
+        """Be this node; `salt` are 16 digits 0-9 A-F fresh at each start, and `hello.boot` too.
+
+        Each session adds 1 to the salt, so that no two sessions are sealed alike.
+        """
+        if not NONCE.fullmatch(salt):
+            raise ValueError(f"salt {salt!r}: expected 16 digits 0-9 A-F")
+        self._hello = hello
+        self._salt = salt
+        self._nonce = ""
+        self._wire = Wire(Speaker.NODE, hello.node, key)
+        self._order = Order(self._wire.counters)
+        self._said: deque[tuple[int, bytes]] = deque(maxlen=hello.resend or 1)
+        self._seq = 0
+        self._beat_us = 0
+        self._answers: dict[int, tuple[bool, str] | None] = {}
+
+    @property
+    def in_session(self) -> bool:
+        """Tell whether a table has greeted it."""
+        return self._wire.session != NO_SESSION
+
+    def start(self, now_us: int) -> None:
+        """Announce itself, as a board does when it has started."""
+        self._say(now_us, "hello", hello_fields(self._hello))
+        self._beat_us = now_us + ANNOUNCE_US
+
+    def next_deadline(self) -> int:
+        """Give when `tick` has something to do."""
+        return self._beat_us
+
+    def tick(self, now_us: int) -> None:
+        """Beat, or announce itself to a table that does not know it yet."""
+        if now_us < self._beat_us:
+            return
+        if self.in_session:
+            self._say(now_us, "beat")
+            self._beat_us = now_us + BEAT_US
+        else:
+            self.start(now_us)
+
+    def take_output(self) -> bytes:
+        """Give the bytes to be sent now."""
+        return self._wire.take_output()
+
+    def reading(
+        self,
+        now_us: int,
+        kind: str,
+        fields: Mapping[str, str],
+        *,
+        channel: int = 0,
+        seen_us: int | None = None,
+    ) -> None:
+        """Send a reading seen at `seen_us` (now where not given); nothing without a table to hear it."""
+        if not self.in_session:
+            return
+        channels = {"ch": str(channel)} if channel else {}
+        self._say(now_us if seen_us is None else seen_us, kind, {**channels, **fields})
+        self._beat_us = now_us + TRAIL_US
+
+    def receive(self, now_us: int, data: bytes) -> list[Command]:
+        """Take bytes from the table; give the commands that are new."""
+        commands = []
+        for line in self._wire.lines(data):
+            heard = self._wire.read(line)
+            if heard is not None:
+                commands += self._hear(heard, now_us)
+        return commands
+
+    def acknowledge(self, now_us: int, number: int, *, ok: bool = True, says: str = "") -> None:
+        """Tell what became of a command."""
+        self._answers[number] = (ok, says)
+        fields = {"id": str(number), "ok": "1" if ok else "0"}
+        self._say(now_us, "ack", {**fields, "says": says} if says else fields)
+
+    def _say(self, clock_us: int, verb: str, fields: Mapping[str, str] | None = None) -> None:
+        self._said.append((self._seq, self._wire.say(clock_us, verb, fields)))
+        self._seq += 1
+
+    def _hear(self, heard: Heard, now_us: int) -> list[Command]:
+        sentence, counters = heard.sentence, self._wire.counters
+        if sentence.verb == "hello":
+            self._greeted(heard, now_us)
+            return []
+        if sentence.node != self._hello.node:
+            counters.strangers += 1
+            return []
+        if sentence.session != self._wire.session:
+            counters.stale += 1
+            return []
+        if not self._wire.genuine(heard) or self._order.place(sentence.seq, now_us) != "next":
+            return []
+        self._order.losses(now_us, at_once=True)
+        match sentence.verb:
+            case "ping":
+                got = {"id": sentence.fields.get("id", ""), "got": str(now_us % (1 << 32))}
+                self._say(now_us, "pong", got)
+            case "resend":
+                self._say_again(sentence)
+            case _:
+                return self._command(sentence, now_us)
+        return []
+
+    def _greeted(self, heard: Heard, now_us: int) -> None:
+        sentence = heard.sentence
+        nonce = sentence.fields.get("nonce", "")
+        known = NONCE.fullmatch(nonce) and nonce.startswith(sentence.session)
+        if sentence.fields.get("version") != str(VERSION) or not known:
+            self._wire.counters.refused += 1
+            return
+        if not self._wire.genuine(heard, nonce.encode()):
+            return
+        if nonce != self._nonce:
+            self._nonce = nonce
+            self._salt = f"{(int(self._salt, 16) + 1) % (1 << 64):016X}"
+            self._wire.begin(sentence.session, (nonce + self._salt).encode())
+            self._order.begin()
+            self._said.clear()
+            self._answers.clear()
+            self._seq = 0
+        if self._order.place(sentence.seq, now_us) != "next":
+            return
+        self._say(now_us, "hello", {**hello_fields(self._hello), "nonce": nonce, "salt": self._salt})
+        self._beat_us = now_us + BEAT_US
+
+    def _say_again(self, sentence: Sentence) -> None:
+        first, last = sentence.fields.get("first", ""), sentence.fields.get("last", "")
+        if first.isdecimal() and last.isdecimal():
+            for seq, line in self._said:
+                if int(first) <= seq <= int(last):
+                    self._wire.repeat(line)
+
+    def _command(self, sentence: Sentence, now_us: int) -> list[Command]:
+        number = sentence.fields.get("id", "")
+        if not number.isdecimal():
+            self._wire.counters.refused += 1
+            return []
+        if int(number) in self._answers:
+            before = self._answers[int(number)]
+            if before is not None:
+                self.acknowledge(now_us, int(number), ok=before[0], says=before[1])
+            return []
+        self._answers[int(number)] = None
+        fields = {name: value for name, value in sentence.fields.items() if name != "id"}
+        return [Command(int(number), sentence.verb, fields)]

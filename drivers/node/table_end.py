@@ -1,0 +1,396 @@
+"""The table's end of a node link: greets the node, keeps its clock, asks again for what is missing.
+
+Bytes and the time go in, messages come out; `take_output` gives the bytes for the node. A node is up once it
+has said who it is and enough clock answers were heard; until then nothing it says is a reading.
+"""
+
+from collections.abc import Callable, Mapping
+from enum import Enum
+
+from drivers.health import Health
+from drivers.lines import NOISY_LINES, Budget, Noise
+from drivers.node.clock import ClockStepError, NodeClock
+from drivers.node.messages import NONCE, VERSION, Code, Hello, HelloError, Message, Seen, read_hello
+from drivers.node.requests import Commands, Questions, number_in
+from drivers.node.sentences import NO_SESSION, Heard, Sentence, Speaker
+from drivers.node.times import (
+    AHEAD_US,
+    DEAF_US,
+    FIRST_PING_US,
+    FIRST_PINGS,
+    HELLO_EVERY_US,
+    HELLO_WITHIN_US,
+    MAX_AGE_US,
+    PING_AGAIN_US,
+    PING_EVERY_US,
+    REOPEN_US,
+    SILENT_US,
+    SLOW_US,
+    SYNC_WITHIN_US,
+)
+from drivers.node.wire import Counters, Order, Wire
+
+
+class Phase(Enum):
+    """Where the link is."""
+
+    OFF = "the port is not open"
+    GREETING = "waiting for the node's hello"
+    SYNCING = "learning the node's clock"
+    UP = "readings count"
+
+
+class TableEnd:
+    """One node as the table hears it."""
+
+    def __init__(
+        self,
+        node: str,
+        nonce: Callable[[], str],
+        *,
+        key: bytes | None = None,
+        max_per_s: int = 1000,
+    ) -> None:
+        """Expect this node. `nonce` gives 16 fresh digits 0-9 A-F; `max_per_s` bounds what is read of it."""
+        self.node = node
+        self.hello: Hello | None = None
+        self.clock = NodeClock()
+        self.health = Health()
+        self.phase = Phase.OFF
+        self.reopen = False
+        """The port should be opened anew; the caller sets it back."""
+        self._draw = nonce
+        self._sealed = key is not None
+        self._nonce = ""
+        self._wire = Wire(Speaker.TABLE, node, key)
+        self._order = Order(self._wire.counters)
+        self._budget = Budget(max_per_s)
+        self._noise = Noise()
+        self._commands = Commands()
+        self._heard_us = 0
+        self._answered_us = 0
+        self._since_us = 0
+        self._next_hello_us = 0
+        self._next_reopen_us = 0
+        self._next_ping_us = 0
+        self._questions = Questions()
+        self._line_bytes = 0
+        self._verbs: dict[str, Callable[[Sentence, int], list[Message]]] = {
+            "beat": lambda _sentence, _now_us: [],
+            "pong": self._pong,
+            "ack": self._ack,
+        }
+
+    @property
+    def counters(self) -> Counters:
+        """What was heard so far."""
+        return self._wire.counters
+
+    @property
+    def recent(self) -> list[bytes]:
+        """The last lines heard and said."""
+        return list(self._wire.recent)
+
+    def start(self, now_us: int) -> list[Message]:
+        """Begin: the node is down until it has been heard."""
+        return self.health.trouble(now_us, "starting", "not heard yet", down=True)
+
+    def opened(self, now_us: int) -> list[Message]:
+        """Take that the port is open."""
+        self._wire.disconnect()
+        told = self.health.trouble(now_us, "starting", "greeting the node", down=True)
+        told += self.health.over(now_us, "link", seen="the port is open")
+        self._greet(now_us)
+        return told
+
+    def closed(self, now_us: int, seen: str) -> list[Message]:
+        """Take that the port is gone, and why."""
+        self.phase = Phase.OFF
+        self._wire.disconnect()
+        return self.health.trouble(now_us, "link", seen, down=True)
+
+    def overflowed(self, now_us: int, lost_bytes: int) -> list[Message]:
+        """Take that bytes of this node were thrown away before they came here."""
+        return self.health.lost(
+            now_us, now_us, "sentences_lost", f"{lost_bytes} bytes thrown away, the table was busy"
+        )
+
+    def command(self, now_us: int, verb: str, fields: Mapping[str, str]) -> int:
+        """Send a command; give its number. An Answered with it follows, whatever happens.
+
+        Raises ValueError where it can't be said, OverflowError where too many wait already.
+        """
+        self._wire.check(verb, {"id": "4294967295", **fields})
+        number = self._commands.add(now_us, verb, fields)
+        if self.phase is Phase.UP:
+            self._commands.send_due(now_us, self._wire)
+        return number
+
+    def take_output(self) -> bytes:
+        """Give the bytes to be sent now."""
+        return self._wire.take_output()
+
+    def receive(self, now_us: int, data: bytes) -> list[Message]:
+        """Take bytes that arrived at `now_us`."""
+        told: list[Message] = []
+        wire = self._wire
+        if self.phase is Phase.OFF:
+            return told
+        flawed = wire.counters.flawed
+        for line in wire.lines(data):
+            if not self._budget.spend(now_us):
+                wire.counters.babble += 1
+                told += self.health.lost(
+                    now_us, self._heard_us, "babbling", f"more than {self._budget.per_s} sentences a second"
+                )
+                continue
+            heard = wire.read(line)
+            if heard is not None:
+                self._line_bytes = len(line) + 1
+                told += self._hear(heard, now_us)
+        if wire.counters.flawed != flawed and self._noise.hear(wire.counters.flawed - flawed, now_us):
+            told += self.health.fault(now_us, "noisy_line", f"{NOISY_LINES} damaged lines or more")
+        return told
+
+    def next_deadline(self) -> int | None:
+        """Give when `tick` has something to do, in table microseconds."""
+        due = [self.health.next_deadline()]
+        if self.phase is Phase.GREETING:
+            due += [self._next_hello_us, self._next_reopen_us, self._commands.expiry()]
+            if not self._greeting_told():
+                due.append(self._since_us + HELLO_WITHIN_US)
+        elif self.phase is not Phase.OFF:
+            due += [self._heard_us + SILENT_US, self._deaf_at_us()]
+            due += [self._next_ping_us, self._order.next_deadline()]
+            if self.phase is Phase.SYNCING:
+                due += [self._since_us + SYNC_WITHIN_US, self._commands.expiry()]
+            else:
+                due.append(self._commands.next_deadline())
+        return min((at for at in due if at is not None), default=None)
+
+    def tick(self, now_us: int) -> list[Message]:
+        """Do what is due by now."""
+        told = self.health.tick(now_us)
+        if self.phase is not Phase.UP:
+            told += self._commands.expire(now_us)
+        if self.phase is Phase.GREETING:
+            told += self._greet_again(now_us)
+        elif self.phase is not Phase.OFF:
+            told += self._keep_up(now_us)
+        return told
+
+    def _greet_again(self, now_us: int) -> list[Message]:
+        if now_us >= self._next_hello_us:
+            self._say_hello(now_us)
+        if now_us >= self._next_reopen_us:
+            self._next_reopen_us = now_us + REOPEN_US
+            self.reopen = True
+        if now_us < self._since_us + HELLO_WITHIN_US or self._greeting_told():
+            return []
+        seconds = (now_us - self._since_us) / 1e6
+        return self.health.trouble(
+            now_us, "no_hello", f"no hello from node {self.node} for {seconds:.1f} s", down=True
+        )
+
+    def _greeting_told(self) -> bool:
+        return any(code in self.health for code in ("no_hello", "wrong_device", "wrong_version", "wrong_key"))
+
+    def _keep_up(self, now_us: int) -> list[Message]:
+        if now_us >= self._heard_us + SILENT_US:
+            self.reopen = True
+            seconds = (now_us - self._heard_us) / 1e6
+            return self._start_over(now_us, "silent", f"nothing heard for {seconds:.1f} s")
+        deaf_at_us = self._deaf_at_us()
+        if deaf_at_us is not None and now_us >= deaf_at_us:
+            self.reopen = True
+            return self._start_over(now_us, "deaf", f"no answer for {DEAF_US / 1e6:.1f} s though it speaks")
+        if self.phase is Phase.SYNCING and now_us >= self._since_us + SYNC_WITHIN_US:
+            return self._start_over(now_us, "no_sync", f"{self.clock.answers} clock answers heard")
+        told: list[Message] = []
+        if now_us >= self._next_ping_us:
+            self._ping(now_us)
+        told += self._chase(now_us)
+        if self.phase is Phase.UP:
+            given_up = self._commands.send_due(now_us, self._wire)
+            told += given_up
+            if given_up:
+                told += self.health.fault(now_us, "unanswered", f"{len(given_up)} commands without an answer")
+        return told
+
+    def _deaf_at_us(self) -> int | None:
+        """Give when it is deaf; None while nothing was heard of it since an answer was due."""
+        if self.phase is not Phase.UP or not self._questions.ignored(self._heard_us):
+            return None
+        return self._answered_us + DEAF_US
+
+    def _greet(self, now_us: int) -> None:
+        self._nonce = self._draw()
+        if not NONCE.fullmatch(self._nonce) or self._nonce.startswith(NO_SESSION):
+            raise ValueError(f"nonce {self._nonce!r}: expected 16 digits 0-9 A-F that do not begin 0000")
+        self.phase = Phase.GREETING
+        self.hello = None
+        self._since_us = now_us
+        self._next_reopen_us = now_us + REOPEN_US
+        self._wire.begin(self._nonce[:4], self._nonce.encode())
+        self._order.begin()
+        self._say_hello(now_us)
+
+    def _say_hello(self, now_us: int) -> None:
+        self._next_hello_us = now_us + HELLO_EVERY_US
+        self._wire.say(now_us, "hello", {"version": str(VERSION), "nonce": self._nonce})
+
+    def _start_over(self, now_us: int, code: Code, seen: str) -> list[Message]:
+        told = self.health.trouble(now_us, code, seen, down=True)
+        self._greet(now_us)
+        return told
+
+    def _hear(self, heard: Heard, now_us: int) -> list[Message]:
+        sentence = heard.sentence
+        if sentence.verb == "hello":
+            return self._hear_hello(heard, now_us)
+        if sentence.node != self.node:
+            self.counters.strangers += 1
+            return []
+        if sentence.session != self._wire.session or self.phase not in (Phase.SYNCING, Phase.UP):
+            self.counters.stale += 1
+            return []
+        if not self._wire.genuine(heard):
+            return self.health.fault(now_us, "forged", "a sentence with a wrong seal")
+        place = self._order.place(sentence.seq, now_us)
+        if place == "anew" and not self._sealed:
+            return self._start_over(now_us, "restarted", "the node counts its sentences anew")
+        if place not in ("next", "recovered"):
+            return []
+        self._heard_us = now_us
+        handle = self._verbs.get(sentence.verb, self._reading)
+        return self._chase(now_us) + handle(sentence, now_us)
+
+    def _hear_hello(self, heard: Heard, now_us: int) -> list[Message]:
+        sentence = heard.sentence
+        nonce = sentence.fields.get("nonce", "")
+        if sentence.node != self.node:
+            return self._wrong(
+                now_us, "wrong_device", f"node {sentence.node} answers, node {self.node} is expected"
+            )
+        if nonce != self._nonce or sentence.session != self._wire.session:
+            return self._hear_announcement(sentence, now_us)
+        nonces = (self._nonce + sentence.fields.get("salt", "")).encode()
+        genuine = self._wire.genuine(heard, nonces)
+        if self.phase is not Phase.GREETING:
+            if genuine:
+                self._order.place(sentence.seq, now_us)
+            return []
+        if not genuine:
+            return self._wrong(now_us, "wrong_key", f"the hello of node {self.node} has a wrong seal")
+        try:
+            hello = read_hello(sentence)
+        except HelloError as error:
+            return self._wrong(now_us, "wrong_version", str(error))
+        self._wire.agree(nonces)
+        self._order.place(sentence.seq, now_us)
+        self.hello = hello
+        self.clock = NodeClock()
+        self.phase = Phase.SYNCING
+        self._since_us = self._heard_us = self._answered_us = now_us
+        self._questions.forget()
+        self._ping(now_us)
+        return [hello]
+
+    def _hear_announcement(self, sentence: Sentence, now_us: int) -> list[Message]:
+        """A node that knows nothing of our session has started anew."""
+        self.counters.stale += 1
+        if self.phase is Phase.GREETING:
+            if now_us >= self._next_hello_us - HELLO_EVERY_US // 2:
+                self._say_hello(now_us)
+            return []
+        boot = sentence.fields.get("boot", "")
+        if sentence.session != NO_SESSION and self.hello is not None and boot == self.hello.boot:
+            return []
+        return self._start_over(now_us, "restarted", "the node started anew")
+
+    def _wrong(self, now_us: int, code: Code, seen: str) -> list[Message]:
+        told = self.health.trouble(now_us, code, seen, down=True)
+        if self.phase is not Phase.GREETING:
+            self._greet(now_us)
+        return told
+
+    def _ping(self, now_us: int) -> None:
+        self._next_ping_us = now_us + (FIRST_PING_US if self.phase is Phase.SYNCING else PING_AGAIN_US)
+        self._questions.ask(now_us, self._wire)
+
+    def _pong(self, sentence: Sentence, now_us: int) -> list[Message]:
+        answer = self._questions.answer(sentence, self._line_bytes, now_us)
+        if answer is None:
+            self.counters.refused += 1
+            return []
+        try:
+            self.clock.learn(answer)
+        except ClockStepError as error:
+            return self._start_over(now_us, "clock_step", str(error))
+        self._answered_us = now_us
+        if self.phase is Phase.SYNCING and self.clock.answers < FIRST_PINGS:
+            return []
+        self._next_ping_us = now_us + PING_EVERY_US
+        told: list[Message] = []
+        if self.phase is Phase.SYNCING:
+            self.phase = Phase.UP
+            told += self.health.over(now_us, *self._session_troubles(), seen=self._introduced())
+            told += self._commands.send_due(now_us, self._wire)
+        return told + self._judge_speed(now_us)
+
+    def _session_troubles(self) -> tuple[Code, ...]:
+        kept = ("forged", "noisy_line", "slow_link", "unanswered")
+        return tuple(code for code in self.health.codes if code not in kept)
+
+    def _introduced(self) -> str:
+        assert self.hello is not None
+        error_ms = self.clock.error_us / 1000
+        return f"node {self.node}, firmware {self.hello.firmware}, clock within {error_ms:.2f} ms"
+
+    def _judge_speed(self, now_us: int) -> list[Message]:
+        best_us = self.clock.best_us
+        if best_us > SLOW_US:
+            return self.health.trouble(
+                now_us, "slow_link", f"{best_us / 1000:.1f} ms for the quickest answer", down=False
+            )
+        return self.health.over(now_us, "slow_link", seen=f"answers within {best_us / 1000:.1f} ms again")
+
+    def _ack(self, sentence: Sentence, _now_us: int) -> list[Message]:
+        answered = self._commands.acknowledged(sentence.fields)
+        if answered is None:
+            self.counters.repeated += 1
+            return []
+        return [answered]
+
+    def _reading(self, sentence: Sentence, now_us: int) -> list[Message]:
+        if self.phase is not Phase.UP:
+            self.counters.refused += 1
+            return []
+        t_us = self.clock.to_table(sentence.clock_us, now_us)
+        channel = number_in(sentence.fields, "ch", "0")
+        if channel is None:
+            return self.refuse(now_us, f"{sentence.verb} of channel {sentence.fields['ch']!r}")
+        if not now_us - MAX_AGE_US <= t_us <= now_us + AHEAD_US:
+            self.counters.refused += 1
+            off = (t_us - now_us) / 1e6
+            return self.health.lost(
+                now_us, now_us, "bad_clock", f"{sentence.verb} at {off:+.3f} s from its arrival"
+            )
+        fields = {name: value for name, value in sentence.fields.items() if name != "ch"}
+        return [Seen(min(t_us, now_us), sentence.verb, fields, channel)]
+
+    def refuse(self, now_us: int, seen: str) -> list[Message]:
+        """Tell that a reading made no sense, so that one is missing."""
+        self.counters.refused += 1
+        return self.health.lost(now_us, now_us, "bad_reading", seen)
+
+    def _chase(self, now_us: int) -> list[Message]:
+        """Ask again for what is missing; tell what comes too late to count, or can't be asked for."""
+        can_ask = self.hello is not None and self.hello.resend > 0 and "babbling" not in self.health
+        loss = self._order.losses(now_us, at_once=not can_ask)
+        missing = self._order.ask(now_us)
+        if missing is not None:
+            self._wire.say(now_us, "resend", {"first": str(missing[0]), "last": str(missing[1])})
+        if loss is None:
+            return []
+        return self.health.lost(now_us, loss.since_us, "sentences_lost", f"{loss.sentences} sentences lost")

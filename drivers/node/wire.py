@@ -1,0 +1,300 @@
+"""One end of the node link: lines, sentences, numbers, session and seal, the same at the table and the node.
+
+The table's end speaks `>` and hears `$`, the node's end the other way round; nothing else differs here.
+"""
+
+import hmac
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Literal, NamedTuple
+
+from drivers.lines import Lines
+from drivers.node.sentences import (
+    CLOCK_US,
+    MAX_SENTENCE,
+    MAX_SEQ,
+    NO_SESSION,
+    Flaw,
+    FlawError,
+    Heard,
+    Sentence,
+    Speaker,
+    decode,
+    encode,
+    finish,
+)
+from drivers.node.times import ASK_AGAIN_US, GIVE_UP_US
+
+
+@dataclass(slots=True)
+class Counters:
+    """Figures since the link was made."""
+
+    bytes: int = 0
+    sentences: int = 0
+    noise_bytes: int = 0
+    """Bytes outside any sentence."""
+    noise: int = 0
+    """Lines in which no sentence starts."""
+    half: int = 0
+    bad_crc: int = 0
+    bad_form: int = 0
+    echoes: int = 0
+    """Our own sentences coming back."""
+    strangers: int = 0
+    """Sentences of another node."""
+    stale: int = 0
+    """Sentences of another session, or before there is one."""
+    forged: int = 0
+    """Sentences whose seal is missing or wrong."""
+    gaps: int = 0
+    lost: int = 0
+    """Sentences that never came in time."""
+    recovered: int = 0
+    """Missing sentences that came when asked for again."""
+    repeated: int = 0
+    reordered: int = 0
+    """Sentences that came after they were given up."""
+    babble: int = 0
+    """Lines thrown away unread because there were too many."""
+    refused: int = 0
+    """Readings and answers that came too early or make no sense."""
+
+    @property
+    def flawed(self) -> int:
+        """Lines that can't have been sent as they came."""
+        return self.noise + self.half + self.bad_crc + self.bad_form
+
+    def snapshot(self) -> dict[str, int]:
+        """Give the figures by name."""
+        return asdict(self)
+
+
+RECALL = 64
+"""How many missing sentences are remembered; of a longer gap the older ones are lost at once."""
+
+FAR_BACK = 256
+"""A number this far behind is no repetition: the other end counts anew."""
+
+Place = Literal["next", "recovered", "repeated", "reordered", "anew"]
+
+
+class Loss(NamedTuple):
+    """Sentences that will not come any more, and since when one may be missing."""
+
+    sentences: int
+    since_us: int
+
+
+class _Missing(NamedTuple):
+    since_us: int
+    noticed_us: int
+
+
+class Order:
+    """The sequence numbers of one session."""
+
+    def __init__(self, counters: Counters) -> None:
+        self._counters = counters
+        self._missing: dict[int, _Missing] = {}
+        self._given_up: deque[int] = deque(maxlen=RECALL)
+        self._last: int | None = None
+        self._last_us = 0
+        self._ask_us = 0
+        self._too_many: Loss | None = None
+
+    def begin(self) -> None:
+        """Start anew with the next sentence."""
+        self._missing.clear()
+        self._given_up.clear()
+        self._last = None
+        self._too_many = None
+
+    def place(self, seq: int, now_us: int) -> Place:
+        """Tell where a sequence number stands; what it leaves out becomes missing."""
+        place = self._place(seq, now_us)
+        self._last_us = now_us
+        return place
+
+    def next_deadline(self) -> int | None:
+        """Give when something missing must be asked for again or given up."""
+        if not self._missing:
+            return None
+        return min(self._ask_us, min(missing.noticed_us for missing in self._missing.values()) + GIVE_UP_US)
+
+    def ask(self, now_us: int) -> tuple[int, int] | None:
+        """Give the first and last missing number if it is time to ask for them."""
+        if not self._missing or now_us < self._ask_us:
+            return None
+        self._ask_us = now_us + ASK_AGAIN_US
+        return min(self._missing), max(self._missing)
+
+    def losses(self, now_us: int, *, at_once: bool = False) -> Loss | None:
+        """Give up what has been missing for too long (or, `at_once`, whatever is)."""
+        late = [n for n, m in self._missing.items() if at_once or now_us >= m.noticed_us + GIVE_UP_US]
+        lost = [Loss(1, self._missing.pop(number).since_us) for number in late]
+        self._given_up.extend(late)
+        if self._too_many is not None:
+            lost.append(self._too_many)
+            self._too_many = None
+        if not lost:
+            return None
+        loss = Loss(sum(one.sentences for one in lost), min(one.since_us for one in lost))
+        self._counters.lost += loss.sentences
+        return loss
+
+    def _place(self, seq: int, now_us: int) -> Place:
+        if self._last is None or seq == self._last + 1:
+            self._last = seq
+            return "next"
+        if seq > self._last:
+            self._leave_out(seq, now_us)
+            self._last = seq
+            return "next"
+        if self._missing.pop(seq, None) is not None:
+            self._counters.recovered += 1
+            return "recovered"
+        if seq in self._given_up:
+            self._counters.reordered += 1
+            return "reordered"
+        self._counters.repeated += 1
+        return "anew" if seq < self._last - FAR_BACK else "repeated"
+
+    def _leave_out(self, seq: int, now_us: int) -> None:
+        assert self._last is not None
+        if not self._missing:
+            self._ask_us = now_us
+        self._counters.gaps += 1
+        first = max(self._last + 1, seq - RECALL)
+        for number in range(first, seq):
+            self._missing[number] = _Missing(self._last_us, now_us)
+        if first > self._last + 1:
+            self._forget(first - self._last - 1, self._last_us)
+        while len(self._missing) > RECALL:
+            self._forget(1, self._missing.pop(next(iter(self._missing))).since_us)
+
+    def _forget(self, sentences: int, since_us: int) -> None:
+        before = self._too_many or Loss(0, since_us)
+        self._too_many = Loss(before.sentences + sentences, min(before.since_us, since_us))
+
+
+SEAL_BYTES = 8
+"""HMAC-SHA-256 cut to its first 8 bytes: a forger's chance is 1 in 2^64 a try."""
+RECENT = 64
+
+
+class Wire:
+    """Bytes to checked sentences of the other end, and sentences to bytes."""
+
+    def __init__(self, speaker: Speaker, node: str, key: bytes | None = None) -> None:
+        """Speak as this end of the link to `node`; with a key every sentence is sealed and must be."""
+        self.node = node
+        self.counters = Counters()
+        self.session = NO_SESSION
+        self.recent: deque[bytes] = deque(maxlen=RECENT)
+        """The last lines heard and said, as they were."""
+        self._speaker = speaker
+        self._key = key
+        self._nonces = b""
+        self._lines = Lines(MAX_SENTENCE)
+        self._seq = 0
+        self._output: list[bytes] = []
+
+    def disconnect(self) -> None:
+        """Forget what belonged to the connection that ended."""
+        self.counters.noise_bytes += self._lines.clear()
+        self._output.clear()
+        self.begin(NO_SESSION)
+
+    def begin(self, session: str, nonces: bytes = b"") -> None:
+        """Start a session: our numbers begin at 0."""
+        self.session = session
+        self._nonces = nonces
+        self._seq = 0
+
+    def agree(self, nonces: bytes) -> None:
+        """Go on under both ends' nonces, from which both now make their seals."""
+        self._nonces = nonces
+
+    def say(self, clock_us: int, verb: str, fields: Mapping[str, str] | None = None) -> bytes:
+        """Put the next sentence into the output and give its bytes."""
+        sentence = Sentence(
+            self._speaker, self.node, self.session, self._seq, clock_us % CLOCK_US, verb, fields or {}
+        )
+        body = encode(sentence)
+        line = finish(body, self._seal(body) if self._key is not None else b"")
+        self._seq += 1
+        self._output.append(line)
+        self.recent.append(line.rstrip())
+        return line
+
+    def check(self, verb: str, fields: Mapping[str, str]) -> None:
+        """Raise ValueError where this could not be said, whatever the numbers and the seal."""
+        longest = Sentence(self._speaker, self.node, self.session, MAX_SEQ, CLOCK_US - 1, verb, fields)
+        finish(encode(longest), b"0" * SEAL_BYTES * 2)
+
+    def repeat(self, line: bytes) -> None:
+        """Put a sentence said before into the output again, as it was."""
+        self._output.append(line)
+
+    def take_output(self) -> bytes:
+        """Give what is to be sent; it is handed out once."""
+        if not self._output:
+            return b""
+        output = b"".join(self._output)
+        self._output.clear()
+        return output
+
+    def lines(self, data: bytes) -> list[bytes]:
+        """Cut bytes into lines that may be sentences."""
+        self.counters.bytes += len(data)
+        lines = []
+        for line, dropped in self._lines.feed(data):
+            self.counters.noise_bytes += dropped
+            lines.append(line)
+        return lines
+
+    def read(self, line: bytes) -> Heard | None:
+        """Read the sentence at a line's end; None, counted, where there is none of the other end."""
+        counters = self.counters
+        self.recent.append(line)
+        start = max(line.rfind(Speaker.NODE.encode()), line.rfind(Speaker.TABLE.encode()))
+        if start < 0:
+            if line:
+                counters.noise += 1
+                counters.noise_bytes += len(line)
+            return None
+        counters.noise_bytes += start
+        try:
+            heard = decode(line[start:])
+        except FlawError as error:
+            self._count(error.flaw)
+            return None
+        if heard.sentence.speaker == self._speaker:
+            counters.echoes += 1
+            return None
+        counters.sentences += 1
+        return heard
+
+    def genuine(self, heard: Heard, nonces: bytes | None = None) -> bool:
+        """Tell whether the seal is right under these nonces (the session's where not given)."""
+        if self._key is None or hmac.compare_digest(self._seal(heard.body, nonces), heard.seal):
+            return True
+        self.counters.forged += 1
+        return False
+
+    def _seal(self, body: bytes, nonces: bytes | None = None) -> bytes:
+        assert self._key is not None
+        covered = (self._nonces if nonces is None else nonces) + body
+        return hmac.digest(self._key, covered, "sha256")[:SEAL_BYTES].hex().upper().encode()
+
+    def _count(self, flaw: Flaw) -> None:
+        counters = self.counters
+        match flaw:
+            case Flaw.HALF:
+                counters.half += 1
+            case Flaw.BAD_CRC:
+                counters.bad_crc += 1
+            case Flaw.BAD_FORM:
+                counters.bad_form += 1

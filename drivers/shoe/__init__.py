@@ -1,0 +1,1 @@
+"""A card shoe that sends one code a line."""

@@ -1,0 +1,235 @@
+"""A card shoe on a serial line that sends one code a line: its cards and its lid become readings.
+
+What it can be trusted to, and how its code table is written, is on its page in docs/devices.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from controller.model.readings import AnyReading, Card, DeviceDown, DeviceFault, DeviceUp, Switch
+from drivers.health import Health, reason_for
+from drivers.node.messages import Code, Message, Trouble, Well
+from drivers.node.times import CLEAN_US, REOPEN_US
+from drivers.registry import Chance, DeviceType
+from drivers.shoe.protocol import Alive, CardOut, Codes, Doubt, Event, Lid, ShoeProtocol, Word
+
+RANKS = "23456789TJQKA"
+SUITS = "cdhs"
+PLAIN_CODES: Mapping[str, str] = {rank + suit.upper(): rank + suit for rank in RANKS for suit in SUITS} | {
+    "10" + suit.upper(): "T" + suit for suit in SUITS
+}
+"""The code table of a shoe that simply writes its cards: `QH`, `TH` or `10H`."""
+FACES: Mapping[str, tuple[str, str | None]] = {
+    rank + suit: (rank, suit) for rank in RANKS for suit in SUITS
+} | {str(number): (str(number), None) for number in range(2, 13)}
+"""Rank and suit of every face there is; numbered High Roller cards have no suit."""
+LID_SWITCH = "shoe_lid"
+MOST_UNREADABLE = 5
+"""Lines in a row that are no code: the speed is wrong, or the cable bad."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShoeSettings:
+    """A shoe that sends one code a line."""
+
+    port: str
+    """A serial port, best by its name under /dev/serial/by-path."""
+    baud: int = 9600
+    cards: Mapping[str, str] = field(default_factory=lambda: PLAIN_CODES)
+    """The face behind each code: `H12: Qh`, or `12: "12"` of a numbered deck."""
+    unread: tuple[str, ...] = ()
+    """Codes of a card that the shoe could not read."""
+    positions: Mapping[str, str] = field(default_factory=dict)
+    """Codes that say whom the following cards go to, as `P3: "3"`."""
+    lid_open: tuple[str, ...] = ()
+    lid_closed: tuple[str, ...] = ()
+    alive: tuple[str, ...] = ()
+    """Codes that only say that the shoe is there."""
+    repeats_ms: int = 150
+    """How long after a code the shoe may still repeat it; two cards must be at least twice as far apart."""
+    silent_s: float | None = None
+    """So long without any code is a fault; only for a shoe that says `alive` by itself."""
+
+    def __post_init__(self) -> None:
+        """Refuse what can't work, and say what was expected."""
+        words = (*self.unread, *self.lid_open, *self.lid_closed, *self.alive)
+        every = Counter((*self.cards, *self.positions, *words))
+        twice = sorted(code for code, times in every.items() if times > 1)
+        if twice:
+            raise ValueError(f"found code {twice[0]!r} twice, expected one meaning for each code")
+        for code in every:
+            if not code or code != code.strip() or not (code.isascii() and code.isprintable()):
+                raise ValueError(f"found code {code!r}, expected printable ASCII without blanks round it")
+        for code, face in self.cards.items():
+            if face not in FACES:
+                expected = "a card such as Qh or Tc, or 2 to 12 of a numbered deck"
+                raise ValueError(f"cards: found {face!r} for code {code!r}, expected {expected}")
+        if not 1 <= self.repeats_ms <= 2000:
+            raise ValueError(f"repeats_ms: found {self.repeats_ms}, expected 1 to 2000")
+        if self.silent_s is not None and not 0 < self.silent_s <= 600:
+            raise ValueError(f"silent_s: found {self.silent_s}, expected more than 0 and at most 600")
+        if self.silent_s is not None and not self.alive:
+            raise ValueError("silent_s: expected codes under `alive`, by which a quiet shoe says it is there")
+
+    @property
+    def codes(self) -> Codes:
+        """Give the code table."""
+        meanings: tuple[tuple[Word, tuple[str, ...]], ...] = (
+            ("unread", self.unread),
+            ("lid_open", self.lid_open),
+            ("lid_closed", self.lid_closed),
+            ("alive", self.alive),
+        )
+        words = {code: word for word, codes in meanings for code in codes}
+        return Codes(cards=self.cards, positions=self.positions, words=words)
+
+
+class Shoe:
+    """One shoe's line as a device."""
+
+    def __init__(self, name: str, settings: ShoeSettings, _chance: Chance) -> None:
+        """Be the device of this name."""
+        self.name = name
+        self._settings = settings
+        self._protocol = ShoeProtocol(settings.codes, settings.repeats_ms * 1000)
+        self._health = Health()
+        self._open = False
+        self._heard_us = 0
+        self._last_card_us = -1
+        self._lid: bool | None = None
+        self._reopen = False
+        self._next_reopen_us = 0
+
+    def start(self, now_us: int) -> list[AnyReading]:
+        """Begin: down until its port is open."""
+        return self._told(now_us, self._health.trouble(now_us, "starting", "not heard yet", down=True))
+
+    def opened(self, now_us: int) -> list[AnyReading]:
+        """Take that the port is open. A shoe that never speaks unasked is up with that."""
+        self._protocol.connect()
+        self._open = True
+        self._heard_us = now_us
+        if self._settings.silent_s is None:
+            return self._told(now_us, self._health.over(now_us, "starting", "link", seen="its port is open"))
+        told = self._health.trouble(now_us, "starting", "waiting for its first code", down=True)
+        return self._told(now_us, told + self._health.over(now_us, "link", seen="its port is open"))
+
+    def closed(self, now_us: int, code: str, seen: str) -> list[AnyReading]:
+        """Take that the port is gone."""
+        self._open = False
+        self._health.trouble(now_us, "link", seen, down=True)
+        return [DeviceDown(t=now_us, dev=self.name, reason=reason_for(code, seen), code=code, arrived=now_us)]
+
+    def overflowed(self, now_us: int, lost_bytes: int) -> list[AnyReading]:
+        """Take that bytes were thrown away on their way here: cards may be among them."""
+        self._protocol.connect()
+        seen = f"{lost_bytes} bytes thrown away, the table was busy"
+        return self._told(now_us, self._missed(now_us, "sentences_lost", seen))
+
+    def receive(self, now_us: int, data: bytes) -> list[AnyReading]:
+        """Take bytes that arrived at `now_us`."""
+        if not self._open:
+            return []
+        readings: list[AnyReading] = []
+        for event in self._protocol.feed(now_us, data):
+            readings += self._take(now_us, event)
+        return readings
+
+    def tick(self, now_us: int) -> list[AnyReading]:
+        """Do what is due by now."""
+        told = self._health.tick(now_us)
+        silent_at_us = self._silent_at_us()
+        if silent_at_us is not None and now_us >= silent_at_us:
+            seconds = (now_us - self._heard_us) / 1e6
+            told += self._health.trouble(now_us, "silent", f"nothing heard for {seconds:.1f} s", down=True)
+        if self._open and "silent" in self._health:
+            self._open_anew(now_us)
+        return self._told(now_us, told)
+
+    def next_deadline(self) -> int | None:
+        """Give when `tick` has something to do."""
+        reopen_us = self._next_reopen_us if self._open and "silent" in self._health else None
+        due = (self._health.next_deadline(), self._silent_at_us(), reopen_us)
+        return min((at for at in due if at is not None), default=None)
+
+    def take_output(self) -> bytes:
+        """Give nothing: such a shoe is not spoken to."""
+        return b""
+
+    def take_reopen(self) -> bool:
+        """Tell, once, that the port should be opened anew."""
+        reopen, self._reopen = self._reopen, False
+        return reopen
+
+    def status(self) -> Mapping[str, object]:
+        """Give figures and what is wrong."""
+        return {
+            "cards": self._protocol.cards,
+            "repeats": self._protocol.repeats,
+            "doubts": self._protocol.doubts,
+            "lid_open": self._lid,
+            "connected": self._open,
+            "troubles": list(self._health.codes),
+        }
+
+    def _silent_at_us(self) -> int | None:
+        if not self._open or self._settings.silent_s is None or "silent" in self._health:
+            return None
+        return self._heard_us + round(self._settings.silent_s * 1e6)
+
+    def _open_anew(self, now_us: int) -> None:
+        if now_us >= self._next_reopen_us:
+            self._next_reopen_us = now_us + REOPEN_US
+            self._reopen = True
+
+    def _take(self, now_us: int, event: Event) -> list[AnyReading]:
+        if isinstance(event, Doubt) and (in_a_row := self._protocol.unreadable) >= MOST_UNREADABLE:
+            self._open_anew(now_us)
+            seen = f"{in_a_row} lines in a row that are no code"
+            return self._told(now_us, self._missed(now_us, "noisy_line", seen))
+        if isinstance(event, Doubt):
+            return self._told(now_us, self._missed(now_us, "bad_reading", f"heard {event.seen}"))
+        self._heard_us = now_us
+        up = self._told(now_us, self._health.over(now_us, "starting", "silent", "link", seen="it speaks"))
+        match event:
+            case CardOut():
+                return [*up, self._card(now_us, event)]
+            case Lid(is_open) if is_open is not self._lid:
+                self._lid = is_open
+                return [*up, Switch(t=now_us, dev=self.name, name=LID_SWITCH, open=is_open, arrived=now_us)]
+            case Lid() | Alive():
+                return up
+
+    def _card(self, now_us: int, out: CardOut) -> Card:
+        """Give the card's reading; cards that arrive in one piece keep their order by a microsecond each."""
+        self._last_card_us = t_us = max(now_us, self._last_card_us + 1)
+        rank, suit = FACES[out.face] if out.face else (None, None)
+        return Card(t=t_us, dev=self.name, rank=rank, suit=suit, to=out.to, arrived=t_us)  # type: ignore[arg-type]  # checked with the code table
+
+    def _missed(self, now_us: int, code: Code, seen: str) -> list[Message]:
+        return self._health.trouble(now_us, code, seen, down=True, clears_us=now_us + CLEAN_US)
+
+    def _told(self, now_us: int, messages: list[Message]) -> list[AnyReading]:
+        readings: list[AnyReading] = []
+        for message in messages:
+            match message:
+                case Trouble(code=code, seen=seen, down=down):
+                    kind = DeviceDown if down else DeviceFault
+                    reason = reason_for(code, seen)
+                    readings.append(kind(t=now_us, dev=self.name, reason=reason, code=code, arrived=now_us))
+                case Well(seen=seen):
+                    readings.append(DeviceUp(t=now_us, dev=self.name, reason=seen, code="up", arrived=now_us))
+                case _:
+                    pass
+        return readings
+
+
+TYPE = DeviceType(
+    name="shoe",
+    title="a card shoe that sends one code a line",
+    link="serial",
+    settings=ShoeSettings,
+    make=Shoe,
+)
+"""What the registry knows of this type."""

@@ -1,0 +1,352 @@
+"""A ball in the track of a wheel, its fall to the pocket, and the rotor below it, by equations of motion.
+
+Angles are turns (1 = 360 degrees, counter-clockwise positive seen from above), times seconds, speeds rev/s,
+a rotor's signed alike. How much speed a deflector and a fret leave a ball are what observers of wheels
+give: 0.4 to 0.65 at a deflector, 0.3 to 0.7 at a fret; it settles 0.5 to 2.5 s after the drop, a few to
+more than 15 pockets on.
+"""
+
+import math
+from bisect import bisect_left
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from random import Random
+
+RIM_M = 0.39
+"""Radius of a casino wheel's track."""
+GRAVITY_M_S2 = 9.81
+_ALONG = 5 / 7 * GRAVITY_M_S2 / (2 * math.pi * RIM_M)
+"""What a tilt of 1 rad does to a rolling ball along the track (rev/s2); 5/7: a ball turns as it rolls."""
+_INWARD = GRAVITY_M_S2 / (4 * math.pi**2 * RIM_M)
+"""The square of the speed at which a slope of tangent 1 no longer holds a ball (rev2/s2)."""
+STEPS = 64
+"""Steps of the integration to a turn."""
+_SPEEDS_TO_A_REV = 200
+_FASTEST = 5.0
+
+
+@dataclass(frozen=True)
+class Law:
+    """How a ball slows: `friction` (rev/s2) + `drag` (1/rev) x speed squared, and a real ball's knee.
+
+    About `knee_at` (rev/s) a real ball stops spinning against the rim and rolls: there it loses up to `knee`
+    (rev/s2) more.
+    """
+
+    friction: float = 0.03
+    drag: float = 0.03
+    knee: float = 0.0
+    knee_at: float = 0.86
+    knee_width: float = 0.15
+
+    def loss(self, speed: float) -> float:
+        """Return the speed lost in a second at this speed (rev/s2)."""
+        bump = self.knee * math.exp(-(((speed - self.knee_at) / self.knee_width) ** 2)) if self.knee else 0.0
+        return self.friction + self.drag * speed * speed + bump
+
+    @cached_property
+    def table(self) -> tuple[float, ...]:
+        """The loss by speed, in steps of 1/200 rev/s."""
+        count = round(_FASTEST * _SPEEDS_TO_A_REV) + 1
+        return tuple(self.loss((number + 0.5) / _SPEEDS_TO_A_REV) for number in range(count))
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """A worn, damp or dirty part of the track: from an angle on, so long, its friction is stepped up."""
+
+    begin: float
+    length: float
+    friction: float
+    """What a ball loses there beside the law (rev/s2)."""
+
+
+@dataclass(frozen=True)
+class Bowl:
+    """A track: the speed at which it lets go of a ball, its tilt, its stretches and its grain."""
+
+    drop_speed: float = 0.5
+    tilt_deg: float = 0.0
+    lowest: float = 0.0
+    """The angle towards which the bowl leans."""
+    stretches: tuple[Stretch, ...] = ()
+    grain: tuple[float, ...] = ()
+    """By how much the friction of each of equal parts of the track departs from the law (a share)."""
+
+    @cached_property
+    def profile(self) -> tuple[tuple[float, float, float, float], ...]:
+        """By steps of the angle: pull (rev/s2), friction beside the law, grain, square of the drop speed."""
+        return tuple(self._at((number + 0.5) / STEPS) for number in range(STEPS))
+
+    def _at(self, angle: float) -> tuple[float, float, float, float]:
+        tilt = math.radians(self.tilt_deg)
+        slope = math.atan(self.drop_speed**2 / _INWARD)
+        leaning = 2 * math.pi * (angle - self.lowest)
+        more = sum(s.friction for s in self.stretches if (angle - s.begin) % 1.0 < s.length)
+        grain = 1.0 + (self.grain[int(angle * len(self.grain))] if self.grain else 0.0)
+        lets_go = _INWARD * math.tan(slope - tilt * math.cos(leaning))
+        return -_ALONG * tilt * math.sin(leaning), more, grain, lets_go
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of a ball: when it had gone each step, until it left the track or was caught."""
+
+    launch_s: float
+    start: float
+    way: int
+    """+1 counter-clockwise, -1 clockwise."""
+    clock_s: tuple[float, ...] = field(repr=False)
+    """When each step of 1/64 turn was gone, the first at the launch."""
+    turns: float = 0.0
+    """How far it ran; within the last step of the clock."""
+    dropped: bool = True
+    """It left the track by itself; else it was caught there."""
+
+    @property
+    def end_s(self) -> float:
+        """When it left the track or was caught."""
+        return self.at(self.turns)
+
+    @property
+    def end(self) -> float:
+        """Where in the bowl that was."""
+        return (self.start + self.way * self.turns) % 1.0
+
+    @property
+    def end_speed(self) -> float:
+        """How fast it was then (rev/s)."""
+        back = max(0.0, self.turns - 2 / STEPS)
+        took_s = self.at(self.turns) - self.at(back)
+        return (self.turns - back) / took_s if took_s else 0.0
+
+    def at(self, turns: float) -> float:
+        """Return when the ball has gone this far (s)."""
+        step = min(int(turns * STEPS), len(self.clock_s) - 2)
+        share = turns * STEPS - step
+        a, b = self.clock_s[step], self.clock_s[step + 1]
+        if 0 < step < len(self.clock_s) - 2:
+            # Steady loss within the step: the step before and the one after tell how its speed falls.
+            bend = (self.clock_s[step + 2] - b - (a - self.clock_s[step - 1])) / 4
+            return a + share * (b - a) - bend * share * (1 - share)
+        return a + share * (b - a)
+
+    def gone(self, t_s: float) -> float:
+        """Return how far the ball has gone at a time."""
+        step = min(max(bisect_left(self.clock_s, t_s) - 1, 0), len(self.clock_s) - 2)
+        a, b = self.clock_s[step], self.clock_s[step + 1]
+        return (step + (t_s - a) / (b - a)) / STEPS
+
+    def passes(self, place: float) -> list[float]:
+        """Return when the ball passes a place of the bowl, from launch to end."""
+        first = ((place - self.start) * self.way) % 1.0
+        laps = math.ceil(self.turns - first)
+        return [self.at(first + lap) for lap in range(laps) if first + lap < self.turns]
+
+    def caught(self, turns: float) -> "Run":
+        """Return the same run, ended by a hand after so many turns."""
+        kept = self.clock_s[: math.ceil(turns * STEPS) + 2]
+        return Run(self.launch_s, self.start, self.way, kept, min(turns, self.turns), dropped=False)
+
+
+def run(law: Law, bowl: Bowl, *, launch_s: float, start: float, way: int, speed: float) -> Run:
+    """Launch a ball with a speed, and let it run until the track no longer holds it."""
+    losses, profile = law.table, bowl.profile
+    clock, t, square = [launch_s], launch_s, speed * speed
+    angle, step = (start * STEPS) % STEPS, 1.0 / STEPS
+    gone = 0
+    while True:
+        pull, more, grain, lets_go = profile[int(angle) % STEPS]
+        if square <= lets_go:
+            return Run(launch_s, start, way, (*clock, t + step / max(speed, 0.1)), gone * step)
+        loss = losses[int(speed * _SPEEDS_TO_A_REV)] * grain + more - way * pull
+        square = max(square - 2 * loss * step, 0.01)
+        after = math.sqrt(square)
+        t += 2 * step / (speed + after)
+        clock.append(t)
+        speed, angle, gone = after, (angle + way) % STEPS, gone + 1
+
+
+def launch_speed(law: Law, bowl: Bowl, turns: float) -> float:
+    """Return the speed that carries a ball about so many turns: exactly, were the track level and clean."""
+    square = bowl.drop_speed**2
+    for _ in range(round(turns * STEPS)):
+        square += 2 * law.table[int(math.sqrt(square) * _SPEEDS_TO_A_REV)] / STEPS
+    return math.sqrt(square)
+
+
+def grain_of(gauss: Callable[[float, float], float], rough: float, cells: int = 32) -> tuple[float, ...]:
+    """Draw a grain: each part of the track departs from the law by about this share."""
+    return tuple(max(-0.9, gauss(0.0, rough)) for _ in range(cells))
+
+
+_STEP_S = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Push:
+    """A hand that brings the rotor evenly to a speed, or makes it so many times as fast as it is."""
+
+    at_s: float
+    over_s: float
+    to: float | None = None
+    times: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Bearing:
+    """How the rotor slows: `dry` (rev/s2), and `share` of its speed each second."""
+
+    dry: float = 0.0
+    share: float = 0.0023
+    """Real rotors lose 0.16 to 0.3 % a second."""
+
+
+class Rotor:
+    """Where a rotor's mark is, from `begin_s` to `end_s`."""
+
+    def __init__(
+        self,
+        begin_s: float,
+        end_s: float,
+        *,
+        mark: float,
+        speed: float,
+        bearing: Bearing,
+        pushes: Iterable[Push] = (),
+    ) -> None:
+        """Turn from a place of the mark and a speed on; the pushes come in order."""
+        self.begin_s, self.end_s = begin_s, end_s
+        self._marks, self._speeds = [mark], [speed]
+        left, goal = list(pushes), None
+        for number in range(math.ceil((end_s - begin_s) / _STEP_S) + 1):
+            t_s = begin_s + number * _STEP_S
+            before = self._speeds[-1]
+            while left and t_s >= left[0].at_s + left[0].over_s:
+                left.pop(0)
+                goal = None
+            if left and t_s >= left[0].at_s:
+                if goal is None:
+                    goal = before * left[0].times if left[0].to is None else left[0].to
+                rest = max(left[0].at_s + left[0].over_s - t_s, _STEP_S)
+                after = before + (goal - before) * min(1.0, _STEP_S / rest)
+            else:
+                lost = (bearing.dry + bearing.share * abs(before)) * _STEP_S
+                after = math.copysign(max(abs(before) - lost, 0.0), before)
+            self._marks.append(self._marks[-1] + (before + after) / 2 * _STEP_S)
+            self._speeds.append(after)
+
+    def mark_at(self, t_s: float) -> float:
+        """Return where in the bowl the mark is; turns beyond 1 count on."""
+        step, share = self._step(t_s)
+        before, after = self._speeds[step], self._speeds[step + 1]
+        return self._marks[step] + (before + share * (after - before) / 2) * share * _STEP_S
+
+    def speed_at(self, t_s: float) -> float:
+        """Return how fast it turns, clockwise negative (rev/s)."""
+        step, share = self._step(t_s)
+        return self._speeds[step] + share * (self._speeds[step + 1] - self._speeds[step])
+
+    def passes(self, place: float, behind: float = 0.0) -> list[tuple[float, int]]:
+        """Return when, and which way, a point `behind` turns clockwise of the mark passes a place."""
+        wanted = place + behind
+        found: list[tuple[float, int]] = []
+        last = math.floor(self._marks[0] - wanted)
+        for step, mark in enumerate(self._marks[1:]):
+            turn = math.floor(mark - wanted)
+            if turn != last:
+                goal = max(turn, last) + wanted
+                t_s = self._reached(step, goal)
+                if t_s > self.end_s:
+                    return found
+                found.append((t_s, 1 if turn > last else -1))
+                last = turn
+        return found
+
+    def _step(self, t_s: float) -> tuple[int, float]:
+        steps = (t_s - self.begin_s) / _STEP_S
+        step = min(max(int(steps), 0), len(self._marks) - 2)
+        return step, steps - step
+
+    def _reached(self, step: int, goal: float) -> float:
+        low, high = self.begin_s + step * _STEP_S, self.begin_s + (step + 1) * _STEP_S
+        rising = self._marks[step + 1] > self._marks[step]
+        for _ in range(24):
+            middle = (low + high) / 2
+            if (self.mark_at(middle) < goal) is rising:
+                low = middle
+            else:
+                high = middle
+        return low
+
+
+DEFLECTORS = 8
+_STILL_REV_PER_S = 0.09
+"""Slower than this over the frets (some three pockets a second), a ball stays where it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leg:
+    """A stretch of the ball's way: it goes evenly from one angle of the bowl to another."""
+
+    begin_s: float
+    end_s: float
+    begin: float
+    end: float
+    where: str
+    """bowl, track (knocked back up) or rotor."""
+
+    def passes(self, place: float) -> list[float]:
+        """Return when the ball passes a place of the bowl on this leg."""
+        low, high = sorted((self.begin, self.end))
+        if high == low:
+            return []
+        times = []
+        for lap in range(math.ceil(low - place), math.floor(high - place) + 1):
+            share = (place + lap - self.begin) / (self.end - self.begin)
+            times.append(self.begin_s + share * (self.end_s - self.begin_s))
+        return sorted(times)
+
+
+@dataclass(frozen=True, slots=True)
+class Fall:
+    """How a ball came to rest: its legs, and where it lies in the rotor."""
+
+    legs: tuple[Leg, ...]
+    settle_s: float
+    behind: float
+    """How far clockwise of the rotor's mark it lies (turns)."""
+
+    def pocket(self, count: int) -> int:
+        """Return the number of the pocket, clockwise from the mark, of so many."""
+        return round(self.behind * count) % count
+
+
+def fall(rng: Random, ball: Run, rotor: Rotor, *, knocked_up: float, pockets: int) -> Fall:
+    """Let a ball fall from the track's end; with the chance `knocked_up` a deflector sends it up again."""
+    t_s, angle, speed = ball.end_s, ball.end, ball.way * ball.end_speed
+    legs: list[Leg] = []
+
+    def go(seconds: float, over: float, where: str) -> None:
+        nonlocal t_s, angle
+        legs.append(Leg(t_s, t_s + seconds, angle, angle + over, where))
+        t_s, angle = t_s + seconds, angle + over
+
+    slides_s = rng.uniform(0.3, 0.8)
+    go(slides_s, slides_s * speed * 0.95, "bowl")
+    if rng.random() < 0.7:
+        speed *= rng.uniform(0.4, 0.65) * (-1 if rng.random() < 0.06 else 1)
+        back_up = rng.random() < knocked_up
+        seconds = rng.uniform(0.35, 0.9) if back_up else rng.uniform(0.05, 0.25)
+        go(seconds, seconds * speed, "track" if back_up else "bowl")
+    over_frets = speed - rotor.speed_at(t_s)
+    while abs(over_frets) > _STILL_REV_PER_S:
+        seconds = rng.uniform(0.06, 0.24)
+        go(seconds, seconds * (over_frets + rotor.speed_at(t_s)), "rotor")
+        over_frets *= rng.uniform(0.3, 0.7) * (-1 if rng.random() < 0.15 else 1)
+    go(0.02, 0.02 * rotor.speed_at(t_s), "rotor")
+    pocket = round((rotor.mark_at(t_s) - angle) * pockets)
+    # A ball lies a little off its pocket's middle, and lies there all the time.
+    off = rng.uniform(-0.2, 0.2)
+    return Fall(tuple(legs), t_s, ((pocket + off) / pockets) % 1.0)

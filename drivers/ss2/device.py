@@ -1,0 +1,388 @@
+"""An SS2 wheel at the table: its frames become `wheel_status` readings, its silence and faults its health.
+
+The device says what the wheel said and when it did not speak. What a number is worth is the judge's matter.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from controller.model.readings import AnyReading, DeviceDown, DeviceFault, DeviceUp, WheelStatus
+from drivers.health import reason_for
+from drivers.node.times import REOPEN_US
+from drivers.registry import Chance, DeviceType
+from drivers.ss2.protocol import (
+    BAUD,
+    COMMIT_PARAMETERS,
+    LAST_SPIN,
+    READ_STATUS,
+    VOID_GAME,
+    BareNumber,
+    Bonus,
+    Decoder,
+    Discarded,
+    Flag,
+    Message,
+    Reply,
+    SelfTestCode,
+    State,
+    Status,
+    games_between,
+    read_parameter,
+)
+from drivers.ss2.questions import Answer, Approval, Question, Requests
+
+POWER_CYCLE = "power_cycle"
+ROTOR_SPEED = "rotor_speed"
+FASTEST_RPM_X10 = 300
+"""A wheel turns at 10 to 25 rpm; more is an encoder, a drive or a setting gone wrong."""
+_IN_PLAY = frozenset({State.BALL_IN_RIM, State.NO_MORE_BETS, State.WINNING_NUMBER})
+_MANY_GAMES = LAST_SPIN // 2
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A fault's code, and what was seen and what to do in words."""
+
+    code: str
+    says: str
+
+
+class GameWatch:
+    """Compares each frame with the one before."""
+
+    def __init__(self, *, state_7: bool) -> None:
+        """`state_7` says that the wheel is set to report a ball that it does not find in the track."""
+        self._state_7 = state_7
+        self._last: Status | None = None
+        self._told: set[str] = set()
+
+    def see(self, status: Status) -> Iterator[Fault]:
+        """Take the next frame; give what is wrong and was not told of this game."""
+        last, self._last = self._last, status
+        if last is not None and last.spin != status.spin:
+            self._told.clear()
+        faults = [*self._of_frame(status), *(self._of_change(last, status) if last is not None else ())]
+        for fault in faults:
+            if fault.code not in self._told:
+                self._told.add(fault.code)
+                yield fault
+
+    def _of_frame(self, status: Status) -> Iterator[Fault]:
+        if status.flags & Flag.COMPONENT_FAULT:
+            yield Fault("component", "a sensor, the motor or the encoder failed (flag 4); run its self-test")
+        if status.state in _IN_PLAY and not 0 < status.rotor_rpm_x10 <= FASTEST_RPM_X10:
+            rpm = status.rotor_rpm_x10 / 10
+            yield Fault(
+                ROTOR_SPEED, f"rotor at {rpm:g} rpm in play; read parameter m back, check the encoder"
+            )
+        if status.state == State.BALL_NOT_DETECTED and not self._state_7:
+            yield Fault("unknown_state", "state 7, which this wheel is not set to report; check parameter g")
+
+    def _of_change(self, last: Status, status: Status) -> Iterator[Fault]:
+        games = games_between(last.spin, status.spin)
+        if games > _MANY_GAMES or (status.number is None and last.number is not None):
+            says = f"spin number {last.spin:03} went back to {status.spin:03}: the wheel was powered off"
+            yield Fault(POWER_CYCLE, says)
+        elif games > 1 or (games == 1 and last.state != State.WINNING_NUMBER):
+            said = f"state {last.state} of game {last.spin:03} to state {status.state} of {status.spin:03}"
+            yield Fault("missed_games", f"{said}: no change to state 5 was seen; it shows {status.number}")
+        if games == 0 and last.state == status.state == State.WINNING_NUMBER and last.number != status.number:
+            says = f"the winning number changed from {last.number} to {status.number} while it was shown"
+            yield Fault("number_changed", says)
+
+
+STALE_US = 1_500_000
+"""Three periods without a status frame: what was said before and after may have more between."""
+SILENT_US = 5_000_000
+"""So long without a status frame, and the wheel is lost."""
+ASK_EVERY_US = 500_000
+"""The wheel's own period; it must not be asked more often than every 100 ms."""
+ASK_AGAIN_US = 2_000_000
+"""A wheel whose rotor runs down answers BUSY for a while."""
+_LICENCE_ENDS = 999
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ss2Settings:
+    """A wheel on a serial port.
+
+    `approved` are the wheel's parameters by the letter that sets them, `approved_mode` its mode word; both
+    are read back before the wheel counts as up. `state_7` says that the wheel is set to report it.
+    `ask_status` is for a wheel whose mode word does not make it report by itself. `listen_only` never sends:
+    a recording, or one of the display ports (which never announce the number in a line of its own).
+    """
+
+    port: str
+    """The serial port, by its path in /dev/serial or its udev name."""
+    baud: int = BAUD
+    approved: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    approved_mode: int | None = None
+    state_7: bool = False
+    ask_status: bool = False
+    listen_only: bool = False
+
+
+class Ss2Wheel:
+    """One wheel's link: bytes and times in, readings out, bytes to send out. No port, no clock."""
+
+    def __init__(self, name: str, settings: Ss2Settings, _chance: Chance | None = None) -> None:
+        """Be the device of this name; raises ValueError where the wheel has no such parameter."""
+        self.name = name
+        self.decoder = Decoder()
+        self.frames = 0
+        """Status frames read."""
+        self._settings = settings
+        self._requests = Requests()
+        self._approval = Approval(settings.approved, settings.approved_mode)
+        self._watch = GameWatch(state_7=settings.state_7)
+        self._readings: list[AnyReading] = []
+        self._last_stamp_us = -1
+        self._heard_us: int | None = None
+        self._opened_us: int | None = None
+        self._announced: str | None = None
+        self._last_line = ""
+        self._down = {"starting": "not heard yet"}
+        self._reopen = False
+        self._reopen_at_us = 0
+        self._bytes_lost = False
+        self._check_at_us: int | None = None
+        self._ask_at_us: int | None = None
+        self._correcting = False
+
+    @property
+    def up(self) -> bool:
+        """Whether the wheel speaks and its settings are the approved ones."""
+        return not self._down
+
+    @property
+    def differences(self) -> tuple[str, ...]:
+        """Say which settings differ from the approved ones."""
+        return self._approval.differences
+
+    def start(self, now_us: int) -> list[AnyReading]:
+        """Begin: down until a status frame was heard."""
+        self._lose(now_us, "starting", "no status frame heard yet")
+        return self._taken()
+
+    def opened(self, now_us: int) -> list[AnyReading]:
+        """The port is open: wait for the first frame and read the settings back."""
+        self.decoder.join()
+        self._open(now_us)
+        return self._taken()
+
+    def closed(self, now_us: int, code: str, seen: str) -> list[AnyReading]:
+        """The port is gone, by which trouble, and what was seen."""
+        self.decoder.reset()
+        self._requests.forget()
+        self._opened_us = self._check_at_us = self._ask_at_us = self._announced = None
+        self._lose(now_us, "link", reason_for(code, seen), code)
+        return self._taken()
+
+    def overflowed(self, now_us: int, lost_bytes: int) -> list[AnyReading]:
+        """Bytes were thrown away because the table was busy: frames may be missing."""
+        self.decoder.join()
+        self._bytes_lost = True
+        seen = f"{lost_bytes} bytes thrown away, the table was busy"
+        self._fault(now_us, Fault("sentences_lost", reason_for("sentences_lost", seen)))
+        return self._taken()
+
+    def receive(self, now_us: int, data: bytes) -> list[AnyReading]:
+        """Take bytes that arrived at `now_us`."""
+        if self._opened_us is None:
+            self._open(now_us)
+        for message in self.decoder.feed(data):
+            self._hear(now_us, message)
+        return self._taken()
+
+    def next_deadline(self) -> int | None:
+        """Give when `tick` has something to do; None while it has not."""
+        due = (self._silent_at_us(), self._check_at_us, self._ask_at_us, self._requests.next_deadline())
+        return min((at for at in due if at is not None), default=None)
+
+    def tick(self, now_us: int) -> list[AnyReading]:
+        """Let time pass."""
+        answer = self._requests.tick(now_us)
+        if answer is not None:
+            self._answered(now_us, answer)
+        silent_at_us = self._silent_at_us()
+        if silent_at_us is not None and now_us >= silent_at_us:
+            seen = f"no status frame for {SILENT_US / 1e6:g} s"
+            self._lose(now_us, "silent", reason_for("silent", seen))
+            self._reopen = True
+            self._reopen_at_us = now_us + REOPEN_US
+        if self._check_at_us is not None and now_us >= self._check_at_us:
+            self._ask_settings(now_us)
+        if self._ask_at_us is not None and now_us >= self._ask_at_us:
+            self._ask_at_us = now_us + ASK_EVERY_US
+            if self._requests.idle:
+                self._requests.send(READ_STATUS)
+        return self._taken()
+
+    def take_output(self) -> bytes:
+        """Give the bytes to send now."""
+        return self._requests.take_output()
+
+    def take_reopen(self) -> bool:
+        """Tell, once, that the port should be opened anew."""
+        reopen, self._reopen = self._reopen, False
+        return reopen
+
+    def status(self) -> Mapping[str, object]:
+        """Give figures and what is wrong."""
+        return {
+            "frames": self.frames,
+            "lines": self.decoder.lines,
+            "malformed": self.decoder.discarded,
+            "troubles": sorted(self._down),
+            "differences": list(self.differences),
+            "last_malformed": self._last_line,
+        }
+
+    def void_game(self, now_us: int) -> None:
+        """Acknowledge a void game, so that the wheel launches anew; an unanswered one becomes a fault."""
+        self._ask(now_us, Question("void", VOID_GAME, "R"))
+
+    def correct_settings(self, now_us: int) -> None:
+        """Set what differs from the approved settings, read it back and commit it (a technician's order)."""
+        for correction in self._approval.corrections():
+            self._ask(now_us, correction)
+        self._correcting = True
+        self._ask_settings(now_us)
+
+    def _open(self, now_us: int) -> None:
+        self._opened_us = now_us
+        self._ask_at_us = now_us if self._settings.ask_status else None
+        self._check_settings(now_us)
+
+    # --- what the wheel says ---
+
+    def _hear(self, now_us: int, message: Message) -> None:
+        match message:
+            case Status():
+                self._status(now_us, message)
+            case BareNumber():
+                self._announced = message.number
+            case Discarded():
+                self._last_line = message.text
+            case Reply():
+                answer = self._requests.hear(now_us, message)
+                if answer is not None:
+                    self._answered(now_us, answer)
+            case SelfTestCode() if message.code:
+                self._fault(now_us, Fault(f"self_test_{message.code}", f"self-test: {message.meaning}"))
+            case Bonus() if message.licence_days is not None:
+                ended = "has ended" if message.value == _LICENCE_ENDS else "ends"
+                says = f"the bonus licence {ended}: {message.licence_days} days left"
+                self._fault(now_us, Fault("licence", says))
+            case _:
+                pass
+
+    def _status(self, now_us: int, status: Status) -> None:
+        unheard_us = 0 if self._heard_us is None else now_us - self._heard_us
+        unheard = unheard_us > STALE_US or self._bytes_lost
+        self._bytes_lost = False
+        self._heard_us = now_us
+        self.frames += 1
+        self._mend(now_us, "starting", "link", "silent")
+        self._readings.append(
+            WheelStatus(
+                t=self._stamp(now_us),
+                dev=self.name,
+                state=status.state,
+                spin=status.spin,
+                number=status.number,
+                flags=status.flags,
+                rotor_rpm_x10=status.rotor_rpm_x10,
+                direction=status.direction,
+                announced=self._announced,
+                unheard_ms=max(1, unheard_us // 1000) if unheard else 0,
+            )
+        )
+        self._announced = None
+        for fault in self._watch.see(status):
+            self._fault(now_us, fault)
+            if fault.code == POWER_CYCLE:
+                self._check_settings(now_us)
+            elif fault.code == ROTOR_SPEED and "m" in self._settings.approved:
+                self._ask(now_us, Question("m", read_parameter("m"), "T"))
+
+    def _answered(self, now_us: int, answer: Answer) -> None:
+        if answer.name == "void":
+            if answer.outcome != "ok":
+                says = f"the void game was not acknowledged ({answer.outcome}); the wheel may play on"
+                self._fault(now_us, Fault("void_refused", says))
+            return
+        self._approval.hear(answer)
+        if self._approval.verified:
+            self._check_at_us = None
+            self._mend(now_us, "unchecked", "configuration")
+            if self._correcting:
+                self._correcting = False
+                self._ask(now_us, Question("commit", COMMIT_PARAMETERS, "T"))
+        elif self._approval.differences and self._requests.idle:
+            says = "; ".join(self._approval.differences)
+            self._lose(now_us, "configuration", f"{says}; correct it and read it back before opening")
+
+    # --- settings ---
+
+    def _check_settings(self, now_us: int) -> None:
+        self._approval.begin()
+        if self._settings.listen_only or self._approval.verified:
+            return
+        self._down.pop("configuration", None)
+        self._lose(now_us, "unchecked", "its settings are not read back yet")
+        self._ask_settings(now_us)
+
+    def _ask_settings(self, now_us: int) -> None:
+        questions = list(self._approval.questions())
+        for question in questions:
+            self._ask(now_us, question)
+        self._check_at_us = now_us + ASK_AGAIN_US * len(questions) if questions else None
+
+    def _ask(self, now_us: int, question: Question) -> None:
+        if not self._settings.listen_only:
+            self._requests.ask(now_us, question.name, question.command, question.letters)
+
+    # --- its health ---
+
+    def _silent_at_us(self) -> int | None:
+        if self._opened_us is None:
+            return None
+        if "silent" in self._down:
+            return self._reopen_at_us
+        return max(self._opened_us, self._heard_us or 0) + SILENT_US
+
+    def _lose(self, now_us: int, trouble: str, says: str, code: str = "") -> None:
+        """Take note of a trouble that keeps the wheel down; `code` is the one to tell, if it is another."""
+        if self._down.get(trouble) == says:
+            return
+        self._down[trouble] = says
+        self._readings.append(
+            DeviceDown(t=self._stamp(now_us), dev=self.name, reason=says, code=code or trouble)
+        )
+
+    def _mend(self, now_us: int, *codes: str) -> None:
+        mended = [code for code in codes if self._down.pop(code, None) is not None]
+        if mended and not self._down:
+            self._readings.append(
+                DeviceUp(t=self._stamp(now_us), dev=self.name, reason="it reports its state", code="up")
+            )
+
+    def _fault(self, now_us: int, fault: Fault) -> None:
+        self._readings.append(
+            DeviceFault(t=self._stamp(now_us), dev=self.name, reason=fault.says, code=fault.code)
+        )
+
+    def _stamp(self, now_us: int) -> int:
+        """Give each reading a time of its own, so that those of one burst keep their order."""
+        self._last_stamp_us = max(now_us, self._last_stamp_us + 1)
+        return self._last_stamp_us
+
+    def _taken(self) -> list[AnyReading]:
+        readings, self._readings = self._readings, []
+        return readings
+
+
+TYPE = DeviceType(
+    name="ss2", title="SS2 wheel reader on a serial port", link="serial", settings=Ss2Settings, make=Ss2Wheel
+)

@@ -1,0 +1,90 @@
+"""What links posted goes to the right device, and what devices answer goes back to the right link."""
+
+from collections.abc import Mapping
+
+from controller.model.readings import AnyReading, DeviceDown, DeviceUp, PocketBall
+from drivers.cameras.json_camera import JsonCamera, JsonCameraSettings
+from drivers.link.inlet import Arrival, LinkDown, LinkUp, Overflow
+from drivers.link.station import Hub
+from drivers.node.device import NodeDevice, NodeSettings
+
+
+class Outlet:
+    """A link's end for answers."""
+
+    def __init__(self) -> None:
+        self.sent: list[bytes] = []
+        self.reopened = 0
+
+    def send(self, data: bytes) -> bool:
+        self.sent.append(data)
+        return True
+
+    def reopen(self) -> None:
+        self.reopened += 1
+
+
+def table() -> tuple[Hub, Mapping[str, Outlet]]:
+    outlets = {"wheel": Outlet(), "cam": Outlet()}
+    node = NodeDevice(
+        "wheel", NodeSettings(node="w1", port="/dev/table-wheel"), lambda count: b"\x3f" * count
+    )
+    camera = JsonCamera("cam", JsonCameraSettings(port="unix:/run/table/cam.sock"), bytes)
+    return Hub([(node, outlets["wheel"]), (camera, outlets["cam"])]), outlets
+
+
+def codes(readings: list[AnyReading]) -> list[tuple[str, str]]:
+    return [(r.dev, str(r.code)) for r in readings if isinstance(r, DeviceDown | DeviceUp)]
+
+
+def test_every_device_is_down_until_it_is_heard() -> None:
+    hub, _ = table()
+    assert codes(hub.start(0)) == [("wheel", "starting"), ("cam", "starting")]
+    assert [device.name for device in hub] == ["wheel", "cam"]
+
+
+def test_each_arrival_goes_to_its_device_alone() -> None:
+    hub, outlets = table()
+    hub.start(0)
+    hub.take(Arrival("wheel", 1, LinkUp("/dev/pts/1")))
+    hub.take(Arrival("cam", 1, LinkUp("unix:/run/table/cam.sock")))
+    assert [sentence[:7] for sentence in outlets["wheel"].sent] == [b">w1 3F3"]
+    readings = hub.take(Arrival("cam", 5, b'{"kind": "pocket_ball"}\n'))
+    assert readings[-1] == PocketBall(t=5, dev="cam", arrived=5)
+    assert outlets["cam"].sent == []
+
+
+def test_bytes_thrown_away_are_told_of_their_device() -> None:
+    hub, _ = table()
+    hub.start(0)
+    for source in ("wheel", "cam"):
+        assert codes(hub.take(Arrival(source, 9, Overflow(100)))) == [(source, "sentences_lost")]
+
+
+def test_a_link_that_is_down_takes_its_device_with_it() -> None:
+    hub, _ = table()
+    hub.start(0)
+    assert codes(hub.take(Arrival("wheel", 9, LinkDown("no_port", "/dev/table-wheel: not there")))) == [
+        ("wheel", "no_port")
+    ]
+
+
+def test_what_is_due_is_done_and_a_silent_devices_port_is_opened_anew() -> None:
+    hub, outlets = table()
+    hub.start(0)
+    hub.take(Arrival("wheel", 0, LinkUp("/dev/pts/1")))
+    told: list[AnyReading] = []
+    now_us = 0
+    while now_us < 11_000_000:
+        now_us = hub.next_deadline() or now_us
+        told += hub.tick(now_us)
+    assert codes(told) == [("wheel", "no_hello")]
+    assert (outlets["wheel"].reopened, outlets["cam"].reopened) == (1, 0)
+    assert len(outlets["wheel"].sent) > 40
+
+
+def test_what_belongs_to_no_device_is_counted() -> None:
+    hub, _ = table()
+    assert hub.take(Arrival("stranger", 0, b"x")) == []
+    assert hub.strays == 1
+    assert Hub([]).next_deadline() is None

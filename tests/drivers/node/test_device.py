@@ -1,0 +1,328 @@
+"""A node's sentences become the table's readings, and its troubles reasons that a technician can act on."""
+
+from typing import get_args
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from controller.model.readings import (
+    AnyReading,
+    BallBeam,
+    Card,
+    DeviceDown,
+    DeviceFault,
+    DeviceUp,
+    DieAt,
+    DieRest,
+    Input,
+    Reading,
+    WallImpact,
+)
+from drivers.health import TROUBLES
+from drivers.node.device import ChannelSettings, NodeDevice, NodeSettings
+from drivers.node.messages import Code, Hello
+from drivers.node.node_end import NodeEnd
+from drivers.readings import ReadingError, reading_of, texts_of
+from drivers.registry import Device
+
+STEP_US = 5_000
+WALLS = {
+    1: ChannelSettings(dev="wall-left", fields={"wall": "left"}),
+    2: ChannelSettings(dev="wall-right", fields={"wall": "right"}),
+}
+
+
+class Wired:
+    """A node device and its board, with a line that takes 200 us each way; both clocks are one."""
+
+    def __init__(self, settings: NodeSettings | None = None, hello: Hello | None = None) -> None:
+        self.now_us = 1_000_000
+        self.device = NodeDevice(
+            "cam", settings or NodeSettings(node="cam", port="/dev/table-cam"), lambda count: b"\x3f" * count
+        )
+        self.board = NodeEnd(
+            hello or Hello("cam", "1.0", "B" * 16, {0: ("die_at",)}, ("lamp",), 16), "A" * 16
+        )
+        self.told: list[AnyReading] = self.device.start(self.now_us) + self.device.opened(self.now_us)
+
+    def after(self, more_us: int) -> list[AnyReading]:
+        told: list[AnyReading] = []
+        end_us = self.now_us + more_us
+        while self.now_us < end_us:
+            self.now_us += STEP_US
+            told += self.device.tick(self.now_us)
+            commands = self.board.receive(self.now_us + 200, self.device.take_output())
+            for command in commands:
+                self.board.acknowledge(self.now_us + 200, command.number)
+            self.board.tick(self.now_us + 200)
+            told += self.device.receive(self.now_us + 400, self.board.take_output())
+        self.told += told
+        return told
+
+    def up(self) -> "Wired":
+        self.after(500_000)
+        assert isinstance(self.told[-1], DeviceUp), self.told
+        return self
+
+    def say(self, kind: str, channel: int = 0, **fields: str) -> list[AnyReading]:
+        self.board.reading(self.now_us, kind, fields, channel=channel)
+        return self.after(STEP_US)
+
+
+def test_a_node_is_a_device() -> None:
+    assert isinstance(Wired().device, Device)
+
+
+def test_a_sentence_becomes_a_reading_with_its_own_time_and_that_of_its_arrival() -> None:
+    wired = Wired().up()
+    (reading,) = wired.say("die_at", die="1", x="450.8", y="498.5")
+    assert reading == DieAt(t=reading.t, dev="cam", die=1, x=450.8, y=498.5, arrived=reading.arrived)
+    assert reading.arrived is not None
+    assert abs(reading.t - (wired.now_us - STEP_US)) <= 400
+    assert reading.arrived >= reading.t
+
+
+def test_a_channel_is_a_device_of_the_table_and_knows_its_wall() -> None:
+    wired = Wired(NodeSettings(node="cam", port="/dev/x", channels=WALLS)).up()
+    (reading,) = wired.say("wall_impact", channel=2, pos_mm="511", peak="421")
+    assert isinstance(reading, WallImpact)
+    assert (reading.dev, reading.wall, reading.pos_mm) == ("wall-right", "right", 511.0)
+
+
+@pytest.mark.parametrize(
+    ("channel", "fields"),
+    [
+        (3, {"pos_mm": "1", "peak": "1"}),
+        (0, {"pos_mm": "1", "peak": "1"}),
+        (1, {"wall": "right", "pos_mm": "1"}),
+    ],
+)
+def test_a_channel_that_can_not_be_is_a_reading_missed(channel: int, fields: dict[str, str]) -> None:
+    wired = Wired(NodeSettings(node="cam", port="/dev/x", channels=WALLS)).up()
+    wired.board.reading(wired.now_us, "wall_impact", fields, channel=channel)
+    told = wired.after(STEP_US)
+    assert {(type(reading), reading.dev) for reading in told} == {
+        (DeviceDown, "cam"),
+        (DeviceDown, "wall-left"),
+        (DeviceDown, "wall-right"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "complaint"),
+    [
+        (
+            "die_at",
+            {"die": "3", "x": "1", "y": "1"},
+            r"a die_at that can't be: Invalid enum value 3 - at `\$.die`",
+        ),
+        ("die_at", {"die": "1", "x": "nan", "y": "1"}, "can't be"),
+        ("die_at", {"die": "1", "x": "1e9", "y": "1"}, "can't be"),
+        ("die_at", {"die": "1", "x": "1"}, "missing required field `y`"),
+        ("die_at", {"die": "1", "x": "1", "y": "1", "z": "1"}, "unknown field `z`"),
+        (
+            "die_at",
+            {"die": "1", "x": "1", "y": "1", "t": "5"},
+            r"\['t'\] in a die_at, which the table writes",
+        ),
+        ("zap", {}, "found kind 'zap', expected one such as die_at"),
+        ("die_rest", {"die": "1", "x": "1", "y": "1", "confidence": "1.5"}, "confidence"),
+        ("ball_beam", {"beam": "-1"}, "beam"),
+    ],
+)
+def test_a_reading_that_can_not_be_is_told_as_missing_with_what_is_wrong(
+    kind: str, fields: dict[str, str], complaint: str
+) -> None:
+    with pytest.raises(ReadingError, match=complaint):
+        reading_of(kind, fields, "cam", 0, 0, texts=True)
+    wired = Wired().up()
+    wired.board.reading(wired.now_us, kind, fields)
+    (told,) = wired.after(STEP_US)
+    assert isinstance(told, DeviceDown)
+    assert told.code == "bad_reading"
+
+
+def test_after_a_bad_reading_the_node_is_well_again_in_half_a_second() -> None:
+    wired = Wired().up()
+    wired.say("zap")
+    assert [type(reading) for reading in wired.after(600_000)] == [DeviceUp]
+
+
+def test_texts_stay_texts_where_a_number_would_lose_something() -> None:
+    wired = Wired().up()
+    (number,) = wired.say("input", name="set_number", by="dealer", who="Zoë 2", number="00")
+    assert isinstance(number, Input)
+    assert (number.number, number.who) == ("00", "Zoë 2")
+    (card,) = wired.say("card", rank="7", suit="h", to="3")
+    assert isinstance(card, Card)
+    assert (card.rank, card.to) == ("7", "3")
+    (rest,) = wired.say("die_rest", die="1", x="1", y="2", up="3", confidence="0.9", resting_sides="1,2")
+    assert isinstance(rest, DieRest)
+    assert rest.resting_sides == (1, 2)
+
+
+def examples() -> st.SearchStrategy[Reading]:
+    kinds = [kind for kind in get_args(AnyReading) if kind not in (DeviceUp, DeviceDown, DeviceFault)]
+    return st.sampled_from(kinds).flatmap(_example)
+
+
+def _example(kind: type[Reading]) -> st.SearchStrategy[Reading]:
+    fields = {}
+    for field in msgspec.structs.fields(kind):
+        if field.name in ("t", "dev", "arrived"):
+            continue
+        options = [value for value in _VALUES if _fits(value, field.type)]
+        fields[field.name] = st.sampled_from(options)
+    return st.builds(kind, t=st.just(5), dev=st.just("cam"), arrived=st.just(9), **fields)
+
+
+_VALUES = (
+    1,
+    2,
+    0.5,
+    511.25,
+    1.0,
+    "left",
+    "felt",
+    "cw",
+    "h",
+    "a b=%,*$~",
+    "00",
+    True,
+    False,
+    None,
+    (1, 2),
+    ("1", "2"),
+)
+
+
+def _fits(value: object, hint: object) -> bool:
+    """Tell whether a field can hold this; of `str | int` only the text comes back as it went."""
+    parts = value if isinstance(value, tuple) else (value,)
+    if "str" in str(hint) and any(type(part) is int for part in parts):
+        return False
+    try:
+        msgspec.convert(value, hint)
+    except msgspec.ValidationError:
+        return False
+    return True
+
+
+@settings(derandomize=True, max_examples=150, deadline=None)
+@given(examples())
+def test_every_kind_of_reading_survives_the_way_through_texts(reading: Reading) -> None:
+    kind, texts = texts_of(reading)
+    assert reading_of(kind, texts, "cam", 5, 9, texts=True) == reading
+
+
+def test_a_node_tells_its_own_faults() -> None:
+    (fault,) = Wired().up().say("device_fault", reason="piezo open", code="adc")
+    assert isinstance(fault, DeviceFault)
+    assert (fault.reason, fault.code) == ("piezo open", "adc")
+
+
+def test_a_channel_with_a_wall_of_its_own_tells_its_health_without_one() -> None:
+    hello = Hello("cam", "1.0", "B" * 16, {1: ("wall_impact",), 2: ("wall_impact",)}, (), 16)
+    wired = Wired(NodeSettings(node="cam", port="/dev/table-cam", channels=WALLS), hello).up()
+    told = wired.say("device_down", 1, reason="cable broken")
+    assert [(r.dev, r.reason) for r in told if isinstance(r, DeviceDown)] == [("wall-left", "cable broken")]
+
+
+def test_a_node_that_can_not_send_what_it_is_there_for_is_not_up() -> None:
+    wired = Wired(NodeSettings(node="cam", port="/dev/x", reads=("die_at", "die_rest")))
+    wired.after(500_000)
+    last = wired.told[-1]
+    assert isinstance(last, DeviceDown)
+    assert (last.code, last.reason.split(";")[0]) == ("lacks", "node cam can't send die_rest")
+
+
+def test_a_port_that_goes_takes_all_its_devices_with_it() -> None:
+    wired = Wired(NodeSettings(node="cam", port="/dev/x", channels=WALLS)).up()
+    down = wired.device.closed(wired.now_us, "unplugged", "/dev/x went away")
+    assert [reading.dev for reading in down] == ["cam", "wall-left", "wall-right"]
+    assert all(isinstance(r, DeviceDown) and r.code == "unplugged" for r in down)
+    assert isinstance(down[0], DeviceDown)
+    assert down[0].reason == "/dev/x went away; " + TROUBLES["unplugged"].do
+
+
+def test_a_silent_node_asks_for_its_port_to_be_opened_anew_once() -> None:
+    wired = Wired().up()
+    for _ in range(500):
+        wired.now_us += STEP_US
+        wired.device.tick(wired.now_us)
+    assert wired.device.take_reopen()
+    assert not wired.device.take_reopen()
+
+
+def impacts(told: list[AnyReading]) -> list[float]:
+    return [reading.peak for reading in told if isinstance(reading, WallImpact)]
+
+
+def test_an_impact_weaker_than_the_threshold_is_noise_and_is_counted() -> None:
+    hello = Hello("cam", "1.0", "B" * 16, {0: ("wall_impact",), 1: ("wall_impact",)}, (), 16)
+    alone = Wired(NodeSettings(node="cam", port="x", least_peak=70.5), hello).up()
+    channel = ChannelSettings(dev="wall-left", fields={"wall": "left"}, least_peak=70.5)
+    mounted = Wired(NodeSettings(node="cam", port="x", channels={1: channel}), hello).up()
+    for wired, number in ((alone, 0), (mounted, 1)):
+        told: list[AnyReading] = []
+        for peak in ("70", "71", "12"):
+            told += wired.say("wall_impact", channel=number, wall="left", pos_mm="5", peak=peak)
+        assert impacts(told) == [71]
+        assert wired.device.status()["soft_impacts"] == 2
+
+
+def test_a_command_is_answered() -> None:
+    wired = Wired().up()
+    number = wired.device.command(wired.now_us, "lamp", {"name": "puck", "shows": "on"})
+    wired.after(20_000)
+    assert [(answer.command, answer.ok) for answer in wired.device.answers] == [(number, True)]
+
+
+def test_its_status_tells_a_technician_who_it_is_and_what_was_heard() -> None:
+    status = Wired().up().device.status()
+    assert (status["node"], status["phase"], status["firmware"]) == ("cam", "up", "1.0")
+    assert (status["lost"], status["bad_crc"], status["troubles"]) == (0, 0, [])
+    assert msgspec.json.encode(status)
+
+
+def test_the_last_lines_both_ways_are_kept_for_who_looks_for_a_fault() -> None:
+    wired = Wired().up()
+    wired.device.receive(wired.now_us, b"\xff spikes\n")
+    lines = wired.device.recent()
+    assert lines[-1] == "\\xff spikes"
+    assert [line[0] for line in lines if "ping" in line or "pong" in line][:2] == [">", "$"]
+    assert len(lines) <= 64
+
+
+@pytest.mark.parametrize(
+    ("wrong", "complaint"),
+    [
+        ({"node": "a b"}, "node: found 'a b', expected 1 to 16 letters"),
+        ({"key": "secret"}, "key: expected 32 to 128 hexadecimal digits"),
+        ({"max_per_s": 0}, "max_per_s: found 0, expected at least 1"),
+    ],
+)
+def test_settings_that_can_not_work_are_refused(wrong: dict[str, object], complaint: str) -> None:
+    with pytest.raises(ValueError, match=complaint):
+        NodeSettings(**{"node": "cam", "port": "/dev/x", **wrong})  # type: ignore[arg-type]  # wrong on purpose
+
+
+def test_a_key_in_the_settings_seals_the_link() -> None:
+    wired = Wired(NodeSettings(node="cam", port="/dev/x", key="00" * 16))
+    wired.after(500_000)
+    last = wired.told[-1]
+    assert isinstance(last, DeviceDown)
+    assert last.code == "wrong_key"
+
+
+def test_every_trouble_of_a_link_has_a_cause_and_a_next_step() -> None:
+    assert set(get_args(Code)) - {"link"} <= set(TROUBLES)
+    assert all(cause.likely and cause.do and cause.clears for cause in TROUBLES.values())
+
+
+def test_beams_are_numbers() -> None:
+    (beam,) = Wired().up().say("ball_beam", beam="2")
+    assert isinstance(beam, BallBeam)
+    assert beam.beam == 2

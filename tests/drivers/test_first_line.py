@@ -1,0 +1,173 @@
+"""A cable is plugged in at any byte: the end of a line is never taken for a line.
+
+Every device that has no check sum on its lines hears every end of every line that it knows as the first thing
+after its port opened, after it was plugged in again, and after bytes were lost. None of it may be read.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from typing import Protocol
+
+import pytest
+
+from controller.model.readings import AnyReading, DeviceDown, DeviceFault, DeviceUp
+from drivers.cameras import json_camera
+from drivers.cameras.jevois import JevoisCamera, JevoisSettings
+from drivers.cameras.json_camera import JsonCameraSettings
+from drivers.registry import DEVICE_MODULES, device_type
+from drivers.shoe.device import PLAIN_CODES, Shoe, ShoeSettings
+from drivers.ss2.device import Ss2Settings, Ss2Wheel
+
+SECOND_US = 1_000_000
+NUMBERED = ShoeSettings(
+    port="p",
+    cards={str(n): str(2 + n % 11) for n in range(1, 53)},
+    unread=("NR", "R"),
+    positions={"P1": "1", "1P1": "2"},
+    lid_open=("LID1",),
+    lid_closed=("LID0",),
+    alive=("OK",),
+)
+JEVOIS = JevoisSettings(
+    port="p",
+    faces={f"die{face}": face for face in range(1, 7)},
+    calibration=((-900, -300, 0, 1100), (900, -300, 3600, 1100), (900, 300, 3600, 0), (-900, 300, 0, 0)),
+)
+
+
+class Heard(Protocol):
+    """What these tests need of a device."""
+
+    def start(self, now_us: int) -> list[AnyReading]: ...
+    def opened(self, now_us: int) -> list[AnyReading]: ...
+    def closed(self, now_us: int, code: str, seen: str) -> list[AnyReading]: ...
+    def overflowed(self, now_us: int, lost_bytes: int) -> list[AnyReading]: ...
+    def receive(self, now_us: int, data: bytes) -> list[AnyReading]: ...
+
+
+def shoe_lines(settings: ShoeSettings) -> list[bytes]:
+    words = (*settings.unread, *settings.lid_open, *settings.lid_closed, *settings.alive)
+    return [code.encode() for code in (*settings.cards, *settings.positions, *words)]
+
+
+def ss2_lines() -> Iterator[bytes]:
+    for state in range(1, 8):
+        for spin, number, flags, rpm in (
+            (" 17", " 7", "2", "171"),
+            ("256", "00", "0", " 35"),
+            ("  1", "  ", "F", "  0"),
+        ):
+            yield f"*X;{state};{spin};{number};{flags};{rpm};1".encode()
+    yield from (b"%2d" % number for number in range(10))
+    yield from (b"%02d" % number for number in range(40))
+    yield from (
+        b"*bs 1",
+        b"*bn17",
+        b"*bn 36",
+        b"*F 21",
+        b"*F 100",
+        b"*Y;1;017",
+        b"*Y;2;100;07",
+        b"*R OK",
+        b"*O 1 1 60 1157",
+    )
+    yield b"*T r 28000 32000"
+    wins = bytes(0x21 + n % 76 for n in range(256))
+    yield b"*s r 1 " + wins + b"%02X" % (sum(wins) % 256)
+
+
+def jevois_lines() -> Iterator[bytes]:
+    for stamp in (b"", b"12 ", b"00:00:12 ", b"123/2026-11-28/00:00:12 "):
+        yield from (stamp + b"MARK START", stamp + b"MARK STOP", stamp + b"N2 die5:92 10.5 -20 10 10")
+        yield stamp + b"D2 die5:92 1 2 3 4 5 6 7 8 die4:3"
+
+
+def json_lines() -> Iterator[bytes]:
+    yield from (b'{"kind": "alive"}', b'{"kind": "die_at", "die": 1, "x": 1000.5, "y": 20}')
+    yield json.dumps(
+        {"kind": "die_off_table", "die": 2, "note": '{"kind": "die_off_table", "die": 1}'}
+    ).encode()
+
+
+DEVICES: dict[str, tuple[Callable[[], Heard], Iterable[bytes]]] = {
+    "numbered shoe": (lambda: Shoe("dev", NUMBERED, bytes), shoe_lines(NUMBERED)),
+    "plain shoe": (
+        lambda: Shoe("dev", ShoeSettings(port="p"), bytes),
+        [code.encode() for code in PLAIN_CODES],
+    ),
+    "ss2": (lambda: Ss2Wheel("dev", Ss2Settings(port="", listen_only=True)), ss2_lines()),
+    "jevois": (lambda: JevoisCamera("dev", JEVOIS), jevois_lines()),
+}
+HEALTH = (DeviceUp, DeviceDown, DeviceFault)
+
+
+def opened(device: Heard) -> None:
+    device.opened(0)
+
+
+def plugged_in_again(device: Heard) -> None:
+    device.opened(0)
+    device.closed(1, "unplugged", "gone")
+    device.opened(2)
+
+
+def lost_bytes(device: Heard) -> None:
+    device.opened(0)
+    device.receive(1, b"\r\n")
+    device.overflowed(2, 100)
+
+
+def told_of(device: Heard, first: bytes, after: bytes) -> list[AnyReading]:
+    return [r for r in device.receive(SECOND_US, first + after) if not isinstance(r, HEALTH)]
+
+
+@pytest.mark.parametrize("joining", [opened, plugged_in_again, lost_bytes])
+@pytest.mark.parametrize("name", DEVICES)
+def test_no_end_of_a_line_is_read_as_a_line(name: str, joining: Callable[[Heard], None]) -> None:
+    make, lines = DEVICES[name]
+    for line in lines:
+        for cut in range(len(line)):
+            device = make()
+            device.start(0)
+            joining(device)
+            assert told_of(device, line[cut:], b"\r\n") == [], line[cut:]
+            status = getattr(device, "decoder", None)
+            assert getattr(status, "discarded", 1) == 1
+
+
+def test_the_numbers_own_end_is_no_announced_number() -> None:
+    wheel = Ss2Wheel("dev", Ss2Settings(port="", listen_only=True))
+    wheel.opened(0)
+    (word,) = told_of(wheel, b"17\r\n", b"*X;5; 17; 8;0;171;1\r\n")
+    assert getattr(word, "announced", "") is None
+
+
+@pytest.mark.parametrize("end", [b"2", b"12", b"P1", b"R", b"ID1", b"\xff", b"K\xff"])
+def test_what_may_have_been_a_card_or_a_word_is_a_counted_doubt(end: bytes) -> None:
+    device = Shoe("dev", NUMBERED, bytes)
+    device.opened(0)
+    assert [getattr(r, "code", "") for r in device.receive(SECOND_US, end + b"\r\n")] == ["bad_reading"]
+    assert device.status()["doubts"] == 1
+
+
+@pytest.mark.parametrize("end", [b"OK", b"K", b""])
+def test_what_only_said_that_the_shoe_is_there_is_no_doubt(end: bytes) -> None:
+    device = Shoe("dev", NUMBERED, bytes)
+    device.opened(0)
+    device.receive(SECOND_US, end + b"\r\n")
+    assert device.status()["doubts"] == 0
+
+
+def test_no_end_of_a_json_line_is_an_object_of_its_own() -> None:
+    for line in json_lines():
+        for cut in range(1, len(line)):
+            device = json_camera.TYPE.make("dev", JsonCameraSettings(port="p"), bytes)
+            device.start(0)
+            device.opened(0)
+            told = [r for r in device.receive(SECOND_US, line[cut:] + b"\n") if not isinstance(r, HEALTH)]
+            assert told == [], line[cut:]
+
+
+def test_every_device_on_a_serial_line_is_here_or_seals_its_lines() -> None:
+    sealed, here = {"node"}, {"shoe", "ss2", "jevois", "json-camera"}
+    assert {name for name in DEVICE_MODULES if device_type(name).link == "serial"} == sealed | here

@@ -1,0 +1,28 @@
+"""A device type is a word in a table's file."""
+
+import dataclasses
+
+import pytest
+
+from drivers.registry import DEVICE_MODULES, Device, DeviceType, UnknownDeviceTypeError, device_type
+
+
+@pytest.mark.parametrize("name", ["node", "json-camera"])
+def test_a_type_is_found_by_its_word(name: str) -> None:
+    found = device_type(name)
+    assert isinstance(found, DeviceType)
+    assert found.name == name
+    assert dataclasses.is_dataclass(found.settings)
+
+
+def test_a_device_is_made_of_its_settings() -> None:
+    found = device_type("node")
+    device = found.make("wall", found.settings(node="w1", port="/dev/table-w1"), bytes)
+    assert isinstance(device, Device)
+    assert device.name == "wall"
+
+
+def test_an_unknown_word_is_answered_with_those_that_exist() -> None:
+    with pytest.raises(UnknownDeviceTypeError, match="found device type 'nod', expected one of") as caught:
+        device_type("nod")
+    assert all(name in str(caught.value) for name in DEVICE_MODULES)

@@ -1,0 +1,35 @@
+"""The pages of the wheel and the smart camera name every setting and every fault that these devices have."""
+
+import re
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from drivers.cameras import jevois
+from drivers.registry import device_type
+from drivers.ss2 import device as ss2
+
+DOCS = Path(__file__).parents[2] / "docs" / "devices"
+
+
+@pytest.mark.parametrize("name", ["ss2", "jevois"])
+def test_every_setting_is_on_the_page_and_the_page_knows_no_other(name: str) -> None:
+    page = (DOCS / f"{name}.md").read_text()
+    table = page.split("| key | default | |")[1].split("\n\n")[0]
+    named = {
+        word
+        for row in re.findall(r"^\| ([^|]*) \|", table, re.MULTILINE)
+        for word in re.findall(r"`(\w+)`", row)
+    }
+    assert named == {field.name for field in fields(device_type(name).settings)}
+
+
+@pytest.mark.parametrize("module", [ss2, jevois])
+def test_every_fault_code_is_on_the_page(module: object) -> None:
+    source = Path(str(getattr(module, "__file__", ""))).read_text()
+    page = (DOCS / ("jevois.md" if module is jevois else "ss2.md")).read_text()
+    codes = set(re.findall(r'(?:Fault\(|_lose\(now_us, )"(\w+)"', source)) - {"link"}
+    codes |= {ss2.POWER_CYCLE, ss2.ROTOR_SPEED} if module is ss2 else set()
+    assert codes
+    assert [code for code in sorted(codes) if f"`{code}`" not in page] == []
