@@ -16,8 +16,8 @@ LEAST_EDGES = 0.5
 """A die that touches with a face has its centre half an edge away."""
 MOST_EDGES = sqrt(3.0) / 2.0
 """One that touches with a corner has it up to half a space diagonal away."""
-FACE_EDGES = 0.5
-"""A die that comes to rest lies flat: it touches with the face that it turns to the wall."""
+FLAT_EDGES = sqrt(2.0) / 2.0
+"""One that lies flat touches with an upright edge at most: its centre is half a face's diagonal away."""
 
 KNOCK = 2.0 * log(10.0)
 """A knock on the wall by something else, there and then: a hand that knocks at every tenth turn of a die."""

@@ -34,6 +34,8 @@ SAME_TURN_MS = 15.0
 """Two turns of one die nearer in time than this are one: no die comes back to a wall within a frame."""
 REST_ERROR_SHARE = 0.5
 """A die at rest is seen this much better than one in flight: many frames agree on it."""
+NEAREST_POINTS = 3
+"""Points of a slow die that its nearest place is taken from: one alone may err by more than it fell back."""
 LAST_POINTS = 6
 """Points of a stopping die that its resting place is taken from, besides its rest."""
 
@@ -93,7 +95,7 @@ def _look(way: Approach, span: Span) -> list[Contact]:
     if beyond is None and any(contact.miss + contact.knock > 2.0 * bands.STANDS for contact in found):
         return found
     hidden = hidden_step(way, span)
-    alone = [_rested(way, span)]
+    alone = [_rested(way, span), _fell_back(way, span)]
     if hidden is None:
         alone += _turns(way, span)
     elif not found:
@@ -276,7 +278,7 @@ def _silence(way: Approach, t: float) -> tuple[str, str]:
 
 
 def _rested(way: Approach, span: Span) -> Contact | None:
-    """Price a die that came to rest near the wall without a turn: it touched where its face lies at it."""
+    """Price a die that came to rest near the wall without a turn: flat, it touches with a face or an edge."""
     path, gaps, times = way.path, way.gaps, way.path.times
     end = len(gaps) - 1
     if not path.rests or span.last < end or gaps[end] > way.close:
@@ -289,8 +291,9 @@ def _rested(way: Approach, span: Span) -> Contact | None:
     both = moving_var + rest_var
     place = (rest_var * moving + moving_var * gaps[end]) / both
     sd = sqrt(rest_var * moving_var / both)
-    short = place - bands.FACE_EDGES * way.scene.table.die_mm
-    off = max(short, 0.0) / sd
+    edge = way.scene.table.die_mm
+    short = place - bands.LEAST_EDGES * edge
+    off = max(place - bands.FLAT_EDGES * edge, 0.0) / sd
     contact = Contact(
         wall=way.wall,
         t=times[end - 1],
@@ -304,6 +307,38 @@ def _rested(way: Approach, span: Span) -> Contact | None:
     contact.seen = (
         f"die {path.die.number} stopped at the {way.wall} wall (within {3.0 * sd:.0f} mm), and {heard}"
     )
+    return contact
+
+
+def _fell_back(way: Approach, span: Span) -> Contact | None:
+    """Price a die that came nearest to the wall on an edge or a corner, and fell back from it as it stopped.
+
+    Falling over it turns so slowly that nothing but the place tells of it.
+    """
+    path, gaps = way.path, way.gaps
+    count = span.last - span.first + 2 - NEAREST_POINTS
+    if not path.rests or count < 1:
+        return None
+    means = [
+        sum(gaps[k : k + NEAREST_POINTS]) / NEAREST_POINTS for k in range(span.first, span.first + count)
+    ]
+    nearest = min(means)
+    m = span.first + means.index(nearest) + NEAREST_POINTS // 2
+    sd = way.noise(m - 1, m + 1) / sqrt(NEAREST_POINTS)
+    if not 3.0 * sd < gaps[-1] - nearest <= STAYED_MM:
+        return None
+    off = max(nearest - bands.contact_most(way.scene.table), 0.0) / sd
+    contact = Contact(
+        wall=way.wall,
+        t=path.times[m],
+        gap_mm=nearest - bands.LEAST_EDGES * way.scene.table.die_mm,
+        did="turned back",
+        touch=bands.UNHEARD + off * off,
+        miss=0.0,
+        points=points_around(way, m, m),
+    )
+    contact.code, heard = _silence(way, contact.t)
+    contact.seen = f"die {path.die.number} fell back from the {way.wall} wall, and {heard}"
     return contact
 
 

@@ -45,6 +45,8 @@ ENERGY_SLACK = 1.01
 """A die driven so deep into the rubber that both its sides push comes out faster than it went in."""
 _OFF_WALL = {"left": (0, 1), "right": (0, -1), "front": (1, 1), "back": (1, -1)}
 """Along which axis, and which way, a wall pushes."""
+_LIES_ON = 0.7
+"""What pushes more upward than outward (45 degrees) bears a die; all else at a wall is a blow on it."""
 
 
 def solref(surface: Surface) -> tuple[float, float]:
@@ -323,7 +325,8 @@ def _contacts(table: _Table, recorder: Recorder, t_us: int, *, support: bool) ->
         place = places[index].tolist()
         bodies = (table.die_of.get(first), table.die_of.get(second))
         thing = table.things[second if bodies[1] is None else first]
-        if place[2] > rail_m - 0.002 and thing in WALLS:
+        upward = frames[index][2]
+        if place[2] > rail_m - 0.002 and thing in WALLS and abs(float(upward)) > _LIES_ON:
             thing = "rail"
         pushed = float(pressed[address]) * STEP_S
         for side, die in enumerate(bodies):

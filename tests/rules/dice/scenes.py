@@ -155,13 +155,13 @@ def both_short(m: Maker) -> Throw:
 
 def stop_at_wall(m: Maker) -> Throw:
     bodies = m.bodies()
-    m.short_stop(one_of(m, bodies), m.rng.uniform(3.5, 14))
+    m.short_stop(one_of(m, bodies), m.rng.uniform(8.5, 14))
     return m.sense("stop_at_wall", bodies)
 
 
 def stop_within_error(m: Maker) -> Throw:
     bodies = m.bodies()
-    m.short_stop(one_of(m, bodies), m.rng.uniform(0.2, 3.5))
+    m.short_stop(one_of(m, bodies), m.rng.uniform(0.2, 8.5))
     return m.sense("stop_within_error", bodies)
 
 

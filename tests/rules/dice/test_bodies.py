@@ -1,6 +1,7 @@
 """A die is a body: it touches with face, edge or corner, at the tips of the pyramids or at their ground."""
 
 from dataclasses import dataclass, field
+from math import sqrt
 from random import Random
 
 import pytest
@@ -132,6 +133,43 @@ def test_a_turn_in_the_band_that_nothing_heard_is_neither_called_nor_void(turns_
         verdict = judged(casts, seed)
         assert verdict.ruling is Ruling.REVIEW
         assert [(reason.code, reason.die) for reason in verdict.reasons] == [("wall_unclear", 2)]
+
+
+@dataclass
+class Falling(Cast):
+    """A die that rolls up to `turns_mm` from the wall ever slower, and falls back on its side from there."""
+
+    slows_mm_per_ms2: float = 0.004
+    falls_mm: float = 8.0
+    falls_ms: float = 90.0
+
+    @property
+    def turn_ms(self) -> float:
+        """Return when it stands on its edge."""
+        return self.late_ms + sqrt(2.0 * (3150.0 - self.turns_mm) / self.slows_mm_per_ms2)
+
+    def gap(self, t: float) -> float:
+        """Return how far the centre is from the wall."""
+        since = t - self.turn_ms
+        if since < 0.0:
+            return self.turns_mm + 0.5 * self.slows_mm_per_ms2 * since * since
+        return self.turns_mm + self.falls_mm * min(since / self.falls_ms, 1.0) ** 2
+
+
+@pytest.mark.parametrize("turns_mm", [10.0, 12.5, 15.0])
+def test_a_die_that_falls_back_from_the_wall_unheard_is_not_void(turns_mm: float) -> None:
+    """On an edge or a corner it may have leaned on the wall, too softly for any sensor."""
+    for seed in SEEDS:
+        verdict = judged((Cast(9.0, 300.0), Falling(turns_mm, 700.0, heard=False)), seed)
+        assert verdict.ruling is Ruling.REVIEW, verdict.sentence
+        assert [(reason.code, reason.die) for reason in verdict.reasons] == [("wall_unclear", 2)]
+
+
+@pytest.mark.parametrize("turns_mm", [23.0, 30.0])
+def test_a_die_that_falls_back_short_of_the_wall_is_void(turns_mm: float) -> None:
+    for seed in SEEDS:
+        verdict = judged((Cast(9.0, 300.0), Falling(turns_mm, 700.0, heard=False)), seed)
+        assert verdict.ruling is Ruling.VOID, verdict.sentence
 
 
 def test_the_cameras_own_word_on_its_error_counts() -> None:

@@ -68,15 +68,17 @@ def test_C34_INV_2ii_both_dice_short_are_two_causes() -> None:
     assert ruled(judged(thrown(bodies))) == (Ruling.VOID, [("no_wall_hit", 1), ("no_wall_hit", 2)])
 
 
-@pytest.mark.parametrize("gap", [4.0, 6.0, 12.0])
+@pytest.mark.parametrize("gap", [8.0, 12.0])
 def test_C34_INV_2ii_a_die_that_stops_millimetres_short_did_not_hit(gap: float) -> None:
     verdict = judged(stopped_at(gap))
     assert ruled(verdict) == (Ruling.VOID, [("no_wall_hit", 2)])
     assert "die 2 stopped" in verdict.sentence
 
 
-def test_a_stop_within_the_error_of_contact_is_unclear() -> None:
-    assert ruled(judged(stopped_at(0.5))) == (Ruling.REVIEW, [("wall_unclear", 2)])
+@pytest.mark.parametrize("gap", [0.5, 2.0, 3.5])
+def test_a_stop_within_the_error_of_contact_is_unclear(gap: float) -> None:
+    """A die that lies across touches the wall with an upright edge, its face up to 3.9 mm from it."""
+    assert ruled(judged(stopped_at(gap))) == (Ruling.REVIEW, [("wall_unclear", 2)])
 
 
 def test_one_die_that_hits_twice_is_not_two_dice() -> None:
