@@ -70,11 +70,13 @@ class Core:
         lit: Callable[[str, str], None],
         betting: Callable[[Betting, int], None] = lambda _betting, _now_us: None,
         awaiting: Callable[[Awaited | None], None] = lambda _awaited: None,
+        late_confirmed: Callable[[str, Ticket], None] = lambda _wager, _row: None,
     ) -> None:
         """Go on from what was resumed; `failed` hears when the core stops on a defect, `lit` of lamps.
 
         `betting` hears in every turn how betting stands, and the table's time; `awaiting` hears of each
-        change of what waits for a person, not in test mode. Both must return at once.
+        change of what waits for a person, not in test mode; `late_confirmed` of each confirmation of a wager
+        made with the dice out, and of its row. All must return at once.
         """
         self.devices = Devices(setup, board)
         self.lamps = Lamps(hub, lit)
@@ -88,6 +90,7 @@ class Core:
         self._failed = failed
         self._note_betting = betting
         self._awaiting = awaiting
+        self._late_confirmed = late_confirmed
         self._cut_off = CutOff(resumed.pending, setup.ruleset)
         self._held = resumed.held
         self._bets_closed = resumed.bets_closed and bool(resumed.pending)
@@ -161,8 +164,23 @@ class Core:
         return self._answers.enter(entered)
 
     def _heard(self, entered: AnyReading, refused: Refused | None, answer: str = "") -> None:
+        if refused is None and isinstance(entered, Input) and entered.name == "confirm_late":
+            self._keep_confirmation(entered)
         allowed = () if refused is None or self._halted else self._allowed()
         self._answers.heard(entered, refused, allowed, answer)
+
+    def _keep_confirmation(self, entered: Input) -> None:
+        """Journal who confirmed a late wager: it stands only where this row is in time (C34-MK-1b)."""
+        said = {
+            "wager": entered.what,
+            "by": entered.by,
+            "who": entered.who,
+            "dev": entered.dev,
+            "t": entered.t,
+        }
+        row = self.note("late.confirmed", said)
+        if row is not None and entered.what is not None and not self._testing:
+            self._late_confirmed(entered.what, row)
 
     def _allowed(self) -> tuple[str, ...]:
         pending = self._cut_off.awaited
@@ -212,7 +230,9 @@ class Core:
         takes: Takes | None = None
         if plays and not (self._testing or self._halted or self._lock_asked or self._cut_off.pending):
             takes = "wagers" if not self._bets_closed else "play" if session.awaits_play else None
-        return Betting(takes, self._first.round, self._first.seq - 1, session.certain_us)
+        stands = plays and not (self._testing or self._halted or self._lock_asked)
+        out = session.dice_out if stands and self._bets_closed else None
+        return Betting(takes, self._first.round, self._first.seq - 1, session.certain_us, out)
 
     def run_out(self) -> None:
         """Take what has arrived, and give a call that is held the time it needs."""
@@ -398,12 +418,13 @@ class Core:
             present = self._board.present
             self.lamps.light("fault", present[0].code if present else "none")
 
-    def note(self, name: str, data: Mapping[str, object]) -> None:
-        """Journal an event; where the journal takes nothing more, that fault says so already."""
+    def note(self, name: str, data: Mapping[str, object]) -> Ticket | None:
+        """Journal an event; None where the journal takes nothing more: that fault says so already."""
         try:
-            self._journal.note(name, data)
+            return self._journal.note(name, data)
         except JournalFault as fault:
             self._halt(fault)
+            return None
 
     def note_if_room(self, name: str, data: Mapping[str, object]) -> bool:
         """Journal what outsiders brought about, in the room that play leaves; False where there is none."""

@@ -41,6 +41,7 @@ from controller.model.effects import Effect
 from controller.model.outcomes import Bets, Data, Happening, Outcome
 from controller.model.readings import Input
 from controller.model.tables import TableSettings
+from controller.publish.events import AskLate
 
 STOP_S = 5.0
 """How long each thread may take to stop."""
@@ -107,6 +108,7 @@ class Live:
             table_now_us=None if options.data_time else lambda: inlet.now_us,
             line_bet=self._line_bet,
             pair_plus=self._pair_plus,
+            ask_late=self._ask_late,
         )
         self.recorder = Recorder(
             options.recordings, board, closed=self._piece_closed, keep_bytes=options.keep_bytes
@@ -143,6 +145,7 @@ class Live:
             lit=_unlit if self._hardware is None else self._hardware.show,
             betting=self._publishing.note_betting,
             awaiting=self._publishing.note_awaited,
+            late_confirmed=self._publishing.note_late_confirmed,
         )
         wanted = frozenset(settings.devices) if options.self_test_devices else frozenset()
         self.self_test = SelfTest(self.journal, started, self.core.devices, board, wanted)
@@ -259,6 +262,20 @@ class Live:
         self.core.note("settlement.said", {"input": "pair_plus", "seats": without})
         entered = Input(t=0, dev=SETTLEMENT, name="pair_plus", by=SETTLEMENT, seats=without)
         self._inlet.post(entered, stamped=False)
+
+    def _ask_late(self, asked: AskLate) -> bool:
+        """Lodge a wager made with the dice out, so that it can be confirmed; False where it can't be.
+
+        What it is in words goes to the consoles; its row is handed over before anybody can confirm it.
+        """
+        words = {"wager": asked.wager, "says": asked.says}
+        said = {"input": "late_wager", **words, "digest": asked.digest, "nonce": asked.nonce}
+        if not self._publishing.lodge_late(asked, lambda: self.core.note("settlement.said", said)):
+            return False
+        entered = Input(t=0, dev=SETTLEMENT, name="late_wager", by=SETTLEMENT, what=asked.wager)
+        self._inlet.post(msgspec.structs.replace(entered, reason=asked.says), stamped=False)
+        self._hub.tell("outcomes", b'{"late_wager":%s}\n' % _encode(words))
+        return True
 
     def _alarmed(self, fault: JournalFault | None) -> None:
         if fault is None:

@@ -14,14 +14,16 @@ from controller.journal.faults import JournalFault
 from controller.journal.journal import Journal
 from controller.journal.keys import Key
 from controller.journal.reading import Reader
+from controller.journal.tickets import Ticket
 from controller.model.attempts import Awaited
 from controller.model.tables import TableSettings
 from controller.publish.betting import Announcer, Betting
 from controller.publish.board import first_board
 from controller.publish.choice import sink_for
 from controller.publish.embedded import Consumer, EngineFor, Enrolment
-from controller.publish.events import TableStatus
+from controller.publish.events import AskLate, TableStatus
 from controller.publish.faults import PublishFault
+from controller.publish.late import LateDesk
 from controller.publish.pinning import Pin, read_pin, write_pin
 from controller.publish.pump import Pump
 from controller.publish.window import Chance
@@ -79,11 +81,14 @@ class Publishing:
             folder,
             self._enrolled,
             self._ask,
+            self._hear_ask_late,
             self._hear_line_bet,
             self._hear_pair_plus,
         )
         wanted = engine is not None and settings.publish.to in (None, "embedded")
         self._announcer: Announcer | None = None
+        self._late: LateDesk | None = None
+        self._ask_late: Callable[[AskLate], bool] | None = None
         self._line_bet: Callable[[str, bool], None] | None = None
         self._pair_plus: Callable[[tuple[str, ...]], None] | None = None
         self._pin_file = folder / ENGINE_PIN_FILE
@@ -112,12 +117,14 @@ class Publishing:
         table_now_us: Callable[[], int] | None,
         line_bet: Callable[[str, bool], None],
         pair_plus: Callable[[tuple[str, ...]], None],
+        ask_late: Callable[[AskLate], bool],
     ) -> None:
         """Take up the journal's outbox; raises JournalFault where it can't be read.
 
         `table_now_us` is the clock that readings are stamped with; None where the readings tell the time.
         `line_bet` takes the engine's word whether the shooter at a seat has his line bet, `pair_plus`
-        that on the positions without Pair Plus.
+        that on the positions without Pair Plus, `ask_late` a wager made with the dice out (False: it can't
+        be confirmed).
         """
         path = journal.place.journal
         next_seq = journal.recovered.first.seq
@@ -130,11 +137,14 @@ class Publishing:
         self._key = key
         self._line_bet = line_bet
         self._pair_plus = pair_plus
+        self._ask_late = ask_late
         self._pin.recall(read_pin(self._pin_file, key.public))
         if self._sink is not None:
             session = str(journal.recovered.session)
             self._announcer = Announcer(self._settings.table, session, table_now_us)
             self._announcer.say = partial(self._sink.say, key=key)
+            self._late = LateDesk(self._settings.table, session, table_now_us)
+            self._late.say = self._announcer.say
             self._pump = Pump(
                 self._settings.table,
                 self._settings.publish,
@@ -147,6 +157,7 @@ class Publishing:
                 chance=self._chance,
                 status=self._status,
                 ask=self._announcer.ask,
+                ask_late=ask_late,
                 line_bet=line_bet,
                 pair_plus=pair_plus,
                 last_seq=next_seq - 1,
@@ -161,8 +172,18 @@ class Publishing:
 
     def note_betting(self, betting: Betting, now_us: int) -> None:
         """Take how betting stands, in the core's thread; settlement is told where that is due."""
-        if self._announcer is not None and self._started:
+        if self._announcer is not None and self._late is not None and self._started:
             self._announcer.note(betting, now_us)
+            self._late.note(betting, now_us)
+
+    def lodge_late(self, asked: AskLate, keep: Callable[[], Ticket | None]) -> bool:
+        """Keep a wager made with the dice out, so that it can be confirmed; False where that is no use."""
+        return self._late is not None and self._late.lodge(asked, keep)
+
+    def note_late_confirmed(self, wager: str, row: Ticket) -> None:
+        """Take the row of a confirmation, in the core's thread."""
+        if self._late is not None:
+            self._late.confirmed(wager, row)
 
     def note_awaited(self, awaited: Awaited | None) -> None:
         """Take what waits for a person now, in the core's thread; the board shows it."""
@@ -176,6 +197,9 @@ class Publishing:
     def _hear_pair_plus(self, without: tuple[str, ...]) -> None:
         if self._pair_plus is not None:
             self._pair_plus(without)
+
+    def _hear_ask_late(self, asked: AskLate) -> bool:
+        return self._ask_late is not None and self._ask_late(asked)
 
     def _ask(self, nonce: str) -> bool:
         """Take a question of the engine in this process; False where nobody can answer it."""

@@ -106,7 +106,9 @@ class Requests:
         arguments = msgspec.to_builtins(request)
         for key in ("do", "wait_s"):
             arguments.pop(key, None)
-        arguments["who"] = request.who or peer.user
+        # Who confirms a late wager is the user that the kernel names: a typed name makes no second person.
+        typed = None if request.name == "confirm_late" else request.who
+        arguments["who"] = typed or peer.user
         entered = _input_of({**arguments, "kind": "input", "t": 0, "dev": "control"})
         self.note(live, peer, f"input {request.name}", said=arguments)
         asked = live.core.enter(entered)

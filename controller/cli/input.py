@@ -36,6 +36,7 @@ _FIRST: dict[str, str] = {
     "draw_button": "seat",
     "chips": "seat",
     "buy": "seat",
+    "confirm_late": "what",
 }
 """The argument that an input's words fill; every argument can also be given as `name=value`."""
 _SECOND = {"draw_button": "card", "buy": "count", "chips": "what"}

@@ -11,7 +11,7 @@ from controller.machines.health import Health
 from controller.machines.high_roller import HighRoller
 from controller.machines.roulette import Roulette
 from controller.machines.three_card import ThreeCard
-from controller.model.attempts import Awaited
+from controller.model.attempts import Awaited, DiceOut
 from controller.model.readings import AnyReading, Input
 from controller.rules.wheel import Learned
 from controller.rules.wheel.wheel_word import WheelHeard
@@ -83,6 +83,11 @@ def heard_by(game: TableGame) -> WheelHeard | None:
 def awaits_play(game: TableGame) -> bool:
     """Return whether this game takes Play wagers now, though its bets are closed (T-DEAL-4)."""
     return isinstance(game, ThreeCard) and game.awaits_play
+
+
+def dice_out(game: TableGame) -> DiceOut | None:
+    """Return what wagers made with the dice out depend on; None where no craps throw is open (C34-MK-1b)."""
+    return game.dice_out if isinstance(game, Craps) else None
 
 
 def game_for(setup: Setup, desk: Desk, health: Health) -> TableGame:

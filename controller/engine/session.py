@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
-from controller.engine.games import SetupError, awaits_play, game_for, heard_by
+from controller.engine.games import SetupError, awaits_play, dice_out, game_for, heard_by
 from controller.engine.order import STEP_US, Order, Step
 from controller.engine.setup import First, Setup, Standing, State
 from controller.machines.desk import NEVER_US, Desk
@@ -12,7 +12,7 @@ from controller.machines.flat import Refused
 from controller.machines.health import Health
 from controller.machines.roles import RULINGS, must_be_theirs
 from controller.machines.table import TableMode
-from controller.model.attempts import Awaited
+from controller.model.attempts import Awaited, DiceOut
 from controller.model.effects import Effect, Late
 from controller.model.outcomes import Happening
 from controller.model.readings import (
@@ -44,7 +44,7 @@ _CHANGES_MODE = frozenset({Input, Switch, DeviceUp, DeviceDown, DeviceFault})
 
 
 SETTLEMENT = "settlement"
-"""Who enters `line_bet` and `pair_plus`: the settlement engine, and no person."""
+"""Who enters `line_bet`, `pair_plus` and `late_wager`: the settlement engine, and no person."""
 
 
 class Session:
@@ -141,6 +141,11 @@ class Session:
     def awaits_play(self) -> bool:
         """Whether Play wagers are taken though bets are closed: a position has yet to play or fold."""
         return awaits_play(self._game)
+
+    @property
+    def dice_out(self) -> DiceOut | None:
+        """What wagers made with the dice out depend on; None while no craps throw is open."""
+        return dice_out(self._game)
 
     def finish(self, *, cut: bool = False) -> Sequence[Effect]:
         """End the recording: run on until no timer is pending, or (cut) stop at its last reading.
@@ -335,7 +340,7 @@ class Session:
         return None
 
     def _obey(self, entered: Input) -> None:
-        if entered.name in ("line_bet", "pair_plus"):
+        if entered.name in ("line_bet", "pair_plus", "late_wager"):
             if entered.by != SETTLEMENT:
                 raise Refused("unknown_input", "only the settlement engine says who has which bet")
             self._game.enter(entered)  # It is so whoever plays; other games have no such bets.

@@ -30,6 +30,7 @@ EVENTS = (
     KEY_REPLACED,
     *(LATE, LAMP, PROPOSED, CLOCK, CONTROL, FAULT_BEGAN, FAULT_OVER, "identity.checked"),
     *("journal.verified", "recording.closed", "self_test.done", "settlement.said"),
+    "late.confirmed",
 )
 """The name of every row that is no outcome."""
 LANDMARKS = frozenset({SESSION_STARTED, CHECKPOINT, ACCEPTED, PRUNED, KEY_REPLACED})

@@ -10,10 +10,11 @@ from controller.machines.craps_state import CrapsState
 from controller.machines.desk import Desk
 from controller.machines.flat import Arrow, FlatMachine, MachineTable, Refused
 from controller.machines.health import Health
+from controller.machines.late_wagers import LateWagers
 from controller.machines.results import Result
 from controller.machines.standing_call import StandingCall
 from controller.machines.throws import Dice, Throws
-from controller.model.attempts import Awaited
+from controller.model.attempts import Awaited, DiceOut
 from controller.model.geometry import DiceTable
 from controller.model.outcomes import (
     Bets,
@@ -107,6 +108,7 @@ class Craps:
         engine said last of a shooter's line bet.
         """
         self._line_bet = line_bet
+        self._late = LateWagers()
         self._rules = rules
         self._causes: Mapping[str, str] = throw_rules.causes
         self._desk = desk
@@ -122,6 +124,14 @@ class Craps:
             self.throws.resume(standing_call, standing_call.craps)
 
     # --- what the session asks ---
+
+    @property
+    def dice_out(self) -> DiceOut | None:
+        """What late wagers depend on, from the release to the call; None without a throw (C34-MK-1b)."""
+        if not self.open_attempt:
+            return None
+        confirmed = self._late.confirmed
+        return DiceOut(confirmed, self.throws.motion.until_us if confirmed else None)
 
     def remembers(self) -> Mapping[str, object]:
         """Give what the game remembers between throws, in the words of a recording's state."""
@@ -184,6 +194,15 @@ class Craps:
             self._line_bet = None if entered.seat is None else (str(entered.seat), entered.on is True)
             self._show_line_bet(entered.t)
             return True
+        if entered.name == "late_wager":
+            if self.throws.attempts.under_way:
+                self._late.lodge(entered)
+            return True
+        if entered.name == "confirm_late":
+            under_way = self.throws.attempts.under_way
+            in_motion = under_way and not self.throws.motion.over
+            self._desk.answer = self._late.confirm(entered, in_motion=in_motion)
+            return True
         if entered.name not in _BETWEEN_THROWS:
             return self.throws.attempts.enter(entered)
         if self.open_attempt:
@@ -205,6 +224,8 @@ class Craps:
     def allowed(self, t: int) -> Iterator[str]:
         """Name the inputs that make sense at t."""
         yield from self.throws.attempts.allowed(t)
+        if self._late.waiting and self.throws.attempts.under_way and not self.throws.motion.over:
+            yield "confirm_late"
         if not self.open_attempt:
             yield from ("new_shooter", "pass_dice")
             if self._rules.run_out and any(map(self._machine.allows, ("run_out", "run_out_over"))):
@@ -247,6 +268,7 @@ class Craps:
 
     def began(self, t: int) -> None:
         """Close the bets: the dice left the hand (C34-MK-1a)."""
+        self._late.clear()
         if self._bets_open:
             self._bets_open = False
             notices = self._desk.inspections.notices()

@@ -31,6 +31,7 @@ from controller.model.readings import (
 )
 from controller.model.rulesets import Calls, ThrowRules
 from controller.model.verdicts import Reason, ThrowVerdict
+from controller.rules.dice.in_motion import Motion, motion_of
 from controller.rules.dice.judge import judge_on
 from controller.rules.dice.release import THROWN_MM_PER_S
 
@@ -251,6 +252,11 @@ class Throws:
             late=tuple(self._late),
         )
         return judge_on(self._readings, self._table, self._rules, basis)
+
+    @property
+    def motion(self) -> Motion:
+        """How long the dice of the present throw were seen to move."""
+        return motion_of(self._readings)
 
     def readings(self) -> tuple[Reading, ...]:
         """Give every reading of the present throw."""

@@ -1,6 +1,6 @@
 """Which throw, spin or deal an outcome tells of, and which one waits for a person."""
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -18,6 +18,15 @@ def attempt_of(outcome: Outcome) -> int | None:
     word = outcome.type.partition(".")[0]
     number = getattr(outcome.data, word, None) if word in _ATTEMPTS else None
     return number if isinstance(number, int) else None
+
+
+class DiceOut(NamedTuple):
+    """What is known of a throw that is not called yet, and of the wagers lodged meanwhile (C34-MK-1b)."""
+
+    confirmed: tuple[str, ...]
+    """The ids of wagers that a dealer and a boxperson confirmed."""
+    moving_us: int | None
+    """A moment at which both dice were still in motion; None where nothing proves one, or nobody asks."""
 
 
 class Awaited(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,6 +12,7 @@ from typing import Annotated, Literal, NamedTuple
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from controller.model.attempts import DiceOut
 from controller.publish.signing import WORD, Signature, Signer, Verifier, is_signed, sign_message
 
 SAY_EVERY_US = 400_000
@@ -21,7 +22,11 @@ MAX_QUESTIONS = 256
 MAX_WORD_BYTES = 32_768
 Takes = Literal["wagers", "play"]
 """What the table takes: any wager, or (Three Card Poker, cards out, not all acted) Play alone (T-DEAL-4)."""
+Says = Literal[Takes, "late"]
+"""What a word covers: what the table takes, or wagers that were confirmed with the dice out (C34-MK-1b)."""
 Nonce = Annotated[str, Meta(pattern="^[0-9a-f]{32}$")]
+Digest = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+"""The SHA-256 of a request, so that what was confirmed is what is booked."""
 
 
 class OpenWord(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,16 +36,20 @@ class OpenWord(msgspec.Struct, frozen=True, kw_only=True):
     has closed the bets: what sensors saw before it has been judged. `t` is when the word was said, `round`
     the round of bets, `sequence` the number of the newest outcome. `heard` are questions answered by this
     word, each with the moment at which the table heard it; none is later than `until`.
+
+    With `takes` "late" bets are closed, `until` is a moment at which both dice were still in motion, and
+    `late` are the wagers, by question, whose contents and two confirmations were in the journal before it.
     """
 
     table: Annotated[str, Meta(min_length=1, max_length=200)]
     session: str
     round: int
-    takes: Takes
+    takes: Says
     sequence: int
     t: int
     until: int
     heard: dict[Nonce, int]
+    late: dict[Nonce, Digest] = {}
     signature: Signature | UnsetType = UNSET
 
 
@@ -54,6 +63,8 @@ class Betting(NamedTuple):
     """The number of the newest outcome."""
     until_us: int
     """The moment up to which that holds for certain: nothing earlier can change it any more."""
+    dice_out: DiceOut | None = None
+    """Of a craps table that plays, from the release to the call."""
 
 
 _CLOSED = Betting(None, 0, 0, 0)

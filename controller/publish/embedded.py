@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 
 from controller.model.publishing import EmbeddedSettings
 from controller.publish.betting import OpenWord
-from controller.publish.events import Acknowledgement, Answer, Message, TableStatus
+from controller.publish.events import Acknowledgement, Answer, AskLate, Message, TableStatus
 from controller.publish.faults import Alarm, PublishFault
 from controller.publish.signing import Signer
 from controller.publish.sink import Post, Ready
@@ -36,6 +36,8 @@ class EngineFor(NamedTuple):
     enrolment: Callable[[], Enrolment]
     ask: Callable[[str], bool] = lambda _nonce: False
     """Asks the table, under a number used once, whether bets are open; False where it can't answer."""
+    ask_late: Callable[[AskLate], bool] = lambda _asked: False
+    """Asks the table whether a wager made with the dice out is confirmed in time; False where it can't."""
     line_bet: Callable[[str, bool], None] = lambda _seat, _has: None
     """Tells the table whether the shooter at a seat has his line bet."""
     pair_plus: Callable[[tuple[str, ...]], None] = lambda _without: None

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from controller.journal.chain import Row, Wall
-from controller.publish.betting import Nonce
+from controller.publish.betting import Digest, Nonce
 from controller.publish.players import player_data
 from controller.publish.signing import (
     ANSWER,
@@ -121,6 +121,23 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True, tag="ask", tag_field="answe
     signature: Signature | UnsetType = UNSET
 
 
+class AskLate(msgspec.Struct, frozen=True, kw_only=True, tag="ask_late", tag_field="answer"):
+    """A craps wager has come with the dice out: do dealer and boxperson confirm it in time (C34-MK-1b)?
+
+    `nonce` is as in `ask`, `round` the round of bets that the release closed, `wager` the id by which people
+    confirm it, `digest` the SHA-256 of the whole request, `says` what it is in words for them.
+    """
+
+    table: Name
+    round: int
+    nonce: Nonce
+    wager: Name
+    digest: Digest
+    says: Annotated[str, Meta(max_length=200)]
+    by: Name
+    signature: Signature | UnsetType = UNSET
+
+
 class Meeting(msgspec.Struct, frozen=True, kw_only=True, tag="meeting", tag_field="answer"):
     """The settlement engine meets a table: how far it has settled that table's outcomes, and its own key.
 
@@ -163,7 +180,7 @@ class PairPlus(msgspec.Struct, frozen=True, kw_only=True, tag="pair_plus", tag_f
     signature: Signature | UnsetType = UNSET
 
 
-Answer = Acknowledgement | Again | Ask | Meeting | LineBet | PairPlus
+Answer = Acknowledgement | Again | Ask | AskLate | Meeting | LineBet | PairPlus
 
 
 class TableStatus(msgspec.Struct, frozen=True, kw_only=True):

@@ -23,6 +23,7 @@ from controller.publish.events import (
     MAX_ANSWER_BYTES,
     Acknowledgement,
     Answer,
+    AskLate,
     LineBet,
     Meeting,
     Message,
@@ -452,7 +453,7 @@ class MqttSink:
 
     def _is_ours(self, answer: Answer) -> bool:
         """Return whether an answer is for this table: the engine's word to another may be repeated here."""
-        return not isinstance(answer, Meeting | LineBet | PairPlus) or answer.table == self._table
+        return not isinstance(answer, AskLate | Meeting | LineBet | PairPlus) or answer.table == self._table
 
     def _note_calm(self, now_us: int) -> None:
         if self._unreadable_us is not None and now_us - self._unreadable_us > CALM_US:

@@ -21,6 +21,7 @@ from controller.publish.events import (
     Acknowledgement,
     Again,
     Ask,
+    AskLate,
     LineBet,
     Meeting,
     Message,
@@ -116,6 +117,7 @@ class Pump:
         chance: Chance,
         status: Callable[[], TableStatus],
         ask: Callable[[str], None] = lambda _nonce: None,
+        ask_late: Callable[[AskLate], object] = lambda _asked: None,
         line_bet: Callable[[str, bool], None] = lambda _seat, _has: None,
         pair_plus: Callable[[tuple[str, ...]], None] = lambda _without: None,
         last_seq: int = 0,
@@ -125,7 +127,8 @@ class Pump:
 
         `now_us` is monotonic, `last_seq` the newest outcome's number in the journal, `status` gives how the
         table stands (the pump fills in what it knows of outcomes), `ask` takes the engine's questions whether
-        bets are open. `board` is the table's before any outcome of the journal.
+        bets are open, `ask_late` those whether a wager made with the dice out is confirmed. `board` is the
+        table's before any outcome of the journal.
         """
         self._table = table
         self._settings = settings
@@ -137,6 +140,7 @@ class Pump:
         self._now_us = now_us
         self._status = status
         self._ask = ask
+        self._ask_late = ask_late
         self._line_bet = line_bet
         self._pair_plus = pair_plus
         self._line_bets: _Newest[tuple[str, bool]] = _Newest()
@@ -271,6 +275,8 @@ class Pump:
                 self._replay(report)
             case Ask():
                 self._ask(report.nonce)
+            case AskLate():
+                self._ask_late(report)
             case LineBet():
                 self._line_bets.hear((report.seat, report.has))
             case PairPlus():

@@ -15,7 +15,7 @@ import msgspec
 from controller.model.conversion import converter_of
 from controller.settlement.craps.dice import Dice
 from controller.settlement.craps.requests import NewShooter, Roll
-from controller.settlement.game import Decided, Game, Reduced
+from controller.settlement.game import Decided, Game, Reduced, Refusal
 from controller.settlement.high_roller.lines import GameMoney, PotRecorded
 from controller.settlement.wire import Request
 from controller.settlement_service.asking import Asked, GameName
@@ -181,6 +181,11 @@ class TableBook:
         """The shooter of a craps table, and whether he has his line bet; None where there is no shooter."""
         shooter = self._state.dice.shooter
         return None if shooter is None else (shooter, not self._state.tally.lacks_line_bet)
+
+    @property
+    def late_refusal(self) -> Refusal | None:
+        """Why this game takes no bet with the dice out, though it is confirmed; None where it does."""
+        return self._state.tally.late_refusal
 
     @property
     def without_pair_plus(self) -> tuple[str, ...]:

@@ -11,7 +11,16 @@ from typing import NamedTuple
 import msgspec
 
 from controller.model.publishing import MqttSettings
-from controller.publish.events import Again, Ask, LineBet, Meeting, PairPlus, TableStatus, answer_bytes
+from controller.publish.events import (
+    Again,
+    Ask,
+    AskLate,
+    LineBet,
+    Meeting,
+    PairPlus,
+    TableStatus,
+    answer_bytes,
+)
 from controller.publish.mqtt_link import (
     Connected,
     Happened,
@@ -27,7 +36,7 @@ from controller.settlement_service import deliveries
 from controller.settlement_service.deliveries import NotTaken
 from controller.settlement_service.engine import Engine
 from controller.settlement_service.faults import OutOfReach
-from controller.settlement_service.gate import NoWord
+from controller.settlement_service.gate import LateWager, NoWord
 from controller.settlement_service.key import EngineKey
 
 REFUSED = 0x80
@@ -39,6 +48,8 @@ PATIENCE_US = 5_000_000
 """So long one asking for what is missing is given to come before it is asked for again."""
 Clock = Callable[[], int]
 Say = Callable[[str], None]
+Said = Ask | AskLate | LineBet | PairPlus
+"""What the engine says to a table that is worth nothing later."""
 
 
 MEET_AGAIN_US = 10_000_000
@@ -90,13 +101,13 @@ class Broker:
         self._said: set[str] = set()
         self._key = key
         self._met: dict[str, _Met] = {}
-        self._questions: deque[tuple[str, Ask | LineBet | PairPlus]] = deque(maxlen=MAX_QUESTIONS)
+        self._questions: deque[tuple[str, Said]] = deque(maxlen=MAX_QUESTIONS)
         engine.line_bet = self.tell_line_bet
         engine.pair_plus = self.tell_pair_plus
         self._woken, self._wake = socket.socketpair()
         self._woken.setblocking(False)
         self._wake.setblocking(False)
-        engine.gate.connect(self.ask)
+        engine.gate.connect(self.ask, self.ask_late)
         self.ready = False
         """Whether the broker has taken the subscription."""
         self.turns = 0
@@ -104,15 +115,34 @@ class Broker:
 
     def ask(self, table: str, nonce: str) -> NoWord | None:
         """Ask a table whether bets are open, from any thread; give why that is no use, where it is none."""
+        deaf = self._deaf(table)
+        if deaf is None:
+            self._put(table, Ask(nonce=nonce, by=self._name))
+        return deaf
+
+    def ask_late(self, table: str, nonce: str, wager: LateWager) -> NoWord | None:
+        """Ask a table whether a wager made with the dice out is confirmed, as `ask` does."""
+        if (deaf := self._deaf(table)) is not None:
+            return deaf
+        asked = AskLate(
+            table=table,
+            round=wager.round,
+            nonce=nonce,
+            wager=wager.wager,
+            digest=wager.digest,
+            says=wager.says,
+            by=self._name,
+        )
+        self._put(table, asked)
+        return None
+
+    def _deaf(self, table: str) -> NoWord | None:
         met = self._met.get(table)
         if not self.ready:
             return _OUT
         if met is None or not met.online:
             return _UNMET
-        if not met.says_open:
-            return _OLD
-        self._put(table, Ask(nonce=nonce, by=self._name))
-        return None
+        return None if met.says_open else _OLD
 
     def tell_line_bet(self, table: str, seat: str, has: bool) -> None:
         """Tell a table whether the shooter at a seat has his line bet, from any thread."""
@@ -126,7 +156,7 @@ class Broker:
         if met is not None and met.online and met.says_open:
             self._put(table, PairPlus(table=table, without=without, by=self._name))
 
-    def _put(self, table: str, word: Ask | LineBet | PairPlus) -> None:
+    def _put(self, table: str, word: Said) -> None:
         self._questions.append((table, word))
         with suppress(OSError):  # A full pipe wakes as well; a closed one has nobody to wake.
             self._wake.send(b"\0")
@@ -181,7 +211,7 @@ class Broker:
             table, word = self._questions.popleft()
             self._say_to(link, table, word)
 
-    def _say_to(self, link: MqttLink, table: str, answer: Ask | LineBet | PairPlus | Meeting) -> None:
+    def _say_to(self, link: MqttLink, table: str, answer: Said | Meeting) -> None:
         """Send what is worth nothing later: it is not kept for a table that is away."""
         topic = topics_of(table, self._settings.prefix).answer
         link.publish(Outgoing(topic, answer_bytes(answer, self._key.key), at_most_once=True))

@@ -115,8 +115,8 @@ class Counter:
         if do == "change":
             return _granted(self._desk.change(asking, ask.table, dict(ask.asked)))
         if do == "bet":
-            # What a boxperson and a dealer must confirm aloud (C34-MK-1b) no player's own request can.
-            if own and (ask.asked.get("player") != caller.player or ask.asked.get("confirmed")):
+            # What dealer and boxperson must confirm aloud (C34-MK-1b) staff lodges, no player's token.
+            if own and (ask.asked.get("player") != caller.player or ask.asked.get("late")):
                 raise _forbidden(caller)
             return _granted(self._desk.bet(asking, ask.table, dict(ask.asked)))
         found = self._views.wager(ask.table, ask.wager)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from hashlib import sha256
 
 import msgspec
 from sqlalchemy import insert, select
@@ -13,7 +14,7 @@ from controller.settlement_service.asking import Asked
 from controller.settlement_service.book import Misread
 from controller.settlement_service.engine import Engine
 from controller.settlement_service.faults import RequestRefused
-from controller.settlement_service.gate import Admitted, NoWord
+from controller.settlement_service.gate import Admitted, LateWager, NoWord
 from controller.settlement_service.ledger import CAGE, Movement, player_account
 from controller.settlement_service.seating import check_bet_seat, check_taking_seat
 from controller.settlement_service.standing import Standing
@@ -119,8 +120,11 @@ class Desk:
     def bet(self, asking: Asking, table: str, bet: Asked) -> Done:
         """Make a bet of the settle contract; raises RequestRefused with the rule that forbids it.
 
-        It waits for the table's word that bets were still open when this was called.
+        It waits for the table's word that bets were still open when this was called; one that is `late`, for
+        the word that dealer and boxperson confirmed it while the dice were in motion (C34-MK-1b). Whatever a
+        caller says of a confirmation counts for nothing.
         """
+        bet = {name: value for name, value in bet.items() if name != "confirmed"}
 
         def do(work: Work, word: Admitted | NoWord) -> Done:
             player = str(bet["player"])
@@ -131,7 +135,8 @@ class Desk:
             if standing.book.wager(str(bet["id"])) is not None or _had(work, table, str(bet["id"])):
                 raise RequestRefused("BOOK-ID", f"a wager {bet['id']} was made before; give each its own id")
             check_bet_seat(work, standing, bet, own=asking.caller.role != "staff")
-            return self._ask(work, standing, player, {**bet, "do": "bet"}, word)
+            confirmed = {"confirmed": True} if bet.get("late") else {}
+            return self._ask(work, standing, player, {**bet, **confirmed, "do": "bet"}, word)
 
         return self._on_word(asking, table, {**bet, "do": "bet", "table": table}, do)
 
@@ -168,7 +173,8 @@ class Desk:
             raise _refusal_of(booked.lines[0].line)
         work.step(table.name, step, booked)
         work.stands(table.name, table.row())
-        work.bet_taken(admitted.word, admitted.heard_us)
+        if not asked.get("late"):
+            work.bet_taken(admitted.word, admitted.heard_us)
         lines = [msgspec.Raw(encode(told.line)) for told in booked.lines]
         return Done(player=player, balance=work.balance(account), lines=lines)
 
@@ -187,6 +193,8 @@ class Desk:
             before = _before(work, asking)
         if standing is None or before is not None or standing.halted or not _may_open(standing, asked):
             word: Admitted | NoWord = _UNASKED  # It is refused, or answered as before, for another reason.
+        elif asked.get("late"):
+            word = self._engine.gate.late_word(table, _late_wager(standing.round or 1, asked))
         else:
             word = self._engine.gate.word(table)
         return self._once(asking, asked, lambda work: do(work, word))
@@ -222,8 +230,11 @@ def admit(table: Standing, asked: Asked, word: Admitted | NoWord) -> Admitted:
     settled here: then the request stands in the book between the same outcomes as its moment at the table.
     """
     closed = table.betting == "closed"
+    late = bool(asked.get("late"))
+    if late and (refusal := table.book.late_refusal):
+        raise RequestRefused(refusal.rule, refusal.reason)
     if not _may_open(table, asked):
-        raise RequestRefused(*_CLOSED.get(table.game.name, _CLOSED["roulette"]))
+        raise RequestRefused(*(_NOT_OUT if late else _CLOSED.get(table.game.name, _CLOSED["roulette"])))
     if isinstance(word, NoWord):
         raise RequestRefused(*word)
     said = word.word
@@ -231,13 +242,15 @@ def admit(table: Standing, asked: Asked, word: Admitted | NoWord) -> Admitted:
         raise RequestRefused("TABLE-WORD", "bets have been closed or opened since; nothing was taken")
     if said.sequence >= table.next_seq:
         raise RequestRefused("TABLE-WORD", "outcomes of the table are not settled yet; nothing was taken")
-    if said.takes != ("play" if closed else "wagers"):
+    if said.takes != ("late" if late else "play" if closed else "wagers"):
         raise RequestRefused("TABLE-WORD", "the table does not take this now; nothing was taken")
     return word
 
 
 def _may_open(table: Standing, asked: Asked) -> bool:
     """Return whether the table could let this in, by what is settled of it."""
+    if asked.get("late"):
+        return table.dice_out and table.book.late_refusal is None
     if table.betting == "open":
         return True
     return table.game.name == "three_card" and asked.get("wager") == "play"
@@ -249,6 +262,17 @@ _CLOSED = {
     "three_card": ("T-DEAL-2", "cards are out; bet again when this deal is decided"),
 }
 """Why nothing is taken while bets are closed, by game."""
+_NOT_OUT = ("C34-MK-1b", "the dice are not out: bet without `late`")
+
+
+def _late_wager(round_: int, asked: Asked) -> LateWager:
+    """Return a late wager as its table hears of it: all of it by its digest, and in words for people."""
+    digest = sha256(msgspec.json.encode(asked, order="sorted")).hexdigest()
+    detail = next((f" {asked[name]}" for name in ("number", "base", "dice") if asked.get(name)), "")
+    says = f"{asked['player']}: {asked['wager']}{detail}, {asked['amount']} cents"
+    return LateWager(round_, str(asked["id"]), digest, says[:200])
+
+
 _UNASKED = NoWord("TABLE-WORD", "the table was not asked; try again")
 
 

@@ -66,6 +66,7 @@ class Engine:
         """
         answers: list[Answer] = []
         reached: dict[str, int] = {}
+        decided: set[str] = set()
         with self.work() as work:
             for payload in payloads:
                 try:
@@ -77,8 +78,12 @@ class Engine:
                 answers += self._intake.take(work, table, delivery)
                 if table is not None:
                     reached[table.name] = table.next_seq - 1
+                    if not table.dice_out:
+                        decided.add(table.name)
         for name, seq in reached.items():
             self.gate.settled(name, seq)
+        for name in decided:
+            self.gate.reopened(name)
         for name in [table.name for table in self._tables.values() if table.halted]:
             # Its book may have taken part of what it then refused.
             self._tables.pop(name, None)

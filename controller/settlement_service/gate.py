@@ -16,6 +16,10 @@ from controller.publish.betting import OpenWord, read_word, word_signed_by
 
 WAIT_S = 0.6
 """How long a bet waits for the word: the table's lateness (120 ms), a turn of its core, a slow network."""
+LATE_WAIT_S = 9.0
+"""How long a wager made with the dice out waits for two people: dice settle within 8 s, or are reviewed."""
+MAX_LATE = 8
+"""Such wagers of one table that may wait at one time: they hold places that bets of other tables need."""
 MAX_WAITING = 40
 """Bets of one table that may wait at one time; one more is refused at once."""
 
@@ -34,6 +38,18 @@ class Admitted(NamedTuple):
     heard_us: int
 
 
+class LateWager(NamedTuple):
+    """A craps wager made with the dice out, as its table hears of it (C34-MK-1b)."""
+
+    round: int
+    wager: str
+    digest: str
+    """The SHA-256 of the whole request, in hexadecimal digits."""
+    says: str
+
+
+LateLine = Callable[[str, str, LateWager], NoWord | None]
+"""Asks a table (its name, a nonce) whether this wager is confirmed; gives why it can't be asked."""
 Line = Callable[[str, str], NoWord | None]
 """Asks a table (its name, a nonce); gives why it can't be asked, where it can't. It returns at once."""
 _NO_LINE = NoWord("TABLE-WORD", "no broker and no table in this process: nobody can say that bets are open")
@@ -43,29 +59,43 @@ _NEVER = NoWord(
     "the table did not say in time that bets are open: they are closed, or it can't be heard; nothing was"
     " taken",
 )
+_UNCONFIRMED = NoWord(
+    "C34-MK-1b",
+    "dealer and boxperson did not both confirm it, on the record, while the dice were in motion; nothing was"
+    " taken",
+)
 _UNSETTLED = NoWord(
     "TABLE-WORD", "outcomes of the table are not settled yet; nothing was taken, try again in a moment"
 )
 
 
 class _Question:
-    def __init__(self, table: str) -> None:
+    def __init__(self, table: str, digest: str | None) -> None:
         self.table = table
+        self.digest = digest
+        """Of a wager made with the dice out: what must be confirmed."""
+        self.over = False
+        """Whether bets have opened again, so that no confirmation is in time."""
         self.word: OpenWord | None = None
 
 
 class Gate:
     """Waits for tables' words; any thread may use it, and none needs the engine's lock for it."""
 
-    def __init__(self, nonce: Callable[[], str] | None = None, wait_s: float = WAIT_S) -> None:
-        """Wait so long for a word; `nonce` gives 32 hexadecimal digits that nobody can guess.
+    def __init__(
+        self, nonce: Callable[[], str] | None = None, wait_s: float = WAIT_S, late_s: float = LATE_WAIT_S
+    ) -> None:
+        """Wait so long for a word, and `late_s` for one on a wager made with the dice out.
 
-        Without it no table can be asked, and no bet is granted.
+        `nonce` gives 32 hexadecimal digits that nobody can guess; without it no table can be asked, and no
+        bet is granted.
         """
         self._wait_s = wait_s
+        self._late_s = late_s
         self._nonce = nonce
         self._changed = Condition()
         self._line: Line | None = None
+        self._late_line: LateLine | None = None
         self._questions: dict[str, _Question] = {}
         self._settled: dict[str, int] = {}
         self._keys: dict[str, PublicKey] = {}
@@ -74,9 +104,9 @@ class Gate:
         self.heard: dict[str, OpenWord] = {}
         """The newest word of each table that had one asked for."""
 
-    def connect(self, line: Line) -> None:
-        """Ask tables this way from now on."""
-        self._line = line
+    def connect(self, line: Line, late_line: LateLine | None = None) -> None:
+        """Ask tables this way from now on, `late_line` about wagers made with the dice out."""
+        self._line, self._late_line = line, late_line
 
     @property
     def waiting(self) -> int:
@@ -94,6 +124,13 @@ class Gate:
         """Note that a table's outcomes up to this number are committed."""
         with self._changed:
             self._settled[table] = seq
+            self._changed.notify_all()
+
+    def reopened(self, table: str) -> None:
+        """Note that the throw under way at a table was decided: no late wager waits for it any more."""
+        with self._changed:
+            for question in self._questions.values():
+                question.over = question.over or question.table == table
             self._changed.notify_all()
 
     # --- whoever hears words ---
@@ -120,8 +157,10 @@ class Gate:
             self.heard[word.table] = word
             for nonce, heard_us in word.heard.items():
                 question = self._questions.get(nonce)
-                if question is not None and question.table == word.table and heard_us <= word.until:
-                    question.word = word
+                if question is None or question.table != word.table or heard_us > word.until:
+                    continue
+                if (word.takes == "late") == (question.digest is not None):
+                    question.word = word if question.digest == word.late.get(nonce) else question.word
             self._changed.notify_all()
 
     # --- whoever has a bet to take ---
@@ -139,13 +178,33 @@ class Gate:
         finally:
             self.forget(nonce)
 
-    def expect(self, table: str, nonce: str) -> bool:
-        """Wait from now on for a word that repeats this number; False where too many of its table wait."""
+    def late_word(self, table: str, wager: LateWager) -> Admitted | NoWord:
+        """Ask whether a wager made with the dice out is confirmed in time, and wait until that is decided."""
+        line = self._late_line
+        if line is None or self._nonce is None:
+            return _NO_LINE
+        nonce = self._nonce()
+        if not self.expect(table, nonce, wager.digest):
+            return _BUSY
+        try:
+            return line(table, nonce, wager) or self._waited_late(nonce)
+        finally:
+            self.forget(nonce)
+
+    def expect(self, table: str, nonce: str, digest: str | None = None) -> bool:
+        """Wait from now on for a word that repeats this number; False where too many of its table wait.
+
+        With `digest` it is a wager made with the dice out, and the word must repeat that as well.
+        """
         with self._changed:
-            waiting = sum(question.table == table for question in self._questions.values())
-            if waiting >= MAX_WAITING:
+            alike = [
+                question
+                for question in self._questions.values()
+                if question.table == table and (question.digest is None) == (digest is None)
+            ]
+            if len(alike) >= (MAX_WAITING if digest is None else MAX_LATE):
                 return False
-            self._questions[nonce] = _Question(table)
+            self._questions[nonce] = _Question(table, digest)
         return True
 
     def covered(self, nonce: str) -> Admitted | None:
@@ -161,6 +220,12 @@ class Gate:
         """Wait for this number no more: a word that repeats it later covers nothing."""
         with self._changed:
             self._questions.pop(nonce, None)
+
+    def _waited_late(self, nonce: str) -> Admitted | NoWord:
+        with self._changed:
+            question = self._questions[nonce]
+            self._changed.wait_for(lambda: question.over or self.covered(nonce) is not None, self._late_s)
+            return self.covered(nonce) or (_UNCONFIRMED if question.word is None else _UNSETTLED)
 
     def _waited(self, nonce: str) -> Admitted | NoWord:
         with self._changed:

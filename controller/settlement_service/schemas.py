@@ -48,7 +48,7 @@ class NewWager(_Message):
     dice: Annotated[list[Annotated[int, Field(ge=1, le=6)]], Field(max_length=2)] | None = None
     working: Literal["on", "off"] | None = None
     ride: bool | None = None
-    confirmed: bool | None = None
+    late: bool | None = None
     numbers: Annotated[list[Id], Field(max_length=6)] | None = None
     which: Number | None = None
     seat: Name | None = None

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import msgspec
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, func, select
 
 from controller.journal.keys import PublicKey
 from controller.model.outcomes import Bets, Outcome, data_of
@@ -14,6 +14,7 @@ from controller.publish.events import read_event
 from controller.settings.rulesets import load_ruleset
 from controller.settlement.run import game_for
 from controller.settlement_service import schema
+from controller.settlement_service.asking import RESULTS
 from controller.settlement_service.book import GameOf, TableBook
 from controller.settlement_service.deliveries import Delivery
 from controller.settlement_service.steps import Anchor, Step
@@ -44,6 +45,8 @@ class Standing:
     betting: Betting
     betting_seq: int
     """The outcome that opened or closed betting last; 0 where none did yet."""
+    decided_seq: int
+    """The newest result; 0 where there was none yet."""
     round: int | None
     """The round of bets, once the table has told one."""
     anchor: Anchor
@@ -59,6 +62,14 @@ class Standing:
             self.betting, self.betting_seq = BETTING[outcome.type], outcome.seq
             if isinstance(outcome.data, Bets):
                 self.round = outcome.data.round
+        elif outcome.type in RESULTS:
+            self.decided_seq = outcome.seq
+
+    @property
+    def dice_out(self) -> bool:
+        """Whether the newest throw of a craps table is not decided, by what is settled of it."""
+        closed = self.game.name == "craps" and self.betting == "closed"
+        return closed and self.decided_seq < self.betting_seq
 
     def row(self) -> dict[str, object]:
         """Give what changes of the table's row."""
@@ -110,6 +121,7 @@ def load_table(connection: Connection, name: str, games: Games) -> Standing | No
         next_seq=row.next_seq,
         betting="open" if row.betting == "open" else "closed",
         betting_seq=betting_seq,
+        decided_seq=_decided_of(connection, name),
         round=round_,
         anchor=anchor,
         halted=row.halted,
@@ -134,6 +146,16 @@ def _betting_of(connection: Connection, table: str) -> tuple[int, int | None]:
         assert isinstance(data, Bets)
         round_ = data.round
     return (0 if last is None else last.seq), round_
+
+
+def _decided_of(connection: Connection, table: str) -> int:
+    """Return the number of a table's newest result; 0 where it had none."""
+    outcomes = schema.outcomes
+    newest = select(func.max(outcomes.c.seq)).where(
+        outcomes.c.table_name == table, outcomes.c.type.in_(list(RESULTS))
+    )
+    seq: int | None = connection.execute(newest).scalar_one()
+    return 0 if seq is None else seq
 
 
 def steps_after(connection: Connection, table: str, n: int) -> list[Step]:

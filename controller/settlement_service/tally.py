@@ -11,7 +11,7 @@ from typing import Protocol, runtime_checkable
 
 import msgspec
 
-from controller.settlement.game import Decided, Game, Line, Reduced, Refused, Status
+from controller.settlement.game import Decided, Game, Line, Reduced, Refusal, Refused, Status
 from controller.settlement.high_roller.lines import GameMoney, PotRecorded
 from controller.settlement.three_card.showdown import BONUS_LINE
 from controller.settlement.wire import Increase, Request
@@ -73,6 +73,12 @@ class _AsksLineBet(Protocol):
 
 
 @runtime_checkable
+class _TakesLate(Protocol):
+    @property
+    def late_refusal(self) -> Refusal | None: ...
+
+
+@runtime_checkable
 class _HasPairPlus(Protocol):
     @property
     def without_pair_plus(self) -> tuple[str, ...]: ...
@@ -105,6 +111,11 @@ class Tally:
     def lacks_line_bet(self) -> bool:
         """Whether the shooter of a craps table has not made the line bet that is asked of him by now."""
         return isinstance(self._game, _AsksLineBet) and self._game.line_bet_missing
+
+    @property
+    def late_refusal(self) -> Refusal | None:
+        """Why this game takes no bet with the dice out, though it is confirmed; None where it does."""
+        return self._game.late_refusal if isinstance(self._game, _TakesLate) else _NEVER_LATE
 
     @property
     def without_pair_plus(self) -> tuple[str, ...]:
@@ -228,6 +239,9 @@ class Tally:
             # The house pays what the odds say exactly; what a player can't be paid of it is breakage.
             moved.move(whole, house(self._table), breakage(self._table))
             self._breakage_booked += whole
+
+
+_NEVER_LATE = Refusal("C34-MK-1b", "wagers made with the dice out are craps wagers alone")
 
 
 def _breaking(game: Game) -> _Breaks | None:

@@ -4,12 +4,12 @@ from collections.abc import Callable
 
 from controller.publish.betting import OpenWord
 from controller.publish.embedded import Blocked, Consumer, EngineFor
-from controller.publish.events import Answer
+from controller.publish.events import Answer, AskLate
 from controller.settlement_service.deliveries import NotTaken, on_the_wire
 from controller.settlement_service.engine import Clock, Engine
 from controller.settlement_service.faults import SettlementFault
 from controller.settlement_service.front import Front
-from controller.settlement_service.gate import Gate, NoWord
+from controller.settlement_service.gate import Gate, LateWager, NoWord
 from controller.settlement_service.intake import Policies
 from controller.settlement_service.store import Store
 
@@ -46,6 +46,7 @@ class Embedded(Consumer):
                 raise RefusedOutcome(refused)
 
 
+_NOT_LODGED = NoWord("C34-MK-1b", "the table's dice are not out, or it knows that wager already")
 _STARTING = NoWord("TABLE-WORD", "the table is not up yet; try again in a moment")
 
 
@@ -75,7 +76,7 @@ class EngineWithin(Consumer):
             self._store.open()
             policies = Policies(malfunction=self._asked.settings.malfunction)
             engine = Engine(self._store, self._clock, policies, gate=self._gate)
-            engine.gate.connect(self._ask)
+            engine.gate.connect(self._ask, self._ask_late)
             engine.line_bet = lambda _table, seat, has: self._asked.line_bet(seat, has)
             engine.pair_plus = lambda _table, without: self._asked.pair_plus(without)
             self._enrol(engine)
@@ -90,6 +91,18 @@ class EngineWithin(Consumer):
 
     def _ask(self, table: str, nonce: str) -> NoWord | None:
         return None if table == self._asked.table and self._asked.ask(nonce) else _STARTING
+
+    def _ask_late(self, table: str, nonce: str, wager: LateWager) -> NoWord | None:
+        asked = AskLate(
+            table=table,
+            round=wager.round,
+            nonce=nonce,
+            wager=wager.wager,
+            digest=wager.digest,
+            says=wager.says,
+            by=NAME,
+        )
+        return None if table == self._asked.table and self._asked.ask_late(asked) else _NOT_LODGED
 
     def hear(self, word: OpenWord) -> None:
         """Take the table's word that bets are open."""

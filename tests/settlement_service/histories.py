@@ -72,8 +72,48 @@ class _Waiting:
     word: OpenWord | None = None
 
 
+class Happenings:
+    """What happens when, in true time, and how long what is sent takes."""
+
+    chance: random.Random
+    trouble: Trouble
+    now_us: int
+
+    def begin(self) -> None:
+        """Let nothing be under way."""
+        self._order = count()
+        self._due: list[tuple[int, int, Callable[[], None]]] = []
+        self._clear_us: dict[str, int] = {}
+
+    def later(self, us: int, do: Callable[[], None]) -> None:
+        heapq.heappush(self._due, (self.now_us + max(0, us), next(self._order), do))
+
+    def run(self, seconds: float) -> None:
+        """Let it all happen."""
+        end_us = self.now_us + round(seconds * SECOND_US)
+        while self._due and self._due[0][0] <= end_us:
+            self.now_us, _, do = heapq.heappop(self._due)
+            do()
+        self.now_us = end_us
+
+    def delay(self, base_us: int) -> int:
+        trouble = self.trouble
+        stall = self.chance.random() < trouble.stalls
+        return self.chance.randrange(base_us) + (self.chance.randrange(trouble.stall_us) if stall else 0)
+
+    def send(self, line: str, base_us: int, do: Callable[[], None], *, sure: bool = False) -> None:
+        """Send over a line: in order unless it repeats; what is `sure` is never lost."""
+        if not sure and self.chance.random() < self.trouble.loses:
+            return
+        arrives_us = max(self.now_us + self.delay(base_us), self._clear_us.get(line, 0))
+        self._clear_us[line] = arrives_us
+        self.later(arrives_us - self.now_us, do)
+        if self.chance.random() < self.trouble.repeats:
+            self.later(arrives_us - self.now_us + self.delay(base_us), do)
+
+
 @dataclass
-class World:
+class World(Happenings):
     """A wheel that spins round after round, and whoever bets on it."""
 
     key: Key
@@ -91,15 +131,13 @@ class World:
         self.table = SealedTable("wheel-1", self.key)
         self.house.enrol(self.table, "roulette")
         self.house.player("cheat", 100_000_000)
-        self._order = count()
-        self._due: list[tuple[int, int, Callable[[], None]]] = []
+        self.begin()
         self._numbers = count(1)
         self._ids = count(1)
         self._made: list[str] = []
         self._waiting: dict[str, _Waiting] = {}
         self._old_words: list[bytes] = []
         self._sensed: list[tuple[int, Callable[[], None]]] = []
-        self._clear_us: dict[str, int] = {}
         self.shown: str | None = None
         """The number that lies in the wheel, or lay there last, for everybody to see."""
         self._takes_round: int | None = 1
@@ -108,34 +146,6 @@ class World:
         self._start_table()
         self._spin_on(after_us=2 * SECOND_US)
         self.later(100_000, self._cheat)
-
-    # --- the world's time ---
-
-    def later(self, us: int, do: Callable[[], None]) -> None:
-        heapq.heappush(self._due, (self.now_us + max(0, us), next(self._order), do))
-
-    def run(self, seconds: float) -> None:
-        """Let it all happen."""
-        end_us = self.now_us + round(seconds * SECOND_US)
-        while self._due and self._due[0][0] <= end_us:
-            self.now_us, _, do = heapq.heappop(self._due)
-            do()
-        self.now_us = end_us
-
-    def _delay(self, base_us: int) -> int:
-        trouble = self.trouble
-        stall = self.chance.random() < trouble.stalls
-        return self.chance.randrange(base_us) + (self.chance.randrange(trouble.stall_us) if stall else 0)
-
-    def _send(self, line: str, base_us: int, do: Callable[[], None], *, sure: bool = False) -> None:
-        """Send over a line: in order unless it repeats; what is `sure` is never lost."""
-        if not sure and self.chance.random() < self.trouble.loses:
-            return
-        arrives_us = max(self.now_us + self._delay(base_us), self._clear_us.get(line, 0))
-        self._clear_us[line] = arrives_us
-        self.later(arrives_us - self.now_us, do)
-        if self.chance.random() < self.trouble.repeats:
-            self.later(arrives_us - self.now_us + self._delay(base_us), do)
 
     # --- the table ---
 
@@ -167,14 +177,14 @@ class World:
     def _say(self, word: OpenWord) -> None:
         payload = word_bytes(word, self.key)
         self._old_words.append(payload)
-        self._send("open", 20_000, lambda: self._hear(payload))
+        self.send("open", 20_000, lambda: self._hear(payload))
         if self.trouble.repeats and self.chance.random() < 0.2:
             old = self.chance.choice(self._old_words)
-            self._send("open", 20_000, lambda: self._hear(old))
+            self.send("open", 20_000, lambda: self._hear(old))
 
     def _tell(self, event: bytes) -> None:
         """An outcome is durable after a while, and then on its way until it arrives."""
-        self._send("outcome", 30_000, lambda: self._deliver(event), sure=True)
+        self.send("outcome", 30_000, lambda: self._deliver(event), sure=True)
 
     def _spin_on(self, *, after_us: int) -> None:
         """Close, show a number, open again: what happens at the wheel itself, in true time."""
@@ -231,7 +241,7 @@ class World:
         waiting = _Waiting(what, self.now_us, f"{nonce:032x}", do)
         self._waiting[waiting.nonce] = waiting
         self.gate.expect(self.table.name, waiting.nonce)
-        self._send("ask", 20_000, lambda: self.announcer.ask(waiting.nonce))
+        self.send("ask", 20_000, lambda: self.announcer.ask(waiting.nonce))
         self.later(WAIT_US, lambda: self._decide(waiting, late=True))
 
     def _look(self) -> None:
@@ -249,7 +259,7 @@ class World:
             assert late
             self.refused += 1
             return
-        self.later(self._delay(5_000), lambda: self._commit(waiting, answer))
+        self.later(self.delay(5_000), lambda: self._commit(waiting, answer))
 
     def _commit(self, waiting: _Waiting, answer: Admitted) -> None:
         self.shim.answer = answer

@@ -224,10 +224,11 @@ TABLE = (
     Row(
         "POST",
         "/tables/{table}/wagers",
-        "a late bet's confirmation",
+        "a late bet",
         {"table": "craps"},
-        (*FORBIDDEN, 200),
-        {**BET, "wager": "field", "confirmed": True},
+        (*FORBIDDEN, 409),
+        {**BET, "wager": "field", "late": True},
+        "C34-MK-1b",
     ),
     Row(
         "GET",

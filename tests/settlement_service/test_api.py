@@ -114,7 +114,7 @@ def test_a_wager_is_taken_back(client: TestClient, house: House) -> None:
         ("post", "/players/ann/withdrawals", {"cents": 0}, STAFF, 422),
         ("post", "/tables/wheel-1/wagers", {**WAGER, "player": "bob"}, ANN, 403),
         ("post", "/tables/wheel-1/wagers", WAGER, READER, 403),
-        ("post", "/tables/craps-1/wagers", {**WAGER, "confirmed": True}, ANN, 403),
+        ("post", "/tables/craps-1/wagers", {**WAGER, "late": True}, ANN, 403),
         ("post", "/tables/nowhere/wagers", WAGER, ANN, 409),
         ("get", "/health", None, None, 200),
     ],

@@ -59,6 +59,11 @@ class Craps:
             bet.player == shooter and bet.wager in ("pass", "dont_pass") for bet in self._book
         )
 
+    @property
+    def late_refusal(self) -> Refusal | None:
+        """Why no bet is taken with the dice out, though it is confirmed; None where it is."""
+        return self._gates.late_refusal
+
     def apply(self, request: Request) -> list[Line]:
         """Do what one request says and answer it, bets in the order they were made."""
         match request:

@@ -146,11 +146,21 @@ class Gates:
         return None
 
     def _late(self, request: BetRequest) -> Refusal | None:
-        policy = self._settings.late_if_confirmed
-        if not request.late or (policy.value and request.confirmed):
+        if not request.late:
             return None
+        if refusal := self.late_refusal:
+            return refusal
+        if request.confirmed:
+            return None
+        rule = self._settings.late_if_confirmed.rule
+        return Refusal(rule, "a late bet stands only when dealer and boxperson confirmed it")
+
+    @property
+    def late_refusal(self) -> Refusal | None:
+        """Why no bet is taken with the dice out, though it is confirmed; None where it is."""
+        policy = self._settings.late_if_confirmed
         if policy.value:
-            return Refusal(policy.rule, "a late bet stands only when dealer and boxperson confirmed it")
+            return None
         return Refusal(policy.rule, "bets are taken before the dice are thrown; bet on the next roll")
 
     def _misplaced(self, request: BetRequest) -> Refusal | None:

@@ -1,0 +1,128 @@
+"""Wagers made with the dice out, at their table: lodged, confirmed by two people, and vouched for in time.
+
+C34-MK-1b: between the dice leaving the hand and coming to rest a wager stands if dealer and boxperson confirm
+it. The table gives its word for one only once the rows that hold its contents and both confirmations are on
+the disk, and a die of the throw that it can still see was in motion after that: then nobody who made, chose
+or confirmed it can have known how the dice lie.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Protocol
+
+from controller.model.attempts import DiceOut
+from controller.publish.betting import Betting, OpenWord
+from controller.publish.events import AskLate
+
+MAX_LODGED = 16
+"""Wagers that may be lodged in one throw: more than a crew can confirm aloud in its two seconds."""
+
+ROWS = 3
+"""The rows that vouch for a wager: its contents and two confirmations."""
+
+
+class Receipt(Protocol):
+    """What the journal gives for a row."""
+
+    @property
+    def durable(self) -> bool:
+        """Whether the row is on the disk."""
+
+
+@dataclass(slots=True)
+class _Lodged:
+    ask: AskLate
+    heard_us: int
+    rows: list[Receipt] = field(default_factory=list)
+    durable_us: int | None = None
+    """When all its rows were on the disk, at the latest."""
+    said: bool = False
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether its contents and both confirmations are on the disk."""
+        return len(self.rows) >= ROWS and all(row.durable for row in self.rows)
+
+
+class LateDesk:
+    """Keeps the wagers of the throw under way, and gives the table's word for those confirmed in time."""
+
+    def __init__(self, table: str, session: str, now_us: Callable[[], int] | None = None) -> None:
+        """Speak for this table; `now_us` is its monotonic clock, None where the readings tell the time."""
+        self._table = table
+        self._session = session
+        self._now_us = now_us
+        self._lock = Lock()
+        self._lodged: dict[str, _Lodged] = {}
+        self._round: int | None = None
+        """The round whose dice are out; None while none are."""
+        self._data_us = 0
+        self.say: Callable[[OpenWord], None] = _to_nobody
+
+    def lodge(self, ask: AskLate, keep: Callable[[], Receipt | None]) -> bool:
+        """Take a wager of the throw under way, from any thread; False where it is none, or is known.
+
+        `keep` journals its contents; None: the journal takes nothing more.
+        """
+        with self._lock:
+            fits = ask.round == self._round and ask.wager not in self._lodged
+            if not fits or len(self._lodged) >= MAX_LODGED or (row := keep()) is None:
+                return False
+            self._lodged[ask.wager] = _Lodged(ask, self._clock_us(), [row])
+        return True
+
+    def confirmed(self, wager: str, row: Receipt) -> None:
+        """Note the row of a confirmation; for the core's thread alone."""
+        with self._lock:
+            if (lodged := self._lodged.get(wager)) is not None:
+                lodged.rows.append(row)
+
+    def note(self, betting: Betting, now_us: int) -> None:
+        """Take how the throw stands now, and say the word where one is due; for the core's thread alone."""
+        self._data_us = now_us
+        out = betting.dice_out
+        with self._lock:
+            self._round = None if out is None else betting.round
+            if out is None:
+                self._lodged.clear()
+            due = [] if out is None else self._due(out)
+        for lodged in due:
+            assert out is not None
+            assert out.moving_us is not None
+            self.say(
+                OpenWord(
+                    table=self._table,
+                    session=self._session,
+                    round=betting.round,
+                    takes="late",
+                    sequence=betting.sequence,
+                    t=now_us,
+                    until=out.moving_us,
+                    heard={lodged.ask.nonce: lodged.heard_us},
+                    late={lodged.ask.nonce: lodged.ask.digest},
+                )
+            )
+
+    def _due(self, out: DiceOut) -> list[_Lodged]:
+        """Take out what was confirmed, and was on the disk while the dice were in motion."""
+        due: list[_Lodged] = []
+        for wager in out.confirmed:
+            lodged = self._lodged.get(wager)
+            if lodged is None or lodged.said:
+                continue
+            if lodged.durable_us is None and lodged.is_whole:
+                lodged.durable_us = self._clock_us()
+            kept_us, moving_us = lodged.durable_us, out.moving_us
+            lodged.said = kept_us is not None and moving_us is not None and kept_us < moving_us
+            if lodged.said:
+                due.append(lodged)
+        return due
+
+    def _clock_us(self) -> int:
+        """Return the time, never one that readings which wait in a queue are behind with."""
+        return self._data_us if self._now_us is None else self._now_us()
+
+
+def _to_nobody(_word: OpenWord) -> None:
+    """Take the word before anybody listens."""

@@ -1,0 +1,178 @@
+"""C34-MK-1b through a whole table: lodged by its engine, confirmed at consoles, journaled, paid."""
+
+from itertools import count
+from queue import SimpleQueue
+from threading import Thread
+
+import msgspec
+import pytest
+
+from controller.app.daemon import Daemon
+from controller.app.messages import Enter
+from controller.app.requests import Requests
+from controller.app.roles import Peer
+from controller.app.watchdog import Watchdog
+from controller.model.publishing import EmbeddedSettings, PublishSettings
+from controller.model.readings import AnyReading
+from controller.publish.embedded import EngineFor
+from controller.settlement_service.desk import Asking, Caller, Desk
+from controller.settlement_service.engine import Engine
+from controller.settlement_service.faults import RequestRefused
+from controller.settlement_service.within import EngineWithin
+from tests.app.house import House, HouseMaker, drain, live_of, unlocked
+from tests.app.rig import PATIENCE_S, until
+from tests.scenes import SECOND_US, throw
+
+THROWN_US = 10 * SECOND_US
+THROW = throw(THROWN_US, (1, 2))
+ADA = Peer(1, 1001, "ada", frozenset({"staff"}))
+BOB = Peer(2, 1002, "bob", frozenset({"staff"}))
+STAFF = Caller(name="cage", role="staff")
+MS = 1000
+
+
+class Table:
+    """A daemon with its engine, driven reading by reading."""
+
+    def __init__(self, house: House) -> None:
+        self.within: list[EngineWithin] = []
+        numbers = count(1)
+
+        def engine(asked: EngineFor) -> EngineWithin:
+            self.within.append(EngineWithin(asked, lambda: 0, lambda: f"{next(numbers):032x}"))
+            return self.within[-1]
+
+        house.engine = engine
+        house.publish = PublishSettings(embedded=EmbeddedSettings(api_port=None))
+        self.house = house
+        self.daemon: Daemon = house.open()
+        self.requests = Requests(self.daemon)
+        unlocked(self.daemon)
+        live_of(self.daemon).publish(Watchdog(self.daemon.board))
+        until(lambda: self.within[-1]._taker is not None, "the engine")
+        self.desk = Desk(self.engine)
+        self.desk.open_account(Asking(STAFF, "k1"), "ann")
+        self.desk.pay(Asking(STAFF, "k2"), "ann", 1_000)
+        self.answers: SimpleQueue[str] = SimpleQueue()
+        self.fed = 0
+
+    @property
+    def engine(self) -> Engine:
+        taker = self.within[-1]._taker
+        assert taker is not None
+        return taker._engine
+
+    def fly(self, after_ms: int) -> None:
+        """Let the dice fly so long since their release, and all that is written by then reach the disk."""
+        until_us = THROWN_US + after_ms * MS
+        while self.fed < len(THROW) and THROW[self.fed].t <= until_us:
+            self._post(THROW[self.fed])
+            self.fed += 1
+        self.daemon.clock.reach(until_us)
+        drain(self.daemon)
+
+    def _post(self, reading: AnyReading) -> None:
+        assert self.daemon.inlet.post(msgspec.structs.replace(reading, arrived=reading.t))
+        live_of(self.daemon).core.turn(0)
+
+    def bet_late(self) -> None:
+        """Lodge a late wager in a thread of its own, as the API does."""
+        until(lambda: self.closed, "the engine's close of bets")
+        bet: dict[str, object] = {"id": "b1", "player": "ann", "wager": "field", "amount": 100, "late": True}
+
+        def ask() -> None:
+            try:
+                self.desk.bet(Asking(STAFF, "k3"), "craps", bet)
+            except RequestRefused as refused:
+                self.answers.put(refused.rule)
+            else:
+                self.answers.put("granted")
+
+        core = live_of(self.daemon).core
+        before = core.view.readings
+        Thread(target=ask, daemon=True).start()
+        until(lambda: core.turn(0) or core.view.readings > before, "the lodging")
+
+    @property
+    def closed(self) -> bool:
+        with self.engine.work() as work:
+            standing = self.engine.table(work, "craps")
+        return standing is not None and standing.dice_out
+
+    def said(self) -> str:
+        drain(self.daemon)
+        rows = [row for row in self.house.rows() if row.name in ("settlement.said", "late.confirmed")]
+        return b"\n".join(row.body or b"" for row in rows).decode()
+
+    def confirms(self, peer: Peer, by: str, who: str | None = None) -> None:
+        self.daemon.clock.reach(self.daemon.clock.now_us() + MS)
+        self.requests.answer(Enter(name="confirm_late", by=by, who=who, what="b1"), peer)
+        drain(self.daemon)
+
+    @property
+    def balance(self) -> int:
+        with self.engine.work() as work:
+            return work.balance("player:ann")
+
+    def lands(self) -> None:
+        """Let the dice come to rest, the call be made, and the engine settle it."""
+        self.fly(3_000)
+        drain(self.daemon)
+        until(lambda: not self.closed, "the settled roll")
+
+
+@pytest.fixture
+def table(house: HouseMaker) -> Table:
+    return Table(house(table="craps"))
+
+
+def test_C34_MK_1b_two_people_confirm_it_in_flight_and_the_roll_in_the_air_decides_it(table: Table) -> None:
+    table.fly(200)
+    table.bet_late()
+    table.confirms(ADA, "dealer")
+    table.confirms(BOB, "boxperson")
+    table.fly(400)
+    assert table.said().count('"who":') == 2
+    table.fly(600)
+    table.fly(800)
+    assert table.answers.get(timeout=PATIENCE_S) == "granted"
+    assert table.balance == 900
+    table.lands()
+    assert table.balance == 1_100
+    assert '"digest"' in table.said()
+
+
+def test_one_person_at_two_roles_under_two_names_is_one_person(table: Table) -> None:
+    table.fly(200)
+    table.bet_late()
+    table.confirms(ADA, "dealer", "ann")
+    table.confirms(ADA, "boxperson", "bob")
+    table.lands()
+    assert table.answers.get(timeout=PATIENCE_S) == "C34-MK-1b"
+    assert table.balance == 1_000
+    assert "same_person" in [getattr(outcome.data, "cause", "") for outcome in table.house.outcomes()]
+
+
+def test_a_confirmation_after_the_dice_lie_comes_too_late(table: Table) -> None:
+    table.fly(200)
+    table.bet_late()
+    table.confirms(ADA, "dealer")
+    table.fly(1_050)
+    table.confirms(BOB, "boxperson")
+    table.lands()
+    assert table.answers.get(timeout=PATIENCE_S) == "C34-MK-1b"
+    assert table.balance == 1_000
+
+
+def test_a_confirmation_that_was_not_on_the_disk_before_the_dice_lay_is_none(table: Table) -> None:
+    """Entered in flight, decided on with the watermark, written when a die had stopped moving."""
+    table.fly(200)
+    table.bet_late()
+    table.confirms(ADA, "dealer")
+    table.fly(940)
+    table.confirms(BOB, "boxperson")
+    table.fly(990)
+    table.lands()
+    assert "boxperson" in table.said()
+    assert table.answers.get(timeout=PATIENCE_S) == "C34-MK-1b"
+    assert table.balance == 1_000

@@ -1,0 +1,216 @@
+"""C34-MK-1b at the engine: a wager made with the dice out stands on the table's word for this very wager."""
+
+from collections.abc import Callable, Mapping
+from hashlib import sha256
+
+import msgspec
+import pytest
+
+from controller.journal.keys import Key
+from controller.publish.betting import OpenWord, word_bytes
+from controller.settlement_service.desk import Desk
+from controller.settlement_service.engine import Engine
+from controller.settlement_service.faults import RequestRefused
+from controller.settlement_service.gate import MAX_LATE, Gate, LateWager, NoWord
+from controller.settlement_service.views import Views
+from tests.publish.house import ENGINE_KEY
+from tests.settlement_service.rig import House, SealedTable
+
+NONCE = "a" * 32
+
+
+class Late:
+    """A craps table with its dice out, whose word on late wagers the test gives."""
+
+    def __init__(self, house: House, table: SealedTable) -> None:
+        self.house, self.table = house, table
+        house.player("ann", 1_000)
+        self.engine = Engine(house.store, lambda: 0, gate=Gate(lambda: NONCE, 0.0, 0.0))
+        self.engine.gate.connect(lambda _table, _nonce: None, self.line)
+        self.desk = Desk(self.engine)
+        self.said: Callable[[LateWager], list[bytes]] = lambda wager: [self.word(wager)]
+        self.asked: list[LateWager] = []
+        self.bets = 0
+
+    def line(self, table: str, nonce: str, wager: LateWager) -> NoWord | None:
+        assert (table, nonce) == (self.table.name, NONCE)
+        self.asked.append(wager)
+        for payload in self.said(wager):
+            self.engine.gate.hear(payload)
+        return None
+
+    def word(
+        self, wager: LateWager, key: Key | None = None, changed: Mapping[str, object] | None = None
+    ) -> bytes:
+        """Write the word as the table would give it, or changed."""
+        word: dict[str, object] = {
+            "table": self.table.name,
+            "session": "1",
+            "round": self.round,
+            "takes": "late",
+            "sequence": self.out_seq,
+            "t": 5_000,
+            "until": 4_000,
+            "heard": {NONCE: 3_000},
+            "late": {NONCE: wager.digest},
+        }
+        return word_bytes(OpenWord(**{**word, **(changed or {})}), key or self.table.key)  # type: ignore[arg-type]  # as above
+
+    def throws(self) -> None:
+        """The dice leave the hand, to lie 1-2."""
+        self.out_seq, self.round = self.table.seq, self.table.round
+        out, *self.landing = self.table.rolls(1, 2)
+        self.engine.deliver([out])
+
+    def lands(self) -> None:
+        self.engine.deliver(self.landing)
+
+    def bet(self, wager: str = "field", **more: object) -> str:
+        """Bet late; return the rule that refuses it, or nothing."""
+        self.bets += 1
+        bet = {"id": f"b{self.bets}", "player": "ann", "wager": wager, "amount": 100, "late": True, **more}
+        try:
+            self.desk.bet(self.house.asking(), self.table.name, bet)
+        except RequestRefused as refused:
+            return refused.rule
+        return ""
+
+    @property
+    def balance(self) -> int:
+        with self.engine.work() as work:
+            return work.balance("player:ann")
+
+
+@pytest.fixture
+def late(house: House, craps: SealedTable) -> Late:
+    one = Late(house, craps)
+    one.throws()
+    return one
+
+
+def test_C34_MK_1b_a_late_wager_on_the_tables_word_is_decided_by_the_roll_in_the_air(late: Late) -> None:
+    assert late.bet() == ""
+    assert late.balance == 900
+    late.lands()
+    assert late.balance == 1_100
+    assert late.house.proof().faults == ()
+
+
+def test_people_hear_what_they_confirm_and_the_digest_covers_all_of_it(late: Late) -> None:
+    assert late.bet("place", number=6) == ""
+    (asked,) = late.asked
+    assert (asked.round, asked.wager) == (1, "b1")
+    assert asked.says == "ann: place 6, 100 cents"
+    whole = {
+        "id": "b1",
+        "player": "ann",
+        "wager": "place",
+        "amount": 100,
+        "number": 6,
+        "do": "bet",
+        "late": True,
+        "table": "craps-1",
+    }
+    assert asked.digest == sha256(msgspec.json.encode(whole, order="sorted")).hexdigest()
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"late": {NONCE: "0" * 64}},
+        {"late": {}},
+        {"takes": "wagers"},
+        {"heard": {NONCE: 4_001}},
+        {"table": "craps-2"},
+        {"round": 2},
+        {"sequence": 0},
+        {"sequence": 9},
+    ],
+)
+def test_a_word_that_is_for_anything_else_covers_nothing(late: Late, changed: dict[str, object]) -> None:
+    late.said = lambda wager: [late.word(wager, changed=changed)]
+    assert late.bet() in ("C34-MK-1b", "TABLE-WORD")
+    assert late.balance == 1_000
+
+
+def test_a_forged_word_covers_nothing(late: Late) -> None:
+    def forged(wager: LateWager) -> list[bytes]:
+        with pytest.raises(ValueError, match="did not sign"):
+            late.engine.gate.hear(late.word(wager, ENGINE_KEY))
+        return []
+
+    late.said = forged
+    assert late.bet() == "C34-MK-1b"
+
+
+def test_an_unconfirmed_one_is_refused_with_the_rule(late: Late) -> None:
+    late.said = lambda _wager: []
+    assert late.bet() == "C34-MK-1b"
+    assert late.balance == 1_000
+
+
+def test_a_caller_who_says_that_it_is_confirmed_says_nothing(late: Late) -> None:
+    late.said = lambda _wager: []
+    assert late.bet(confirmed=True) == "C34-MK-1b"
+    assert late.bet(late=False, confirmed=True) == "C34-MK-1a"
+
+
+def test_once_the_roll_is_settled_the_word_comes_too_late(late: Late) -> None:
+    """Bets are not open again yet: it would stand for another roll than it was made for."""
+
+    def called(wager: LateWager) -> list[bytes]:
+        word = late.word(wager)
+        late.engine.deliver(late.landing[:1])
+        return [word]
+
+    late.said = called
+    assert late.bet() == "C34-MK-1b"
+    assert late.balance == 1_000
+    assert late.bet() == "C34-MK-1b"
+
+
+def test_while_bets_are_open_or_after_a_restart_in_between_rolls_nobody_bets_late(late: Late) -> None:
+    late.lands()
+    assert late.bet() == "C34-MK-1b"
+    assert late.asked == []
+
+
+def test_a_restart_with_the_dice_out_knows_that_they_are(late: Late) -> None:
+    late.engine = Engine(late.house.store, lambda: 0, gate=Gate(lambda: NONCE, 0.0, 0.0))
+    late.engine.gate.connect(lambda _table, _nonce: None, late.line)
+    late.desk = Desk(late.engine)
+    assert late.bet() == ""
+
+
+def test_the_word_for_bets_that_are_open_covers_no_late_one_and_the_reverse(late: Late) -> None:
+    late.lands()
+    payload = late.word(
+        LateWager(2, "b1", "0" * 64, ""), changed={"round": 2, "sequence": late.table.seq - 1}
+    )
+    late.engine.gate.connect(lambda _table, _nonce: late.engine.gate.hear(payload), late.line)
+    assert late.bet(late=False) == "TABLE-WORD"
+
+
+@pytest.mark.parametrize(("rules", "rule"), [("craps-v1", "CV1-BET-2"), ("roulette", "C34-MK-1b")])
+def test_where_the_rules_take_no_late_bets_nobody_is_asked(
+    house: House, key: Key, rules: str, rule: str
+) -> None:
+    table = SealedTable("other", key)
+    house.enrol(table, rules)
+    one = Late(house, table)
+    one.throws()
+    assert one.bet("pass" if rules == "craps-v1" else "red") == rule
+    assert one.asked == []
+
+
+def test_a_late_wager_does_not_move_the_last_wager_before_the_close(late: Late) -> None:
+    assert late.bet() == ""
+    late.lands()
+    assert Views(late.engine).rounds("craps-1", 1)[0].wager_to_close_ms is None
+
+
+def test_few_wait_for_one_table(late: Late) -> None:
+    gate = Gate(lambda: NONCE, 0.0, 0.0)
+    taken = [gate.expect("craps-1", f"{i:032x}", "0" * 64) for i in range(MAX_LATE + 1)]
+    assert taken == [True] * MAX_LATE + [False]
+    assert gate.expect("craps-1", "f" * 32)
