@@ -121,7 +121,7 @@ def turns_beside(chain: Chain, ball: BallRun, pulses: Sequence[BallBeam]) -> flo
     passes, turns = 0, 0.0
     while story is not None:
         if story.is_run:
-            passes, turns = passes + story.passes, turns + story.last.turns
+            passes, turns = passes + story.last.number, turns + story.last.turns
         story = story.before
     return turns if passes >= _OTHER_PASSES and turns >= _OTHER_TURNS else 0.0
 
@@ -144,7 +144,7 @@ def _measured(chain: Chain, slowing: Slowing, story: Story, left_us: int | None)
     ran = path[-1].turns - path[since].turns
     last = path[-1]
     end_us = last.t if left_us is None else left_us
-    speed, loss = _end_speed(path, story), story.loss
+    speed, loss = _end_speed(path, story), story.last.loss
     seconds = max(end_us - last.t, 0) / 1e6
     coast = max(speed * seconds - loss * seconds * seconds / 2, 0.25 * speed * seconds)
     least, most = coast * _COAST_LEAST - _COAST_ERROR, coast * _COAST_MOST + _COAST_ERROR
@@ -175,7 +175,7 @@ def _end_speed(path: Sequence[Pass], story: Story) -> float:
     """Return the speed at the last pass of a path, in rev/s: half a step after the speed of its last step."""
     before, last = path[-2:]
     seconds = (last.t - before.t) / 1e6
-    return (last.turns - before.turns) / seconds - story.loss * seconds / 2
+    return (last.turns - before.turns) / seconds - story.last.loss * seconds / 2
 
 
 class _Counts:

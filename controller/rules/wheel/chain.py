@@ -9,7 +9,8 @@ they rest on beams that were cut and on nothing else.
 
 from collections.abc import Sequence
 from functools import lru_cache
-from operator import attrgetter, itemgetter
+from math import inf
+from operator import attrgetter
 from typing import Literal
 
 from controller.model.readings import Turning
@@ -72,21 +73,37 @@ _DEAF_TURNS = 2.0
 _HEARS, _FEW = 0.3, 4
 """A beam that has heard less than this share of what the best has is dead, and what it told were ghosts; of
 so few pulses nobody can tell."""
-_MOST_WHOLE_TURNS = 3
+_WHOLE_TURNS = range(4)
 """Whole turns in which every beam missed the ball, at most, within one step of a chain."""
 
 
 class Pass:
-    """One pass of the ball at a beam: `turns` it had run by then since the first pulse of its run."""
+    """One pass of the ball at a beam: `turns` it had run by then since the first pulse of its run.
 
-    __slots__ = ("beam", "before", "t", "turns")
+    `speed` is that of the step to it in rev/s, `loss` what the ball lost a second over the last steps, both 0
+    at a run's first pass. `number` counts the run's passes.
+    """
 
-    def __init__(self, before: "Pass | None", t: int, beam: int, turns: float) -> None:
+    __slots__ = ("beam", "before", "loss", "number", "speed", "t", "turns")
+
+    def __init__(self, before: "Pass | None", t: int, beam: int, turns: float = 0.0) -> None:
         """Follow on the pass `before`, None at the start of a run; `t` in microseconds."""
         self.before = before
         self.t = t
         self.beam = beam
         self.turns = turns
+        self.speed = self.loss = 0.0
+        self.number = 1
+
+    def then(self, t: int, beam: int, turns: float, speed: float) -> "Pass":
+        """Return the next pass, reached with a step of so many turns at this speed."""
+        following = Pass(self, t, beam, self.turns + turns)
+        following.speed = speed
+        following.number = self.number + 1
+        if self.speed:
+            lost = (self.speed - speed) / ((t - self.t) / 1e6)
+            following.loss = self.loss + 0.3 * (min(max(lost, 0.0), _MOST_LOSS) - self.loss)
+        return following
 
 
 _NONE: dict[int, int] = {}
@@ -95,42 +112,21 @@ _NONE: dict[int, int] = {}
 class Story:
     """One explanation of the pulses so far."""
 
-    __slots__ = (
-        "before",
-        "cost",
-        "deaf",
-        "fewer",
-        "first",
-        "last",
-        "launches",
-        "loss",
-        "more",
-        "passes",
-        "sense",
-        "speed",
-        "stray",
-    )
+    __slots__ = ("before", "cost", "deaf", "fewer", "last", "more", "sense", "stray")
 
-    def __init__(self, sense: Sense, first: Pass, cost: float) -> None:
-        """Begin a run at its first pulse, turning ccw (1) or cw (-1)."""
+    def __init__(self, sense: Sense, last: Pass, cost: float, before: "Story | None" = None) -> None:
+        """Tell of a run that turns ccw (1) or cw (-1), up to its last pass."""
         self.sense: Sense = sense
-        self.first = first
-        self.last = first
-        self.speed = 0.0
-        """rev/s over the last step; 0 before the first."""
-        self.loss = 0.0
-        """rev/s lost a second over the last steps."""
-        self.passes = 1
+        self.last = last
+        self.cost = cost
+        self.before = before
+        """The run before, where this is another one."""
         self.stray = 0
         """Pulses since the run's first that were none of its ball's."""
-        self.cost = cost
-        self.launches = 1
-        self.deaf: dict[int, int] = _NONE
+        self.deaf = _NONE
         """Passes at beams that were not heard yet, by beam."""
         self.fewer = self.more = 0.0
         """By how much the turns may be fewer or more, by stories that go on alike and are not ruled out."""
-        self.before: Story | None = None
-        """The run before, where this is another one."""
 
     @property
     def direction(self) -> Turning:
@@ -140,7 +136,16 @@ class Story:
     @property
     def is_run(self) -> bool:
         """Whether the pulses make a run: a lap, and more pulses than a hand's."""
-        return self.passes >= _LEAST_PULSES and self.last.turns >= _LEAST_TURNS
+        last = self.last
+        return last.number >= _LEAST_PULSES and last.turns >= _LEAST_TURNS
+
+    @property
+    def first(self) -> Pass:
+        """The run's first pass."""
+        at = self.last
+        while at.before is not None:
+            at = at.before
+        return at
 
     def path(self) -> list[Pass]:
         """Return the run's passes, first to last."""
@@ -154,43 +159,17 @@ class Story:
 
     def with_stray(self, price: float) -> "Story":
         """Return this story with a pulse more that is not the ball's."""
-        story = self._copy()
+        story = self.stepped(self.last, price)
         story.stray += 1
-        story.cost += price
         return story
 
-    def stepped(self, last: Pass, speed: float, price: float) -> "Story":
-        """Return this story with a pass more."""
-        story = self._copy()
-        story.step(last, speed)
-        story.cost += price
-        return story
-
-    def step(self, last: Pass, speed: float) -> None:
-        """Take the next pass, reached at this speed."""
-        if self.speed:
-            seconds = (last.t - self.last.t) / 1e6
-            loss = min(max((self.speed - speed) / seconds, 0.0), _MOST_LOSS)
-            self.loss += 0.3 * (loss - self.loss)
-        self.last = last
-        self.speed = speed
-        self.passes += 1
-
-    def _copy(self) -> "Story":
-        story = Story.__new__(Story)
-        story.sense = self.sense
-        story.first = self.first
-        story.last = self.last
-        story.speed = self.speed
-        story.loss = self.loss
-        story.passes = self.passes
+    def stepped(self, last: Pass, price: float) -> "Story":
+        """Return this story up to this pass."""
+        story = Story(self.sense, last, self.cost + price, self.before)
         story.stray = self.stray
-        story.cost = self.cost
-        story.launches = self.launches
         story.deaf = self.deaf
         story.fewer = self.fewer
         story.more = self.more
-        story.before = self.before
         return story
 
 
@@ -242,27 +221,19 @@ class Chain:
         if len(stories) == 1 and self._plainly_next(stories[0], t, beam):
             return
         if not stories:
-            self.stories = [Story(1, Pass(None, t, beam, 0.0), 0.0), Story(-1, Pass(None, t, beam, 0.0), 0.0)]
+            self.stories = [Story(sense, Pass(None, t, beam), 0.0) for sense in SENSES]
             return
         if self.heard[beam] == 1 and max(self.heard) <= _FEW:
             for story in stories:
                 story.cost += (MISSED - DEAF) * story.deaf.get(beam, 0)
-        told: dict[tuple[int, int, int], Story] = {}
         plain = False
         children: list[Story] = []
         hears = self._hears()
         for story in stories:
             plain |= self._go_on(story, t, beam, hears, children)
         if not plain:
-            children += self._launched_anew(stories, t, beam)
-        most = min(map(_cost, children)) + _DROPPED_STORY
-        for child in children:
-            if child.cost < most:
-                last = child.last
-                key = (child.sense, last.t, last.before.t if last.before is not None else 0)
-                known = told.get(key)
-                told[key] = child if known is None else _merged(known, child)
-        kept = sorted(told.values(), key=_cost)[:_STORIES]
+            self._launch_anew(stories, t, beam, children)
+        kept = _best_of(children) if len(children) > 1 else children
         best = kept[0]
         self._calm = self._calm + 1 if plain and best.last.t == t else 0
         if self._calm >= _CALM and len(kept) > 1 and kept[1].cost - best.cost >= _CALM_CLEAR:
@@ -319,15 +290,14 @@ class Chain:
         """Go on after an interruption: with another run, but with no launch."""
         before = self.stories[0]
         run = before if before.is_run else before.before
-        self.stories = [Story(sense, Pass(None, t, beam, 0.0), before.cost) for sense in SENSES]
-        for story in self.stories:
-            story.before = run
+        self.stories = [Story(sense, Pass(None, t, beam), before.cost, run) for sense in SENSES]
         self._interrupted = False
         self._calm = 0
 
     def _plainly_next(self, story: Story, t: int, beam: int) -> bool:
         """Take a pulse that comes where and when the ball must be, with no other story beside it."""
-        last, speed = story.last, story.speed
+        last = story.last
+        speed = last.speed
         if not speed or last.beam == beam or t <= last.t:
             return False
         if between := self._between[story.sense][last.beam][beam]:
@@ -337,10 +307,10 @@ class Chain:
         ahead = self._ahead[story.sense][last.beam][beam]
         seconds = (t - last.t) / 1e6
         now = ahead / seconds
-        expected = speed - story.loss * seconds
+        expected = speed - last.loss * seconds
         if not -0.05 * expected <= now - expected <= 0.03 * expected:
             return False
-        story.step(Pass(last, t, beam, last.turns + ahead), now)
+        story.last = last.then(t, beam, ahead, now)
         return True
 
     def _hears(self) -> Sequence[int]:
@@ -354,52 +324,68 @@ class Chain:
     def _go_on(self, story: Story, t: int, beam: int, hears: Sequence[int], children: list[Story]) -> bool:
         """Add what this story becomes with the pulse; return whether it is plainly its ball's next."""
         last = story.last
-        seconds = (t - last.t) / 1e6
         cheapest, fits = _DROPPED_STORY, False
-        if seconds > 0:
-            sense, before = story.sense, story.speed
-            ahead = self._ahead[sense][last.beam][beam]
-            fastest = before * _SPEED_UP + _JITTER_S if before else _FASTEST
-            passed = self._between[sense][last.beam][beam]
+        if t > last.t:
+            seconds = (t - last.t) / 1e6
+            ahead = self._ahead[story.sense][last.beam][beam]
+            passed = self._between[story.sense][last.beam][beam]
             young = last.turns < _DEAF_TURNS
-            for whole in range(_MOST_WHOLE_TURNS + 1):
-                turns = ahead + whole
-                speed = turns / seconds
-                if whole and speed > fastest:
-                    break
-                off = self._off(story, speed, seconds)
-                if off is None:
-                    continue
+            for whole, speed, off in self._steps(last, seconds, ahead):
                 price = off
                 if passed or whole:
                     price += _missed(passed, whole, hears, DEAF if young else 0.0)
-                if price < _DROPPED_STORY:
-                    cheapest = min(cheapest, price)
-                    fits = fits or (bool(before) and price % MISSED < _PLAIN)
-                    child = story.stepped(Pass(last, t, beam, last.turns + turns), speed, price)
+                if price >= _DROPPED_STORY:
+                    continue
+                fits = fits or (bool(last.speed) and price % MISSED < _PLAIN)
+                if price < cheapest + CLEAR:
+                    child = story.stepped(last.then(t, beam, ahead + whole, speed), price)
                     if young and 0 in self.heard:
                         child.deaf = self._deaf(story, last.beam, beam, whole)
                     children.append(child)
-        if cheapest < _PLAIN and story.passes >= _LEAST_PULSES:
+                cheapest = min(cheapest, price)
+        if cheapest < _PLAIN and last.number >= _LEAST_PULSES:
             return True
-        doubles = last.beam == beam and seconds * (story.speed or _FASTEST) < _SAME_PASS
+        doubles = last.beam == beam and (t - last.t) / 1e6 * (last.speed or _FASTEST) < _SAME_PASS
         children.append(story.with_stray(DOUBLE if doubles else FITTING if fits else GHOST))
         return False
 
-    def _launched_anew(self, stories: Sequence[Story], t: int, beam: int) -> list[Story]:
+    def _steps(self, last: Pass, seconds: float, ahead: float) -> list[tuple[int, float, float]]:
+        """Return the steps that a ball can have made from its last pass: with how many whole turns more than
+        those ahead, at what speed, and the price of its being off the speed that was foretold."""
+        before, steps = last.speed, []
+        if not before:
+            for whole in _WHOLE_TURNS:
+                speed = (ahead + whole) / seconds
+                if speed > _FASTEST:
+                    break
+                if speed >= self._slowest:
+                    steps.append((whole, speed, 0.0))
+            return steps
+        slowest = min(before * _SLOW_DOWN, before - _MOST_LOSS * seconds)
+        fastest, jitter = before * _SPEED_UP, _JITTER_S / seconds
+        for whole in _WHOLE_TURNS:
+            speed = (ahead + whole) / seconds
+            slack = min(jitter * speed, _MOST_SLACK * before)
+            if speed > fastest + (_JITTER_S if whole else slack):
+                break
+            if speed >= self._slowest and slowest - slack <= speed <= fastest + slack:
+                expected = max(before - last.loss * seconds, 0.5 * before)
+                off = (speed - expected) / (_EVEN * expected + slack)
+                steps.append((whole, speed, min(0.25 * off * off, 1.5)))
+        return steps
+
+    def _launch_anew(self, stories: Sequence[Story], t: int, beam: int, children: list[Story]) -> None:
         """Begin another run at this pulse: what was before is another launch's, or a hand's.
 
         All such stories go on alike, so only those on the cheapest before are told.
         """
-        prices = [LAUNCH if story.is_run else min(LAUNCH, GHOST * story.passes) for story in stories]
-        cost, before = min(
-            ((story.cost + price, story) for story, price in zip(stories, prices, strict=True)), key=_first
-        )
-        anew = [Story(sense, Pass(None, t, beam, 0.0), cost) for sense in SENSES]
-        for child in anew:
-            child.launches = before.launches + before.is_run
-            child.before = before if before.is_run else before.before
-        return anew
+        least, before = inf, stories[0]
+        for story in stories:
+            cost = story.cost + (LAUNCH if story.is_run else min(LAUNCH, GHOST * story.last.number))
+            if cost < least:
+                least, before = cost, story
+        run = before if before.is_run else before.before
+        children += [Story(sense, Pass(None, t, beam), least, run) for sense in SENSES]
 
     def _deaf(self, story: Story, since: int, beam: int, whole: int) -> dict[int, int]:
         """Count for each beam that was not heard yet the passes at it that this story has."""
@@ -413,26 +399,8 @@ class Chain:
                     deaf[passed] = deaf.get(passed, 0) + whole
         return deaf
 
-    def _off(self, story: Story, speed: float, seconds: float) -> float | None:
-        """Return the price of a step being off the speed that the story foretells, None where no ball makes
-        it."""
-        before = story.speed
-        if speed < self._slowest:
-            return None
-        if not before:
-            return 0.0 if speed <= _FASTEST else None
-        slack = min(_JITTER_S / seconds * speed, _MOST_SLACK * before)
-        if speed > before * _SPEED_UP + slack:
-            return None
-        if speed < min(before * _SLOW_DOWN, before - _MOST_LOSS * seconds) - slack:
-            return None
-        expected = max(before - story.loss * seconds, 0.5 * before)
-        off = (speed - expected) / (_EVEN * expected + slack)
-        return min(0.25 * off * off, 1.5)
-
 
 _cost = attrgetter("cost")
-_first = itemgetter(0)
 
 
 _Rows = tuple[tuple[float, ...], ...]
@@ -470,6 +438,19 @@ def _missed(passed: Sequence[int], whole: int, hears: Sequence[int], deaf: float
     if whole:
         price += whole * sum([MISSED if pulses else deaf for pulses in hears])
     return price
+
+
+def _best_of(children: Sequence[Story]) -> list[Story]:
+    """Return the stories to keep, the cheapest first: those that go on alike are told as one."""
+    most = min(map(_cost, children)) + _DROPPED_STORY
+    told: dict[tuple[int, int, int], Story] = {}
+    for child in children:
+        if child.cost < most:
+            last = child.last
+            alike = (child.sense, last.t, last.before.t if last.before is not None else 0)
+            known = told.get(alike)
+            told[alike] = child if known is None else _merged(known, child)
+    return sorted(told.values(), key=_cost)[:_STORIES]
 
 
 def _merged(one: Story, other: Story) -> Story:

@@ -197,7 +197,7 @@ class SpinTrace:
         if story.sense != before.sense and not after_drop:
             return story.first
         lap = lap_before(story.last)
-        slowest = self.drop_rev_per_s if after_drop else before.speed
+        slowest = self.drop_rev_per_s if after_drop else before.last.speed
         return story.first if lap is not None and lap[1] > _LAUNCHED_FASTER * slowest else None
 
     def dropped_us(self) -> int:
@@ -337,7 +337,7 @@ class SpinTrace:
 def last_lap(story: Story) -> tuple[float, float]:
     """Return the middle of a run's last lap in microseconds, and the speed then in rev/s."""
     last = story.last
-    return lap_before(last) or (float(last.t), story.speed)
+    return lap_before(last) or (float(last.t), last.speed)
 
 
 def laps(passes: Sequence[Pass]) -> list[tuple[float, float]]:
