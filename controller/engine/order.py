@@ -229,22 +229,24 @@ class Order:
             waiting.append(entry)
         return 0
 
-    def hear(self, entered: Input) -> bool:
-        """Let time run on to an input that need not wait for late readings.
-
-        Returns False, with nothing changed, where it must wait all the same: its time is doubtful, or
-        something waits that it must not overtake.
-        """
+    def run_on_to(self, entered: Input) -> bool:
+        """Let time run on to an input's arrival; False, with nothing changed, where its time is doubtful."""
         t, arrived = entered.t, entered.arrived
         now = t if arrived is None else max(t, arrived)
-        certain = self._doubted is None and not self._shift_us and self.watermark <= t
         near = now - self._now >= -STEP_US
         not_ahead = now - self._now <= LEAP_US if arrived is None else t <= arrived + AHEAD_US
-        if not (certain and near and not_ahead) or any(type(e[2]) in _NOT_OVERTAKEN for e in self._waiting):
+        if self._doubted is not None or self._shift_us or not (near and not_ahead):
             return False
         self._arrivals += 1
         self.advance(now)
         return True
+
+    def need_not_wait(self, entered: Input) -> bool:
+        """Return whether an input to which time has run on may be decided ahead of late readings.
+
+        Not where it came too late itself, or something waits that it must not overtake.
+        """
+        return self.watermark <= entered.t and all(type(e[2]) not in _NOT_OVERTAKEN for e in self._waiting)
 
     def advance(self, now_us: int) -> None:
         """Let time run on without a reading."""

@@ -106,9 +106,9 @@ class Session:
         """
         names_attempt = entered.what is not None and entered.what.isdecimal()
         waits = entered.name in IN_THEIR_TIME or (entered.name in FOR_THE_LATEST and not names_attempt)
-        if not waits and self._order.hear(entered):
-            self._run()
-            if not self._game.attempt_under_way:
+        if not waits and self._order.run_on_to(entered):
+            self._run()  # A replay knows arrivals alone: no tick of a live table may decide what follows.
+            if self._order.need_not_wait(entered) and not self._game.attempt_under_way:
                 self._take(entered)
                 return
         self._go_on(entered, self._order.put(entered))

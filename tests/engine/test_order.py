@@ -100,6 +100,50 @@ def test_arrivals_in_any_order_within_the_watermark_change_no_outcome(delays_ms:
     assert Played().feed(arrivals).finish().outcomes == play(EVENING).outcomes
 
 
+WORDS = (
+    {"name": "run_out", "on": True},
+    {"name": "dice_collected", "by": "stickperson"},
+    {"name": "new_shooter", "seat": "3"},
+    {"name": "set_dice", "dice": [4, 4], "what": "2"},
+    {"name": "settled"},
+    {"name": "no_roll"},
+)
+
+
+@given(
+    st.lists(st.sampled_from([0, 1, 40, 119, 300]), min_size=len(EVENING), max_size=len(EVENING)),
+    st.lists(
+        st.tuples(st.integers(1, 40_000), st.sampled_from([0, 5, 90, 119, 121, 400]), st.sampled_from(WORDS)),
+        min_size=1,
+        max_size=8,
+    ),
+    st.sampled_from([20, 70, 400]),
+)
+@settings(derandomize=True, max_examples=15, deadline=None)
+def test_how_often_time_is_told_between_arrivals_changes_no_outcome(
+    delays_ms: list[int], words: list[tuple[int, int, dict[str, object]]], tick_ms: int
+) -> None:
+    """A live table lets time run whenever it likes; its recording knows the arrivals alone."""
+    seen = [
+        replace(reading, arrived=reading.t + delay * MS)
+        for delay, reading in zip(delays_ms, EVENING, strict=True)
+    ]
+    said = [
+        replace(says(at * MS, **{"by": "boxperson"} | word), arrived=(at + delay) * MS)  # type: ignore[arg-type]  # words as YAML has them
+        for at, delay, word in words
+    ]
+    arrivals = sorted([*seen, *said], key=lambda reading: reading.arrived or 0)
+    live, now = Played(), 0
+    for reading in arrivals:
+        assert reading.arrived is not None
+        for tick in range(now, reading.arrived, tick_ms * MS):
+            live.effects += live.session.advance(tick)
+        now = reading.arrived
+        live.effects += live.session.advance(now)
+        live.feed(reading)
+    assert Played().feed(arrivals).finish().outcomes == live.finish().outcomes
+
+
 @given(
     st.lists(
         st.tuples(
