@@ -82,6 +82,7 @@ def test_a_watch_whose_reader_stops_holds_up_nobody_and_is_told_that_lines_were_
     assert 0 < len(readings) < MANY
 
 
+@pytest.mark.usefixtures("hears_signals")
 def test_a_hang_up_ends_a_watch_and_gives_its_place_back(
     house: HouseMaker, started: list[subprocess.Popen[str]]
 ) -> None:
@@ -99,6 +100,7 @@ def test_a_hang_up_ends_a_watch_and_gives_its_place_back(
     control.stop()
 
 
+@pytest.mark.usefixtures("hears_signals")
 def test_a_hang_up_in_the_middle_of_an_input_leaves_it_entered_once_and_whole(
     table: Table, started: list[subprocess.Popen[str]]
 ) -> None:

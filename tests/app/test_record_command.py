@@ -67,6 +67,7 @@ def test_where_nothing_is_played_nothing_is_written(table: Table, tmp_path: Path
     assert not (tmp_path / "none.jsonl").exists()
 
 
+@pytest.mark.usefixtures("hears_signals")
 def test_a_hang_up_in_mid_throw_leaves_no_log_and_the_throw_is_called(table: Table, tmp_path: Path) -> None:
     folder = tmp_path / "logs"
     folder.mkdir()

@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from itertools import cycle
 from pathlib import Path
 
 import pytest
@@ -39,24 +39,28 @@ def shell(redirected: str, words: tuple[str, ...], **environ: str) -> subprocess
     )
 
 
-@pytest.mark.parametrize("words", CALLS, ids=" ".join)
-class TestEveryCommand:
-    @pytest.mark.parametrize("redirected", [">/dev/full", ">&-"])
-    def test_says_in_one_line_that_its_output_can_not_be_written(
-        self, words: tuple[str, ...], redirected: str
-    ) -> None:
-        ended = shell(redirected, words)
-        said = ended.stderr.decode().splitlines()
-        assert (ended.returncode, len(said)) == (UNWRITABLE, 1), ended.stderr
-        assert said[0].startswith("tablectl: found that standard output can't be written (")
+def in_turn(*redirected: str) -> list[tuple[tuple[str, ...], str]]:
+    """Give each call one of the redirections: how a stream is guarded is the same for all."""
+    return list(zip(CALLS, cycle(redirected), strict=False))
 
-    @pytest.mark.parametrize("redirected", ["2>/dev/full", "2>&- <&-"])
-    def test_prints_the_same_where_nobody_hears_its_messages(
-        self, words: tuple[str, ...], redirected: str
-    ) -> None:
-        ended = shell(redirected, words)
-        assert (ended.returncode, ended.stderr) == (0, b"")
-        assert ended.stdout
+
+@pytest.mark.parametrize(("words", "redirected"), in_turn(">/dev/full", ">&-"))
+def test_every_command_says_in_one_line_that_its_output_can_not_be_written(
+    words: tuple[str, ...], redirected: str
+) -> None:
+    ended = shell(redirected, words)
+    said = ended.stderr.decode().splitlines()
+    assert (ended.returncode, len(said)) == (UNWRITABLE, 1), ended.stderr
+    assert said[0].startswith("tablectl: found that standard output can't be written (")
+
+
+@pytest.mark.parametrize(("words", "redirected"), in_turn("2>/dev/full", "2>&- <&-"))
+def test_every_command_prints_the_same_where_nobody_hears_its_messages(
+    words: tuple[str, ...], redirected: str
+) -> None:
+    ended = shell(redirected, words)
+    assert (ended.returncode, ended.stderr) == (0, b"")
+    assert ended.stdout
 
 
 @pytest.mark.parametrize(
@@ -119,17 +123,6 @@ def test_a_reader_that_goes_away_ends_it_without_a_word() -> None:
         writer.stdout.close()
         assert writer.stderr.read() == b""
     assert writer.returncode == BROKEN_PIPE
-
-
-@pytest.fixture
-def hears_signals() -> Iterator[None]:
-    """Undo for a while what a shell or nohup does to a job in its background: it does not hear these."""
-    before = {number: signal.getsignal(number) for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)}
-    for number in before:
-        signal.signal(number, signal.default_int_handler)
-    yield
-    for number, handler in before.items():
-        signal.signal(number, handler)
 
 
 @pytest.mark.usefixtures("hears_signals")

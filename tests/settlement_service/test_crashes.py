@@ -16,7 +16,7 @@ from tests.settlement_service.listener import listened
 from tests.settlement_service.postgres import Cluster, needs_postgres
 from tests.settlement_service.rig import House, SealedTable
 
-SPINS = 10
+SPINS = 6
 _NUMBERS = count()
 
 
@@ -64,7 +64,7 @@ def test_an_engine_killed_again_and_again_applies_each_outcome_once(
     while left := [told for told in evening if told.word not in done]:
         # What was done and not told comes again, and sometimes what was told as well.
         again = [told for told in evening if told.word in done][-chance.randrange(4) :]
-        words = listened(url, [*again, *left], acks=chance.randrange(8, 25))
+        words = listened(url, [*again, *left], acks=chance.randrange(7, 14))
         assert not any(word.startswith("refused") for word in words), words
         done.update(words)
         kills += 1
