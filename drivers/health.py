@@ -5,10 +5,24 @@
 tells each trouble once when it begins and once when all of it is over.
 """
 
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from drivers.node.messages import Code, Message, Trouble, Well
-from drivers.node.times import BACKDATE_US, CLEAN_US, FAULT_US
+from controller.model.readings import AnyReading, DeviceDown, DeviceFault, DeviceUp
+
+BACKDATE_US = 100_000
+"""How far back a loss can be told; the engine takes nothing older than its watermark."""
+CLEAN_US = 500_000
+"""After losing readings a device is well again once nothing was lost for this long."""
+FAULT_US = 10_000_000
+"""What is not well though no reading is missing is over after so long without it."""
+AGAIN_US = 50_000
+"""Readings lost again while the last loss is still being told are told again, but not oftener than this."""
+REOPEN_US = 10_000_000
+"""A port whose device stays away is opened anew this often: some adapters wake up only then, and some boards
+start anew with it and need seconds before they speak."""
+LINK = "link"
+"""Where the trouble of a port that is not open stands, whatever its code is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,13 +182,34 @@ TROUBLES: dict[str, Cause] = {
 """Every code of a device's trouble."""
 
 
-def reason_for(code: str, seen: str) -> str:
-    """Say what was seen and what to do about it, in one line."""
-    return f"{seen}; {TROUBLES[code].do}"
+Causes = Mapping[str, Cause]
 
 
-AGAIN_US = 50_000
-"""Readings lost again while the last loss is still being told are told again, but not oftener than this."""
+def reason_for(code: str, seen: str, causes: Causes = TROUBLES) -> str:
+    """Return what was seen and, where the code has an entry, what to do about it, in one line."""
+    return f"{seen}; {causes[code].do}" if code in causes else seen
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Something is wrong from `since_us` on; `down` where readings are or may be missing."""
+
+    code: str
+    seen: str
+    down: bool
+    since_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class Well:
+    """Nothing is wrong any more."""
+
+    t_us: int
+    seen: str
+
+
+Change = Trouble | Well
+"""What is told of a link's health."""
 
 
 @dataclass(slots=True)
@@ -185,55 +220,74 @@ class _Standing:
 
 
 class Health:
-    """The troubles that stand, by code."""
+    """The troubles that stand, by code and, where a device has several inputs, by the input."""
 
     def __init__(self) -> None:
-        self._standing: dict[Code, _Standing] = {}
+        self._standing: dict[tuple[str, str], _Standing] = {}
 
-    def __contains__(self, code: Code) -> bool:
-        return code in self._standing
+    def __contains__(self, code: str) -> bool:
+        return self.stands(code)
+
+    def stands(self, code: str, source: str = "") -> bool:
+        """Return whether this trouble stands."""
+        return (code, source) in self._standing
 
     @property
-    def codes(self) -> tuple[Code, ...]:
+    def codes(self) -> tuple[str, ...]:
         """Name what is wrong."""
-        return tuple(self._standing)
+        return tuple(code for code, _ in self._standing)
+
+    @property
+    def troubles(self) -> list[str]:
+        """Name what is wrong, each as `code` or `code input`."""
+        return [f"{code} {source}".rstrip() for code, source in self._standing]
 
     def trouble(
         self,
         now_us: int,
-        code: Code,
+        code: str,
         seen: str,
         *,
         down: bool,
+        source: str = "",
         since_us: int | None = None,
         clears_us: int | None = None,
-    ) -> list[Message]:
-        """Note a trouble, which ends at `clears_us` by itself; give what is to be told."""
-        since = now_us if since_us is None else since_us
-        standing = self._standing.get(code)
-        if standing is None:
-            trouble = Trouble(code, seen, down, since)
-            self._standing[code] = _Standing(trouble, now_us, clears_us)
-            return [trouble]
-        standing.clears_us = clears_us
-        lost_again = down and clears_us is not None and now_us - standing.told_us >= AGAIN_US
-        if not lost_again:
-            return []
-        standing.told_us = now_us
-        return [Trouble(code, standing.trouble.seen, down, since)]
+        again_us: int | None = None,
+        each: bool = False,
+    ) -> list[Change]:
+        """Note a trouble, which ends at `clears_us` by itself; return what is to be told.
 
-    def lost(self, now_us: int, since_us: int, code: Code, seen: str) -> list[Message]:
+        One that stands is told again where `again_us` have passed since, or where `each` change of what is
+        seen is to be told.
+        """
+        since = now_us if since_us is None else min(now_us, max(since_us, now_us - BACKDATE_US, 0))
+        trouble = Trouble(code, seen, down, since)
+        return self._note((code, source), trouble, now_us, clears_us=clears_us, again_us=again_us, each=each)
+
+    def closed(self, now_us: int, code: str, seen: str) -> list[Change]:
+        """Note that the port is not open; what keeps it closed is told again where it changes."""
+        return self._note((LINK, ""), Trouble(code, seen, True, now_us), now_us, each=True)
+
+    def lost(self, now_us: int, since_us: int, code: str, seen: str) -> list[Change]:
         """Note that readings since then are missing; it is over when none was lost for a while."""
-        since = max(since_us, now_us - BACKDATE_US)
-        return self.trouble(now_us, code, seen, down=True, since_us=since, clears_us=now_us + CLEAN_US)
+        return self.trouble(
+            now_us,
+            code,
+            seen,
+            down=True,
+            since_us=since_us,
+            clears_us=now_us + CLEAN_US,
+            again_us=AGAIN_US,
+        )
 
-    def fault(self, now_us: int, code: Code, seen: str) -> list[Message]:
+    def fault(self, now_us: int, code: str, seen: str) -> list[Change]:
         """Note what is not well though no reading is missing; it is over after a while without it."""
         return self.trouble(now_us, code, seen, down=False, clears_us=now_us + FAULT_US)
 
-    def over(self, now_us: int, *codes: Code, seen: str) -> list[Message]:
-        """End these troubles (all where none is named); give what is to be told."""
-        ended = [self._standing.pop(code) for code in codes or self.codes if code in self._standing]
+    def over(self, now_us: int, *codes: str, seen: str, source: str = "") -> list[Change]:
+        """End these troubles (all where none is named); return what is to be told."""
+        keys = [(code, source) for code in codes] or list(self._standing)
+        ended = [self._standing.pop(key) for key in keys if key in self._standing]
         if not ended:
             return []
         if not self._standing:
@@ -243,13 +297,69 @@ class Health:
             return []
         return [Well(now_us, seen), *(Trouble(r.code, r.seen, r.down, now_us) for r in rest)]
 
+    def forget(self, *codes: str) -> None:
+        """Drop these troubles (all where none is named) and tell nothing of it."""
+        for code, source in list(self._standing):
+            if code in codes or not codes:
+                del self._standing[code, source]
+
     def next_deadline(self) -> int | None:
-        """Give when the next trouble ends by itself."""
+        """Return when the next trouble ends by itself."""
         return min((s.clears_us for s in self._standing.values() if s.clears_us is not None), default=None)
 
-    def tick(self, now_us: int) -> list[Message]:
+    def tick(self, now_us: int) -> list[Change]:
         """End what ends by itself until now."""
-        due = [
-            code for code, s in self._standing.items() if s.clears_us is not None and s.clears_us <= now_us
-        ]
-        return self.over(now_us, *due, seen="well again") if due else []
+        due = [key for key, s in self._standing.items() if s.clears_us is not None and s.clears_us <= now_us]
+        told: list[Change] = []
+        for source in dict.fromkeys(source for _, source in due):
+            codes = [code for code, of in due if of == source]
+            told += self.over(
+                now_us, *codes, seen=f"{source} is well again" if source else "well again", source=source
+            )
+        return told
+
+    def _note(
+        self,
+        key: tuple[str, str],
+        trouble: Trouble,
+        now_us: int,
+        *,
+        clears_us: int | None = None,
+        again_us: int | None = None,
+        each: bool = False,
+    ) -> list[Change]:
+        standing = self._standing.get(key)
+        if standing is not None:
+            standing.clears_us = clears_us
+            before = standing.trouble
+            changed = each and (before.code, before.seen) != (trouble.code, trouble.seen)
+            if not changed and (again_us is None or now_us - standing.told_us < again_us):
+                return []
+        self._standing[key] = _Standing(trouble, now_us, clears_us)
+        return [trouble]
+
+
+def readings_of(
+    told: Iterable[Change],
+    devices: Iterable[str],
+    now_us: int,
+    *,
+    causes: Causes = TROUBLES,
+    stamp: Callable[[int], int] = int,
+) -> list[AnyReading]:
+    """Return what is told of a link as readings of the devices that are heard through it.
+
+    `stamp` gives each reading its own time where a device keeps the order of its readings by their times.
+    """
+    names = tuple(devices)
+    return [_reading(one, dev, now_us, causes, stamp) for one in told for dev in names]
+
+
+def _reading(one: Change, dev: str, now_us: int, causes: Causes, stamp: Callable[[int], int]) -> AnyReading:
+    if isinstance(one, Well):
+        t_us = stamp(one.t_us)
+        return DeviceUp(t=t_us, dev=dev, code="up", reason=one.seen, arrived=max(t_us, now_us))
+    t_us = stamp(one.since_us)
+    kind = DeviceDown if one.down else DeviceFault
+    reason = reason_for(one.code, one.seen, causes)
+    return kind(t=t_us, dev=dev, code=one.code, reason=reason, arrived=max(t_us, now_us))

@@ -2,7 +2,9 @@
 
 from collections import deque
 
-from drivers.node.times import FAULT_US
+NOISY_LINES = 20
+NOISY_WITHIN_US = 10_000_000
+"""So many damaged lines within so long are a bad cable or a wrong speed, and no longer chance."""
 
 
 class Lines:
@@ -15,7 +17,7 @@ class Lines:
         self._dropped = 0
 
     def feed(self, data: bytes) -> list[tuple[bytes, int]]:
-        """Take bytes; give each whole line without its line end, and how many bytes it lost in front."""
+        """Return each whole line without its line end, and how many bytes it lost in front."""
         rest = self._rest
         rest += data
         lines = []
@@ -32,18 +34,15 @@ class Lines:
         return lines
 
     def clear(self) -> int:
-        """Forget an unfinished line; give its length in bytes."""
+        """Forget an unfinished line; return its length in bytes."""
         unfinished = len(self._rest) + self._dropped
         self._rest.clear()
         self._dropped = 0
         return unfinished
 
 
-NOISY_LINES = 20
-
-
 class Budget:
-    """Sentences that may still be read: refilled at a steady rate, half a second's worth at most."""
+    """Lines that may still be read: refilled at a steady rate, half a second's worth at most."""
 
     def __init__(self, per_s: int) -> None:
         self.per_s = per_s
@@ -52,7 +51,7 @@ class Budget:
         self._at_us: int | None = None
 
     def spend(self, now_us: int) -> bool:
-        """Take one sentence's worth; False where nothing is left."""
+        """Take one line's worth; return False where nothing is left."""
         if self._at_us is not None:
             self._left = min(self._most, self._left + max(0, now_us - self._at_us) * self.per_s / 1e6)
         self._at_us = now_us
@@ -69,6 +68,6 @@ class Noise:
         self._at_us: deque[int] = deque(maxlen=NOISY_LINES)
 
     def hear(self, lines: int, now_us: int) -> bool:
-        """Count damaged lines; tell whether there are too many."""
+        """Count damaged lines; return whether there are too many."""
         self._at_us.extend([now_us] * min(lines, NOISY_LINES))
-        return len(self._at_us) == NOISY_LINES and self._at_us[0] > now_us - FAULT_US
+        return len(self._at_us) == NOISY_LINES and self._at_us[0] > now_us - NOISY_WITHIN_US

@@ -8,17 +8,14 @@ from typing import Any
 
 from controller.app.hardware import Hardware
 from controller.app.keys import key_in
-from controller.app.kinds import KeyedNodeSettings, Kinds
+from controller.app.kinds import Keyed, Kinds
 from controller.model.tables import Device, TableSettings
 from controller.settings.places import config_file
 from controller.settings.tables import load_table
-from drivers.gpio.settings import BeamsSettings, PanelSettings
-from drivers.link.gpio_ports import port_for
-from drivers.link.link import Port
+from drivers.device import AnyDevice
+from drivers.link.link import AnyPort
 from drivers.link.ports import port_at
 from drivers.link.station import Station
-from drivers.node.device import ChannelSettings, NodeSettings
-from drivers.registry import Device as Driver
 from drivers.registry import device_type
 
 
@@ -33,7 +30,7 @@ def load_with_hardware(name: str) -> TableSettings:
     return replace(settings, devices=joined)
 
 
-Pairs = Sequence[tuple[Driver, Port]]
+Pairs = Sequence[tuple[AnyDevice, AnyPort]]
 """Devices, each with its port."""
 
 
@@ -46,18 +43,13 @@ def hardware_of(
     `station` is what they stand in, where it is not the usual one.
     """
     typed = {name: device for name, device in settings.devices.items() if device.settings is not None}
+    types = {name: device_type(device.type) for name, device in typed.items()}
     pairs = [
-        (device_type(device.type).make(name, device.settings, os.urandom), _port(device.settings))
+        (types[name].make(name, device.settings, os.urandom), port_at(types[name].address(device.settings)))
         for name, device in typed.items()
     ]
     joined = Station(pairs, now_us=now_us, chance=_chance) if station is None else station(pairs)
     return Hardware(joined, {name: device.type for name, device in typed.items()})
-
-
-def _port(settings: Any) -> Port:  # Any: each kind has its own settings
-    if isinstance(settings, BeamsSettings | PanelSettings):
-        return port_for(settings)
-    return port_at(settings.port, settings.baud)
 
 
 def _chance() -> float:
@@ -66,35 +58,12 @@ def _chance() -> float:
 
 
 def _joined(name: str, devices: Mapping[str, Device], folder: Path) -> Device:
-    """Tell a node where its sensors are mounted, what they are there for, and its key."""
+    """Return a device with its key, and with what the file says elsewhere of those that it speaks for."""
     device = devices[name]
-    settings = device.settings
-    if not isinstance(settings, NodeSettings):
+    settings: Any = device.settings  # each kind has its own
+    if settings is None:
         return device
-    key = settings.key
-    if isinstance(settings, KeyedNodeSettings) and settings.key_file:
+    if isinstance(settings, Keyed) and settings.key_file:
         key = key_in(folder / settings.key_file)
-    channels = settings.channels or (
-        {0: ChannelSettings(dev=name, least_peak=settings.least_peak)} if device.wall else {}
-    )
-    mounted = {
-        number: replace(channel, fields=_at_wall(channel, devices)) for number, channel in channels.items()
-    }
-    speaks_for = [devices[channel.dev] for channel in mounted.values()] or [device]
-    reads = dict.fromkeys(kind for spoken in speaks_for for kind in spoken.reads)
-    plain = NodeSettings(
-        node=settings.node,
-        port=settings.port,
-        baud=settings.baud,
-        key=key,
-        channels=mounted,
-        reads=tuple(reads),
-        max_per_s=settings.max_per_s,
-        least_peak=settings.least_peak,
-    )
-    return replace(device, settings=plain)
-
-
-def _at_wall(channel: ChannelSettings, devices: Mapping[str, Device]) -> Mapping[str, str]:
-    wall = devices[channel.dev].wall
-    return channel.fields if wall is None else {"wall": wall, **channel.fields}
+        settings = replace(device.settings, key=key, key_file="")  # type: ignore[type-var]  # a dataclass: shape_of
+    return replace(device, settings=device_type(device.type).mounted(name, settings, devices))

@@ -17,9 +17,7 @@ from controller.technician.dice_acts import ThrowAtWall
 from controller.technician.walls import Listen, calibrate_wall, sorted_out
 from controller.technician.wheel import calibrate_wheel
 from controller.technician.wheel_acts import BallInPocket, SpinBall
-from drivers.cameras.homography import Homography, Point, plane_of
-from drivers.cameras.jevois import JevoisSettings
-from drivers.cameras.json_camera import JsonCameraSettings
+from drivers.cameras.homography import CalibratedSettings, Homography, Point, plane_of
 from drivers.node.device import NodeSettings
 
 ROUGH_MM = 400.0
@@ -97,17 +95,13 @@ def camera(given: Given) -> Calibrated:
 
 def _plane(name: str, device: Device) -> Homography | None:
     """Give the calibration in force: through it the readings' places go back to the camera's own."""
-    match device.settings:
-        case (
-            JevoisSettings(calibration=rows, error_mm=error)
-            | JsonCameraSettings(calibration=rows, error_mm=error)
-        ):
-            return plane_of(rows, error) if rows else None
-        case _:
-            raise AskedError(
-                f"{name}: found a device of type {device.type or 'none'}, expected a jevois or a json-camera:"
-                " any other tells millimetres of the table by itself, and is calibrated in its own program"
-            )
+    settings = device.settings
+    if not isinstance(settings, CalibratedSettings):
+        raise AskedError(
+            f"{name}: found a device of type {device.type or 'none'}, expected a jevois or a json-camera:"
+            " any other tells millimetres of the table by itself, and is calibrated in its own program"
+        )
+    return plane_of(settings.calibration, settings.error_mm) if settings.calibration else None
 
 
 def _image(plane: Homography | None, place: Point) -> Point:

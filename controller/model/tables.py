@@ -5,9 +5,10 @@ Filled by `controller.settings.tables` from one file of `config/tables`.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from controller.model.geometry import DiceTable, Wheel
+from controller.model.keys import KeyPath
 from controller.model.publishing import PublishSettings
 from controller.model.readings import Wall
 from controller.model.rulesets import Calls, RuleSet
@@ -49,6 +50,25 @@ class Device:
     """The kind of hardware; empty where another device speaks for it, or readings come from elsewhere."""
     settings: object | None = None
     """Its kind's own settings; None where the table was loaded without its hardware."""
+
+
+class Speaks(NamedTuple):
+    """A device speaks for a device of the table: itself, or one whose name stands at this key.
+
+    `kinds` and `wall` are what its settings tell of it; None where they don't.
+    """
+
+    at: KeyPath
+    dev: str
+    kinds: tuple[DeviceReading, ...] | None = None
+    wall: Wall | None = None
+
+
+class Claim(NamedTuple):
+    """Something that no second device may have: a port, a name, a line of a chip."""
+
+    at: KeyPath
+    what: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,14 +4,14 @@ The kinds are handed in by the program that joins hardware to a table: nothing h
 them a file's devices are read for what they are there for alone.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, is_dataclass, make_dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
 
 from controller.model.keys import KeyPath
 from controller.model.readings import Wall
-from controller.model.tables import Device, DeviceReading
+from controller.model.tables import Claim, Device, DeviceReading, Speaks
 from controller.settings.document import validate
 from controller.settings.mistakes import Mistake, SettingsError, did_you_mean, one_of
 from controller.settings.yaml_text import Document, Value
@@ -28,25 +28,6 @@ class Wrong(NamedTuple):
     hint: str = ""
 
 
-class Speaks(NamedTuple):
-    """A device speaks for a device of the table: itself, or one whose name stands at this key.
-
-    `kinds` and `wall` are what its settings tell of it; None where they don't.
-    """
-
-    at: KeyPath
-    dev: str
-    kinds: tuple[DeviceReading, ...] | None = None
-    wall: Wall | None = None
-
-
-class Claim(NamedTuple):
-    """Something that no second device may have: a port, a name, a line of a chip."""
-
-    at: KeyPath
-    what: str
-
-
 class DeviceKind(Protocol):
     """What a table's file needs to know of a kind of hardware."""
 
@@ -54,13 +35,13 @@ class DeviceKind(Protocol):
     def settings(self) -> type:
         """Give the dataclass of its settings."""
 
-    def speaks(self, name: str, settings: object) -> Iterator[Speaks]:
+    def speaks(self, name: str, settings: object) -> Iterable[Speaks]:
         """Tell for which devices of the table one of this name speaks."""
 
-    def claims(self, settings: object) -> Iterator[Claim]:
+    def claims(self, settings: object) -> Iterable[Claim]:
         """Tell what it has for itself alone."""
 
-    def wrong(self, settings: object, folder: Path) -> Iterator[Wrong]:
+    def wrong(self, settings: object, folder: Path) -> Iterable[Wrong]:
         """Find what this machine can't do with its settings; `folder` is that of the table's file."""
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import hypot, sqrt
+from typing import Protocol, runtime_checkable
 
 Point = tuple[float, float]
 Pair = tuple[Point, Point]
@@ -14,6 +15,21 @@ ERROR_MM = 10.0
 """A calibration misses its own points by no more, unless its camera's settings say otherwise."""
 _SINGULAR = 1e-9
 _COUNTS_OF_PAIR = 4
+
+
+@runtime_checkable
+class CalibratedSettings(Protocol):
+    """Settings of a camera whose places in the image the table turns into places on the felt."""
+
+    @property
+    def calibration(self) -> tuple[tuple[float, ...], ...]:
+        """Image x and y, table x and y in millimetres, a point a row; none: it gives millimetres itself."""
+        ...
+
+    @property
+    def error_mm(self) -> float:
+        """The most by which the calibration may miss one of its own points."""
+        ...
 
 
 class CalibrationError(ValueError):

@@ -4,25 +4,23 @@ It tells where the dice are and which face is up. It tells nothing of their rele
 their tilt, or whether one left the table: a table that needs these has other sensors for them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from controller.model.readings import (
     AnyReading,
-    DeviceDown,
-    DeviceFault,
-    DeviceUp,
     DieAt,
     DieLost,
     DieRest,
     Face,
 )
+from controller.model.tables import Speaks
 from drivers.cameras.dice_tracker import Body, DiceTracker, Sight, TrackerRules
 from drivers.cameras.homography import ERROR_MM, plane_of
 from drivers.cameras.jevois_lines import BAUD, Decoder, Detection, Discarded, Mark, Message
-from drivers.health import reason_for
-from drivers.node.times import REOPEN_US
-from drivers.registry import Chance, DeviceType
+from drivers.device import Chance, DeviceType
+from drivers.health import REOPEN_US, Change, Health, Trouble, readings_of
+from drivers.wiring import StreamAddress
 
 MOST_IN_A_FRAME = 32
 """More objects than any table has dice; a camera that sees more sees no dice."""
@@ -93,13 +91,16 @@ class JevoisCamera:
         self._last_stamp_us = -1
         self._heard_us = 0
         self._open = False
-        self._down: dict[str, str] = {"starting": ""}
+        self._health = Health()
+        self._health.trouble(0, "starting", "not heard yet", down=True)
         self._reopen = False
         self._reopen_at_us = 0
 
     def start(self, now_us: int) -> list[AnyReading]:
         """Begin: down until a whole frame was heard."""
-        self._lose(now_us, "starting", reason_for("starting", "no whole frame heard yet"))
+        self._tell(
+            now_us, self._health.trouble(now_us, "starting", "no whole frame heard yet", down=True, each=True)
+        )
         return self._taken()
 
     def opened(self, now_us: int) -> list[AnyReading]:
@@ -112,22 +113,15 @@ class JevoisCamera:
         """The port is gone, by which trouble, and what was seen."""
         self.decoder.reset()
         self._open = False
-        self._lose(now_us, "link", reason_for(code, seen), code)
+        self._tell(now_us, self._health.closed(now_us, code, seen))
         return self._taken()
 
-    def overflowed(self, now_us: int, lost_bytes: int) -> list[AnyReading]:
+    def overflowed(self, now_us: int, lost: int) -> list[AnyReading]:
         """Bytes were thrown away because the table was busy: the frame is spoilt."""
         self.decoder.join()
         self._spoilt = True
-        seen = f"{lost_bytes} bytes thrown away, the table was busy"
-        self._readings.append(
-            DeviceFault(
-                t=self._stamp(now_us),
-                dev=self.name,
-                reason=reason_for("sentences_lost", seen),
-                code="sentences_lost",
-            )
-        )
+        seen = f"{lost} bytes thrown away, the table was busy"
+        self._tell(now_us, [Trouble("sentences_lost", seen, False, now_us)])
         return self._taken()
 
     def receive(self, now_us: int, data: bytes) -> list[AnyReading]:
@@ -142,7 +136,7 @@ class JevoisCamera:
         """Give when `tick` has something to do."""
         if not self._open:
             return None
-        if "silent" in self._down:
+        if "silent" in self._health:
             return self._reopen_at_us
         return self._heard_us + round(self._settings.silent_s * 1e6)
 
@@ -151,7 +145,7 @@ class JevoisCamera:
         due = self.next_deadline()
         if due is not None and now_us >= due:
             seen = f"no whole frame for {self._settings.silent_s:g} s (is serout on, and sermark?)"
-            self._lose(now_us, "silent", reason_for("silent", seen))
+            self._tell(now_us, self._health.trouble(now_us, "silent", seen, down=True))
             self._reopen = True
             self._reopen_at_us = now_us + REOPEN_US
         return self._taken()
@@ -173,7 +167,7 @@ class JevoisCamera:
             "strangers": self.strangers,
             "malformed": self.decoder.discarded,
             "calibration_error_mm": round(self._plane.error_mm, 2),
-            "troubles": sorted(self._down),
+            "troubles": sorted(self._health.codes),
         }
 
     def _begin_hearing(self, now_us: int) -> None:
@@ -208,7 +202,7 @@ class JevoisCamera:
             return
         self.frames += 1
         self._heard_us = now_us
-        self._mend(now_us)
+        self._tell(now_us, self._health.over(now_us, seen="whole frames arrive"))
         seen_us = self._seen_at(self._frame_us)
         bodies = [body for detection in frame if (body := self._body(detection)) is not None]
         self._readings += [
@@ -255,20 +249,8 @@ class JevoisCamera:
 
     # --- its health ---
 
-    def _lose(self, now_us: int, trouble: str, says: str, code: str = "") -> None:
-        if self._down.get(trouble) == says:
-            return
-        self._down[trouble] = says
-        self._readings.append(
-            DeviceDown(t=self._stamp(now_us), dev=self.name, reason=says, code=code or trouble)
-        )
-
-    def _mend(self, now_us: int) -> None:
-        if self._down:
-            self._down.clear()
-            self._readings.append(
-                DeviceUp(t=self._stamp(now_us), dev=self.name, reason="whole frames arrive", code="up")
-            )
+    def _tell(self, now_us: int, changes: list[Change]) -> None:
+        self._readings += readings_of(changes, [self.name], now_us, stamp=self._stamp)
 
     def _stamp(self, t_us: int) -> int:
         """Give each reading a time of its own, in the order it was made."""
@@ -285,10 +267,20 @@ def _face(number: int) -> Face:
     return faces[number]
 
 
+def _address(settings: JevoisSettings) -> StreamAddress:
+    return StreamAddress(settings.port, settings.baud)
+
+
+def _speaks(name: str, _settings: JevoisSettings) -> Iterator[Speaks]:
+    yield Speaks((), name, ("die_at", "die_rest", "die_lost"))
+
+
 TYPE = DeviceType(
     name="jevois",
     title="JeVois-style smart camera on a serial port",
-    link="serial",
     settings=JevoisSettings,
     make=JevoisCamera,
+    address=_address,
+    speaks=_speaks,
 )
+"""What the registry knows of this type."""

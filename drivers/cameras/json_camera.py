@@ -4,19 +4,19 @@ It has no check sum, no sequence and no handshake: a lost line is not noticed. W
 how its clock is followed, is on its page in docs/devices.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeGuard
 
-from controller.model.readings import AnyReading, DeviceDown, DeviceFault, DeviceUp
+from controller.model.readings import AnyReading
+from controller.model.tables import Speaks
 from drivers.cameras.homography import ERROR_MM, plane_of
 from drivers.cameras.json_lines import BadClockError, BadLine, JsonLines, Object, ScriptClock
-from drivers.health import Health, reason_for
+from drivers.device import Chance, DeviceType
+from drivers.health import LINK, REOPEN_US, Change, Health, readings_of
 from drivers.lines import Budget
-from drivers.node.messages import Code, Message, Trouble, Well
-from drivers.node.times import REOPEN_US
 from drivers.readings import ReadingError, reading_of
-from drivers.registry import Chance, DeviceType
+from drivers.wiring import StreamAddress
 
 ALIVE = "alive"
 """The kind of a line that says nothing but that the script runs."""
@@ -81,17 +81,16 @@ class JsonCamera:
         self._heard_us = now_us
         self._next_reopen_us = now_us + REOPEN_US
         told = self._health.trouble(now_us, "starting", "waiting for its first line", down=True)
-        return self._told(now_us, told + self._health.over(now_us, "link", seen="connected"))
+        return self._told(now_us, told + self._health.over(now_us, LINK, seen="connected"))
 
     def closed(self, now_us: int, code: str, seen: str) -> list[AnyReading]:
         """Take that the script or its port is gone."""
         self._open = False
-        self._health.trouble(now_us, "link", seen, down=True)
-        return [self._says(DeviceDown, now_us, now_us, code, seen)]
+        return self._told(now_us, self._health.closed(now_us, code, seen))
 
-    def overflowed(self, now_us: int, lost_bytes: int) -> list[AnyReading]:
+    def overflowed(self, now_us: int, lost: int) -> list[AnyReading]:
         """Take that bytes were thrown away on their way here."""
-        seen = f"{lost_bytes} bytes thrown away, the table was busy"
+        seen = f"{lost} bytes thrown away, the table was busy"
         return self._told(now_us, self._lost(now_us, "sentences_lost", seen))
 
     def receive(self, now_us: int, data: bytes) -> list[AnyReading]:
@@ -164,7 +163,7 @@ class JsonCamera:
         except BadClockError as error:
             return self._told(now_us, self._lost(now_us, "bad_clock", str(error)))
         self._heard_us = now_us
-        up = self._health.over(now_us, "starting", "silent", "link", seen="its lines make sense")
+        up = self._health.over(now_us, "starting", "silent", LINK, seen="its lines make sense")
         return self._told(now_us, up) + readings
 
     def _time_of(self, fields: dict[str, object], now_us: int) -> int:
@@ -187,41 +186,31 @@ class JsonCamera:
             raise ReadingError(f"found {kind} at {x}, {y}, which the calibration puts beyond the horizon")
         fields["x"], fields["y"] = round(place[0], 1), round(place[1], 1)
 
-    def _lost(self, now_us: int, code: Code, seen: str) -> list[Message]:
+    def _lost(self, now_us: int, code: str, seen: str) -> list[Change]:
         return self._health.lost(now_us, self._heard_us, code, seen)
 
-    def _told(self, now_us: int, messages: list[Message]) -> list[AnyReading]:
-        readings: list[AnyReading] = []
-        for message in messages:
-            match message:
-                case Trouble():
-                    kind = DeviceDown if message.down else DeviceFault
-                    readings.append(self._says(kind, message.since_us, now_us, message.code, message.seen))
-                case Well():
-                    readings.append(self._says(DeviceUp, message.t_us, now_us, "up", message.seen))
-        return readings
-
-    def _says(
-        self,
-        kind: type[DeviceUp] | type[DeviceDown] | type[DeviceFault],
-        t_us: int,
-        now_us: int,
-        code: str,
-        seen: str,
-    ) -> AnyReading:
-        reason = seen if kind is DeviceUp else reason_for(code, seen)
-        return kind(t=t_us, dev=self.name, reason=reason, code=code, arrived=now_us)
+    def _told(self, now_us: int, changes: list[Change]) -> list[AnyReading]:
+        return readings_of(changes, [self.name], now_us)
 
 
 def _is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
+def _address(settings: JsonCameraSettings) -> StreamAddress:
+    return StreamAddress(settings.port, settings.baud)
+
+
+def _speaks(name: str, _settings: JsonCameraSettings) -> Iterator[Speaks]:
+    yield Speaks((), name)
+
+
 TYPE = DeviceType(
     name="json-camera",
     title="a person's own camera program, as JSON lines",
-    link="serial",
     settings=JsonCameraSettings,
     make=JsonCamera,
+    address=_address,
+    speaks=_speaks,
 )
 """What the registry knows of this type."""

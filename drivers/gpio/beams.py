@@ -5,14 +5,16 @@ middle of the pulse, when the ball was centred in it, whatever its speed; the ot
 """
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from controller.model.readings import AnyReading, Turning
+from controller.model.tables import DeviceReading, Speaks
+from drivers.device import Chance, DeviceType, wall_in
 from drivers.gpio.line import Became
 from drivers.gpio.lines import GpioDevice
 from drivers.gpio.settings import BeamsSettings, TimedInput
 from drivers.readings import reading_of
-from drivers.registry import Chance, DeviceType
+from drivers.wiring import EdgeLines, LineEvents
 
 MARGIN_US = 200
 """Two lines' edges closer than this may have been stamped in the wrong order."""
@@ -74,8 +76,8 @@ class BeamsDevice(GpioDevice):
         elif self._timed[name].kind == "rotor_index":
             self._passes.clear()
 
-    def receive(self, now_us: int, data: bytes) -> list[AnyReading]:
-        """Take a port's sentences."""
+    def receive(self, now_us: int, data: LineEvents) -> list[AnyReading]:
+        """Handle what a port tells of its lines."""
         return [*super().receive(now_us, data), *self._judge_passes(now_us)]
 
     def status(self) -> dict[str, object]:
@@ -149,11 +151,23 @@ def _make(name: str, settings: BeamsSettings, _chance: Chance) -> BeamsDevice:
     return BeamsDevice(name, settings)
 
 
+def _address(settings: BeamsSettings) -> EdgeLines:
+    return EdgeLines(settings.chip, settings.inputs)
+
+
+def _speaks(name: str, settings: BeamsSettings) -> Iterator[Speaks]:
+    for key, timed in settings.inputs.items():
+        kinds: tuple[DeviceReading, ...] = () if timed.kind == "rotor_phase" else (timed.kind,)
+        at = ("inputs", key, "dev") if timed.dev else ()
+        yield Speaks(at, timed.dev or name, kinds, wall_in(timed.fields))
+
+
 TYPE = DeviceType(
     name="gpio-beams",
     title="beams, rotor index, pocket reader and impact comparators on the Pi's own lines",
-    link="gpio",
     settings=BeamsSettings,
     make=_make,
+    address=_address,
+    speaks=_speaks,
 )
 """What the registry knows of this type."""

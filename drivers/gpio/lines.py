@@ -5,13 +5,16 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from controller.model.readings import AnyReading
-from drivers.gpio.health import GpioHealth
 from drivers.gpio.line import Babbling, Became, Calm, Happened, Hidden, Line, Lost, Missed
-from drivers.link.gpio_sentences import Edge, Look, Rest, sentences_of, written
+from drivers.gpio.troubles import GPIO_TROUBLES
+from drivers.health import AGAIN_US, LINK, Change, Health, readings_of
+from drivers.wiring import Edge, LineEvents, LineOrders, Look, Rest, Set
 
 ROUND_US = 1_000_000
 """Every line is looked at so often, so that no missed edge leaves a state stuck or inverted."""
 SILENT_US = 2_000_000
+PASSES_US = 1_000_000
+"""A trouble of a moment stands for so long."""
 REST_US = 200_000
 """A babbling line is left alone for so long at a time."""
 
@@ -28,7 +31,7 @@ class InputSetup(Protocol):
 
 
 class GpioDevice(ABC):
-    """One device of the table on some lines of a chip: see `drivers.registry.Device`."""
+    """One device of the table on some lines of a chip: see `drivers.device.Device`."""
 
     def __init__(
         self,
@@ -41,7 +44,7 @@ class GpioDevice(ABC):
         """Take the inputs, the table's device that each belongs to, and for how long each may be active."""
         self.name = name
         self.lines = {key: Line(s.debounce_us, s.max_edges_per_s) for key, s in inputs.items()}
-        self.health = GpioHealth(dict.fromkeys((name, *devices.values())))
+        self._health = {dev: Health() for dev in (name, *devices.values())}
         self._inputs = inputs
         self._devices = devices
         self._stuck_us = stuck_us
@@ -51,8 +54,7 @@ class GpioDevice(ABC):
         self._round_us = 0
         self._heard_us = 0
         self._rested_us = dict.fromkeys(inputs, 0)
-        self._bad_sentences = 0
-        self._output = bytearray()
+        self._output: list[Look | Set | Rest] = []
         self._reopen = False
 
     @abstractmethod
@@ -64,7 +66,7 @@ class GpioDevice(ABC):
 
     def start(self, now_us: int) -> list[AnyReading]:
         """Begin: down until the lines are open."""
-        return self.health.down(now_us, "starting", f"{self.name} has not been opened yet")
+        return self._gone(now_us, "starting", f"{self.name} has not been opened yet")
 
     def opened(self, now_us: int) -> list[AnyReading]:
         """Begin anew: nothing is known until every line has been looked at."""
@@ -76,7 +78,7 @@ class GpioDevice(ABC):
         for name, line in self.lines.items():
             line.opened()
             self.broken(name)
-        return [] if self.lines else self.health.up(now_us, "open")
+        return [] if self.lines else self._there(now_us, "open")
 
     def closed(self, now_us: int, code: str, seen: str) -> list[AnyReading]:
         """Take that the lines are not there."""
@@ -84,46 +86,36 @@ class GpioDevice(ABC):
         self._output.clear()
         for name in self.lines:
             self.broken(name)
-        return self.health.down(now_us, code, seen)
+        return self._gone(now_us, code, seen)
 
-    def overflowed(self, now_us: int, lost_bytes: int) -> list[AnyReading]:
-        """Take that edges were thrown away before they came here."""
+    def overflowed(self, now_us: int, lost: int) -> list[AnyReading]:
+        """Handle that edges were thrown away before they came here."""
         told: list[AnyReading] = []
         for name, line in self.lines.items():
-            told += self._took(now_us, name, line.lost(self._heard_us), f"{lost_bytes} bytes")
+            told += self._took(now_us, name, line.lost(self._heard_us), f"{lost} edges of all lines")
         return told
 
-    def receive(self, now_us: int, data: bytes) -> list[AnyReading]:
-        """Take a port's sentences."""
-        sentences, bad = sentences_of(data)
+    def receive(self, now_us: int, data: LineEvents) -> list[AnyReading]:
+        """Handle what a port tells of its lines."""
         told: list[AnyReading] = []
-        for sentence in sentences:
-            name = self._names.get(sentence.line)
-            if name is None:
-                bad += 1
-                continue
+        for event in data:
+            name = self._names[event.line]
             line = self.lines[name]
-            if isinstance(sentence, Edge):
-                happened = line.edge(sentence.t_us, sentence.active, sentence.seq)
+            if isinstance(event, Edge):
+                happened = line.edge(event.t_us, event.active, event.seq)
             else:
                 self._heard_us = now_us
                 self._unheard.discard(name)
-                happened = line.level(sentence.t_us, sentence.active)
+                happened = line.level(event.t_us, event.active)
             told += self._took(now_us, name, happened)
-        if bad:
-            self._bad_sentences += bad
-            seen = f"{bad} sentences of the port were not understood"
-            told += self.health.fault(
-                now_us, self.name, "bad_sentence", "port", seen, since_us=now_us, passes=True
-            )
         self._rest(now_us)
-        if self._is_open and self.health.is_down and not self._unheard:
-            told += self.health.up(now_us, "every line's level is known")
+        if self._is_open and self._is_down and not self._unheard:
+            told += self._there(now_us, "every line's level is known")
         return told
 
     def tick(self, now_us: int) -> list[AnyReading]:
         """Do what is due by now."""
-        told = self.health.tick(now_us)
+        told = self._ended(now_us)
         if not self._is_open:
             return told
         for name, line in self.lines.items():
@@ -136,7 +128,7 @@ class GpioDevice(ABC):
             look_us = _look_at(line)
             if all_round or (look_us is not None and look_us <= now_us):
                 line.asked(now_us)
-                self._output += written(Look(self._inputs[name].line))
+                self._output.append(Look(self._inputs[name].line))
         if self.lines and now_us - self._heard_us >= SILENT_US:
             self._heard_us = now_us
             self._reopen = True
@@ -145,21 +137,21 @@ class GpioDevice(ABC):
 
     def next_deadline(self) -> int | None:
         """Give when `tick` has something to do."""
-        due = [self.health.next_deadline()]
+        due = [health.next_deadline() for health in self._health.values()]
         if self._is_open:
             due.append(self._round_us)
             for name, line in self.lines.items():
                 due += [_look_at(line), line.calm_us, self._stuck_at(name)]
         return min((at for at in due if at is not None), default=None)
 
-    def order(self, order: bytes) -> None:
+    def order(self, order: Look | Set | Rest) -> None:
         """Hand an order to the port, where it is open."""
         if self._is_open:
-            self._output += order
+            self._output.append(order)
 
-    def take_output(self) -> bytes:
-        """Give the orders for the port."""
-        output = bytes(self._output)
+    def take_output(self) -> LineOrders:
+        """Return the orders for the port."""
+        output = tuple(self._output)
         self._output.clear()
         return output
 
@@ -172,8 +164,7 @@ class GpioDevice(ABC):
         """Give what each line is, and how much it bounced."""
         return {
             "open": self._is_open,
-            "troubles": self.health.troubles,
-            "bad_sentences": self._bad_sentences,
+            "troubles": [trouble for health in self._health.values() for trouble in health.troubles],
             "lines": {
                 name: {
                     "line": self._inputs[name].line,
@@ -192,13 +183,53 @@ class GpioDevice(ABC):
     ) -> list[AnyReading]:
         """Take a trouble of one input."""
         where = f"{name} (GPIO{self._inputs[name].line}) {seen}"
-        return self.health.fault(
-            now_us, self._devices[name], code, name, where, since_us=since_us, passes=passes
+        changes = self._health[self._devices[name]].trouble(
+            now_us,
+            code,
+            where,
+            down=False,
+            source=name,
+            since_us=since_us,
+            clears_us=now_us + PASSES_US if passes else None,
+            again_us=AGAIN_US if passes else None,
         )
+        return self._told(now_us, self._devices[name], changes)
 
     def over(self, now_us: int, name: str, code: str) -> list[AnyReading]:
         """End a trouble of one input."""
-        return self.health.over(now_us, self._devices[name], code, name)
+        dev = self._devices[name]
+        changes = self._health[dev].over(now_us, code, source=name, seen=f"{name} is well again")
+        return self._told(now_us, dev, changes)
+
+    @property
+    def _is_down(self) -> bool:
+        return any(LINK in health for health in self._health.values())
+
+    def _gone(self, now_us: int, code: str, seen: str) -> list[AnyReading]:
+        """All devices are down, and with them what else stood against them."""
+        told: list[AnyReading] = []
+        for dev, health in self._health.items():
+            health.forget()
+            told += self._told(now_us, dev, health.closed(now_us, code, seen))
+        return told
+
+    def _there(self, now_us: int, seen: str) -> list[AnyReading]:
+        """All devices are up; what stood against them while they were down is told again."""
+        return [
+            reading
+            for dev, health in self._health.items()
+            for reading in self._told(now_us, dev, health.over(now_us, LINK, seen=seen))
+        ]
+
+    def _ended(self, now_us: int) -> list[AnyReading]:
+        return [
+            reading
+            for dev, health in self._health.items()
+            for reading in self._told(now_us, dev, health.tick(now_us))
+        ]
+
+    def _told(self, now_us: int, dev: str, changes: list[Change]) -> list[AnyReading]:
+        return readings_of(changes, [dev], now_us, causes=GPIO_TROUBLES)
 
     def _took(
         self, now_us: int, name: str, happened: list[Happened], how_much: str | None = None
@@ -235,11 +266,11 @@ class GpioDevice(ABC):
         for name, line in self.lines.items():
             if line.babbling and now_us >= self._rested_us[name]:
                 self._rested_us[name] = now_us + REST_US
-                self.order(written(Rest(self._inputs[name].line, REST_US)))
+                self.order(Rest(self._inputs[name].line, REST_US))
 
     def _stuck_at(self, name: str) -> int | None:
         line, stuck_us = self.lines[name], self._stuck_us.get(name, 0)
-        if not stuck_us or not line.stable or self.health.stands(self._devices[name], "stuck", name):
+        if not stuck_us or not line.stable or self._health[self._devices[name]].stands("stuck", name):
             return None
         return line.since_us + stuck_us
 

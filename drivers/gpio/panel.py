@@ -1,14 +1,15 @@
 """A panel on the Pi's own lines: buttons and switches in, lamps and buzzer out."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from controller.model.readings import AnyReading, Switch
+from controller.model.tables import Speaks
+from drivers.device import Chance, DeviceType
 from drivers.gpio.line import Became
 from drivers.gpio.lines import GpioDevice
 from drivers.gpio.settings import PanelInput, PanelOutput, PanelSettings
-from drivers.link.gpio_sentences import Set, written
 from drivers.readings import reading_of
-from drivers.registry import Chance, DeviceType
+from drivers.wiring import PanelLines, Set
 
 
 class PanelDevice(GpioDevice):
@@ -80,7 +81,7 @@ class PanelDevice(GpioDevice):
         return {**super().status(), "lit": dict(self._lit)}
 
     def _send(self, name: str) -> None:
-        self.order(written(Set(self._outputs[name].line, self._lit[name])))
+        self.order(Set(self._outputs[name].line, self._lit[name]))
 
 
 def _lit(output: PanelOutput, shows: str) -> bool:
@@ -96,11 +97,20 @@ def _make(name: str, settings: PanelSettings, _chance: Chance) -> PanelDevice:
     return PanelDevice(name, settings)
 
 
+def _address(settings: PanelSettings) -> PanelLines:
+    return PanelLines(settings.chip, settings.inputs, settings.outputs)
+
+
+def _speaks(name: str, settings: PanelSettings) -> Iterator[Speaks]:
+    yield Speaks((), name, tuple(dict.fromkeys(read.kind for read in settings.inputs.values())))
+
+
 TYPE = DeviceType(
     name="gpio-panel",
     title="buttons, key, door and tamper switches, lamps and buzzer on the Pi's own lines",
-    link="gpio",
     settings=PanelSettings,
     make=_make,
+    address=_address,
+    speaks=_speaks,
 )
 """What the registry knows of this type."""

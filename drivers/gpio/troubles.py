@@ -85,16 +85,5 @@ GPIO_TROUBLES: dict[str, Cause] = {
         "turn the rotor slowly by hand: both sensors must see the mark, one after the other",
         "when the mark passes both sensors as it should",
     ),
-    "bad_sentence": Cause(
-        "a defect of the controller",
-        "send it with `tablectl doctor --bundle FILE`; the readings of that moment may be missing",
-        _LATER,
-    ),
 }
 """Every code of a GPIO device's trouble."""
-
-
-def reason_for(code: str, seen: str) -> str:
-    """Say what was seen and what to do about it, in one line."""
-    trouble = GPIO_TROUBLES.get(code)
-    return f"{seen}; {trouble.do}" if trouble else seen

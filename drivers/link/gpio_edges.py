@@ -12,31 +12,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeVar
 
-from drivers.link.gpio_sentences import Edge, Level, Look, Rest, orders_of, written
 from drivers.link.link import PortError
-
-
-class LineSetup(Protocol):
-    """How a line is wired."""
-
-    @property
-    def line(self) -> int:
-        """Its number on the chip."""
-        ...
-
-    @property
-    def active_low(self) -> bool:
-        """Whether it is active where its voltage is low."""
-        ...
-
-
-class InputSetup(LineSetup, Protocol):
-    """How an input is wired."""
-
-    @property
-    def pull(self) -> str:
-        """up, down or none."""
-        ...
+from drivers.wiring import Edge, InputSetup, Level, LineEvents, LineOrders, Look, Rest
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +130,7 @@ class EdgePort:
         self._lines: dict[int, LineRequest] = {}
         self._by_fd: dict[int, int] = {}
         self._resting_ns: dict[int, int] = {}
-        self._answers = bytearray()
+        self._answers: list[Edge | Level] = []
 
     def open(self) -> str:
         """Take every line. Raises PortError, and then takes none."""
@@ -171,8 +148,8 @@ class EdgePort:
             raise
         return f"{chip.path} [{chip.label}]"
 
-    def read(self) -> bytes:
-        """Wait for edges and give them as sentences; what was asked for comes first. Raises PortError."""
+    def read(self) -> LineEvents:
+        """Wait for edges and return them; what was asked for comes first. Raises PortError."""
         if not self._answers:
             ready = {fd for fd, _ in self._poll.poll(self._wait_ms())}
             if self._waker in ready:
@@ -180,13 +157,12 @@ class EdgePort:
                     os.eventfd_read(self._waker)
             self._wake_rested()
             self._answers += self._edges([self._by_fd[fd] for fd in ready if fd in self._by_fd])
-        said = bytes(self._answers)
+        said = tuple(self._answers)
         self._answers.clear()
         return said
 
-    def write(self, data: bytes) -> None:
+    def write(self, orders: LineOrders) -> None:
         """Follow orders: look at lines, leave lines alone. Raises PortError."""
-        orders = orders_of(data)
         looked_at = [o.line for o in orders if isinstance(o, Look) and o.line not in self._resting_ns]
         if looked_at:
             # The edges first: a level must never overtake the edge that led to it.
@@ -194,7 +170,7 @@ class EdgePort:
             self._answers += self._edges(ready)
             for line in looked_at:
                 active = self._safely(self._lines[line].is_active)
-                self._answers += written(Level(line, active, self._table_us(self._clock_ns())))
+                self._answers.append(Level(line, active, self._table_us(self._clock_ns())))
         for order in orders:
             if isinstance(order, Rest) and order.line not in self._resting_ns:
                 self._resting_ns[order.line] = self._clock_ns() + order.for_us * 1000
@@ -233,7 +209,7 @@ class EdgePort:
                 raise busy(chip, setup.line, name, self._holder) from error
             raise PortError(code, f"{name}: GPIO{setup.line} of {chip.path}: {error.strerror}") from error
 
-    def _edges(self, lines: list[int]) -> bytes:
+    def _edges(self, lines: list[int]) -> list[Edge]:
         """Give what has come on these lines, in the order in which it happened."""
         edges = [
             Edge(line, edge.active, edge.seq, self._table_us(edge.t_ns))
@@ -241,7 +217,7 @@ class EdgePort:
             for edge in self._safely(self._lines[line].read_edges)
         ]
         edges.sort(key=lambda edge: edge.t_us)
-        return b"".join(map(written, edges))
+        return edges
 
     def _safely(self, call: Callable[[], T]) -> T:
         try:

@@ -19,9 +19,9 @@ from typing import Any, TypeVar
 
 import gpiozero
 
-from drivers.link.gpio_edges import Chip, Chips, Holder, InputSetup, LineSetup, TableTime, busy, find_chip
-from drivers.link.gpio_sentences import Edge, Level, Look, Rest, Set, orders_of, written
+from drivers.link.gpio_edges import Chip, Chips, Holder, TableTime, busy, find_chip
 from drivers.link.link import PortError
+from drivers.wiring import Edge, InputSetup, Level, LineEvents, LineOrders, LineSetup, Look, Rest, Set
 
 T = TypeVar("T")
 MOST_WAITING = 2048
@@ -136,7 +136,7 @@ class PanelPort:
         self._resting_ns: dict[int, int] = {}
         self._waiting: deque[Edge] = deque(maxlen=MOST_WAITING)
         self._awake = Event()
-        self._answers = bytearray()
+        self._answers: list[Edge | Level] = []
 
     def open(self) -> str:
         """Take every line. Raises PortError, and then takes none."""
@@ -155,20 +155,20 @@ class PanelPort:
             raise
         return f"{chip.path} [{chip.label}] through {type(pins.factory).__name__}"
 
-    def read(self) -> bytes:
-        """Wait for edges and give them as sentences; what was asked for comes first."""
+    def read(self) -> LineEvents:
+        """Wait for edges and return them; what was asked for comes first."""
         if not self._answers:
             self._awake.wait(self._wait_s())
             self._awake.clear()
             self._wake_rested()
             self._drain()
-        said = bytes(self._answers)
+        said = tuple(self._answers)
         self._answers.clear()
         return said
 
-    def write(self, data: bytes) -> None:
+    def write(self, orders: LineOrders) -> None:
         """Follow orders: look at contacts, switch lamps. Raises PortError."""
-        for order in orders_of(data):
+        for order in orders:
             match order:
                 case Set():
                     lamp = self._lamps[order.line]
@@ -176,7 +176,7 @@ class PanelPort:
                 case Look() if order.line not in self._resting_ns:
                     self._drain()
                     active = self._safely(self._contacts[order.line].is_active)
-                    self._answers += written(Level(order.line, active, self._table_us(self._clock_ns())))
+                    self._answers.append(Level(order.line, active, self._table_us(self._clock_ns())))
                 case Rest() if order.line not in self._resting_ns:
                     self._safely(self._contacts[order.line].rest)
                     self._resting_ns[order.line] = self._clock_ns() + order.for_us * 1000
@@ -241,7 +241,7 @@ class PanelPort:
     def _drain(self) -> None:
         with suppress(IndexError):
             while True:
-                self._answers += written(self._waiting.popleft())
+                self._answers.append(self._waiting.popleft())
 
     def _safely(self, call: Callable[[], T]) -> T:
         assert self._pins is not None

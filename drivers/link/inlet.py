@@ -9,6 +9,8 @@ from queue import Empty, SimpleQueue
 from threading import Lock
 from typing import NamedTuple, Protocol
 
+from drivers.wiring import LineEvents
+
 SIZE = 1024
 
 
@@ -29,12 +31,13 @@ class LinkDown:
 
 @dataclass(frozen=True, slots=True)
 class Overflow:
-    """Bytes of this source were thrown away here."""
+    """So many bytes, or events of GPIO lines, of this source were thrown away here."""
 
-    lost_bytes: int
+    lost: int
 
 
-Event = bytes | LinkUp | LinkDown | Overflow
+Data = bytes | LineEvents
+Event = Data | LinkUp | LinkDown | Overflow
 
 
 class Arrival(NamedTuple):
@@ -62,20 +65,20 @@ class Inlet:
         self._queue: SimpleQueue[Arrival] = SimpleQueue()
         self._lock = Lock()
         self._lost: dict[str, tuple[int, int]] = {}
-        self.lost_bytes = 0
-        """Bytes thrown away since the start."""
+        self.lost = 0
+        """Bytes and events thrown away since the start."""
 
     def post(self, source: str, t_us: int, event: Event, /) -> None:
-        """Put an arrival into the queue; bytes that do not fit are counted instead."""
+        """Put an arrival into the queue; data that does not fit is counted instead."""
         queue = self._queue
-        if isinstance(event, bytes):
+        if isinstance(event, bytes | tuple):
             full = queue.qsize() >= self._size
             if full or self._lost:
                 with self._lock:
                     if full:
                         since_us, lost = self._lost.get(source, (t_us, 0))
                         self._lost[source] = (since_us, lost + len(event))
-                        self.lost_bytes += len(event)
+                        self.lost += len(event)
                         return
                     self._tell_lost(source)
         queue.put(Arrival(source, t_us, event))

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from threading import Event as Flag
 from threading import Thread
-from typing import Protocol
+from typing import Any, Protocol, TypeVar
 
 from drivers.link.inlet import LinkDown, LinkUp, Post
+from drivers.wiring import LineOrders
 
 
 class Backoff:
@@ -65,7 +66,8 @@ class Waker:
             os.close(writing)
 
 
-MOST_OUTPUT_BYTES = 16_384
+MAX_WAITING = 16_384
+"""Bytes, or orders to GPIO lines, that may wait to be written."""
 JOIN_S = 2.0
 
 
@@ -78,18 +80,25 @@ class PortError(Exception):
         self.seen = seen
 
 
-class Port(Protocol):
-    """What a link needs of a port. All but `wake` is called by the link's thread alone."""
+In_co = TypeVar("In_co", covariant=True)
+Out_contra = TypeVar("Out_contra", contravariant=True)
+
+
+class Port(Protocol[In_co, Out_contra]):
+    """What a link needs of a port. All but `wake` is called by the link's thread alone.
+
+    Through it go bytes, or events of GPIO lines and orders to them.
+    """
 
     def open(self) -> str:
         """Open it; give the name under which it was found. Raises PortError."""
         ...
 
-    def read(self) -> bytes:
-        """Wait for bytes and give them; nothing when woken, or after a while. Raises PortError."""
+    def read(self) -> In_co:
+        """Wait for something and return it; nothing when woken, or after a while. Raises PortError."""
         ...
 
-    def write(self, data: bytes) -> None:
+    def write(self, data: Out_contra, /) -> None:
         """Write all of it within a bounded time. Raises PortError."""
         ...
 
@@ -106,11 +115,15 @@ class Port(Protocol):
         ...
 
 
+AnyPort = Port[Any, Any]
+"""A port, whatever goes through it: that is its device's matter."""
+
+
 class Link:
     """One port and its thread."""
 
     def __init__(
-        self, source: str, port: Port, post: Post, *, now_us: Callable[[], int], backoff: Backoff
+        self, source: str, port: AnyPort, post: Post, *, now_us: Callable[[], int], backoff: Backoff
     ) -> None:
         """Post as `source`, stamped by `now_us` (the table's clock)."""
         self.source = source
@@ -120,7 +133,7 @@ class Link:
         self._post = post
         self._now_us = now_us
         self._backoff = backoff
-        self._output: deque[bytes] = deque()
+        self._output: deque[bytes | LineOrders] = deque()
         self._stopping = Flag()
         self._reopen = Flag()
         self._told: LinkUp | LinkDown | None = None
@@ -130,10 +143,10 @@ class Link:
         """Start the thread."""
         self._thread.start()
 
-    def send(self, data: bytes) -> bool:
-        """Hand bytes to the thread; False where too much waits already or the port is not open."""
+    def send(self, data: bytes | LineOrders) -> bool:
+        """Hand output to the thread; False where too much waits already or the port is not open."""
         waiting = sum(map(len, self._output))
-        if not isinstance(self._told, LinkUp) or waiting + len(data) > MOST_OUTPUT_BYTES:
+        if not isinstance(self._told, LinkUp) or waiting + len(data) > MAX_WAITING:
             return False
         self._output.append(data)
         self._port.wake()

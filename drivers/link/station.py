@@ -8,19 +8,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from queue import Empty, SimpleQueue
 from threading import Event, Thread
-from typing import Protocol
+from typing import Any, Protocol
 
 from controller.model.readings import AnyReading, DeviceDown
+from drivers.device import AnyDevice
 from drivers.health import reason_for
 from drivers.link.inlet import Arrival, Inlet, LinkDown, LinkUp, Overflow
-from drivers.link.link import Backoff, Link, Port
-from drivers.registry import Device
+from drivers.link.link import AnyPort, Backoff, Link
 
 
 class Outlet(Protocol):
     """What a device's answers go to: its link."""
 
-    def send(self, data: bytes) -> bool:
+    def send(self, data: Any, /) -> bool:  # Any: bytes or orders, as the device has them
         """Send bytes; False where they can't be."""
         ...
 
@@ -32,9 +32,9 @@ class Outlet(Protocol):
 class Hub:
     """The devices and their outlets. One thread calls it; it never waits."""
 
-    def __init__(self, devices: Iterable[tuple[Device, Outlet]]) -> None:
+    def __init__(self, devices: Iterable[tuple[AnyDevice, Outlet]]) -> None:
         """Take each device with its link; the device's name is its source's name."""
-        self._devices: Mapping[str, tuple[Device, Outlet]] = {d.name: (d, outlet) for d, outlet in devices}
+        self._devices: Mapping[str, tuple[AnyDevice, Outlet]] = {d.name: (d, outlet) for d, outlet in devices}
         self.strays = 0
         """Arrivals of sources that are no device."""
 
@@ -68,11 +68,11 @@ class Hub:
             self._answer(device, outlet)
         return readings
 
-    def __iter__(self) -> Iterator[Device]:
+    def __iter__(self) -> Iterator[AnyDevice]:
         return (device for device, _ in self._devices.values())
 
     @staticmethod
-    def _answer(device: Device, outlet: Outlet) -> None:
+    def _answer(device: AnyDevice, outlet: Outlet) -> None:
         output = device.take_output()
         if output:
             outlet.send(output)
@@ -80,16 +80,16 @@ class Hub:
             outlet.reopen()
 
 
-def _heard(device: Device, arrival: Arrival) -> list[AnyReading]:
+def _heard(device: AnyDevice, arrival: Arrival) -> list[AnyReading]:
     match arrival.event:
-        case bytes() as data:
+        case bytes() | tuple() as data:
             return device.receive(arrival.t_us, data)
         case LinkUp():
             return device.opened(arrival.t_us)
         case LinkDown(code, seen):
             return device.closed(arrival.t_us, code, seen)
-        case Overflow(lost_bytes):
-            return device.overflowed(arrival.t_us, lost_bytes)
+        case Overflow(lost):
+            return device.overflowed(arrival.t_us, lost)
 
 
 MOST_WAIT_S = 0.5
@@ -99,7 +99,7 @@ _NOBODY = ""
 """The source of what only wakes the thread, and of what concerns all devices."""
 
 Hear = Callable[[AnyReading], object]
-Work = Callable[[Device, int], None]
+Work = Callable[[AnyDevice, int], None]
 
 
 class Station:
@@ -107,7 +107,7 @@ class Station:
 
     def __init__(
         self,
-        devices: Iterable[tuple[Device, Port]],
+        devices: Iterable[tuple[AnyDevice, AnyPort]],
         *,
         now_us: Callable[[], int],
         chance: Callable[[], float],
@@ -154,7 +154,7 @@ class Station:
         """Give what a technician wants to know of every device."""
         return {name: device.status() for name, device in self._devices.items()}
 
-    def _link(self, name: str, port: Port, chance: Callable[[], float]) -> Link:
+    def _link(self, name: str, port: AnyPort, chance: Callable[[], float]) -> Link:
         return Link(name, port, self._inlet.post, now_us=self._now_us, backoff=Backoff(chance))
 
     def _wake(self) -> None:
@@ -190,7 +190,7 @@ class Station:
                 return
             self._guard(name, partial(self._do, self._devices[name], work))
 
-    def _do(self, device: Device, work: Work) -> list[AnyReading]:
+    def _do(self, device: AnyDevice, work: Work) -> list[AnyReading]:
         work(device, self._now_us())
         return []
 

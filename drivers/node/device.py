@@ -2,16 +2,18 @@
 
 import re
 from collections import deque
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 
-from controller.model.readings import AnyReading, DeviceDown, DeviceFault, DeviceUp, WallImpact
-from drivers.health import reason_for
-from drivers.node.messages import Answered, Hello, Message, Seen, Trouble, Well
+from controller.model.readings import AnyReading, WallImpact
+from controller.model.tables import Claim, Speaks
+from drivers.device import Chance, DeviceType, Neighbours, wall_in
+from drivers.health import Trouble, Well, readings_of
+from drivers.node.messages import Answered, Hello, Message, Seen
 from drivers.node.sentences import NO_SESSION, NODE_NAME
 from drivers.node.table_end import TableEnd
 from drivers.readings import ReadingError, reading_of
-from drivers.registry import Chance, DeviceType
+from drivers.wiring import StreamAddress
 
 ANSWERS_KEPT = 64
 KEY = re.compile(r"(?:[0-9A-Fa-f]{2}){16,64}")
@@ -38,6 +40,8 @@ class NodeSettings:
     baud: int = 921_600
     key: str = ""
     """The node's own key, 16 bytes or more in hexadecimal digits; empty: its sentences are not sealed."""
+    key_file: str = ""
+    """A file with the node's key, seen from this file, instead of `key`; only the service may read it."""
     channels: Mapping[int, ChannelSettings] = field(default_factory=dict)
     """By channel number; without any, all is sent as the device itself."""
     reads: tuple[str, ...] = ()
@@ -85,13 +89,12 @@ class NodeDevice:
         return self._readings(self._end.opened(now_us), now_us)
 
     def closed(self, now_us: int, code: str, seen: str) -> list[AnyReading]:
-        """Take that the port is gone."""
-        self._end.closed(now_us, seen)
-        return self._all(DeviceDown, now_us, code, seen)
+        """Handle that the port is gone."""
+        return self._readings(self._end.closed(now_us, code, seen), now_us)
 
-    def overflowed(self, now_us: int, lost_bytes: int) -> list[AnyReading]:
+    def overflowed(self, now_us: int, lost: int) -> list[AnyReading]:
         """Take that bytes were thrown away on their way here."""
-        return self._readings(self._end.overflowed(now_us, lost_bytes), now_us)
+        return self._readings(self._end.overflowed(now_us, lost), now_us)
 
     def receive(self, now_us: int, data: bytes) -> list[AnyReading]:
         """Take bytes that arrived at `now_us`."""
@@ -142,20 +145,18 @@ class NodeDevice:
             **end.counters.snapshot(),
         }
 
-    def _readings(self, messages: list[Message], now_us: int) -> list[AnyReading]:
+    def _readings(self, messages: Sequence[Message], now_us: int) -> list[AnyReading]:
         readings: list[AnyReading] = []
         for message in messages:
             match message:
                 case Seen():
                     readings += self._seen(message, now_us)
                 case Trouble():
-                    kind = DeviceDown if message.down else DeviceFault
-                    readings += self._all(kind, message.since_us, message.code, message.seen, now_us)
+                    readings += readings_of([message], self._devices, now_us)
                 case Well():
-                    readings += self._all(DeviceUp, message.t_us, "up", message.seen, now_us)
-                    readings += self._told_lacks(now_us)
+                    readings += readings_of([message, *self._lacking(now_us)], self._devices, now_us)
                 case Hello():
-                    self._lacks = self._lacking(message)
+                    self._lacks = self._lacked(message)
                 case Answered():
                     self.answers.append(message)
         return readings
@@ -186,27 +187,15 @@ class NodeDevice:
     def _refused(self, now_us: int, seen: str) -> list[AnyReading]:
         return self._readings(self._end.refuse(now_us, seen), now_us)
 
-    def _lacking(self, hello: Hello) -> tuple[str, ...]:
+    def _lacked(self, hello: Hello) -> tuple[str, ...]:
         known = {kind for kinds in hello.reads.values() for kind in kinds}
         return tuple(kind for kind in self._settings.reads if kind not in known)
 
-    def _told_lacks(self, now_us: int) -> list[AnyReading]:
+    def _lacking(self, now_us: int) -> list[Trouble]:
         if not self._lacks:
             return []
         seen = f"node {self._settings.node} can't send {', '.join(self._lacks)}"
-        return self._all(DeviceDown, now_us, "lacks", seen)
-
-    def _all(
-        self,
-        kind: type[DeviceUp] | type[DeviceDown] | type[DeviceFault],
-        t_us: int,
-        code: str,
-        seen: str,
-        now_us: int | None = None,
-    ) -> list[AnyReading]:
-        reason = seen if kind is DeviceUp else reason_for(code, seen)
-        arrived = t_us if now_us is None else now_us
-        return [kind(t=t_us, dev=dev, reason=reason, code=code, arrived=arrived) for dev in self._devices]
+        return [Trouble("lacks", seen, True, now_us)]
 
 
 _HEALTH = ("device_up", "device_down", "device_fault")
@@ -218,11 +207,46 @@ def _nonce(chance: Chance) -> str:
     return nonce
 
 
+def _address(settings: NodeSettings) -> StreamAddress:
+    return StreamAddress(settings.port, settings.baud)
+
+
+def _speaks(name: str, settings: NodeSettings) -> Iterator[Speaks]:
+    if not settings.channels:
+        yield Speaks((), name)
+    for number, channel in settings.channels.items():
+        yield Speaks(("channels", str(number), "dev"), channel.dev, wall=wall_in(channel.fields))
+
+
+def _claims(settings: NodeSettings) -> Iterator[Claim]:
+    yield Claim(("node",), f"node {settings.node}")
+
+
+def _mounted(name: str, settings: NodeSettings, devices: Neighbours) -> NodeSettings:
+    """Return the settings of a node that knows where its sensors are mounted and what they are there for."""
+    channels = settings.channels or (
+        {0: ChannelSettings(dev=name, least_peak=settings.least_peak)} if devices[name].wall else {}
+    )
+    mounted = {number: _at_wall(channel, devices) for number, channel in channels.items()}
+    speaks_for = [devices[channel.dev] for channel in mounted.values()] or [devices[name]]
+    reads = tuple(dict.fromkeys(kind for spoken in speaks_for for kind in spoken.reads))
+    own = {field.name: getattr(settings, field.name) for field in fields(NodeSettings)}
+    return NodeSettings(**{**own, "channels": mounted, "reads": reads})
+
+
+def _at_wall(channel: ChannelSettings, devices: Neighbours) -> ChannelSettings:
+    wall = devices[channel.dev].wall
+    return channel if wall is None else replace(channel, fields={"wall": wall, **channel.fields})
+
+
 TYPE = DeviceType(
     name="node",
     title="sensor node: cameras, wall sensors, beams, shoe and console boards",
-    link="serial",
     settings=NodeSettings,
     make=NodeDevice,
+    address=_address,
+    speaks=_speaks,
+    claims=_claims,
+    mounted=_mounted,
 )
 """What the registry knows of this type."""

@@ -3,32 +3,9 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
 
+from drivers.health import Change
 from drivers.node.sentences import Sentence
-
-Code = Literal[
-    "starting",
-    "no_hello",
-    "wrong_device",
-    "wrong_version",
-    "wrong_key",
-    "no_sync",
-    "silent",
-    "deaf",
-    "restarted",
-    "clock_step",
-    "sentences_lost",
-    "babbling",
-    "bad_reading",
-    "bad_clock",
-    "forged",
-    "noisy_line",
-    "slow_link",
-    "unanswered",
-    "link",
-]
-"""Stable words for what can be wrong with a node or its link."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,25 +40,8 @@ class Answered:
     says: str
 
 
-@dataclass(frozen=True, slots=True)
-class Trouble:
-    """Something is wrong from `since_us` on; `down` where readings are or may be missing."""
-
-    code: Code
-    seen: str
-    down: bool
-    since_us: int
-
-
-@dataclass(frozen=True, slots=True)
-class Well:
-    """Nothing is wrong any more."""
-
-    t_us: int
-    seen: str
-
-
-Message = Hello | Seen | Answered | Trouble | Well
+Message = Hello | Seen | Answered | Change
+"""What the table's end tells: who the node is, its readings, its answers, and how the link is."""
 
 
 VERSION = 1

@@ -4,13 +4,13 @@ Bytes and the time go in, messages come out; `take_output` gives the bytes for t
 has said who it is and enough clock answers were heard; until then nothing it says is a reading.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 
-from drivers.health import Health
+from drivers.health import LINK, REOPEN_US, Health
 from drivers.lines import NOISY_LINES, Budget, Noise
 from drivers.node.clock import ClockStepError, NodeClock
-from drivers.node.messages import NONCE, VERSION, Code, Hello, HelloError, Message, Seen, read_hello
+from drivers.node.messages import NONCE, VERSION, Hello, HelloError, Message, Seen, read_hello
 from drivers.node.requests import Commands, Questions, number_in
 from drivers.node.sentences import NO_SESSION, Heard, Sentence, Speaker
 from drivers.node.times import (
@@ -23,7 +23,6 @@ from drivers.node.times import (
     MAX_AGE_US,
     PING_AGAIN_US,
     PING_EVERY_US,
-    REOPEN_US,
     SILENT_US,
     SLOW_US,
     SYNC_WITHIN_US,
@@ -75,7 +74,7 @@ class TableEnd:
         self._next_ping_us = 0
         self._questions = Questions()
         self._line_bytes = 0
-        self._verbs: dict[str, Callable[[Sentence, int], list[Message]]] = {
+        self._verbs: dict[str, Callable[[Sentence, int], Sequence[Message]]] = {
             "beat": lambda _sentence, _now_us: [],
             "pong": self._pong,
             "ack": self._ack,
@@ -91,25 +90,25 @@ class TableEnd:
         """The last lines heard and said."""
         return list(self._wire.recent)
 
-    def start(self, now_us: int) -> list[Message]:
+    def start(self, now_us: int) -> Sequence[Message]:
         """Begin: the node is down until it has been heard."""
         return self.health.trouble(now_us, "starting", "not heard yet", down=True)
 
-    def opened(self, now_us: int) -> list[Message]:
+    def opened(self, now_us: int) -> Sequence[Message]:
         """Take that the port is open."""
         self._wire.disconnect()
         told = self.health.trouble(now_us, "starting", "greeting the node", down=True)
-        told += self.health.over(now_us, "link", seen="the port is open")
+        told += self.health.over(now_us, LINK, seen="the port is open")
         self._greet(now_us)
         return told
 
-    def closed(self, now_us: int, seen: str) -> list[Message]:
-        """Take that the port is gone, and why."""
+    def closed(self, now_us: int, code: str, seen: str) -> Sequence[Message]:
+        """Handle that the port is gone: by which trouble, and what was seen."""
         self.phase = Phase.OFF
         self._wire.disconnect()
-        return self.health.trouble(now_us, "link", seen, down=True)
+        return self.health.closed(now_us, code, seen)
 
-    def overflowed(self, now_us: int, lost_bytes: int) -> list[Message]:
+    def overflowed(self, now_us: int, lost_bytes: int) -> Sequence[Message]:
         """Take that bytes of this node were thrown away before they came here."""
         return self.health.lost(
             now_us, now_us, "sentences_lost", f"{lost_bytes} bytes thrown away, the table was busy"
@@ -130,7 +129,7 @@ class TableEnd:
         """Give the bytes to be sent now."""
         return self._wire.take_output()
 
-    def receive(self, now_us: int, data: bytes) -> list[Message]:
+    def receive(self, now_us: int, data: bytes) -> Sequence[Message]:
         """Take bytes that arrived at `now_us`."""
         told: list[Message] = []
         wire = self._wire
@@ -168,9 +167,9 @@ class TableEnd:
                 due.append(self._commands.next_deadline())
         return min((at for at in due if at is not None), default=None)
 
-    def tick(self, now_us: int) -> list[Message]:
+    def tick(self, now_us: int) -> Sequence[Message]:
         """Do what is due by now."""
-        told = self.health.tick(now_us)
+        told: list[Message] = [*self.health.tick(now_us)]
         if self.phase is not Phase.UP:
             told += self._commands.expire(now_us)
         if self.phase is Phase.GREETING:
@@ -179,7 +178,7 @@ class TableEnd:
             told += self._keep_up(now_us)
         return told
 
-    def _greet_again(self, now_us: int) -> list[Message]:
+    def _greet_again(self, now_us: int) -> Sequence[Message]:
         if now_us >= self._next_hello_us:
             self._say_hello(now_us)
         if now_us >= self._next_reopen_us:
@@ -195,7 +194,7 @@ class TableEnd:
     def _greeting_told(self) -> bool:
         return any(code in self.health for code in ("no_hello", "wrong_device", "wrong_version", "wrong_key"))
 
-    def _keep_up(self, now_us: int) -> list[Message]:
+    def _keep_up(self, now_us: int) -> Sequence[Message]:
         if now_us >= self._heard_us + SILENT_US:
             self.reopen = True
             seconds = (now_us - self._heard_us) / 1e6
@@ -239,12 +238,12 @@ class TableEnd:
         self._next_hello_us = now_us + HELLO_EVERY_US
         self._wire.say(now_us, "hello", {"version": str(VERSION), "nonce": self._nonce})
 
-    def _start_over(self, now_us: int, code: Code, seen: str) -> list[Message]:
+    def _start_over(self, now_us: int, code: str, seen: str) -> Sequence[Message]:
         told = self.health.trouble(now_us, code, seen, down=True)
         self._greet(now_us)
         return told
 
-    def _hear(self, heard: Heard, now_us: int) -> list[Message]:
+    def _hear(self, heard: Heard, now_us: int) -> Sequence[Message]:
         sentence = heard.sentence
         if sentence.verb == "hello":
             return self._hear_hello(heard, now_us)
@@ -263,9 +262,9 @@ class TableEnd:
             return []
         self._heard_us = now_us
         handle = self._verbs.get(sentence.verb, self._reading)
-        return self._chase(now_us) + handle(sentence, now_us)
+        return [*self._chase(now_us), *handle(sentence, now_us)]
 
-    def _hear_hello(self, heard: Heard, now_us: int) -> list[Message]:
+    def _hear_hello(self, heard: Heard, now_us: int) -> Sequence[Message]:
         sentence = heard.sentence
         nonce = sentence.fields.get("nonce", "")
         if sentence.node != self.node:
@@ -296,7 +295,7 @@ class TableEnd:
         self._ping(now_us)
         return [hello]
 
-    def _hear_announcement(self, sentence: Sentence, now_us: int) -> list[Message]:
+    def _hear_announcement(self, sentence: Sentence, now_us: int) -> Sequence[Message]:
         """A node that knows nothing of our session has started anew."""
         self.counters.stale += 1
         if self.phase is Phase.GREETING:
@@ -308,7 +307,7 @@ class TableEnd:
             return []
         return self._start_over(now_us, "restarted", "the node started anew")
 
-    def _wrong(self, now_us: int, code: Code, seen: str) -> list[Message]:
+    def _wrong(self, now_us: int, code: str, seen: str) -> Sequence[Message]:
         told = self.health.trouble(now_us, code, seen, down=True)
         if self.phase is not Phase.GREETING:
             self._greet(now_us)
@@ -318,7 +317,7 @@ class TableEnd:
         self._next_ping_us = now_us + (FIRST_PING_US if self.phase is Phase.SYNCING else PING_AGAIN_US)
         self._questions.ask(now_us, self._wire)
 
-    def _pong(self, sentence: Sentence, now_us: int) -> list[Message]:
+    def _pong(self, sentence: Sentence, now_us: int) -> Sequence[Message]:
         answer = self._questions.answer(sentence, self._line_bytes, now_us)
         if answer is None:
             self.counters.refused += 1
@@ -336,9 +335,9 @@ class TableEnd:
             self.phase = Phase.UP
             told += self.health.over(now_us, *self._session_troubles(), seen=self._introduced())
             told += self._commands.send_due(now_us, self._wire)
-        return told + self._judge_speed(now_us)
+        return [*told, *self._judge_speed(now_us)]
 
-    def _session_troubles(self) -> tuple[Code, ...]:
+    def _session_troubles(self) -> tuple[str, ...]:
         kept = ("forged", "noisy_line", "slow_link", "unanswered")
         return tuple(code for code in self.health.codes if code not in kept)
 
@@ -347,7 +346,7 @@ class TableEnd:
         error_ms = self.clock.error_us / 1000
         return f"node {self.node}, firmware {self.hello.firmware}, clock within {error_ms:.2f} ms"
 
-    def _judge_speed(self, now_us: int) -> list[Message]:
+    def _judge_speed(self, now_us: int) -> Sequence[Message]:
         best_us = self.clock.best_us
         if best_us > SLOW_US:
             return self.health.trouble(
@@ -355,14 +354,14 @@ class TableEnd:
             )
         return self.health.over(now_us, "slow_link", seen=f"answers within {best_us / 1000:.1f} ms again")
 
-    def _ack(self, sentence: Sentence, _now_us: int) -> list[Message]:
+    def _ack(self, sentence: Sentence, _now_us: int) -> Sequence[Message]:
         answered = self._commands.acknowledged(sentence.fields)
         if answered is None:
             self.counters.repeated += 1
             return []
         return [answered]
 
-    def _reading(self, sentence: Sentence, now_us: int) -> list[Message]:
+    def _reading(self, sentence: Sentence, now_us: int) -> Sequence[Message]:
         if self.phase is not Phase.UP:
             self.counters.refused += 1
             return []
@@ -379,12 +378,12 @@ class TableEnd:
         fields = {name: value for name, value in sentence.fields.items() if name != "ch"}
         return [Seen(min(t_us, now_us), sentence.verb, fields, channel)]
 
-    def refuse(self, now_us: int, seen: str) -> list[Message]:
+    def refuse(self, now_us: int, seen: str) -> Sequence[Message]:
         """Tell that a reading made no sense, so that one is missing."""
         self.counters.refused += 1
         return self.health.lost(now_us, now_us, "bad_reading", seen)
 
-    def _chase(self, now_us: int) -> list[Message]:
+    def _chase(self, now_us: int) -> Sequence[Message]:
         """Ask again for what is missing; tell what comes too late to count, or can't be asked for."""
         can_ask = self.hello is not None and self.hello.resend > 0 and "babbling" not in self.health
         loss = self._order.losses(now_us, at_once=not can_ask)

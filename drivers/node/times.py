@@ -12,16 +12,8 @@ DEAF_US = 1_900_000
 """From the last answer: the next question and nine more had none, so a node that speaks hears nothing."""
 FIRST_PING_US = 20_000
 FIRST_PINGS = 8
-BACKDATE_US = 100_000
-"""How far back a loss can be told; the engine takes nothing older than its watermark."""
-CLEAN_US = 500_000
-"""After losing readings a node is well again once nothing was lost for this long."""
-FAULT_US = 10_000_000
 MAX_AGE_US = 2_000_000
 AHEAD_US = 2_000
-REOPEN_US = 10_000_000
-"""A port whose node stays away is opened anew this often: some adapters wake up only then, and some boards
-start anew with it and need seconds before they speak."""
 SLOW_US = 12_000.0
 """A question and its answer take 10 ms at 115,200 baud; an adapter that waits before it sends takes more."""
 ASK_AGAIN_US = 15_000

@@ -4,15 +4,15 @@ What it can be trusted to, and how its code table is written, is on its page in 
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from controller.model.readings import AnyReading, Card, DeviceDown, DeviceFault, DeviceUp, Switch
-from drivers.health import Health, reason_for
-from drivers.node.messages import Code, Message, Trouble, Well
-from drivers.node.times import CLEAN_US, REOPEN_US
-from drivers.registry import Chance, DeviceType
+from controller.model.readings import AnyReading, Card, Switch
+from controller.model.tables import Speaks
+from drivers.device import Chance, DeviceType
+from drivers.health import LINK, REOPEN_US, Change, Health, readings_of
 from drivers.shoe.protocol import Alive, CardOut, Codes, Doubt, Event, Lid, ShoeProtocol, Word
+from drivers.wiring import StreamAddress
 
 RANKS = "23456789TJQKA"
 SUITS = "cdhs"
@@ -111,21 +111,20 @@ class Shoe:
         self._open = True
         self._heard_us = now_us
         if self._settings.silent_s is None:
-            return self._told(now_us, self._health.over(now_us, "starting", "link", seen="its port is open"))
+            return self._told(now_us, self._health.over(now_us, "starting", LINK, seen="its port is open"))
         told = self._health.trouble(now_us, "starting", "waiting for its first code", down=True)
-        return self._told(now_us, told + self._health.over(now_us, "link", seen="its port is open"))
+        return self._told(now_us, told + self._health.over(now_us, LINK, seen="its port is open"))
 
     def closed(self, now_us: int, code: str, seen: str) -> list[AnyReading]:
         """Take that the port is gone."""
         self._open = False
-        self._health.trouble(now_us, "link", seen, down=True)
-        return [DeviceDown(t=now_us, dev=self.name, reason=reason_for(code, seen), code=code, arrived=now_us)]
+        return self._told(now_us, self._health.closed(now_us, code, seen))
 
-    def overflowed(self, now_us: int, lost_bytes: int) -> list[AnyReading]:
+    def overflowed(self, now_us: int, lost: int) -> list[AnyReading]:
         """Take that bytes were thrown away on their way here: cards may be among them."""
         self._protocol.connect()
-        seen = f"{lost_bytes} bytes thrown away, the table was busy"
-        return self._told(now_us, self._missed(now_us, "sentences_lost", seen))
+        seen = f"{lost} bytes thrown away, the table was busy"
+        return self._told(now_us, self._health.lost(now_us, now_us, "sentences_lost", seen))
 
     def receive(self, now_us: int, data: bytes) -> list[AnyReading]:
         """Take bytes that arrived at `now_us`."""
@@ -187,11 +186,11 @@ class Shoe:
         if isinstance(event, Doubt) and (in_a_row := self._protocol.unreadable) >= MOST_UNREADABLE:
             self._open_anew(now_us)
             seen = f"{in_a_row} lines in a row that are no code"
-            return self._told(now_us, self._missed(now_us, "noisy_line", seen))
+            return self._told(now_us, self._health.lost(now_us, now_us, "noisy_line", seen))
         if isinstance(event, Doubt):
-            return self._told(now_us, self._missed(now_us, "bad_reading", f"heard {event.seen}"))
+            return self._told(now_us, self._health.lost(now_us, now_us, "bad_reading", f"heard {event.seen}"))
         self._heard_us = now_us
-        up = self._told(now_us, self._health.over(now_us, "starting", "silent", "link", seen="it speaks"))
+        up = self._told(now_us, self._health.over(now_us, "starting", "silent", LINK, seen="it speaks"))
         match event:
             case CardOut():
                 return [*up, self._card(now_us, event)]
@@ -207,29 +206,24 @@ class Shoe:
         rank, suit = FACES[out.face] if out.face else (None, None)
         return Card(t=t_us, dev=self.name, rank=rank, suit=suit, to=out.to, arrived=t_us)  # type: ignore[arg-type]  # checked with the code table
 
-    def _missed(self, now_us: int, code: Code, seen: str) -> list[Message]:
-        return self._health.trouble(now_us, code, seen, down=True, clears_us=now_us + CLEAN_US)
+    def _told(self, now_us: int, changes: list[Change]) -> list[AnyReading]:
+        return readings_of(changes, [self.name], now_us)
 
-    def _told(self, now_us: int, messages: list[Message]) -> list[AnyReading]:
-        readings: list[AnyReading] = []
-        for message in messages:
-            match message:
-                case Trouble(code=code, seen=seen, down=down):
-                    kind = DeviceDown if down else DeviceFault
-                    reason = reason_for(code, seen)
-                    readings.append(kind(t=now_us, dev=self.name, reason=reason, code=code, arrived=now_us))
-                case Well(seen=seen):
-                    readings.append(DeviceUp(t=now_us, dev=self.name, reason=seen, code="up", arrived=now_us))
-                case _:
-                    pass
-        return readings
+
+def _address(settings: ShoeSettings) -> StreamAddress:
+    return StreamAddress(settings.port, settings.baud)
+
+
+def _speaks(name: str, settings: ShoeSettings) -> Iterator[Speaks]:
+    yield Speaks((), name, ("card", "switch") if settings.lid_open else ("card",))
 
 
 TYPE = DeviceType(
     name="shoe",
     title="a card shoe that sends one code a line",
-    link="serial",
     settings=ShoeSettings,
     make=Shoe,
+    address=_address,
+    speaks=_speaks,
 )
 """What the registry knows of this type."""

@@ -6,10 +6,10 @@ The device says what the wheel said and when it did not speak. What a number is 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from controller.model.readings import AnyReading, DeviceDown, DeviceFault, DeviceUp, WheelStatus
-from drivers.health import reason_for
-from drivers.node.times import REOPEN_US
-from drivers.registry import Chance, DeviceType
+from controller.model.readings import AnyReading, WheelStatus
+from controller.model.tables import Speaks
+from drivers.device import Chance, DeviceType
+from drivers.health import LINK, REOPEN_US, Change, Health, Trouble, readings_of
 from drivers.ss2.protocol import (
     BAUD,
     COMMIT_PARAMETERS,
@@ -30,6 +30,7 @@ from drivers.ss2.protocol import (
     read_parameter,
 )
 from drivers.ss2.questions import Answer, Approval, Question, Requests
+from drivers.wiring import StreamAddress
 
 POWER_CYCLE = "power_cycle"
 ROTOR_SPEED = "rotor_speed"
@@ -141,7 +142,8 @@ class Ss2Wheel:
         self._opened_us: int | None = None
         self._announced: str | None = None
         self._last_line = ""
-        self._down = {"starting": "not heard yet"}
+        self._health = Health()
+        self._health.trouble(0, "starting", "not heard yet", down=True)
         self._reopen = False
         self._reopen_at_us = 0
         self._bytes_lost = False
@@ -152,7 +154,7 @@ class Ss2Wheel:
     @property
     def up(self) -> bool:
         """Whether the wheel speaks and its settings are the approved ones."""
-        return not self._down
+        return not self._health.codes
 
     @property
     def differences(self) -> tuple[str, ...]:
@@ -175,15 +177,15 @@ class Ss2Wheel:
         self.decoder.reset()
         self._requests.forget()
         self._opened_us = self._check_at_us = self._ask_at_us = self._announced = None
-        self._lose(now_us, "link", reason_for(code, seen), code)
+        self._tell(now_us, self._health.closed(now_us, code, seen))
         return self._taken()
 
-    def overflowed(self, now_us: int, lost_bytes: int) -> list[AnyReading]:
+    def overflowed(self, now_us: int, lost: int) -> list[AnyReading]:
         """Bytes were thrown away because the table was busy: frames may be missing."""
         self.decoder.join()
         self._bytes_lost = True
-        seen = f"{lost_bytes} bytes thrown away, the table was busy"
-        self._fault(now_us, Fault("sentences_lost", reason_for("sentences_lost", seen)))
+        seen = f"{lost} bytes thrown away, the table was busy"
+        self._fault(now_us, Fault("sentences_lost", seen))
         return self._taken()
 
     def receive(self, now_us: int, data: bytes) -> list[AnyReading]:
@@ -207,7 +209,7 @@ class Ss2Wheel:
         silent_at_us = self._silent_at_us()
         if silent_at_us is not None and now_us >= silent_at_us:
             seen = f"no status frame for {SILENT_US / 1e6:g} s"
-            self._lose(now_us, "silent", reason_for("silent", seen))
+            self._lose(now_us, "silent", seen)
             self._reopen = True
             self._reopen_at_us = now_us + REOPEN_US
         if self._check_at_us is not None and now_us >= self._check_at_us:
@@ -233,7 +235,7 @@ class Ss2Wheel:
             "frames": self.frames,
             "lines": self.decoder.lines,
             "malformed": self.decoder.discarded,
-            "troubles": sorted(self._down),
+            "troubles": sorted(self._health.codes),
             "differences": list(self.differences),
             "last_malformed": self._last_line,
         }
@@ -283,7 +285,7 @@ class Ss2Wheel:
         self._bytes_lost = False
         self._heard_us = now_us
         self.frames += 1
-        self._mend(now_us, "starting", "link", "silent")
+        self._end(now_us, "starting", LINK, "silent")
         self._readings.append(
             WheelStatus(
                 t=self._stamp(now_us),
@@ -315,7 +317,7 @@ class Ss2Wheel:
         self._approval.hear(answer)
         if self._approval.verified:
             self._check_at_us = None
-            self._mend(now_us, "unchecked", "configuration")
+            self._end(now_us, "unchecked", "configuration")
             if self._correcting:
                 self._correcting = False
                 self._ask(now_us, Question("commit", COMMIT_PARAMETERS, "T"))
@@ -329,7 +331,7 @@ class Ss2Wheel:
         self._approval.begin()
         if self._settings.listen_only or self._approval.verified:
             return
-        self._down.pop("configuration", None)
+        self._health.forget("configuration")
         self._lose(now_us, "unchecked", "its settings are not read back yet")
         self._ask_settings(now_us)
 
@@ -348,30 +350,22 @@ class Ss2Wheel:
     def _silent_at_us(self) -> int | None:
         if self._opened_us is None:
             return None
-        if "silent" in self._down:
+        if "silent" in self._health:
             return self._reopen_at_us
         return max(self._opened_us, self._heard_us or 0) + SILENT_US
 
-    def _lose(self, now_us: int, trouble: str, says: str, code: str = "") -> None:
-        """Take note of a trouble that keeps the wheel down; `code` is the one to tell, if it is another."""
-        if self._down.get(trouble) == says:
-            return
-        self._down[trouble] = says
-        self._readings.append(
-            DeviceDown(t=self._stamp(now_us), dev=self.name, reason=says, code=code or trouble)
-        )
+    def _lose(self, now_us: int, code: str, seen: str) -> None:
+        """Note a trouble that keeps the wheel down; it is told again where what is seen changes."""
+        self._tell(now_us, self._health.trouble(now_us, code, seen, down=True, each=True))
 
-    def _mend(self, now_us: int, *codes: str) -> None:
-        mended = [code for code in codes if self._down.pop(code, None) is not None]
-        if mended and not self._down:
-            self._readings.append(
-                DeviceUp(t=self._stamp(now_us), dev=self.name, reason="it reports its state", code="up")
-            )
+    def _end(self, now_us: int, *codes: str) -> None:
+        self._tell(now_us, self._health.over(now_us, *codes, seen="it reports its state"))
 
     def _fault(self, now_us: int, fault: Fault) -> None:
-        self._readings.append(
-            DeviceFault(t=self._stamp(now_us), dev=self.name, reason=fault.says, code=fault.code)
-        )
+        self._tell(now_us, [Trouble(fault.code, fault.says, False, now_us)])
+
+    def _tell(self, now_us: int, changes: list[Change]) -> None:
+        self._readings += readings_of(changes, [self.name], now_us, stamp=self._stamp)
 
     def _stamp(self, now_us: int) -> int:
         """Give each reading a time of its own, so that those of one burst keep their order."""
@@ -383,6 +377,20 @@ class Ss2Wheel:
         return readings
 
 
+def _address(settings: Ss2Settings) -> StreamAddress:
+    return StreamAddress(settings.port, settings.baud)
+
+
+def _speaks(name: str, _settings: Ss2Settings) -> Iterator[Speaks]:
+    yield Speaks((), name, ("wheel_status",))
+
+
 TYPE = DeviceType(
-    name="ss2", title="SS2 wheel reader on a serial port", link="serial", settings=Ss2Settings, make=Ss2Wheel
+    name="ss2",
+    title="SS2 wheel reader on a serial port",
+    settings=Ss2Settings,
+    make=Ss2Wheel,
+    address=_address,
+    speaks=_speaks,
 )
+"""What the registry knows of this type."""

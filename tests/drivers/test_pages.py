@@ -1,6 +1,7 @@
 """The technician's pages name every trouble and every setting."""
 
 import dataclasses
+import re
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,17 @@ def test_every_setting_is_on_its_devices_page(name: str) -> None:
     page = (DOCS / f"{name}.md").read_text()
     for setting in dataclasses.fields(device_type(name).settings):
         assert f"`{setting.name}`" in page
+
+
+@pytest.mark.parametrize("family", ["node", "shoe", "cameras"])
+def test_every_code_that_a_device_tells_is_in_the_catalogue(family: str) -> None:
+    told = re.compile(
+        r'(?:\.(?:trouble|fault|lost)|_start_over|_wrong|Trouble|_lost)\(\s*(?:now_us,\s*)*"(\w+)"'
+    )
+    sources = (Path(drivers.__file__).parent / family).glob("*.py")
+    codes = {code for source in sources for code in told.findall(source.read_text())}
+    assert codes
+    assert codes <= set(TROUBLES)
 
 
 def test_a_reason_is_what_was_seen_and_what_to_do() -> None:

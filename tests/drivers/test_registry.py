@@ -4,7 +4,8 @@ import dataclasses
 
 import pytest
 
-from drivers.registry import DEVICE_MODULES, Device, DeviceType, UnknownDeviceTypeError, device_type
+from drivers.device import Device, DeviceType
+from drivers.registry import DEVICE_MODULES, UnknownDeviceTypeError, device_type
 
 
 @pytest.mark.parametrize("name", ["node", "json-camera"])

@@ -29,7 +29,7 @@ def test_every_setting_is_on_the_page_and_the_page_knows_no_other(name: str) -> 
 def test_every_fault_code_is_on_the_page(module: object) -> None:
     source = Path(str(getattr(module, "__file__", ""))).read_text()
     page = (DOCS / ("jevois.md" if module is jevois else "ss2.md")).read_text()
-    codes = set(re.findall(r'(?:Fault\(|_lose\(now_us, )"(\w+)"', source)) - {"link"}
+    codes = set(re.findall(r'(?:Fault\(|_lose\(now_us, |\.trouble\(now_us, )"(\w+)"', source)) - {"link"}
     codes |= {ss2.POWER_CYCLE, ss2.ROTOR_SPEED} if module is ss2 else set()
     assert codes
     assert [code for code in sorted(codes) if f"`{code}`" not in page] == []

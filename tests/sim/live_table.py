@@ -14,16 +14,17 @@ from controller.engine.session import Session
 from controller.model.effects import Effect
 from controller.model.readings import AnyReading, DeviceDown, DeviceFault, DeviceUp
 from controller.settings.tables import load_table
+from drivers.device import AnyDevice
 from drivers.link.inlet import Event as PostedEvent
-from drivers.link.link import Backoff, Link, Port
+from drivers.link.link import AnyPort, Backoff, Link
 from drivers.link.ports import port_at
 from drivers.link.station import Station
-from drivers.registry import Device
 from drivers.sim.clock import Clock, PacedClock
 from drivers.sim.faults import DeviceKind
 from drivers.sim.scenes import Played, Story
 from drivers.sim.setting import Mix, types_for, virtual_table
 from drivers.sim.stage import Stage
+from drivers.wiring import StreamAddress
 from tests.sim.virtual_house import CONFIG, device_of, setup_of
 
 TICK_S = 0.002
@@ -55,7 +56,7 @@ class WatchedPort:
     none until they are there: so they are counted.
     """
 
-    def __init__(self, name: str, port: Port, sent: Sent) -> None:
+    def __init__(self, name: str, port: AnyPort, sent: Sent) -> None:
         self.write, self.wake, self.dispose = port.write, port.wake, port.dispose
         self._port = port
         self._name = name
@@ -76,7 +77,7 @@ class WatchedPort:
 
     def read(self) -> bytes:
         self._posted_bytes = self._read_bytes
-        data = self._port.read()
+        data: bytes = self._port.read()
         self._read_bytes += len(data)
         return data
 
@@ -100,7 +101,7 @@ class FastStation(Station):
     """The station in a time that runs so many times as fast: its waits are as many times shorter."""
 
     def __init__(
-        self, devices: list[tuple[Device, Port]], clock: Clock, sent: Sent = lambda _port: (0, 0)
+        self, devices: list[tuple[AnyDevice, AnyPort]], clock: Clock, sent: Sent = lambda _port: (0, 0)
     ) -> None:
         self._speed = clock.speed
         self._lock = Lock()
@@ -112,7 +113,7 @@ class FastStation(Station):
     def _wait_s(self) -> float:
         return super()._wait_s() / self._speed
 
-    def _link(self, name: str, port: Port, chance: Callable[[], float]) -> Link:
+    def _link(self, name: str, port: AnyPort, chance: Callable[[], float]) -> Link:
         backoff = Backoff(chance, first_s=0.1 / self._speed, most_s=2.0 / self._speed)
         watched = WatchedPort(name, port, self._sent)
         self._watched.append(watched)
@@ -163,7 +164,8 @@ class LiveTable:
         self.devices = {
             name: device_of(kind, name, str(folder / name), rng) for name, kind in self.types.items()
         }
-        ports = [(device, port_at(str(folder / name), 921_600)) for name, device in self.devices.items()]
+        addresses = {name: StreamAddress(str(folder / name), 921_600) for name in self.devices}
+        ports = [(device, port_at(addresses[name])) for name, device in self.devices.items()]
         self.station = FastStation(ports, self.clock, self.stage.sent_bytes)
         self.clock.behind = lambda: not self.station.quiet()
         self.session = Session(setup_of(self.settings))

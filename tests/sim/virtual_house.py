@@ -14,9 +14,10 @@ from controller.model.outcomes import Outcome
 from controller.model.readings import AnyReading, DeviceDown, DeviceFault, DeviceUp
 from controller.model.tables import TableSettings
 from controller.settings.tables import load_table
+from drivers.device import AnyDevice
 from drivers.link.inlet import Arrival, LinkDown, LinkUp
 from drivers.link.station import Hub
-from drivers.registry import Device, device_type
+from drivers.registry import device_type
 from drivers.sim.boards import SHOE_SETTINGS
 from drivers.sim.faults import DeviceKind, Order, carry_out
 from drivers.sim.scenes import Began, Played, Story
@@ -43,7 +44,7 @@ def settings_of(kind: DeviceKind, name: str, port: str) -> dict[str, Any]:
             return {"port": port, **SHOE_SETTINGS}
 
 
-def device_of(kind: DeviceKind, name: str, port: str, rng: Random) -> Device:
+def device_of(kind: DeviceKind, name: str, port: str, rng: Random) -> AnyDevice:
     made = device_type(kind)
     return made.make(name, made.settings(**settings_of(kind, name, port)), rng.randbytes)
 

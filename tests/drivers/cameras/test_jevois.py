@@ -16,7 +16,7 @@ from controller.model.readings import (
     DieRest,
 )
 from drivers.cameras.jevois import TYPE, JevoisCamera, JevoisSettings
-from drivers.registry import Device
+from drivers.device import Device
 
 FACES = {f"die{face}": face for face in range(1, 7)}
 FRAME_US = 33_000

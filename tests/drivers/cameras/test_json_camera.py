@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from controller.model.readings import AnyReading, DeviceDown, DeviceUp, DieAt, DieRest
 from drivers.cameras.json_camera import JsonCamera, JsonCameraSettings
 from drivers.cameras.json_lines import BadClockError, ScriptClock
-from drivers.registry import Device
+from drivers.device import Device
 
 SECOND_US = 1_000_000
 POINT: dict[str, object] = {"kind": "die_at", "die": 1, "x": 450.8, "y": 498.5}

@@ -19,8 +19,9 @@ from drivers.gpio.settings import (
     TimedInput,
     TimedKind,
 )
-from drivers.link.gpio_edges import Chip, EdgePort, InputSetup, KernelEdge
+from drivers.link.gpio_edges import Chip, EdgePort, KernelEdge
 from drivers.link.link import Port
+from drivers.wiring import InputSetup, LineEvents, LineOrders
 
 R = TypeVar("R", bound=Reading)
 LABEL: ChipLabel = "pinctrl-rp1"
@@ -128,7 +129,9 @@ class FakeKernel:
 class Bench:
     """A device and its port, turned by hand as the core's loop turns them."""
 
-    def __init__(self, device: BeamsDevice | PanelDevice, port: Port, time: Time) -> None:
+    def __init__(
+        self, device: BeamsDevice | PanelDevice, port: Port[LineEvents, LineOrders], time: Time
+    ) -> None:
         self.device = device
         self.port = port
         self.time = time
@@ -146,7 +149,7 @@ class Bench:
         self.told += self.device.closed(self.time.us, "port_fault", "the scene closed it")
 
     def turn(self) -> None:
-        """Hand over orders and sentences, and let the device do what is due."""
+        """Hand over orders and events, and let the device do what is due."""
         self.told += self.device.tick(self.time.us)
         if self.device.take_reopen():
             self.close()

@@ -4,6 +4,7 @@ from controller.model.readings import (
     BallBeam,
     DeviceFault,
 )
+from drivers.wiring import Look
 from tests.drivers.gpio.rig import SECOND, BeamsBench, beams, times, wheel_settings
 
 
@@ -76,7 +77,7 @@ def test_a_babbling_line_is_looked_at_on_the_rounds_only(wheel: BeamsBench) -> N
         wheel.time.us += 500
         wheel.told += wheel.device.tick(wheel.time.us)
         orders = wheel.device.take_output()
-        looks += orders.count(b"look 5\n") if n >= 205 else 0
+        looks += orders.count(Look(5)) if n >= 205 else 0
         wheel.port.write(orders)
         wheel.port.wake()
         wheel.told += wheel.device.receive(wheel.time.us, wheel.port.read())
@@ -109,11 +110,11 @@ def test_a_level_that_is_ahead_of_its_edge_is_no_missed_edge(wheel: BeamsBench) 
     assert wheel.faults() == []
 
 
-def test_bytes_thrown_away_on_the_way_are_a_fault(wheel: BeamsBench) -> None:
+def test_edges_thrown_away_on_the_way_are_a_fault(wheel: BeamsBench) -> None:
     wheel.told += wheel.device.overflowed(wheel.time.us, 1234)
     wheel.after(100_000)
     assert wheel.faults() == [("wheel", "lost_edges")] * len(wheel.faults())
-    assert "lost 1234 bytes" in wheel.of(DeviceFault)[0].reason
+    assert "lost 1234 edges of all lines" in wheel.of(DeviceFault)[0].reason
     wheel.pulse("beam-0", 4000)
     wheel.after(5000)
     assert len(wheel.of(BallBeam)) == 1

@@ -14,6 +14,7 @@ from controller.model.readings import (
     PocketBall,
     WallImpact,
 )
+from drivers.wiring import Level
 from tests.drivers.gpio.rig import SECOND, BeamsBench, beams, timed, times, wheel_settings
 
 
@@ -29,8 +30,8 @@ def test_a_device_is_up_only_when_every_line_has_been_looked_at() -> None:
     device = BeamsBench(wheel_settings(beams(2))).device
     device.start(1000)
     device.opened(1000)
-    assert device.receive(2000, b"level 5 0 2000\n") == []
-    (up,) = device.receive(3000, b"level 6 0 3000\n")
+    assert device.receive(2000, (Level(5, False, 2000),)) == []
+    (up,) = device.receive(3000, (Level(6, False, 3000),))
     assert isinstance(up, DeviceUp)
 
 
@@ -38,7 +39,7 @@ def test_what_was_wrong_while_it_was_down_is_told_again_when_it_is_up() -> None:
     device = BeamsBench(wheel_settings(beams(1))).device
     device.start(1000)
     device.opened(1000)
-    told = [*device.receive(2000, b"nonsense\n"), *device.receive(3000, b"level 5 0 3000\n")]
+    told = [*device.overflowed(2000, 7), *device.receive(3000, (Level(5, False, 3000),))]
     assert [type(reading) for reading in told] == [DeviceFault, DeviceUp, DeviceFault]
 
 
@@ -229,7 +230,7 @@ def test_a_thread_that_hangs_takes_the_device_down_and_opens_it_anew(wheel: Beam
     assert down.code == "silent"
     assert wheel.device.take_reopen()
     assert not wheel.device.take_reopen()
-    assert wheel.device.take_output() == b""
+    assert wheel.device.take_output() == ()
 
 
 def test_lines_opened_anew_begin_anew(wheel: BeamsBench) -> None:
@@ -247,13 +248,6 @@ def test_lines_opened_anew_begin_anew(wheel: BeamsBench) -> None:
     wheel.after(5000)
     assert [seen.beam for seen in wheel.of(BallBeam)] == [0, 1]
     assert wheel.faults() == []
-
-
-def test_a_sentence_that_is_none_is_a_fault_of_the_controller(wheel: BeamsBench) -> None:
-    wheel.told += wheel.device.receive(wheel.time.us, b"edge 5 2 1 1\nedge 99 1 1 1\nedge 5 1\n\xff\n")
-    (fault,) = wheel.of(DeviceFault)
-    assert fault.code == "bad_sentence"
-    assert wheel.device.status()["bad_sentences"] == 4
 
 
 def test_status_tells_a_technician_what_each_line_sees(wheel: BeamsBench) -> None:

@@ -3,14 +3,13 @@
 from bisect import bisect_right
 from collections import deque
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controller.model.readings import BallBeam, DeviceFault, Input, RotorIndex
 from drivers.gpio.beams import LONGEST_US, BeamsDevice
 from drivers.gpio.settings import TIMED, PanelSettings
-from drivers.link.gpio_sentences import Edge, Level, Look, Rest, Set, orders_of, sentences_of, written
+from drivers.wiring import Edge, Level, LineEvents, Look
 from tests.drivers.gpio.rig import LABEL, BeamsBench, beams, button, timed, wheel_settings
 
 fixed = settings(derandomize=True, deadline=None, max_examples=60, database=None)
@@ -176,30 +175,17 @@ def _phase(edges: list[tuple[int, str, bool]], t_us: int) -> bool:
     return next((on for t, on in reversed(steady) if t <= t_us), False)
 
 
-@fixed
-@given(
-    st.lists(
-        st.one_of(
-            st.binary(max_size=40),
-            st.builds(
-                lambda *said: written(Edge(*said)),
-                st.sampled_from([5, 6, 99]),
-                st.booleans(),
-                st.integers(0, 2**33),
-                st.integers(0, 2**40),
-            ),
-            st.builds(
-                lambda *said: written(Level(*said)),
-                st.sampled_from([5, 6]),
-                st.booleans(),
-                st.integers(0, 2**40),
-            ),
-        ),
-        max_size=40,
-    ),
-    st.integers(0, 2**40),
+EVENTS = st.one_of(
+    st.builds(Edge, st.sampled_from([5, 6]), st.booleans(), st.integers(0, 2**33), st.integers(0, 2**40)),
+    st.builds(Level, st.sampled_from([5, 6]), st.booleans(), st.integers(0, 2**40)),
 )
-def test_no_bytes_in_any_order_raise_or_leave_nothing_to_do_for_ever(said: list[bytes], now_us: int) -> None:
+
+
+@fixed
+@given(st.lists(st.lists(EVENTS, max_size=3).map(tuple), max_size=40), st.integers(0, 2**40))
+def test_no_events_in_any_order_raise_or_leave_nothing_to_do_for_ever(
+    said: list[LineEvents], now_us: int
+) -> None:
     device = BeamsDevice("wheel", wheel_settings(beams(2)))
     device.start(now_us)
     device.opened(now_us)
@@ -207,32 +193,10 @@ def test_no_bytes_in_any_order_raise_or_leave_nothing_to_do_for_ever(said: list[
         now_us += 1000
         told = [*device.receive(now_us, data), *device.tick(now_us)]
         assert all(reading.t >= 0 for reading in told)
-        orders_of(device.take_output())
+        device.take_output()
     due_us = device.next_deadline()
     assert due_us is not None
     assert due_us <= now_us + 1_000_000
-
-
-@fixed
-@given(st.binary(max_size=200))
-def test_any_bytes_are_sentences_or_counted(data: bytes) -> None:
-    sentences, bad = sentences_of(data)
-    assert len(sentences) + bad == len(data.splitlines())
-
-
-@pytest.mark.parametrize("said", [Edge(27, True, 2**32 - 1, 2**53), Level(0, False, 0)])
-def test_a_sentence_is_read_as_it_was_written(said: Edge | Level) -> None:
-    assert sentences_of(written(said)) == ([said], 0)
-
-
-@pytest.mark.parametrize("order", [Look(5), Set(6, True), Rest(7, 200_000)])
-def test_an_order_is_read_as_it_was_written(order: Look | Set | Rest) -> None:
-    assert orders_of(written(order)) == [order]
-
-
-def test_an_order_that_is_none_is_a_defect() -> None:
-    with pytest.raises(ValueError, match="expected look, set or rest"):
-        orders_of(b"jump 5\n")
 
 
 def test_line_numbers_wrap_as_the_kernels_do() -> None:
@@ -244,7 +208,7 @@ def test_line_numbers_wrap_as_the_kernels_do() -> None:
     for seq, active in ((2**32 - 1, True), (0, False)):
         t_us = bench.time.us
         bench.kernel.active[5] = active
-        bench.told += bench.device.receive(t_us, written(Edge(5, active, seq, t_us)))
+        bench.told += bench.device.receive(t_us, (Edge(5, active, seq, t_us),))
         bench.after(4000)
     assert len(bench.of(BallBeam)) == 1
     assert [fault.code for fault in bench.of(DeviceFault)] == ["lost_edges"]
@@ -270,9 +234,9 @@ def test_presses_are_those_that_lasted(gaps: list[int]) -> None:
     def look() -> None:
         nonlocal told
         told += device.tick(now_us)
-        for order in orders_of(device.take_output()):
+        for order in device.take_output():
             assert isinstance(order, Look)
-            told += device.receive(now_us, written(Level(17, active, now_us)))
+            told += device.receive(now_us, (Level(17, active, now_us),))
 
     def wait(until_us: int) -> None:
         nonlocal now_us
@@ -288,7 +252,7 @@ def test_presses_are_those_that_lasted(gaps: list[int]) -> None:
         wait(now_us + gap_us)
         active = not active
         history.append((now_us, active))
-        told += device.receive(now_us, written(Edge(17, active, seq, now_us)))
+        told += device.receive(now_us, (Edge(17, active, seq, now_us),))
     wait(now_us + 200_000)
     ends = [*(t for t, _ in history[1:]), now_us]
     steady = [(t, on) for (t, on), end in zip(history, ends, strict=True) if end - t >= 5000]

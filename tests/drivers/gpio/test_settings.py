@@ -8,12 +8,15 @@ import pytest
 import yaml
 from pydantic import TypeAdapter
 
+from drivers.device import Device, DeviceType
 from drivers.gpio.settings import TIMED, BeamsSettings, PanelSettings, TimedKind
-from drivers.gpio.troubles import GPIO_TROUBLES, reason_for
+from drivers.gpio.troubles import GPIO_TROUBLES
+from drivers.health import reason_for
+from drivers.link.checks import check_hardware
 from drivers.link.gpio_edges import Chip, EdgePort
-from drivers.link.gpio_ports import check_hardware, monotonic_us, port_for
 from drivers.link.link import PortError
-from drivers.registry import Device, DeviceType
+from drivers.link.ports import port_at
+from drivers.wiring import EdgeLines, PanelLines
 from tests.drivers.gpio.rig import CHIP, LABEL, beams, button, door, lamp, timed, wheel_settings
 
 PAGES = Path(__file__).parents[3] / "docs" / "devices"
@@ -142,7 +145,6 @@ def test_kinds_without_fields_need_none(kind: TimedKind) -> None:
 def test_a_type_describes_itself_to_the_registry(name: str) -> None:
     made = importlib.import_module(f"drivers.{name}").TYPE
     assert isinstance(made, DeviceType)
-    assert made.link == "gpio"
     settings = (
         wheel_settings(beams(1))
         if made.settings is BeamsSettings
@@ -151,20 +153,20 @@ def test_a_type_describes_itself_to_the_registry(name: str) -> None:
     device = made.make("here", settings, bytes)
     assert isinstance(device, Device)
     assert device.name == "here"
+    assert isinstance(made.address(settings), EdgeLines | PanelLines)
 
 
 def test_the_port_of_beams_is_the_kernels() -> None:
     pytest.importorskip("gpiod")
-    port = port_for(wheel_settings(beams(1)))
+    port = port_at(EdgeLines(LABEL, beams(1)))
     assert isinstance(port, EdgePort)
     port.dispose()
-    assert monotonic_us(1_234_567_890) == 1_234_567
 
 
 def test_the_port_of_a_panel_is_gpiozeros() -> None:
     pytest.importorskip("gpiod")
     panel_port = pytest.importorskip("drivers.link.gpio_panel", exc_type=ImportError)
-    port = port_for(PanelSettings(chip=LABEL, factory="lgpio", inputs={"a": button(5)}))
+    port = port_at(PanelLines(LABEL, {"a": button(5)}))
     assert isinstance(port, panel_port.PanelPort)
 
 
@@ -173,21 +175,21 @@ def test_the_start_finds_out_whether_the_machine_can_have_the_device(
 ) -> None:
     pytest.importorskip("gpiod")
     panel_port = pytest.importorskip("drivers.link.gpio_panel", exc_type=ImportError)
-    beams_settings = wheel_settings(beams(1))
-    panel_settings = PanelSettings(chip=LABEL, factory="lgpio", inputs={"a": button(5)})
+    edges = EdgeLines(LABEL, beams(1))
+    panel = PanelLines(LABEL, {"a": button(5)})
     monkeypatch.setattr("drivers.link.gpio_kernel.chips_of_machine", list)
     with pytest.raises(PortError, match="expected one chip with the label pinctrl-rp1") as refused:
-        check_hardware(beams_settings)
+        check_hardware(edges)
     assert refused.value.code == "no_chip"
     monkeypatch.setattr("drivers.link.gpio_kernel.chips_of_machine", lambda: [CHIP])
-    check_hardware(beams_settings)
+    check_hardware(edges)
 
     def refuse(chip: Chip) -> None:
         raise PortError("no_factory", f"pin factory lgpio on {chip.path}")
 
     monkeypatch.setattr(panel_port, "lgpio_pins", refuse)
     with pytest.raises(PortError, match="pin factory lgpio on /dev/gpiochip0"):
-        check_hardware(panel_settings)
+        check_hardware(panel)
 
 
 def test_without_its_library_a_device_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -195,9 +197,9 @@ def test_without_its_library_a_device_says_what_to_install(monkeypatch: pytest.M
     monkeypatch.delitem(sys.modules, "drivers.link.gpio_kernel", raising=False)
     monkeypatch.delattr("drivers.link.gpio_kernel", raising=False)
     with pytest.raises(PortError, match="gpiod") as refused:
-        port_for(wheel_settings(beams(1)))
+        port_at(EdgeLines(LABEL, beams(1)))
     assert refused.value.code == "no_library"
-    assert "pip install" in reason_for(refused.value.code, refused.value.seen)
+    assert "pip install" in reason_for(refused.value.code, refused.value.seen, GPIO_TROUBLES)
 
 
 @pytest.mark.parametrize("page", ["gpio-beams.md", "gpio-panel.md"])

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from drivers.link.inlet import Arrival, Inlet, LinkDown, LinkUp
-from drivers.link.link import Backoff, Link, Port
+from drivers.link.link import AnyPort, Backoff, Link
 
 PATIENCE_S = 60.0
 """How long a test waits for what must happen before it fails; on a machine that is not overloaded it is
@@ -96,7 +96,7 @@ def now_us() -> int:
     return time.monotonic_ns() // 1000
 
 
-def link_to(port: Port, inlet: Inlet, source: str = "w1") -> Link:
+def link_to(port: AnyPort, inlet: Inlet, source: str = "w1") -> Link:
     """A link that tries again after a millisecond."""
     backoff = Backoff(lambda: 0.0, first_s=0.002, most_s=0.002)
     return Link(source, port, inlet.post, now_us=now_us, backoff=backoff)

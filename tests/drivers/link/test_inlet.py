@@ -39,7 +39,7 @@ def test_what_does_not_fit_is_told_where_it_is_missing() -> None:
         Arrival("a", 2, Overflow(6)),
         Arrival("a", 9, b"34"),
     ]
-    assert inlet.lost_bytes == 6
+    assert inlet.lost == 6
 
 
 def test_a_source_that_says_nothing_more_is_told_too() -> None:
@@ -72,7 +72,7 @@ def test_several_threads_lose_nothing_without_telling() -> None:
     arrivals += drained(inlet)
     for name in "abc":
         mine = [arrival.event for arrival in arrivals if arrival.source == name]
-        told = sum(event.lost_bytes for event in mine if isinstance(event, Overflow))
+        told = sum(event.lost for event in mine if isinstance(event, Overflow))
         assert sum(len(event) for event in mine if isinstance(event, bytes)) + told == 4000
 
 

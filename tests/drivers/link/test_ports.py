@@ -7,12 +7,13 @@ pytest.importorskip("serial", reason="pyserial comes with the extra `hardware`")
 from drivers.link.ports import port_at
 from drivers.link.serial_port import SerialPort
 from drivers.link.stream_port import PipePort, SocketPort
+from drivers.wiring import StreamAddress
 
 
 @pytest.mark.parametrize(
     ("name", "kind"), [("unix:/x", SocketPort), ("pipe:/x", PipePort), ("/dev/table-sensor0", SerialPort)]
 )
 def test_the_name_says_what_kind_of_port_it_is(name: str, kind: type[object]) -> None:
-    port = port_at(name, 115_200)
+    port = port_at(StreamAddress(name, 115_200))
     assert isinstance(port, kind)
     port.dispose()

@@ -7,9 +7,9 @@ import pytest
 
 from controller.model.readings import AnyReading, DeviceDown, DeviceUp, PocketBall
 from drivers.cameras.json_camera import JsonCamera, JsonCameraSettings
+from drivers.device import AnyDevice
 from drivers.link.link import PortError
 from drivers.link.station import Hub, Station
-from drivers.registry import Device
 from tests.drivers.link.ptys import PATIENCE_S, now_us
 
 ALIVE = b'{"kind": "alive"}\n'
@@ -136,7 +136,7 @@ def test_a_defect_that_is_nobodys_takes_all_devices_down(
 def test_what_is_asked_is_done_with_the_device_in_its_thread(house: House) -> None:
     done: SimpleQueue[tuple[str, Mapping[str, object]]] = SimpleQueue()
 
-    def look(device: Device, _now_us: int) -> None:
+    def look(device: AnyDevice, _now_us: int) -> None:
         done.put((device.name, device.status()))
 
     house.station.ask("eye", look)

@@ -1,6 +1,6 @@
 """A table and a node in simulated time: clocks that drift and wrap, and lines that lose, delay and repeat."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import count
@@ -8,7 +8,8 @@ from random import Random
 
 import pytest
 
-from drivers.node.messages import Answered, Hello, Message, Seen, Trouble, Well
+from drivers.health import Trouble, Well
+from drivers.node.messages import Answered, Hello, Message, Seen
 from drivers.node.node_end import Command, NodeEnd
 from drivers.node.sentences import CLOCK_US, Sentence, Speaker, encode, finish
 from drivers.node.table_end import Phase, TableEnd
@@ -183,7 +184,7 @@ class World:
             if at > since_us and isinstance(message, Trouble | Well):
                 yield at, message.code if isinstance(message, Trouble) else "well"
 
-    def _tell(self, messages: list[Message]) -> None:
+    def _tell(self, messages: Sequence[Message]) -> None:
         self.told += [(self.now_us, message) for message in messages]
 
     def _send(self) -> None:

@@ -20,12 +20,12 @@ from controller.model.readings import (
     Reading,
     WallImpact,
 )
+from drivers.device import Device
 from drivers.health import TROUBLES
 from drivers.node.device import ChannelSettings, NodeDevice, NodeSettings
-from drivers.node.messages import Code, Hello
+from drivers.node.messages import Hello
 from drivers.node.node_end import NodeEnd
 from drivers.readings import ReadingError, reading_of, texts_of
-from drivers.registry import Device
 
 STEP_US = 5_000
 WALLS = {
@@ -315,11 +315,6 @@ def test_a_key_in_the_settings_seals_the_link() -> None:
     last = wired.told[-1]
     assert isinstance(last, DeviceDown)
     assert last.code == "wrong_key"
-
-
-def test_every_trouble_of_a_link_has_a_cause_and_a_next_step() -> None:
-    assert set(get_args(Code)) - {"link"} <= set(TROUBLES)
-    assert all(cause.likely and cause.do and cause.clears for cause in TROUBLES.values())
 
 
 def test_beams_are_numbers() -> None:

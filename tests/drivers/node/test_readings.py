@@ -2,14 +2,11 @@
 
 import pytest
 
-from drivers.node.messages import Hello, Seen, Trouble
+from drivers.health import BACKDATE_US, CLEAN_US, Trouble
+from drivers.node.messages import Hello, Seen
 from drivers.node.sentences import crc_of
 from drivers.node.table_end import Phase
-from drivers.node.times import (
-    BACKDATE_US,
-    CLEAN_US,
-    GIVE_UP_US,
-)
+from drivers.node.times import GIVE_UP_US
 from tests.drivers.node.node_world import (
     HELLO,
     SEALED,

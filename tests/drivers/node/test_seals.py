@@ -5,7 +5,7 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from drivers.node.messages import Trouble
+from drivers.health import Trouble
 from drivers.node.sentences import Sentence, Speaker, encode, finish
 from drivers.node.table_end import Phase
 from tests.drivers.node.node_world import (
@@ -48,7 +48,7 @@ class TestSeals:
         world.knock()
         world.after(5000)
         recorded = list(world.on_wire)
-        world._tell(world.table.closed(world.now_us, "pulled"))
+        world._tell(world.table.closed(world.now_us, "unplugged", "pulled"))
         world._tell(world.table.opened(world.now_us))
         world.up()
         session = world.table._wire.session.encode()

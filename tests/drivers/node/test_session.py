@@ -2,15 +2,12 @@
 
 import pytest
 
-from drivers.node.messages import Hello, Trouble, Well
+from drivers.health import REOPEN_US, Trouble, Well
+from drivers.node.messages import Hello
 from drivers.node.node_end import NodeEnd
 from drivers.node.sentences import Sentence, Speaker, encode, finish
 from drivers.node.table_end import Phase, TableEnd
-from drivers.node.times import (
-    HELLO_WITHIN_US,
-    REOPEN_US,
-    SILENT_US,
-)
+from drivers.node.times import HELLO_WITHIN_US, SILENT_US
 from tests.drivers.node.node_world import (
     HELLO,
     KEY,
@@ -102,7 +99,7 @@ class TestMeeting:
     def test_what_is_left_over_from_the_session_before_is_counted_not_read(self) -> None:
         world = World().up()
         old = sentence_of(world, "wall_impact", 99, wall="left", pos_mm="1", peak="1")
-        world._tell(world.table.closed(world.now_us, "pulled"))
+        world._tell(world.table.closed(world.now_us, "unplugged", "pulled"))
         world._tell(world.table.opened(world.now_us))
         stale = world.table.counters.stale
         world.inject(old)
@@ -269,8 +266,8 @@ class TestLosingEachOther:
 
     def test_a_port_that_goes_takes_the_node_with_it(self) -> None:
         world = World().up()
-        world._tell(world.table.closed(world.now_us, "pulled"))
-        assert world.told[-1][1] == Trouble("link", "pulled", True, world.now_us)
+        world._tell(world.table.closed(world.now_us, "unplugged", "pulled"))
+        assert world.told[-1][1] == Trouble("unplugged", "pulled", True, world.now_us)
         assert world.table.receive(world.now_us, b"$w1") == []
         assert world.table.next_deadline() is None
 

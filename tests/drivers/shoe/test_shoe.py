@@ -9,10 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controller.model.readings import AnyReading, Card, DeviceDown, DeviceUp, Switch
-from drivers.node.times import CLEAN_US
-from drivers.registry import Device
+from drivers.device import Device
+from drivers.health import CLEAN_US
 from drivers.shoe.device import PLAIN_CODES, TYPE, Shoe, ShoeSettings
 from drivers.shoe.protocol import CardOut, ShoeProtocol, ShoeSpeaker
+from drivers.wiring import StreamAddress
 
 MS = 1000
 SECOND_US = 1_000_000
@@ -53,7 +54,7 @@ def faces(readings: Iterable[AnyReading]) -> list[tuple[object, object]]:
 def test_it_is_a_device_of_the_registry() -> None:
     device = TYPE.make("shoe", TABLE, bytes)
     assert isinstance(device, Device)
-    assert (TYPE.name, TYPE.link) == ("shoe", "serial")
+    assert (TYPE.name, TYPE.address(TABLE)) == ("shoe", StreamAddress(TABLE.port, 9600))
 
 
 def test_a_plain_shoe_writes_its_cards_as_they_are_called() -> None:

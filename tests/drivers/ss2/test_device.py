@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controller.model.readings import AnyReading, DeviceDown, DeviceFault, DeviceUp, WheelStatus
-from drivers.registry import Device
+from drivers.device import Device
 from drivers.ss2.device import TYPE, Ss2Settings, Ss2Wheel
 from tests.wheels import frame, heard, words
 

@@ -1,8 +1,16 @@
-"""Names of ports that mean the same device after the next boot, and what to write instead of the others."""
+"""What can be wrong with a device's address, found before anything is opened.
+
+A port's name must mean the same device after the next boot: what to write instead of the others is found
+here.
+"""
 
 import os
 import re
 from pathlib import Path
+
+from drivers.link.gpio_edges import find_chip
+from drivers.link.link import PortError
+from drivers.wiring import EdgeLines, PanelLines
 
 SOCKET, PIPE = "unix:", "pipe:"
 _BY_PLUGGING = re.compile(r"/dev/tty(?:USB|ACM|XRUSB|CH[0-9A-Z]*USB|WCH\w*)[0-9]+")
@@ -54,7 +62,7 @@ def _instead(name: str, root: Path, *, by_id: bool = True) -> str:
 
 
 def _lacks_serial(name: str, root: Path) -> bool:
-    """Tell whether udev knows the device behind a by-id name and no serial number of it."""
+    """Return whether udev knows the device behind a by-id name and no serial number of it."""
     if not name.startswith("/dev/serial/by-id/"):
         return False
     try:
@@ -63,3 +71,22 @@ def _lacks_serial(name: str, root: Path) -> bool:
     except OSError:
         return False
     return "E:ID_BUS=usb" in known and "E:ID_SERIAL_SHORT=" not in known
+
+
+def check_hardware(address: EdgeLines | PanelLines) -> None:
+    """Check at the start that this machine can have such lines at all.
+
+    Raises PortError where it can't (no_library, no_chip, no_folder, no_factory, no_permission): the table's
+    file, unit or installation must be corrected first, and another pin factory is never taken instead.
+    """
+    panel = isinstance(address, PanelLines)
+    try:
+        from drivers.link.gpio_kernel import chips_of_machine  # noqa: PLC0415 - a table without GPIO needs none
+
+        if panel:
+            from drivers.link.gpio_panel import lgpio_pins  # noqa: PLC0415 - as above
+    except ImportError as error:
+        raise PortError("no_library", f"GPIO: {error}") from error
+    chip = find_chip(address.chip, chips_of_machine)
+    if panel:
+        lgpio_pins(chip)

@@ -1,0 +1,114 @@
+"""What a device is to the table's program, and what the type of a device says of itself.
+
+A device knows no port and no thread: it is handed what its link posted and returns readings of the table. The
+same calls serve a node, a camera's script and a wheel, so that nothing above tells them apart.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar, runtime_checkable
+
+from controller.model import tables
+from controller.model.readings import AnyReading, Wall
+from controller.model.tables import Claim, Speaks
+from drivers.wiring import Address
+
+WALLS: tuple[Wall, ...] = ("left", "right", "front", "back")
+Chance = Callable[[int], bytes]
+"""Draw so many unpredictable bytes (`os.urandom`): for the nonces of a handshake, never for an outcome."""
+Data_contra = TypeVar("Data_contra", contravariant=True)
+Output_co = TypeVar("Output_co", covariant=True)
+
+
+@runtime_checkable
+class Device(Protocol[Data_contra, Output_co]):
+    """One device of a table. Times are table microseconds; every call returns the readings it made.
+
+    What its link hands over is bytes, or events of GPIO lines; what it hands back is bytes, or orders to
+    lines.
+    """
+
+    name: str
+
+    def start(self, now_us: int) -> list[AnyReading]:
+        """Begin: a device is down until it is heard."""
+        ...
+
+    def opened(self, now_us: int) -> list[AnyReading]:
+        """Handle that its link is open."""
+        ...
+
+    def closed(self, now_us: int, code: str, seen: str) -> list[AnyReading]:
+        """Handle that its link is not open, by which trouble, and what was seen."""
+        ...
+
+    def overflowed(self, now_us: int, lost: int) -> list[AnyReading]:
+        """Handle that so many bytes or edges were thrown away because the table was busy."""
+        ...
+
+    def receive(self, now_us: int, data: Data_contra) -> list[AnyReading]:
+        """Handle what its link stamped at `now_us`."""
+        ...
+
+    def tick(self, now_us: int) -> list[AnyReading]:
+        """Do what is due by now."""
+        ...
+
+    def next_deadline(self) -> int | None:
+        """Return when `tick` has something to do."""
+        ...
+
+    def take_output(self) -> Output_co:
+        """Return what is to be sent now; it is handed out once."""
+        ...
+
+    def take_reopen(self) -> bool:
+        """Return, once, whether the link should be opened anew."""
+        ...
+
+    def status(self) -> Mapping[str, object]:
+        """Return what a technician wants to know of it now: identity, figures, what is wrong."""
+        ...
+
+
+AnyDevice = Device[Any, Any]
+"""A device of whatever type: what its link hands over is its own matter."""
+Neighbours = Mapping[str, tables.Device]
+"""All devices of a table's file by name."""
+
+
+def _no_claims(_settings: object) -> Iterable[Claim]:
+    return ()
+
+
+def _as_written(_name: str, settings: Any, _devices: Neighbours) -> Any:
+    return settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceType:
+    """One type of device: all that the table's program needs to know of it.
+
+    The settings that its functions take are of the class `settings`, a frozen dataclass; one with `key` and
+    `key_file` may have its key in a file of its own.
+    """
+
+    name: str
+    """Its word in a table's file."""
+    title: str
+    settings: type
+    make: Callable[[str, Any, Chance], AnyDevice]  # Any, here and below: each type takes its own settings
+    """Make the device of its name at the table and its settings."""
+    address: Callable[[Any], Address]
+    """Return where its port is."""
+    speaks: Callable[[str, Any], Iterable[Speaks]]
+    """Return for which devices of the table one of this name speaks, and what it reads."""
+    claims: Callable[[Any], Iterable[Claim]] = _no_claims
+    """Return what no second device may have, beside the port."""
+    mounted: Callable[[str, Any, Neighbours], Any] = _as_written
+    """Return its settings with what the file says elsewhere of the devices that it speaks for."""
+
+
+def wall_in(fields: Mapping[str, object]) -> Wall | None:
+    """Return the wall that a sensor's fixed fields name."""
+    return next((wall for wall in WALLS if fields.get("wall") == wall), None)
