@@ -40,9 +40,12 @@ SOONEST_S = 0.0001
 """Where something is due sooner, or is overdue since the data's own time stands still."""
 IDLE_TICK_S = 0.05
 BUSY_US = 600_000
+ALLOWED_US = 20_000
+"""What may be entered changes with time alone too, as when the dice come to rest: looked at so often."""
 """So long after the last reading the hold of a call can still end."""
 _QUIET = (Input, Card)
 """What can change the state without a word: who sits or has left, a card for the button."""
+NUDGE = b'{"table":"changed"}\n'
 _encode = msgspec.json.Encoder().encode
 
 
@@ -104,6 +107,9 @@ class Core:
         self._last_word_us = 0
         self._last_reading_us = 0
         self._now_us = 0
+        self._may: tuple[str, ...] = ()
+        self._may_us = 0
+        self._may_be_others = True
         self._readings = 0
         self._unsettled = False
         self._settles_us = 0
@@ -146,6 +152,7 @@ class Core:
             testing=self._testing,
             halted=self._halted,
             pending=self._cut_off.pending,
+            allowed=self._may,
             awaited=self._awaited,
             locked_by=self._locked_by,
             lock_changes=self._lock_changes,
@@ -221,6 +228,7 @@ class Core:
         if self._awaited is not None:
             self._note_awaited()  # What may be said changes with time alone, as when the dice come to rest.
         self._note_betting(self._betting_now, self._now_us)
+        self._note_allowed()
 
     @property
     def _betting_now(self) -> Betting:
@@ -289,6 +297,7 @@ class Core:
             return
         if isinstance(reading, Input):
             self._last_word_us = now_us
+            self._may_be_others = True
             if reading.name == "test_mode":
                 self._lock_asked = False
             if self._rules_on_pending(reading):
@@ -325,6 +334,7 @@ class Core:
             self._note_state()
             return
         self._state, self._first = session.state(), session.first()
+        self._may_be_others = True
         self._append(effects, self._segment)
         for effect in effects:
             match effect:
@@ -346,6 +356,15 @@ class Core:
             self.lamps.light("review", "off" if awaited is None else "on")
             self._hub.tell("outcomes", awaited_line(awaited))
             self._awaiting(None if self._testing else awaited)
+
+    def _note_allowed(self) -> None:
+        """Look at what may be entered now, and nudge screens where it or anything else has changed."""
+        if not self._may_be_others and self._now_us - self._may_us < ALLOWED_US:
+            return
+        before, self._may = self._may, () if self._halted else self._allowed()
+        if self._may_be_others or self._may != before:
+            self._hub.tell("table", NUDGE)
+        self._may_us, self._may_be_others = self._now_us, False
 
     def _append(self, effects: Sequence[Effect], segment: Segment | None) -> None:
         recording = None if segment is None else segment.recording(effects)

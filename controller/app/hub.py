@@ -4,10 +4,11 @@ from collections import deque
 from threading import Condition
 from typing import Literal
 
-Topic = Literal["outcomes", "readings", "lamps", "faults"]
+Topic = Literal["outcomes", "readings", "lamps", "faults", "table"]
 Channel = Topic | Literal["timing"]
 """What a watcher hears: his topics, and with the readings, for technicians, ball and rotor timing."""
 TOPICS: tuple[Topic, ...] = ("outcomes", "readings", "lamps", "faults")
+"""What is heard where a watcher names nothing; `table` only nudges screens to ask anew."""
 BACKLOG = 1024
 """Lines that may wait for one watcher; one more, and it is dropped."""
 

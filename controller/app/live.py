@@ -22,6 +22,7 @@ from controller.app.publishing import Publishing
 from controller.app.recorder import Closed, Recorder
 from controller.app.resuming import CONTROLLER, LOOK_BACK, TELLING, Resumed, causes_of, resume
 from controller.app.selftest import WAITS, Check, SelfTest, passed
+from controller.app.showing import Showing
 from controller.app.verifier import Verifier
 from controller.app.view import Until
 from controller.app.watchdog import Watchdog
@@ -41,6 +42,7 @@ from controller.model.effects import Effect
 from controller.model.outcomes import Bets, Data, Happening, Outcome
 from controller.model.readings import Input
 from controller.model.tables import TableSettings
+from controller.publish.board import first_board
 from controller.publish.events import AskLate
 
 STOP_S = 5.0
@@ -109,6 +111,16 @@ class Live:
             line_bet=self._line_bet,
             pair_plus=self._pair_plus,
             ask_late=self._ask_late,
+        )
+        self.showing = Showing(
+            lambda: first_board(
+                settings.table,
+                str(self.journal.recovered.session),
+                settings.rules.game,
+                self.journal.recovered.state,
+                self.journal.recovered.first,
+            ),
+            lambda: Reader(options.place.journal),
         )
         self.recorder = Recorder(
             options.recordings, board, closed=self._piece_closed, keep_bytes=options.keep_bytes
@@ -285,6 +297,7 @@ class Live:
 
     def _told(self, ticket: Ticket) -> None:
         self._publishing.told(ticket.outcomes)
+        self.showing.told(tuple(ticket.outcomes))
         for row in ticket.outcomes:
             assert row.body is not None
             self.last_n = row.n

@@ -27,6 +27,20 @@ class AskStatus(Request, frozen=True, kw_only=True, tag="status"):
     """How does the table stand?"""
 
 
+class AskTable(Request, frozen=True, kw_only=True, tag="table"):
+    """How does the table stand for a screen of the staff's, and what may each role enter?"""
+
+
+class AskBoard(Request, frozen=True, kw_only=True, tag="board"):
+    """What may players see?"""
+
+
+class AskPicture(Request, frozen=True, kw_only=True, tag="picture"):
+    """What was seen of the throw or spin of this number, which waits for a person?"""
+
+    number: Row
+
+
 class AskFaults(Request, frozen=True, kw_only=True, tag="faults"):
     """What is wrong, and what is to be done?"""
 
@@ -52,6 +66,8 @@ class Enter(Request, frozen=True, kw_only=True, omit_defaults=True, tag="input")
     reason: Words | None = None
     what: Words | None = None
     on: bool | None = None
+    token: Annotated[str, Meta(max_length=1024)] | None = None
+    """Who is at a screen, signed by the sign-in process: role and person are the token's own."""
     wait_s: Annotated[float, Meta(ge=0, le=LONGEST_WAIT_S)] = 0
     """So long to wait for what comes of it; with 0 the answer only says that it was handed over."""
 
@@ -138,7 +154,19 @@ AskPast = AskRows | AskRow | AskIdentity | AskRecording
 OfTest = Ask | Try | Tested
 """What is taken during a guided test."""
 AnyRequest = (
-    AskStatus | AskFaults | Watch | Enter | Approve | AskOutbox | Settled | BeginTest | OfTest | AskPast
+    AskStatus
+    | AskTable
+    | AskBoard
+    | AskPicture
+    | AskFaults
+    | Watch
+    | Enter
+    | Approve
+    | AskOutbox
+    | Settled
+    | BeginTest
+    | OfTest
+    | AskPast
 )
 
 

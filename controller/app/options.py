@@ -65,6 +65,8 @@ class Options:
     """Whether the self-test unlocks the table, or a person after it."""
     groups: Groups = field(default_factory=Groups)
     socket_group: str | None = None
+    sign_in_key: Path | None = None
+    """The public key of the sign-in process, whose tokens say who is at a screen; None: none is believed."""
     keep_bytes: int = 2 * 1024**3
     """How much all recordings together may take."""
     rotation: Rotation = field(default_factory=Rotation)

@@ -1,5 +1,6 @@
 """What clients of the control socket ask for, and who may: each request done and answered in a line."""
 
+import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TypeVar
@@ -7,13 +8,18 @@ from typing import TypeVar
 import msgspec
 
 from controller.app.daemon import Daemon
+from controller.app.drawing import picture_of
+from controller.app.floor import board_of, floor_of
 from controller.app.live import Live
 from controller.app.messages import (
     AnyRequest,
     Approve,
+    AskBoard,
     AskFaults,
     AskOutbox,
+    AskPicture,
     AskStatus,
+    AskTable,
     Enter,
     Settled,
     answer,
@@ -28,6 +34,7 @@ from controller.journal.faults import JournalFault
 from controller.journal.reading import Reader
 from controller.model.conversion import converter_of
 from controller.model.readings import Input
+from controller.people.tokens import TokenError, Verifier
 
 R = TypeVar("R", bound=AnyRequest)
 
@@ -48,6 +55,10 @@ _SAYS = {
 }
 
 
+def _since_boot_us() -> int:
+    return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000
+
+
 class Requests:
     """Answers requests of a running controller; any thread may ask."""
 
@@ -55,6 +66,7 @@ class Requests:
         """Answer for this controller."""
         self._daemon = daemon
         self._tally = Tally()
+        self._verifier = Verifier(daemon.options.sign_in_key, _since_boot_us)
 
     def answer(self, request: AnyRequest, peer: Peer) -> bytes:
         """Do what is asked, where this peer may, and give the answer's line."""
@@ -69,6 +81,10 @@ class Requests:
                 return answer(status=status_of(self._daemon))
             case AskFaults():
                 return answer(faults=[fault_of(fault) for fault in self._daemon.board.present])
+            case AskBoard() | AskTable() | AskPicture():
+                return self._show(request, peer)
+            case Enter(token=str() as token):
+                return self._enter_signed(request, peer, token)
             case Enter():
                 return self._if_may(peer, INPUT_NEEDS.get(request.name, "rule"), request, self._enter)
             case Approve(what="journal"):
@@ -95,7 +111,46 @@ class Requests:
             self._note_refusal(live, peer, deed)
         return refusal("not_allowed", f"{peer.user} may not {deed}: {_SAYS['not_allowed']}")
 
-    def _enter(self, request: Enter, peer: Peer, live: Live) -> bytes:
+    def _show(self, request: AskBoard | AskTable | AskPicture, peer: Peer) -> bytes:
+        """Answer what a screen shows: the board to anybody, the rest to the staff's screens."""
+        live = self._daemon.live
+        match request:
+            case AskBoard():
+                return refusal("no_journal", NO_JOURNAL) if live is None else answer(**board_of(live))
+            case AskPicture():
+                return self._if_may(peer, "see the table", request, self._picture)
+        if not peer.may("see the table"):
+            return self.forbidden(peer, "see the table")
+        return answer(floor=floor_of(self._daemon))
+
+    def _enter_signed(self, request: Enter, peer: Peer, token: str) -> bytes:
+        """Enter a word from a screen as whom the token names, whatever the screen itself claims."""
+        if not peer.may("speak for a screen"):
+            return self.forbidden(peer, "speak for a screen")
+        try:
+            claims = self._verifier.verify(token)
+        except TokenError as error:
+            if (live := self._daemon.live) is not None:
+                self._note_refusal(live, peer, f"enter {request.name} with this token")
+            return refusal(error.code, error.says)
+        signed = msgspec.structs.replace(request, by=claims.role, who=claims.person, token=None)
+        enter = partial(self._enter, console=claims.console)
+        deed = INPUT_NEEDS.get(request.name, "rule")
+        return self._if_may(peer.signed_in_as(claims.role), deed, signed, enter)
+
+    def _picture(self, request: AskPicture, _peer: Peer, live: Live) -> bytes:
+        """Draw what waits for a person: no covered card, and nothing of a ball that bets are taken on."""
+        view = live.core.view
+        awaited = view.awaited
+        if awaited is None or awaited.number != request.number:
+            return refusal(
+                "not_now", "only what waits for a person is drawn; tablectl explain draws the past"
+            )
+        if awaited.attempt == "deal" or (awaited.attempt == "spin" and not view.bets_closed):
+            return answer(svg=None)
+        return answer(svg=picture_of(self._daemon.options.place.journal, request.number))
+
+    def _enter(self, request: Enter, peer: Peer, live: Live, console: str | None = None) -> bytes:
         if request.by == CONTROLLER:
             return refusal("bad_request", "`by` is a person's role, such as boxperson or dealer")
         if request.by not in ROLES:
@@ -110,7 +165,8 @@ class Requests:
         typed = None if request.name == "confirm_late" else request.who
         arguments["who"] = typed or peer.user
         entered = _input_of({**arguments, "kind": "input", "t": 0, "dev": "control"})
-        self.note(live, peer, f"input {request.name}", said=arguments)
+        said = arguments if console is None else {**arguments, "console": console}
+        self.note(live, peer, f"input {request.name}", said=said)
         asked = live.core.enter(entered)
         if asked is None:
             return refusal("overflow", _SAYS["overflow"])

@@ -11,10 +11,12 @@ from typing import Literal, NamedTuple
 
 from controller.machines.roles import PLAYERS
 
-Role = Literal["staff", "technician", "settlement"]
+Role = Literal["staff", "technician", "settlement", "screen"]
 
 MAY: Mapping[str, frozenset[Role]] = {
-    "watch": frozenset({"staff", "technician"}),
+    "watch": frozenset({"staff", "technician", "screen"}),
+    "see the table": frozenset({"staff", "technician", "screen"}),
+    "speak for a screen": frozenset({"screen"}),
     "timing": frozenset({"technician"}),
     "read the past": frozenset({"technician"}),
     "lock": frozenset({"staff", "technician"}),
@@ -41,6 +43,8 @@ class Groups(NamedTuple):
     staff: str | None = None
     technician: str | None = None
     settlement: str | None = None
+    screen: str | None = None
+    """Of the process that serves screens: it enters nothing without a signed token of who is there."""
 
 
 class Peer(NamedTuple):
@@ -50,6 +54,10 @@ class Peer(NamedTuple):
     uid: int
     user: str
     roles: frozenset[Role]
+
+    def signed_in_as(self, role: str) -> "Peer":
+        """Return what this process may do for a person who has signed in at its screen in this role."""
+        return self._replace(roles=frozenset({"technician" if role == "technician" else "staff"}))
 
     def may(self, deed: str) -> bool:
         """Tell whether this peer may do this."""
@@ -72,12 +80,13 @@ def peer_of(connection: socket.socket, groups: Groups) -> Peer:
         user = entry.pw_name
         belongs_to |= set(os.getgrouplist(user, entry.pw_gid))
     if uid in (0, os.getuid()):
-        return Peer(pid, uid, user, frozenset({"staff", "technician", "settlement"}))
+        return Peer(pid, uid, user, frozenset({"staff", "technician", "settlement", "screen"}))
     roles: set[Role] = set()
     named: tuple[tuple[Role, str | None], ...] = (
         ("staff", groups.staff),
         ("technician", groups.technician),
         ("settlement", groups.settlement),
+        ("screen", groups.screen),
     )
     for role, group in named:
         if group is not None and group_id(group) in belongs_to:

@@ -11,7 +11,7 @@ from threading import Lock
 from typing import Literal
 
 from controller.app.messages import refusal
-from controller.app.roles import Peer, Role
+from controller.app.roles import Peer
 
 Kind = Literal["root", "staff", "settlement", "technician", "others"]
 
@@ -26,7 +26,9 @@ def kind_of(peer: Peer) -> Kind:
     """Return whose places a client may have: those of the role that needs them most."""
     if peer.uid in (0, os.getuid()):
         return "root"
-    ranked: tuple[Role, ...] = ("staff", "settlement", "technician")
+    if "screen" in peer.roles:
+        return "staff"
+    ranked: tuple[Literal["staff", "settlement", "technician"], ...] = ("staff", "settlement", "technician")
     return next((role for role in ranked if role in peer.roles), "others")
 
 

@@ -41,7 +41,7 @@ def status_of(daemon: "Daemon") -> dict[str, object]:
         **told,
         "lock": "locked" if view.halted else view.state.lock,
         "held": view.held,
-        "locked": _lock_of(view),
+        "locked": lock_of(view),
         "awaited": view.awaited,
         "state": msgspec.structs.replace(view.state, call=None),
         "next": view.first,
@@ -67,7 +67,7 @@ def status_of(daemon: "Daemon") -> dict[str, object]:
     }
 
 
-def _lock_of(view: View) -> dict[str, object] | None:
+def lock_of(view: View) -> dict[str, object] | None:
     """Return who locked the table, why, and what unlocks it; None where it is not locked."""
     if view.state.lock != "locked":
         return None

@@ -29,6 +29,8 @@ class View(NamedTuple):
     testing: bool
     halted: bool
     pending: tuple[InFlight, ...]
+    allowed: tuple[str, ...]
+    """The inputs that make sense now."""
     awaited: Awaited | None
     """What a person must rule on or confirm now."""
     locked_by: Happening | None

@@ -72,6 +72,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--no-self-test-devices", action="store_true", help="do not wait for the table's devices"
     )
+    parser.add_argument("--screen-group", metavar="GROUP", help="the unix group of who serves screens")
+    parser.add_argument(
+        "--sign-in-key", type=Path, metavar="FILE", help="the sign-in process's public key (tablectl sign_in)"
+    )
     for role in ("staff", "technician", "settlement"):
         parser.add_argument(f"--{role}-group", metavar="GROUP", help=f"the unix group of {role}")
     parser.add_argument("--socket-group", metavar="GROUP", help="the unix group that reaches the socket")
@@ -163,6 +167,12 @@ def _options(arguments: argparse.Namespace) -> Options:
         data_time=arguments.data_time,
         self_test_devices=not arguments.no_self_test_devices,
         unlock=arguments.unlock,
-        groups=Groups(arguments.staff_group, arguments.technician_group, arguments.settlement_group),
+        groups=Groups(
+            arguments.staff_group,
+            arguments.technician_group,
+            arguments.settlement_group,
+            arguments.screen_group,
+        ),
+        sign_in_key=arguments.sign_in_key,
         socket_group=arguments.socket_group,
     )

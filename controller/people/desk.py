@@ -1,0 +1,162 @@
+"""The sign-in desk: PIN or card against the register, five tries, sessions that end when idle, tokens."""
+
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import msgspec
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from controller.people.register import Person, Register, knows_pin
+from controller.people.tokens import LIFE_US, BootClock, Claims, issue
+
+TRIES = 5
+"""Wrong PINs in a row before a person is locked out."""
+LOCKED_US = 15 * 60 * 1_000_000
+"""How long: at 20 tries an hour six digits last for years."""
+CARD_LOCKED_US = 60 * 1_000_000
+"""How long a screen takes no card after so many that nobody has."""
+IDLE_US = 15 * 60 * 1_000_000
+"""A person who enters nothing for so long is signed out, unless told otherwise."""
+SESSIONS = 64
+"""People signed in at once; one more ends the session that was idle longest."""
+
+
+class Refused(Exception):
+    """Not signed in, or no longer: a stable code, and what to do."""
+
+    def __init__(self, code: str, says: str) -> None:
+        super().__init__(says)
+        self.code = code
+        self.says = says
+
+
+class Tries(msgspec.Struct, kw_only=True):
+    """Wrong tries in a row, and until when (time since boot) nothing more is tried."""
+
+    wrong: int = 0
+    locked_until_us: int = 0
+
+
+@dataclass(slots=True)
+class Session:
+    """One person at one screen."""
+
+    person: str
+    console: str
+    used_us: int
+
+
+class Desk:
+    """Signs people in and out. One thread; the clock is the machine's time since boot."""
+
+    def __init__(
+        self,
+        register: Callable[[], Register],
+        key: Ed25519PrivateKey,
+        now_us: BootClock,
+        *,
+        tells: Callable[[str], None] = lambda _: None,
+        idle_us: int = IDLE_US,
+    ) -> None:
+        """Ask this register, sign with this key; `tells` hears of each lock and sign-in, for the log."""
+        self._register = register
+        self._key = key
+        self._now_us = now_us
+        self._tells = tells
+        self._idle_us = idle_us
+        self._tries: dict[str, Tries] = {}
+        self._sessions: dict[str, Session] = {}
+
+    def names(self) -> tuple[str, ...]:
+        """Return who can sign in, in the register's order."""
+        return tuple(one.name for one in self._register().people)
+
+    def sign_in(self, console: str, person: str | None, typed: str) -> tuple[str, Person]:
+        """Return the new session's secret and who it is; `person` is None where a card was read.
+
+        Raises:
+            Refused: `wrong`, or `locked_out` after five in a row.
+        """
+        of = f"person {person}" if person is not None else f"cards at {console}"
+        self._must_be_free(of)
+        register = self._register()
+        one = register.with_card(typed) if person is None else register.named(person)
+        known = one is not None if person is None else knows_pin(one, typed)
+        if one is None or not known:
+            self._wrong(of, known_name=person is None or one is not None)
+        assert one is not None
+        self._tries.pop(of, None)
+        return self._begun(one, console), one
+
+    def token(self, secret: str, role: str) -> str:
+        """Return a token for one word in this role; the session is used by it.
+
+        Raises:
+            Refused: `signed_out`, or `not_your_role`.
+        """
+        session, person = self._session(secret)
+        if role not in person.roles:
+            raise Refused(
+                "not_your_role", f"{person.name} signs in as {' or '.join(person.roles)}, not {role}"
+            )
+        session.used_us = self._now_us()
+        until_us = session.used_us + LIFE_US
+        return issue(
+            self._key, Claims(person=person.name, role=role, console=session.console, until_us=until_us)
+        )
+
+    def standing(self, secret: str) -> tuple[Person, int]:
+        """Return who a session is, and in how many microseconds it ends; raises Refused."""
+        session, person = self._session(secret)
+        return person, session.used_us + self._idle_us - self._now_us()
+
+    def sign_out(self, secret: str) -> None:
+        """End a session, if it is one."""
+        session = self._sessions.pop(secret, None)
+        if session is not None:
+            self._tells(f"{session.person} signed out at {session.console}")
+
+    def unlock(self, person: str) -> None:
+        """Forget a person's wrong tries."""
+        self._tries.pop(f"person {person}", None)
+
+    def _session(self, secret: str) -> tuple[Session, Person]:
+        session = self._sessions.get(secret)
+        person = None if session is None else self._register().named(session.person)
+        if session is None or person is None or self._now_us() - session.used_us >= self._idle_us:
+            self._sessions.pop(secret, None)
+            raise Refused("signed_out", "you are signed out: nothing was entered for a while; sign in again")
+        return session, person
+
+    def _begun(self, person: Person, console: str) -> str:
+        if len(self._sessions) >= SESSIONS:
+            idlest = min(self._sessions, key=lambda secret: self._sessions[secret].used_us)
+            del self._sessions[idlest]
+        secret = secrets.token_urlsafe(32)
+        self._sessions[secret] = Session(person.name, console, self._now_us())
+        self._tells(f"{person.name} signed in at {console}")
+        return secret
+
+    def _must_be_free(self, of: str) -> None:
+        left_us = self._tries.get(of, Tries()).locked_until_us - self._now_us()
+        if left_us > 0:
+            minutes = -(-left_us // 60_000_000)
+            raise Refused(
+                "locked_out",
+                f"locked after {TRIES} wrong tries, for {minutes} more min; a supervisor can have it"
+                " unlocked: tablectl people unlock",
+            )
+
+    def _wrong(self, of: str, *, known_name: bool) -> None:
+        if not known_name:  # a name that nobody has is tried by no person: nothing is kept of it
+            raise Refused("wrong", "nobody of this name signs in here")
+        tries = self._tries.setdefault(of, Tries())
+        tries.wrong += 1
+        if tries.wrong >= TRIES:
+            lasts_us = LOCKED_US if of.startswith("person ") else CARD_LOCKED_US
+            self._tries[of] = Tries(wrong=0, locked_until_us=self._now_us() + lasts_us)
+            self._tells(f"locked: {of}, after {TRIES} wrong tries")
+            self._must_be_free(of)
+        left = TRIES - tries.wrong
+        raise Refused("wrong", f"that is not right; {left} {'try' if left == 1 else 'tries'} left")

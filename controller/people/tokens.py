@@ -1,0 +1,112 @@
+"""Short-lived signed tokens: the sign-in process says in one who is at a screen, and the daemon checks it.
+
+A token is `claims.signature`, both base64url: the claims as JSON, the signature Ed25519 over a purpose and
+the claims. Its end is told in the machine's time since boot, which no change of the wall clock moves.
+"""
+
+import base64
+import binascii
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+LIFE_US = 10_000_000
+"""How long a token holds: one is issued for each word, so it needs to outlast no more than a slow answer."""
+LONGEST = 1024
+"""Characters of a token."""
+KEY_BYTES = 32
+_PURPOSE = b"table-screen token\0"
+_encode = msgspec.json.Encoder().encode
+
+BootClock = Callable[[], int]
+"""Microseconds since the machine started, the same in every process (CLOCK_BOOTTIME)."""
+
+
+class TokenError(Exception):
+    """A token that proves nothing: a stable code, and what to do."""
+
+    def __init__(self, code: str, says: str) -> None:
+        super().__init__(says)
+        self.code = code
+        self.says = says
+
+
+class Claims(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Who is at which screen, in which role, until when."""
+
+    person: str
+    role: str
+    console: str
+    until_us: int
+
+
+_decode = msgspec.json.Decoder(Claims).decode
+
+
+def issue(key: Ed25519PrivateKey, claims: Claims) -> str:
+    """Return the token of these claims."""
+    body = _encode(claims)
+    return f"{_text(body)}.{_text(key.sign(_PURPOSE + body))}"
+
+
+def verify(text: str, key: Ed25519PublicKey, now_us: int) -> Claims:
+    """Return what a token claims.
+
+    Raises:
+        TokenError: `bad_token` where this key did not sign it, `signed_out` where its time is over.
+    """
+    body, _, signature = text[:LONGEST].partition(".")
+    try:
+        signed = _bytes(body)
+        key.verify(_bytes(signature), _PURPOSE + signed)
+        claims = _decode(signed)
+    except (ValueError, InvalidSignature, msgspec.MsgspecError) as error:
+        raise TokenError("bad_token", "the sign-in process did not sign this; sign in again") from error
+    if not claims.until_us - LIFE_US <= now_us < claims.until_us:
+        raise TokenError("signed_out", "this sign-in has run out; sign in again")
+    return claims
+
+
+class Verifier:
+    """Checks tokens by the key that the sign-in process left in a file; a new key there counts at once."""
+
+    def __init__(self, file: Path | None, now_us: BootClock) -> None:
+        """Check by the key in this file; None: no screen is believed."""
+        self._file = file
+        self._now_us = now_us
+        self._read: tuple[int, Ed25519PublicKey] | None = None
+
+    def verify(self, text: str) -> Claims:
+        """Return what a token claims; raises TokenError."""
+        return verify(text, self._key(), self._now_us())
+
+    def _key(self) -> Ed25519PublicKey:
+        if self._file is None:
+            raise TokenError("no_sign_in", "this controller believes no screen: start it with --sign-in-key")
+        try:
+            changed = self._file.stat().st_mtime_ns
+            if self._read is None or self._read[0] != changed:
+                self._read = changed, read_public(self._file)
+        except (OSError, ValueError) as error:
+            says = f"{self._file}: found no key of the sign-in process, expected one; is it running?"
+            raise TokenError("no_sign_in", says) from error
+        return self._read[1]
+
+
+def read_public(file: Path) -> Ed25519PublicKey:
+    """Read a public key; raises OSError, or ValueError where the file holds none."""
+    return Ed25519PublicKey.from_public_bytes(bytes.fromhex(file.read_text(encoding="ascii").strip()))
+
+
+def _text(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).decode().rstrip("=")
+
+
+def _bytes(text: str) -> bytes:
+    try:
+        return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+    except binascii.Error as error:
+        raise ValueError(str(error)) from error

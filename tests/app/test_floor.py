@@ -1,0 +1,140 @@
+"""What the control socket tells screens: the table, the board, the picture of a review, and signed words."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from controller.app.daemon import Daemon
+from controller.app.messages import decode_request
+from controller.app.requests import Requests
+from controller.app.roles import Peer
+from controller.people import tokens
+from tests.app.house import HouseMaker, drain, play, unlocked
+from tests.app.rig import Json
+from tests.scenes import SECOND_US, says, throw
+
+SCREEN = Peer(1, 900, "table-screen", frozenset({"screen"}))
+STAFF = Peer(1, 901, "ann", frozenset({"staff"}))
+NOBODY = Peer(1, 902, "eve", frozenset())
+KEY = Ed25519PrivateKey.from_private_bytes(bytes(32))
+
+
+def ask(daemon: Daemon, peer: Peer, **request: object) -> Json:
+    """Ask as this peer; what the core must do for it is done meanwhile."""
+    line = Requests(daemon).answer(decode_request(msgspec.json.encode(request)), peer)
+    drain(daemon)
+    told = msgspec.json.decode(line)
+    assert isinstance(told, dict)
+    return told
+
+
+def floor(daemon: Daemon) -> Json:
+    told = ask(daemon, SCREEN, do="table")
+    floor = told["floor"]
+    assert isinstance(floor, dict)
+    return floor
+
+
+@pytest.fixture
+def daemon(house: HouseMaker, tmp_path: Path) -> Iterator[Daemon]:
+    public = tmp_path / "sign-in.pub"
+    public.write_text(KEY.public_key().public_bytes_raw().hex(), encoding="ascii")
+    one = house(sign_in_key=public).open()
+    unlocked(one)
+    yield one
+
+
+def token(monkeypatch: pytest.MonkeyPatch, role: str, *, now_us: int = 0, until_us: int = 5_000_000) -> str:
+    monkeypatch.setattr("controller.app.requests._since_boot_us", lambda: now_us)
+    claims = tokens.Claims(person="ann", role=role, console="pit 1", until_us=until_us)
+    return tokens.issue(KEY, claims)
+
+
+def test_a_screen_is_told_what_each_role_may_enter(daemon: Daemon) -> None:
+    play(daemon, throw(10 * SECOND_US, (3, 4), confidence=0.4))
+    told = floor(daemon)
+    assert told["awaited"]["number"] == 1  # type: ignore[index]  # JSON
+    may = told["may"]
+    assert isinstance(may, dict)
+    assert {"set_dice", "no_roll"} <= set(may["boxperson"])
+    assert "set_dice" not in may["stickperson"]
+    assert not {"set_dice", "no_roll", "unlock"} & set(may["technician"])
+
+
+def test_a_screen_is_told_the_last_results_with_their_corrections(daemon: Daemon) -> None:
+    play(daemon, throw(10 * SECOND_US, (3, 4)))
+    play(daemon, [says(20 * SECOND_US, "set_dice", dice=(2, 2), who="ann", what="1")])
+    (result,) = floor(daemon)["results"]  # type: ignore[misc]  # JSON
+    assert [word["type"] for word in result["told"]] == ["roll.called", "roll.corrected"]
+    told = ask(daemon, NOBODY, do="board")
+    assert told["counts"] == {"4": 1}
+    (shown,) = told["board"]["results"]  # type: ignore[index]  # JSON
+    assert shown["corrected"] is True
+    assert "who" not in shown["data"]
+
+
+def test_the_counts_begin_anew_when_the_table_opens(daemon: Daemon) -> None:
+    play(daemon, throw(10 * SECOND_US, (3, 4)))
+    assert ask(daemon, NOBODY, do="board")["counts"] == {"7": 1}
+    play(daemon, [says(20 * SECOND_US, "close_table"), says(21 * SECOND_US, "open_table")])
+    assert ask(daemon, NOBODY, do="board")["counts"] == {}
+
+
+def test_only_what_waits_for_a_person_is_drawn(daemon: Daemon) -> None:
+    assert ask(daemon, SCREEN, do="picture", number=1)["code"] == "not_now"
+    play(daemon, throw(10 * SECOND_US, (3, 4), confidence=0.4))
+    svg = ask(daemon, SCREEN, do="picture", number=1)["svg"]
+    assert isinstance(svg, str)
+    assert svg.startswith("<svg")
+    assert ask(daemon, NOBODY, do="picture", number=1)["code"] == "not_allowed"
+
+
+def test_a_word_from_a_screen_is_entered_as_whom_the_token_names(
+    daemon: Daemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    play(daemon, throw(10 * SECOND_US, (3, 4), confidence=0.4))
+    daemon.clock.reach(20 * SECOND_US)
+    signed = token(monkeypatch, "boxperson")
+    entered = {"do": "input", "name": "set_dice", "dice": [3, 4], "what": "1"}
+    assert ask(daemon, SCREEN, **entered, by="manager", who="eve", token=signed)["ok"] is True
+    daemon.clock.reach(22 * SECOND_US)
+    drain(daemon)
+    (result,) = floor(daemon)["results"]  # type: ignore[misc]  # JSON
+    last = result["told"][-1]["data"]
+    assert (last["by"], last["who"]) == ("boxperson", "ann")
+
+
+@pytest.mark.parametrize(
+    ("role", "now_us", "code"),
+    [("technician", 0, "not_allowed"), ("boxperson", 5_000_000, "signed_out")],
+)
+def test_a_word_that_the_token_does_not_cover_is_refused(
+    daemon: Daemon, monkeypatch: pytest.MonkeyPatch, role: str, now_us: int, code: str
+) -> None:
+    signed = token(monkeypatch, role, now_us=now_us)
+    refused = ask(daemon, SCREEN, do="input", name="unlock", by="manager", token=signed)
+    assert (refused["ok"], refused["code"]) == (False, code)
+
+
+def test_a_changed_token_or_one_of_another_key_is_refused(
+    daemon: Daemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    signed = token(monkeypatch, "boxperson")
+    other = tokens.issue(Ed25519PrivateKey.generate(), tokens.Claims(
+        person="ann", role="boxperson", console="pit 1", until_us=5_000_000))  # fmt: skip
+    head, _, tail = signed.partition(".")
+    for forged in (other, f"{head}.{tail[::-1]}", f"A{head}.{tail}", head, "", "x" * 1024, "é.é"):
+        refused = ask(daemon, SCREEN, do="input", name="lock", by="manager", token=forged)
+        assert refused["code"] == "bad_token", forged
+
+
+def test_a_screen_without_a_token_and_a_token_without_a_screen_enter_nothing(
+    daemon: Daemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert ask(daemon, SCREEN, do="input", name="lock", by="manager")["code"] == "not_allowed"
+    signed = token(monkeypatch, "boxperson")
+    assert ask(daemon, NOBODY, do="input", name="lock", by="boxperson", token=signed)["code"] == "not_allowed"
+    assert ask(daemon, STAFF, do="input", name="lock", by="boxperson", token=signed)["code"] == "not_allowed"
