@@ -10,8 +10,8 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-ALWAYS = ("journal", "hardware")
-"""The daemon joins its table to ports and journal whatever the file says; both are small."""
+ALWAYS = ("journal", "hardware", "web")
+"""The daemon joins its table to ports and journal whatever the file says, and it has its screens."""
 _NAME = re.compile(r"^[A-Za-z0-9._-]+")
 _ASKS = {
     "mqtt": re.compile(r"^\s*(?:to\s*:\s*mqtt|mqtt\s*:)", re.MULTILINE),

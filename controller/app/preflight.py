@@ -60,7 +60,7 @@ def others_at_work(options: Options) -> Iterator[Mistake]:
 
 
 def _groups(options: Options) -> Iterator[Mistake]:
-    named = (*zip(("staff", "technician", "settlement"), options.groups, strict=True),)
+    named = (*zip(("staff", "technician", "settlement", "screen"), options.groups, strict=True),)
     for role, group in (*named, ("socket", options.socket_group)):
         if group is None:
             continue

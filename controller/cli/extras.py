@@ -13,12 +13,20 @@ _EXTRA_OF: Mapping[str, str] = {
     "fastapi": "settlement",
     "psycopg": "settlement",
     "sqlalchemy": "settlement",
-    "uvicorn": "settlement",
+    "jinja2": "web",
+    "starlette": "web",
+    "uvicorn": "web",
     "shtab": "completion",
     "PIL": "pictures",
 }
 """The extra that brings each package; pyproject.toml lists them."""
-_ALL_OF: Mapping[str, str] = {"run": "journal,hardware,mqtt", "settlement": "settlement"}
+_ALL_OF: Mapping[str, str] = {
+    "run": "journal,hardware,mqtt",
+    "settlement": "settlement",
+    "console": "web",
+    "sign_in": "web",
+    "people": "web",
+}
 """What a command as a whole wants, where one package alone would only lead to the next message."""
 
 

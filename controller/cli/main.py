@@ -28,6 +28,9 @@ COMMANDS = {
     "input": "enter what a person says at the running table",
     "approve": "take a changed identity, the clock or an older journal as right",
     "watch": "print live outcomes, readings, lamps and faults",
+    "console": "serve the staff's console and the players' display to browsers",
+    "sign_in": "sign people in at screens, as a process under a user of its own",
+    "people": "say who may sign in at screens, and in which roles",
     "outbox": "list the outcomes that settlement has not acknowledged",
     "journal": "verify, show or export a journal",
     "keys": "show, make, rotate, revoke and replace every key",
@@ -55,7 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _run(list(argv))
     words = sys.argv[1:]
     streams.guard()
-    streams.end_quietly_on_signals(service=words[:1] == ["run"])
+    streams.end_quietly_on_signals(service=words[:1] in (["run"], ["console"], ["sign_in"]))
     try:
         return _run(words)
     except Exception:  # noqa: BLE001 a defect must not end with the exit code of a finding

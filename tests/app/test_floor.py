@@ -1,6 +1,5 @@
 """What the control socket tells screens: the table, the board, the picture of a review, and signed words."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -38,13 +37,25 @@ def floor(daemon: Daemon) -> Json:
     return floor
 
 
+def told_of(result: Json) -> list[Json]:
+    told = result["told"]
+    assert isinstance(told, list)
+    return told
+
+
+def results(daemon: Daemon) -> list[Json]:
+    told = floor(daemon)["results"]
+    assert isinstance(told, list)
+    return told
+
+
 @pytest.fixture
-def daemon(house: HouseMaker, tmp_path: Path) -> Iterator[Daemon]:
+def daemon(house: HouseMaker, tmp_path: Path) -> Daemon:
     public = tmp_path / "sign-in.pub"
     public.write_text(KEY.public_key().public_bytes_raw().hex(), encoding="ascii")
     one = house(sign_in_key=public).open()
     unlocked(one)
-    yield one
+    return one
 
 
 def token(monkeypatch: pytest.MonkeyPatch, role: str, *, now_us: int = 0, until_us: int = 5_000_000) -> str:
@@ -67,8 +78,8 @@ def test_a_screen_is_told_what_each_role_may_enter(daemon: Daemon) -> None:
 def test_a_screen_is_told_the_last_results_with_their_corrections(daemon: Daemon) -> None:
     play(daemon, throw(10 * SECOND_US, (3, 4)))
     play(daemon, [says(20 * SECOND_US, "set_dice", dice=(2, 2), who="ann", what="1")])
-    (result,) = floor(daemon)["results"]  # type: ignore[misc]  # JSON
-    assert [word["type"] for word in result["told"]] == ["roll.called", "roll.corrected"]
+    (result,) = results(daemon)
+    assert [word["type"] for word in told_of(result)] == ["roll.called", "roll.corrected"]
     told = ask(daemon, NOBODY, do="board")
     assert told["counts"] == {"4": 1}
     (shown,) = told["board"]["results"]  # type: ignore[index]  # JSON
@@ -102,8 +113,9 @@ def test_a_word_from_a_screen_is_entered_as_whom_the_token_names(
     assert ask(daemon, SCREEN, **entered, by="manager", who="eve", token=signed)["ok"] is True
     daemon.clock.reach(22 * SECOND_US)
     drain(daemon)
-    (result,) = floor(daemon)["results"]  # type: ignore[misc]  # JSON
-    last = result["told"][-1]["data"]
+    (result,) = results(daemon)
+    last = told_of(result)[-1]["data"]
+    assert isinstance(last, dict)
     assert (last["by"], last["who"]) == ("boxperson", "ann")
 
 

@@ -138,6 +138,7 @@ def view(*, lock: str = "unlocked", bets_closed: bool = False, attempt_open: boo
         bets_closed=bets_closed,
         testing=False,
         halted=False,
+        allowed=(),
         pending=(),
         awaited=None,
         locked_by=None,

@@ -223,10 +223,10 @@ def test_the_script_is_clean() -> None:
 @pytest.mark.parametrize(
     ("text", "extras"),
     [
-        ("table: craps\n", ("journal", "hardware", "settlement")),
-        ("publish:\n  to: socket\n", ("journal", "hardware")),
-        ("publish:\n  to: embedded\n", ("journal", "hardware", "settlement")),
-        ("publish:\n  to: mqtt\n  mqtt:\n    host: broker\n", ("journal", "hardware", "mqtt")),
+        ("table: craps\n", ("journal", "hardware", "web", "settlement")),
+        ("publish:\n  to: socket\n", ("journal", "hardware", "web")),
+        ("publish:\n  to: embedded\n", ("journal", "hardware", "web", "settlement")),
+        ("publish:\n  to: mqtt\n  mqtt:\n    host: broker\n", ("journal", "hardware", "web", "mqtt")),
     ],
 )
 def test_a_table_gets_the_extras_that_its_file_asks_for(

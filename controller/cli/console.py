@@ -1,0 +1,64 @@
+"""`tablectl console`: the staff's console and the players' display, in a browser."""
+
+import argparse
+from pathlib import Path
+
+from controller.cli.exits import BAD_INPUT, OK, say
+from controller.cli.link import add_socket
+from controller.cli.sign_in import SOCKET as SIGN_IN_SOCKET
+from controller.console.guard import LOOPBACK
+from controller.console.serving import Settings, serve
+
+EXAMPLES = (
+    "tablectl console                               # at http://127.0.0.1:8321, the display at /display",
+    "tablectl console --host 10.0.0.7 --certificate console.crt --key console.key --name 'pit 1'",
+)
+PORT = 8321
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    add_socket(parser)
+    parser.add_argument(
+        "--sign-in",
+        default=SIGN_IN_SOCKET,
+        metavar="PATH",
+        help=f"the sign-in process's socket (default: {SIGN_IN_SOCKET})",
+    )
+    parser.add_argument(
+        "--name", default="console", metavar="NAME", help="this console's name in the records"
+    )
+    parser.add_argument(
+        "--host", default=LOOPBACK[0], metavar="ADDRESS", help=f"where to serve (default: {LOOPBACK[0]})"
+    )
+    parser.add_argument(
+        "--port", type=int, default=PORT, metavar="N", help=f"the port (default: {PORT}; 0: a free one)"
+    )
+    parser.add_argument(
+        "--known-as", action="append", default=[], metavar="HOST", help="a name that browsers know it by"
+    )
+    parser.add_argument("--certificate", type=Path, metavar="FILE", help="TLS certificate (PEM)")
+    parser.add_argument("--key", type=Path, metavar="FILE", help="its key (PEM)")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Serve until SIGTERM; 2 where it can't."""
+    settings = Settings(
+        socket=arguments.socket,
+        sign_in=arguments.sign_in,
+        name=arguments.name,
+        host=arguments.host,
+        port=arguments.port,
+        hosts=tuple(arguments.known_as),
+        certificate=arguments.certificate,
+        key=arguments.key,
+    )
+    if (fault := settings.fault()) is not None:
+        say(f"console: {fault}")
+        return BAD_INPUT
+    try:
+        serve(settings, lambda url: print(f"{url}  the players' display: {url}/display", flush=True))
+    except OSError as error:
+        say(f"console: found {error.filename or settings.host} out of reach ({error.strerror})")
+        return BAD_INPUT
+    return OK

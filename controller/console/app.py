@@ -1,0 +1,275 @@
+"""The console's requests: pages, streams of changed panels, and the words that people touch."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+import msgspec
+from msgspec import Meta
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from controller.console.feed import Feed, Now
+from controller.console.guard import Guard
+from controller.console.link import Json, Link, LinkError
+from controller.console.pages import Pages
+from controller.console.sessions import COOKIE, Session, Sessions, SignedOutError
+from controller.model.strict_json import strict
+
+STREAMS = 48
+"""Pages that are fed at once; one more is told to come again."""
+BEAT_S = 10.0
+"""A stream with nothing new says so this often: a page without a beat knows that it is cut off."""
+WAIT_S = 5.0
+"""The table decides on a word within this time."""
+BOUND = frozenset({"accept", "void", "no_roll", "set_dice", "set_number", "misdeal"})
+"""Rulings: a screen says which attempt each is for, so that none acts on another."""
+Short = Annotated[str, Meta(min_length=1, max_length=64)]
+_STATIC = Path(__file__).parent / "static"
+_encode = msgspec.json.Encoder().encode
+Body = TypeVar("Body", bound=msgspec.Struct)
+
+
+class _Body(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    pass
+
+
+class SignIn(_Body, frozen=True, kw_only=True):
+    """A PIN typed under a name, or (`person` None) a card."""
+
+    typed: Short
+    person: Short | None = None
+
+
+class ChangeRole(_Body, frozen=True, kw_only=True):
+    """Another of the person's own roles."""
+
+    role: Short
+
+
+class Say(_Body, frozen=True, kw_only=True, omit_defaults=True):
+    """A word to the table with its arguments."""
+
+    name: Short
+    dice: Annotated[tuple[Annotated[int, Meta(ge=1, le=6)], ...], Meta(min_length=2, max_length=2)] | None = (
+        None
+    )
+    seat: Short | None = None
+    seats: Annotated[tuple[Short, ...], Meta(max_length=32)] | None = None
+    number: Short | None = None
+    card: Short | None = None
+    count: Annotated[int, Meta(ge=0, le=100)] | None = None
+    reason: Short | None = None
+    what: Short | None = None
+    on: bool | None = None
+
+
+class Refusal(Exception):
+    """A request that is not granted: the HTTP status, a code and what to do."""
+
+    def __init__(self, status: int, code: str, says: str) -> None:
+        super().__init__(says)
+        self.status = status
+        self.code = code
+        self.says = says
+
+
+class Console:
+    """One console: its feed, its sessions, its pages."""
+
+    def __init__(self, table: Link, desk: Link, name: str, *, secure: bool) -> None:
+        """Follow this table, and sign people in at this desk.
+
+        `secure`: the pages are served over TLS, so the cookie goes over nothing else.
+        """
+        self.feed = Feed(table)
+        self.pages = Pages()
+        self.sessions = Sessions(desk, name)
+        self._table = table
+        self._secure = secure
+        self._streams = 0
+
+    def app(self, hosts: tuple[str, ...]) -> Guard:
+        """Return the whole of it, guarded; these are the names that it goes by."""
+        routes = [
+            Route("/", self._home),
+            Route("/events", self._events),
+            Route("/picture/{number:int}", self._picture),
+            Route("/sign-in", self._told(self._sign_in), methods=["POST"]),
+            Route("/sign-out", self._told(self._sign_out), methods=["POST"]),
+            Route("/role", self._told(self._role), methods=["POST"]),
+            Route("/say", self._told(self._say), methods=["POST"]),
+            Route("/display", self._display),
+            Route("/display/events", self._display_events),
+            Mount("/static", StaticFiles(directory=_STATIC)),
+        ]
+        return Guard(Starlette(routes=routes, lifespan=self._lifespan), hosts)
+
+    @asynccontextmanager
+    async def _lifespan(self, _app: Starlette) -> AsyncIterator[None]:
+        following = asyncio.create_task(self.feed.run())
+        try:
+            yield
+        finally:
+            following.cancel()
+
+    # --- pages ---
+
+    async def _home(self, request: Request) -> Response:
+        session = self._session(request)
+        if session is not None:
+            return HTMLResponse(self.pages.staff(self.feed.now, session))
+        names: tuple[str, ...] = ()
+        trouble = ""
+        try:
+            names = await self.sessions.names()
+        except (LinkError, SignedOutError) as error:
+            trouble = str(error)
+        return HTMLResponse(self.pages.sign_in(names, trouble))
+
+    async def _display(self, _request: Request) -> Response:
+        return HTMLResponse(self.pages.display(self.feed.now))
+
+    async def _picture(self, request: Request) -> Response:
+        if self._session(request) is None:
+            return PlainTextResponse("sign in first", 401)
+        try:
+            told = await self._table.once(do="picture", number=request.path_params["number"])
+        except LinkError as error:
+            return PlainTextResponse(str(error), 503)
+        svg = told.get("svg")
+        if not isinstance(svg, str):
+            return PlainTextResponse(str(told.get("says", "nothing can be drawn of it")), 404)
+        return Response(svg, media_type="image/svg+xml")
+
+    # --- streams ---
+
+    async def _events(self, request: Request) -> Response:
+        session = self._session(request)
+        if session is None:
+            return PlainTextResponse("sign in first", 401)
+
+        async def stands() -> bool:
+            return self._session(request) is session and await self.sessions.stands(session)
+
+        return self._stream(lambda now: self.pages.panels(now, session), stands)
+
+    async def _display_events(self, _request: Request) -> Response:
+        async def stands() -> bool:
+            return True
+
+        return self._stream(lambda now: {"board": self.pages.board(now)}, stands)
+
+    def _stream(
+        self, panels: Callable[[Now], dict[str, str]], stands: Callable[[], Awaitable[bool]]
+    ) -> Response:
+        if self._streams >= STREAMS:
+            return PlainTextResponse("too many screens are fed already", 503, {"retry-after": "5"})
+        return StreamingResponse(self._changes(panels, stands), media_type="text/event-stream")
+
+    async def _changes(
+        self, panels: Callable[[Now], dict[str, str]], stands: Callable[[], Awaitable[bool]]
+    ) -> AsyncIterator[bytes]:
+        self._streams += 1
+        try:
+            shown: dict[str, str] = {}
+            while True:
+                version = self.feed.version
+                made = panels(self.feed.now)
+                changed = {name: html for name, html in made.items() if shown.get(name) != html}
+                shown = made
+                yield b"data: " + _encode(changed) + b"\n\n" if changed else b": beat\n\n"
+                if not await self.feed.after(version, BEAT_S):
+                    yield b": beat\n\n"
+                if not await _still(stands):
+                    yield b'data: {"":"signed out"}\n\n'
+                    return
+        finally:
+            self._streams -= 1
+
+    # --- what people do ---
+
+    def _told(self, do: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
+        async def told(request: Request) -> Response:
+            try:
+                return await do(request)
+            except Refusal as refusal:
+                return _json({"ok": False, "code": refusal.code, "says": refusal.says}, refusal.status)
+            except SignedOutError as error:
+                return _json({"ok": False, "code": "signed_out", "says": str(error)}, 401)
+            except LinkError as error:
+                return _json({"ok": False, "code": "out_of_reach", "says": str(error)}, 503)
+
+        return told
+
+    async def _sign_in(self, request: Request) -> Response:
+        body = await _body(request, SignIn)
+        cookie = await self.sessions.sign_in(body.person, body.typed)
+        response = _json({"ok": True})
+        response.set_cookie(COOKIE, cookie, httponly=True, samesite="strict", secure=self._secure)
+        return response
+
+    async def _sign_out(self, request: Request) -> Response:
+        await self.sessions.sign_out(self._ours(request))
+        await self.feed.stir()
+        response = _json({"ok": True})
+        response.delete_cookie(COOKIE, httponly=True, samesite="strict", secure=self._secure)
+        return response
+
+    async def _role(self, request: Request) -> Response:
+        session = self._ours(request)
+        role = (await _body(request, ChangeRole)).role
+        if role not in session.roles:
+            raise Refusal(403, "not_your_role", f"{session.person} is no {role}")
+        session.role = role
+        await self.feed.stir()
+        return _json({"ok": True})
+
+    async def _say(self, request: Request) -> Response:
+        session = self._ours(request)
+        say = await _body(request, Say)
+        if say.name in BOUND and say.what is None:
+            raise Refusal(400, "unbound", f"{say.name} must say which attempt it is for")
+        token = await self.sessions.token(session)
+        said = msgspec.to_builtins(say)
+        told = await self._table.once(do="input", by=session.role, wait_s=WAIT_S, token=token, **said)
+        return _json({key: told[key] for key in ("ok", "code", "says", "allowed") if key in told})
+
+    def _session(self, request: Request) -> Session | None:
+        return self.sessions.of(request.cookies.get(COOKIE))
+
+    def _ours(self, request: Request) -> Session:
+        """Return the session whose own page sent this; raises Refusal."""
+        session = self._session(request)
+        if session is None:
+            raise Refusal(401, "signed_out", "you are signed out; sign in again")
+        if request.headers.get("x-console-page") != session.csrf:
+            raise Refusal(
+                403, "another_page", "this page is not the one that you signed in on; load it again"
+            )
+        return session
+
+
+async def _still(stands: Callable[[], Awaitable[bool]]) -> bool:
+    try:
+        return await stands()
+    except LinkError:
+        return True  # Nobody can enter a word without the sign-in process; what is shown may stay.
+
+
+async def _body(request: Request, kind: type[Body]) -> Body:
+    raw = await request.body()
+    try:
+        strict(raw)
+        return msgspec.json.decode(raw, type=kind)
+    except (ValueError, RecursionError) as error:
+        raise Refusal(400, "bad_request", str(error)) from error
+
+
+def _json(told: Json, status: int = 200) -> Response:
+    return Response(_encode(told), status, media_type="application/json")

@@ -1,0 +1,106 @@
+"""What all screens show, held once: asked anew at each nudge of the controller, passed on to each stream."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass
+
+import msgspec
+
+from controller.console.link import Json, Link, LinkError
+from controller.console.seen import Board, Floor, read_board, read_floor
+
+AGAIN_S = 0.3
+"""After a lost connection the controller is looked for so often."""
+LEAST_S = 0.04
+"""So long at least between two asks: at a table that plays fast a screen shows every state that lasts."""
+REFRESH_S = 5.0
+"""Asked anew without a nudge: what changes without a word, as a fault's age."""
+
+
+@dataclass(frozen=True, slots=True)
+class Now:
+    """How it stands: `floor` None where nobody answers, then `why`."""
+
+    floor: Floor | None = None
+    board: Board | None = None
+    counts: dict[str, int] | None = None
+    why: str = "the controller was not asked yet"
+
+
+class Feed:
+    """Follows one controller."""
+
+    def __init__(self, link: Link) -> None:
+        """Follow the controller at this link once `run`."""
+        self._link = link
+        self._dirty = asyncio.Event()
+        self._changed = asyncio.Condition()
+        self.now = Now()
+        self.version = 0
+
+    async def run(self) -> None:
+        """Follow it until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._listen())
+            group.create_task(self._refresh())
+
+    async def after(self, version: int, within_s: float) -> bool:
+        """Wait until there is something newer than this version; False where nothing came in this time."""
+        try:
+            async with asyncio.timeout(within_s), self._changed:
+                await self._changed.wait_for(lambda: self.version > version)
+        except TimeoutError:
+            return False
+        return True
+
+    async def stir(self) -> None:
+        """Let every stream look again though nothing has changed at the table, as when a person signs out."""
+        async with self._changed:
+            self.version += 1
+            self._changed.notify_all()
+
+    async def _listen(self) -> None:
+        while True:
+            try:
+                async with aclosing(self._lines()) as lines:
+                    async for _ in lines:
+                        self._dirty.set()
+            except LinkError:
+                self._dirty.set()
+            await asyncio.sleep(AGAIN_S)
+
+    def _lines(self) -> AsyncGenerator[Json, None]:
+        return self._link.lines(do="watch", topics=["outcomes", "faults", "table"])
+
+    async def _refresh(self) -> None:
+        while True:
+            self._dirty.clear()
+            now = await self._asked()
+            if now != self.now:
+                self.now = now
+                await self.stir()
+            await asyncio.sleep(LEAST_S)
+            try:
+                async with asyncio.timeout(REFRESH_S):
+                    await self._dirty.wait()
+            except TimeoutError:
+                pass
+
+    async def _asked(self) -> Now:
+        try:
+            told = await self._link.ask(do="table")
+            if not told.get("ok"):
+                return Now(why=str(told.get("says", "the controller refused to tell how it stands")))
+            floor = read_floor(told.get("floor"))
+            if not floor.up:
+                return Now(floor=floor)
+            shown = await self._link.ask(do="board")
+            if not shown.get("ok"):
+                return Now(floor=floor)
+            counts = msgspec.convert(shown.get("counts"), dict[str, int])
+            return Now(floor=floor, board=read_board(shown.get("board")), counts=counts)
+        except LinkError as error:
+            return Now(why=str(error))
+        except msgspec.ValidationError as error:
+            return Now(why=f"the controller speaks another release's language ({error}); restart the console")

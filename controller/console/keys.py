@@ -1,0 +1,290 @@
+"""What can be touched now: the controller's own list of what makes sense, as keys that a person knows.
+
+A key is a word to the table with its arguments. What the controller does not list for this role is no key.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from controller.console.seen import Floor
+from controller.console.words import void_word
+
+Say = Mapping[str, object]
+Look = Literal["plain", "stop", "go", "quiet"]
+
+SEATS: Mapping[str, int] = {"craps": 16, "roulette": 8, "high_roller": 12, "three_card": 7}
+"""Seats to touch, as many as such a table has at most."""
+_RANKS = tuple("23456789TJQKA")
+_LOCK_REASONS = ("Dealer's break", "Dispute at the table", "Felt or dice to be looked at", "Other")
+_VOID_CAUSES = (("called", "Called"), ("disputed", "Dispute"), ("cheating", "Cheating suspected"))
+_VOID_WORDS: Mapping[str, str] = {"roll": "no_roll", "spin": "no_spin", "deal": "misdeal"}
+CHIPS = ("blue", "yellow", "orange", "purple", "brown", "pink", "white", "grey")
+_PLAIN: Mapping[str, tuple[str, Look]] = {
+    "no_more_bets": ("No More Bets", "stop"),
+    "open_bets": ("Open bets", "go"),
+    "dice_collected": ("Dice are back", "plain"),
+    "paid": ("All is paid", "go"),
+    "start_roll": ("Start rolling", "go"),
+    "pass_dice": ("Shooter passes the dice", "plain"),
+}
+"""Words without arguments that change no result: one touch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One key: what it says to the table, and what is asked before it does."""
+
+    label: str
+    say: Say
+    look: Look = "plain"
+    confirm: str = ""
+    """The question before it is said; empty where one touch does it."""
+    confirm_label: str = "Yes"
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A word with something to choose first: rows of keys, then the key that says it."""
+
+    word: str
+    title: str
+    fields: tuple[str, ...]
+    """Of dice, number, seat, seats, card, to, count, chips: each a row to choose from."""
+    submit: str
+    what: str = ""
+    """The attempt that it is bound to."""
+    confirm: str = ""
+    seats: tuple[str, ...] = ()
+    chosen: tuple[str, ...] = ()
+    ranks: tuple[str, ...] = _RANKS
+    suited: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """What a person may rule on now: a review, a proposal, or the last result until it is settled."""
+
+    kind: Literal["review", "proposed", "correction"]
+    attempt: str
+    number: int
+    keys: tuple[Key, ...]
+    forms: tuple[Form, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Keys of the table itself under one heading."""
+
+    title: str
+    keys: tuple[Key, ...] = ()
+    forms: tuple[Form, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """All that this role can touch now."""
+
+    ruling: Ruling | None = None
+    now: tuple[Key, ...] = ()
+    """Large ones of this moment of play."""
+    forms: tuple[Form, ...] = ()
+    """What is chosen at this moment of play: who acts, who buys, who throws."""
+    table: tuple[Group, ...] = field(default=())
+
+
+def keys_for(floor: Floor, role: str) -> Keys:
+    """Return what this role can touch now."""
+    may = frozenset(floor.may.get(role, ()))
+    ruling = _ruling(floor, may)
+    ruled = frozenset() if ruling is None else frozenset(_words_of(ruling))
+    return Keys(
+        ruling=ruling,
+        now=tuple(_now(floor, may - ruled)),
+        forms=tuple(_forms(floor, may - ruled)),
+        table=tuple(_table(floor, may)),
+    )
+
+
+# --- rulings ---
+
+
+def _ruling(floor: Floor, may: frozenset[str]) -> Ruling | None:
+    awaited = floor.awaited
+    kind: Literal["review", "proposed", "correction"]
+    if awaited is not None:
+        attempt, number, kind = awaited.attempt, awaited.number, awaited.state
+        may &= frozenset(awaited.may) | {"play", "fold"}
+    elif floor.standing is not None and not floor.attempt.under_way:
+        attempt, number, kind = floor.attempt.word, floor.standing, "correction"
+        may -= {"accept", "dice_collected"}
+    else:
+        return None
+    keys = tuple(_ruling_keys(attempt, number, kind, may, floor))
+    forms = tuple(_ruling_forms(attempt, number, kind, may, floor))
+    if not keys and not forms:
+        return None
+    return Ruling(kind, attempt, number, keys, forms)
+
+
+def _ruling_keys(attempt: str, number: int, kind: str, may: frozenset[str], floor: Floor) -> Iterator[Key]:
+    named, void = f"{attempt} {number}", _VOID_WORDS[attempt]
+    if "accept" in may:
+        awaited = floor.awaited
+        proposed = "" if awaited is None else awaited.proposes or awaited.seen
+        label = f"Accept {proposed}" if proposed else "Accept"
+        question = "" if kind == "proposed" else f"Accept {proposed or 'what was seen'} for {named}?"
+        yield Key(label, {"name": "accept", "what": str(number)}, "go", question, label)
+    if void in may:
+        label = void_word(attempt)
+        for code, words in _VOID_CAUSES:
+            say = {"name": void, "what": str(number), "reason": code}
+            shown = label if code == "called" else f"{label}: {words}"
+            yield Key(shown, say, "stop", f"{shown} for {named}?", shown)
+    if kind == "correction" and "settled" in may:
+        question = f"All of {named} is paid? After this nothing changes it."
+        yield Key("Settled", {"name": "settled", "what": str(number)}, "quiet", question, "Settled")
+
+
+def _ruling_forms(attempt: str, number: int, kind: str, may: frozenset[str], floor: Floor) -> Iterator[Form]:
+    named = f"{attempt} {number}"
+    if "set_dice" in may:
+        yield Form("set_dice", "The dice show", ("dice",), f"Rule {{}} for {named}", str(number))
+    if "set_number" in may:
+        yield Form("set_number", "The ball lies in", ("number",), f"Rule {{}} for {named}", str(number))
+    if attempt == "deal" and "set_card" in may:
+        seats = (*_seated(floor), "dealer")
+        yield Form(
+            "set_card", "A card that was not read", ("to", "card"), f"Enter {{}} in {named}", str(number),
+            seats=seats,
+        )  # fmt: skip
+    if attempt == "deal" and kind != "proposed":
+        yield from _acts(floor, may, str(number))
+
+
+def _words_of(ruling: Ruling) -> Iterator[str]:
+    yield from ("void", "accept")
+    for key in ruling.keys:
+        yield str(key.say["name"])
+    for form in ruling.forms:
+        yield form.word
+
+
+# --- the moment of play ---
+
+
+def _now(floor: Floor, may: frozenset[str]) -> Iterator[Key]:
+    attempt = floor.attempt
+    void = _VOID_WORDS[attempt.word]
+    if void in may and floor.awaited is None:
+        named = void_word(attempt.word)
+        say: dict[str, object] = {"name": void}
+        if attempt.under_way:
+            say["what"] = str(attempt.number)
+            yield Key(named, say, "stop")
+        elif attempt.word == "spin":  # before the ball is seen: for the launch of this second
+            yield Key(named, say, "stop", "Stop the spin that is launched now?", named)
+    for word, (label, look) in _PLAIN.items():
+        if word in may:
+            yield Key(label, {"name": word}, look)
+    if "settled" in may:
+        yield Key(
+            "Settled", {"name": "settled"}, "quiet", "The winner is paid? After this nothing changes it."
+        )
+    if "closing" in may:
+        question = "15 minutes are left: the next game is the final one?"
+        if floor.state.high_roller is not None and floor.state.high_roller.closing:
+            question = "The hours are over?"
+        yield Key("Closing time", {"name": "closing"}, "quiet", question)
+
+
+def _forms(floor: Floor, may: frozenset[str]) -> Iterator[Form]:
+    game = floor.game
+    if game == "three_card":
+        if "seats" in may:
+            yield Form(
+                "seats", "Positions with wagers", ("seats",), "Deal to these", seats=_numbers(game),
+                chosen=_seated(floor),
+            )  # fmt: skip
+        yield from _acts(floor, may, str(floor.attempt.number))
+    if game == "high_roller":
+        yield from _high_roller(floor, may)
+    if "new_shooter" in may:
+        yield Form("new_shooter", "New shooter", ("seat",), "", seats=_numbers(game))
+    if "chips" in may:
+        yield Form("chips", "Chips of a colour", ("seat", "chips"), "Give {}", seats=_numbers(game))
+
+
+def _acts(floor: Floor, may: frozenset[str], number: str) -> Iterator[Form]:
+    for word, title in (("play", "Play"), ("fold", "Fold")):
+        if word in may:
+            yield Form(word, title, ("seat",), "", number, seats=_seated(floor))
+
+
+def _high_roller(floor: Floor, may: frozenset[str]) -> Iterator[Form]:
+    game = floor.state.high_roller
+    seated = () if game is None else tuple(str(seat) for seat in game.seats if str(seat) not in game.gone)
+    if "draw_button" in may:
+        yield Form(
+            "draw_button", "Card for the button", ("seat", "card"), "Enter {}", seats=_numbers("high_roller"),
+            suited=False,
+        )  # fmt: skip
+    if "buy" in may:
+        yield Form("buy", "Buy cards", ("seat", "count"), "Sell {}", seats=_numbers("high_roller"))
+    if "set_card" in may:
+        yield Form(
+            "set_card", "A card that was not read", ("seat", "card"), "Enter {}", seats=seated, suited=False
+        )
+    if "decline" in may:
+        yield Form("decline", "Leaves out a roll", ("seat",), "", seats=seated)
+    if "leave" in may:
+        yield Form("leave", "Leaves the table", ("seat",), "", confirm="Leaves the table?", seats=seated)
+
+
+# --- the table itself ---
+
+
+def _table(floor: Floor, may: frozenset[str]) -> Iterator[Group]:
+    state = floor.state
+    play: list[Key] = []
+    if "run_out" in may:
+        on = not state.run_out
+        label = "Run-out: no point is set" if on else "Run-out is over"
+        play.append(Key(label, {"name": "run_out", "on": on}, confirm=f"{label}?"))
+    play.extend(
+        Key(f"{what.capitalize()} inspected", {"name": "inspected", "what": what})
+        for what in (state.inspect if "inspected" in may else ())
+    )
+    if floor.game == "high_roller" and "void" in may:
+        question = "Abandon the whole game? All stakes go back."
+        say = {"name": "void", "what": "game", "reason": "declared"}
+        play.append(Key("Abandon the game", say, "quiet", question, "Abandon the game"))
+    if play:
+        yield Group("Play", tuple(play))
+    yield Group("Table", tuple(_doors(may)))
+
+
+def _doors(may: frozenset[str]) -> Iterator[Key]:
+    if "unlock" in may:
+        yield Key("Unlock", {"name": "unlock"}, "go", "Unlock the table?", "Unlock")
+    if "lock" in may:
+        for reason in _LOCK_REASONS:
+            yield Key(f"Lock: {reason}", {"name": "lock", "reason": reason}, "quiet")
+    if "open_table" in may:
+        yield Key("Open the table", {"name": "open_table"}, "go")
+    if "close_table" in may:
+        yield Key("Close the table", {"name": "close_table"}, "quiet", "Close the table?", "Close")
+    if "test_mode on" in may:
+        question = "Test mode: nothing counts until it is switched off."
+        yield Key("Test mode", {"name": "test_mode", "on": True}, "quiet", question, "Begin testing")
+    if "test_mode off" in may:
+        yield Key("End test mode", {"name": "test_mode", "on": False}, "go")
+
+
+def _numbers(game: str) -> tuple[str, ...]:
+    return tuple(str(number) for number in range(1, SEATS[game] + 1))
+
+
+def _seated(floor: Floor) -> tuple[str, ...]:
+    cards = floor.state.three_card
+    return () if cards is None else tuple(map(str, cards.seats))

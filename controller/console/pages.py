@@ -1,0 +1,87 @@
+"""The pages as HTML: each panel by itself, so that a stream sends only what has changed."""
+
+from collections.abc import Mapping
+
+import jinja2
+
+from controller.console import words
+from controller.console.feed import Now
+from controller.console.keys import CHIPS, keys_for
+from controller.console.seen import Game
+from controller.console.sessions import Session
+
+PANELS = ("head", "state", "ruling", "picture", "now", "results", "trouble", "table")
+"""The staff page's parts, each a template and an element of that id."""
+WAIT_SHOWN_MS = 1000
+"""A hold that is shorter than this is no use to a person, and is not shown."""
+_TOTALS = tuple(map(str, range(2, 13)))
+
+
+def environment() -> jinja2.Environment:
+    """Return what makes pages of the templates: every value is escaped, an unknown one is a defect."""
+    env = jinja2.Environment(
+        loader=jinja2.PackageLoader("controller.console"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    env.globals.update(words=words, chips=CHIPS, wait_shown_ms=WAIT_SHOWN_MS)
+    return env
+
+
+class Pages:
+    """Makes the pages."""
+
+    def __init__(self) -> None:
+        self._env = environment()
+        self._panels = {name: self._env.get_template(f"{name}.html") for name in PANELS}
+        self._board = self._env.get_template("board.html")
+
+    def staff(self, now: Now, session: Session) -> str:
+        """Return the staff's whole page."""
+        return self._env.get_template("staff.html").render(
+            session=session, panels=self.panels(now, session), names=PANELS
+        )
+
+    def panels(self, now: Now, session: Session) -> dict[str, str]:
+        """Return each panel of the staff's page."""
+        floor = now.floor
+        keys = None if floor is None or not floor.up else keys_for(floor, session.role)
+        return {
+            name: panel.render(floor=floor, why=now.why, keys=keys, session=session)
+            for name, panel in self._panels.items()
+        }
+
+    def sign_in(self, names: tuple[str, ...], trouble: str) -> str:
+        """Return the page on which people sign in."""
+        return self._env.get_template("sign-in.html").render(names=names, trouble=trouble)
+
+    def display(self, now: Now) -> str:
+        """Return the players' whole page."""
+        return self._env.get_template("display.html").render(board=self.board(now))
+
+    def board(self, now: Now) -> str:
+        """Return what the players' page shows: of the board alone, which players may see."""
+        if now.board is None or now.floor is None:
+            return self._env.get_template("no-board.html").render()
+        counts = _in_order(now.floor.game, now.counts or {}, now.floor.pockets)
+        return self._board.render(
+            board=now.board,
+            game=now.floor.game,
+            title=now.floor.title,
+            counts=counts,
+            most=max([*counts.values(), 1]),
+            played=sum(counts.values()),
+        )
+
+
+def _in_order(game: Game, counts: Mapping[str, int], pockets: tuple[str, ...]) -> dict[str, int]:
+    if game == "three_card":
+        return {key: counts.get(key, 0) for key in ("plays", "does not play")}
+    if game == "roulette":
+        return {
+            key: counts.get(key, 0)
+            for key in sorted(pockets, key=lambda each: (len(each) > 2, int(each), each))
+        }
+    return {key: counts.get(key, 0) for key in _TOTALS}

@@ -1,0 +1,206 @@
+"""What the controller tells screens, as they read it; keys that a screen does not know are left out."""
+
+from typing import Literal
+
+import msgspec
+
+Game = Literal["craps", "roulette", "high_roller", "three_card"]
+Seat = str | int
+
+
+class Reason(msgspec.Struct, frozen=True, kw_only=True):
+    """Why an attempt does not count or is open; `seen` is for the staff alone."""
+
+    code: str
+    rule: str | None = None
+    die: int | None = None
+    seen: str = ""
+
+
+class Awaited(msgspec.Struct, frozen=True, kw_only=True):
+    """What waits for a person."""
+
+    attempt: str
+    number: int
+    state: Literal["review", "proposed"]
+    reasons: tuple[Reason, ...] = ()
+    missing: tuple[Reason, ...] = ()
+    seen: str = ""
+    proposes: str = ""
+    may: tuple[str, ...] = ()
+
+
+class Attempt(msgspec.Struct, frozen=True, kw_only=True):
+    """The newest throw, spin or deal: `number` 0 where there was none."""
+
+    word: str = "roll"
+    number: int = 0
+    under_way: bool = False
+    open: bool = False
+
+
+class Bets(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether bets are taken."""
+
+    open: bool = False
+    round: int = 0
+
+
+class Lock(msgspec.Struct, frozen=True, kw_only=True):
+    """Who locked the table, why, and what unlocks it."""
+
+    by: str = ""
+    who: str | None = None
+    cause: str = ""
+    says: str = ""
+    clears: str = ""
+
+
+class Fault(msgspec.Struct, frozen=True, kw_only=True):
+    """What is wrong, and what to do."""
+
+    code: str
+    where: str = ""
+    found: str = ""
+    what: str = ""
+    cause: str = ""
+    next_step: str = ""
+    clears: str = ""
+    locks: bool = False
+
+
+class HighRoller(msgspec.Struct, frozen=True, kw_only=True):
+    """A High Roller game as the table remembers it."""
+
+    stage: str = "button_draw"
+    seats: tuple[Seat, ...] = ()
+    button: str | None = None
+    game: int = 1
+    cards: dict[str, tuple[int, ...]] = {}
+    owed: dict[str, int] = {}
+    gone: tuple[str, ...] = ()
+    closing: bool = False
+    final: bool = False
+
+
+class ThreeCard(msgspec.Struct, frozen=True, kw_only=True):
+    """Who sits at a Three Card Poker table."""
+
+    seats: tuple[str, ...] = ()
+
+
+class State(msgspec.Struct, frozen=True, kw_only=True):
+    """The table's state."""
+
+    table: Literal["open", "closed"] = "open"
+    point: int | None = None
+    shooter: Seat | None = None
+    run_out: bool = False
+    inspect: tuple[str, ...] = ()
+    chips: dict[str, str] = {}
+    high_roller: HighRoller | None = None
+    three_card: ThreeCard | None = None
+
+
+class Pot(msgspec.Struct, frozen=True, kw_only=True):
+    """A game's money, in cents."""
+
+    prize: int = 0
+
+
+class Data(msgspec.Struct, frozen=True, kw_only=True):
+    """What any outcome of an attempt tells."""
+
+    dice: tuple[int, int] | None = None
+    total: int | None = None
+    call: str | None = None
+    point_after: int | None = None
+    number: str | None = None
+    colour: str | None = None
+    hands: dict[str, tuple[str, ...]] | None = None
+    dealer: tuple[str, ...] | None = None
+    announcement: str | None = None
+    reasons: tuple[Reason, ...] = ()
+    ruling: str | None = None
+    by: str | None = None
+    who: str | None = None
+
+
+class Word(msgspec.Struct, frozen=True, kw_only=True):
+    """One outcome of an attempt."""
+
+    type: str
+    sequence: int
+    data: Data
+
+
+class Result(msgspec.Struct, frozen=True, kw_only=True):
+    """An attempt, and all that was told of it."""
+
+    attempt: str
+    number: int
+    told: tuple[Word, ...]
+
+
+class Floor(msgspec.Struct, frozen=True, kw_only=True):
+    """How the table stands for the staff."""
+
+    table: str
+    ruleset: str
+    title: str
+    game: Game
+    calls: str = "automatic"
+    hold_ms: float = 0.0
+    pockets: tuple[str, ...] = ()
+    headline: str = ""
+    faults: tuple[Fault, ...] = ()
+    up: bool = False
+    state: State = State()
+    lock: Literal["locked", "unlocked"] = "locked"
+    locked: Lock | None = None
+    testing: bool = False
+    attempt: Attempt = Attempt()
+    standing: int | None = None
+    bets: Bets = Bets()
+    awaited: Awaited | None = None
+    may: dict[str, tuple[str, ...]] = {}
+    results: tuple[Result, ...] = ()
+
+
+class BoardResult(msgspec.Struct, frozen=True, kw_only=True):
+    """How an attempt came out, as players may see it."""
+
+    type: str
+    subject: str
+    corrected: bool = False
+    data: Data
+
+    @property
+    def number(self) -> int:
+        """Return the attempt's number."""
+        return int(self.subject.rpartition("/")[2])
+
+
+class Board(msgspec.Struct, frozen=True, kw_only=True):
+    """What players may see."""
+
+    table: str
+    state: Literal["open", "closed"]
+    lock: Literal["unlocked", "locked"]
+    bets: Literal["open", "closed"]
+    round: int
+    point: int | None = None
+    puck: str | int | None = None
+    shooter: Seat | None = None
+    results: tuple[BoardResult, ...] = ()
+    awaited: Awaited | None = None
+
+
+def read_floor(told: object) -> Floor:
+    """Read an answer's `floor`; raises `msgspec.ValidationError`."""
+    return msgspec.convert(told, Floor)
+
+
+def read_board(told: object) -> Board:
+    """Read an answer's `board`; raises `msgspec.ValidationError`."""
+    return msgspec.convert(told, Board)

@@ -1,0 +1,122 @@
+"""Serving the pages: uvicorn with its limits, and a head that must come in time."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from controller.console.app import Console
+from controller.console.guard import LOOPBACK
+from controller.console.link import Link
+
+HEAD_S = 5.0
+"""A request's head is there so long after the connection was made."""
+CONNECTIONS = 96
+"""At once: streams among them."""
+KEEP_S = 15
+STOP_S = 2
+HEAD_BYTES = 16_384
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Where to serve, and whom to speak to."""
+
+    socket: str
+    sign_in: str
+    name: str
+    host: str
+    port: int
+    hosts: tuple[str, ...] = ()
+    """Names beside the loopback's own that this console goes by."""
+    certificate: Path | None = None
+    key: Path | None = None
+
+    @property
+    def secure(self) -> bool:
+        """Whether the pages go over TLS."""
+        return self.certificate is not None
+
+    def fault(self) -> str | None:
+        """Say what is wrong with these settings; None where nothing is."""
+        if self.host not in LOOPBACK and not self.secure:
+            return (
+                f"--host: found {self.host} without TLS, expected --certificate and --key: PINs would go over"
+                " the network in the clear"
+            )
+        if (self.certificate is None) != (self.key is None):
+            return "found one of --certificate and --key, expected both"
+        return None
+
+
+class Prompt(H11Protocol):
+    """A connection whose first request comes in time: half-sent ones are given up."""
+
+    _due: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as the library has it
+        """Begin."""
+        super().connection_made(transport)
+        self._due = asyncio.get_running_loop().call_later(HEAD_S, self._give_up)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End."""
+        if self._due is not None:
+            self._due.cancel()
+        super().connection_lost(exc)
+
+    def _give_up(self) -> None:
+        begun: object = self.cycle
+        if begun is None:
+            self.transport.abort()
+
+
+def serve(settings: Settings, ready: Callable[[str], None]) -> None:
+    """Serve until SIGTERM; raises OSError where the port or the certificate can't be had."""
+    console = Console(
+        Link(settings.socket, "the controller"),
+        Link(settings.sign_in, "the sign-in process"),
+        settings.name,
+        secure=settings.secure,
+    )
+    config: Any = {  # Any: the library's own arguments
+        "host": settings.host,
+        "port": settings.port,
+        "http": Prompt,
+        "ws": "none",
+        "loop": "asyncio",
+        "access_log": False,
+        "log_level": "warning",
+        "server_header": False,
+        "proxy_headers": False,
+        "limit_concurrency": CONNECTIONS,
+        "timeout_keep_alive": KEEP_S,
+        "timeout_graceful_shutdown": STOP_S,
+        "h11_max_incomplete_event_size": HEAD_BYTES,
+    }
+    if settings.certificate is not None:
+        config |= {"ssl_certfile": settings.certificate, "ssl_keyfile": settings.key}
+    hosts = (*LOOPBACK, *settings.hosts, *(() if settings.host in LOOPBACK else (settings.host,)))
+    server = _Server(uvicorn.Config(console.app(hosts), **config), ready)
+    server.run()
+
+
+class _Server(uvicorn.Server):
+    """Says where it listens, once it does."""
+
+    def __init__(self, config: uvicorn.Config, ready: Callable[[str], None]) -> None:
+        super().__init__(config)
+        self._ready = ready
+
+    async def startup(self, sockets: Any = None) -> None:  # Any: the library's own
+        """Bind, then tell."""
+        await super().startup(sockets)
+        for server in self.servers:
+            for bound in server.sockets:
+                host, port = bound.getsockname()[:2]
+                scheme = "https" if self.config.is_ssl else "http"
+                self._ready(f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}")

@@ -1,0 +1,107 @@
+// Turns touches into words to the table: a key says its own, a form what was chosen in it.
+"use strict";
+(() => {
+  const page = document.querySelector('meta[name="console-page"]').content;
+  const said = document.getElementById("said");
+  const dialog = document.getElementById("confirm");
+  let asked = null;
+
+  async function post(path, body) {
+    const headers = { "Content-Type": "application/json", "X-Console-Page": page };
+    const answer = await fetch(path, { method: "POST", headers, body: JSON.stringify(body) });
+    const told = await answer.json();
+    if (answer.status === 401) location.replace("/");
+    return told;
+  }
+
+  function show(words, ok) {
+    said.textContent = words;
+    said.className = ok ? "good" : "bad";
+  }
+
+  async function say(word) {
+    show("…", true);
+    try {
+      const told = await post("/say", word);
+      const allowed = told.allowed ? ` Now: ${told.allowed.join(", ").replaceAll("_", " ")}.` : "";
+      show(told.ok ? told.says : `Refused: ${told.says}${told.code === "not_now" ? allowed : ""}`, told.ok);
+    } catch {
+      show("The console did not answer. Look at the table's state before you say it again.", false);
+    }
+  }
+
+  function ask(word, question, yes) {
+    asked = word;
+    document.getElementById("question").textContent = question;
+    document.getElementById("yes").textContent = yes || "Yes";
+    dialog.showModal();
+  }
+
+  function wordOf(form) {
+    const data = new FormData(form);
+    const word = { name: form.dataset.word };
+    if (form.dataset.what) word.what = form.dataset.what;
+    const shown = [];
+    for (const fields of form.querySelectorAll("fieldset")) {
+      const first = fields.querySelector("input");
+      const chosen = data.getAll(first.name);
+      if (!chosen.length) return null;
+      const value = chosen[0];
+      if (first.name === "die1") word.dice = [Number(value)];
+      else if (first.name === "die2") word.dice.push(Number(value));
+      else if (first.name === "rank") word.card = value;
+      else if (first.name === "suit") word.card += value;
+      else if (first.name === "seats") word.seats = chosen;
+      else if (first.name === "count") word.count = Number(value);
+      else if (first.name === "chips") { if (value) word.what = value; }
+      else word[first.name] = value;
+      if (first.name === "seat") shown.push(/^\d+$/.test(value) ? `seat ${value}` : value);
+      else if (first.name === "count") shown.push(value === "0" ? "pass" : value);
+      else if (first.name !== "suit") shown.push(chosen.join(", "));
+    }
+    if (word.name === "set_card" && form.querySelector('[name="suit"]')) {
+      const sign = { s: "♠", h: "♥", d: "♦", c: "♣" }[word.card.slice(-1)];
+      shown[shown.length - 1] += sign ?? "";
+    }
+    return { word, shown: word.dice ? word.dice.join("-") : shown.join(", ") };
+  }
+
+  function refresh(form) {
+    const submit = form.querySelector(".submit");
+    const made = wordOf(form);
+    submit.disabled = made === null;
+    if (made) submit.textContent = form.dataset.label.replace("{}", made.shown);
+  }
+
+  document.addEventListener("change", (event) => {
+    if (event.target.id === "role") post("/role", { role: event.target.value }).then((told) => told.ok || show(told.says, false));
+    const form = event.target.closest("form.word");
+    if (form) refresh(form);
+  });
+  document.addEventListener("submit", (event) => {
+    event.preventDefault();
+    const made = wordOf(event.target);
+    if (made) say(made.word);
+  });
+  document.addEventListener("click", (event) => {
+    const key = event.target.closest("button");
+    if (!key) return;
+    if (key.id === "sign-out") post("/sign-out", {}).then(() => location.replace("/"));
+    else if (key.id === "no") dialog.close();
+    else if (key.id === "yes") { dialog.close(); if (asked) say(asked); asked = null; }
+    else if (key.dataset.say) {
+      const word = JSON.parse(key.dataset.say);
+      if (key.dataset.confirm) ask(word, key.dataset.confirm, key.dataset.yes);
+      else say(word);
+    }
+  });
+  document.addEventListener("panel", (event) => {
+    // A question about an attempt that is not to be ruled on any more is taken back.
+    if (event.detail === "ruling" && dialog.open && asked?.what) {
+      const shown = document.querySelector(".rulings")?.dataset.attempt;
+      if (shown !== asked.what && /^\d+$/.test(asked.what)) { dialog.close(); asked = null; }
+    }
+    for (const form of document.querySelectorAll(`[data-panel="${event.detail}"] form.word`)) refresh(form);
+  });
+  for (const form of document.querySelectorAll("form.word")) refresh(form);
+})();

@@ -1,0 +1,39 @@
+// Feeds the panels of a page: each is replaced only where it has changed, and what was open in it stays open.
+"use strict";
+(() => {
+  const url = document.querySelector("[data-events]")?.dataset.events ?? "/events";
+  const lost = document.getElementById("lost");
+  let source = null;
+
+  function put(name, html) {
+    const panel = document.querySelector(`[data-panel="${name}"]`);
+    if (!panel) return;
+    const open = new Map([...panel.querySelectorAll("details[data-keep]")].map((one) => [one.dataset.keep, one.open]));
+    panel.innerHTML = html;
+    for (const one of panel.querySelectorAll("details[data-keep]")) {
+      if (open.has(one.dataset.keep)) one.open = open.get(one.dataset.keep);
+    }
+    document.dispatchEvent(new CustomEvent("panel", { detail: name }));
+  }
+
+  function listen() {
+    source = new EventSource(url);
+    source.onopen = () => { lost.hidden = true; document.body.dataset.link = "up"; };
+    source.onmessage = (event) => {
+      const panels = JSON.parse(event.data);
+      if ("" in panels) { source.close(); location.replace("/"); return; }
+      for (const [name, html] of Object.entries(panels)) put(name, html);
+      document.body.dataset.fed = String(Number(document.body.dataset.fed ?? 0) + 1);
+    };
+    source.onerror = () => {
+      lost.hidden = false;
+      document.body.dataset.link = "lost";
+      if (source.readyState !== EventSource.CLOSED) return;
+      fetch(location.pathname, { cache: "no-store" }).then(
+        (answer) => (answer.ok && url === "/events" ? location.reload() : setTimeout(listen, 1000)),
+        () => setTimeout(listen, 1000),
+      );
+    };
+  }
+  listen();
+})();

@@ -1,0 +1,118 @@
+"""The words on the screens: causes, calls and results as people at a table say them."""
+
+from collections.abc import Mapping, Sequence
+
+from controller.console.seen import Data, Reason, Result, Word
+
+CAUSES: Mapping[str, str] = {
+    "not_simultaneous": "the dice did not leave the hand together",
+    "no_wall_hit": "{die} did not hit the wall",
+    "off_table": "{die} left the table",
+    "stacked": "{die} came to rest on the other",
+    "on_bank": "{die} lies in the bank",
+    "in_cup": "{die} lies in the cup",
+    "on_rail": "{die} lies on the rail",
+    "cocked": "{die} does not lie flat",
+    "foreign_contact": "{die} touched something",
+    "one_die_thrown": "only one die was thrown",
+    "called": "called by the staff",
+    "cheating": "called by the staff",
+    "disputed": "called by the staff after a dispute",
+    "low_confidence": "a face can't be read for certain",
+    "conflict": "the sensors disagree",
+    "missing_reading": "a sensor did not see it all",
+    "wall_unclear": "it is not clear whether {die} hit the wall",
+    "power_lost": "the power or a device was lost meanwhile",
+    "unruled": "play went on before it was ruled on",
+    "same_direction": "the ball ran with the wheel",
+    "too_few_revolutions": "the ball made fewer than four turns",
+    "foreign_object": "something else was in the wheel",
+    "ball_out": "the ball left the wheel",
+    "rotor_reversed": "the wheel was turned back",
+    "late_close": "bets were still open when the ball dropped",
+    "revolutions_unclear": "four turns of the ball are not certain",
+    "wrong_count": "a wrong number of cards was dealt",
+    "card_twice": "a card came twice",
+    "shoe_opened": "the shoe was opened",
+    "unread_card": "a card can't be read",
+}
+"""Why an attempt does not count or waits, as the display says it; the rule's id stands beside it."""
+_CALLS: Mapping[str, str] = {
+    "natural": "natural",
+    "craps": "craps",
+    "point_set": "point set",
+    "point_made": "point made",
+    "seven_out": "seven out",
+    "no_decision": "no decision",
+    "elimination": "elimination",
+    "no_match": "no match",
+    "roll_off": "roll-off",
+    "tie": "tie",
+}
+_VOIDS: Mapping[str, str] = {"roll": "No Roll", "spin": "No Spin", "deal": "Void deal"}
+RED = frozenset(map(str, (1, 3, 5, 7, 9, 12, 14, 16, 18, 19, 21, 23, 25, 27, 30, 32, 34, 36)))
+
+
+def colour_of(pocket: str) -> str:
+    """Return a pocket's colour."""
+    if pocket in ("0", "00", "000"):
+        return "green"
+    return "red" if pocket in RED else "black"
+
+
+def cause(reason: Reason) -> str:
+    """Say why, without a figure that a sensor measured."""
+    die = "a die" if reason.die is None else f"die {reason.die}"
+    words = CAUSES.get(reason.code, reason.code.replace("_", " ")).format(die=die)
+    return words[:1].upper() + words[1:]
+
+
+def causes(reasons: Sequence[Reason]) -> tuple[tuple[str, str], ...]:
+    """Return each cause in words with its rule's id, none twice."""
+    return tuple(dict.fromkeys((cause(reason), reason.rule or "") for reason in reasons))
+
+
+def void_word(attempt: str) -> str:
+    """Say that an attempt of this kind does not count."""
+    return _VOIDS[attempt]
+
+
+def call_of(data: Data) -> str:
+    """Say what a result means to the game."""
+    if data.call:
+        return _CALLS.get(data.call, data.call.replace("_", " "))
+    if data.announcement:
+        return data.announcement
+    return data.colour or ""
+
+
+def outcome(word: Word) -> str:
+    """Say one outcome of an attempt in a few words."""
+    attempt, _, what = word.type.partition(".")
+    data = word.data
+    if what == "review":
+        return "under review"
+    if data.dice is not None:
+        return f"{data.dice[0]}-{data.dice[1]}"
+    if data.number is not None:
+        return data.number
+    if data.hands is not None:
+        return "dealt"
+    return void_word(attempt)
+
+
+def ruled_by(result: Result) -> str:
+    """Say who made the result what it is, where a person did."""
+    data = result.told[-1].data
+    if data.by in (None, "sensors", "nobody"):
+        return ""
+    return f"{data.by} {data.who}" if data.who else str(data.by)
+
+
+def card_name(card: str) -> str:
+    """Write a card with its suit's sign: `K♦`."""
+    suits = {"c": "♣", "d": "♦", "h": "♥", "s": "♠"}
+    rank, suit = card[:-1], card[-1:]
+    if suit not in suits:
+        return card
+    return f"{'10' if rank == 'T' else rank}{suits[suit]}"

@@ -1,0 +1,157 @@
+"""A table, its sign-in process and its console, each a process of its own, as a table runs them."""
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Self
+
+from controller.model.readings import AnyReading
+from controller.people.register import new_register, read_register, write_register
+from controller.people.service import PUBLIC_FILE, REGISTER_FILE
+from drivers.sim.scenes import Feed
+from tests.app.rig import PATIENCE_S, Table, lines_of, tick
+from tests.scenes import SECOND_US
+
+PEOPLE = {
+    "ann": (("boxperson", "supervisor"), "1234"),
+    "bob": (("dealer",), "2345"),
+    "cleo": (("stickperson",), "3456"),
+    "tom": (("technician",), "4567"),
+}
+CARD = "0049300117"
+TICK_S = 0.03
+
+
+@dataclass
+class Screens:
+    """One table with its console; time runs on by itself, and a scene is played as fast as it is fed."""
+
+    folder: Path
+    name: str = "craps"
+    table: Table = field(init=False)
+    url: str = ""
+    _processes: dict[str, subprocess.Popen[str]] = field(default_factory=dict)
+    _t_us: int = 10 * SECOND_US
+    _turn: threading.Lock = field(default_factory=threading.Lock)
+    _stop: threading.Event = field(default_factory=threading.Event)
+    _clock: threading.Thread | None = None
+
+    def __post_init__(self) -> None:
+        people = self.folder / "people"
+        people.mkdir()
+        register = new_register()
+        for name, (roles, pin) in PEOPLE.items():
+            register = register.having(name, roles, pin, CARD if name == "bob" else None)
+        write_register(people / REGISTER_FILE, register)
+        self.table = Table(
+            self.folder,
+            self.name,
+            arguments=(
+                "--data-time",
+                "--no-self-test-devices",
+                "--unlock",
+                "person",
+                "--sign-in-key",
+                str(people / PUBLIC_FILE),
+            ),
+        )
+
+    def start(self, *, unlock: bool = True) -> Self:
+        """Start all three; wait until each is ready."""
+        self._run(
+            "sign_in", "--people", str(self.folder / "people"), "--socket", str(self.folder / "sign-in")
+        )
+        self.start_table(unlock=unlock)
+        self.start_console()
+        return self
+
+    def start_table(self, *, unlock: bool = True) -> None:
+        """Start the daemon, and the clock that its data's time runs by."""
+        self.table.start(watch=False)
+        if unlock:
+            self.table.feed([tick(self._t_us)])
+            self.table.unlock()
+        self._stop.clear()
+        self._clock = threading.Thread(target=self._tick, daemon=True)
+        self._clock.start()
+
+    def start_console(self) -> None:
+        """Start the console; its address is kept."""
+        line = self._run(
+            "console", "--socket", self.table.socket, "--sign-in", str(self.folder / "sign-in"),
+            "--port", self.url.rpartition(":")[2] or "0", "--name", "pit 1",
+        )  # fmt: skip
+        self.url = line.split()[0]
+
+    def kill_table(self) -> None:
+        """Kill the daemon, as a power cut would."""
+        self._still()
+        self.table.kill()
+
+    def stop_console(self) -> None:
+        """Stop the console in order."""
+        self._end("console")
+
+    def close(self) -> None:
+        """End all that runs."""
+        self._still()
+        for name in tuple(self._processes):
+            self._end(name)
+        if self.table.process is not None:
+            self.table.kill()
+
+    def play(self, readings: Iterable[AnyReading] | Feed, *, after_us: int = SECOND_US) -> None:
+        """Let a scene happen now, and time run on behind it."""
+        feed: Sequence[tuple[int, AnyReading]] = [
+            one if isinstance(one, tuple) else (one.t if one.arrived is None else one.arrived, one)
+            for one in readings
+        ]
+        with self._turn:
+            shift = self._t_us + SECOND_US - min(min(arrived, one.t) for arrived, one in feed)
+            last_us = max(max(arrived, one.t) for arrived, one in feed) + shift
+            self.table.feed(lines_of(feed, shift))
+            self._t_us = last_us + after_us
+            self.table.feed([tick(self._t_us)])
+
+    def has_person(self, name: str) -> bool:
+        """Return whether the register has this person."""
+        return read_register(self.folder / "people" / REGISTER_FILE).named(name) is not None
+
+    def _tick(self) -> None:
+        while not self._stop.wait(TICK_S):
+            with self._turn:
+                self._t_us += round(TICK_S * SECOND_US)
+                self.table.feed([tick(self._t_us)])
+
+    def _still(self) -> None:
+        self._stop.set()
+        if self._clock is not None:
+            self._clock.join(PATIENCE_S)
+            self._clock = None
+
+    def _run(self, command: str, *arguments: str) -> str:
+        """Start a process and return its first line."""
+        with (self.folder / f"{command}.log").open("ab") as log:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "controller.cli.main", command, *arguments],
+                stdout=subprocess.PIPE, stderr=log, stdin=subprocess.DEVNULL, text=True, env=os.environ,
+            )  # fmt: skip
+        self._processes[command] = process
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        assert line, (self.folder / f"{command}.log").read_text(encoding="utf-8")
+        return line
+
+    def _end(self, name: str) -> None:
+        process = self._processes.pop(name)
+        process.terminate()
+        try:
+            process.wait(PATIENCE_S)
+        finally:
+            process.kill()
+            if process.stdout is not None:
+                process.stdout.close()

@@ -1,0 +1,257 @@
+"""The console's requests: no error of ours, no word but as who is signed in, none from another site."""
+
+import asyncio
+import string
+from collections.abc import AsyncGenerator
+from typing import cast
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from starlette.testclient import TestClient
+
+from controller.console.app import Console
+from controller.console.guard import BODY_MAX, Guard
+from controller.console.link import Json, Link, LinkError
+from controller.console.sessions import COOKIE
+
+ORIGIN = "http://localhost"
+OURS = {"origin": ORIGIN, "content-type": "application/json"}
+
+
+class FakeTable:
+    """Stands for the control socket: it notes every word, and tells how an open craps table stands."""
+
+    def __init__(self) -> None:
+        self.said: list[Json] = []
+        self.reached = True
+
+    async def ask(self, **request: object) -> Json:
+        if not self.reached:
+            raise LinkError("the controller does not answer at /run/table/control.sock")
+        match request["do"]:
+            case "table":
+                floor = {"table": "craps", "ruleset": "craps-12-034", "title": "Craps", "game": "craps"}
+                may = {"boxperson": ["no_roll", "set_dice", "lock"]}
+                return {"ok": True, "floor": {**floor, "up": True, "lock": "unlocked", "may": may}}
+            case "input":
+                self.said.append(request)
+                return {"ok": True, "says": "done"}
+            case _:
+                return {"ok": False, "code": "not_now", "says": "not now"}
+
+    once = ask
+
+    async def lines(self, **_: object) -> AsyncGenerator[Json, None]:
+        await asyncio.sleep(3600)
+        yield {}
+
+
+class FakeDesk:
+    """Stands for the sign-in process: ann's PIN is 1234, and every token says whom it is for."""
+
+    def __init__(self) -> None:
+        self.open: set[str] = set()
+
+    async def ask(self, **request: object) -> Json:
+        session = request.get("session")
+        match request["do"]:
+            case "people":
+                return {"ok": True, "people": ["ann"]}
+            case "sign_in" if (request["person"], request["typed"]) == ("ann", "1234"):
+                self.open.add("secret")
+                return {"ok": True, "session": "secret", "person": "ann", "roles": ["boxperson"]}
+            case "token" if session in self.open and request["role"] == "boxperson":
+                return {"ok": True, "token": "ann as boxperson"}
+            case "session" if session in self.open:
+                return {"ok": True}
+            case "sign_out":
+                self.open.clear()
+                return {"ok": True}
+            case _:
+                return {"ok": False, "code": "wrong", "says": "that is not right"}
+
+
+class House:
+    """One console between a table and a desk that are played."""
+
+    def __init__(self) -> None:
+        self.table, self.desk = FakeTable(), FakeDesk()
+        self.console = Console(cast("Link", self.table), cast("Link", self.desk), "pit 1", secure=False)
+        guard: Guard = self.console.app(("localhost",))
+        self.client = TestClient(guard, base_url=ORIGIN, raise_server_exceptions=True)
+
+    def sign_in(self) -> dict[str, str]:
+        """Sign ann in, and return the headers of her page's requests."""
+        assert self.client.post("/sign-in", json={"person": "ann", "typed": "1234"}, headers=OURS).json()[
+            "ok"
+        ]
+        session = self.console.sessions.of(self.client.cookies[COOKIE])
+        assert session is not None
+        return {**OURS, "x-console-page": session.csrf}
+
+
+@pytest.fixture
+def house() -> House:
+    return House()
+
+
+FUZZED = House()
+
+
+def test_a_word_goes_with_the_token_of_who_is_signed_in(house: House) -> None:
+    page = house.sign_in()
+    answer = house.client.post("/say", json={"name": "no_roll", "what": "24"}, headers=page)
+    assert answer.json() == {"ok": True, "says": "done"}
+    (said,) = house.table.said
+    assert (said["name"], said["what"], said["token"]) == ("no_roll", "24", "ann as boxperson")
+
+
+def test_a_ruling_without_its_attempt_is_not_passed_on(house: House) -> None:
+    answer = house.client.post("/say", json={"name": "no_roll"}, headers=house.sign_in())
+    assert (answer.status_code, answer.json()["code"]) == (400, "unbound")
+    assert house.table.said == []
+
+
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [
+        ({"origin": "http://elsewhere.example"}, 403),
+        ({"origin": "null"}, 403),
+        ({"origin": ""}, 403),
+        ({"sec-fetch-site": "cross-site"}, 403),
+        ({"sec-fetch-site": "same-site"}, 403),
+        ({"content-type": "text/plain"}, 415),
+        ({"content-type": "application/x-www-form-urlencoded"}, 415),
+        ({"x-console-page": "another"}, 403),
+        ({"x-console-page": ""}, 403),
+        ({"host": "elsewhere.example"}, 421),
+        ({"host": "localhost.elsewhere.example"}, 421),
+    ],
+)
+def test_a_word_from_another_site_or_page_is_not_obeyed(
+    house: House, change: dict[str, str], status: int
+) -> None:
+    page = {**house.sign_in(), **change}
+    answer = house.client.post("/say", content=b'{"name":"no_roll","what":"1"}', headers=page)
+    assert answer.status_code == status
+    assert house.table.said == []
+
+
+def test_nobody_enters_or_sees_anything_before_signing_in_or_after_signing_out(house: House) -> None:
+    word = {"name": "no_roll", "what": "1"}
+    assert house.client.post("/say", json=word, headers={**OURS, "x-console-page": ""}).status_code == 401
+    assert house.client.get("/events").status_code == 401
+    assert house.client.get("/picture/1").status_code == 401
+    assert "data-panel" not in house.client.get("/").text
+    page = house.sign_in()
+    assert house.client.post("/sign-out", json={}, headers=page).json()["ok"]
+    assert house.client.post("/say", json=word, headers=page).status_code == 401
+    assert house.table.said == []
+
+
+def test_a_session_that_the_desk_has_ended_is_over_here_too(house: House) -> None:
+    page = house.sign_in()
+    house.desk.open.clear()
+    answer = house.client.post("/say", json={"name": "lock"}, headers=page)
+    assert (answer.status_code, answer.json()["code"]) == (401, "signed_out")
+    assert house.client.get("/events").status_code == 401
+
+
+def test_the_cookie_is_closed_to_scripts_and_to_other_sites(house: House) -> None:
+    answer = house.client.post("/sign-in", json={"person": "ann", "typed": "1234"}, headers=OURS)
+    cookie = answer.headers["set-cookie"].lower()
+    assert "httponly" in cookie
+    assert "samesite=strict" in cookie
+
+
+@pytest.mark.parametrize("path", ["/", "/display", "/static/staff.js", "/nowhere", "/picture/1"])
+def test_every_answer_has_the_strict_headers(house: House, path: str) -> None:
+    headers = house.client.get(path).headers
+    assert headers["content-security-policy"].startswith("default-src 'none'; script-src 'self'")
+    assert "unsafe" not in headers["content-security-policy"]
+    assert headers["x-content-type-options"] == "nosniff"
+
+
+@pytest.mark.parametrize("path", ["/", "/display"])
+def test_a_page_loads_nothing_from_elsewhere_and_has_no_script_in_it(house: House, path: str) -> None:
+    text = house.client.get(path).text
+    assert "http://" not in text.replace(ORIGIN, "")
+    assert "https://" not in text
+    assert "<script>" not in text
+    assert "style=" not in text
+
+
+def test_a_body_that_is_too_long_is_refused(house: House) -> None:
+    page = house.sign_in()
+    answer = house.client.post("/say", content=b'{"name":"' + b"x" * BODY_MAX + b'"}', headers=page)
+    assert answer.status_code == 413
+
+
+def test_a_controller_that_is_away_is_said_in_words(house: House) -> None:
+    page = house.sign_in()
+    house.table.reached = False
+    answer = house.client.post("/say", json={"name": "lock"}, headers=page)
+    assert (answer.status_code, answer.json()["code"]) == (503, "out_of_reach")
+    assert house.client.get("/picture/1").status_code == 503
+
+
+TEXT = st.text(max_size=80)
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | TEXT,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXT, inner, max_size=4),
+    max_leaves=8,
+)
+KEYS = (
+    *("name", "dice", "seat", "seats", "number", "card", "count", "reason", "what", "on"),
+    *("by", "token", "role", "person", "typed"),
+)
+URL = string.ascii_letters + string.digits + string.punctuation
+BODIES = (
+    st.binary(max_size=200)
+    | VALUES.map(msgspec.json.encode)
+    | st.dictionaries(st.sampled_from(KEYS), VALUES, max_size=6).map(msgspec.json.encode)
+)
+PATHS = st.sampled_from(
+    (
+        "/",
+        "/say",
+        "/sign-in",
+        "/sign-out",
+        "/role",
+        "/events",
+        "/display",
+        "/picture/1",
+        "/picture/" + "9" * 40,
+    )
+) | st.text(URL, max_size=30).map(lambda text: f"/{text}")
+HEADER = st.text(string.printable.replace("\r", "").replace("\n", ""), max_size=60)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    signed_in=st.booleans(),
+    method=st.sampled_from(("GET", "POST", "POST", "POST", "PUT", "DELETE", "OPTIONS")),
+    path=PATHS,
+    body=BODIES,
+    headers=st.dictionaries(
+        st.sampled_from(("origin", "x-console-page", "content-type", "sec-fetch-site", "cookie")),
+        HEADER,
+        max_size=2,
+    ),
+)
+def test_no_request_is_an_error_of_ours_and_no_word_is_said_but_as_who_is_signed_in(
+    signed_in: bool, method: str, path: str, body: bytes, headers: dict[str, str]
+) -> None:
+    house = FUZZED
+    house.client.cookies.clear()
+    house.table.said.clear()
+    page = house.sign_in() if signed_in else OURS
+    if path == "/events" and method == "GET":
+        headers = {**headers, "cookie": ""}  # a stream has no end to wait for
+    answer = house.client.request(method, path, content=body, headers={**page, **headers})
+    assert answer.status_code != 500, answer.text
+    assert signed_in or house.table.said == []
+    for said in house.table.said:
+        assert (said["token"], said["by"]) == ("ann as boxperson", "boxperson")

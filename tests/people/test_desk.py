@@ -1,0 +1,173 @@
+"""Who signs in: PIN and card, five tries and a lock that tells, roles, idle sign-out, and tokens."""
+
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from controller.people.desk import IDLE_US, LOCKED_US, TRIES, Desk, Refused
+from controller.people.register import (
+    Register,
+    RegisterError,
+    new_register,
+    read_register,
+    write_register,
+)
+from controller.people.tokens import LIFE_US, TokenError, verify
+
+KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
+
+
+def people() -> Register:
+    register = new_register().having("ann", ("boxperson", "supervisor"), "1234", None)
+    return register.having("bob", ("dealer",), "2345", "0049300117")
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.us = 1_000_000
+
+    def __call__(self) -> int:
+        return self.us
+
+
+class Door:
+    """A desk with its clock, what it tells the log, and its register."""
+
+    def __init__(self) -> None:
+        self.clock = Clock()
+        self.told: list[str] = []
+        self.register = people()
+        self.desk = Desk(lambda: self.register, KEY, self.clock, tells=self.told.append)
+
+    def refused(self, person: str | None, typed: str) -> Refused:
+        with pytest.raises(Refused) as refused:
+            self.desk.sign_in("pit 1", person, typed)
+        return refused.value
+
+
+@pytest.fixture
+def door() -> Door:
+    return Door()
+
+
+def test_a_pin_signs_its_person_in_and_a_token_names_person_role_and_console(door: Door) -> None:
+    secret, person = door.desk.sign_in("pit 1", "ann", "1234")
+    assert person.roles == ("boxperson", "supervisor")
+    claims = verify(door.desk.token(secret, "supervisor"), KEY.public_key(), door.clock.us)
+    assert (claims.person, claims.role, claims.console) == ("ann", "supervisor", "pit 1")
+
+
+def test_a_card_signs_its_person_in(door: Door) -> None:
+    _, person = door.desk.sign_in("pit 1", None, "0049300117")
+    assert person.name == "bob"
+    assert door.refused(None, "0049300118").code == "wrong"
+
+
+def test_five_wrong_pins_lock_the_person_out_and_say_so(door: Door) -> None:
+    for left in range(TRIES - 1, 0, -1):
+        refused = door.refused("ann", "9999")
+        assert (refused.code, f"{left} tr" in refused.says) == ("wrong", True)
+    locked = door.refused("ann", "9999")
+    assert locked.code == "locked_out"
+    assert "15 more min" in locked.says
+    assert door.refused("ann", "1234").code == "locked_out"
+    assert door.told == ["locked: person ann, after 5 wrong tries"]
+    door.desk.sign_in("pit 1", "bob", "2345")
+
+
+def test_the_lock_is_over_in_its_time_or_when_somebody_unlocks(door: Door) -> None:
+    for _ in range(TRIES):
+        door.refused("ann", "9999")
+    door.desk.unlock("ann")
+    door.desk.sign_in("pit 1", "ann", "1234")
+    for _ in range(TRIES):
+        door.refused("ann", "9999")
+    door.clock.us += LOCKED_US
+    door.desk.sign_in("pit 1", "ann", "1234")
+
+
+def test_a_right_pin_forgets_the_wrong_ones_before_it(door: Door) -> None:
+    for _ in range(3):
+        for _ in range(TRIES - 1):
+            door.refused("ann", "9999")
+        door.desk.sign_in("pit 1", "ann", "1234")
+
+
+def test_names_that_nobody_has_are_refused_and_not_kept(door: Door) -> None:
+    for number in range(50):
+        assert door.refused(f"nobody {number}", "1234").code == "wrong"
+    assert door.desk._tries == {}
+
+
+def test_who_enters_nothing_is_signed_out(door: Door) -> None:
+    secret, _ = door.desk.sign_in("pit 1", "ann", "1234")
+    door.clock.us += IDLE_US - 1
+    door.desk.token(secret, "boxperson")
+    door.clock.us += IDLE_US - 1
+    assert door.desk.standing(secret)[1] == 1
+    door.clock.us += 1
+    with pytest.raises(Refused) as refused:
+        door.desk.token(secret, "boxperson")
+    assert refused.value.code == "signed_out"
+
+
+def test_a_role_that_is_not_the_person_s_gets_no_token(door: Door) -> None:
+    secret, _ = door.desk.sign_in("pit 1", "ann", "1234")
+    with pytest.raises(Refused) as refused:
+        door.desk.token(secret, "manager")
+    assert refused.value.code == "not_your_role"
+
+
+def test_who_is_taken_off_the_register_is_signed_out_at_once(door: Door) -> None:
+    secret, _ = door.desk.sign_in("pit 1", "ann", "1234")
+    door.register = door.register.without("ann")
+    with pytest.raises(Refused) as refused:
+        door.desk.token(secret, "boxperson")
+    assert refused.value.code == "signed_out"
+
+
+def test_a_token_holds_for_ten_seconds_and_not_before_its_time(door: Door) -> None:
+    secret, _ = door.desk.sign_in("pit 1", "ann", "1234")
+    token, issued_us = door.desk.token(secret, "boxperson"), door.clock.us
+    verify(token, KEY.public_key(), issued_us + LIFE_US - 1)
+    for now_us in (issued_us + LIFE_US, issued_us - 1):
+        with pytest.raises(TokenError) as error:
+            verify(token, KEY.public_key(), now_us)
+        assert error.value.code == "signed_out"
+
+
+def test_the_register_keeps_no_pin_and_no_card(tmp_path: Path) -> None:
+    file = tmp_path / "people.json"
+    write_register(file, people())
+    written = file.read_bytes()
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert not any(secret in written for secret in (b"1234", b"2345", b"0049300117"))
+    assert read_register(file) == read_register(file)
+
+
+def test_a_register_that_others_can_read_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "people.json"
+    write_register(file, people())
+    file.chmod(0o640)
+    with pytest.raises(RegisterError, match="chmod 600"):
+        read_register(file)
+
+
+@pytest.mark.parametrize(
+    ("name", "roles", "pin", "card", "says"),
+    [
+        ("ann", (), "1234", None, "role: found none"),
+        ("ann", ("king",), "1234", None, "role: found king"),
+        ("ann", ("dealer",), "123", None, "PIN: found 3 characters"),
+        ("ann", ("dealer",), "12a4", None, "PIN: found other characters"),
+        ("<b>", ("dealer",), "1234", None, "name: found '<b>'"),
+        ("eve", ("dealer",), "1234", "0049300117", "card: found it in another person's name"),
+    ],
+)
+def test_a_mistake_in_the_register_is_told(
+    name: str, roles: tuple[str, ...], pin: str, card: str | None, says: str
+) -> None:
+    with pytest.raises(RegisterError) as error:
+        people().having(name, roles, pin, card)
+    assert says in str(error.value)
