@@ -6,6 +6,7 @@ from controller.engine.setup import State
 from controller.model.outcomes import Happening, SpinCalled, SpinCorrected, SpinNoSpin, SpinReview
 from controller.model.readings import (
     BallBeam,
+    BallDrop,
     DeviceDown,
     DeviceFault,
     DeviceUp,
@@ -212,3 +213,33 @@ def test_R_SPIN_4_a_loss_told_while_the_call_is_held_moves_no_read_that_passes_o
 
 def called_us(played: Played) -> int:
     return next(o.t for o in played.outcomes if o.type == "spin.called")
+
+
+# --- a ball that never ran ---
+
+
+@pytest.mark.parametrize("drop_told", [True, False])
+@pytest.mark.parametrize("hand", [(0,), (0, 2), (1, 1)])
+def test_R_SPIN_2_a_ball_that_a_hand_lays_into_a_pocket_is_never_called(
+    hand: tuple[int, ...], drop_told: bool
+) -> None:
+    kept = SPIN.of(RotorIndex, PocketBall)
+    laid_us = SPIN.left_us
+    pulses: list[Reading] = [
+        BallBeam(t=laid_us - (2 - i) * 600_000, dev="wheel", beam=beam) for i, beam in enumerate(hand)
+    ]
+    drop: list[Reading] = [BallDrop(t=laid_us, dev="wheel")] if drop_told else []
+    played = play(kept, pulses, drop)
+    assert played.data(SpinCalled) == []
+
+
+@pytest.mark.parametrize("turns", [1.2, 2.5, 3.5])
+def test_R_SPIN_2_a_ball_caught_before_its_fourth_turn_and_dropped_by_hand_is_never_called(
+    turns: float,
+) -> None:
+    passes = round(turns * 3)
+    caught_us = SPIN.of(BallBeam)[passes].t
+    seen = [r for r in SPIN.without(BallDrop) if not isinstance(r, BallBeam) or r.t < caught_us]
+    for held_s in (2.0, 3.5, 5.5):
+        dropped: list[Reading] = [BallDrop(t=caught_us + round(held_s * SECOND_US), dev="wheel")]
+        assert play(seen, dropped).data(SpinCalled) == []

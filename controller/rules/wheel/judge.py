@@ -16,8 +16,8 @@ from controller.rules.wheel.ball import BallRun
 from controller.rules.wheel.causes import Case, time_of
 from controller.rules.wheel.devices import Sources
 from controller.rules.wheel.learned import Learned
-from controller.rules.wheel.slowing import measured
-from controller.rules.wheel.trace import SpinTrace, lap_before
+from controller.rules.wheel.slowing import measured, timed
+from controller.rules.wheel.trace import SpinTrace, lap_before, laps
 
 _LEARN_FROM_PULSES = 6
 """Fewer tell too little of how the ball slowed down."""
@@ -133,8 +133,9 @@ def _learn(case: Case) -> Learned:
         and not trace.foreign
     ):
         losses = measured([(at_us / 1e6, speed) for at_us, speed in _laps_apart(ball)])
+        left_s = timed([(at_us / 1e6, speed) for at_us, speed in laps(ball.passes)], ball.end_us / 1e6)
         speed = trace.drop_speed(ball) or ball.end_speed
-        learned = learned.after_drop(speed, trace.slowing.loss(speed), losses)
+        learned = learned.after_drop(speed, trace.slowing.loss(speed), losses, left_s)
     if trace.pockets.seen:
         return learned.after_reads(missed=trace.pockets.missed)
     return learned.after_silence() if case.silent_turns_passed else learned

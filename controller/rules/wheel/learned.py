@@ -26,14 +26,16 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     `spins` is the weight of what was learned, `drop_rev_per_s` the ball's mean speed at leaving the track
     (None before the first spin), `deceleration_rev_per_s2` what it loses a second at that speed,
     `losses_rev_per_s2` what it loses at the speeds of `slowing.SPEEDS` that spins have passed, by speed in
-    rev/s, `pocket_reader_works` 1 when the last ball that should have been read was, `pocket_reader_doubts`
-    how many balls read on every turn it takes until a reader that missed one is trusted again.
+    rev/s, `left_s` how many seconds before its drop it has each of them, `pocket_reader_works` 1 when the
+    last ball that should have been read was, `pocket_reader_doubts` how many balls read on every turn it
+    takes until a reader that missed one is trusted again.
     """
 
     spins: float = 0.0
     drop_rev_per_s: float | None = None
     deceleration_rev_per_s2: float | None = None
     losses_rev_per_s2: Mapping[float, float] = msgspec.field(default_factory=dict)
+    left_s: Mapping[float, float] = msgspec.field(default_factory=dict)
     pocket_reader_works: float = 0.0
     pocket_reader_doubts: float = 0.0
 
@@ -55,24 +57,28 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         losses = self.losses_rev_per_s2
         if not losses and self.deceleration_rev_per_s2 and self.drop_rev_per_s:
             losses = {self.drop_rev_per_s: self.deceleration_rev_per_s2}
-        return Slowing(losses)
+        return Slowing(losses, self.left_s)
 
     def after_drop(
-        self, speed_rev_per_s: float, deceleration_rev_per_s2: float, losses: Mapping[float, float]
+        self,
+        speed_rev_per_s: float,
+        deceleration_rev_per_s2: float,
+        losses: Mapping[float, float],
+        left_s: Mapping[float, float],
     ) -> Self:
-        """Learn from one ball that was followed to its drop; `losses` by speed, as `slowing.measured`
-        tells."""
+        """Learn from one ball that was followed to its drop.
+
+        `losses` and `left_s` are by speed, as `slowing.measured` and `slowing.timed` tell them.
+        """
         weight = 1.0 / (min(self.spins, _MEMORY_SPINS) + 1.0)
         newest = max(weight, _NEWEST)
-        known = dict(self.losses_rev_per_s2)
-        for at, loss in losses.items():
-            known[at] = _towards(known.get(at), loss, newest)
         return msgspec.structs.replace(
             self,
             spins=min(self.spins, _MEMORY_SPINS) + 1.0,
             drop_rev_per_s=_towards(self.drop_rev_per_s, speed_rev_per_s, weight),
             deceleration_rev_per_s2=_towards(self.deceleration_rev_per_s2, deceleration_rev_per_s2, weight),
-            losses_rev_per_s2=known,
+            losses_rev_per_s2=_all_towards(self.losses_rev_per_s2, losses, newest),
+            left_s=_all_towards(self.left_s, left_s, newest),
         )
 
     def after_reads(self, *, missed: bool) -> Self:
@@ -89,24 +95,35 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     def figures(self) -> dict[str, float]:
         """Return what was learned as the numbers of a recording's `state`."""
-        plain = {name: value for name in _PLAIN if (value := getattr(self, name)) is not None}
-        return plain | {f"{_LOSS_AT}{at:g}": loss for at, loss in sorted(self.losses_rev_per_s2.items())}
+        figures = {name: value for name in _PLAIN if (value := getattr(self, name)) is not None}
+        for name, begins in _BY_SPEED.items():
+            figures |= {f"{begins}{at:g}": value for at, value in sorted(getattr(self, name).items())}
+        return figures
 
     @staticmethod
     def from_figures(figures: Mapping[str, float]) -> "Learned":
         """Take up what `figures` gave; raises `msgspec.ValidationError` on anything else.
 
-        What was recorded before losses were learned by speed lacks them: they are learned anew in a few
-        spins.
+        What was recorded before a figure was learned by speed lacks it: it is learned anew in a few spins.
         """
-        plain = {name: value for name, value in figures.items() if not name.startswith(_LOSS_AT)}
-        losses = {at: figures[f"{_LOSS_AT}{at:g}"] for at in SPEEDS if f"{_LOSS_AT}{at:g}" in figures}
-        return msgspec.structs.replace(_learned_of(plain), losses_rev_per_s2=losses)
+        plain = {name: value for name, value in figures.items() if not name.startswith(_BEGINNINGS)}
+        by_speed = {
+            name: {at: figures[f"{begins}{at:g}"] for at in SPEEDS if f"{begins}{at:g}" in figures}
+            for name, begins in _BY_SPEED.items()
+        }
+        return msgspec.structs.replace(_learned_of(plain), **by_speed)
 
 
-_LOSS_AT = "loss_at_"
-_PLAIN = tuple(name for name in Learned.__struct_fields__ if name != "losses_rev_per_s2")
+_BY_SPEED = {"losses_rev_per_s2": "loss_at_", "left_s": "left_at_"}
+_BEGINNINGS = tuple(_BY_SPEED.values())
+_PLAIN = tuple(name for name in Learned.__struct_fields__ if name not in _BY_SPEED)
 _learned_of = converter_of(Learned)
+
+
+def _all_towards(
+    known: Mapping[float, float], newest: Mapping[float, float], weight: float
+) -> dict[float, float]:
+    return {**known, **{at: _towards(known.get(at), value, weight) for at, value in newest.items()}}
 
 
 def _towards(mean: float | None, value: float, weight: float) -> float:

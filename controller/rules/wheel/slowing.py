@@ -1,7 +1,8 @@
 """How a wheel's balls slow down, learned from its own spins without a fixed form.
 
-The loss of speed is known at a few speeds and taken to change evenly between them. It serves No More Bets and
-what a ball did while nobody could see it; no turn is counted by it.
+The loss of speed is known at a few speeds and taken to change evenly between them, and so is how long before
+its drop a ball had each of them. It serves No More Bets and what a ball did while nobody could see it; no
+turn is counted by it.
 """
 
 from bisect import bisect_left
@@ -18,6 +19,9 @@ _STEP = 0.05
 """rev/s: a step of the sum over speeds."""
 
 
+_NONE: Mapping[float, float] = {}
+
+
 def usual_loss(speed: float) -> float:
     """Return what balls commonly lose a second at this speed, in rev/s2."""
     return _FRICTION + _DRAG * speed * speed
@@ -26,9 +30,14 @@ def usual_loss(speed: float) -> float:
 class Slowing:
     """The loss of speed by speed."""
 
-    def __init__(self, learned: Mapping[float, float]) -> None:
-        """`learned` are losses in rev/s2 at some of `SPEEDS`; elsewhere they keep to the nearest known."""
+    def __init__(self, learned: Mapping[float, float], left_s: Mapping[float, float] = _NONE) -> None:
+        """`learned` are losses in rev/s2 at some of `SPEEDS`; elsewhere they keep to the nearest known.
+
+        `left_s` are the seconds that were left until the drop at some of them.
+        """
         self.losses = _filled(learned)
+        self._left_s = left_s
+        self._timed = sorted(left_s)
 
     def loss(self, speed: float) -> float:
         """Return what a ball at this speed loses a second, in rev/s2."""
@@ -41,6 +50,24 @@ class Slowing:
         low = SPEEDS[at - 1]
         share = (speed - low) / (SPEEDS[at] - low)
         return losses[at - 1] + share * (losses[at] - losses[at - 1])
+
+    def seconds_left(self, speed: float, drop_speed: float) -> float:
+        """Return how long a ball at this speed runs on until its drop, as those before it did.
+
+        `drop_speed` serves where no ball was timed yet. Negative where a ball should have dropped.
+        """
+        timed, left_s = self._timed, self._left_s
+        if not timed:
+            return self.seconds(speed, drop_speed)
+        at = bisect_left(timed, speed)
+        if at == 0:
+            return left_s[timed[0]] - self.seconds(timed[0], speed)
+        low = timed[at - 1]
+        if at == len(timed):
+            return left_s[low] + self.seconds(speed, low)
+        high = timed[at]
+        share = self.seconds(speed, low) / self.seconds(high, low)
+        return left_s[low] + share * (left_s[high] - left_s[low])
 
     def seconds(self, speed: float, drop_speed: float) -> float:
         """Return how long a ball takes from this speed to that of its drop; negative where it is below."""
@@ -73,6 +100,18 @@ def measured(laps: Sequence[tuple[float, float]]) -> dict[float, float]:
     return {speed: sum(losses) / len(losses) for speed, losses in sums.items()}
 
 
+def timed(laps: Sequence[tuple[float, float]], left_s: float) -> dict[float, float]:
+    """Return how long before its drop a ball had those of `SPEEDS` that it passed, in seconds.
+
+    `laps` are times in seconds and the speeds then, in rev/s; `left_s` is when it left the track.
+    """
+    passed: dict[float, float] = {}
+    for (t, speed), (later, slower) in pairwise(laps):
+        for at in SPEEDS[bisect_left(SPEEDS, slower) : bisect_left(SPEEDS, speed)]:
+            passed[at] = left_s - t - (later - t) * (speed - at) / (speed - slower)
+    return passed
+
+
 def _nearest(speed: float) -> float:
     """Return the nearest of `SPEEDS`, the lower of two that are as near; `speed` is below the last."""
     at = bisect_left(SPEEDS, speed)
@@ -98,3 +137,12 @@ def _ratio_at(speed: float, known: Sequence[float], ratios: Mapping[float, float
     low, high = known[at - 1], known[at]
     share = (speed - low) / (high - low)
     return ratios[low] + share * (ratios[high] - ratios[low])
+
+
+AT_KNEE = Slowing({0.45: 0.02, 0.55: 0.05, 0.65: 0.12, 0.8: 0.2, 1.0: 0.2, 1.2: 0.1})
+"""A real ball's: about 1 rev/s it begins to roll where it slid along the rim, and loses speed two to four
+times as fast, until at 0.6 it rolls. Timed from films of real wheels."""
+HARDEST = 0.12
+"""rev/s2: a ball without such a knee loses 0.05 to 0.1 at 0.7 to 1 rev/s, on a damp track too."""
+KNEE = 0.7, 1.0
+"""rev/s: between these speeds a knee shows."""

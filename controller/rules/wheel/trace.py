@@ -24,6 +24,7 @@ from controller.rules.wheel.devices import LOSSES, Sources, WheelDevices
 from controller.rules.wheel.learned import Learned
 from controller.rules.wheel.pockets import PocketCount, PocketRead, place_read, read_at
 from controller.rules.wheel.rotor import Place, Rotor
+from controller.rules.wheel.slowing import AT_KNEE, HARDEST, KNEE, Slowing
 
 DROP_SENSOR_DELAY_US = 120_000
 """The drop sensor sits below the track and fires this long after the ball left it (the maker's figure)."""
@@ -148,7 +149,9 @@ class SpinTrace:
             return None
         if self._predicted is None or self._predicted[0] is not story.last:
             middle_us, speed = lap = last_lap(story)
-            seconds = self.slowing.seconds(speed, self.drop_rev_per_s) / self._loses_more(story.last, lap)
+            slowing = self._slowing_of(story.last)
+            seconds = slowing.seconds_left(speed, self.drop_rev_per_s)
+            seconds /= self._loses_more(slowing, story.last, lap)
             self._predicted = story.last, round(middle_us + 1e6 * seconds)
         return self._predicted[1]
 
@@ -159,9 +162,26 @@ class SpinTrace:
             return None
         middle_us, speed = lap
         seconds = (ball.end_us - middle_us) / 1e6
-        return self.slowing.speed_after(speed, seconds * self._loses_more(ball.passes[-1], lap))
+        return self.slowing.speed_after(speed, seconds * self._loses_more(self.slowing, ball.passes[-1], lap))
 
-    def _loses_more(self, last: Pass, lap: tuple[float, float]) -> float:
+    def _slowing_of(self, last: Pass) -> Slowing:
+        """Return how this ball slows down: as others before it, or by its own knee where none was seen."""
+        if self.learned.left_s:
+            return self.slowing
+        slowest, fastest = KNEE
+        later: tuple[float, float] | None = None
+        due, at = last.turns, last
+        while at.before is not None and (later is None or later[1] < fastest):
+            if at.turns <= due and (lap := lap_before(at)) is not None:
+                if later is not None and slowest <= (lap[1] + later[1]) / 2 <= fastest:
+                    loss = (lap[1] - later[1]) * 1e6 / (later[0] - lap[0])
+                    if loss > HARDEST:
+                        return AT_KNEE
+                later, due = lap, at.turns - _LAPS_COMPARED
+            at = at.before
+        return self.slowing
+
+    def _loses_more(self, slowing: Slowing, last: Pass, lap: tuple[float, float]) -> float:
         """Return how much faster than this wheel's other balls this one slows down, by its last laps."""
         middle_us, speed = lap
         at, since = last, last.turns - _LAPS_COMPARED
@@ -171,7 +191,7 @@ class SpinTrace:
         if before is None or before[0] >= middle_us:
             return 1.0
         loss = (before[1] - speed) * 1e6 / (middle_us - before[0])
-        ratio = loss / self.slowing.loss((speed + before[1]) / 2)
+        ratio = loss / slowing.loss((speed + before[1]) / 2)
         lasts = _LASTS * max(1.0 - (speed - self.drop_rev_per_s) / _LASTS_REV_PER_S, 0.0)
         known: float = min(max(ratio, _LOSES_LEAST), _LOSES_MOST) ** min(lasts, 1.0)
         return known

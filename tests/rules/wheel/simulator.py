@@ -4,7 +4,7 @@ Independent of the judge's own curve: the ball is integrated step by step, the r
 """
 
 from dataclasses import dataclass, field
-from math import sqrt
+from math import exp, sqrt
 from random import Random
 from typing import Literal
 
@@ -44,6 +44,10 @@ class Scene:
     friction: float = 0.045
     drag: float = 0.022
     drag_power: float = 2.0
+    knee: float = 0.0
+    """What a real ball loses more a second (rev/s2) about 0.85 rev/s, where it begins to roll."""
+    worn: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    """A stretch of the track: where it begins (turns), how long it is (turns), what a ball loses there."""
     rotor_speed: float = 0.4
     rotor_deceleration: float = 0.002
     pocket: int = 7
@@ -139,9 +143,10 @@ def _run(scene: Scene, launch_deg: float) -> tuple[float, list[tuple[float, int]
     speed, ran = scene.drop_speed, 0.0
     places = [0.0]
     while ran < scene.revolutions:
-        half = speed + STEP_S / 2 * (scene.friction + scene.drag * speed**scene.drag_power)
+        place = (launch_deg / 360.0 + sense * (scene.revolutions - ran)) % 1.0
+        half = speed + STEP_S / 2 * _loss(scene, speed, place)
         ran += half * STEP_S
-        speed += STEP_S * (scene.friction + scene.drag * half**scene.drag_power)
+        speed += STEP_S * _loss(scene, half, place)
         places.append(ran)
     run_s = (len(places) - 1) * STEP_S
     begin = [scene.revolutions - place for place in reversed(places)]
@@ -154,6 +159,15 @@ def _run(scene: Scene, launch_deg: float) -> tuple[float, list[tuple[float, int]
                 passes.append(((i - 1 + share) * STEP_S, beam))
                 wanted += 1.0
     return run_s, sorted(passes)
+
+
+def _loss(scene: Scene, speed: float, place: float) -> float:
+    """Return what the ball loses a second at this speed and place of the track."""
+    begin, length, worn = scene.worn
+    loss: float = scene.friction + scene.drag * speed**scene.drag_power
+    if scene.knee:
+        loss += scene.knee * exp(-(((speed - 0.85) / 0.15) ** 2))
+    return loss + worn if (place - begin) % 1.0 < length else loss
 
 
 def _faulty(
