@@ -6,6 +6,7 @@ guards (a refused guard is silent) and no trigger from within a trigger.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 
 from transitions import Machine
 
@@ -19,9 +20,12 @@ class Arrow:
     to: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class MachineTable:
-    """One machine as data: its states and triggers with a sentence each, its arrows and its refusals."""
+    """One machine as data: its states and triggers with a sentence each, its arrows and its refusals.
+
+    A table is equal to itself alone.
+    """
 
     name: str
     initial: str
@@ -75,6 +79,30 @@ class _Model:
     state: str
 
 
+@cache
+def _library_machine(table: MachineTable) -> Machine:
+    """Return the library's machine of a table, made once: what is in which state, each model says."""
+    return Machine(
+        model=None,
+        states=list(table.states),
+        initial=table.initial,
+        transitions=[[a.trigger, list(a.sources), a.to] for a in table.arrows],
+        auto_transitions=False,
+        queued=False,
+        send_event=True,
+    )
+
+
+@cache
+def _arrows(table: MachineTable) -> Mapping[tuple[str, str], str]:
+    """Return where each arrow of a table's machine leads, by state and trigger."""
+    return {
+        (source, trigger): str(arrow.dest)
+        for trigger, event in _library_machine(table).events.items()
+        for source, (arrow,) in event.transitions.items()
+    }
+
+
 class FlatMachine:
     """One machine at work on its table."""
 
@@ -91,20 +119,9 @@ class FlatMachine:
         self._watch = watch
         self._firing = False
         self._model = _Model()
-        self._machine = Machine(
-            model=self._model,
-            states=list(table.states),
-            initial=self.state,
-            transitions=[[a.trigger, list(a.sources), a.to] for a in table.arrows],
-            auto_transitions=False,
-            queued=False,
-            send_event=True,
-        )
-        self._arrows = {
-            (source, trigger): str(arrow.dest)
-            for trigger, event in self._machine.events.items()
-            for source, (arrow,) in event.transitions.items()
-        }
+        self._machine = _library_machine(table)
+        self._machine.set_state(self.state, self._model)
+        self._arrows = _arrows(table)
 
     def fire(self, trigger: str) -> None:
         """Follow this trigger's arrow.
