@@ -5,11 +5,12 @@ wheel's beams miss the ball so often that the silence says nothing.
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import msgspec
 
 from controller.model.readings import BallBeam, Turning
-from controller.rules.wheel.chain import DOUBLED_US, WAY_CLEAR, Chain, Pass, Sense, Story
+from controller.rules.wheel.chain import DOUBLED_US, WAY_CLEAR, Chain, Pass, Story
 from controller.rules.wheel.slowing import Slowing
 
 _LEAST_PASSES = 3
@@ -139,7 +140,7 @@ def _measured(chain: Chain, slowing: Slowing, story: Story, left_us: int | None)
         counts.missed + len(path)
     ):
         return None
-    silences = [i for i in range(1, len(path)) if counts.speaks(i, slowing)]
+    silences = counts.silences(slowing)
     since = silences[-1] if silences else 0
     ran = path[-1].turns - path[since].turns
     last = path[-1]
@@ -182,20 +183,20 @@ class _Counts:
     """The passes at working beams that a path has, and those that were missed."""
 
     def __init__(self, chain: Chain, story: Story, path: Sequence[Pass]) -> None:
-        self._chain = chain
-        self._sense: Sense = story.sense
+        self._gaps = chain.gaps(story.sense)
+        self._between = chain.between(story.sense)
         self._works = chain.working()
         self._path = path
         self._heard = len(path)
         self.steps = [path[i].turns - path[i - 1].turns for i in range(1, len(path))]
-        self._missed = [self._between(path[i - 1], path[i]) for i in range(1, len(path))]
+        self._missed = self._missed_before_passes()
         self.missed = sum(self._missed)
 
-    def speaks(self, step: int, slowing: Slowing) -> bool:
-        """Return whether the silence before pass number `step` says that no ball was there."""
-        missed = self._missed[step - 1]
-        if not missed:
-            return False
+    def silences(self, slowing: Slowing) -> list[int]:
+        """Return the numbers of the passes before which a silence says that no ball was there."""
+        return [i for i, missed in enumerate(self._missed, 1) if missed and self._speaks(i, missed, slowing)]
+
+    def _speaks(self, step: int, missed: int, slowing: Slowing) -> bool:
         if self.steps[step - 1] > _A_TURN and self.silence_speaks(missed, missed):
             return True
         if self._path[step].t - self._path[step - 1].t < _HAND_S * 1e6:
@@ -228,34 +229,37 @@ class _Counts:
         missed = self.missed - without + _MISSES_ASSUMED
         return missed / (missed + self._heard + _PASSES_ASSUMED)
 
-    def _between(self, before: Pass, after: Pass) -> int:
-        chain, sense = self._chain, self._sense
-        ahead = after.turns - before.turns
-        if ahead <= chain.gap(sense, before.beam, after.beam) + 1e-9:
-            if not (passed := chain.between(sense, before.beam, after.beam)):
-                return 0
-            return sum(beam in self._works for beam in passed)
-        return self.passed_after(before, ahead - 1e-6)
+    def _missed_before_passes(self) -> list[int]:
+        """Return how many working beams missed the ball before each pass but the first."""
+        missed: list[int] = []
+        for (before, after), step in zip(pairwise(self._path), self.steps, strict=True):
+            if step > self._gaps[before.beam][after.beam] + 1e-9:
+                missed.append(self.passed_after(before, step - 1e-6))
+            elif passed := self._between[before.beam][after.beam]:
+                missed.append(sum(beam in self._works for beam in passed))
+            else:
+                missed.append(0)
+        return missed
 
     def passed_after(self, since: Pass, turns: float) -> int:
         """Count the working beams that the ball passes within so many turns after a pass."""
         passed = 0
         for beam in self._works:
-            gap = self._chain.gap(self._sense, since.beam, beam)
+            gap = self._gaps[since.beam][beam]
             if gap < turns:
                 passed += int(turns - gap) + 1
         return passed
 
     def ahead(self, since: Pass) -> float:
         """Return the turns from a pass to the next working beam."""
-        return min((self._chain.gap(self._sense, since.beam, beam) for beam in self._works), default=1.0)
+        return min((self._gaps[since.beam][beam] for beam in self._works), default=1.0)
 
     def unseen_start(self, first: Pass) -> float:
         """Return the most turns that the ball may have run before its first pass.
 
         It was launched after the working beam before, or after one before that where they miss the ball.
         """
-        gaps = sorted(self._chain.gap(self._sense, beam, first.beam) for beam in self._works) or [1.0]
+        gaps = sorted(self._gaps[beam][first.beam] for beam in self._works) or [1.0]
         gaps += [gap + 1.0 for gap in gaps] + [gaps[0] + 2.0]
         missed, chance = 0, self._chance(0)
         while chance ** (missed + 1) >= _START_BY_CHANCE and missed + 1 < len(gaps):

@@ -194,18 +194,18 @@ class Chain:
         """Return a chain of the same wheel that has seen nothing."""
         return Chain(*self._made_of)
 
-    def gap(self, sense: Sense, since: int, to: int) -> float:
-        """Return the turns from one beam to the other for a ball running ccw (1) or cw (-1)."""
-        return self._ahead[sense][since][to]
+    def gaps(self, sense: Sense) -> "_Rows":
+        """Return the turns from each beam to each for a ball running ccw (1) or cw (-1)."""
+        return self._ahead[sense]
 
-    def between(self, sense: Sense, since: int, to: int) -> Sequence[int]:
-        """Return the beams that stand between two others for a ball running ccw (1) or cw (-1)."""
-        return self._between[sense][since][to]
+    def between(self, sense: Sense) -> "_Beams":
+        """Return the beams that stand between each two for a ball running ccw (1) or cw (-1)."""
+        return self._between[sense]
 
     def working(self) -> frozenset[int]:
         """Return the beams that hear the ball: a single pulse may be something else's."""
-        most = max(self.heard)
-        often = frozenset(b for b, pulses in enumerate(self.heard) if pulses > max(_HEARS * most, 1))
+        few = max(_HEARS * max(self.heard), 1)
+        often = frozenset(b for b, pulses in enumerate(self.heard) if pulses > few)
         return often or frozenset(b for b, pulses in enumerate(self.heard) if pulses)
 
     def see(self, t: int, beam: int) -> None:

@@ -27,6 +27,9 @@ def usual_loss(speed: float) -> float:
     return _FRICTION + _DRAG * speed * speed
 
 
+_USUAL = tuple(usual_loss(speed) for speed in SPEEDS)
+
+
 class Slowing:
     """The loss of speed by speed."""
 
@@ -75,8 +78,22 @@ class Slowing:
             return (speed - drop_speed) / self.loss(drop_speed)
         steps = max(int((speed - drop_speed) / _STEP), 1)
         width = (speed - drop_speed) / steps
-        loss = self.loss
-        return width * sum([1.0 / loss(drop_speed + (i + 0.5) * width) for i in range(steps)])
+        return width * sum([1.0 / loss for loss in self._losses(drop_speed, width, steps)])
+
+    def _losses(self, slowest: float, width: float, steps: int) -> list[float]:
+        """Return the loss in the middle of each of so many steps of speed up from the slowest."""
+        losses, told, at = self.losses, [], 0
+        for step in range(steps):
+            speed = slowest + (step + 0.5) * width
+            while at < len(SPEEDS) and SPEEDS[at] < speed:
+                at += 1
+            if 0 < at < len(SPEEDS):
+                low = SPEEDS[at - 1]
+                share = (speed - low) / (SPEEDS[at] - low)
+                told.append(losses[at - 1] + share * (losses[at] - losses[at - 1]))
+            else:
+                told.append(self.loss(speed))
+        return told
 
     def speed_after(self, speed: float, seconds: float) -> float:
         """Return the speed so many seconds later, in rev/s."""
@@ -123,7 +140,7 @@ def _filled(learned: Mapping[float, float]) -> list[float]:
     """Return a loss for each speed: between known ones even, beyond them as usual in proportion."""
     ratios = {speed: loss / usual_loss(speed) for speed, loss in learned.items()}
     known = sorted(ratios)
-    return [usual_loss(speed) * _ratio_at(speed, known, ratios) for speed in SPEEDS]
+    return [usual * _ratio_at(speed, known, ratios) for speed, usual in zip(SPEEDS, _USUAL, strict=True)]
 
 
 def _ratio_at(speed: float, known: Sequence[float], ratios: Mapping[float, float]) -> float:
