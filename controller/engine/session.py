@@ -99,19 +99,34 @@ class Session:
         return self._handed_out()
 
     def _hear(self, entered: Input) -> None:
-        """Take a person's input: at once, unless an attempt is under way, or what it is for may be told late.
+        """Take a person's input: at once, unless an attempt is under way.
 
         A ruling that names no attempt is for the one under way at its own time, and the first reading of
-        that may still be on its way.
+        that may still be on its way. So one that would be refused now waits for it; one that is obeyed now
+        and is overtaken by such a reading leaves the attempt that this begins to a person.
         """
-        names_attempt = entered.what is not None and entered.what.isdecimal()
-        waits = entered.name in IN_THEIR_TIME or (entered.name in FOR_THE_LATEST and not names_attempt)
-        if not waits and self._order.run_on_to(entered):
+        if entered.name not in IN_THEIR_TIME and self._order.run_on_to(entered):
             self._run()  # A replay knows arrivals alone: no tick of a live table may decide what follows.
             if self._order.need_not_wait(entered) and not self._game.attempt_under_way:
-                self._take(entered)
-                return
+                if not self._is_for_the_latest(entered):
+                    self._take(entered)
+                    return
+                if self._obeyed_at_once(entered):
+                    return
         self._go_on(entered, self._order.put(entered))
+
+    @staticmethod
+    def _is_for_the_latest(entered: Input) -> bool:
+        names_attempt = entered.what is not None and entered.what.isdecimal()
+        return entered.name in FOR_THE_LATEST and not names_attempt
+
+    def _obeyed_at_once(self, entered: Input) -> bool:
+        """Obey a ruling; False, with nothing changed or told, where it is refused."""
+        if self._refusal_of(entered) is not None:
+            return False
+        if self._heard is not None:
+            self._heard(entered, None, self._desk.answer)
+        return True
 
     def _go_on(self, reading: AnyReading, behind_us: int) -> None:
         """Hand on what is ready, then tell of what does not count."""

@@ -78,6 +78,8 @@ class Attempts(Generic[Value, V]):
         self._doubt = ""
         self._objection: Reason | None = None
         self._open_reasons: tuple[Reason, ...] = ()
+        self._ruled_us = -1
+        """When a ruling that named no attempt was last obeyed."""
         self.began_us = 0
         """When the present or the last attempt began."""
         self.before: object = None
@@ -117,6 +119,10 @@ class Attempts(Generic[Value, V]):
         self._verdict = None
         self._cleared_in_hold = False
         self._doubt = ""
+        if t <= self._ruled_us:
+            self._doubt = (
+                f"it had begun when a ruling was entered, which was taken for the {self.words.attempt} before"
+            )
         self._objection = None
         self.began_us = t
         self.cleared = False
@@ -316,6 +322,7 @@ class Attempts(Generic[Value, V]):
         else:
             self._fire(self.words.void)
             self._correct(entered, None, (reason,))
+        self.ruled(entered)
         self._answer_ruling(was)
 
     def set_result(self, entered: Input) -> None:
@@ -334,6 +341,7 @@ class Attempts(Generic[Value, V]):
         else:
             self._fire(self.words.set_result)
             self._correct(entered, value, ())
+        self.ruled(entered)
         self._answer_ruling(was)
 
     def _acceptable(self) -> bool:
@@ -352,12 +360,14 @@ class Attempts(Generic[Value, V]):
         if self.state == "proposed" and verdict.ruling is Ruling.VOID:
             self._fire(f"accept_{self.words.void}")
             self._void(entered.t, verdict.reasons, by=entered.by, who=entered.who, notices=verdict.notices)
+            self.ruled(entered)
             self._answer_ruling(was)
             return
         grade: Grade = _grade_of(verdict) if self.state == "held" else "person"
         self._fire("accept")
         self._call(entered.t, self._game.value_of(verdict), grade, entered)
         self._end_hold()
+        self.ruled(entered)
         self._answer_ruling(was)
 
     def _clear(self, clear: str, t: int) -> None:
@@ -482,6 +492,11 @@ class Attempts(Generic[Value, V]):
         """Keep what a correction goes back to; what people enter from here on it keeps."""
         self.before = before
         self._since.clear()
+
+    def ruled(self, entered: Input) -> None:
+        """Note that a word which named no attempt was for this one: the next one begins after it."""
+        if entered.what is None:
+            self._ruled_us = entered.t
 
     def _as_it_was(self) -> str:
         """Say how the attempt stands before a ruling on it."""

@@ -305,6 +305,7 @@ class HighRoller:
         state = self._state
         self._follow(decline(state, self._rules))
         self.throws.attempts.keep(msgspec.structs.replace(entered, seat=player))
+        self.throws.attempts.ruled(entered)
         data = RollDeclined(game=state.game, player=state.seat(player), by=entered.by, who=entered.who)
         self._desk.publish("roll.declined", entered.t, data)
         self.follow_up(entered.t)

@@ -1,11 +1,15 @@
 """What came of an input: told for each one as it is decided on, with what makes sense instead."""
 
+from collections.abc import Sequence
+
 import msgspec
 import pytest
 
 from controller.engine.session import Session
 from controller.engine.setup import Setup, State
 from controller.machines.flat import Refused
+from controller.model.effects import Effect
+from controller.model.outcomes import Outcome, RollReview
 from controller.model.readings import AnyReading, Input
 from controller.settings.rulesets import load_ruleset
 from tests.scenes import SECOND_US, TABLE, in_order, says, throw
@@ -28,6 +32,10 @@ class Told:
 
     def heard(self, entered: Input, refused: Refused | None, _answer: str) -> None:
         self.answers.append((entered.name, None if refused is None else refused.code))
+
+    def arrives(self, reading: AnyReading, arrived: int | None = None) -> Sequence[Effect]:
+        """Let one reading arrive, now or later than it was seen."""
+        return self.session.feed(msgspec.structs.replace(reading, arrived=arrived or reading.t))
 
     def play(self, *readings: AnyReading) -> "Told":
         for reading in readings:
@@ -135,14 +143,36 @@ class TestAtOnce:
         told.session.feed(msgspec.structs.replace(ruling, arrived=ruling.t))
         assert told.answers == [("no_roll", None)]
 
-    def test_one_that_names_none_waits_for_a_release_that_is_still_on_its_way(self) -> None:
+    def test_one_that_names_none_is_decided_as_it_comes_too(self) -> None:
         told = Told().play(*throw(SECOND_US))
-        flying = throw(11 * SECOND_US)
-        word = says(11 * SECOND_US + 10_000, "no_roll")
-        effects = [*told.session.feed(word), *told.session.feed_all(flying)]
-        effects += told.session.advance(20 * SECOND_US)
+        effects = told.arrives(says(9 * SECOND_US, "no_roll"))
+        assert [effect.type for effect in effects if isinstance(effect, Outcome)] == ["roll.corrected"]
         assert told.answers == [("no_roll", None)]
-        assert "roll.corrected" not in [getattr(effect, "type", "") for effect in effects]
+
+    def test_one_that_would_be_refused_waits_for_a_release_that_is_still_on_its_way(self) -> None:
+        told = Told()
+        assert not told.arrives(says(SECOND_US + 10_000, "no_roll"))
+        assert told.answers == []
+        release, *flight = throw(SECOND_US)
+        told.arrives(release, SECOND_US + 50_000)
+        told.play(*flight)
+        assert told.answers == [("no_roll", None)]
+
+    def test_one_that_a_release_overtakes_leaves_that_throw_to_a_person(self) -> None:
+        told = Told().play(*throw(SECOND_US))
+        effects = [*told.arrives(says(11 * SECOND_US + 10_000, "no_roll"))]
+        release, *flight = throw(11 * SECOND_US)
+        effects += told.arrives(release, 11 * SECOND_US + 50_000)
+        for reading in flight:
+            effects += told.arrives(reading, max(reading.t, 11 * SECOND_US + 50_000))
+        effects += told.session.finish()
+        outcomes = [effect for effect in effects if isinstance(effect, Outcome)]
+        assert [outcome.type for outcome in outcomes if outcome.type.startswith("roll.")] == [
+            "roll.corrected",
+            "roll.review",
+        ]
+        review = next(outcome.data for outcome in outcomes if isinstance(outcome.data, RollReview))
+        assert "it had begun when a ruling was entered" in review.reasons[0].seen
 
     def test_a_word_overtakes_no_release_that_has_arrived(self) -> None:
         told = Told()
