@@ -49,7 +49,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             decided_at_us=self.decided_at_us,
             called=self.called,
             warnings=self.warnings,
-            sources={dev: frozenset(kinds) for dev, kinds in self.sources.items()},
+            sources=self.sources,
             learned=self.learned,
             late_close=self.late_close,
             late=self.late,
@@ -87,7 +87,7 @@ def evidence_of(judged: Judged) -> Evidence:
         spin=bare if isinstance(bare, SpinVerdict) else None,
         deal=bare if isinstance(bare, DealVerdict) else None,
         rests_on=tuple(rests_on),
-        sources={dev: tuple(sorted(kinds)) for dev, kinds in sorted(basis.sources.items())},
+        sources=dict(sorted(basis.sources.items())),
         readings=tuple(cast("list[AnyReading]", readings)),
     )
 

@@ -20,7 +20,7 @@ class Health:
     def __init__(self, desk: Desk, sources: Mapping[str, Iterable[str]] | None = None) -> None:
         """Start with what the configuration says that each device sends (`wall_impact:left` for a wall's)."""
         self.down: dict[str, DeviceDown] = {}
-        self.sources: dict[str, frozenset[str]] = {d: frozenset(k) for d, k in (sources or {}).items()}
+        self.sources: dict[str, tuple[str, ...]] = {d: _in_order(k) for d, k in (sources or {}).items()}
         self.known: set[tuple[str, type[Reading]]] = set()
         """The devices' kinds of readings of which `sent` learns nothing any more."""
         self._walls: set[tuple[str, str]] = set()
@@ -42,8 +42,8 @@ class Health:
             self._learn(reading, "")
 
     def _learn(self, reading: Reading, wall: str) -> None:
-        kinds = self.sources.get(reading.dev, frozenset())
-        self.sources[reading.dev] = kinds | {kind_of(reading) + wall}
+        kinds = self.sources.get(reading.dev, ())
+        self.sources[reading.dev] = _in_order((*kinds, kind_of(reading) + wall))
 
     def see(self, reading: DeviceReading, *, tell: bool) -> None:
         """Take a device's word; with `tell` off (test mode) it is published later, if it still holds."""
@@ -108,3 +108,8 @@ class Health:
             cause=str(reading.code) or kind_of(reading), what=reading.dev, says=reading.reason or None
         )
         self._desk.publish(kind_of(reading).replace("_", "."), reading.t if t is None else t, data)
+
+
+def _in_order(kinds: Iterable[str]) -> tuple[str, ...]:
+    """Return the kinds in an order that is the same in every run."""
+    return tuple(sorted(set(kinds)))

@@ -25,7 +25,7 @@ class Basis(msgspec.Struct, frozen=True, kw_only=True):
     decided_at_us: int
     called: Reason | None = None
     warnings: int = 0
-    sources: Mapping[str, frozenset[str]] = {}
+    sources: Mapping[str, tuple[str, ...]] = {}
     learned: Mapping[str, float] = {}
     late_close: bool = False
     relaunched: bool = False

@@ -1,6 +1,9 @@
 """Replaying: a cut-off log gives what the whole gave until then and a review of what was in flight."""
 
 import io
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -37,6 +40,36 @@ def outcomes_of(data: bytes) -> list[Outcome]:
 def test_a_replay_gives_the_same_each_time(recording: bytes) -> None:
     assert outcomes_of(recording) == outcomes_of(recording)
     assert [o.type for o in outcomes_of(recording)].count("roll.called") == 3
+
+
+EVERY_EFFECT = """
+import sys
+import msgspec
+from controller.replay.log import Log
+from controller.replay.run import replay, setup_of
+from controller.settings.rulesets import load_ruleset
+
+with open(sys.argv[1], "rb") as stream:
+    log = Log(stream, "evening.jsonl")
+    for effect in replay(log, setup_of(log.header, load_ruleset("craps-12-034"), log.name)):
+        sys.stdout.buffer.write(msgspec.json.encode(effect) + b"\\n")
+"""
+
+
+def test_every_effect_is_the_same_in_every_process(recording: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "evening.jsonl"
+    path.write_bytes(recording)
+    told = {
+        subprocess.run(
+            [sys.executable, "-c", EVERY_EFFECT, str(path)],
+            env={**os.environ, "PYTHONHASHSEED": str(seed)},
+            stdout=subprocess.PIPE,
+            check=True,
+        ).stdout
+        for seed in range(3)
+    }
+    assert len(told) == 1
+    assert b'"sources"' in told.pop()
 
 
 def test_a_cut_in_mid_line_changes_nothing_that_was_told_before_it(recording: bytes) -> None:

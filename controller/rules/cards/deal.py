@@ -3,7 +3,7 @@
 Nothing it says before every position has acted tells a card.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from controller.model.readings import Card, DeviceDown, DeviceFault, Input, Reading, Switch
 from controller.model.rulesets import DealRules
@@ -12,7 +12,7 @@ from controller.rules.cards.layout import CARDS_EACH, DEALER, Layout, lay_out
 
 SHOE_SWITCHES = frozenset({"shoe", "lid", "shoe_lid"})
 """The names of the switch on a shoe's lid."""
-NO_SOURCES: Mapping[str, frozenset[str]] = {}
+NO_SOURCES: Mapping[str, Collection[str]] = {}
 
 
 def opens_shoe(reading: Reading) -> bool:
@@ -28,7 +28,7 @@ def judge_deal(
     rules: DealRules,
     *,
     decided_at_us: int,
-    sources: Mapping[str, frozenset[str]] = NO_SOURCES,
+    sources: Mapping[str, Collection[str]] = NO_SOURCES,
     called: Reason | None = None,
 ) -> DealVerdict:
     """Judge one deal from its readings and people's inputs, in time order, as of the moment of decision.
@@ -86,7 +86,7 @@ def _notices(layout: Layout) -> Iterator[Notice]:
 
 
 def _troubles(
-    readings: Sequence[Reading], sources: Mapping[str, frozenset[str]]
+    readings: Sequence[Reading], sources: Mapping[str, Collection[str]]
 ) -> Iterator[tuple[str, str]]:
     shoes = {dev for dev, kinds in sources.items() if "card" in kinds}
     shoes.update(reading.dev for reading in readings if isinstance(reading, Card))

@@ -1,6 +1,6 @@
 """The throw judge: every rule runs, every cause is listed, and what is not certain goes to a person."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from controller.model.effects import Basis
 from controller.model.geometry import DiceTable
@@ -18,7 +18,7 @@ from controller.rules.dice.unwatched import judge_unwatched
 from controller.rules.dice.wording import no_roll_line, review_line, roll_line
 from controller.rules.doubt import judge_with_late
 
-NO_SOURCES: Mapping[str, frozenset[str]] = {}
+NO_SOURCES: Mapping[str, Collection[str]] = {}
 
 
 def judge_throw(
@@ -28,7 +28,7 @@ def judge_throw(
     *,
     decided_at_us: int,
     warnings: int = 0,
-    sources: Mapping[str, frozenset[str]] = NO_SOURCES,
+    sources: Mapping[str, Collection[str]] = NO_SOURCES,
     called: Reason | None = None,
 ) -> ThrowVerdict:
     """Judge one throw from its readings up to the moment of decision.

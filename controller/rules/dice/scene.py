@@ -1,6 +1,6 @@
 """One throw's readings, sorted out by die, wall and device."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from controller.model.geometry import DiceTable
@@ -81,7 +81,7 @@ class Scene:
 
     table: DiceTable
     errors: SensorErrors
-    sources: Mapping[str, frozenset[str]]
+    sources: Mapping[str, Collection[str]]
     start_us: int
     dice: tuple[DieSeen, DieSeen] = field(default_factory=lambda: (DieSeen(1), DieSeen(2)))
     impacts: list[WallImpact] = field(default_factory=list)
@@ -146,7 +146,7 @@ def sort_out(
     readings: Sequence[Reading],
     table: DiceTable,
     errors: SensorErrors,
-    sources: Mapping[str, frozenset[str]],
+    sources: Mapping[str, Collection[str]],
     decided_at_us: int,
 ) -> Scene:
     """Sort a throw's readings up to the moment of decision by what they tell of, each kind in time order."""
