@@ -1,4 +1,7 @@
-"""Findings on a pay table that a named person took as they are: kept in a file beside the configuration."""
+"""Findings on a pay table that a named person took as they are: kept with what belongs to the table's owner.
+
+Never in the shipped configuration: that is the release's, and goes with it.
+"""
 
 import os
 from pathlib import Path
@@ -27,9 +30,26 @@ class Accepted(msgspec.Struct, frozen=True, kw_only=True):
 _decode = msgspec.json.Decoder(tuple[Accepted, ...]).decode
 
 
-def accepted_file(ruleset: str, directory: Path | None = None) -> Path:
-    """Return the file of a rule set's accepted findings, whether it is there or not."""
-    return config_home(directory) / "accepted" / f"{ruleset}.json"
+INSTALLED = Path("/etc/table")
+"""Where an installed table has its own file."""
+
+
+def accepted_file(ruleset: str) -> Path:
+    """Return the file of a rule set's accepted findings, whether it is there or not.
+
+    It is in the configuration that TABLE_CONFIG names, else beside an installed table's own file, else in the
+    user's own configuration (XDG_CONFIG_HOME, ~/.config where that is not set).
+    """
+    return _owners_home() / "accepted" / f"{ruleset}.json"
+
+
+def _owners_home() -> Path:
+    if os.environ.get("TABLE_CONFIG"):
+        return config_home()
+    if INSTALLED.is_dir():
+        return INSTALLED
+    users = os.environ.get("XDG_CONFIG_HOME")
+    return (Path(users) if users else Path.home() / ".config") / "table-controller"
 
 
 def read_accepted(path: Path) -> tuple[Accepted, ...]:
@@ -51,7 +71,7 @@ def write_accepted(path: Path, accepted: tuple[Accepted, ...]) -> None:
     """Keep them, the whole file or nothing of it. Raises SettingsError where the disk does not take it."""
     part = path.with_suffix(".part")
     try:
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         part.write_bytes(msgspec.json.format(msgspec.json.encode(accepted), indent=2) + b"\n")
         os.replace(part, path)
     except OSError as error:

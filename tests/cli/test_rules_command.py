@@ -10,6 +10,7 @@ import pytest
 
 from controller.cli.main import main
 from controller.cli.tables import rows_of
+from controller.settings import accepted
 from controller.settings.places import config_home
 from controller.settlement.edges import Chance, Edge, Finding, Report
 
@@ -131,6 +132,22 @@ def test_findings_that_a_named_person_accepted_with_a_reason_are_no_more_exit_1(
     assert "taken as it is by Ann Lee" in said
     assert "as the document prints them" in said
     assert (own_config / "accepted" / "roulette.json").exists()
+
+
+def test_what_is_accepted_is_never_kept_in_the_shipped_configuration(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("TABLE_CONFIG", raising=False)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "of the user"))
+    installed = tmp_path / "installed"
+    monkeypatch.setattr(accepted, "INSTALLED", installed)
+    words = ("rules", "accept", "roulette", "*", "--who", "Ann", "--reason", "known")
+    for home in (tmp_path / "of the user" / "table-controller", installed):
+        assert main([*words]) == 0
+        assert f"kept in {home / 'accepted' / 'roulette.json'}" in capsys.readouterr().out
+        assert main(["rules", "check", "roulette"]) == 0
+        installed.mkdir(exist_ok=True)
+    assert not (config_home() / "accepted").exists()
 
 
 def test_an_accepted_finding_that_says_something_else_is_open_again(own_config: Path) -> None:
