@@ -11,7 +11,7 @@ from controller.cli.dealer import call_in_words, puck_in_words
 from controller.cli.exits import BAD_INPUT, FAILED, OK, say
 from controller.cli.numbers import MANY, SEEDS, whole
 from controller.cli.screen import Screen, Style
-from controller.cli.words import describe
+from controller.cli.words import in_words
 from controller.engine.session import Session
 from controller.engine.setup import Setup
 from controller.model.outcomes import (
@@ -149,7 +149,7 @@ class _Show:
             if outcome.type in _ENDS and self._pause_s:
                 self._sleep(self._pause_s)
             if not outcome.type.startswith("bets."):
-                self._screen.line(f"  {_plain(outcome.type):<17} {describe(outcome.data)}")
+                self._screen.line(f"  {_plain(outcome.type):<17} {in_words(outcome)}")
         self._readings += len(feed)
         self._screen.line()
         difference = compare([as_json(outcome) for outcome in told], truth)

@@ -50,7 +50,7 @@ def lines_of(effect: Effect, *, explain: bool) -> Iterator[str]:
 def _lines_of(effect: Effect, *, explain: bool) -> Iterator[str]:
     match effect:
         case Outcome():
-            yield f"{clock(effect.t):>11}  {effect.type:<16} {describe(effect.data)}"
+            yield f"{clock(effect.t):>11}  {effect.type:<16} {in_words(effect)}"
         case Proposed():
             yield f"{clock(effect.t):>11}  {'proposed':<16} #{effect.attempt} {effect.verdict.sentence}"
         case Judged() if explain:
@@ -79,6 +79,14 @@ def reading_line(reading: Reading) -> str:
     }
     values = "".join(f" {name}={value}" for name, value in fields.items())
     return f"{reading.t / 1e6:.6f} s {reading.dev} {kind_of(reading)}{values}"
+
+
+def in_words(outcome: Outcome) -> str:
+    """Say what an outcome tells beside its type, in a few words."""
+    data = outcome.data
+    if isinstance(data, Happening) and data.cause == outcome.type.replace(".", "_"):
+        return f"{data.what or ''}{_by(data.by, data.who)}{f': {data.says}' if data.says else ''}"
+    return describe(data)
 
 
 @singledispatch
@@ -188,7 +196,8 @@ def _(data: GameVoid) -> str:
 
 @describe.register
 def _(data: PlayerEliminated) -> str:
-    return f"game {data.game}, out: seats {', '.join(map(str, data.players))}"
+    seats = "seat" if len(data.players) == 1 else "seats"
+    return f"game {data.game}, out: {seats} {', '.join(map(str, data.players))}"
 
 
 @describe.register
@@ -278,9 +287,17 @@ def _money(cents: int) -> str:
 
 
 def _causes(reasons: Iterable[Reason]) -> str:
-    return ", ".join(
-        _plain(reason.code) + (f" (die {reason.die})" if reason.die is not None else "") for reason in reasons
-    )
+    """Name each cause once, with the dice that it concerns."""
+    dice: dict[str, set[int]] = {}
+    for reason in reasons:
+        dice.setdefault(reason.code, set()).update([] if reason.die is None else [reason.die])
+    return ", ".join(_plain(code) + _of_dice(which) for code, which in dice.items())
+
+
+def _of_dice(which: set[int]) -> str:
+    if not which:
+        return ""
+    return f" ({'die' if len(which) == 1 else 'dice'} {' and '.join(map(str, sorted(which)))})"
 
 
 def _shooter_now(data: RollCalled) -> str:

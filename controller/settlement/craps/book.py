@@ -72,6 +72,7 @@ class Book:
         self.bets: dict[str, Bet] = {}
         self._taken: set[str] = set()
         self._made_this_roll: set[tuple[str, str]] = set()
+        self._taken_down_this_roll: set[tuple[str, str]] = set()
         self._lowered: list[Lowered] = []
 
     def takes(self, id: str) -> bool:  # noqa: A002 - the contract's own word
@@ -82,19 +83,23 @@ class Book:
         """Enter a bet."""
         self.bets[bet.id] = bet
         self._taken.add(bet.id)
-        self.note(bet)
+        self._made_this_roll.add((bet.player, bet.wager))
 
     def take_down(self, bet: Bet) -> None:
         """Strike out a bet that is decided or handed back."""
         del self.bets[bet.id]
 
-    def note(self, bet: Bet) -> None:
-        """Remember until the next roll that a player made, or handed back, this kind of bet."""
-        self._made_this_roll.add((bet.player, bet.wager))
+    def note_handed_back(self, bet: Bet) -> None:
+        """Remember until the next roll that a player had this kind of bet handed back."""
+        self._taken_down_this_roll.add((bet.player, bet.wager))
 
     def made_this_roll(self, player: str, wager: str) -> bool:
-        """Say whether a player made or handed back such a bet since the last roll."""
+        """Return whether a player made such a bet since the last roll."""
         return (player, wager) in self._made_this_roll
+
+    def handed_back_this_roll(self, player: str, wager: str) -> bool:
+        """Return whether a player had such a bet handed back since the last roll."""
+        return (player, wager) in self._taken_down_this_roll
 
     def lower(self, bet: Bet) -> None:
         """Remember that a Don't bet was reduced or removed."""
@@ -112,6 +117,7 @@ class Book:
     def next_roll(self, total: int) -> None:
         """Forget who made what since the last roll, and the lowered bets that this one decides."""
         self._made_this_roll.clear()
+        self._taken_down_this_roll.clear()
         if self._lowered:
             self._lowered = [one for one in self._lowered if not one.decided_by(total)]
 

@@ -134,7 +134,7 @@ class Craps:
             self._close(odds, "removed", 0, odds.stake_cents, f"its {bet.wager} is no longer up")
             for odds in self._book.behind(bet.id)
         ]
-        self._book.note(bet)
+        self._book.note_handed_back(bet)
         self._note_lowered(bet)
         handed_back = self._close(bet, status, 0, bet.stake_cents, reason)
         if bet.wager in COMES:

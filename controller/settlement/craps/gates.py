@@ -11,6 +11,9 @@ from controller.settlement.game import BOOK_AMOUNT, BOOK_ID, Refusal
 _WITH_NUMBER = ("place", "place_lose", "hard", "horn_high")
 _DONT = ("dont_pass", "dont_come")
 _ONE_A_ROLL = {"pass": "CV1-PASS-1", "dont_pass": "CV1-DP-1"}
+_ANOTHER_LATER = "CV1-DC-8"
+_NO_ODDS_BEHIND = {"dont_pass_odds": "CV1-DP-9", "dont_come_odds": "CV1-DC-8"}
+"""The rule that closes odds behind a bet that was up and is not any more, where the document has one."""
 
 
 class Gates:
@@ -187,13 +190,17 @@ class Gates:
                 )
             if self._dice.run_out:
                 return Refusal(self._settings.run_out.rule, f"{wager} is taken once the run-out has ended")
-            if self._settings.one_pass_per_roll.value and self._book.made_this_roll(request.player, wager):
+            if self._settings.one_pass_per_roll.value and self._bet_this_roll(request):
                 return Refusal(_ONE_A_ROLL[wager], f"one {wager} a player and roll; bet on the next roll")
         if wager in ("come", "dont_come"):
             if point is None and self._settings.come_needs_point.value:
                 return Refusal(self._line[wager].made, f"{wager} is taken while a point is on")
-            if self._settings.one_come_per_roll.value and self._book.made_this_roll(request.player, wager):
-                return Refusal(self._line[wager].made, f"one {wager} a player and roll; bet on the next roll")
+            if self._settings.one_come_per_roll.value and self._bet_this_roll(request):
+                if self._book.handed_back_this_roll(request.player, wager):
+                    says = f"a {wager} was taken down; a new one waits for the next roll"
+                    return Refusal(_ANOTHER_LATER, says)
+                says = f"one {wager} a player and roll; bet on the next roll"
+                return Refusal(self._line[wager].made, says)
         if wager in _DONT and self._book.has_lowered(request.player, wager):
             stays = self._settings.dont_lowered_stays_low
             return Refusal(
@@ -204,12 +211,19 @@ class Gates:
             return Refusal(self._rules[wager], "it is taken before a new shooter's first roll only")
         return None
 
+    def _bet_this_roll(self, request: BetRequest) -> bool:
+        """Return whether the player has used up the one such bet that a roll may have."""
+        book, player, wager = self._book, request.player, request.wager
+        return book.made_this_roll(player, wager) or book.handed_back_this_roll(player, wager)
+
     def _unsupported(self, request: BetRequest) -> Refusal | None:
         if request.base is None:
             return None
         flat, rule = FLAT_OF[request.wager], self._rules[request.wager]
         base = self._book.bets.get(request.base)
         if base is None or base.wager != flat or base.player != request.player:
+            if base is None and not self._book.takes(request.base) and self._settings.one_come_per_roll.value:
+                rule = _NO_ODDS_BEHIND.get(request.wager, rule)
             return Refusal(rule, f"{request.wager} go behind a {flat} of the same player that is up")
         if base.number is None:
             return Refusal(rule, f"{request.wager} are taken once the {flat} has its number")

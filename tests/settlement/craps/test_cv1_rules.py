@@ -150,7 +150,7 @@ LINE = [
     (
         "CV1-DP-9",
         "b dont_pass 500; 2-2; remove b; o dont_pass_odds b 100",
-        "b removed 500; o rejected CV1-DPO-1",
+        "b removed 500; o rejected CV1-DP-9",
     ),
     ("CV1-PO-1", "b pass 100; 2-2; o pass_odds b 100; 1-3", "b win 100 200; o win 200 300"),
     ("CV1-PO-1", "b pass 100; 4-5; o pass_odds b 100; 5-4", "b win 100 200; o win 150 250"),
@@ -254,12 +254,22 @@ COME = [
     (
         "CV1-DC-8",
         "2-2; a dont_come 500; 4-5; remove a; o dont_come_odds a 100",
-        "a removed 500; o rejected CV1-DC-5",
+        "a removed 500; o rejected CV1-DC-8",
     ),
     (
         "CV1-DC-8",
         "2-2; a dont_come 500; 4-5; remove a; b dont_come 100; 1-1; c dont_come 100",
-        "a removed 500; b rejected CV1-DC-1; c pending",
+        "a removed 500; b rejected CV1-DC-8; c pending",
+    ),
+    (
+        "CV1-DC-8",
+        "2-2; a dont_come 500; b dont_come 100; remove a; c dont_come 100; 1-1; d dont_come 5",
+        "b rejected CV1-DC-1; a removed 500; c rejected CV1-DC-8; d rejected CV1-LIM-1",
+    ),
+    (
+        "CV1-DC-8",
+        "2-2; a dont_come 500; no action a; b dont_come 100",
+        "a void 500; b rejected CV1-DC-8",
     ),
     (
         "CV1-DC-9",

@@ -128,6 +128,8 @@ class Craps:
     held: list[Held] = field(default_factory=list)
     this_roll: set[tuple[str, str]] = field(default_factory=set)
     """Who made or took down which kind of bet since the last roll: one a roll is made (CV1-COME-1)."""
+    back_this_roll: set[tuple[str, str]] = field(default_factory=set)
+    """Who took down which kind since the last roll: a new one waits (CV1-DC-8)."""
 
     def take(self, ask: Request) -> list[Line]:
         """Answer one request."""
@@ -303,7 +305,8 @@ class Craps:
                     }
                 )
             if v1 and again:
-                wrong |= {"CV1-COME-1"} if wager == "come" else {"CV1-DC-1", "CV1-DC-8"}
+                back = (bet.player, wager) in self.back_this_roll
+                wrong |= {"CV1-COME-1" if wager == "come" else "CV1-DC-8" if back else "CV1-DC-1"}
         if self._stays_low(bet):
             wrong |= {"C34-MK-4"}
         if wager == "sharp_shooter" and self.rolled:
@@ -392,6 +395,7 @@ class Craps:
     def _take_down(self, bet: Bet, status: str) -> list[Line]:
         self._lowered(bet)
         self.this_roll.add((bet.player, bet.wager))
+        self.back_this_roll.add((bet.player, bet.wager))
         off = [bet, *(each for each in self.up if each.base == bet.id)]
         for each in off:
             self.up.remove(each)
@@ -496,6 +500,7 @@ class Craps:
         self._pass_time(total)
         out += self._move_point(total)
         self.this_roll.clear()
+        self.back_this_roll.clear()
         self._nothing_left()
         return out
 
