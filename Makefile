@@ -102,7 +102,7 @@ lock: .venv/.dev
 	@$(LOCK) --extra build --output-file requirements.lock pyproject.toml
 	@$(LOCK) --extra dev --extra build --constraint requirements.lock \
 		--output-file requirements-dev.lock pyproject.toml
-	@$(LOCK) --extra journal --extra hardware --extra mqtt --extra settlement --extra web \
+	@$(LOCK) --extra journal --extra hardware --extra mqtt --extra settlement --extra web --extra vision \
 		--constraint requirements-dev.lock --output-file requirements-table.lock pyproject.toml
 
 # Of what runs at a table first: an export is fetched by whoever may, and read here without a network.

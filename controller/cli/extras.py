@@ -18,6 +18,8 @@ _EXTRA_OF: Mapping[str, str] = {
     "uvicorn": "web",
     "shtab": "completion",
     "PIL": "pictures",
+    "cv2": "vision",
+    "numpy": "vision",
 }
 """The extra that brings each package; pyproject.toml lists them."""
 _ALL_OF: Mapping[str, str] = {

@@ -40,6 +40,7 @@ COMMANDS = {
     "recall": "show one past outcome and all that stands behind it",
     "explain": "say and draw why one throw, spin or deal was called as it was",
     "record": "record the running table's next throws, spins or deals as a log that replays alone",
+    "camera": "read dice in pictures, follow them in films",
     "cut": "cut one throw, spin or deal out of a recording, as a regression case",
 }
 """Each command and its one line of help; its module in this package has the same name."""

@@ -19,7 +19,7 @@ sys.exit(main({words!r}))
 JOURNAL = {"apsw", "cryptography"}
 HARDWARE = {"serial", "gpiozero", "gpiod", "lgpio"}
 SETTLEMENT = {"fastapi", "psycopg", "sqlalchemy", "uvicorn", "cryptography"}
-EXTRAS = JOURNAL | HARDWARE | SETTLEMENT | {"paho", "shtab"}
+EXTRAS = JOURNAL | HARDWARE | SETTLEMENT | {"paho", "shtab", "cv2", "numpy"}
 
 
 def without(missing: set[str], *words: str) -> subprocess.CompletedProcess[str]:
@@ -38,6 +38,7 @@ def without(missing: set[str], *words: str) -> subprocess.CompletedProcess[str]:
         (EXTRAS, ("journal", "verify", "--journal", "here"), ".[journal]"),
         (EXTRAS, ("recall", "craps/1/1", "--journal", "here"), ".[journal]"),
         (EXTRAS, ("settlement", "prove"), ".[settlement]"),
+        ({"cv2", "numpy"}, ("camera", "read", "a.jpg", "--die-px", "70"), ".[vision]"),
         (
             {"PIL"},
             ("explain", "tests/logs/craps-12-034-voids.jsonl.gz#3", "--picture", "HERE/a.png"),

@@ -1,0 +1,88 @@
+"""`tablectl camera`: read dice in pictures with the project's own eyes."""
+
+import argparse
+import json
+from pathlib import Path
+
+import cv2
+
+from controller.cli.exits import BAD_INPUT, FAILED, OK, printable, say
+from controller.cli.numbers import whole
+from drivers.vision.reading import Reading, read_picture
+
+EXAMPLES = (
+    "tablectl camera read still-1.jpg still-2.jpg --die-px 71 --dice 2",
+    "tablectl camera read still-1.jpg --die-px 71 --dice 2 --json",
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    ways = parser.add_subparsers(metavar="WHAT", required=True, dest="what")
+    read = ways.add_parser(
+        "read",
+        help="the faces up in pictures of dice at rest",
+        description="the faces up in pictures of dice at rest, each judged alone; exit 1: one is refused",
+        allow_abbrev=False,
+    )
+    read.add_argument("images", metavar="IMAGE", nargs="+", type=Path, help="a picture, seen from above")
+    read.add_argument(
+        "--die-px", metavar="N", type=_pixels, required=True, help="the length of a die's edge in pixels"
+    )
+    read.add_argument(
+        "--dice", metavar="N", type=whole(0, 20), help="how many dice must be there (default: any number)"
+    )
+    read.add_argument("--json", action="store_true", help="one JSON object a line")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Read; 1 where a picture was refused, 2 where one is no picture (and nothing is read)."""
+    pictures = []
+    for path in arguments.images:
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            say(f"{path}: found it unreadable ({error.strerror}), expected a picture")
+            return BAD_INPUT
+        pictures.append(data)
+    answers = []
+    for path, data in zip(arguments.images, pictures, strict=True):
+        image = decoded(data)
+        if image is None:
+            say(f"{path}: found no picture in it, expected JPEG, PNG or another format that OpenCV reads")
+            return BAD_INPUT
+        answers.append((path, read_picture(image, arguments.die_px, arguments.dice)))
+    for path, reading in answers:
+        print(json.dumps(_answer(path, reading)) if arguments.json else _in_words(path, reading))
+    return FAILED if any(reading.refused is not None for _, reading in answers) else OK
+
+
+def decoded(data: bytes) -> "cv2.typing.MatLike | None":
+    """Return the picture in a file's bytes, blue, green, red; None where it holds none."""
+    import numpy as np  # noqa: PLC0415 - comes with the extra that cv2 needs
+
+    if not data:
+        return None
+    return cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR)
+
+
+def _pixels(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 1.0 <= value <= 10_000.0:
+        raise argparse.ArgumentTypeError(f"found {text!r}, expected a number of pixels from 1 to 10000")
+    return value
+
+
+def _answer(path: Path, reading: Reading) -> dict[str, object]:
+    dice = [{"x": die.x, "y": die.y, "up": die.up, "confidence": die.confidence} for die in reading.dice]
+    return {"image": str(path), "dice": dice, "refused": reading.refused}
+
+
+def _in_words(path: Path, reading: Reading) -> str:
+    if reading.refused is not None:
+        return f"{printable(str(path))}: refused: {reading.refused}"
+    faces = " ".join(str(up) for up in sorted(die.up or 0 for die in reading.dice)) or "no dice"
+    return f"{printable(str(path))}: {faces}"

@@ -1,0 +1,105 @@
+"""Look for a die's body around a face: four sides where a die-sized square has them, one colour within.
+
+A side is found along the whole of it: the picture is averaged along the side's direction, so that texture
+and noise fall away and a step of few grey levels, as between a white top and its white flank, stands out.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from drivers.vision.arrays import Array
+from drivers.vision.faces import Face
+from drivers.vision.pips import EDGE_PX, Pips, sample
+
+OUT = np.arange(0.24 * EDGE_PX, 0.86 * EDGE_PX, 1.0, dtype=np.float32)  # how far out a side is looked for
+ALONG = np.linspace(-0.27, 0.27, 13, dtype=np.float32) * np.float32(
+    EDGE_PX
+)  # the part of a side that is averaged
+SPAN = 3  # half the width of a step's blur, in steps
+TURNS_DEG = np.arange(0.0, 90.0, 9.0)  # of a 1, whose pip doesn't say how the die lies
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """What was found around a face."""
+
+    axes: Array  # (2, 2): unit vectors along the face's sides
+    sides: Array  # (4,): distance of each side from the middle over the edge; 0 where none was found
+    steps: Array  # (4,): height of the step at each side, grey levels
+
+
+def axes_of(face: Face) -> Array:
+    """Return the unit vectors along a face's sides."""
+    sides = np.stack([face.diagonals[0] + face.diagonals[1], face.diagonals[0] - face.diagonals[1]])
+    units: Array = (sides / np.maximum(np.hypot(*sides.T), 1e-6)[:, None]).astype(np.float32)
+    return units
+
+
+def turned(turn_deg: float) -> Array:
+    """Return the unit vectors along the sides of a face that is turned by so much."""
+    cos, sin = np.cos(np.radians(turn_deg)), np.sin(np.radians(turn_deg))
+    return np.array([[cos, sin], [-sin, cos]], np.float32)
+
+
+def profiles(image: Array, centre: Array, axes: Array, along: Array) -> Array:
+    """Return (4, OUT, along, 3): the picture outward over each side: +x, -x, +y, -y."""
+    parts = []
+    for axis, other in ((axes[0], axes[1]), (-axes[0], axes[1]), (axes[1], axes[0]), (-axes[1], axes[0])):
+        parts.append(
+            centre + OUT[:, None, None] * axis[None, None, :] + along[None, :, None] * other[None, None, :]
+        )
+    return sample(image, np.stack(parts).astype(np.float32)).astype(np.float32)
+
+
+def find_body(image: Array, pips: Pips, face: Face) -> Body:
+    """Return the body around a face; of a 1, at the turn at which its sides stand out most."""
+    if face.up > 1:
+        return _body(image, pips, face, axes_of(face), _half_side(face))
+    bodies = [_body(image, pips, face, turned(turn), 0.25 * EDGE_PX) for turn in TURNS_DEG]
+    return max(bodies, key=lambda body: float(np.minimum(body.steps, 60.0).sum()))
+
+
+def _half_side(face: Face) -> float:
+    sides = np.stack([face.diagonals[0] + face.diagonals[1], face.diagonals[0] - face.diagonals[1]]) / 2
+    return float(np.hypot(*sides.T).min())
+
+
+def _body(image: Array, pips: Pips, face: Face, axes: Array, half: float) -> Body:
+    along = ALONG * min(1.0, half / (0.25 * EDGE_PX))
+    looked = profiles(image, face.centre, axes, along)
+    mean = looked.mean(axis=2)
+    rise = np.abs(mean[:, 2 * SPAN :] - mean[:, : -2 * SPAN]).max(axis=2)
+    radii = OUT[SPAN:-SPAN]
+    rows = list(face.rows)
+    begin = 0.34 * EDGE_PX if face.up == 1 else half + float(pips.radius[rows].max()) + SPAN
+    outside = radii > begin
+    sides = np.zeros(4, np.float32)
+    steps = np.zeros(4, np.float32)
+    for side in range(4):
+        values = np.where(outside, rise[side], 0.0)
+        peak = (values >= np.roll(values, 1)) & (values > np.roll(values, -1))
+        share = 0.35 if face.up <= 3 else 0.75
+        tall = np.flatnonzero(peak & (values > max(6.0, share * float(values.max()))))
+        if len(tall):
+            sides[side] = radii[tall[0]] / EDGE_PX
+            steps[side] = values[tall[0]]
+    return Body(axes, sides, steps)
+
+
+def evenness(image: Array, pips: Pips, face: Face) -> float:
+    """Return the share of a face, its pips apart, that has its colour: 0 to 1."""
+    rows = list(face.rows)
+    axes = axes_of(face) if face.up > 1 else turned(0.0)
+    within = 0.33 * EDGE_PX
+    grid = np.arange(-within, within + 1, 3.0, dtype=np.float32)
+    xs, ys = np.meshgrid(grid, grid)
+    disc = np.hypot(xs, ys) < 0.42 * EDGE_PX if face.up == 1 else np.ones(xs.shape, bool)
+    places = (face.centre + xs[..., None] * axes[0] + ys[..., None] * axes[1])[disc].astype(np.float32)
+    values = sample(image, places).astype(np.float32)
+    apart = np.hypot(*(places[:, None] - pips.centre[rows][None]).transpose(2, 0, 1))
+    bare = (apart > pips.radius[rows] + 3.0).all(axis=1)
+    colour = np.median(pips.around[rows], axis=0)
+    contrast = float(np.median(np.abs(pips.contrast[rows])))
+    off = np.abs(values - colour).max(axis=1)[bare]
+    return float((off < max(25.0, 0.4 * contrast)).mean()) if len(off) else 0.0

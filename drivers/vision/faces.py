@@ -1,0 +1,176 @@
+"""Find what may be a die's face: spots that lie as the pips of 2 to 6 lie, or a single one.
+
+A face is an affine picture of a square: its middle and two half diagonals, from the middle to a corner pip.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from drivers.vision.arrays import Array
+from drivers.vision.pips import EDGE_PX, Pips
+
+GOOD = 0.5  # fit times aspect of a spot that may begin a face; side faces' pips are flatter than this
+DIAGONAL = (
+    0.46 * EDGE_PX,
+    0.98 * EDGE_PX,
+)  # corner pip to corner pip: 0.71 of the edge on most dice, seen from above
+LONE_DIAGONAL = 0.55 * EDGE_PX  # of a 2 or 3: two pips of one row are 0.5 apart
+CORNER_REACH = 0.17 * EDGE_PX  # how far from a square's corner perspective moves the other diagonal's pips
+SITE_REACH = 0.085 * EDGE_PX  # how far from its place in the lattice a pip may be
+RADII_ALIKE = 1.4  # pips of one face, larger over smaller: glare and blur take a share of each
+COLOURS_ALIKE = 0.5  # difference of two pips' colours over their contrast with the face
+SQUARE_LEAST = (
+    0.55  # shorter diagonal over the longer one; a face seen at more than 55 degrees is a side face
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Face:
+    """A face that may be there: its pips' rows, middle, half diagonals (pixels), value."""
+
+    up: int
+    rows: tuple[int, ...]
+    centre: Array  # (2,)
+    diagonals: Array  # (2, 2): two half diagonals of the corner pips; of a 1, none (zeros)
+    off: float  # root mean square distance of the pips from their places in the lattice, over the edge
+
+
+def find_faces(pips: Pips) -> list[Face]:
+    """Return every pattern of 2 to 6 that the spots make; most are not a die's."""
+    good = np.flatnonzero(pips.fit * pips.aspect > GOOD)
+    pairs = _pairs(pips, good)
+    if not len(pairs):
+        return []
+    first, second = pips.centre[pairs[:, 0]], pips.centre[pairs[:, 1]]
+    centre = (first + second) / 2
+    half = (second - first) / 2
+    across = np.stack([-half[:, 1], half[:, 0]], axis=1)
+    third = _nearest(pips, centre + across, CORNER_REACH)
+    fourth = _nearest(pips, centre - across, CORNER_REACH)
+    faces: dict[tuple[int, ...], Face] = {}
+    for at, (one, two) in enumerate(pairs):
+        face = _four_or_more(pips, int(one), int(two), int(third[at]), int(fourth[at])) or _two_or_three(
+            pips, int(one), int(two)
+        )
+        if face is not None:
+            key = tuple(sorted(face.rows))
+            if key not in faces or faces[key].off > face.off:
+                faces[key] = face
+    return list(faces.values())
+
+
+def _pairs(pips: Pips, good: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+    if len(good) < 2:
+        return np.zeros((0, 2), np.intp)
+    places = pips.centre[good]
+    apart = np.hypot(*(places[:, None, :] - places[None, :, :]).transpose(2, 0, 1))
+    near = (apart > DIAGONAL[0]) & (apart < DIAGONAL[1])
+    ones, twos = np.nonzero(np.triu(near))
+    alike = np.array(
+        [_alike(pips, int(good[a]), int(good[b])) for a, b in zip(ones, twos, strict=True)], bool
+    )
+    if not len(alike):
+        return np.zeros((0, 2), np.intp)
+    return np.stack([good[ones[alike]], good[twos[alike]]], axis=1)
+
+
+def _alike(pips: Pips, one: int, two: int) -> bool:
+    """Return whether two spots may be pips of one face."""
+    if np.sign(pips.contrast[one]) != np.sign(pips.contrast[two]):
+        return False
+    small, large = sorted((float(pips.radius[one]), float(pips.radius[two])))
+    if large > RADII_ALIKE * small:
+        return False
+    weak, strong = sorted((abs(float(pips.contrast[one])), abs(float(pips.contrast[two]))))
+    if strong > 2.2 * weak:
+        return False
+    difference = float(np.abs(pips.inside[one] - pips.inside[two]).max())
+    return difference < 25.0 + COLOURS_ALIKE * strong
+
+
+def _nearest(pips: Pips, places: Array, reach: float) -> npt.NDArray[np.intp]:
+    """Return for each place (n, 2) the row of the nearest spot within reach, or -1."""
+    apart = np.hypot(*(places[:, None, :] - pips.centre[None, :, :]).transpose(2, 0, 1))
+    rows: npt.NDArray[np.intp] = apart.argmin(axis=1)
+    rows[apart[np.arange(len(rows)), rows] > reach] = -1
+    return rows
+
+
+def _at(pips: Pips, place: Array, reach: float, like: int) -> int:
+    """Return the row of the spot nearest to a place that is like another one, or -1."""
+    apart = np.hypot(*(pips.centre - place).T)
+    for row in np.argsort(apart)[:3]:
+        if apart[row] > reach:
+            return -1
+        if row != like and _alike(pips, like, int(row)):
+            return int(row)
+    return -1
+
+
+def _four_or_more(pips: Pips, one: int, two: int, third: int, fourth: int) -> Face | None:
+    if third < 0 or fourth < 0 or not (_alike(pips, one, third) and _alike(pips, one, fourth)):
+        return None
+    corners = pips.centre[[one, two, third, fourth]]
+    centre = corners.mean(axis=0)
+    if np.hypot(*(corners[:2].mean(axis=0) - corners[2:].mean(axis=0))) > 0.09 * EDGE_PX:
+        return None
+    diagonals = np.stack([(corners[1] - corners[0]) / 2, (corners[3] - corners[2]) / 2])
+    lengths = np.hypot(*diagonals.T)
+    if lengths.min() < SQUARE_LEAST * lengths.max():
+        return None
+    if abs(float(diagonals[0] @ diagonals[1])) > 0.5 * float(lengths.prod()):
+        return None
+    rows = [one, two, third, fourth]
+    middle = _at(pips, centre, SITE_REACH, one)
+    sides = [(diagonals[0] + diagonals[1]) / 2, (diagonals[0] - diagonals[1]) / 2]
+    mids = [[_at(pips, centre + way * side, SITE_REACH, one) for way in (1, -1)] for side in sides]
+    full = [pair for pair in mids if min(pair) >= 0]
+    up = 4
+    if full:
+        if len(full) > 1:
+            return None
+        up, rows = 6, rows + full[0]
+    elif middle >= 0:
+        up, rows = 5, [*rows, middle]
+    if len(set(rows)) != up:
+        return None
+    return Face(up, tuple(rows), centre, diagonals, _off(pips, rows, centre, diagonals, up))
+
+
+def _off(pips: Pips, rows: list[int], centre: Array, diagonals: Array, up: int) -> float:
+    places = [centre - diagonals[0], centre + diagonals[0], centre - diagonals[1], centre + diagonals[1]]
+    if up == 5:
+        places.append(centre)
+    if up == 6:
+        side = (pips.centre[rows[4]] - pips.centre[rows[5]]) / 2
+        nearest = min(
+            ((diagonals[0] + diagonals[1]) / 2, (diagonals[0] - diagonals[1]) / 2),
+            key=lambda way: min(np.hypot(*(way - side)), np.hypot(*(way + side))),
+        )
+        ahead = float(nearest @ side) > 0
+        places += [centre + nearest, centre - nearest] if ahead else [centre - nearest, centre + nearest]
+    apart = pips.centre[rows] - np.array(places, np.float32)
+    return float(np.sqrt((apart**2).sum(axis=1).mean()) / EDGE_PX)
+
+
+def _two_or_three(pips: Pips, one: int, two: int) -> Face | None:
+    corners = pips.centre[[one, two]]
+    if np.hypot(*(corners[1] - corners[0])) < LONE_DIAGONAL:
+        return None
+    centre = corners.mean(axis=0)
+    half = (corners[1] - corners[0]) / 2
+    diagonals = np.stack([half, np.array([-half[1], half[0]], np.float32)])
+    middle = _at(pips, centre, SITE_REACH, one)
+    if middle < 0:
+        return Face(2, (one, two), centre, diagonals, 0.0)
+    off = float(np.hypot(*(pips.centre[middle] - centre)) / EDGE_PX)
+    return Face(3, (one, two, middle), centre, diagonals, off)
+
+
+def single_faces(pips: Pips) -> list[Face]:
+    """Return each good spot as a 1."""
+    none = np.zeros((2, 2), np.float32)
+    good = np.flatnonzero(pips.fit * pips.aspect > GOOD)
+    return [Face(1, (int(row),), pips.centre[row], none, 0.0) for row in good]

@@ -1,0 +1,293 @@
+"""Read the faces up in one picture of dice at rest: what is there for certain, or why not.
+
+A face is taken only where nothing speaks against it: the pips' lattice, an even face between them, sides
+where a die of this size has them, no spot left over. What is not certain is a doubt with its reason, and
+a doubt refuses the picture: a silent error is the worst fault a camera can have.
+"""
+
+from dataclasses import dataclass, replace
+
+import cv2
+import numpy as np
+
+from drivers.vision.arrays import Array
+from drivers.vision.bodies import Body, evenness, find_body
+from drivers.vision.faces import Face, find_faces, single_faces
+from drivers.vision.pips import EDGE_PX, Pips, find_pips, sample
+
+LEAST_PX = (
+    45.0  # of a die's edge: pips of a smaller one are five pixels wide, and one lost in noise is not missed
+)
+SURE = 0.6  # confidence below which a die isn't told (design: `low_confidence`)
+APART = 0.82  # dice that touch have their middles an edge apart; a die's own flank is nearer
+# Share of the face, its pips apart, that has its colour, by number; engraved numbers, glare and, of a 6, the
+# narrow gaps between its pips take the rest.
+EVEN = {1: 0.85, 2: 0.85, 3: 0.8, 4: 0.7, 5: 0.7, 6: 0.55}
+OFF = {
+    1: 0.0,
+    2: 0.0,
+    3: 0.03,
+    4: 0.02,
+    5: 0.02,
+    6: 0.02,
+}  # of the pips from the lattice, over the edge: 0.01 at most
+SIDE = (
+    0.37,
+    0.76,
+)  # a side's distance from the middle over the edge: half of it, and what height and size add
+WIDTH = (0.78, 1.42)  # of a 1, 2 or 3: side to side
+SIDE_STEP = 9.0  # grey levels, averaged along the side
+LOPSIDED = 0.17  # difference of two opposite sides' distances
+RIVAL = 0.72  # a second reading of the same die that is nearly as good is a doubt
+
+
+@dataclass(frozen=True, slots=True)
+class DieSeen:
+    """One die of a picture: place in pixels, face up (None: unsure), confidence 0 to 1, what is unclear."""
+
+    x: float
+    y: float
+    up: int | None
+    confidence: float
+    doubts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What one picture shows."""
+
+    dice: tuple[DieSeen, ...]
+    refused: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Weighed:
+    face: Face
+    body: Body
+    score: float
+    doubts: tuple[str, ...]
+
+
+def read_picture(image: Array, die_px: float, dice: int | None = None) -> Reading:
+    """Return the dice of a picture (height, width, 3) in which a die's edge is `die_px` pixels.
+
+    `dice` is how many there must be; None: however many are seen.
+
+    Raises:
+        ValueError: die_px is not positive.
+    """
+    if die_px <= 0:
+        raise ValueError(f"a die's edge of {die_px} pixels: must be more than 0")
+    if die_px < LEAST_PX:
+        return Reading((), f"a die's edge of {die_px:g} pixels is too few to read: {LEAST_PX:g} or more")
+    scale = EDGE_PX / die_px
+    how = cv2.INTER_AREA if scale < 1 else cv2.INTER_CUBIC
+    work = cv2.resize(image, None, fx=scale, fy=scale, interpolation=how)
+    weighed = weigh(work)
+    told = [
+        DieSeen(
+            round(float(one.face.centre[0]) / scale, 1),
+            round(float(one.face.centre[1]) / scale, 1),
+            one.face.up if not one.doubts else None,
+            round(one.score, 2),
+            one.doubts,
+        )
+        for one in weighed
+    ]
+    return Reading(tuple(told), _refusal(told, dice))
+
+
+def _refusal(told: list[DieSeen], dice: int | None) -> str | None:
+    unsure = [die for die in told if die.up is None]
+    sure = len(told) - len(unsure)
+    if unsure:
+        die = unsure[0]
+        return f"unsure of the die at {die.x:.0f}, {die.y:.0f}: {die.doubts[0]}"
+    if dice is not None and sure != dice:
+        return f"{sure} dice found, {dice} expected"
+    return None
+
+
+def weigh(image: Array) -> list[_Weighed]:
+    """Return the dice that are, or may be, in a picture whose dice have an edge of `EDGE_PX`."""
+    pips = find_pips(image)
+    soft = cv2.GaussianBlur(image, (0, 0), 1.0)
+    chosen: list[_Weighed] = []
+    faces = find_faces(pips)
+    # First what a whole lattice carries, then 3 and 2, then 1, of the spots that are left.
+    for least, most in ((4, 6), (2, 3), (1, 1)):
+        taken = {row for one in chosen for row in one.face.rows}
+        tier = single_faces(pips) if most == 1 else [face for face in faces if least <= face.up <= most]
+        free = [
+            face for face in tier if not taken & set(face.rows) and not (most == 1 and _covered(face, chosen))
+        ]
+        chosen = _chosen(chosen, [one for face in free if (one := _weighed(soft, pips, face)) is not None])
+    taken = {row for one in chosen for row in one.face.rows}
+    return [_with_spots_left(one, pips, taken) for one in chosen]
+
+
+def _covered(face: Face, chosen: list[_Weighed]) -> bool:
+    return any(np.hypot(*(face.centre - one.face.centre)) < 0.7 * EDGE_PX for one in chosen)
+
+
+def _weighed(image: Array, pips: Pips, face: Face) -> _Weighed | None:
+    even = evenness(image, pips, face)
+    if even < EVEN[face.up] or face.off > OFF[face.up] or _strangers(pips, face):
+        return None
+    body = _completed(image, face, find_body(image, pips, face))
+    doubts: list[str] = []
+    right = (body.sides > SIDE[0]) & (body.sides < SIDE[1]) & (body.steps > SIDE_STEP)
+    level = [abs(float(body.sides[a] - body.sides[a + 1])) < LOPSIDED for a in (0, 2)]
+    count = int(right.sum())
+    width = [float(body.sides[a] + body.sides[a + 1]) for a in (0, 2)]
+    if face.up <= 3 and (count < (4 if face.up == 1 else 3) or not all(level)):
+        return None
+    if face.up <= 3 and not (WIDTH[0] < min(width) and max(width) < WIDTH[1]):
+        return None
+    if face.up > 3 and count < 2:
+        return None
+    quality = float((pips.fit * np.minimum(1.0, pips.aspect / 0.8))[list(face.rows)].min())
+    score = (
+        min(1.0, quality * 1.1) * min(1.0, even / 0.95) * (0.7 + 0.075 * count) * (1 - 4 * min(0.2, face.off))
+    )
+    if _cut(image, face, body):
+        doubts.append("the picture's border cuts it")
+    missed = _half_seen(image, pips, face, body)
+    if missed:
+        doubts.append(missed)
+    if score < SURE:
+        doubts.append(f"its {face.up} is not clear ({score:.2f})")
+    return _Weighed(face, body, score, tuple(doubts))
+
+
+def _strangers(pips: Pips, face: Face) -> bool:
+    """Return whether a pip that is not of the face's pattern lies on the face."""
+    rows = list(face.rows)
+    apart = pips.centre - face.centre
+    if face.up == 1:
+        inside = np.hypot(*apart.T) < 0.58 * EDGE_PX
+    else:
+        sides = np.stack([face.diagonals[0] + face.diagonals[1], face.diagonals[0] - face.diagonals[1]]) / 2
+        u = np.linalg.solve(sides.T, apart.T)
+        inside = np.abs(u).max(axis=0) < 1.45
+    alike = (np.sign(pips.contrast) == np.sign(pips.contrast[rows[0]])) & (
+        np.abs(pips.contrast) > 0.5 * np.abs(pips.contrast[rows]).min()
+    )
+    sized = (pips.radius > 0.72 * pips.radius[rows].min()) & (pips.radius < 1.4 * pips.radius[rows].max())
+    inside &= alike & sized & (pips.fit * pips.aspect > 0.6)
+    inside[rows] = False
+    near = np.hypot(*(pips.centre[:, None] - pips.centre[rows][None]).transpose(2, 0, 1)).min(axis=1)
+    inside &= near > 0.5 * pips.radius[rows[0]]
+    return bool(inside.any())
+
+
+def _half_seen(image: Array, pips: Pips, face: Face, body: Body) -> str | None:
+    """Return what speaks for a pip at a place of the lattice at which none was taken."""
+    rows = list(face.rows)
+    ink = np.median(pips.inside[rows], axis=0)
+    paper = np.median(pips.around[rows], axis=0)
+    towards = (ink - paper) / max(1.0, float(((ink - paper) ** 2).sum()))
+    for name, places in _other_places(face, body).items():
+        shares = [_inked(image, place, paper, towards, float(pips.radius[rows].mean())) for place in places]
+        if min(shares) > 0.35:
+            return f"something like a pip makes its {face.up} a {name}"
+    return None
+
+
+def _other_places(face: Face, body: Body) -> dict[str, list[Array]]:
+    """Return the places at which pips would make another number of a face, by that number."""
+    one, two = face.diagonals
+    centre = face.centre
+    if face.up == 1:
+        one, two = (
+            0.25 * EDGE_PX * (body.axes[0] + body.axes[1]),
+            0.25 * EDGE_PX * (body.axes[0] - body.axes[1]),
+        )
+        return {"3": [centre + one, centre - one], "3 ": [centre + two, centre - two]}
+    if face.up == 2:
+        return {"3": [centre], "4": [centre + two, centre - two]}
+    if face.up == 3:
+        return {"5": [centre + two, centre - two]}
+    if face.up == 4:
+        side, other = (one + two) / 2, (one - two) / 2
+        return {"5": [centre], "6": [centre + side, centre - side], "6 ": [centre + other, centre - other]}
+    return {}
+
+
+def _inked(image: Array, place: Array, paper: Array, towards: Array, radius: float) -> float:
+    """Return how much of the way from the face's colour to its pips' a spot's median is."""
+    angles = np.linspace(0, 2 * np.pi, 12, endpoint=False)
+    spots = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    places = np.concatenate([place[None], place + 0.35 * radius * spots, place + 0.65 * radius * spots])
+    values = sample(image, places.astype(np.float32)).astype(np.float32)
+    return float(np.median((values - paper) @ towards))
+
+
+def _cut(image: Array, face: Face, body: Body) -> bool:
+    """Return whether a place at which the face could have a pip lies beyond the picture's border."""
+    one, two = face.diagonals
+    if face.up == 1:
+        one, two = (
+            0.29 * EDGE_PX * (body.axes[0] + body.axes[1]),
+            0.29 * EDGE_PX * (body.axes[0] - body.axes[1]),
+        )
+    places = face.centre + 1.25 * np.stack([one, -one, two, -two])
+    size = np.array([image.shape[1], image.shape[0]])
+    return bool(((places < 0) | (places > size - 1)).any())
+
+
+def _completed(image: Array, face: Face, body: Body) -> Body:
+    """Return the body with a side beyond the picture's border taken to be as the one opposite."""
+    ways = np.stack([body.axes[0], -body.axes[0], body.axes[1], -body.axes[1]])
+    places = face.centre + 0.55 * EDGE_PX * ways
+    size = np.array([image.shape[1], image.shape[0]])
+    hidden = np.flatnonzero(((places < 0) | (places > size - 1)).any(axis=1))
+    if len(hidden) != 1:
+        return body
+    sides, steps = body.sides.copy(), body.steps.copy()
+    sides[hidden], steps[hidden] = sides[hidden ^ 1], steps[hidden ^ 1]
+    return replace(body, sides=sides, steps=steps)
+
+
+def _chosen(chosen: list[_Weighed], seen: list[_Weighed]) -> list[_Weighed]:
+    """Return what was chosen before and the best of what is seen, one reading a die."""
+    chosen = list(chosen)
+    for one in sorted(seen, key=lambda each: -each.score * _area(each) * (1 + 0.15 * each.face.up)):
+        near = [
+            at
+            for at, other in enumerate(chosen)
+            if np.hypot(*(one.face.centre - other.face.centre)) < APART * EDGE_PX
+        ]
+        if not near:
+            chosen.append(one)
+        for at in near:
+            first = chosen[at]
+            apart = not set(one.face.rows) & set(first.face.rows)
+            rival = one.score * _area(one) > RIVAL * first.score * _area(first)
+            if rival and apart and one.face.up != first.face.up and not first.doubts:
+                chosen[at] = replace(first, doubts=(f"a {first.face.up} or a {one.face.up}",))
+    return chosen
+
+
+def _with_spots_left(one: _Weighed, pips: Pips, taken: set[int]) -> _Weighed:
+    """Return a die with a doubt where a good spot like its own lies on it and belongs to no face."""
+    rows = list(one.face.rows)
+    like = (
+        (pips.fit * pips.aspect > 0.75)
+        & (np.sign(pips.contrast) == np.sign(pips.contrast[rows[0]]))
+        & (np.abs(pips.contrast) > 0.6 * np.abs(pips.contrast[rows]).min())
+        & (pips.radius > 0.8 * pips.radius[rows].min())
+        & (pips.radius < 1.25 * pips.radius[rows].max())
+        & (np.hypot(*(pips.centre - one.face.centre).T) < 0.6 * EDGE_PX)
+    )
+    like[list(taken)] = False
+    for row in np.flatnonzero(like):
+        nearest = np.hypot(*(pips.centre[list(taken)] - pips.centre[row]).T).min()
+        if nearest > 1.2 * pips.radius[row]:
+            return replace(one, doubts=(*one.doubts, f"a spot beside its {one.face.up} fits no face"))
+    return one
+
+
+def _area(one: _Weighed) -> float:
+    sides = one.body.sides
+    return float(np.clip(sides[0] + sides[1], 0.3, 1.1) * np.clip(sides[2] + sides[3], 0.3, 1.1))

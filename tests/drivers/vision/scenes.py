@@ -1,0 +1,32 @@
+"""Dice drawn as a camera over a table sees them."""
+
+import numpy as np
+
+from drivers.vision.arrays import Array
+from drivers.sim.rendering import CASINO_RED, Die, Lens, Light, Look, draw, felt, standing
+
+GREEN = (60, 110, 30)
+ABOVE = Lens(place_mm=(0.0, 0.0, 190.0))
+EDGE_PX = 67.6  # of a 19 mm die's top face under that camera: 640 px x 19 mm / (190 - 10) mm
+
+
+def still(
+    *dice: Die,
+    seed: int = 1,
+    lens: Lens = ABOVE,
+    light: Light | None = None,
+    cloth: tuple[int, int, int] = GREEN,
+) -> Array:
+    """Return a picture of dice at rest."""
+    rng = np.random.default_rng(seed)
+    return draw(lens, felt(lens, cloth, rng, marks=True), [dice], light or Light(), rng)
+
+
+def pair(first: int, second: int, *, seed: int = 1, look: Look = CASINO_RED) -> tuple[Die, Die]:
+    """Return two dice that lie apart, turned by chance."""
+    rng = np.random.default_rng(seed)
+    turns = rng.uniform(0.0, 90.0, 2)
+    return (
+        standing(first, float(turns[0]), (-30.0, float(rng.uniform(-20, 20))), look=look),
+        standing(second, float(turns[1]), (25.0, float(rng.uniform(-20, 20))), look=look),
+    )

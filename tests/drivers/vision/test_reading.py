@@ -1,0 +1,83 @@
+"""What our camera reads in a picture of dice at rest, and what it refuses to say."""
+
+import cv2
+import numpy as np
+import pytest
+
+from drivers.vision.reading import read_picture
+from drivers.sim.rendering import BLACK, CASINO_RED, IVORY, Look, standing
+from tests.drivers.vision.scenes import EDGE_PX, pair, still
+
+
+@pytest.mark.parametrize("look", [CASINO_RED, IVORY, BLACK], ids=["casino red", "ivory", "black"])
+@pytest.mark.parametrize("faces", [(1, 2), (3, 4), (5, 6)])
+def test_every_face_is_read_whatever_the_dice_are_made_of(faces: tuple[int, int], look: Look) -> None:
+    reading = read_picture(still(*pair(*faces, seed=faces[0], look=look)), EDGE_PX, 2)
+    assert reading.refused is None
+    assert sorted(die.up or 0 for die in reading.dice) == sorted(faces)
+    assert all(die.confidence >= 0.6 for die in reading.dice)
+
+
+def test_a_die_is_where_it_lies() -> None:
+    (die,) = read_picture(still(standing(5, 20.0, (12.0, -8.0))), EDGE_PX, 1).dice
+    # The middle of its top face, 19 mm over the felt: 640 px / (190 - 19) mm from the middle of the picture.
+    assert die.x == pytest.approx(319.5 + 12 * 640 / 171, abs=1)
+    assert die.y == pytest.approx(239.5 + 8 * 640 / 171, abs=1)
+
+
+def test_two_dice_that_touch_are_two() -> None:
+    touching = (standing(4, 30.0, (0.0, 0.0)), standing(6, 30.0, (19.1 * np.cos(np.pi / 6), 19.1 / 2)))
+    reading = read_picture(still(*touching), EDGE_PX, 2)
+    assert reading.refused is None
+    assert sorted(die.up or 0 for die in reading.dice) == [4, 6]
+
+
+def test_pips_that_shine_are_pips() -> None:
+    glossy = Look(body=(205, 225, 232), pips=(25, 25, 25), through=0.0, pip_share=0.1, shine=0.8)
+    reading = read_picture(still(*pair(6, 3, look=glossy)), EDGE_PX, 2)
+    assert reading.refused is None
+    assert sorted(die.up or 0 for die in reading.dice) == [3, 6]
+
+
+@pytest.mark.parametrize("expected", [1, 3])
+def test_other_than_the_expected_dice_are_refused(expected: int) -> None:
+    reading = read_picture(still(*pair(4, 5)), EDGE_PX, expected)
+    assert reading.refused == f"2 dice found, {expected} expected"
+
+
+def test_an_empty_table_has_no_dice() -> None:
+    reading = read_picture(still(), EDGE_PX, 0)
+    assert reading.dice == ()
+    assert reading.refused is None
+
+
+def test_a_pip_that_glare_half_hides_is_a_doubt_not_another_number() -> None:
+    picture = still(standing(3, 0.0, (0.0, 0.0), look=IVORY))
+    (die,) = read_picture(picture, EDGE_PX, 1).dice
+    glare = picture.astype(np.float32)
+    spot = np.zeros(picture.shape[:2], np.float32)
+    cv2.circle(spot, (round(die.x), round(die.y)), 9, 1.0, -1)
+    glare += 110 * cv2.GaussianBlur(spot, (0, 0), 3)[..., None]
+    reading = read_picture(np.clip(glare, 0, 255).astype(np.uint8), EDGE_PX, 1)
+    assert [seen.up for seen in reading.dice] in ([3], [None], [])
+    assert reading.refused is not None or reading.dice[0].up == 3
+
+
+def test_a_die_that_the_border_cuts_is_not_told() -> None:
+    for x in range(46, 64, 2):
+        reading = read_picture(still(standing(5, 0.0, (float(x), 0.0))), EDGE_PX, 1)
+        assert reading.refused is not None or [die.up for die in reading.dice] == [5]
+
+
+def test_a_blurred_picture_is_refused_or_right() -> None:
+    picture = still(*pair(2, 6))
+    for sigma in (2, 4, 8):
+        reading = read_picture(cv2.GaussianBlur(picture, (0, 0), sigma), EDGE_PX, 2)
+        assert reading.refused is not None or sorted(die.up or 0 for die in reading.dice) == [2, 6]
+    assert read_picture(cv2.GaussianBlur(picture, (0, 0), 12), EDGE_PX, 2).refused is not None
+
+
+def test_dice_too_small_to_read_are_refused() -> None:
+    reading = read_picture(still(*pair(2, 6)), 40.0, 2)
+    assert reading.refused is not None
+    assert "too few" in reading.refused
