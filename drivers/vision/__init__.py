@@ -1,1 +1,1 @@
-"""Our own dice camera's eyes: pixels in, faces and tracks out. Needs the extra `vision`; no daemon imports it."""
+"""The eyes of our own dice camera: pixels in, faces and tracks out. Needs `vision`; no daemon imports it."""

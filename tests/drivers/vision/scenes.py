@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from drivers.vision.arrays import Array
 from drivers.sim.rendering import CASINO_RED, Die, Lens, Light, Look, draw, felt, standing
+from drivers.vision.arrays import Array
 
 GREEN = (60, 110, 30)
 ABOVE = Lens(place_mm=(0.0, 0.0, 190.0))

@@ -4,8 +4,8 @@ import cv2
 import numpy as np
 import pytest
 
-from drivers.vision.reading import read_picture
 from drivers.sim.rendering import BLACK, CASINO_RED, IVORY, Look, standing
+from drivers.vision.reading import read_picture
 from tests.drivers.vision.scenes import EDGE_PX, pair, still
 
 
