@@ -14,10 +14,8 @@ from pathlib import Path
 from typing import Literal
 
 import msgspec
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-from controller.journal.keys import Key, PublicKey, load_key, new_pem, write_key
+from controller.journal.keys import Key, PublicKey, load_key, new_pem, read_key, write_key
 
 Kind = Literal["console", "release", "node"]
 NODE_BYTES = 16
@@ -63,7 +61,7 @@ def shown(kind: Kind, path: Path) -> str:
         if not _NODE.fullmatch(text):
             raise KeyFault(f"{path}: found something else, expected 32 to 128 hexadecimal digits")
         return sha256(text.lower().encode()).hexdigest()[:32]
-    return load_key(path).public.raw.hex()
+    return load_key(path, kind).public.raw.hex()
 
 
 def rotate(kind: Kind, path: Path, *, who: str, reason: str, lost: bool = False) -> Step:
@@ -75,13 +73,14 @@ def rotate(kind: Kind, path: Path, *, who: str, reason: str, lost: bool = False)
     old = None if lost else _held(kind, path)
     if lost and path.exists():
         raise KeyFault(f"{path}: found a key, expected none where it is lost; move it away, or rotate it")
+    _last(kind, path)  # A history that is not this key's is found before anything is made.
     made = path.with_name(path.name + ".new")
     made.unlink(missing_ok=True)
     write_key(made, _fresh(kind))
-    before = _last(path) if lost else shown(kind, path)
+    before = _last(kind, path) if lost else shown(kind, path)
     step = Step(kind=kind, old=before, new=shown(kind, made), who=who, reason=reason, lost=lost)
     if kind != "node":
-        proof = load_key(made).sign_handover(bytes.fromhex(before)).hex() if before else ""
+        proof = load_key(made, kind).sign_handover(bytes.fromhex(before)).hex() if before else ""
         step = msgspec.structs.replace(step, proof=proof)
     _append(path, step, old)
     made.replace(path)
@@ -91,20 +90,24 @@ def rotate(kind: Kind, path: Path, *, who: str, reason: str, lost: bool = False)
 def revoke(kind: Kind, path: Path, *, who: str, reason: str) -> Step:
     """End a key without another: it is gone, and its history says so under its own signature."""
     step = Step(kind=kind, old=shown(kind, path), who=who, reason=reason)
+    _last(kind, path)
     _append(path, step, _held(kind, path))
     path.unlink()
     return step
 
 
-def history(path: Path) -> list[Step]:
+def history(kind: Kind, path: Path) -> list[Step]:
     """Read and check a key's history.
 
     Raises:
-        KeyFault: a step does not follow from the one before, or the key that it ends did not sign it.
+        KeyFault: it is of another kind of key, a step does not follow from the one before, or the key that it
+            ends did not sign it.
     """
     steps: list[Step] = []
     for number, step in enumerate(_read(path), 1):
         where = f"{_history_of(path)}, line {number}"
+        if step.kind != kind:
+            raise KeyFault(f"{where}: found a {step.kind}'s history, expected a {kind}'s")
         if steps and step.old != steps[-1].new:
             raise KeyFault(f"{where}: found the end of key {step.old[:16]}, expected {steps[-1].new[:16]}'s")
         if step.kind != "node" and not _signed(step):
@@ -116,10 +119,7 @@ def history(path: Path) -> list[Step]:
 def unseal(sealed: Path, name: str) -> Key:
     """Read a key that systemd-creds sealed to this machine; it is in the clear in memory alone."""
     words = ["systemd-creds", "decrypt", f"--name={name}", str(sealed), "-"]
-    private = load_pem_private_key(_creds(words, b"", sealed), None)
-    if not isinstance(private, Ed25519PrivateKey):
-        raise KeyFault(f"{sealed}: found a key of another kind, expected an Ed25519 key")
-    return Key(private)
+    return read_key(_creds(words, b"", sealed), "table", sealed)
 
 
 def seal_key(pem: bytes, sealed: Path, name: str) -> None:
@@ -147,12 +147,12 @@ def _creds(words: list[str], given: bytes, sealed: Path) -> bytes:
 
 
 def _fresh(kind: Kind) -> bytes:
-    return os.urandom(NODE_BYTES).hex().encode() + b"\n" if kind == "node" else new_pem()
+    return os.urandom(NODE_BYTES).hex().encode() + b"\n" if kind == "node" else new_pem(kind)
 
 
 def _held(kind: Kind, path: Path) -> Key | None:
     shown(kind, path)
-    return None if kind == "node" else load_key(path)
+    return None if kind == "node" else load_key(path, kind)
 
 
 def _append(path: Path, step: Step, old: Key | None) -> None:
@@ -194,8 +194,8 @@ def _read(path: Path) -> Iterator[Step]:
             ) from None
 
 
-def _last(path: Path) -> str:
-    steps = history(path)
+def _last(kind: Kind, path: Path) -> str:
+    steps = history(kind, path)
     return steps[-1].new if steps else ""
 
 

@@ -161,6 +161,7 @@ class Publishing:
                 line_bet=line_bet,
                 pair_plus=pair_plus,
                 last_seq=next_seq - 1,
+                acknowledged_seq=waits_from - 1,
                 board=first_board(
                     self._settings.table,
                     session,

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from controller.app.identity import read_approved, write_approved
-from controller.app.key_files import seal_key, unseal
+from controller.app.key_files import KeyFault, seal_key, unseal
 from controller.app.options import APPROVED_FILE, ENGINE_PIN_FILE
 from controller.journal.chain import Wall
 from controller.journal.head import Place
 from controller.journal.keys import CREDENTIAL, Key, load_key, new_pem, write_key
-from controller.journal.rotation import Replaced, Word, replace_key
+from controller.journal.rotation import Replaced, Word, check_replaceable, replace_key
 from controller.publish.pinning import read_pin, write_pin
 
 
@@ -43,13 +43,19 @@ def replace_table_key(
 
     Raises:
         JournalFault: a controller runs, the journal can't be gone on with, or the old key is not its own.
-        KeyFault: systemd-creds refuses it.
+        KeyFault: systemd-creds refuses it, or a key that is said to be lost is there.
     """
+    if lost and where.file.exists():
+        raise KeyFault(
+            f"{where.file}: found a key, expected none where it is lost; move it away, or rotate it"
+        )
     old = None if lost else where.read()
     made = KeyPlace(file=where.file.with_name(where.file.name + ".new"), sealed=where.sealed)
-    if not made.file.exists():
+    begun = made.read() if made.file.exists() else None
+    check_replaceable(place, old, begun)
+    if begun is None:
         made.write(new_pem())
-    new = made.read()
+    new = begun or made.read()
     replaced = replace_key(place, old, new, word, wall())
     if old is not None:
         _sign_anew(place.journal.parent, old, new)

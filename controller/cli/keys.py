@@ -165,7 +165,7 @@ def _of_file(arguments: argparse.Namespace) -> int:
 
 
 def _show_history(kind: Kind, path: Path) -> int:
-    for step in key_files.history(path):
+    for step in key_files.history(kind, path):
         then = f"replaced by {step.new}" if step.new else "revoked"
         joined = ", the old key being lost" if step.lost else ""
         print(f"{step.old or 'nothing known'} {then}{joined}: {step.who}, {step.reason}")

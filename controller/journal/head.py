@@ -78,6 +78,14 @@ class HeadFile:
             self.flush()
             self._dirty = False
 
+    def settle(self, head: Head) -> None:
+        """Have the record in both places, one after the other: no older one is left that a disk's owner
+        could go back to, dropping the last commit.
+        """
+        for _ in range(SLOTS):
+            self.write(head)
+            self.sync()
+
     def begin(self, head: Head) -> None:
         """Fill both places of a new file, so that every later write only replaces one."""
         for _ in range(SLOTS):

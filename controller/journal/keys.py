@@ -1,9 +1,11 @@
 """The table's signing key: Ed25519, in a file that nobody else can read or in systemd's credentials."""
 
 import os
+import re
 import stat
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Literal
 
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
@@ -20,6 +22,9 @@ from controller.journal.faults import JournalFault
 CREDENTIAL = "table-key"
 """The credential's name in the unit: LoadCredentialEncrypted=table-key:/etc/table/key.cred."""
 MAX_KEY_BYTES = 10_000
+KeyKind = Literal["table", "engine", "console", "release"]
+"""Whose key a file holds: its first line says so, before the PEM, which readers of PEM skip."""
+_LABEL = re.compile(rb"\A(table|engine|console|release) key of the table controller\n")
 
 _OTHERS = stat.S_IRWXO
 _GROUP_AND_OTHERS = stat.S_IRWXG | stat.S_IRWXO
@@ -85,16 +90,29 @@ class Key:
         return self._private.sign(_HEAD + record)
 
 
-def new_pem() -> bytes:
+def new_pem(kind: KeyKind = "table") -> bytes:
     """Make a key, as a key file holds it."""
     private = Ed25519PrivateKey.generate()
-    return private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    pem = private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    return f"{kind} key of the table controller\n".encode() + pem
 
 
-def new_key(path: Path) -> PublicKey:
+def kind_of(pem: bytes) -> KeyKind:
+    """Return whose key this is; release 0.1.0 knew tables' keys alone, and wrote no kind."""
+    label = _LABEL.match(pem)
+    found = b"table" if label is None else label[1]
+    kinds: dict[bytes, KeyKind] = {
+        b"engine": "engine",
+        b"console": "console",
+        b"release": "release",
+    }
+    return kinds.get(found, "table")
+
+
+def new_key(path: Path, kind: KeyKind = "table") -> PublicKey:
     """Make a key in a new file that only its owner can read; FileExistsError where there is one."""
-    write_key(path, new_pem())
-    return load_key(path).public
+    write_key(path, new_pem(kind))
+    return load_key(path, kind).public
 
 
 def write_key(path: Path, pem: bytes) -> None:
@@ -106,14 +124,14 @@ def write_key(path: Path, pem: bytes) -> None:
         os.fsync(descriptor)
 
 
-def load_key(path: Path, *, by_acl: bool = False) -> Key:
-    """Read a key file; raises JournalFault where it is missing, open to others, or no key.
+def load_key(path: Path, kind: KeyKind = "table", *, by_acl: bool = False) -> Key:
+    """Read a key file; raises JournalFault where it is missing, open to others, or no key of this kind.
 
     `by_acl`: it is a credential of systemd, which lets the service's user in by an ACL.
     """
     if by_acl:
-        return _load(path, _OTHERS, "a credential closed to others")
-    return _load(path, _GROUP_AND_OTHERS, "a file that only its owner can read (mode 0600)")
+        return _load(path, kind, _OTHERS, "a credential closed to others")
+    return _load(path, kind, _GROUP_AND_OTHERS, "a file that only its owner can read (mode 0600)")
 
 
 def key_of_service(environ: Mapping[str, str], path: Path) -> Key:
@@ -125,10 +143,23 @@ def key_of_service(environ: Mapping[str, str], path: Path) -> Key:
     directory = environ.get("CREDENTIALS_DIRECTORY")
     if directory is None or not (Path(directory) / CREDENTIAL).exists():
         return load_key(path)
-    return _load(Path(directory) / CREDENTIAL, _OTHERS, "a credential closed to others")
+    return _load(Path(directory) / CREDENTIAL, "table", _OTHERS, "a credential closed to others")
 
 
-def _load(path: Path, forbidden: int, expected: str) -> Key:
+def read_key(pem: bytes, kind: KeyKind, path: Path) -> Key:
+    """Read a key as its file holds it; raises JournalFault where it is none of this kind."""
+    try:
+        private = load_pem_private_key(pem, None)
+    except (ValueError, TypeError, UnsupportedAlgorithm) as error:
+        raise JournalFault("journal_key_unreadable", path, "no such key", "an Ed25519 key (PEM)") from error
+    if not isinstance(private, Ed25519PrivateKey):
+        raise JournalFault("journal_key_unreadable", path, "a key of another kind", "an Ed25519 key (PEM)")
+    if (found := kind_of(pem)) != kind:
+        raise JournalFault("journal_key_unreadable", path, f"a key of kind {found}", f"one of kind {kind}")
+    return Key(private)
+
+
+def _load(path: Path, kind: KeyKind, forbidden: int, expected: str) -> Key:
     try:
         descriptor = os.open(path, os.O_RDONLY)
     except OSError as error:
@@ -144,13 +175,7 @@ def _load(path: Path, forbidden: int, expected: str) -> Key:
         pem = os.read(descriptor, MAX_KEY_BYTES)
     finally:
         os.close(descriptor)
-    try:
-        private = load_pem_private_key(pem, None)
-    except (ValueError, TypeError, UnsupportedAlgorithm) as error:
-        raise JournalFault("journal_key_unreadable", path, "no such key", "an Ed25519 key (PEM)") from error
-    if not isinstance(private, Ed25519PrivateKey):
-        raise JournalFault("journal_key_unreadable", path, "a key of another kind", "an Ed25519 key (PEM)")
-    return Key(private)
+    return read_key(pem, kind, path)
 
 
 if __name__ == "__main__":

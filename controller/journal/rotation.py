@@ -16,7 +16,7 @@ from controller.journal.lock import Lock
 from controller.journal.opening import head_at
 from controller.journal.recovery import LOOK_BACK
 from controller.journal.schema import ALL_SIGNED
-from controller.journal.store import fault_of, insert, open_writer
+from controller.journal.store import fault_of, insert, open_writer, rows_there
 from controller.journal.verify import Walk, check_strays
 
 
@@ -44,27 +44,8 @@ def replace_key(place: Place, old: Key | None, new: Key, word: Word, now: Wall) 
         JournalFault: the journal can't be gone on with, or `old` is not its key.
     """
     with ExitStack() as stack:
-        lock = Lock(place.journal)
-        stack.callback(lock.release)
-        head = read_head(place.head)
-        check_begun(place, head)
-        connection = open_writer(place.journal)
-        stack.callback(connection.close)
-        walk = Walk(connection, place.journal)
-        done = walk.key.raw == new.public.raw
-        if old is not None and not done and walk.key.raw != old.public.raw:
-            found = f"key {walk.key.raw.hex()[:16]} in the journal"
-            raise JournalFault(
-                "journal_key_differs", place.journal, found, f"key {old.public.raw.hex()[:16]}"
-            )
-        walk.skip_to_last_checkpoint(LOOK_BACK)
-        walk.run(every_signature=False)
-        check_strays(connection, place.journal, walk.n)
-        if walk.layout < ALL_SIGNED:
-            found, expected = f"layout {walk.layout}", f"layout {ALL_SIGNED}, all signed"
-            raise JournalFault("journal_old_layout", place.journal, found, expected)
-        check_head(connection, walk.n, place, head, table=walk.table, keys=walk.keyring)
-        if not done:
+        connection, walk = _opened(stack, place, old, new)
+        if walk.key.raw != new.public.raw:
             draft = event_draft(KEY_REPLACED, _handover(walk, old, new, word), now)
             (row,) = seal([draft], walk.n, walk.link, old or new)
             try:
@@ -77,6 +58,48 @@ def replace_key(place: Place, old: Key | None, new: Key, word: Word, now: Wall) 
         stack.callback(head_file.close)
         head_file.begin(head_at(walk.table, walk.n, walk.link, walk.memory))
         return Replaced(walk.table, walk.n)
+
+
+def check_replaceable(place: Place, old: Key | None, new: Key | None) -> None:
+    """Find out, changing nothing, whether `old` can be replaced (by `new`, where that was begun before).
+
+    Raises:
+        JournalFault: there is no journal, it can't be gone on with, or `old` is not its key.
+    """
+    with ExitStack() as stack:
+        _opened(stack, place, old, new)
+
+
+def _opened(stack: ExitStack, place: Place, old: Key | None, new: Key | None) -> tuple[apsw.Connection, Walk]:
+    absent = JournalFault(
+        "journal_absent",
+        place.journal,
+        "no row of a journal",
+        "the journal of the table whose key this is; name its folder",
+    )
+    if not place.journal.exists():
+        raise absent
+    lock = Lock(place.journal)
+    stack.callback(lock.release)
+    if not rows_there(place.journal):
+        raise absent
+    head = read_head(place.head)
+    check_begun(place, head)
+    connection = open_writer(place.journal)
+    stack.callback(connection.close)
+    walk = Walk(connection, place.journal)
+    done = new is not None and walk.key.raw == new.public.raw
+    if old is not None and not done and walk.key.raw != old.public.raw:
+        found = f"key {walk.key.raw.hex()[:16]} in the journal"
+        raise JournalFault("journal_key_differs", place.journal, found, f"key {old.public.raw.hex()[:16]}")
+    walk.skip_to_last_checkpoint(LOOK_BACK)
+    walk.run(every_signature=False)
+    check_strays(connection, place.journal, walk.n)
+    if walk.layout < ALL_SIGNED:
+        found, expected = f"layout {walk.layout}", f"layout {ALL_SIGNED}, all signed"
+        raise JournalFault("journal_old_layout", place.journal, found, expected)
+    check_head(connection, walk.n, place, head, table=walk.table, keys=walk.keyring)
+    return connection, walk
 
 
 def _handover(walk: Walk, old: Key | None, new: Key, word: Word) -> KeyReplaced:

@@ -228,7 +228,7 @@ class Writer:
             else:
                 self._tell(entry.ticket, rows[begin:end])
         self._written += len(entries) - last
-        self._write_head(sync=last or bool(rows and rows[-1].name == CHECKPOINT))
+        self._write_head(sync=bool(rows and rows[-1].name == CHECKPOINT), last=last)
 
     def _keep_late(self, entry: Entry) -> None:
         self._late += entry.late
@@ -297,10 +297,13 @@ class Writer:
         else:
             self._alarms.over("teller")
 
-    def _write_head(self, *, sync: bool) -> None:
+    def _write_head(self, *, sync: bool, last: bool) -> None:
         try:
-            if self._n:
-                self._head.write(head_at(self._head.table, self._n, self._link, self._memory))
+            head = head_at(self._head.table, self._n, self._link, self._memory)
+            if self._n and last:
+                self._head.settle(head)
+            elif self._n:
+                self._head.write(head)
             if sync:
                 self._head.sync()
         except OSError as error:

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from controller.model.attempts import DiceOut
+from controller.publish.bounded import bounded
 from controller.publish.signing import WORD, Signature, Signer, Verifier, is_signed, sign_message
 
 SAY_EVERY_US = 400_000
@@ -140,10 +141,8 @@ def word_bytes(word: OpenWord, key: Signer) -> bytes:
 
 
 def read_word(payload: bytes) -> OpenWord:
-    """Read a word; raises msgspec.ValidationError or DecodeError where it is none."""
-    if len(payload) > MAX_WORD_BYTES:
-        raise msgspec.DecodeError(f"{len(payload)} bytes, more than {MAX_WORD_BYTES}")
-    return _decode(payload)
+    """Read a word; raises Unreadable where it is none."""
+    return bounded(_decode, payload, MAX_WORD_BYTES)
 
 
 def word_signed_by(payload: bytes, key: Verifier) -> bool:

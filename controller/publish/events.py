@@ -15,6 +15,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from controller.journal.chain import Row, Wall
 from controller.publish.betting import Digest, Nonce
+from controller.publish.bounded import MAX_EVENT_BYTES, MAX_STATUS_BYTES, bounded
 from controller.publish.players import player_data
 from controller.publish.signing import (
     ANSWER,
@@ -31,6 +32,7 @@ SCHEMA_VERSION = 1
 MAX_ANSWER_BYTES = 4096
 
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
+Count = Annotated[int, Meta(ge=0)]
 Hash = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
 TimeQuality = Literal["synchronized", "unsynchronized"]
 
@@ -159,9 +161,14 @@ class LineBet(msgspec.Struct, frozen=True, kw_only=True, tag="line_bet", tag_fie
     """Whether the shooter at this seat has the Pass or Don't Pass bet that the rules ask of him by now.
 
     The table takes it as the input `line_bet` (C34-DICE-4, CV1-SHOOT-1); that it does not come stops nothing.
+
+    `sequence` and `step` are the newest settled outcome's number and the wager book's step when it was so: an
+    older word that is sent again is no news.
     """
 
     table: Name
+    sequence: Count
+    step: Count
     seat: Name
     has: bool
     by: Name
@@ -172,9 +179,14 @@ class PairPlus(msgspec.Struct, frozen=True, kw_only=True, tag="pair_plus", tag_f
     """The positions with an Ante and without Pair Plus, left to right; none: there is nobody to name.
 
     The table takes it as the input `pair_plus` (T-DEAL-2b); that it does not come stops nothing.
+
+    `sequence` and `step` are the newest settled outcome's number and the wager book's step when it was so: an
+    older word that is sent again is no news.
     """
 
     table: Name
+    sequence: Count
+    step: Count
     without: tuple[Name, ...]
     by: Name
     signature: Signature | UnsetType = UNSET
@@ -238,6 +250,7 @@ _encode = msgspec.json.Encoder().encode
 _read_told = msgspec.json.Decoder(_Told).decode
 _read_subject = msgspec.json.Decoder(_Subject).decode
 _read_event = msgspec.json.Decoder(Event).decode
+_read_status = msgspec.json.Decoder(TableStatus).decode
 _read_answer: Callable[[bytes], Answer] = msgspec.json.Decoder(Answer).decode
 
 
@@ -267,8 +280,8 @@ def message_of(row: Row, table: str, key: Signer) -> Message:
 
 
 def read_event(payload: bytes) -> Event:
-    """Read an event; msgspec.ValidationError or DecodeError where it is none."""
-    return _read_event(payload)
+    """Read an event; raises Unreadable where it is none."""
+    return bounded(_read_event, payload, MAX_EVENT_BYTES)
 
 
 def signed_by(payload: bytes, key: Verifier) -> bool:
@@ -280,8 +293,13 @@ def signed_by(payload: bytes, key: Verifier) -> bool:
 
 
 def read_answer(payload: bytes) -> Answer:
-    """Read an answer; msgspec.ValidationError or DecodeError where it is none."""
-    return _read_answer(payload)
+    """Read an answer; raises Unreadable where it is none."""
+    return bounded(_read_answer, payload, MAX_ANSWER_BYTES)
+
+
+def read_status(payload: bytes) -> TableStatus:
+    """Read a table's status; raises Unreadable where it is none."""
+    return bounded(_read_status, payload, MAX_STATUS_BYTES)
 
 
 def answer_bytes(answer: Answer, key: Signer) -> bytes:

@@ -18,9 +18,9 @@ import msgspec
 from controller.journal.contents import AckProof
 from controller.model.publishing import LOCAL_HOSTS, MqttSettings
 from controller.publish.betting import OpenWord, word_bytes
+from controller.publish.bounded import Unreadable
 from controller.publish.events import (
     CONTENT_TYPE,
-    MAX_ANSWER_BYTES,
     Acknowledgement,
     Answer,
     AskLate,
@@ -425,10 +425,8 @@ class MqttSink:
 
     def _hear(self, payload: bytes) -> None:
         try:
-            if len(payload) > MAX_ANSWER_BYTES:
-                raise msgspec.DecodeError(f"{len(payload)} bytes, more than {MAX_ANSWER_BYTES}")
             answer = read_answer(payload)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        except Unreadable as error:
             where = self._topics.answer
             self._unreadable_us = self._now_us()
             self._alarm.began(PublishFault("answer_unreadable", where, f"{error}: {payload[:80]!r}"))

@@ -3,9 +3,8 @@
 from collections import deque
 from contextlib import suppress
 
-import msgspec
-
-from controller.publish.events import TableStatus
+from controller.publish.bounded import Unreadable
+from controller.publish.events import TableStatus, read_status
 from controller.publish.faults import Alarm, PublishFault
 
 EARLIER_US = 150_000_000
@@ -13,7 +12,6 @@ EARLIER_US = 150_000_000
 half-dead link for gone after one and a half times its keep-alive."""
 ALONE_US = 60_000_000
 """So long must nobody else take the table's identity before that is over."""
-_decode_status = msgspec.json.Decoder(TableStatus).decode
 
 
 class Namesake:
@@ -39,16 +37,16 @@ class Namesake:
     def told(self, payload: bytes) -> None:
         """Note a status of the table's own."""
         self._told.append(payload)
-        with suppress(msgspec.MsgspecError, UnicodeDecodeError):
-            session = _decode_status(payload).session
+        with suppress(Unreadable):
+            session = read_status(payload).session
             self._session = session if session is not None else self._session
 
     def look(self, payload: bytes, now_us: int, *, retained: bool) -> None:
         """Look at a status: one that was kept at the first connection may be of this table's last run."""
         if payload in self._told or (retained and self._connections < 2):
             return
-        with suppress(msgspec.MsgspecError, UnicodeDecodeError):
-            status = _decode_status(payload)
+        with suppress(Unreadable):
+            status = read_status(payload)
             if status.state == "online" and not self._is_of_last_run(status, now_us):
                 found = f"a status that is not this table's: session {status.session}, {status.headline}"
                 self.found(found, now_us)

@@ -78,15 +78,21 @@ class _Place(NamedTuple):
 
 
 class _Newest(Generic[Word]):
-    """Holds the newest word until it is due: repeated ones must not take the room of play."""
+    """Holds the newest word until it is due: repeated ones must not take the room of play.
 
-    def __init__(self) -> None:
+    What is older than one that was heard, or than what was acknowledged at the start, is somebody's copy.
+    """
+
+    def __init__(self, acknowledged_seq: int) -> None:
+        self._at = (acknowledged_seq, 0)
         self._heard: Word | None = None
         self._told: Word | None = None
         self._due_us = 0
 
-    def hear(self, word: Word) -> None:
-        self._heard = word
+    def hear(self, word: Word, at: tuple[int, int]) -> None:
+        """Take a word, and the outcome and the step of the engine's book at which it was so."""
+        if at >= self._at:
+            self._heard, self._at = word, at
 
     def due(self, now_us: int) -> Word | None:
         """Return the word to hand on now; None where there is none, or it is no news."""
@@ -121,11 +127,13 @@ class Pump:
         line_bet: Callable[[str, bool], None] = lambda _seat, _has: None,
         pair_plus: Callable[[tuple[str, ...]], None] = lambda _without: None,
         last_seq: int = 0,
+        acknowledged_seq: int = 0,
         board: TableBoard | None = None,
     ) -> None:
         """Prepare; nothing is read before `start`.
 
-        `now_us` is monotonic, `last_seq` the newest outcome's number in the journal, `status` gives how the
+        `now_us` is monotonic, `last_seq` the newest outcome's number in the journal, `acknowledged_seq` that
+        up to which all are acknowledged, `status` gives how the
         table stands (the pump fills in what it knows of outcomes), `ask` takes the engine's questions whether
         bets are open, `ask_late` those whether a wager made with the dice out is confirmed. `board` is the
         table's before any outcome of the journal.
@@ -143,8 +151,8 @@ class Pump:
         self._ask_late = ask_late
         self._line_bet = line_bet
         self._pair_plus = pair_plus
-        self._line_bets: _Newest[tuple[str, bool]] = _Newest()
-        self._without_pair_plus: _Newest[tuple[str, ...]] = _Newest()
+        self._line_bets: _Newest[tuple[str, bool]] = _Newest(acknowledged_seq)
+        self._without_pair_plus: _Newest[tuple[str, ...]] = _Newest(acknowledged_seq)
         self._window = Window(settings, chance)
         self._patience = Patience(settings)
         self._reports: Queue[Report | _News] = Queue(REPORTS)
@@ -278,9 +286,9 @@ class Pump:
             case AskLate():
                 self._ask_late(report)
             case LineBet():
-                self._line_bets.hear((report.seat, report.has))
+                self._line_bets.hear((report.seat, report.has), (report.sequence, report.step))
             case PairPlus():
-                self._without_pair_plus.hear(report.without)
+                self._without_pair_plus.hear(report.without, (report.sequence, report.step))
             case Meeting():
                 self._meet(report)
             case Ready():

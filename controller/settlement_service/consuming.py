@@ -8,9 +8,8 @@ from contextlib import suppress
 from threading import Event as Signal
 from typing import NamedTuple
 
-import msgspec
-
 from controller.model.publishing import MqttSettings
+from controller.publish.bounded import Unreadable
 from controller.publish.events import (
     Again,
     Ask,
@@ -18,8 +17,8 @@ from controller.publish.events import (
     LineBet,
     Meeting,
     PairPlus,
-    TableStatus,
     answer_bytes,
+    read_status,
 )
 from controller.publish.mqtt_link import (
     Connected,
@@ -34,7 +33,7 @@ from controller.publish.mqtt_link import (
 from controller.publish.topics import topics_of
 from controller.settlement_service import deliveries
 from controller.settlement_service.deliveries import NotTaken
-from controller.settlement_service.engine import Engine
+from controller.settlement_service.engine import At, Engine
 from controller.settlement_service.faults import OutOfReach
 from controller.settlement_service.gate import LateWager, NoWord
 from controller.settlement_service.key import EngineKey
@@ -62,7 +61,6 @@ _OLD = NoWord(
     "TABLE-WORD",
     "the table's controller (release 0.1.0) does not say that bets are open: update it; nothing was taken",
 )
-_decode_status = msgspec.json.Decoder(TableStatus).decode
 
 
 class _Asked(NamedTuple):
@@ -144,17 +142,17 @@ class Broker:
             return _UNMET
         return None if met.says_open else _OLD
 
-    def tell_line_bet(self, table: str, seat: str, has: bool) -> None:
+    def tell_line_bet(self, table: str, seat: str, has: bool, at: At) -> None:
         """Tell a table whether the shooter at a seat has his line bet, from any thread."""
         met = self._met.get(table)
         if met is not None and met.online and met.says_open:
-            self._put(table, LineBet(table=table, seat=seat, has=has, by=self._name))
+            self._put(table, self._line_bet(table, seat, has, at))
 
-    def tell_pair_plus(self, table: str, without: tuple[str, ...]) -> None:
+    def tell_pair_plus(self, table: str, without: tuple[str, ...], at: At) -> None:
         """Tell a table which positions have no Pair Plus, from any thread."""
         met = self._met.get(table)
         if met is not None and met.online and met.says_open:
-            self._put(table, PairPlus(table=table, without=without, by=self._name))
+            self._put(table, self._pair_plus(table, without, at))
 
     def _put(self, table: str, word: Said) -> None:
         self._questions.append((table, word))
@@ -271,8 +269,9 @@ class Broker:
         """Note how a table stands, and tell it how far its outcomes are settled where it has come anew."""
         table = topic.split("/")[-2]
         try:
-            status = _decode_status(payload)
-        except (msgspec.MsgspecError, UnicodeDecodeError):
+            status = read_status(payload)
+        except Unreadable as error:
+            self._say_once(f"{topic}: found what is no table's status ({error}); it is ignored")
             return
         if status.table != table:
             return
@@ -303,10 +302,17 @@ class Broker:
                 by=self._name,
             )
             self._say_to(link, table, meeting)
-            if (told := self._engine.line_bets.get(table)) is not None:
-                self._say_to(link, table, LineBet(table=table, seat=told[0], has=told[1], by=self._name))
-            if (without := self._engine.without_pair_plus.get(table)) is not None:
-                self._say_to(link, table, PairPlus(table=table, without=without, by=self._name))
+            bets = self._engine.bets(table)
+            if bets is not None and bets.line_bet is not None:
+                self._say_to(link, table, self._line_bet(table, *bets.line_bet, bets.at))
+            if bets is not None and bets.without_pair_plus is not None:
+                self._say_to(link, table, self._pair_plus(table, bets.without_pair_plus, bets.at))
+
+    def _line_bet(self, table: str, seat: str, has: bool, at: At) -> LineBet:
+        return LineBet(table=table, sequence=at.sequence, step=at.step, seat=seat, has=has, by=self._name)
+
+    def _pair_plus(self, table: str, without: tuple[str, ...], at: At) -> PairPlus:
+        return PairPlus(table=table, sequence=at.sequence, step=at.step, without=without, by=self._name)
 
     def _settle(self) -> None:
         batch = [self._waiting.popleft() for _ in range(min(BATCH, len(self._waiting)))]

@@ -8,6 +8,9 @@ from controller.model.outcomes import Outcome, data_of
 from controller.publish import events
 from controller.publish.events import Event, read_event, signed_by
 
+LAST_US = 2**62
+"""Times of a table's clock are below this: half of what a database's whole numbers hold."""
+
 
 class Delivery(NamedTuple):
     """One event, read but not yet believed: its bytes are what the signature covers."""
@@ -40,10 +43,12 @@ def opened(delivery: Delivery, key: PublicKey) -> Outcome | str:
     if parts[0] != event.table or parts[-1] != str(event.seq):
         return f"the id {event.id} is not that of table {event.table}'s outcome {event.seq}"
     try:
-        data = data_of(event.type, event.data)
-    except (ValueError, KeyError) as error:
+        data, t = data_of(event.type, event.data), int(event.tabletime)
+    except (ValueError, KeyError, RecursionError) as error:
         return f"outcome {event.id} of type {event.type} can't be read ({error}); update settlement"
-    return Outcome(type=event.type, t=int(event.tabletime), id=event.id, seq=event.seq, data=data)
+    if abs(t) > LAST_US:
+        return f"outcome {event.id} can't be read: its time {t} is beyond all clocks"
+    return Outcome(type=event.type, t=t, id=event.id, seq=event.seq, data=data)
 
 
 RefusalCode = Literal[

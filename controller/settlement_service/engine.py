@@ -7,6 +7,7 @@ the database.
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from threading import Lock
+from typing import NamedTuple
 
 import msgspec
 from sqlalchemy import delete, select, update
@@ -26,6 +27,23 @@ Clock = Callable[[], int]
 """Wall time in microseconds since 1970, for labels alone."""
 
 
+class At(NamedTuple):
+    """Where a table's book is: the newest settled outcome's number, and its own step."""
+
+    sequence: int
+    step: int
+
+
+class Bets(NamedTuple):
+    """What an engine tells a table of its bets, and where the book was then."""
+
+    at: At
+    line_bet: tuple[str, bool] | None
+    """The shooter's seat, and whether he has his line bet; None where there is no shooter."""
+    without_pair_plus: tuple[str, ...] | None
+    """The positions with an Ante and no Pair Plus; None at another game."""
+
+
 class Engine:
     """Settles the tables that are enrolled. Any thread may call it."""
 
@@ -39,14 +57,12 @@ class Engine:
     ) -> None:
         """Take an open store; bets wait at `gate` for their table's word."""
         self.gate = gate or Gate()
-        self.line_bet: Callable[[str, str, bool], None] = lambda _table, _seat, _has: None
+        self.line_bet: Callable[[str, str, bool, At], None] = lambda _table, _seat, _has, _at: None
         """Tells a table (its name) whether the shooter at a seat has his line bet; it returns at once."""
-        self.line_bets: dict[str, tuple[str, bool]] = {}
-        """What was told last of each table's shooter."""
-        self.pair_plus: Callable[[str, tuple[str, ...]], None] = lambda _table, _without: None
+        self.pair_plus: Callable[[str, tuple[str, ...], At], None] = lambda _table, _without, _at: None
         """Tells a table (its name) which positions have an Ante and no Pair Plus; it returns at once."""
-        self.without_pair_plus: dict[str, tuple[str, ...]] = {}
-        """What was told last of each table's positions."""
+        self._told: dict[str, Bets] = {}
+        """What was told last of each table's bets."""
         self._store = store
         self._clock = clock
         self._intake = Intake(policies or Policies())
@@ -188,41 +204,40 @@ class Engine:
                     work = Work(connection, self._numbers, self._clock())
                     yield work
                     work.flush()
-                    news = self._line_bets(work)
-                    without = self._without_pair_plus(work)
+                    news = [(name, bets) for name in work.touched if (bets := self._bets(work, name))]
             except BaseException:
                 self._tables.clear()
                 self._numbers = None
                 raise
-        for name, seat, has in news:
-            self.line_bets[name] = seat, has
-            self.line_bet(name, seat, has)
-        for name, positions in without:
-            self.without_pair_plus[name] = positions
-            self.pair_plus(name, positions)
+        for name, bets in news:
+            self._tell(name, bets)
 
-    def _without_pair_plus(self, work: Work) -> list[tuple[str, tuple[str, ...]]]:
-        """Return the tables whose positions without Pair Plus have changed, with these positions."""
-        standing = ((name, self._tables.get(name)) for name in work.touched)
-        now = [
-            (name, table.book.without_pair_plus)
-            for name, table in standing
-            if table is not None and table.game.name == "three_card" and not table.halted
-        ]
-        return [one for one in now if self.without_pair_plus.get(one[0], ()) != one[1]]
+    def bets(self, table: str) -> Bets | None:
+        """Return what a table is told of its bets; None where nothing is. Raises OutOfReach."""
+        with self.work() as work:
+            self.table(work, table)
+            return self._bets(work, table)
 
-    def _line_bets(self, work: Work) -> list[tuple[str, str, bool]]:
-        """Return the tables whose word on the shooter's line bet has changed, with his seat and the word."""
-        news: list[tuple[str, str, bool]] = []
-        for name in work.touched:
-            standing = self._tables.get(name)
-            if standing is None or standing.game.name != "craps" or standing.halted:
-                continue
-            if (known := standing.book.line_bet) is not None:
-                seat = seat_of(work, name, known[0])
-                if self.line_bets.get(name) != (seat, known[1]):
-                    news.append((name, seat, known[1]))
-        return news
+    def _bets(self, work: Work, name: str) -> Bets | None:
+        table = self._tables.get(name)
+        if table is None or table.halted or table.game.name not in ("craps", "three_card"):
+            return None
+        known = table.book.line_bet if table.game.name == "craps" else None
+        return Bets(
+            At(table.next_seq - 1, table.book.last_n),
+            None if known is None else (seat_of(work, name, known[0]), known[1]),
+            table.book.without_pair_plus if table.game.name == "three_card" else None,
+        )
+
+    def _tell(self, name: str, bets: Bets) -> None:
+        """Tell a table what has changed since it was told last."""
+        before = self._told.get(name, _NOTHING_TOLD)
+        self._told[name] = bets
+        if bets.line_bet is not None and bets.line_bet != before.line_bet:
+            self.line_bet(name, *bets.line_bet, bets.at)
+        without = bets.without_pair_plus
+        if without is not None and without != (before.without_pair_plus or ()):
+            self.pair_plus(name, without, bets.at)
 
     def table(self, work: Work, name: str) -> Standing | None:
         """Give a table, loaded where it is not in memory; None where it is not enrolled."""
@@ -234,3 +249,6 @@ class Engine:
             self.gate.pin(name, loaded.key)
             self.gate.settled(name, loaded.next_seq - 1)
         return self._tables[name]
+
+
+_NOTHING_TOLD = Bets(At(0, 0), None, None)

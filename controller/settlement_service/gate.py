@@ -9,10 +9,9 @@ from collections.abc import Callable
 from threading import Condition
 from typing import NamedTuple
 
-import msgspec
-
 from controller.journal.keys import PublicKey
 from controller.publish.betting import OpenWord, read_word, word_signed_by
+from controller.publish.bounded import Unreadable
 
 WAIT_S = 0.6
 """How long a bet waits for the word: the table's lateness (120 ms), a turn of its core, a slow network."""
@@ -139,7 +138,7 @@ class Gate:
         """Take a word's bytes as they came; raises ValueError where they are none, or another's."""
         try:
             word = read_word(payload)
-        except msgspec.MsgspecError as error:
+        except Unreadable as error:
             raise ValueError(f"no word of a table ({error})") from error
         with self._changed:
             key = self._keys.get(word.table)

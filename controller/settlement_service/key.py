@@ -55,10 +55,10 @@ def engine_key(path: Path, environ: Mapping[str, str]) -> EngineKey:
     credential = None if directory is None else Path(directory) / CREDENTIAL
     try:
         if credential is not None and credential.exists():
-            return EngineKey(load_key(credential, by_acl=True), _endorsed(path))
+            return EngineKey(load_key(credential, "engine", by_acl=True), _endorsed(path))
         if not path.exists():
-            new_key(path)
-        return EngineKey(load_key(path), _endorsed(path))
+            new_key(path, "engine")
+        return EngineKey(load_key(path, "engine"), _endorsed(path))
     except JournalFault as fault:
         raise SettlementFault(
             "key_unusable", str(path), fault.found, "the settlement engine's key"
@@ -78,7 +78,7 @@ def rotate(path: Path) -> EngineKey:
     made = path.with_suffix(".new")
     try:
         made.unlink(missing_ok=True)
-        public = new_key(made)
+        public = new_key(made, "engine")
         signature = endorse(public.raw.hex(), before.key)
         _endorsement_of(path).write_text(signature, encoding="ascii")
         path.replace(path.with_suffix(".before"))
@@ -91,7 +91,7 @@ def rotate(path: Path) -> EngineKey:
     except OSError as error:
         found = error.strerror or str(error)
         raise SettlementFault("key_unusable", str(path), found, "a folder that can be written") from error
-    return EngineKey(load_key(path), signature)
+    return EngineKey(load_key(path, "engine"), signature)
 
 
 def _endorsed(path: Path) -> str | None:

@@ -77,8 +77,8 @@ class EngineWithin(Consumer):
             policies = Policies(malfunction=self._asked.settings.malfunction)
             engine = Engine(self._store, self._clock, policies, gate=self._gate)
             engine.gate.connect(self._ask, self._ask_late)
-            engine.line_bet = lambda _table, seat, has: self._asked.line_bet(seat, has)
-            engine.pair_plus = lambda _table, without: self._asked.pair_plus(without)
+            engine.line_bet = lambda _table, seat, has, _at: self._asked.line_bet(seat, has)
+            engine.pair_plus = lambda _table, without, _at: self._asked.pair_plus(without)
             self._enrol(engine)
             self._serve(engine)
         except SettlementFault as fault:

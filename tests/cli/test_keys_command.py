@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from controller.cli.main import main
+from controller.journal.faults import JournalFault
 from controller.journal.keys import load_key
 from tests.journal.rig import NAME, Rig, begin, durable, rig_in
 
@@ -132,6 +133,87 @@ def test_every_other_key_is_made_rotated_and_shown(
     assert (code, first == second) == (0, False)
     code, out, _ = told(capsys, "show", kind, str(file))
     assert (code, out.splitlines()[-1]) == (0, second)
+
+
+PEM_KINDS = ("table", "engine", "console", "release")
+ALL_KINDS = (*PEM_KINDS, "node")
+
+
+def everything_in(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("does", ["rotate", "replace", "revoke", "show"])
+@pytest.mark.parametrize(
+    ("asked", "found"), [(a, f) for a in ALL_KINDS for f in ALL_KINDS if a != f], ids=str
+)
+def test_a_command_for_one_kind_leaves_the_key_of_another_alone(
+    does: str, asked: str, found: str, rig: Rig, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = rig.folder / "a.key"
+    told(capsys, "make", found, str(file))
+    before = everything_in(rig.folder)
+    reason = () if does == "show" else ("--reason", "yearly")
+    place = of(rig) if asked == "table" and does in ("rotate", "replace") else ()
+    code, out, err = told(capsys, does, asked, str(file), *place, *reason)
+    assert code in (1, 2), out
+    assert "found" in err or "revoked by another" in err
+    assert everything_in(rig.folder) == before
+
+
+def test_a_key_says_whose_it_is_and_names_what_was_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "a.key"
+    told(capsys, "make", "table", str(file))
+    code, _, err = told(capsys, "rotate", "engine", str(file), "--reason", "yearly")
+    assert code == 1
+    assert "found a key of kind table, expected the settlement engine's key" in err
+
+
+def test_a_key_of_release_0_1_0_says_nothing_and_is_a_tables(rig: Rig) -> None:
+    file = rig.folder / "key"
+    label, pem = file.read_bytes().split(b"\n", 1)
+    assert label == b"table key of the table controller"
+    file.write_bytes(pem)
+    assert load_key(file).public.raw == rig.key.public.raw
+    with pytest.raises(JournalFault, match="kind table"):
+        load_key(file, "engine")
+
+
+@pytest.mark.parametrize("does", ["rotate", "replace"])
+def test_where_there_is_no_journal_nothing_is_made(
+    does: str, rig: Rig, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    file, empty = rig.folder / "key", tmp_path / "empty"
+    empty.mkdir()
+    if does == "replace":
+        file.unlink()
+    before = everything_in(tmp_path)
+    code, _, err = told(capsys, does, "table", str(file), "--journal", str(empty), "--reason", "yearly")
+    assert code == 1
+    assert "name its folder" in err
+    assert everything_in(tmp_path) == before
+
+
+def test_a_key_that_is_not_its_journals_is_found_before_another_is_made(
+    rig: Rig, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = rig.folder / "other"
+    told(capsys, "make", "table", str(file))
+    code, _, _ = told(capsys, "rotate", "table", str(file), *of(rig), "--reason", "yearly")
+    assert (code, (rig.folder / "other.new").exists()) == (1, False)
+
+
+def test_a_history_of_another_kind_of_key_is_found_before_anything_is_made(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "a.key"
+    told(capsys, "make", "console", str(file))
+    told(capsys, "revoke", "console", str(file), "--reason", "sold")
+    code, _, err = told(capsys, "replace", "release", str(file), "--reason", "lost")
+    assert (code, list(tmp_path.iterdir())) == (1, [tmp_path / "a.key.history.jsonl"])
+    assert "found a console's history, expected a release's" in err
 
 
 @pytest.mark.parametrize("kind", ["console", "release", "node"])

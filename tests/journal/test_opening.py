@@ -253,6 +253,18 @@ def test_one_of_two_head_records_is_enough(rig: Rig) -> None:
         assert recover(Place(rig.place.journal, spoiled), rig.key.public, NAME).session == 2
 
 
+def test_an_orderly_close_leaves_no_older_head_to_go_back_to(rig: Rig) -> None:
+    """Whoever has the disk would drop the last commit and the head's newer record with it."""
+    rig.played(1)
+    whole = rig.place.head.read_bytes()
+    newest = read_head(rig.place.head)
+    for slot in (0, 1):
+        data = bytearray(whole)
+        data[SECTOR * slot : SECTOR * slot + 512] = bytes(512)
+        rig.place.head.write_bytes(data)
+        assert read_head(rig.place.head) == newest
+
+
 def test_a_head_that_lags_behind_is_in_order(rig: Rig) -> None:
     play_on(rig)
     lagging = rig.folder / "lagging"

@@ -40,6 +40,13 @@ def test_a_status_of_an_own_earlier_session_is_no_second_table() -> None:
     assert heard.codes == set()
 
 
+def test_a_status_that_nests_without_end_is_none_and_stops_nothing() -> None:
+    namesake, heard = begun(7)
+    for payload in (b'{"x":' + b"[" * 30_000, b"\xff" * 100, b'{"table":"craps"}' + b" " * 40_000, b""):
+        namesake.look(payload, EARLIER_US + 1, retained=False)
+    assert heard.codes == set()
+
+
 def test_an_older_copy_that_goes_on_talking_is_a_second_table() -> None:
     namesake, heard = begun(7)
     namesake.look(status(6, "locked"), EARLIER_US + 1, retained=False)

@@ -22,7 +22,7 @@ from controller.publish.events import (
     TableStatus,
     read_event,
 )
-from controller.publish.pump import REPORTS
+from controller.publish.pump import REPORTS, _Newest
 from controller.publish.signing import Signer
 from controller.publish.sink import Post, Ready
 from tests.journal.rig import NAME, durable
@@ -356,6 +356,18 @@ def test_an_engine_that_is_ahead_of_the_journal_locks_play(house: House) -> None
     assert meets(house, 0, None) == set()
 
 
+def test_a_journal_that_lost_its_last_commit_and_plays_on_is_found_at_the_next_meeting(
+    house: House, slate: Slate
+) -> None:
+    """Its older head fits it, and its new outcomes have the numbers of the lost ones."""
+    count = house.play(3)
+    house.turn()
+    lost = "ab" * 32
+    assert house.rig.told[-1].link.hex() != lost
+    assert meets(house, count, lost) == {"settlement_differs"}
+    assert house.alarms.holding["settlement_differs"].kind.locks
+
+
 def test_an_engine_with_another_outcome_under_a_number_locks_play(house: House, slate: Slate) -> None:
     house.play(3)
     house.turn()
@@ -382,10 +394,10 @@ def test_the_line_bet_told_without_end_reaches_the_core_now_and_then(house: Hous
         patch.setattr(house.pump, "_line_bet", lambda seat, has: entered.append((seat, has)))
         for _ in range(400):
             for has in (True, False, True):
-                house.pump.post(LineBet(table=NAME, seat="3", has=has, by=ENGINE))
+                house.pump.post(LineBet(table=NAME, sequence=4, step=9, seat="3", has=has, by=ENGINE))
             house.turn()
         assert entered == [("3", True)]
-        house.pump.post(LineBet(table=NAME, seat="3", has=False, by=ENGINE))
+        house.pump.post(LineBet(table=NAME, sequence=4, step=9, seat="3", has=False, by=ENGINE))
         house.turn()
         house.clock.forward(1)
         house.turn()
@@ -398,13 +410,41 @@ def test_positions_without_pair_plus_told_without_end_reach_the_core_now_and_the
         patch.setattr(house.pump, "_pair_plus", entered.append)
         for _ in range(400):
             for without in (("2",), (), ("2",)):
-                house.pump.post(PairPlus(table=NAME, without=without, by=ENGINE))
+                house.pump.post(PairPlus(table=NAME, sequence=4, step=9, without=without, by=ENGINE))
             house.turn()
         assert entered == [("2",)]
-        house.pump.post(PairPlus(table=NAME, without=(), by=ENGINE))
+        house.pump.post(PairPlus(table=NAME, sequence=4, step=9, without=(), by=ENGINE))
         house.clock.forward(1)
         house.turn()
         assert entered == [("2",), ()]
+
+
+def test_a_word_on_bets_that_is_older_than_one_that_was_heard_is_no_news(house: House) -> None:
+    """The engine's own words, signed and true once, sent again by who writes to the broker."""
+    entered: list[tuple[str, bool]] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(house.pump, "_line_bet", lambda seat, has: entered.append((seat, has)))
+        for sequence, step, has in (
+            (4, 9, False),
+            (4, 10, True),
+            (4, 9, False),
+            (3, 11, False),
+            (5, 9, True),
+        ):
+            word = LineBet(table=NAME, sequence=sequence, step=step, seat="3", has=has, by=ENGINE)
+            house.pump.post(word)
+            house.turn()
+            house.clock.forward(1)
+            house.turn()
+        assert entered == [("3", False), ("3", True)]
+
+
+def test_a_word_from_before_what_was_acknowledged_at_the_start_is_no_news() -> None:
+    newest: _Newest[str] = _Newest(7)
+    newest.hear("of last week", (6, 100))
+    assert newest.due(10**9) is None
+    newest.hear("now", (7, 0))
+    assert newest.due(10**9) == "now"
 
 
 def test_a_flood_of_acknowledgements_takes_none_of_the_journals_room(house: House) -> None:

@@ -25,6 +25,7 @@ from controller.publish.mqtt import MqttSink
 from controller.publish.mqtt_link import Outgoing
 from controller.publish.pinning import Pin
 from controller.publish.sink import Acknowledged, Report
+from controller.publish.topics import topics_of
 from controller.settlement_service.consuming import Broker
 from controller.settlement_service.key import EngineKey
 from controller.settlement_service.within import Embedded, EngineWithin, RefusedOutcome
@@ -128,6 +129,38 @@ def test_outcomes_come_by_the_broker_and_are_answered(
     assert house.balance("player:ann") == 1_100
     chains = {report.ack.chain for report in line.reports if isinstance(report, Acknowledged)}
     assert chains == {read_event(event).chain for event in events}
+
+
+STRANGE = (
+    b'{"x":' + b"[" * 30_000,
+    b'{"table":"\xff"}',
+    b'{"table":"\\ud800"}',
+    b'{"x":' + b"1" * 6_000 + b"}",
+    b"",
+    b" " * 2_000_000,
+)
+"""What no message is: nested without end, no UTF-8, half a character, a vast number, nothing, too much."""
+
+
+@needs_mosquitto
+def test_no_message_of_anybody_costs_the_engine_its_connection(
+    roulette: SealedTable, mosquitto: Mosquitto, line: Line
+) -> None:
+    """One that is retained would come again with each connection."""
+    with pytest.MonkeyPatch.context() as patch:
+        lost: list[str] = []
+        patch.setattr(Broker, "_lose", lambda _broker, why: lost.append(why))
+        stranger = Line(SealedTable("stranger", roulette.key), mosquitto)
+        topics = topics_of("stranger", line.sink._settings.prefix)
+        for topic in (topics.outcome, topics.status, topics.open):
+            for payload in STRANGE:
+                assert stranger.sink._link is not None
+                stranger.sink._link.publish(Outgoing(topic, payload, retain=True))
+                stranger.turn()
+        line.sends(*roulette.spins("1"))
+        stranger.close()
+    assert lost == []
+    assert any("is ignored" in said for said in line.said)
 
 
 @needs_mosquitto

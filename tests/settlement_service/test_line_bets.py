@@ -7,7 +7,7 @@ Told = list[tuple[str, str, bool]]
 
 def listening(house: House) -> Told:
     told: Told = []
-    house.engine.line_bet = lambda table, seat, has: told.append((table, seat, has))
+    house.engine.line_bet = lambda table, seat, has, _at: told.append((table, seat, has))
     return told
 
 

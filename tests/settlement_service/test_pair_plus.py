@@ -10,7 +10,7 @@ Told = list[tuple[str, tuple[str, ...]]]
 def cards(house: House, key: Key) -> tuple[SealedTable, Told]:
     """Open a Three Card Poker table, and hear what it is told."""
     told: Told = []
-    house.engine.pair_plus = lambda table, without: told.append((table, without))
+    house.engine.pair_plus = lambda table, without, _at: told.append((table, without))
     table = SealedTable("cards", key)
     house.enrol(table, "three-card-poker-12-014")
     for player in ("ann", "bob"):
