@@ -78,6 +78,7 @@ def _of_view(live: Live, view: View, rules: RuleSet) -> dict[str, object]:
         "awaited": view.awaited,
         "allowed": view.allowed,
         "may": {role: _their_part(view.allowed, role, rules) for role in STAFF},
+        "late": [{"wager": wager, "says": says} for wager, says in live.late_wagers],
         "results": live.showing.shown(view.awaited).results,
     }
 

@@ -187,6 +187,11 @@ class Live:
             return False
         return clean
 
+    @property
+    def late_wagers(self) -> tuple[tuple[str, str], ...]:
+        """The wagers lodged in the throw under way, each with what it is in words."""
+        return self._publishing.late_wagers
+
     # --- the self-test ---
 
     @property

@@ -181,6 +181,11 @@ class Publishing:
         """Keep a wager made with the dice out, so that it can be confirmed; False where that is no use."""
         return self._late is not None and self._late.lodge(asked, keep)
 
+    @property
+    def late_wagers(self) -> tuple[tuple[str, str], ...]:
+        """The wagers lodged in the throw under way, each with what it is in words."""
+        return () if self._late is None else self._late.lodged
+
     def note_late_confirmed(self, wager: str, row: Ticket) -> None:
         """Take the row of a confirmation, in the core's thread."""
         if self._late is not None:

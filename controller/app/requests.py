@@ -161,9 +161,9 @@ class Requests:
         arguments = msgspec.to_builtins(request)
         for key in ("do", "wait_s"):
             arguments.pop(key, None)
-        # Who confirms a late wager is the user that the kernel names: a typed name makes no second person.
-        typed = None if request.name == "confirm_late" else request.who
-        arguments["who"] = typed or peer.user
+        # Who confirms a late wager is whom a token or the kernel names: a typed name makes no second person.
+        named = console is not None or request.name != "confirm_late"
+        arguments["who"] = (request.who if named else None) or peer.user
         entered = _input_of({**arguments, "kind": "input", "t": 0, "dev": "control"})
         said = arguments if console is None else {**arguments, "console": console}
         self.note(live, peer, f"input {request.name}", said=said)

@@ -184,6 +184,9 @@ def _now(floor: Floor, may: frozenset[str]) -> Iterator[Key]:
             yield Key(named, say, "stop")
         elif attempt.word == "spin":  # before the ball is seen: for the launch of this second
             yield Key(named, say, "stop", "Stop the spin that is launched now?", named)
+    if "confirm_late" in may:
+        for late in floor.late:
+            yield Key(f"It stands: {late.says}", {"name": "confirm_late", "what": late.wager}, "go")
     for word, (label, look) in _PLAIN.items():
         if word in may:
             yield Key(label, {"name": word}, look)

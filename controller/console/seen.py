@@ -142,6 +142,13 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     told: tuple[Word, ...]
 
 
+class LateWager(msgspec.Struct, frozen=True, kw_only=True):
+    """A craps wager called with the dice out, for dealer and boxperson to confirm."""
+
+    wager: str
+    says: str
+
+
 class Floor(msgspec.Struct, frozen=True, kw_only=True):
     """How the table stands for the staff."""
 
@@ -164,6 +171,7 @@ class Floor(msgspec.Struct, frozen=True, kw_only=True):
     bets: Bets = Bets()
     awaited: Awaited | None = None
     may: dict[str, tuple[str, ...]] = {}
+    late: tuple[LateWager, ...] = ()
     results: tuple[Result, ...] = ()
 
 

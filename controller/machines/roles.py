@@ -1,6 +1,7 @@
 """Who may enter what: players their own words, technicians no ruling, faces whom the rules name."""
 
 from controller.machines.flat import Refused
+from controller.machines.late_wagers import CONFIRM_BY
 from controller.model.readings import Input
 from controller.model.rulesets import RuleSet
 
@@ -24,6 +25,8 @@ def must_be_theirs(entered: Input, rules: RuleSet) -> None:
         raise Refused("not_staff")
     if entered.by == "technician" and entered.name in RULINGS:
         raise Refused("not_technicians")
+    if entered.name == "confirm_late" and entered.by not in CONFIRM_BY:
+        raise Refused("not_theirs", "a dealer and a boxperson confirm a late wager; have them enter it")
     faces_by = "dealer" if rules.throw is None else rules.throw.faces_by
     if entered.name == "set_dice" and entered.by in _MAY_NOT_SET_FACES[faces_by]:
         says = f"the {faces_by} decides the faces, not the {entered.by}; have the {faces_by} enter them"

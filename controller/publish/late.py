@@ -72,6 +72,12 @@ class LateDesk:
             self._lodged[ask.wager] = _Lodged(ask, self._clock_us(), [row])
         return True
 
+    @property
+    def lodged(self) -> tuple[tuple[str, str], ...]:
+        """The wagers of the throw under way, each with what it is in words."""
+        with self._lock:
+            return tuple((wager, lodged.ask.says) for wager, lodged in self._lodged.items())
+
     def confirmed(self, wager: str, row: Receipt) -> None:
         """Note the row of a confirmation; for the core's thread alone."""
         with self._lock:

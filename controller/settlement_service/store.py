@@ -6,6 +6,7 @@ connections to a write-ahead log can't happen), or PostgreSQL's advisory lock.
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event, text, update
@@ -13,6 +14,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 from sqlalchemy.pool import NullPool
 
+from controller.settlement_service.database_file import DatabaseFile
 from controller.settlement_service.faults import OutOfReach, SettlementFault
 from controller.settlement_service.schema import migrate, version_of, versions
 
@@ -51,6 +53,7 @@ class Store:
         self._opened = False
         self._connection: Connection | None = None
         self._wrote = False
+        self._file: DatabaseFile | None = None
         self.trouble: str | None = None
         """Why the last write failed, or the database could not be reached; None once it was written again."""
         try:
@@ -90,6 +93,9 @@ class Store:
                     "not_settlement", self.where, "an empty database", "one of settlement's"
                 )
         self._opened = True
+        path = self._engine.url.database
+        if self.sqlite and path and path != ":memory:":
+            self._file = DatabaseFile(Path(path))
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
@@ -116,8 +122,11 @@ class Store:
     def prove_writable(self, connection: Connection) -> None:
         """Write within the caller's transaction, and take it back where the last write was well.
 
-        After a failed write only one that is committed shows that the database takes them again.
+        After a failed write only one that is committed shows that the database takes them again. Of an SQLite
+        file the disk is looked at as well: a write that is taken back never reaches it.
         """
+        if self._file is not None and (found := self._file.trouble()) is not None:
+            raise OutOfReach(f"{self.where}: {found}")
         with connection.begin_nested() as point:
             connection.execute(update(versions).values(version=versions.c.version))
             if self.trouble is None:

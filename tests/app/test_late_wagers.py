@@ -8,10 +8,13 @@ import msgspec
 import pytest
 
 from controller.app.daemon import Daemon
+from controller.app.floor import floor_of
 from controller.app.messages import Enter
 from controller.app.requests import Requests
 from controller.app.roles import Peer
 from controller.app.watchdog import Watchdog
+from controller.console.keys import keys_for
+from controller.console.seen import Floor
 from controller.model.publishing import EmbeddedSettings, PublishSettings
 from controller.model.readings import AnyReading
 from controller.publish.embedded import EngineFor
@@ -151,6 +154,26 @@ def test_one_person_at_two_roles_under_two_names_is_one_person(table: Table) -> 
     assert table.answers.get(timeout=PATIENCE_S) == "C34-MK-1b"
     assert table.balance == 1_000
     assert "same_person" in [getattr(outcome.data, "cause", "") for outcome in table.house.outcomes()]
+
+
+def test_screens_show_it_to_dealer_and_boxperson_alone_and_a_touch_is_their_word(table: Table) -> None:
+    table.fly(200)
+    table.bet_late()
+    table.fly(400)
+    told = msgspec.json.encode(floor_of(table.daemon))
+    floor = msgspec.json.decode(told, type=Floor)
+    keys = {
+        role: [dict(key.say) for key in keys_for(floor, role).now if key.say["name"] == "confirm_late"]
+        for role in floor.may
+    }
+    assert {role for role, shown in keys.items() if shown} == {"dealer", "boxperson"}
+    assert keys["dealer"] == [{"name": "confirm_late", "what": "b1"}]
+    assert [late.says for late in floor.late] == ["ann: field, 100 cents"]
+    enter = Enter(name="confirm_late", by="dealer", who="cleo", what="b1")
+    table.requests._enter(enter, ADA, live_of(table.daemon), console="screen-1")
+    drain(table.daemon)
+    table.fly(600)
+    assert '"who":"cleo"' in table.said()
 
 
 def test_a_confirmation_after_the_dice_lie_comes_too_late(table: Table) -> None:

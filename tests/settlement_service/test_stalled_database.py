@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from sqlalchemy import create_engine, text
@@ -220,3 +221,45 @@ def test_the_waits_are_shorter_than_systemds_patience() -> None:
     unit = (Path(__file__).parents[2] / "systemd" / "table-settlement.service").read_text()
     assert f"WatchdogSec={60}" in unit
     assert ANSWER_S < 60 / 4
+
+
+def test_a_database_file_that_is_taken_away_or_replaced_is_said_without_any_bet(tmp_path: Path) -> None:
+    """What is written to it then is gone with the engine."""
+    house = House(f"sqlite:///{tmp_path}/s.db")
+    house.engine.probe()
+    file = tmp_path / "s.db"
+    file.rename(tmp_path / "moved")
+    with pytest.raises(OutOfReach, match="is gone"):
+        house.engine.probe()
+    assert trouble(house.engine) is not None
+    file.write_bytes((tmp_path / "moved").read_bytes())
+    with pytest.raises(OutOfReach, match="another file"):
+        house.engine.probe()
+    file.unlink()
+    (tmp_path / "moved").rename(file)
+    house.engine.probe()
+    assert house.engine.trouble is None
+    house.store.close()
+
+
+@pytest.mark.parametrize(
+    ("flag", "free", "says"), [(os.ST_RDONLY, 10**9, "read-only"), (0, 100, "409600 bytes left")]
+)
+def test_a_disk_that_turned_read_only_or_full_is_said_without_any_bet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flag: int, free: int, says: str
+) -> None:
+    """A card that wears out: the kernel mounts it anew, and nothing is written until a bet comes."""
+    house = House(f"sqlite:///{tmp_path}/s.db")
+    true = os.statvfs(tmp_path)
+
+    def statvfs(_path: object) -> object:
+        return SimpleNamespace(f_flag=true.f_flag | flag, f_bavail=free, f_frsize=4096)
+
+    with monkeypatch.context() as disk:
+        disk.setattr(os, "statvfs", statvfs)
+        with pytest.raises(OutOfReach, match=says):
+            house.engine.probe()
+        assert trouble(house.engine) is not None
+    house.engine.probe()
+    assert house.engine.trouble is None
+    house.store.close()
