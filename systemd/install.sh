@@ -163,7 +163,9 @@ make_key() {
 		return 0
 	fi
 	if ! "$home/current/bin/python" -m controller.journal.keys |
-		(umask 077 && systemd-creds encrypt --name=table-key - "$sealed.new"); then
+		(umask 077 && systemd-creds encrypt --name=table-key - "$sealed.new") ||
+		grep -qs "PRIVATE KEY" "$sealed.new" || # it says that it sealed: what it wrote is looked at, and opened
+		! systemd-creds decrypt --name=table-key "$sealed.new" - | grep -c "PRIVATE KEY" >/dev/null; then
 		rm -f "$sealed.new"
 		refuse "systemd-creds could not seal the table's key (its words are above): no key was kept; put that" \
 			"right and run make install again, or name a key file of its own in the unit (docs/installing.md)"

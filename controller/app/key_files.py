@@ -127,6 +127,13 @@ def seal_key(pem: bytes, sealed: Path, name: str) -> None:
     made = sealed.with_name(sealed.name + ".sealing")
     try:
         _creds(["systemd-creds", "encrypt", f"--name={name}", "-", str(made)], pem, sealed)
+        written = made.read_bytes() if made.exists() else b""
+        opened = _creds(["systemd-creds", "decrypt", f"--name={name}", str(made), "-"], b"", sealed)
+        if pem in written or opened != pem:
+            raise KeyFault(
+                f"{sealed}: found that systemd-creds did not seal the key, expected one that opens on this"
+                " machine alone; nothing was changed"
+            )
         made.chmod(0o600)
         made.replace(sealed)
     finally:

@@ -111,6 +111,40 @@ def test_a_sealed_key_is_rotated_without_a_clear_one_on_the_disk(
     assert load_key(rig.folder / "opened").public.raw.hex() == new
 
 
+NO_SEALS = (
+    '[ "$1" = encrypt ] && cat >"$4" || cat "$3"',
+    '[ "$1" = encrypt ] && : >"$4"',
+    '[ "$1" = decrypt ] && tr A-Za-z N-ZA-Mn-za-m <"$3"; exit 0',
+    'tr A-Za-z N-ZA-Mn-za-m <"$3"; [ "$1" = decrypt ]',
+)
+"""It seals nothing, an empty file, none, or refuses."""
+
+
+@pytest.mark.parametrize("creds", NO_SEALS, ids=["clear", "empty", "no file", "refused"])
+def test_a_key_that_can_not_be_sealed_is_not_rotated(
+    creds: str, rig: Rig, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    programs = rig.folder / "bin"
+    programs.mkdir()
+    (programs / "systemd-creds").write_text(f"#!/bin/sh\n{creds}\n", encoding="ascii")
+    (programs / "systemd-creds").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    sealed = rig.folder / "sealed"
+    turned = (rig.folder / "key").read_bytes()
+    sealed.write_bytes(turned if "cat" in creds else turned.translate(ROT13))
+    (rig.folder / "key").unlink()
+    before = everything_in(rig.folder)
+    code, out, _ = told(capsys, "rotate", "table", str(sealed), "--sealed", *of(rig), "--reason", "yearly")
+    assert (code, out) == (1, "")
+    after = everything_in(rig.folder)
+    assert {name: text for name, text in after.items() if "journal" not in name and "head" not in name} == {
+        name: text for name, text in before.items() if "journal" not in name and "head" not in name
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PATH", os.environ["PATH"])
+        assert not list(rig.folder.glob("sealed.*"))
+
+
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 TURNED = "NOPQRSTUVWXYZABCDEFGHIJKLMnopqrstuvwxyzabcdefghijklm"
 ROT13 = bytes.maketrans(LETTERS.encode(), TURNED.encode())

@@ -190,8 +190,23 @@ def keys_in(folder: Path) -> list[Path]:
         "cat >/dev/null; exit 1",
         'cat >"$4"; exit 1',
         "kill -9 $$",
+        "cat >/dev/null",
+        'cat >/dev/null; : >"$4"',
+        '[ "$1" = encrypt ] && cat >"$4" || cat "$3"',
+        '[ "$1" = encrypt ] && head -c 20 | tr A-Za-z N-ZA-Mn-za-m >"$4" || tr A-Za-z N-ZA-Mn-za-m <"$3"',
+        '[ "$1" = encrypt ] && tr A-Za-z N-ZA-Mn-za-m >"$4"',
     ],
-    ids=["at once", "after reading", "after writing", "killed"],
+    ids=[
+        "at once",
+        "after reading",
+        "after writing",
+        "killed",
+        "no file",
+        "empty",
+        "clear",
+        "cut",
+        "for ever",
+    ],
 )
 def test_a_key_that_can_not_be_sealed_is_kept_nowhere(creds: str, tmp_path: Path) -> None:
     done = make_key(tmp_path, creds)
@@ -202,7 +217,11 @@ def test_a_key_that_can_not_be_sealed_is_kept_nowhere(creds: str, tmp_path: Path
 
 
 def test_a_key_is_sealed_once(tmp_path: Path) -> None:
-    seal = 'test "$1 $2 $3" = "encrypt --name=table-key -" && tr A-Za-z N-ZA-Mn-za-m >"$4"'
+    seal = """case "$1 $2" in
+"encrypt --name=table-key") tr A-Za-z N-ZA-Mn-za-m >"$4" ;;
+"decrypt --name=table-key") tr A-Za-z N-ZA-Mn-za-m <"$3" ;;
+*) exit 1 ;;
+esac"""
     sealed = tmp_path / "etc/table/credentials/table-key"
     done = make_key(tmp_path, seal)
     assert done.returncode == 0, done.stderr
