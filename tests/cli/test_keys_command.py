@@ -136,13 +136,8 @@ def test_a_key_that_can_not_be_sealed_is_not_rotated(
     before = everything_in(rig.folder)
     code, out, _ = told(capsys, "rotate", "table", str(sealed), "--sealed", *of(rig), "--reason", "yearly")
     assert (code, out) == (1, "")
-    after = everything_in(rig.folder)
-    assert {name: text for name, text in after.items() if "journal" not in name and "head" not in name} == {
-        name: text for name, text in before.items() if "journal" not in name and "head" not in name
-    }
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PATH", os.environ["PATH"])
-        assert not list(rig.folder.glob("sealed.*"))
+    assert not list(rig.folder.glob("sealed.*"))
+    assert sealed.read_bytes() == before["sealed"]
 
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
