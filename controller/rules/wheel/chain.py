@@ -58,6 +58,9 @@ _DROPPED_STORY = 6.0
 """A story dearer than the cheapest by this is dropped: it would have to win back a launch and a pulse."""
 _STORIES = 10
 """The most stories kept: both ways round, with a pulse more or less at either end, and a launch."""
+_NEWEST = 4
+"""Stories kept beside them that have the newest pulse for their ball's, as a launch: a few pulses before a
+silence can be told in so many ways that the launch after it would find no place."""
 CLEAR = 0.6
 """A story dearer than the cheapest by this is ruled out: by a pulse in doubt, or nearly."""
 WAY_CLEAR = 2.0
@@ -450,7 +453,9 @@ def _best_of(children: Sequence[Story]) -> list[Story]:
             alike = (child.sense, last.t, last.before.t if last.before is not None else 0)
             known = told.get(alike)
             told[alike] = child if known is None else _merged(known, child)
-    return sorted(told.values(), key=_cost)[:_STORIES]
+    ranked = sorted(told.values(), key=_cost)
+    newest_us = max([story.last.t for story in ranked])
+    return ranked[:_STORIES] + [story for story in ranked[_STORIES:] if story.last.t == newest_us][:_NEWEST]
 
 
 def _merged(one: Story, other: Story) -> Story:

@@ -73,3 +73,17 @@ def test_a_single_beam_tells_turns_and_no_way_round() -> None:
     assert chain.best is not None
     assert chain.best.last.turns == pytest.approx(10.0)
     assert chain.direction is None
+
+
+@pytest.mark.parametrize("beams", [(81.0, 324.0, 157.0), FOUR])
+@pytest.mark.parametrize("silent_s", [3.0, 8.0, 20.0])
+@pytest.mark.parametrize("kept", [4, 5, 6])
+def test_a_launch_after_a_few_pulses_and_a_silence_is_another_run(
+    kept: int, silent_s: float, beams: tuple[float, ...]
+) -> None:
+    caught = passes(beams, slowing(20, 1.25, 1.0))[:kept]
+    begin_us = caught[-1][0] + round(silent_s * 1e6)
+    again = passes(beams, slowing(24, 1.2, 0.55), begin_us=begin_us)
+    story = followed([*caught, *again], beams).best
+    assert story is not None
+    assert (story.first.t, story.last.number) == (begin_us, len(again))
