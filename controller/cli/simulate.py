@@ -22,7 +22,6 @@ from controller.settings.tables import load_table
 from controller.settings.yaml_text import Document, Value, parse_document
 from drivers.cameras.homography import Pair
 from drivers.sim.boards import SHOE_SETTINGS as SHOE
-from drivers.sim.clock import Clock, PacedClock, RealClock
 from drivers.sim.faults import FAULTS, DeviceKind, Schedule
 from drivers.sim.scenes import Began, Over, Played, Story, Told
 from drivers.sim.setting import (
@@ -34,7 +33,7 @@ from drivers.sim.setting import (
     with_technician,
 )
 from drivers.sim.ss2_wheel import APPROVED, MODE
-from drivers.sim.stage import ORDERS, Claim, Stage
+from drivers.sim.stage import ORDERS, Claim, Clock, PacedClock, RealClock, Stage
 
 EXAMPLES = (
     "tablectl simulate craps --dir VIRTUAL",

@@ -13,8 +13,7 @@ from typing import Any, Protocol
 from controller.model.readings import AnyReading, DeviceDown
 from drivers.device import AnyDevice
 from drivers.health import reason_for
-from drivers.link.inlet import Arrival, Inlet, LinkDown, LinkUp, Overflow
-from drivers.link.link import AnyPort, Backoff, Link
+from drivers.link.link import AnyPort, Arrival, Backoff, Inlet, Link, LinkDown, LinkUp, Overflow
 
 
 class Outlet(Protocol):

@@ -9,8 +9,7 @@ from controller.model.readings import AnyReading, WallImpact
 from controller.model.tables import Claim, Speaks
 from drivers.device import Chance, DeviceType, Neighbours, wall_in
 from drivers.health import Trouble, Well, readings_of
-from drivers.node.messages import Answered, Hello, Message, Seen
-from drivers.node.sentences import NO_SESSION, NODE_NAME
+from drivers.node.sentences import NO_SESSION, NODE_NAME, Answered, Hello, Message, Seen
 from drivers.node.table_end import TableEnd
 from drivers.readings import ReadingError, reading_of
 from drivers.wiring import StreamAddress

@@ -8,8 +8,7 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from drivers.node.messages import NONCE, VERSION, Hello, hello_fields
-from drivers.node.sentences import NO_SESSION, Heard, Sentence, Speaker
+from drivers.node.sentences import NO_SESSION, NONCE, VERSION, Heard, Hello, Sentence, Speaker, hello_fields
 from drivers.node.times import ANNOUNCE_US, BEAT_US, TRAIL_US
 from drivers.node.wire import Order, Wire
 

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from drivers.node.clock import Answer
-from drivers.node.messages import Answered
-from drivers.node.sentences import CLOCK_US, Sentence
+from drivers.node.sentences import CLOCK_US, Answered, Sentence
 from drivers.node.times import PING_AGAIN_US
 from drivers.node.wire import Wire
 

@@ -10,9 +10,20 @@ from enum import Enum
 from drivers.health import LINK, REOPEN_US, Health
 from drivers.lines import NOISY_LINES, Budget, Noise
 from drivers.node.clock import ClockStepError, NodeClock
-from drivers.node.messages import NONCE, VERSION, Hello, HelloError, Message, Seen, read_hello
 from drivers.node.requests import Commands, Questions, number_in
-from drivers.node.sentences import NO_SESSION, Heard, Sentence, Speaker
+from drivers.node.sentences import (
+    NO_SESSION,
+    NONCE,
+    VERSION,
+    Heard,
+    Hello,
+    HelloError,
+    Message,
+    Seen,
+    Sentence,
+    Speaker,
+    read_hello,
+)
 from drivers.node.times import (
     AHEAD_US,
     DEAF_US,

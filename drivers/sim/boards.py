@@ -11,9 +11,8 @@ import msgspec
 
 from controller.model.readings import AnyReading, Card, DieAt, DieReleased, DieRest, Switch, kind_of
 from drivers.cameras.homography import Homography
-from drivers.node.messages import Hello
 from drivers.node.node_end import NodeEnd
-from drivers.node.sentences import CLOCK_US
+from drivers.node.sentences import CLOCK_US, Hello
 from drivers.readings import COMMON, texts_of
 from drivers.shoe.device import LID_SWITCH, ShoeSettings
 from drivers.shoe.protocol import ShoeSpeaker

@@ -23,8 +23,8 @@ from threading import Event, Thread
 from controller.model.readings import AnyReading, DeviceUp, DieAt
 from drivers.link.station import Station
 from drivers.node.device import NodeDevice, NodeSettings
-from drivers.node.messages import Hello
 from drivers.node.node_end import NodeEnd
+from drivers.node.sentences import Hello
 
 GOAL_SHARE = 0.10
 TRACKS_PER_S = 180

@@ -15,15 +15,14 @@ from controller.model.effects import Effect
 from controller.model.readings import AnyReading, DeviceDown, DeviceFault, DeviceUp
 from controller.settings.tables import load_table
 from drivers.device import AnyDevice
-from drivers.link.inlet import Event as PostedEvent
 from drivers.link.link import AnyPort, Backoff, Link
+from drivers.link.link import Event as PostedEvent
 from drivers.link.ports import port_at
 from drivers.link.station import Station
-from drivers.sim.clock import Clock, PacedClock
 from drivers.sim.faults import DeviceKind
 from drivers.sim.scenes import Played, Story
 from drivers.sim.setting import Mix, types_for, virtual_table
-from drivers.sim.stage import Stage
+from drivers.sim.stage import Clock, PacedClock, Stage
 from drivers.wiring import StreamAddress
 from tests.sim.virtual_house import CONFIG, device_of, setup_of
 

@@ -14,10 +14,9 @@ import pytest
 
 pytest.importorskip("serial", reason="pyserial comes with the extra `hardware`")
 
-from drivers.sim.clock import FollowedClock, PacedClock
 from drivers.sim.faults import FAULTS, Schedule
 from drivers.sim.scenes import Began
-from drivers.sim.stage import ORDERS, Pty
+from drivers.sim.stage import ORDERS, FollowedClock, PacedClock, Pty
 from tests.sim.fairness import unfair, unnamed
 from tests.sim.live_table import LiveTable
 

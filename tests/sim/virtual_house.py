@@ -15,7 +15,7 @@ from controller.model.readings import AnyReading, DeviceDown, DeviceFault, Devic
 from controller.model.tables import TableSettings
 from controller.settings.tables import load_table
 from drivers.device import AnyDevice
-from drivers.link.inlet import Arrival, LinkDown, LinkUp
+from drivers.link.link import Arrival, LinkDown, LinkUp
 from drivers.link.station import Hub
 from drivers.registry import device_type
 from drivers.sim.boards import SHOE_SETTINGS

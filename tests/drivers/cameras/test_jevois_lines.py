@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from drivers.cameras.jevois_lines import MAX_LINE, Decoder, Detection, Discarded, Mark, Message
+from drivers.cameras.jevois import MAX_LINE, Decoder, Detection, Discarded, Mark, Message
 
 steady = settings(derandomize=True, max_examples=60, deadline=None)
 FIVE = Detection("die5", 92.0, -120.0, 340.0)

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controller.model.readings import AnyReading, DeviceDown, DeviceUp, DieAt, DieRest
-from drivers.cameras.json_camera import JsonCamera, JsonCameraSettings
-from drivers.cameras.json_lines import BadClockError, ScriptClock
+from drivers.cameras.json_camera import BadClockError, JsonCamera, JsonCameraSettings, ScriptClock
 from drivers.device import Device
 
 SECOND_US = 1_000_000

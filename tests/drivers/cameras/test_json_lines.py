@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from drivers.cameras.json_lines import MAX_LINE, BadLine, JsonLines, Object
+from drivers.cameras.json_camera import MAX_LINE, BadLine, JsonLines, Object
 
 TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=9)
 ALIVE = b'{"kind": "alive"}\n'

@@ -9,8 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from drivers.link.gpio_edges import Chip, find_chip
-from drivers.link.inlet import Inlet, LinkDown, LinkUp
-from drivers.link.link import Backoff, Link, PortError
+from drivers.link.link import Backoff, Inlet, Link, LinkDown, LinkUp, PortError
 from drivers.wiring import Edge, Level, Look, Rest
 from tests.drivers.gpio.rig import CHIP, LABEL, FakeKernel, Time, beams
 

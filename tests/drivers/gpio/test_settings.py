@@ -9,8 +9,8 @@ import yaml
 from pydantic import TypeAdapter
 
 from drivers.device import Device, DeviceType
+from drivers.gpio.lines import GPIO_TROUBLES
 from drivers.gpio.settings import TIMED, BeamsSettings, PanelSettings, TimedKind
-from drivers.gpio.troubles import GPIO_TROUBLES
 from drivers.health import reason_for
 from drivers.link.checks import check_hardware
 from drivers.link.gpio_edges import Chip, EdgePort

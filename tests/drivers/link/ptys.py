@@ -8,8 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from drivers.link.inlet import Arrival, Inlet, LinkDown, LinkUp
-from drivers.link.link import AnyPort, Backoff, Link
+from drivers.link.link import AnyPort, Arrival, Backoff, Inlet, Link, LinkDown, LinkUp
 
 PATIENCE_S = 60.0
 """How long a test waits for what must happen before it fails; on a machine that is not overloaded it is

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from controller.model.readings import AnyReading, DeviceDown, DeviceUp, PocketBall
 from drivers.cameras.json_camera import JsonCamera, JsonCameraSettings
-from drivers.link.inlet import Arrival, LinkDown, LinkUp, Overflow
+from drivers.link.link import Arrival, LinkDown, LinkUp, Overflow
 from drivers.link.station import Hub
 from drivers.node.device import NodeDevice, NodeSettings
 

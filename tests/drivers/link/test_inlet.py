@@ -5,8 +5,7 @@ from threading import Thread
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from drivers.link.inlet import Arrival, Inlet, LinkDown, Overflow
-from drivers.link.link import Backoff
+from drivers.link.link import Arrival, Backoff, Inlet, LinkDown, Overflow
 
 
 def drained(inlet: Inlet) -> list[Arrival]:

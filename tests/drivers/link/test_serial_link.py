@@ -15,8 +15,7 @@ pytest.importorskip("serial", reason="pyserial comes with the extra `hardware`")
 import serial
 
 from drivers.link import serial_port
-from drivers.link.inlet import Inlet
-from drivers.link.link import Link, PortError
+from drivers.link.link import Inlet, Link, PortError
 from drivers.link.serial_port import SerialPort
 from tests.drivers.link.ptys import PATIENCE_S, Ear, Plug, link_to, open_files
 

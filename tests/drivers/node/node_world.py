@@ -9,9 +9,8 @@ from random import Random
 import pytest
 
 from drivers.health import Trouble, Well
-from drivers.node.messages import Answered, Hello, Message, Seen
 from drivers.node.node_end import Command, NodeEnd
-from drivers.node.sentences import CLOCK_US, Sentence, Speaker, encode, finish
+from drivers.node.sentences import CLOCK_US, Answered, Hello, Message, Seen, Sentence, Speaker, encode, finish
 from drivers.node.table_end import Phase, TableEnd
 
 Line = Callable[[Random, bytes], list[tuple[int, bytes]]]

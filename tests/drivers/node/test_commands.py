@@ -2,8 +2,7 @@
 
 import pytest
 
-from drivers.node.messages import Answered
-from drivers.node.sentences import Sentence, Speaker, encode, finish
+from drivers.node.sentences import Answered, Sentence, Speaker, encode, finish
 from tests.drivers.node.node_world import (
     SECOND_US,
     World,

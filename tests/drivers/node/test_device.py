@@ -23,8 +23,8 @@ from controller.model.readings import (
 from drivers.device import Device
 from drivers.health import TROUBLES
 from drivers.node.device import ChannelSettings, NodeDevice, NodeSettings
-from drivers.node.messages import Hello
 from drivers.node.node_end import NodeEnd
+from drivers.node.sentences import Hello
 from drivers.readings import ReadingError, reading_of, texts_of
 
 STEP_US = 5_000

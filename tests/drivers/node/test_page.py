@@ -12,9 +12,8 @@ import pytest
 import drivers
 from controller.model.readings import Reading
 from drivers.node import requests, times
-from drivers.node.messages import Hello, read_hello
 from drivers.node.node_end import NodeEnd
-from drivers.node.sentences import MAX_SENTENCE, FlawError, Speaker, decode, encode, finish
+from drivers.node.sentences import MAX_SENTENCE, FlawError, Hello, Speaker, decode, encode, finish, read_hello
 from drivers.readings import COMMON, KINDS
 from drivers.reference_node.node import Node, crc16, hmac_sha256
 

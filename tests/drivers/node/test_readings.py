@@ -3,8 +3,7 @@
 import pytest
 
 from drivers.health import BACKDATE_US, CLEAN_US, Trouble
-from drivers.node.messages import Hello, Seen
-from drivers.node.sentences import crc_of
+from drivers.node.sentences import Hello, Seen, crc_of
 from drivers.node.table_end import Phase
 from drivers.node.times import GIVE_UP_US
 from tests.drivers.node.node_world import (

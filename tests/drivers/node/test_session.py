@@ -3,9 +3,8 @@
 import pytest
 
 from drivers.health import REOPEN_US, Trouble, Well
-from drivers.node.messages import Hello
 from drivers.node.node_end import NodeEnd
-from drivers.node.sentences import Sentence, Speaker, encode, finish
+from drivers.node.sentences import Hello, Sentence, Speaker, encode, finish
 from drivers.node.table_end import Phase, TableEnd
 from drivers.node.times import HELLO_WITHIN_US, SILENT_US
 from tests.drivers.node.node_world import (
