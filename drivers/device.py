@@ -63,7 +63,7 @@ class Device(Protocol[Data_contra, Output_co]):
         ...
 
     def take_reopen(self) -> bool:
-        """Return, once, whether the link should be opened anew."""
+        """Return, once, whether the link should be reopened."""
         ...
 
     def status(self) -> Mapping[str, object]:

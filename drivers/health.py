@@ -19,8 +19,8 @@ FAULT_US = 10_000_000
 AGAIN_US = 50_000
 """Readings lost again while the last loss is still being told are told again, but not oftener than this."""
 REOPEN_US = 10_000_000
-"""A port whose device stays away is opened anew this often: some adapters wake up only then, and some boards
-start anew with it and need seconds before they speak."""
+"""A port whose device stays away is reopened this often: some adapters wake up only then, and some boards
+restart with it and need seconds before they speak."""
 LINK = "link"
 """Where the trouble of a port that is not open stands, whatever its code is."""
 
@@ -66,16 +66,16 @@ TROUBLES: dict[str, Cause] = {
     "stuck_writer": Cause(
         "the device does not read: it hangs, or flow control holds the line",
         "power-cycle the device; check that its port uses no flow control",
-        "when the port, opened anew, takes bytes",
+        "when the reopened port takes bytes",
     ),
     "reopening": Cause(
-        "the device was silent or said nothing that can be read, so its port is opened anew",
+        "the device was silent or said nothing that can be read, so its port is reopened",
         "wait; the next message tells whether it helped",
         _OPEN,
     ),
     "settings_changed": Cause(
         "another program set the port's speed or mode: stty, a terminal, ModemManager",
-        "the port is opened anew with the table's settings; find that program (sudo fuser -v PORT names it)",
+        "the port is reopened with the table's settings; find that program (sudo fuser -v PORT names it)",
         _OPEN,
     ),
     "port_fault": Cause(
@@ -85,7 +85,7 @@ TROUBLES: dict[str, Cause] = {
     ),
     "defect": Cause(
         "a defect of the controller's driver",
-        "send the message with `tablectl doctor --bundle FILE`; its port is opened anew by itself",
+        "send the message with `tablectl doctor --bundle FILE`; its port is reopened by itself",
         "when the device is up again",
     ),
     "no_hello": Cause(
@@ -115,7 +115,7 @@ TROUBLES: dict[str, Cause] = {
     ),
     "silent": Cause(
         "the device hangs, or its USB adapter died without an error",
-        "the port is opened anew by itself; if that does not help power-cycle the device",
+        "the port is reopened by itself; if that does not help power-cycle the device",
         _ANSWER,
     ),
     "deaf": Cause(
@@ -201,14 +201,14 @@ class Trouble:
 
 
 @dataclass(frozen=True, slots=True)
-class Well:
+class Recovered:
     """Nothing is wrong any more."""
 
     t_us: int
     seen: str
 
 
-Change = Trouble | Well
+Change = Trouble | Recovered
 """What is told of a link's health."""
 
 
@@ -234,12 +234,12 @@ class Health:
 
     @property
     def codes(self) -> tuple[str, ...]:
-        """Name what is wrong."""
+        """Return what is wrong."""
         return tuple(code for code, _ in self._standing)
 
     @property
     def troubles(self) -> list[str]:
-        """Name what is wrong, each as `code` or `code input`."""
+        """Return what is wrong, each as `code` or `code input`."""
         return [f"{code} {source}".rstrip() for code, source in self._standing]
 
     def trouble(
@@ -291,11 +291,11 @@ class Health:
         if not ended:
             return []
         if not self._standing:
-            return [Well(now_us, seen)]
+            return [Recovered(now_us, seen)]
         rest = [standing.trouble for standing in self._standing.values()]
         if not any(standing.trouble.down for standing in ended) or any(trouble.down for trouble in rest):
             return []
-        return [Well(now_us, seen), *(Trouble(r.code, r.seen, r.down, now_us) for r in rest)]
+        return [Recovered(now_us, seen), *(Trouble(r.code, r.seen, r.down, now_us) for r in rest)]
 
     def forget(self, *codes: str) -> None:
         """Drop these troubles (all where none is named) and tell nothing of it."""
@@ -356,7 +356,7 @@ def readings_of(
 
 
 def _reading(one: Change, dev: str, now_us: int, causes: Causes, stamp: Callable[[int], int]) -> AnyReading:
-    if isinstance(one, Well):
+    if isinstance(one, Recovered):
         t_us = stamp(one.t_us)
         return DeviceUp(t=t_us, dev=dev, code="up", reason=one.seen, arrived=max(t_us, now_us))
     t_us = stamp(one.since_us)

@@ -7,7 +7,7 @@ NOISY_WITHIN_US = 10_000_000
 """So many damaged lines within so long are a bad cable or a wrong speed, and no longer chance."""
 
 
-class Lines:
+class LineSplitter:
     """The bytes since the last line end, and how many of them were too many to keep."""
 
     def __init__(self, limit: int) -> None:
@@ -51,7 +51,7 @@ class Budget:
         self._at_us: int | None = None
 
     def spend(self, now_us: int) -> bool:
-        """Take one line's worth; return False where nothing is left."""
+        """Spend one line's worth; return False where nothing is left."""
         if self._at_us is not None:
             self._left = min(self._most, self._left + max(0, now_us - self._at_us) * self.per_s / 1e6)
         self._at_us = now_us

@@ -55,7 +55,7 @@ def reading_of(
 
 
 def texts_of(reading: Reading) -> tuple[str, dict[str, str]]:
-    """Give a reading's kind and its own fields as the texts of a sentence."""
+    """Return a reading's kind and its own fields as the texts of a sentence."""
     values = msgspec.to_builtins(reading)
     return kind_of(reading), {
         name: _text(value) for name, value in values.items() if name not in COMMON and value is not None

@@ -1,6 +1,6 @@
 """A client's lines as its bytes come, and how long it may take with them."""
 
-from drivers.lines import Lines
+from drivers.lines import LineSplitter
 
 FIRST_S = 60.0
 """So long a client may say nothing at all: it has one of few places."""
@@ -15,7 +15,7 @@ class Hearing:
         """Take lines of so many bytes at most."""
         self.waits_for = "a first request"
         """What has to come in time."""
-        self._lines = Lines(limit)
+        self._lines = LineSplitter(limit)
         self._due_us: int | None = now_us + round(FIRST_S * 1e6)
         self._begun = False
 

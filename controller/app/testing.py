@@ -25,7 +25,7 @@ from controller.app.status import devices_of
 from controller.app.view import View
 from controller.model.readings import Input
 from controller.settings.places import config_file
-from drivers.lines import Lines
+from drivers.lines import LineSplitter
 
 if TYPE_CHECKING:
     from controller.app.daemon import Daemon
@@ -158,7 +158,7 @@ class _Requests:
         self._tests = tests
         self._daemon = daemon
         self._live = live
-        self._lines = Lines(MAX_LINE)
+        self._lines = LineSplitter(MAX_LINE)
 
     def go_on(self) -> bool:
         """Take what has come; False where the client is gone."""

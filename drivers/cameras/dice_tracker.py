@@ -15,7 +15,7 @@ from controller.model.readings import Die, Face
 
 OTHER: dict[Die, Die] = {1: 2, 2: 1}
 _READS_KEPT = 12
-_LEAST_READS = 3
+_MIN_READS = 3
 _CLEARLY = 2.0
 _BOUNCE = 0.5
 """A die keeps at most so much of its speed at a wall, whose place the tracker does not know."""
@@ -83,7 +83,7 @@ class _Track:
         self.reads.append(body)
 
     def face(self) -> tuple[Face | None, float]:
-        """Give the face on which all reads agree, with their mean confidence; none where they do not."""
+        """Return the face on which all reads agree, with their mean confidence; none where they do not."""
         faces = {read.face for read in self.reads}
         if len(faces) != 1 or None in faces:
             return None, 0.0
@@ -102,7 +102,7 @@ class DiceTracker:
         self._empty_since_us: int | None = None
 
     def frame(self, t: int, bodies: Iterable[Body]) -> list[Sight]:
-        """Take all bodies of one frame; give what it tells of the dice."""
+        """Handle all bodies of one frame; return what it tells of the dice."""
         found = self._merged(bodies)
         if self._is_empty(t, found):
             return self._lose_missing(t)
@@ -137,7 +137,7 @@ class DiceTracker:
         return merged
 
     def _match(self, t: int, found: Sequence[Body]) -> dict[Die, Body] | None:
-        """Say which die each body is; None where that can't be told."""
+        """Return which die each body is; None where that can't be told."""
         live = sorted(self._tracks)
         if len(found) > 2 or (not live and self._known):
             return None
@@ -213,7 +213,7 @@ class DiceTracker:
             self._tracks[die] = _Track(t, body)
             return [Sight("at", die, body.x, body.y)]
         track.move(t, body, rules.still_mm)
-        still = t - track.still_since_us >= rules.still_us and len(track.reads) >= _LEAST_READS
+        still = t - track.still_since_us >= rules.still_us and len(track.reads) >= _MIN_READS
         if not still:
             return [Sight("at", die, body.x, body.y)]
         face, confidence = track.face()
@@ -253,6 +253,6 @@ def _off_track(track: _Track, t: int, body: Body) -> float:
 
 
 def _off_axis(last: float, step: float, found: float) -> tuple[float, float]:
-    """Give the error on one axis of a die that went on, and of one that turned back at an unseen wall."""
+    """Return the error on one axis of a die that went on, and of one that turned back at an unseen wall."""
     low, high = sorted((last + step, last - _BOUNCE * step))
     return abs(found - last - step), max(low - found, found - high, 0.0)

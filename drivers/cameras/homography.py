@@ -10,7 +10,7 @@ Pair = tuple[Point, Point]
 """A point in the image, and the same point on the table in millimetres."""
 Matrix = tuple[tuple[float, float, float], ...]
 
-LEAST_PAIRS = 4
+MIN_PAIRS = 4
 ERROR_MM = 10.0
 """A calibration misses its own points by no more, unless its camera's settings say otherwise."""
 _SINGULAR = 1e-9
@@ -44,15 +44,15 @@ class Homography:
     error_mm: float
 
     def to_table(self, x: float, y: float) -> Point | None:
-        """Give the place on the table, in millimetres; None for a point on or beyond the horizon."""
+        """Return the place on the table, in millimetres; None for a point on or beyond the horizon."""
         return _apply(self.matrix, (x, y))
 
     def to_image(self, x_mm: float, y_mm: float) -> Point | None:
-        """Give the place in the image where a point of the table is; None where it can't be seen."""
+        """Return the place in the image where a point of the table is; None where it can't be seen."""
         return _apply(_inverse(self.matrix), (x_mm, y_mm))
 
     def misses(self, pairs: Sequence[Pair]) -> list[float]:
-        """Give by how many millimetres each pair's image point misses its place on the table."""
+        """Return by how many millimetres each pair's image point misses its place on the table."""
         return [_distance(self.to_table(*seen), place) for seen, place in pairs]
 
 
@@ -62,8 +62,8 @@ def fit(pairs: Sequence[Pair]) -> Homography:
     Raises:
         CalibrationError: fewer than four pairs, points on one line, or a plane seen from its edge.
     """
-    if len(pairs) < LEAST_PAIRS:
-        raise CalibrationError(f"found {len(pairs)} pairs of points, expected at least {LEAST_PAIRS}")
+    if len(pairs) < MIN_PAIRS:
+        raise CalibrationError(f"found {len(pairs)} pairs of points, expected at least {MIN_PAIRS}")
     image, table = _Scale.of([a for a, _ in pairs]), _Scale.of([b for _, b in pairs])
     rows, values = [], []
     for (u, v), (x, y) in ((image.to_unit(a), table.to_unit(b)) for a, b in pairs):
@@ -151,7 +151,7 @@ def _apply(matrix: Matrix, point: Point) -> Point | None:
 
 
 def _inverse(m: Matrix) -> Matrix:
-    """Give the inverse as far as its scale, of a sign that keeps what is seen before the camera."""
+    """Return the inverse as far as its scale, of a sign that keeps what is seen before the camera."""
     (a, b, c), (d, e, f), (g, h, i) = m
     adjugate: Matrix = (
         (e * i - f * h, c * h - b * i, b * f - c * e),

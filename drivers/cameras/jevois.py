@@ -91,7 +91,7 @@ class Decoder:
         self._joining = True
 
     def feed(self, data: bytes) -> list[Message]:
-        """Take bytes as they come; give the messages of the lines that they end."""
+        """Handle bytes as they come; return the messages of the lines that they end."""
         *lines, rest = _LINE_END.split(data)
         messages: list[Message] = []
         for line in lines:
@@ -165,7 +165,7 @@ def _middle(corners: list[Point]) -> Point:
 
 
 def _numbers(fields: Sequence[str]) -> list[float]:
-    """Give the numbers that the fields begin with."""
+    """Return the numbers that the fields begin with."""
     numbers: list[float] = []
     for field in fields:
         if not _NUMBER.fullmatch(field) or abs(float(field)) > FARTHEST:
@@ -184,7 +184,7 @@ def _detection(name: str, x: float, y: float, stamp: str | None) -> Detection | 
     return Detection(category, score, x, y, stamp) if 0 <= score <= 100 and math.isfinite(score) else None
 
 
-MOST_IN_A_FRAME = 32
+MAX_IN_A_FRAME = 32
 """More objects than any table has dice; a camera that sees more sees no dice."""
 AHEAD_US = 100_000
 """Frames that arrive in one burst are spread out to their period, but never farther ahead than this."""
@@ -226,7 +226,7 @@ class JevoisCamera:
     """One camera's lines as a device of the table."""
 
     def __init__(self, name: str, settings: JevoisSettings, _chance: Chance | None = None) -> None:
-        """Be the device of this name."""
+        """Make the device of this name."""
         self.name = name
         self.decoder = Decoder()
         self.frames = 0
@@ -287,7 +287,7 @@ class JevoisCamera:
         return self._taken()
 
     def receive(self, now_us: int, data: bytes) -> list[AnyReading]:
-        """Take bytes that arrived at `now_us`."""
+        """Handle bytes that arrived at `now_us`."""
         if not self._open:
             self._begin_hearing(now_us)
         for message in self.decoder.feed(data):
@@ -295,7 +295,7 @@ class JevoisCamera:
         return self._taken()
 
     def next_deadline(self) -> int | None:
-        """Give when `tick` has something to do."""
+        """Return when `tick` has something to do."""
         if not self._open:
             return None
         if "silent" in self._health:
@@ -313,16 +313,16 @@ class JevoisCamera:
         return self._taken()
 
     def take_output(self) -> bytes:
-        """Give nothing: the camera is set up by its own script."""
+        """Return nothing: the camera is set up by its own script."""
         return b""
 
     def take_reopen(self) -> bool:
-        """Tell, once, that the port should be opened anew."""
+        """Return, once, whether the port should be reopened."""
         reopen, self._reopen = self._reopen, False
         return reopen
 
     def status(self) -> Mapping[str, object]:
-        """Give figures and what is wrong."""
+        """Return figures and what is wrong."""
         return {
             "frames": self.frames,
             "spoilt_frames": self.spoilt,
@@ -348,7 +348,7 @@ class JevoisCamera:
                 self._end(now_us)
             case Detection():
                 self._spoilt = self._spoilt or self._frame is None
-                if self._frame is not None and len(self._frame) < MOST_IN_A_FRAME:
+                if self._frame is not None and len(self._frame) < MAX_IN_A_FRAME:
                     self._frame.append(message)
             case Discarded():
                 self._spoilt = True
@@ -372,7 +372,7 @@ class JevoisCamera:
         ]
 
     def _seen_at(self, arrived_us: int) -> int:
-        """Tell when a frame was seen: a host that was busy reads several at once."""
+        """Return when a frame was seen: a host that was busy reads several at once."""
         seen_us = max(0, arrived_us - round(self._settings.latency_ms * 1000))
         spread_us = min(self._last_seen_us + round(self._settings.frame_ms * 900), seen_us + AHEAD_US)
         self._last_seen_us = max(seen_us, spread_us)
@@ -415,7 +415,7 @@ class JevoisCamera:
         self._readings += readings_of(changes, [self.name], now_us, stamp=self._stamp)
 
     def _stamp(self, t_us: int) -> int:
-        """Give each reading a time of its own, in the order it was made."""
+        """Return the time of the next reading: no two share one, so that they keep their order."""
         self._last_stamp_us = max(t_us, self._last_stamp_us + 1)
         return self._last_stamp_us
 

@@ -15,7 +15,7 @@ from controller.model.tables import Speaks
 from drivers.cameras.homography import ERROR_MM, plane_of
 from drivers.device import Chance, DeviceType
 from drivers.health import LINK, REOPEN_US, Change, Health, readings_of
-from drivers.lines import Budget, Lines
+from drivers.lines import Budget, LineSplitter
 from drivers.readings import ReadingError, reading_of
 from drivers.wiring import StreamAddress
 
@@ -37,7 +37,7 @@ class JsonLines:
     """The lines of one connection."""
 
     def __init__(self) -> None:
-        self._lines = Lines(MAX_LINE)
+        self._lines = LineSplitter(MAX_LINE)
         self.good = 0
         self.bad = 0
 
@@ -46,7 +46,7 @@ class JsonLines:
         self._lines.clear()
 
     def feed(self, data: bytes) -> list[Object | BadLine]:
-        """Take bytes; give what each whole line holds. Empty lines are nothing."""
+        """Handle bytes; return what each whole line holds. Empty lines are nothing."""
         found = []
         for line, dropped in self._lines.feed(data):
             if dropped:
@@ -82,7 +82,7 @@ WINDOW_US = 10_000_000
 SLICE_US = 1_000_000
 MAX_OFF_US = 2_000_000
 ODD_ONES = 3
-"""So many times in a row that can't be right are a clock that was set anew."""
+"""So many times in a row that can't be right are a clock that was reset."""
 
 
 class BadClockError(ValueError):
@@ -97,7 +97,7 @@ class ScriptClock:
         self._odd = 0
 
     def to_table(self, t_us: int, arrived_us: int) -> int:
-        """Give the table's time of the script's time `t_us` on a line that arrived now.
+        """Return the table's time of the script's time `t_us` on a line that arrived now.
 
         Raises BadClockError where it lies seconds beside that of the lines before.
         """
@@ -164,7 +164,7 @@ class JsonCamera:
     """One script's lines as a device."""
 
     def __init__(self, name: str, settings: JsonCameraSettings, _chance: Chance) -> None:
-        """Be the device of this name."""
+        """Make the device of this name."""
         self.name = name
         self._settings = settings
         self._lines = JsonLines()
@@ -183,7 +183,7 @@ class JsonCamera:
         return self._told(now_us, self._health.trouble(now_us, "starting", "not heard yet", down=True))
 
     def opened(self, now_us: int) -> list[AnyReading]:
-        """Take that a script has connected; it is up with its first good line."""
+        """Handle that a script has connected; it is up with its first good line."""
         self._lines.connect()
         self._clock = ScriptClock()
         self._open = True
@@ -193,17 +193,17 @@ class JsonCamera:
         return self._told(now_us, told + self._health.over(now_us, LINK, seen="connected"))
 
     def closed(self, now_us: int, code: str, seen: str) -> list[AnyReading]:
-        """Take that the script or its port is gone."""
+        """Handle that the script or its port is gone."""
         self._open = False
         return self._told(now_us, self._health.closed(now_us, code, seen))
 
     def overflowed(self, now_us: int, lost: int) -> list[AnyReading]:
-        """Take that bytes were thrown away on their way here."""
+        """Handle that bytes were thrown away on their way here."""
         seen = f"{lost} bytes thrown away, the table was busy"
         return self._told(now_us, self._lost(now_us, "sentences_lost", seen))
 
     def receive(self, now_us: int, data: bytes) -> list[AnyReading]:
-        """Take bytes that arrived at `now_us`."""
+        """Handle bytes that arrived at `now_us`."""
         readings: list[AnyReading] = []
         if not self._open:
             return readings
@@ -230,7 +230,7 @@ class JsonCamera:
         return self._told(now_us, told)
 
     def next_deadline(self) -> int | None:
-        """Give when `tick` has something to do."""
+        """Return when `tick` has something to do."""
         due = self._health.next_deadline()
         if not self._open:
             return due
@@ -238,16 +238,16 @@ class JsonCamera:
         return silent if due is None else min(due, silent)
 
     def take_output(self) -> bytes:
-        """Give nothing: a script is not spoken to."""
+        """Return nothing: a script is not spoken to."""
         return b""
 
     def take_reopen(self) -> bool:
-        """Tell, once, that the port should be opened anew."""
+        """Return, once, whether the port should be reopened."""
         reopen, self._reopen = self._reopen, False
         return reopen
 
     def status(self) -> Mapping[str, object]:
-        """Give figures and what is wrong."""
+        """Return figures and what is wrong."""
         return {
             "lines": self._lines.good,
             "bad_lines": self._lines.bad,

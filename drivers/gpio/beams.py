@@ -28,7 +28,7 @@ class BeamsDevice(GpioDevice):
     """Timed inputs of the table, each one line of a chip."""
 
     def __init__(self, name: str, settings: BeamsSettings) -> None:
-        """Be the device of this name."""
+        """Make the device of this name."""
         inputs = settings.inputs
         super().__init__(
             name,
@@ -50,7 +50,7 @@ class BeamsDevice(GpioDevice):
         self._last_us: dict[str, int | None] = dict.fromkeys(inputs)
 
     def became(self, now_us: int, name: str, became: Became) -> list[AnyReading]:
-        """Take a beam's change."""
+        """Handle a beam's change."""
         timed = self._timed[name]
         if name == self._phase:
             if not self.lines[name].babbling:
@@ -81,7 +81,7 @@ class BeamsDevice(GpioDevice):
         return [*super().receive(now_us, data), *self._judge_passes(now_us)]
 
     def status(self) -> dict[str, object]:
-        """Give what each line is, and what was held off."""
+        """Return what each line is, and what was held off."""
         return {**super().status(), "doubled": dict(self.doubled)}
 
     def _began(self, now_us: int, name: str, timed: TimedInput, became: Became) -> list[AnyReading]:
@@ -100,7 +100,7 @@ class BeamsDevice(GpioDevice):
         return [self._reading(now_us, timed, became.t_us)]
 
     def _judge_passes(self, now_us: int) -> list[AnyReading]:
-        """Tell which way the mark passed, once both sensors have said all they have to say of it."""
+        """Report which way the mark passed, once both sensors have said all they have to say of it."""
         told: list[AnyReading] = []
         passes, self._passes = self._passes, []
         for name, began_us, ended_us in passes:
@@ -118,14 +118,14 @@ class BeamsDevice(GpioDevice):
         return told
 
     def _phase_may_change(self, t_us: int) -> bool:
-        """Tell whether what the phase sensor was then is still being found out."""
+        """Return whether what the phase sensor was then is still being found out."""
         if self._phase is None:
             return False
         line = self.lines[self._phase]
         return line.certain_until_us <= t_us and not line.babbling
 
     def _direction(self, began_us: int, ended_us: int) -> Turning | None:
-        """Give how the rotor turns by which sensor saw the mark's front, and its end, first."""
+        """Return how the rotor turns by which sensor saw the mark's front, and its end, first."""
         first = self._phase_first
         if first is None:
             return None
@@ -138,7 +138,7 @@ class BeamsDevice(GpioDevice):
                 return None
 
     def _phase_at(self, t_us: int) -> bool | None:
-        """Give what the phase sensor was then; None where it is not known, or it changed too close to it."""
+        """Return what the phase sensor was then; None where that is unknown, or too close to a change."""
         if any(abs(phase.t_us - t_us) <= MARGIN_US for phase in self._phases):
             return None
         return next((phase.active for phase in reversed(self._phases) if phase.t_us < t_us), None)

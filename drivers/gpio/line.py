@@ -94,19 +94,19 @@ class Line:
         self._asked_us: int | None = None
 
     def opened(self) -> None:
-        """Begin anew: the line's edges are numbered from 1 again."""
+        """Start over: the line's edges are numbered from 1 again."""
         self._forget()
         self._seq = 0
         self._asked_us = None
 
     def lost(self, since_us: int) -> list[Happened]:
-        """Take that an unknown number of edges was thrown away."""
+        """Handle that an unknown number of edges was thrown away."""
         self._forget()
         self._seq = None
         return [Lost(0, since_us)]
 
     def edge(self, t_us: int, active: bool, seq: int) -> list[Happened]:
-        """Take an edge to this level."""
+        """Handle an edge to this level."""
         happened: list[Happened] = []
         expected = seq if self._seq is None else (self._seq + 1) % _SEQ
         if seq != expected:
@@ -128,7 +128,7 @@ class Line:
         return happened + self._settle(t_us)
 
     def level(self, t_us: int, active: bool) -> list[Happened]:
-        """Take what a look at the line told."""
+        """Handle what a look at the line told."""
         self._asked_us = None
         if t_us < self._heard_us:
             return []
@@ -166,7 +166,7 @@ class Line:
 
     @property
     def look_us(self) -> int | None:
-        """Give when a look at the line would tell something."""
+        """Return when a look at the line would tell something."""
         if self._raw is None:
             due = 0
         elif self._doubt_us is not None:
@@ -179,16 +179,16 @@ class Line:
 
     @property
     def certain_until_us(self) -> int:
-        """Give until when it is certain what the line was."""
+        """Return until when it is certain what the line was."""
         return _ALWAYS_US if self._raw == self.stable else self._raw_us
 
     @property
     def calm_us(self) -> int | None:
-        """Give when a line that babbles may be calm."""
+        """Return when a line that babbles may be calm."""
         return self._loud_us + CALM_US if self.babbling else None
 
     def _same_way(self, t_us: int, active: bool) -> list[Happened]:
-        """Take a second edge in one direction: in between the line was different, unseen."""
+        """Handle a second edge in one direction: in between the line was different, unseen."""
         self.bounces += 1
         if self.stable != active:
             self._raw_us, self._raw_sure = t_us, True

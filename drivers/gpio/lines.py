@@ -60,7 +60,7 @@ GPIO_TROUBLES: dict[str, Cause] = {
     ),
     "silent": Cause(
         "the thread that listens to the lines hangs",
-        "the lines are opened anew by themselves; if that does not help restart the service",
+        "the lines are reopened by themselves; if that does not help restart the service",
         "when the levels are told again",
     ),
     "lost_edges": Cause(
@@ -141,17 +141,17 @@ class GpioDevice(ABC):
 
     @abstractmethod
     def became(self, now_us: int, name: str, became: Became) -> list[AnyReading]:
-        """Take a change of the input of this name."""
+        """Handle a change of the input of this name."""
 
     def broken(self, name: str) -> None:  # noqa: B027 - a panel's switches keep no unfinished business
-        """Take that changes of this input are missing, or not to be believed, before what comes next."""
+        """Handle that changes of this input are missing, or not to be believed, before what comes next."""
 
     def start(self, now_us: int) -> list[AnyReading]:
         """Begin: down until the lines are open."""
         return self._gone(now_us, "starting", f"{self.name} has not been opened yet")
 
     def opened(self, now_us: int) -> list[AnyReading]:
-        """Begin anew: nothing is known until every line has been looked at."""
+        """Start over: nothing is known until every line has been looked at."""
         self._is_open = True
         self._heard_us = now_us
         self._round_us = now_us + ROUND_US
@@ -163,7 +163,7 @@ class GpioDevice(ABC):
         return [] if self.lines else self._there(now_us, "open")
 
     def closed(self, now_us: int, code: str, seen: str) -> list[AnyReading]:
-        """Take that the lines are not there."""
+        """Handle that the lines are not there."""
         self._is_open = False
         self._output.clear()
         for name in self.lines:
@@ -218,7 +218,7 @@ class GpioDevice(ABC):
         return told
 
     def next_deadline(self) -> int | None:
-        """Give when `tick` has something to do."""
+        """Return when `tick` has something to do."""
         due = [health.next_deadline() for health in self._health.values()]
         if self._is_open:
             due.append(self._round_us)
@@ -238,12 +238,12 @@ class GpioDevice(ABC):
         return output
 
     def take_reopen(self) -> bool:
-        """Tell, once, that the lines should be opened anew."""
+        """Return, once, whether the lines should be reopened."""
         reopen, self._reopen = self._reopen, False
         return reopen
 
     def status(self) -> dict[str, object]:
-        """Give what each line is, and how much it bounced."""
+        """Return what each line is, and how much it bounced."""
         return {
             "open": self._is_open,
             "troubles": [trouble for health in self._health.values() for trouble in health.troubles],
@@ -263,7 +263,7 @@ class GpioDevice(ABC):
     def fault(
         self, now_us: int, name: str, code: str, seen: str, *, since_us: int, passes: bool = False
     ) -> list[AnyReading]:
-        """Take a trouble of one input."""
+        """Handle a trouble of one input."""
         where = f"{name} (GPIO{self._inputs[name].line}) {seen}"
         changes = self._health[self._devices[name]].trouble(
             now_us,
@@ -344,7 +344,7 @@ class GpioDevice(ABC):
         return told
 
     def _rest(self, now_us: int) -> None:
-        """Have babbling lines left alone for a while, lest they drown the others."""
+        """Have babbling lines left alone for a while, so that they do not drown the others."""
         for name, line in self.lines.items():
             if line.babbling and now_us >= self._rested_us[name]:
                 self._rested_us[name] = now_us + REST_US
@@ -367,5 +367,5 @@ class GpioDevice(ABC):
 
 
 def _look_at(line: Line) -> int | None:
-    """Give when to look at a line; one that babbles is only looked at on the rounds."""
+    """Return when to look at a line; one that babbles is only looked at on the rounds."""
     return None if line.babbling else line.look_us

@@ -16,7 +16,7 @@ class PanelDevice(GpioDevice):
     """Buttons, switches, lamps and buzzer of the table."""
 
     def __init__(self, name: str, settings: PanelSettings) -> None:
-        """Be the device of this name."""
+        """Make the device of this name."""
         inputs = settings.inputs
         super().__init__(
             name,
@@ -31,7 +31,7 @@ class PanelDevice(GpioDevice):
         self._told_open: dict[str, bool] = {}
 
     def opened(self, now_us: int) -> list[AnyReading]:
-        """Begin anew, with the lamps as they should be."""
+        """Start over, with the lamps as they should be."""
         self._told_open.clear()
         told = super().opened(now_us)
         for name in self._outputs:
@@ -39,7 +39,7 @@ class PanelDevice(GpioDevice):
         return told
 
     def became(self, now_us: int, name: str, became: Became) -> list[AnyReading]:
-        """Take a contact's change. A press counts only where its own edge was seen; a switch always."""
+        """Handle a contact's change. A press counts only where its own edge was seen; a switch always."""
         read = self._reads[name]
         if read.kind == "switch":
             is_open = became.active == (read.open_when == "active")
@@ -72,12 +72,12 @@ class PanelDevice(GpioDevice):
         return super().tick(now_us)
 
     def next_deadline(self) -> int | None:
-        """Give when `tick` has something to do."""
+        """Return when `tick` has something to do."""
         due = [super().next_deadline(), *self._dark_us.values()]
         return min((at for at in due if at is not None), default=None)
 
     def status(self) -> dict[str, object]:
-        """Give what each line is and which lamps are lit."""
+        """Return what each line is and which lamps are lit."""
         return {**super().status(), "lit": dict(self._lit)}
 
     def _send(self, name: str) -> None:

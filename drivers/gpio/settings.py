@@ -29,12 +29,12 @@ HEADER_LINES = range(28)
 _FIXED_PULL_UP = (2, 3)
 
 
-LEAST_DEBOUNCE_US = 1_000
-MOST_BUTTON_DEBOUNCE_US = 25_000
+MIN_DEBOUNCE_US = 1_000
+MAX_BUTTON_DEBOUNCE_US = 25_000
 """Half of a quick press, 50 ms: a longer one swallows presses (and two of them, 60 ms apart)."""
-MOST_SWITCH_DEBOUNCE_US = 250_000
+MAX_SWITCH_DEBOUNCE_US = 250_000
 """Doors and keys stay as they are put; heavy contacts bounce for long."""
-LEAST_STUCK_US = 5_000_000
+MIN_STUCK_US = 5_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +42,8 @@ class TimedLimits:
     """What must hold of an input so that it can't swallow what it is there for."""
 
     hold_off_us: int
-    most_hold_off_us: int
-    most_debounce_us: int
+    max_hold_off_us: int
+    max_debounce_us: int
     stuck_us: int
     middle: bool
     """Whether the reading's time is the pulse's middle: when what cut the beam was centred in it."""
@@ -92,7 +92,7 @@ class TimedInput:
 
     @property
     def limits(self) -> TimedLimits:
-        """Give what its kind asks for."""
+        """Return what its kind asks for."""
         return TIMED[self.kind]
 
 
@@ -227,14 +227,14 @@ def _timed_mistakes(place: str, timed: TimedInput) -> Iterator[str]:
     if limits is None:
         yield f"{place}.kind: found {timed.kind!r}, expected one of {', '.join(TIMED)}"
         return
-    if timed.debounce_us > limits.most_debounce_us:
+    if timed.debounce_us > limits.max_debounce_us:
         yield (
-            f"{place}.debounce_us: found {timed.debounce_us}, expected at most {limits.most_debounce_us} "
+            f"{place}.debounce_us: found {timed.debounce_us}, expected at most {limits.max_debounce_us} "
             f"for {timed.kind}, or real pulses are swallowed"
         )
-    if timed.hold_off_us is not None and not 0 <= timed.hold_off_us <= limits.most_hold_off_us:
+    if timed.hold_off_us is not None and not 0 <= timed.hold_off_us <= limits.max_hold_off_us:
         yield (
-            f"{place}.hold_off_us: found {timed.hold_off_us}, expected 0 to {limits.most_hold_off_us} "
+            f"{place}.hold_off_us: found {timed.hold_off_us}, expected 0 to {limits.max_hold_off_us} "
             f"for {timed.kind}, or the next real pulse is swallowed"
         )
     if timed.kind == "rotor_phase":
@@ -268,16 +268,16 @@ def _panel_mistakes(settings: PanelSettings) -> Iterator[str]:
 
 
 def _panel_input_mistakes(place: str, read: PanelInput) -> Iterator[str]:
-    most_us = MOST_BUTTON_DEBOUNCE_US if read.kind == "input" else MOST_SWITCH_DEBOUNCE_US
-    if not LEAST_DEBOUNCE_US <= read.debounce_us <= most_us:
+    max_us = MAX_BUTTON_DEBOUNCE_US if read.kind == "input" else MAX_SWITCH_DEBOUNCE_US
+    if not MIN_DEBOUNCE_US <= read.debounce_us <= max_us:
         yield (
-            f"{place}.debounce_us: found {read.debounce_us}, expected {LEAST_DEBOUNCE_US} to {most_us} for a "
+            f"{place}.debounce_us: found {read.debounce_us}, expected {MIN_DEBOUNCE_US} to {max_us} for a "
             f"{'button' if read.kind == 'input' else 'switch'}: contacts bounce for 1 to 20 ms, and a quick "
             "press of a button lasts 50 ms"
         )
-    if read.kind == "input" and read.stuck_us and read.stuck_us < LEAST_STUCK_US:
+    if read.kind == "input" and read.stuck_us and read.stuck_us < MIN_STUCK_US:
         yield (
-            f"{place}.stuck_us: found {read.stuck_us}, expected 0 or {LEAST_STUCK_US} and more: a button may "
+            f"{place}.stuck_us: found {read.stuck_us}, expected 0 or {MIN_STUCK_US} and more: a button may "
             "be held for seconds"
         )
     kind: str = read.kind

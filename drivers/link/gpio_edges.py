@@ -25,17 +25,17 @@ class Chip:
 
     @property
     def number(self) -> int:
-        """Give N of /dev/gpiochipN, which is what lgpio asks for."""
+        """Return N of /dev/gpiochipN, which is what lgpio asks for."""
         return int(self.path.removeprefix("/dev/gpiochip"))
 
 
 Chips = Callable[[], Iterable[Chip]]
 Holder = Callable[[Chip, int], str]
-"""Name who has a line; empty where nobody has it or it can't be told."""
+"""Return who has a line; empty where nobody has it or it can't be told."""
 
 
 def find_chip(label: str, chips: Chips) -> Chip:
-    """Give the one chip of this label. Raises PortError with what is there instead."""
+    """Return the one chip of this label. Raises PortError with what is there instead."""
     found = list(chips())
     matching = [chip for chip in found if chip.label == label]
     if len(matching) == 1:
@@ -45,14 +45,14 @@ def find_chip(label: str, chips: Chips) -> Chip:
 
 
 def busy(chip: Chip, line: int, name: str, holder: Holder) -> PortError:
-    """Say that a line is taken, and by whom where that is known."""
+    """Return the error of a line that is taken, and by whom where that is known."""
     by = holder(chip, line)
     held = f"is held by {by}" if by else "is held by somebody who gives no name"
     return PortError("line_busy", f"{name}: GPIO{line} of {chip.path} {held}")
 
 
 def code_of(error: OSError) -> str:
-    """Give the trouble's code for an error of the operating system."""
+    """Return the trouble's code for an error of the operating system."""
     match error.errno:
         case errno.EBUSY:
             return "line_busy"
@@ -81,11 +81,11 @@ class LineRequest(Protocol):
     """One line that the kernel has given us."""
 
     def fileno(self) -> int:
-        """Give what is readable when there are edges."""
+        """Return what is readable when there are edges."""
         ...
 
     def read_edges(self) -> list[KernelEdge]:
-        """Give what is there; called only when there is something. Raises OSError."""
+        """Return what is there; called only when there is something. Raises OSError."""
         ...
 
     def is_active(self) -> bool:
@@ -93,13 +93,13 @@ class LineRequest(Protocol):
         ...
 
     def release(self) -> None:
-        """Give it back."""
+        """Release it."""
         ...
 
 
 RequestLine = Callable[[Chip, InputSetup], LineRequest]
 TableTime = Callable[[int], int]
-"""Give table microseconds for nanoseconds of the kernel's monotonic clock."""
+"""Return table microseconds for nanoseconds of the kernel's monotonic clock."""
 
 
 class EdgePort:
@@ -116,7 +116,7 @@ class EdgePort:
         table_us: TableTime,
         clock_ns: Callable[[], int],
     ) -> None:
-        """Name the chip and the inputs; nothing is opened yet. `clock_ns` is the kernel's monotonic clock."""
+        """Store what to open; nothing is opened yet. `clock_ns` is the kernel's monotonic clock."""
         self._label = label
         self._inputs = inputs
         self._chips = chips
@@ -182,7 +182,7 @@ class EdgePort:
             os.eventfd_write(self._waker, 1)
 
     def close(self) -> None:
-        """Give the lines back."""
+        """Release the lines."""
         lines = list(self._lines.values())
         self._lines.clear()
         self._by_fd.clear()
@@ -210,7 +210,7 @@ class EdgePort:
             raise PortError(code, f"{name}: GPIO{setup.line} of {chip.path}: {error.strerror}") from error
 
     def _edges(self, lines: list[int]) -> list[Edge]:
-        """Give what has come on these lines, in the order in which it happened."""
+        """Return what has come on these lines, in the order in which it happened."""
         edges = [
             Edge(line, edge.active, edge.seq, self._table_us(edge.t_ns))
             for line in lines

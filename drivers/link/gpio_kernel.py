@@ -17,7 +17,7 @@ _BIAS = {"up": Bias.PULL_UP, "down": Bias.PULL_DOWN, "none": Bias.DISABLED}
 
 
 def chips_of_machine() -> list[Chip]:
-    """Give the machine's chips; names that lead to the same one count once. Raises PortError."""
+    """Return the machine's chips; names that lead to the same one count once. Raises PortError."""
     found: list[Chip] = []
     refused: OSError | None = None
     for path in sorted({os.path.realpath(path) for path in glob("/dev/gpiochip*")}):
@@ -32,7 +32,7 @@ def chips_of_machine() -> list[Chip]:
 
 
 def holder_of(chip: Chip, line: int) -> str:
-    """Name who has a line, as the kernel tells it; empty where nobody has it or it can't be told."""
+    """Return who has a line, as the kernel tells it; empty where nobody has it or it can't be told."""
     try:
         with gpiod.Chip(chip.path) as opened:
             info = opened.get_line_info(line)
@@ -50,11 +50,11 @@ class GpiodLine:
         self._line = line
 
     def fileno(self) -> int:
-        """Give what to wait on."""
+        """Return what to wait on."""
         return self._request.fd
 
     def read_edges(self) -> list[KernelEdge]:
-        """Give what the kernel has; it must have something."""
+        """Return what the kernel has; it must have something."""
         rising = gpiod.EdgeEvent.Type.RISING_EDGE
         events = self._request.read_edge_events(EVENT_BUFFER)
         return [KernelEdge(e.event_type is rising, e.timestamp_ns, e.line_seqno) for e in events]
@@ -64,7 +64,7 @@ class GpiodLine:
         return bool(self._request.get_value(self._line))
 
     def release(self) -> None:
-        """Give the line back."""
+        """Release the line."""
         self._request.release()
 
 

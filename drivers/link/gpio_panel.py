@@ -24,7 +24,7 @@ from drivers.link.link import PortError
 from drivers.wiring import Edge, InputSetup, Level, LineEvents, LineOrders, LineSetup, Look, Rest, Set
 
 T = TypeVar("T")
-MOST_WAITING = 2048
+MAX_WAITING = 2048
 """Edges that wait for the thread; the oldest fall out, and their numbers are missed."""
 OLDEST_S = 5.0
 """A stamp older than this, or from the future, is of another clock than the factory's."""
@@ -44,7 +44,7 @@ _LGPIO: dict[int, Pins] = {}
 
 
 def lgpio_pins(chip: Chip) -> Pins:
-    """Give lgpio's pins of this chip. Raises PortError, and never takes another factory instead."""
+    """Return lgpio's pins of this chip. Raises PortError, and never takes another factory instead."""
     if chip.number not in _LGPIO:
         _check_folder()
         try:
@@ -93,12 +93,12 @@ class _Contact:
         return bool(self.device.pin.state) != self._active_low
 
     def listen(self) -> None:
-        """Be told of edges from now on."""
+        """Listen for edges from now on."""
         self.device.pin.edges = "both"
         self.device.pin.when_changed = self._changed
 
     def rest(self) -> None:
-        """Be told no more."""
+        """Stop listening."""
         self.device.pin.when_changed = None
 
     def _changed(self, ticks: float, state: int) -> None:
@@ -121,7 +121,7 @@ class PanelPort:
         table_us: TableTime,
         clock_ns: Callable[[], int],
     ) -> None:
-        """Name the chip and the lines; nothing is opened yet."""
+        """Store the chip's label and the lines; nothing is opened yet."""
         self._label = label
         self._inputs = inputs
         self._outputs = outputs
@@ -134,7 +134,7 @@ class PanelPort:
         self._contacts: dict[int, _Contact] = {}
         self._lamps: dict[int, Any] = {}
         self._resting_ns: dict[int, int] = {}
-        self._waiting: deque[Edge] = deque(maxlen=MOST_WAITING)
+        self._waiting: deque[Edge] = deque(maxlen=MAX_WAITING)
         self._awake = Event()
         self._answers: list[Edge | Level] = []
 
@@ -186,7 +186,7 @@ class PanelPort:
         self._awake.set()
 
     def close(self) -> None:
-        """Give the lines back, each for itself, so that no other panel loses its own."""
+        """Release the lines, each for itself, so that no other panel loses its own."""
         contacts, lamps = list(self._contacts.values()), list(self._lamps.values())
         self._contacts.clear()
         self._lamps.clear()

@@ -58,7 +58,7 @@ class Post(Protocol):
     """Where a link puts what it stamped."""
 
     def __call__(self, source: str, t_us: int, event: Event, /) -> None:
-        """Take it, without ever blocking."""
+        """Take it without ever blocking."""
         ...
 
 
@@ -90,7 +90,7 @@ class Inlet:
         queue.put(Arrival(source, t_us, event))
 
     def take(self, timeout_s: float | None = None) -> Arrival | None:
-        """Give the next arrival; None where none comes within the time (0: do not wait)."""
+        """Return the next arrival; None where none comes within the time (0: do not wait)."""
         try:
             if timeout_s is not None and timeout_s <= 0:
                 return self._queue.get_nowait()
@@ -112,17 +112,17 @@ class Inlet:
 class Backoff:
     """Delays that double from the first to the most."""
 
-    def __init__(self, chance: Callable[[], float], *, first_s: float = 0.1, most_s: float = 2.0) -> None:
+    def __init__(self, chance: Callable[[], float], *, first_s: float = 0.1, max_s: float = 2.0) -> None:
         """Take `chance` (from 0 up to 1) to spread each delay over its upper half."""
         self._chance = chance
         self._first_s = first_s
-        self._most_s = most_s
+        self._max_s = max_s
         self._next_s = first_s
 
     def next_s(self) -> float:
-        """Give the next delay in seconds."""
+        """Return the next delay in seconds."""
         delay = self._next_s
-        self._next_s = min(self._most_s, delay * 2)
+        self._next_s = min(self._max_s, delay * 2)
         return delay * (0.5 + self._chance() / 2)
 
     def reset(self) -> None:
@@ -187,7 +187,7 @@ class Port(Protocol[In_co, Out_contra]):
     """
 
     def open(self) -> str:
-        """Open it; give the name under which it was found. Raises PortError."""
+        """Open it; return the name under which it was found. Raises PortError."""
         ...
 
     def read(self) -> In_co:
@@ -232,7 +232,7 @@ class Link:
         self._output: deque[bytes | LineOrders] = deque()
         self._stopping = Flag()
         self._reopen = Flag()
-        self._told: LinkUp | LinkDown | None = None
+        self._status: LinkUp | LinkDown | None = None
         self._thread = Thread(target=self._run, name=f"link {source}", daemon=True)
 
     def start(self) -> None:
@@ -242,14 +242,14 @@ class Link:
     def send(self, data: bytes | LineOrders) -> bool:
         """Hand output to the thread; False where too much waits already or the port is not open."""
         waiting = sum(map(len, self._output))
-        if not isinstance(self._told, LinkUp) or waiting + len(data) > MAX_WAITING:
+        if not isinstance(self._status, LinkUp) or waiting + len(data) > MAX_WAITING:
             return False
         self._output.append(data)
         self._port.wake()
         return True
 
     def reopen(self) -> None:
-        """Close the port and open it anew."""
+        """Close the port and open it again."""
         self._reopen.set()
         self._port.wake()
 
@@ -268,9 +268,9 @@ class Link:
             try:
                 self._serve(self._port.open())
             except PortError as error:
-                self._tell(LinkDown(error.code, error.seen))
+                self._report(LinkDown(error.code, error.seen))
             except Exception as error:  # noqa: BLE001 - a thread that ends unseen is a device that hangs for ever
-                self._tell(LinkDown("port_fault", f"{type(error).__name__}: {error}"))
+                self._report(LinkDown("port_fault", f"{type(error).__name__}: {error}"))
             finally:
                 self._port.close()
             if not self._stopping.is_set():
@@ -280,12 +280,12 @@ class Link:
         self.opened += 1
         self._reopen.clear()
         self._output.clear()
-        self._tell(LinkUp(name))
+        self._report(LinkUp(name))
         port, output = self._port, self._output
         heard = False
         while not self._stopping.is_set():
             if self._reopen.is_set():
-                raise PortError("reopening", "the port is opened anew")
+                raise PortError("reopening", "the port is reopened")
             while output:
                 port.write(output.popleft())
             data = port.read()
@@ -295,7 +295,7 @@ class Link:
                     heard = True
                     self._backoff.reset()
 
-    def _tell(self, state: LinkUp | LinkDown) -> None:
-        if state != self._told:
-            self._told = state
+    def _report(self, state: LinkUp | LinkDown) -> None:
+        if state != self._status:
+            self._status = state
             self._post(self.source, self._now_us(), state)

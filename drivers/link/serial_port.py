@@ -29,7 +29,7 @@ class SerialPort:
     """A serial port by its name in /dev, 8 data bits, no parity, 1 stop bit, no flow control."""
 
     def __init__(self, name: str, baud: int, *, write_s: float = WRITE_S) -> None:
-        """Name the port; nothing is opened yet."""
+        """Store the name of the port; nothing is opened yet."""
         self.name = name
         self._baud = baud
         self._write_s = write_s

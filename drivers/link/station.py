@@ -24,7 +24,7 @@ class Outlet(Protocol):
         ...
 
     def reopen(self) -> None:
-        """Open the port anew."""
+        """Reopen the port."""
         ...
 
 
@@ -42,7 +42,7 @@ class Hub:
         return [reading for device, _ in self._devices.values() for reading in device.start(now_us)]
 
     def take(self, arrival: Arrival) -> list[AnyReading]:
-        """Take one arrival; give the readings it makes."""
+        """Handle one arrival; return the readings it makes."""
         found = self._devices.get(arrival.source)
         if found is None:
             self.strays += 1
@@ -53,7 +53,7 @@ class Hub:
         return readings
 
     def next_deadline(self) -> int | None:
-        """Give when `tick` has something to do."""
+        """Return when `tick` has something to do."""
         due = (device.next_deadline() for device, _ in self._devices.values())
         return min((at for at in due if at is not None), default=None)
 
@@ -91,8 +91,8 @@ def _heard(device: AnyDevice, arrival: Arrival) -> list[AnyReading]:
             return device.overflowed(arrival.t_us, lost)
 
 
-MOST_WAIT_S = 0.5
-MOST_AT_ONCE = 256
+MAX_WAIT_S = 0.5
+MAX_AT_ONCE = 256
 """Arrivals that are taken before what is due is looked at."""
 _NOBODY = ""
 """The source of what only wakes the thread, and of what concerns all devices."""
@@ -150,7 +150,7 @@ class Station:
         self._wake()
 
     def status(self) -> Mapping[str, Mapping[str, object]]:
-        """Give what a technician wants to know of every device."""
+        """Return what a technician wants to know of every device."""
         return {name: device.status() for name, device in self._devices.items()}
 
     def _link(self, name: str, port: AnyPort, chance: Callable[[], float]) -> Link:
@@ -171,10 +171,10 @@ class Station:
 
     def _wait_s(self) -> float:
         due = self._hub.next_deadline()
-        return MOST_WAIT_S if due is None else min(MOST_WAIT_S, max(0.0, (due - self._now_us()) / 1e6))
+        return MAX_WAIT_S if due is None else min(MAX_WAIT_S, max(0.0, (due - self._now_us()) / 1e6))
 
     def _take(self, arrival: Arrival | None) -> None:
-        for _ in range(MOST_AT_ONCE):
+        for _ in range(MAX_AT_ONCE):
             if arrival is None:
                 return
             if arrival.source != _NOBODY:

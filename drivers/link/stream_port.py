@@ -17,7 +17,7 @@ class SocketPort:
     """A Unix socket on which the table listens; one program at a time is heard, and may be written to."""
 
     def __init__(self, path: str) -> None:
-        """Name the socket; its folder must exist."""
+        """Store the name of the socket; its folder must exist."""
         self.path = path
         self._waker = Waker(WAIT_S)
         self._listener: socket.socket | None = None
@@ -111,7 +111,7 @@ class PipePort:
     """A named pipe from which the table reads; made where it is missing."""
 
     def __init__(self, path: str) -> None:
-        """Name the pipe; its folder must exist."""
+        """Store the name of the pipe; its folder must exist."""
         self.path = path
         self._waker = Waker(WAIT_S)
         self._fd: int | None = None

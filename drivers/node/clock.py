@@ -16,14 +16,14 @@ MAX_DRIFT = 500e-6
 """No crystal or resonator that a node may use is farther off (ceramic resonators keep 0.5 %, which is not
 good enough: NODE-LINK.md asks for a crystal)."""
 USUAL_DRIFT = 50e-6
-LEAST_ERROR_US = 30.0
+MIN_ERROR_US = 30.0
 """What the quickest answer is trusted to."""
 BEST_AGES = 20e-6
 """How fast the quickest round trip is forgotten: 20 us a second, so that no lucky one rules for ever."""
 PLAY_US = 1000.0
 """How far outside its own round trip an answer may lie before it contradicts the line."""
 CONTRADICTIONS = 3
-"""So many answers in a row that contradict the line mean that the node's clock was set anew."""
+"""So many answers in a row that contradict the line mean that the node's clock was reset."""
 ENOUGH = 5
 SURE = 10.0
 """So many times more must speak for a drift than the usual one is believed before it is an error."""
@@ -40,7 +40,7 @@ class Answer:
 
 
 class ClockStepError(Exception):
-    """The node's clock was set anew, or runs at no speed that a clock runs at."""
+    """The node's clock was reset, or runs at no speed that a clock runs at."""
 
 
 class NodeClock:
@@ -61,22 +61,22 @@ class NodeClock:
 
     @property
     def ready(self) -> bool:
-        """Tell whether enough answers were heard to trust it."""
+        """Return whether enough answers were heard to trust it."""
         return self.answers >= ENOUGH
 
     @property
     def drift(self) -> float:
-        """Give how much faster the table's clock runs, as a fraction (1e-6 is 1 ppm)."""
+        """Return how much faster the table's clock runs, as a fraction (1e-6 is 1 ppm)."""
         prior = 1 / USUAL_DRIFT**2
         return self._slope / (self._spread + prior)
 
     @property
     def error_us(self) -> float:
-        """Give how far off the mapping may be: half the quickest round trip, and the line's own error."""
+        """Return how far off the mapping may be: half the quickest round trip, and the line's own error."""
         return self.best_us / 2 + sqrt(1 / self._weight) if self._weight else float("inf")
 
     def learn(self, answer: Answer) -> None:
-        """Take an answer.
+        """Handle an answer.
 
         Raises ClockStepError where answers keep contradicting what was learnt.
         """
@@ -96,13 +96,13 @@ class NodeClock:
         self._contradictions = 0
         aged = self.best_us + BEST_AGES * max(0.0, node - self._newest)
         self.best_us = float(round_us) if not self.answers else min(float(round_us), aged)
-        self._weigh_in(node, offset, LEAST_ERROR_US + self.best_us / 4 + (round_us - self.best_us) / 2)
+        self._weigh_in(node, offset, MIN_ERROR_US + self.best_us / 4 + (round_us - self.best_us) / 2)
         self.answers += 1
         if abs(self.drift) > MAX_DRIFT and self._spread > SURE / USUAL_DRIFT**2:
             raise ClockStepError(f"a clock that is {self.drift * 1e6:+.0f} ppm off")
 
     def to_table(self, clock_us: int, now_us: int) -> int:
-        """Give the table's time of a raw node clock that was read at about `now_us`."""
+        """Return the table's time of a raw node clock that was read at about `now_us`."""
         node = self._whole(clock_us, now_us)
         return round(node + self._offset_at(node))
 
@@ -134,4 +134,4 @@ class NodeClock:
         self.outliers += 1
         self._contradictions += 1
         if self._contradictions >= CONTRADICTIONS:
-            raise ClockStepError("a clock that was set anew, or answers that are not its own")
+            raise ClockStepError("a clock that was reset, or answers that are not its own")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields, replace
 from controller.model.readings import AnyReading, WallImpact
 from controller.model.tables import Claim, Speaks
 from drivers.device import Chance, DeviceType, Neighbours, wall_in
-from drivers.health import Trouble, Well, readings_of
+from drivers.health import Recovered, Trouble, readings_of
 from drivers.node.sentences import NO_SESSION, NODE_NAME, Answered, Hello, Message, Seen
 from drivers.node.table_end import TableEnd
 from drivers.readings import ReadingError, reading_of
@@ -64,7 +64,7 @@ class NodeDevice:
     """The table's end of one node, and the table's devices that it speaks for."""
 
     def __init__(self, name: str, settings: NodeSettings, chance: Chance) -> None:
-        """Be the device of this name."""
+        """Make the device of this name."""
         self.name = name
         self.answers: deque[Answered] = deque(maxlen=ANSWERS_KEPT)
         """What became of the last commands."""
@@ -92,11 +92,11 @@ class NodeDevice:
         return self._readings(self._end.closed(now_us, code, seen), now_us)
 
     def overflowed(self, now_us: int, lost: int) -> list[AnyReading]:
-        """Take that bytes were thrown away on their way here."""
+        """Handle that bytes were thrown away on their way here."""
         return self._readings(self._end.overflowed(now_us, lost), now_us)
 
     def receive(self, now_us: int, data: bytes) -> list[AnyReading]:
-        """Take bytes that arrived at `now_us`."""
+        """Handle bytes that arrived at `now_us`."""
         return self._readings(self._end.receive(now_us, data), now_us)
 
     def tick(self, now_us: int) -> list[AnyReading]:
@@ -104,31 +104,31 @@ class NodeDevice:
         return self._readings(self._end.tick(now_us), now_us)
 
     def next_deadline(self) -> int | None:
-        """Give when `tick` has something to do."""
+        """Return when `tick` has something to do."""
         return self._end.next_deadline()
 
     def take_output(self) -> bytes:
-        """Give the bytes for the node."""
+        """Return the bytes for the node."""
         return self._end.take_output()
 
     def take_reopen(self) -> bool:
-        """Tell, once, that the port should be opened anew."""
+        """Return, once, whether the port should be reopened."""
         reopen, self._end.reopen = self._end.reopen, False
         return reopen
 
     def command(self, now_us: int, verb: str, fields: Mapping[str, str]) -> int:
-        """Send a command (lamp, buzzer, selftest); give its number, which its answer in `answers` carries.
+        """Send a command (lamp, buzzer, selftest); return its number, which its answer in `answers` carries.
 
         Raises ValueError where it can't be said, OverflowError where too many wait already.
         """
         return self._end.command(now_us, verb, fields)
 
     def recent(self) -> list[str]:
-        """Give the last lines heard and said, for whoever looks for a fault; what is not ASCII is escaped."""
+        """Return the last lines heard and said, for a search for faults; other than ASCII is escaped."""
         return [line.decode("ascii", "backslashreplace") for line in self._end.recent]
 
     def status(self) -> Mapping[str, object]:
-        """Give identity, phase, clock and counters, and what is wrong."""
+        """Return identity, phase, clock and counters, and what is wrong."""
         end = self._end
         hello = end.hello
         return {
@@ -152,7 +152,7 @@ class NodeDevice:
                     readings += self._seen(message, now_us)
                 case Trouble():
                     readings += readings_of([message], self._devices, now_us)
-                case Well():
+                case Recovered():
                     readings += readings_of([message, *self._lacking(now_us)], self._devices, now_us)
                 case Hello():
                     self._lacks = self._lacked(message)

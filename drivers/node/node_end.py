@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from drivers.node.sentences import NO_SESSION, NONCE, VERSION, Heard, Hello, Sentence, Speaker, hello_fields
 from drivers.node.times import ANNOUNCE_US, BEAT_US, TRAIL_US
-from drivers.node.wire import Order, Wire
+from drivers.node.wire import ReorderBuffer, Wire
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class NodeEnd:
     """A node that speaks to its table."""
 
     def __init__(self, hello: Hello, salt: str, *, key: bytes | None = None) -> None:
-        """Be this node; `salt` are 16 digits 0-9 A-F fresh at each start, and `hello.boot` too.
+        """Make the end of this node; `salt` are 16 digits 0-9 A-F fresh at each start, and `hello.boot` too.
 
         Each session adds 1 to the salt, so that no two sessions are sealed alike.
         """
@@ -36,7 +36,7 @@ class NodeEnd:
         self._salt = salt
         self._nonce = ""
         self._wire = Wire(Speaker.NODE, hello.node, key)
-        self._order = Order(self._wire.counters)
+        self._reorder = ReorderBuffer(self._wire.counters)
         self._said: deque[tuple[int, bytes]] = deque(maxlen=hello.resend or 1)
         self._seq = 0
         self._beat_us = 0
@@ -44,7 +44,7 @@ class NodeEnd:
 
     @property
     def in_session(self) -> bool:
-        """Tell whether a table has greeted it."""
+        """Return whether a table has greeted it."""
         return self._wire.session != NO_SESSION
 
     def start(self, now_us: int) -> None:
@@ -53,7 +53,7 @@ class NodeEnd:
         self._beat_us = now_us + ANNOUNCE_US
 
     def next_deadline(self) -> int:
-        """Give when `tick` has something to do."""
+        """Return when `tick` has something to do."""
         return self._beat_us
 
     def tick(self, now_us: int) -> None:
@@ -67,7 +67,7 @@ class NodeEnd:
             self.start(now_us)
 
     def take_output(self) -> bytes:
-        """Give the bytes to be sent now."""
+        """Return the bytes to be sent now."""
         return self._wire.take_output()
 
     def reading(
@@ -87,7 +87,7 @@ class NodeEnd:
         self._beat_us = now_us + TRAIL_US
 
     def receive(self, now_us: int, data: bytes) -> list[Command]:
-        """Take bytes from the table; give the commands that are new."""
+        """Handle bytes from the table; return the commands that are new."""
         commands = []
         for line in self._wire.lines(data):
             heard = self._wire.read(line)
@@ -96,7 +96,7 @@ class NodeEnd:
         return commands
 
     def acknowledge(self, now_us: int, number: int, *, ok: bool = True, says: str = "") -> None:
-        """Tell what became of a command."""
+        """Report what became of a command."""
         self._answers[number] = (ok, says)
         fields = {"id": str(number), "ok": "1" if ok else "0"}
         self._say(now_us, "ack", {**fields, "says": says} if says else fields)
@@ -116,9 +116,9 @@ class NodeEnd:
         if sentence.session != self._wire.session:
             counters.stale += 1
             return []
-        if not self._wire.genuine(heard) or self._order.place(sentence.seq, now_us) != "next":
+        if not self._wire.genuine(heard) or self._reorder.place(sentence.seq, now_us) != "next":
             return []
-        self._order.losses(now_us, at_once=True)
+        self._reorder.losses(now_us, at_once=True)
         match sentence.verb:
             case "ping":
                 got = {"id": sentence.fields.get("id", ""), "got": str(now_us % (1 << 32))}
@@ -142,11 +142,11 @@ class NodeEnd:
             self._nonce = nonce
             self._salt = f"{(int(self._salt, 16) + 1) % (1 << 64):016X}"
             self._wire.begin(sentence.session, (nonce + self._salt).encode())
-            self._order.begin()
+            self._reorder.begin()
             self._said.clear()
             self._answers.clear()
             self._seq = 0
-        if self._order.place(sentence.seq, now_us) != "next":
+        if self._reorder.place(sentence.seq, now_us) != "next":
             return
         self._say(now_us, "hello", {**hello_fields(self._hello), "nonce": nonce, "salt": self._salt})
         self._beat_us = now_us + BEAT_US

@@ -10,7 +10,7 @@ from drivers.node.wire import Wire
 
 TRIES = 4
 AGAIN_US = 150_000
-MOST_WAITING = 32
+MAX_WAITING = 32
 KEPT_US = 2_000_000
 """A command that waits for its node to come up is given up after this long."""
 
@@ -32,19 +32,19 @@ class Commands:
         self._number = 0
 
     def add(self, now_us: int, verb: str, fields: Mapping[str, str]) -> int:
-        """Take a command; give its number. Raises OverflowError where too many wait already."""
-        if len(self._waiting) >= MOST_WAITING:
-            raise OverflowError(f"{MOST_WAITING} commands wait for the node already")
+        """Queue a command; return its number. Raises OverflowError where too many wait already."""
+        if len(self._waiting) >= MAX_WAITING:
+            raise OverflowError(f"{MAX_WAITING} commands wait for the node already")
         self._number += 1
         self._waiting[self._number] = _Waiting(verb, {"id": str(self._number), **fields}, now_us, now_us)
         return self._number
 
     def next_deadline(self) -> int | None:
-        """Give when the next command is to be sent, sent again or given up."""
+        """Return when the next command is to be sent, sent again or given up."""
         return min((waiting.due_us for waiting in self._waiting.values()), default=None)
 
     def send_due(self, now_us: int, wire: Wire) -> list[Answered]:
-        """Say what is due; give those that had their last try."""
+        """Say what is due; return those that had their last try."""
         given_up = []
         for number, waiting in list(self._waiting.items()):
             if now_us < waiting.due_us:
@@ -63,11 +63,11 @@ class Commands:
         return [self._end(number, "the node is not up") for number in late]
 
     def expiry(self) -> int | None:
-        """Give when the next command that waits for its node is given up."""
+        """Return when the next command that waits for its node is given up."""
         return min((waiting.given_us + KEPT_US for waiting in self._waiting.values()), default=None)
 
     def acknowledged(self, fields: Mapping[str, str]) -> Answered | None:
-        """Take an acknowledgement; None where no such command waits."""
+        """Handle an acknowledgement; None where no such command waits."""
         number = fields.get("id", "")
         if not number.isdecimal() or len(number) > 10 or int(number) not in self._waiting:
             return None
@@ -80,7 +80,7 @@ class Commands:
 
 
 KEPT = 8
-MOST_PADDING = 64
+MAX_PADDING = 64
 
 
 class Questions:
@@ -104,7 +104,7 @@ class Questions:
         self.unanswered_us = None
 
     def ignored(self, heard_us: int) -> bool:
-        """Tell whether a node that spoke then had time to answer, and did not."""
+        """Return whether a node that spoke then had time to answer, and did not."""
         return self.unanswered_us is not None and heard_us >= self.unanswered_us + PING_AGAIN_US
 
     def ask(self, now_us: int, wire: Wire) -> None:
@@ -117,10 +117,10 @@ class Questions:
             del self._asked[next(iter(self._asked))]
         line = wire.say(now_us, "ping", {"id": str(self._number), "pad": "0" * self._padding})
         if self._answer_bytes is not None:
-            self._padding = min(MOST_PADDING, max(0, self._padding + self._answer_bytes - len(line)))
+            self._padding = min(MAX_PADDING, max(0, self._padding + self._answer_bytes - len(line)))
 
     def answer(self, sentence: Sentence, line_bytes: int, now_us: int) -> Answer | None:
-        """Take an answer of this length in bytes; None where it answers nothing or makes no sense."""
+        """Handle an answer of this length in bytes; None where it answers nothing or makes no sense."""
         number, got = number_in(sentence.fields, "id"), number_in(sentence.fields, "got")
         if number is None or got is None or got >= CLOCK_US:
             return None

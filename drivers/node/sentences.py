@@ -85,7 +85,7 @@ _SPEAKERS = {b"$": Speaker.NODE, b">": Speaker.TABLE}
 
 
 def crc_of(body: bytes) -> bytes:
-    """Give the four digits that follow `*`: CRC-16/IBM-3740, polynomial 0x1021, start 0xFFFF."""
+    """Return the four digits that follow `*`: CRC-16/IBM-3740, polynomial 0x1021, start 0xFFFF."""
     return b"%04X" % crc_hqx(body, 0xFFFF)
 
 

@@ -38,7 +38,7 @@ from drivers.node.times import (
     SLOW_US,
     SYNC_WITHIN_US,
 )
-from drivers.node.wire import Counters, Order, Wire
+from drivers.node.wire import Counters, ReorderBuffer, Wire
 
 
 class Phase(Enum):
@@ -68,12 +68,12 @@ class TableEnd:
         self.health = Health()
         self.phase = Phase.OFF
         self.reopen = False
-        """The port should be opened anew; the caller sets it back."""
+        """The port should be reopened; the caller sets it back."""
         self._draw = nonce
         self._sealed = key is not None
         self._nonce = ""
         self._wire = Wire(Speaker.TABLE, node, key)
-        self._order = Order(self._wire.counters)
+        self._reorder = ReorderBuffer(self._wire.counters)
         self._budget = Budget(max_per_s)
         self._noise = Noise()
         self._commands = Commands()
@@ -106,7 +106,7 @@ class TableEnd:
         return self.health.trouble(now_us, "starting", "not heard yet", down=True)
 
     def opened(self, now_us: int) -> Sequence[Message]:
-        """Take that the port is open."""
+        """Handle that the port is open."""
         self._wire.disconnect()
         told = self.health.trouble(now_us, "starting", "greeting the node", down=True)
         told += self.health.over(now_us, LINK, seen="the port is open")
@@ -120,13 +120,13 @@ class TableEnd:
         return self.health.closed(now_us, code, seen)
 
     def overflowed(self, now_us: int, lost_bytes: int) -> Sequence[Message]:
-        """Take that bytes of this node were thrown away before they came here."""
+        """Handle that bytes of this node were thrown away before they came here."""
         return self.health.lost(
             now_us, now_us, "sentences_lost", f"{lost_bytes} bytes thrown away, the table was busy"
         )
 
     def command(self, now_us: int, verb: str, fields: Mapping[str, str]) -> int:
-        """Send a command; give its number. An Answered with it follows, whatever happens.
+        """Send a command; return its number. An Answered with it follows, whatever happens.
 
         Raises ValueError where it can't be said, OverflowError where too many wait already.
         """
@@ -137,11 +137,11 @@ class TableEnd:
         return number
 
     def take_output(self) -> bytes:
-        """Give the bytes to be sent now."""
+        """Return the bytes to be sent now."""
         return self._wire.take_output()
 
     def receive(self, now_us: int, data: bytes) -> Sequence[Message]:
-        """Take bytes that arrived at `now_us`."""
+        """Handle bytes that arrived at `now_us`."""
         told: list[Message] = []
         wire = self._wire
         if self.phase is Phase.OFF:
@@ -163,7 +163,7 @@ class TableEnd:
         return told
 
     def next_deadline(self) -> int | None:
-        """Give when `tick` has something to do, in table microseconds."""
+        """Return when `tick` has something to do, in table microseconds."""
         due = [self.health.next_deadline()]
         if self.phase is Phase.GREETING:
             due += [self._next_hello_us, self._next_reopen_us, self._commands.expiry()]
@@ -171,7 +171,7 @@ class TableEnd:
                 due.append(self._since_us + HELLO_WITHIN_US)
         elif self.phase is not Phase.OFF:
             due += [self._heard_us + SILENT_US, self._deaf_at_us()]
-            due += [self._next_ping_us, self._order.next_deadline()]
+            due += [self._next_ping_us, self._reorder.next_deadline()]
             if self.phase is Phase.SYNCING:
                 due += [self._since_us + SYNC_WITHIN_US, self._commands.expiry()]
             else:
@@ -228,7 +228,7 @@ class TableEnd:
         return told
 
     def _deaf_at_us(self) -> int | None:
-        """Give when it is deaf; None while nothing was heard of it since an answer was due."""
+        """Return when it is deaf; None while nothing was heard of it since an answer was due."""
         if self.phase is not Phase.UP or not self._questions.ignored(self._heard_us):
             return None
         return self._answered_us + DEAF_US
@@ -242,7 +242,7 @@ class TableEnd:
         self._since_us = now_us
         self._next_reopen_us = now_us + REOPEN_US
         self._wire.begin(self._nonce[:4], self._nonce.encode())
-        self._order.begin()
+        self._reorder.begin()
         self._say_hello(now_us)
 
     def _say_hello(self, now_us: int) -> None:
@@ -266,9 +266,9 @@ class TableEnd:
             return []
         if not self._wire.genuine(heard):
             return self.health.fault(now_us, "forged", "a sentence with a wrong seal")
-        place = self._order.place(sentence.seq, now_us)
-        if place == "anew" and not self._sealed:
-            return self._start_over(now_us, "restarted", "the node counts its sentences anew")
+        place = self._reorder.place(sentence.seq, now_us)
+        if place == "restarted" and not self._sealed:
+            return self._start_over(now_us, "restarted", "the node numbers its sentences from 0 again")
         if place not in ("next", "recovered"):
             return []
         self._heard_us = now_us
@@ -288,7 +288,7 @@ class TableEnd:
         genuine = self._wire.genuine(heard, nonces)
         if self.phase is not Phase.GREETING:
             if genuine:
-                self._order.place(sentence.seq, now_us)
+                self._reorder.place(sentence.seq, now_us)
             return []
         if not genuine:
             return self._wrong(now_us, "wrong_key", f"the hello of node {self.node} has a wrong seal")
@@ -297,7 +297,7 @@ class TableEnd:
         except HelloError as error:
             return self._wrong(now_us, "wrong_version", str(error))
         self._wire.agree(nonces)
-        self._order.place(sentence.seq, now_us)
+        self._reorder.place(sentence.seq, now_us)
         self.hello = hello
         self.clock = NodeClock()
         self.phase = Phase.SYNCING
@@ -307,7 +307,7 @@ class TableEnd:
         return [hello]
 
     def _hear_announcement(self, sentence: Sentence, now_us: int) -> Sequence[Message]:
-        """A node that knows nothing of our session has started anew."""
+        """A node that knows nothing of our session has restarted."""
         self.counters.stale += 1
         if self.phase is Phase.GREETING:
             if now_us >= self._next_hello_us - HELLO_EVERY_US // 2:
@@ -316,7 +316,7 @@ class TableEnd:
         boot = sentence.fields.get("boot", "")
         if sentence.session != NO_SESSION and self.hello is not None and boot == self.hello.boot:
             return []
-        return self._start_over(now_us, "restarted", "the node started anew")
+        return self._start_over(now_us, "restarted", "the node restarted")
 
     def _wrong(self, now_us: int, code: str, seen: str) -> Sequence[Message]:
         told = self.health.trouble(now_us, code, seen, down=True)
@@ -390,15 +390,15 @@ class TableEnd:
         return [Seen(min(t_us, now_us), sentence.verb, fields, channel)]
 
     def refuse(self, now_us: int, seen: str) -> Sequence[Message]:
-        """Tell that a reading made no sense, so that one is missing."""
+        """Report that a reading made no sense, so that one is missing."""
         self.counters.refused += 1
         return self.health.lost(now_us, now_us, "bad_reading", seen)
 
     def _chase(self, now_us: int) -> Sequence[Message]:
-        """Ask again for what is missing; tell what comes too late to count, or can't be asked for."""
+        """Ask again for what is missing; report what comes too late to count, or can't be asked for."""
         can_ask = self.hello is not None and self.hello.resend > 0 and "babbling" not in self.health
-        loss = self._order.losses(now_us, at_once=not can_ask)
-        missing = self._order.ask(now_us)
+        loss = self._reorder.losses(now_us, at_once=not can_ask)
+        missing = self._reorder.ask(now_us)
         if missing is not None:
             self._wire.say(now_us, "resend", {"first": str(missing[0]), "last": str(missing[1])})
         if loss is None:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Literal, NamedTuple
 
-from drivers.lines import Lines
+from drivers.lines import LineSplitter
 from drivers.node.sentences import (
     CLOCK_US,
     MAX_SENTENCE,
@@ -67,7 +67,7 @@ class Counters:
         return self.noise + self.half + self.bad_crc + self.bad_form
 
     def snapshot(self) -> dict[str, int]:
-        """Give the figures by name."""
+        """Return the figures by name."""
         return asdict(self)
 
 
@@ -75,9 +75,9 @@ RECALL = 64
 """How many missing sentences are remembered; of a longer gap the older ones are lost at once."""
 
 FAR_BACK = 256
-"""A number this far behind is no repetition: the other end counts anew."""
+"""A number this far behind is no repetition: the other end starts counting again."""
 
-Place = Literal["next", "recovered", "repeated", "reordered", "anew"]
+Place = Literal["next", "recovered", "repeated", "reordered", "restarted"]
 
 
 class Loss(NamedTuple):
@@ -92,7 +92,7 @@ class _Missing(NamedTuple):
     noticed_us: int
 
 
-class Order:
+class ReorderBuffer:
     """The sequence numbers of one session."""
 
     def __init__(self, counters: Counters) -> None:
@@ -105,26 +105,26 @@ class Order:
         self._too_many: Loss | None = None
 
     def begin(self) -> None:
-        """Start anew with the next sentence."""
+        """Start over with the next sentence."""
         self._missing.clear()
         self._given_up.clear()
         self._last = None
         self._too_many = None
 
     def place(self, seq: int, now_us: int) -> Place:
-        """Tell where a sequence number stands; what it leaves out becomes missing."""
+        """Return where a sequence number stands; what it leaves out becomes missing."""
         place = self._place(seq, now_us)
         self._last_us = now_us
         return place
 
     def next_deadline(self) -> int | None:
-        """Give when something missing must be asked for again or given up."""
+        """Return when something missing must be asked for again or given up."""
         if not self._missing:
             return None
         return min(self._ask_us, min(missing.noticed_us for missing in self._missing.values()) + GIVE_UP_US)
 
     def ask(self, now_us: int) -> tuple[int, int] | None:
-        """Give the first and last missing number if it is time to ask for them."""
+        """Return the first and last missing number if it is time to ask for them."""
         if not self._missing or now_us < self._ask_us:
             return None
         self._ask_us = now_us + ASK_AGAIN_US
@@ -159,7 +159,7 @@ class Order:
             self._counters.reordered += 1
             return "reordered"
         self._counters.repeated += 1
-        return "anew" if seq < self._last - FAR_BACK else "repeated"
+        return "restarted" if seq < self._last - FAR_BACK else "repeated"
 
     def _leave_out(self, seq: int, now_us: int) -> None:
         assert self._last is not None
@@ -197,7 +197,7 @@ class Wire:
         self._speaker = speaker
         self._key = key
         self._nonces = b""
-        self._lines = Lines(MAX_SENTENCE)
+        self._lines = LineSplitter(MAX_SENTENCE)
         self._seq = 0
         self._output: list[bytes] = []
 
@@ -239,7 +239,7 @@ class Wire:
         self._output.append(line)
 
     def take_output(self) -> bytes:
-        """Give what is to be sent; it is handed out once."""
+        """Return what is to be sent; it is handed out once."""
         if not self._output:
             return b""
         output = b"".join(self._output)
@@ -278,7 +278,7 @@ class Wire:
         return heard
 
     def genuine(self, heard: Heard, nonces: bytes | None = None) -> bool:
-        """Tell whether the seal is right under these nonces (the session's where not given)."""
+        """Return whether the seal is right under these nonces (the session's where not given)."""
         if self._key is None or hmac.compare_digest(self._seal(heard.body, nonces), heard.seal):
             return True
         self.counters.forged += 1

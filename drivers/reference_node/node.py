@@ -117,13 +117,13 @@ class Node:
             self.next_us = self.clock() + BEAT_US
 
     def reading(self, kind: str, fields: list[tuple[str, str]], seen_us: int) -> None:
-        """Tell what a sensor saw when the clock stood at `seen_us`."""
+        """Report what a sensor saw when the clock stood at `seen_us`."""
         if self.session != NO_SESSION:
             self.say(kind, fields, seen_us)
             self.next_us = self.clock() + TRAIL_US
 
     def receive(self, data: bytes) -> None:
-        """Take bytes from the table."""
+        """Handle bytes from the table."""
         got_us = self.clock()
         lines = (self.rest + data).split(b"\n")
         self.rest = lines.pop()[-MAX_SENTENCE:]
@@ -133,7 +133,7 @@ class Node:
                 self.hear(line[start:].strip(b"\r"), got_us)
 
     def hear(self, line: bytes, got_us: int) -> None:
-        """Take one sentence, if it is one."""
+        """Handle one sentence, if it is one."""
         body = line[:-5]
         if line[-5:-4] != b"*" or f"{crc16(body):04X}".encode() != line[-4:]:
             return

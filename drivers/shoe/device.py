@@ -25,7 +25,7 @@ FACES: Mapping[str, tuple[str, str | None]] = {
 } | {str(number): (str(number), None) for number in range(2, 13)}
 """Rank and suit of every face there is; numbered High Roller cards have no suit."""
 LID_SWITCH = "shoe_lid"
-MOST_UNREADABLE = 5
+MAX_UNREADABLE = 5
 """Lines in a row that are no code: the speed is wrong, or the cable bad."""
 
 
@@ -74,7 +74,7 @@ class ShoeSettings:
 
     @property
     def codes(self) -> Codes:
-        """Give the code table."""
+        """Return the code table."""
         meanings: tuple[tuple[Word, tuple[str, ...]], ...] = (
             ("unread", self.unread),
             ("lid_open", self.lid_open),
@@ -89,7 +89,7 @@ class Shoe:
     """One shoe's line as a device."""
 
     def __init__(self, name: str, settings: ShoeSettings, _chance: Chance) -> None:
-        """Be the device of this name."""
+        """Make the device of this name."""
         self.name = name
         self._settings = settings
         self._protocol = ShoeProtocol(settings.codes, settings.repeats_ms * 1000)
@@ -106,7 +106,7 @@ class Shoe:
         return self._told(now_us, self._health.trouble(now_us, "starting", "not heard yet", down=True))
 
     def opened(self, now_us: int) -> list[AnyReading]:
-        """Take that the port is open. A shoe that never speaks unasked is up with that."""
+        """Handle that the port is open. A shoe that never speaks unasked is up with that."""
         self._protocol.connect()
         self._open = True
         self._heard_us = now_us
@@ -116,18 +116,18 @@ class Shoe:
         return self._told(now_us, told + self._health.over(now_us, LINK, seen="its port is open"))
 
     def closed(self, now_us: int, code: str, seen: str) -> list[AnyReading]:
-        """Take that the port is gone."""
+        """Handle that the port is gone."""
         self._open = False
         return self._told(now_us, self._health.closed(now_us, code, seen))
 
     def overflowed(self, now_us: int, lost: int) -> list[AnyReading]:
-        """Take that bytes were thrown away on their way here: cards may be among them."""
+        """Handle that bytes were thrown away on their way here: cards may be among them."""
         self._protocol.connect()
         seen = f"{lost} bytes thrown away, the table was busy"
         return self._told(now_us, self._health.lost(now_us, now_us, "sentences_lost", seen))
 
     def receive(self, now_us: int, data: bytes) -> list[AnyReading]:
-        """Take bytes that arrived at `now_us`."""
+        """Handle bytes that arrived at `now_us`."""
         if not self._open:
             return []
         readings: list[AnyReading] = []
@@ -143,26 +143,26 @@ class Shoe:
             seconds = (now_us - self._heard_us) / 1e6
             told += self._health.trouble(now_us, "silent", f"nothing heard for {seconds:.1f} s", down=True)
         if self._open and "silent" in self._health:
-            self._open_anew(now_us)
+            self._reopen_port(now_us)
         return self._told(now_us, told)
 
     def next_deadline(self) -> int | None:
-        """Give when `tick` has something to do."""
+        """Return when `tick` has something to do."""
         reopen_us = self._next_reopen_us if self._open and "silent" in self._health else None
         due = (self._health.next_deadline(), self._silent_at_us(), reopen_us)
         return min((at for at in due if at is not None), default=None)
 
     def take_output(self) -> bytes:
-        """Give nothing: such a shoe is not spoken to."""
+        """Return nothing: such a shoe is not spoken to."""
         return b""
 
     def take_reopen(self) -> bool:
-        """Tell, once, that the port should be opened anew."""
+        """Return, once, whether the port should be reopened."""
         reopen, self._reopen = self._reopen, False
         return reopen
 
     def status(self) -> Mapping[str, object]:
-        """Give figures and what is wrong."""
+        """Return figures and what is wrong."""
         return {
             "cards": self._protocol.cards,
             "repeats": self._protocol.repeats,
@@ -177,14 +177,14 @@ class Shoe:
             return None
         return self._heard_us + round(self._settings.silent_s * 1e6)
 
-    def _open_anew(self, now_us: int) -> None:
+    def _reopen_port(self, now_us: int) -> None:
         if now_us >= self._next_reopen_us:
             self._next_reopen_us = now_us + REOPEN_US
             self._reopen = True
 
     def _take(self, now_us: int, event: Event) -> list[AnyReading]:
-        if isinstance(event, Doubt) and (in_a_row := self._protocol.unreadable) >= MOST_UNREADABLE:
-            self._open_anew(now_us)
+        if isinstance(event, Doubt) and (in_a_row := self._protocol.unreadable) >= MAX_UNREADABLE:
+            self._reopen_port(now_us)
             seen = f"{in_a_row} lines in a row that are no code"
             return self._told(now_us, self._health.lost(now_us, now_us, "noisy_line", seen))
         if isinstance(event, Doubt):
@@ -201,7 +201,7 @@ class Shoe:
                 return up
 
     def _card(self, now_us: int, out: CardOut) -> Card:
-        """Give the card's reading; cards that arrive in one piece keep their order by a microsecond each."""
+        """Return the card's reading; cards that arrive together keep their order by a microsecond each."""
         self._last_card_us = t_us = max(now_us, self._last_card_us + 1)
         rank, suit = FACES[out.face] if out.face else (None, None)
         return Card(t=t_us, dev=self.name, rank=rank, suit=suit, to=out.to, arrived=t_us)  # type: ignore[arg-type]  # checked with the code table

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from drivers.lines import Lines
+from drivers.lines import LineSplitter
 
 MAX_CODE = 32
 """Bytes of a code at most."""
@@ -71,7 +71,7 @@ class ShoeProtocol:
     def __init__(self, codes: Codes, repeats_us: int) -> None:
         self._codes = codes
         self._repeats_us = repeats_us
-        self._lines = Lines(MAX_CODE)
+        self._lines = LineSplitter(MAX_CODE)
         self._joined = True
         self._last = ""
         self._last_us = 0
@@ -90,7 +90,7 @@ class ShoeProtocol:
         self._to = None
 
     def feed(self, now_us: int, data: bytes) -> list[Event]:
-        """Take bytes that arrived at `now_us`; give what they tell, in order. Empty lines are nothing."""
+        """Handle bytes that arrived at `now_us`; return what they tell, in order. Empty lines are nothing."""
         events: list[Event] = []
         for line, dropped in self._lines.feed(data):
             code = line.decode("ascii", "replace").strip(_FRAMING)
@@ -105,7 +105,7 @@ class ShoeProtocol:
         return events
 
     def _first(self, end: str, *, whole: bool) -> list[Event]:
-        """Take what stood before the first line end: the end of a code, or all of it."""
+        """Handle what stood before the first line end: the end of a code, or all of it."""
         if not end:
             return []
         known = self._codes

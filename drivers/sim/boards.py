@@ -40,15 +40,15 @@ class Peer(Protocol):
         ...
 
     def restart(self, now_us: int) -> None:
-        """Begin anew, knowing nothing of before."""
+        """Start over, knowing nothing of before."""
         ...
 
     def receive(self, now_us: int, data: bytes) -> None:
-        """Take bytes from the table."""
+        """Handle bytes from the table."""
         ...
 
     def sense(self, now_us: int, reading: AnyReading) -> None:
-        """Tell of what its sensors saw."""
+        """Report what its sensors saw."""
         ...
 
     def tick(self, now_us: int) -> None:
@@ -56,11 +56,11 @@ class Peer(Protocol):
         ...
 
     def next_due_us(self) -> int | None:
-        """Give when `tick` has something to do."""
+        """Return when `tick` has something to do."""
         ...
 
     def take_output(self) -> bytes:
-        """Give the bytes for the table; they are handed out once."""
+        """Return the bytes for the table; they are handed out once."""
         ...
 
 
@@ -74,11 +74,11 @@ class BoardClock:
         self._stood_at = starts_at
 
     def read(self, now_us: int) -> int:
-        """Give where it stands at a table time."""
+        """Return where it stands at a table time."""
         return self._stood_at + round((now_us - self._since_us) * (1 + self.off_ppm / 1e6))
 
     def when(self, stands_at: int) -> int:
-        """Give the table time at which it stands there, or a microsecond later."""
+        """Return the table time at which it stands there, or a microsecond later."""
         return self._since_us + int((stands_at - self._stood_at) / (1 + self.off_ppm / 1e6)) + 1
 
     def run(self, now_us: int, off_ppm: float) -> None:
@@ -113,7 +113,7 @@ class Board:
         key: str = "",
         sensors: Mapping[int, Sensor] | None = None,
     ) -> None:
-        """Be the board of this name that can send these kinds, or the one of these sensors by channel."""
+        """Make the board of this name that can send these kinds, or the one of these sensors by channel."""
         self.name = name
         self.hung = False
         self.deaf = False
@@ -131,11 +131,11 @@ class Board:
         self._end.start(self.clock.read(now_us))
 
     def restart(self, now_us: int) -> None:
-        """Begin anew."""
+        """Start over."""
         self.start(now_us)
 
     def receive(self, now_us: int, data: bytes) -> None:
-        """Take the table's sentences; do what it asks."""
+        """Handle the table's sentences; do what it asks."""
         if self.hung or self.deaf:
             return
         clock_us = self.clock.read(now_us)
@@ -163,7 +163,7 @@ class Board:
         self._end.reading(clock_us, kind, fields, channel=channel, seen_us=seen_clock_us)
 
     def _sensor_of(self, dev: str) -> tuple[int, Sensor]:
-        """Give a device's channel; what is the whole board's comes from the first."""
+        """Return a device's channel; what is the whole board's comes from the first."""
         channels = self._sensors.items()
         return next((item for item in channels if item[1].dev == dev), next(iter(channels)))
 
@@ -173,11 +173,11 @@ class Board:
             self._end.tick(self.clock.read(now_us))
 
     def next_due_us(self) -> int | None:
-        """Give when the next beat is due."""
+        """Return when the next beat is due."""
         return None if self.hung else self.clock.when(self._end.next_deadline())
 
     def take_output(self) -> bytes:
-        """Give the bytes for the table."""
+        """Return the bytes for the table."""
         return self._end.take_output()
 
     def _begin(self, now_us: int) -> None:
@@ -198,7 +198,7 @@ class Unasked:
     """What speaks by itself and is never spoken to: its bytes, and when it says next that it is there."""
 
     def __init__(self, name: str) -> None:
-        """Be the device of this name."""
+        """Make the device of this name."""
         self.name = name
         self.hung = False
         self.deaf = False
@@ -213,22 +213,22 @@ class Unasked:
         self.tick(now_us)
 
     def restart(self, now_us: int) -> None:
-        """Begin anew."""
+        """Start over."""
         self.start(now_us)
 
     def receive(self, now_us: int, data: bytes) -> None:
-        """Take no notice."""
+        """Ignore it."""
 
     def tick(self, now_us: int) -> None:
         """Say that it is there."""
         raise NotImplementedError
 
     def next_due_us(self) -> int | None:
-        """Give when it says so next."""
+        """Return when it says so next."""
         return None if self.hung else self._next_us
 
     def take_output(self) -> bytes:
-        """Give the bytes for the table."""
+        """Return the bytes for the table."""
         output = b"".join(self._output)
         self._output.clear()
         return output
@@ -238,7 +238,7 @@ class Script(Unasked):
     """A camera program that prints readings as JSON lines, stamped by its own clock or not at all."""
 
     def __init__(self, name: str, rng: Random, *, stamps: bool, lens: Homography | None = None) -> None:
-        """Be the script of this name; with a `lens` it prints places of its image, not of the table."""
+        """Make the script of this name; with a `lens` it prints places of its image, not of the table."""
         super().__init__(name)
         self._rng = rng
         self._stamps = stamps
@@ -290,7 +290,7 @@ class VirtualShoe(Unasked):
     """The shoe at its cable. It deals in rotation, knows nobody and stamps nothing."""
 
     def __init__(self, name: str) -> None:
-        """Be the device of this name."""
+        """Make the device of this name."""
         super().__init__(name)
         codes = ShoeSettings(port="", unread=("NR",), lid_open=("LID1",), lid_closed=("LID0",), alive=("OK",))
         self._speaker = ShoeSpeaker(codes.codes, times=SHOE_TIMES)
@@ -328,7 +328,7 @@ class Wire:
     """One direction of a cable. Bytes keep their order unless something spoils it."""
 
     def __init__(self, rng: Random) -> None:
-        """Be a good wire."""
+        """Carry every byte as it is."""
         self.spoils: list[Spoil] = []
         self._rng = rng
         self._flying: list[tuple[int, int, bytes]] = []
@@ -336,7 +336,7 @@ class Wire:
         self._last_us = 0
 
     def send(self, now_us: int, data: bytes) -> None:
-        """Take bytes at one end."""
+        """Handle bytes at one end."""
         for line in data.splitlines(keepends=True):
             pieces = [(0, line)]
             for spoil in self.spoils:
@@ -352,11 +352,11 @@ class Wire:
                 heappush(self._flying, (on_time_us + later, self._sent, piece))
 
     def next_due_us(self) -> int | None:
-        """Give when the next bytes are there."""
+        """Return when the next bytes are there."""
         return self._flying[0][0] if self._flying else None
 
     def take(self, now_us: int) -> bytes:
-        """Give the bytes that are there by now."""
+        """Return the bytes that are there by now."""
         arrived = bytearray()
         while self._flying and self._flying[0][0] <= now_us:
             arrived += heappop(self._flying)[2]
@@ -387,12 +387,12 @@ class Cable:
 
     @property
     def name(self) -> str:
-        """Give the device's name."""
+        """Return the device's name."""
         return self.peer.name
 
     @property
     def devices(self) -> tuple[str, ...]:
-        """Name the table's devices that are heard through it."""
+        """Return the table's devices that are heard through it."""
         return self.peer.devices if isinstance(self.peer, Board) else (self.name,)
 
     def pull(self) -> None:
@@ -409,7 +409,7 @@ class Cable:
         self.plugged += 1
 
     def next_due_us(self) -> int | None:
-        """Give when something happens here."""
+        """Return when something happens here."""
         due = (self.peer.next_due_us(), self.to_table.next_due_us(), self.to_peer.next_due_us())
         return min((at for at in due if at is not None), default=None)
 
@@ -451,9 +451,9 @@ def doubling(share: float) -> Spoil:
     return lambda rng, line: [(0, line)] * (2 if rng.random() < share else 1)
 
 
-def swapping(share: float, most_us: int) -> Spoil:
+def swapping(share: float, max_us: int) -> Spoil:
     """Hold this share of the lines back until others have overtaken them."""
-    return lambda rng, line: [(rng.randint(1, most_us) if rng.random() < share else 0, line)]
+    return lambda rng, line: [(rng.randint(1, max_us) if rng.random() < share else 0, line)]
 
 
 def cutting(share: float) -> Spoil:

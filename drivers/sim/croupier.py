@@ -127,7 +127,7 @@ class Croupier:
         pushes: Callable[[float], list[Push]] = lambda _launch_s: [],
         longer_turns: float = 0.0,
     ) -> Spin:
-        """Turn the rotor anew, launch a ball against it, let it fall and lie; `pushes` by the launch."""
+        """Turn the rotor again, launch a ball against it, let it fall and lie; `pushes` by the launch."""
         rng, house = self.rng, self.house
         launch_s = self.now_s + rng.uniform(*self._launches_after_s)
         way = rng.choice((1, -1))

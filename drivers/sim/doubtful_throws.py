@@ -285,7 +285,7 @@ def swapped_double_hit(arm: Thrower) -> Script:
 
 
 def _knock(striking: float, struck: float, bounce: float) -> tuple[float, float]:
-    """Give the speeds of two like dice after a knock, the struck one's first; momentum is kept."""
+    """Return the speeds of two like dice after a knock, the struck one's first; momentum is kept."""
     return (
         ((1 + bounce) * striking + (1 - bounce) * struck) / 2,
         ((1 - bounce) * striking + (1 + bounce) * struck) / 2,

@@ -46,7 +46,7 @@ class Site:
 
     @property
     def cable(self) -> Cable:
-        """Give the device's cable."""
+        """Return the device's cable."""
         return self.table.cables[self.device]
 
     def until_undone(self, every_us: int, do: Callable[[int], None]) -> Undo:
@@ -67,11 +67,11 @@ class Site:
 
 
 Work = Callable[[Site], Undo]
-"""Begin a fault; give how it is taken back."""
+"""Begin a fault; return how it is taken back."""
 
 
 def concerned(table: VirtualTable, work: Work, device: str) -> tuple[str, ...]:
-    """Name the devices that a fault at this one has to do with, this one first."""
+    """Return the devices that a fault at this one has to do with, this one first."""
     return (device, _other_node(table, device)) if work is swap_cables else (device,)
 
 
@@ -181,7 +181,7 @@ def clock_jump(site: Site) -> Undo:
 
 
 def restart(site: Site) -> Undo:
-    """Let it start anew; its cable stays in."""
+    """Let it restart; its cable stays in."""
     site.cable.peer.restart(site.now_us)
     return _nothing
 

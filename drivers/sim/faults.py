@@ -138,7 +138,7 @@ FAULTS: Mapping[str, Fault] = {
         codes=_each("clock_step", "bad_clock"),
     ),
     "restart": Fault(
-        what="the board's supply dips and it starts anew",
+        what="the board's supply dips and it restarts",
         sees="device_down restarted, device_up a quarter of a second later; of a script bad_clock, since its"
         " clock is another",
         do=works.restart,
@@ -164,7 +164,7 @@ FAULTS: Mapping[str, Fault] = {
     ),
     "silence": Fault(
         what="the device hangs: it neither hears nor says anything",
-        sees="device_down silent after 1.5 s (an SS2 wheel: 5 s, a shoe: 3 s); its port is opened anew, but"
+        sees="device_down silent after 1.5 s (an SS2 wheel: 5 s, a shoe: 3 s); its port is reopened, but"
         " not a shoe's",
         do=works.silence,
         seconds=7.0,
@@ -172,7 +172,7 @@ FAULTS: Mapping[str, Fault] = {
     ),
     "deaf": Fault(
         what="the wire from the table to the board is broken",
-        sees="device_down deaf after 1.9 s; its port is opened anew",
+        sees="device_down deaf after 1.9 s; its port is reopened",
         do=works.deaf,
         seconds=5.0,
         on=_NODE,
@@ -187,7 +187,7 @@ FAULTS: Mapping[str, Fault] = {
         codes=_each("stuck_writer"),
     ),
     "power_cycle": Fault(
-        what="all devices lose power at once and start anew at the end",
+        what="all devices lose power at once and restart at the end",
         sees="device_down of all, device_up of nodes a second after power is back, of a wheel after four",
         do=works.power_cycle,
         seconds=3.0,
@@ -285,7 +285,7 @@ FAULTS: Mapping[str, Fault] = {
 
 
 def kind_of(cable: Cable) -> DeviceKind:
-    """Give the type of the device at this cable."""
+    """Return the type of the device at this cable."""
     match cable.peer:
         case Board():
             return "node"
@@ -301,7 +301,7 @@ def kind_of(cable: Cable) -> DeviceKind:
 LONGEST_S = 600.0
 
 
-class Order(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+class FaultOrder(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """A fault that somebody wants: for how long, and a figure or word of its own where it has one."""
 
     fault: str
@@ -311,15 +311,15 @@ class Order(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     name: str | None = None
 
 
-_decode_order = msgspec.json.Decoder(Order).decode
+_decode_order = msgspec.json.Decoder(FaultOrder).decode
 
 
-class OrderError(ValueError):
+class FaultOrderError(ValueError):
     """An order that can't be; the message says what was found and what was expected."""
 
 
 def fitting(table: VirtualTable, name: str) -> tuple[str, ...]:
-    """Name the devices of a table that can have this fault."""
+    """Return the devices of a table that can have this fault."""
     fault = FAULTS[name]
     if fault.all_devices:
         return ("",)
@@ -332,35 +332,35 @@ def fitting(table: VirtualTable, name: str) -> tuple[str, ...]:
     )
 
 
-def read_order(line: bytes) -> Order:
-    """Read an order, one JSON object; raises OrderError."""
+def read_order(line: bytes) -> FaultOrder:
+    """Read an order, one JSON object; raises FaultOrderError."""
     try:
         return _decode_order(line)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise OrderError(f'{error}; expected such as {{"fault": "unplug", "device": "cam"}}') from error
+        raise FaultOrderError(f'{error}; expected such as {{"fault": "unplug", "device": "cam"}}') from error
 
 
-def carry_out(table: VirtualTable, order: Order, now_us: int) -> Began:
+def carry_out(table: VirtualTable, order: FaultOrder, now_us: int) -> Began:
     """Begin a fault now; it ends by itself.
 
     Raises:
-        OrderError: there is no such fault or device, the device can't have it or has another already.
+        FaultOrderError: there is no such fault or device, the device can't have it or has another already.
     """
     fault = FAULTS.get(order.fault)
     if fault is None:
-        raise OrderError(f"found fault {order.fault!r}, expected one of {', '.join(FAULTS)}")
+        raise FaultOrderError(f"found fault {order.fault!r}, expected one of {', '.join(FAULTS)}")
     devices = fitting(table, order.fault)
     if not devices:
-        raise OrderError(f"{order.fault}: no device of this table can have it")
+        raise FaultOrderError(f"{order.fault}: no device of this table can have it")
     device = order.device or devices[0]
     if device not in devices:
-        raise OrderError(f"{order.fault}: found device {device!r}, expected one of {', '.join(devices)}")
+        raise FaultOrderError(f"{order.fault}: found device {device!r}, expected one of {', '.join(devices)}")
     seconds = fault.seconds if order.seconds is None else order.seconds
     if not 0 < seconds <= LONGEST_S:
-        raise OrderError(f"{order.fault}: found {seconds} seconds, expected up to {LONGEST_S:g}")
+        raise FaultOrderError(f"{order.fault}: found {seconds} seconds, expected up to {LONGEST_S:g}")
     concerned = works.concerned(table, fault.do, device)
     if any(map(table.troubled, concerned)) or (fault.all_devices and not table.well):
-        raise OrderError(
+        raise FaultOrderError(
             f"{order.fault}: a fault stands at {device or 'some device'} already; wait for its end"
         )
     undo = fault.do(works.Site(table, device, now_us, order.value, order.name))
@@ -407,7 +407,7 @@ class Schedule:
         concerned = works.concerned(self._table, FAULTS[name].do, device)
         free = not any(map(self._table.troubled, concerned))
         if free and (self._table.well or not FAULTS[name].all_devices):
-            carry_out(self._table, Order(fault=name, device=device), now_us)
+            carry_out(self._table, FaultOrder(fault=name, device=device), now_us)
         self._table.at(now_us + self._gap_us(), self._next)
 
     def _gap_us(self) -> int:

@@ -58,20 +58,20 @@ class Game:
 
     @property
     def roller(self) -> int:
-        """Give whose roll it is."""
+        """Return whose roll it is."""
         return self.turns[0] if self.turns else self.order[0]
 
     @property
     def gross(self) -> int:
-        """Give the money in cents, a dollar a card."""
+        """Return the money in cents, a dollar a card."""
         return 100 * sum(map(len, self.cards.values()))
 
     def copy(self) -> "Game":
-        """Give the game as it is now, to come back to."""
+        """Return the game as it is now, to come back to."""
         return Game(self.number, self.order, self.cards, [*self.turns], [*self.rolled])
 
     def throw(self, total: int) -> tuple[str, list[int]]:
-        """Take a roll; give its call, and who is out by it."""
+        """Take a roll; return its call, and who is out by it."""
         if self.turns:
             player = self.turns.pop(0)
             self.rolled.append((player, total))
@@ -102,7 +102,7 @@ class Game:
         return "tie", [seat for seat in self.order if seat in players and seat not in best]
 
     def may_leave_out(self) -> bool:
-        """Tell whether the roller can leave this roll out: he has another, or has rolled."""
+        """Return whether the roller can leave this roll out: he has another, or has rolled."""
         if not self.turns:
             return False
         player = self.turns[0]
@@ -198,7 +198,7 @@ class Evening:
         game.cards.setdefault(seat, []).append(rank)
 
     def throw(self, game: Game) -> Game:
-        """Throw once, with whatever people say about it; give the game as it stands then."""
+        """Throw once, with whatever people say about it; return the game as it stands then."""
         kind = self.rng.choices(list(THROWS), list(THROWS.values()))[0]
         scene, seen = dice.throw(kind, self.rng, self.now + 2 * SECOND_US, table=self.table)
         self.feed += [(arrived, _dealers(reading)) for arrived, reading in seen]
@@ -284,9 +284,9 @@ class Evening:
         self.says("settled")
         self.says("no_roll")
         self.says("void", "supervisor", what="game", reason="a device was out of order")
-        self.open_anew()
+        self.reopen_game()
 
-    def open_anew(self) -> None:
+    def reopen_game(self) -> None:
         """Close the table and open it again: nobody has cards or the button."""
         self.says("close_table", "supervisor")
         self.says("open_table", "supervisor")
@@ -367,12 +367,12 @@ def hours(
     for number in range(1, games + 1):
         scenes.append(evening.scene(number, final=number == games, start_us=start_us))
         start_us = evening.now
-    evening.open_anew()
+    evening.reopen_game()
     return in_order_of_arrival(evening.feed), scenes
 
 
 def _dealers(reading: AnyReading) -> AnyReading:
-    """Give what is said at a craps table to the one dealer there is here (H-EQ-2)."""
+    """Return what is said at a craps table to the one dealer there is here (H-EQ-2)."""
     if isinstance(reading, Input):
         return msgspec.structs.replace(reading, by="dealer")
     return reading

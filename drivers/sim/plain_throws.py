@@ -22,7 +22,7 @@ class RedrawError(Exception):
 
 
 def opposite(face: Face) -> Face:
-    """Give the face on the other side of a die."""
+    """Return the face on the other side of a die."""
     faces: tuple[Face, ...] = (6, 5, 4, 3, 2, 1)
     return faces[face - 1]
 

@@ -91,7 +91,7 @@ def _faults(truth: Truth, own: list[Outcome], *, last: bool) -> Iterable[tuple[s
 
 
 def _is_ruling(truth: Truth, data: Data) -> bool:
-    """Tell whether a person ruled before a review was told, and this says so."""
+    """Return whether a person ruled before a review was told, and this says so."""
     if isinstance(data, RollCalled):
         return truth.ruled == "called" and data.grade == "person" and data.dice == truth.ruled_dice
     if isinstance(data, SpinCalled):

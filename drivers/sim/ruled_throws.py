@@ -18,7 +18,7 @@ def say(
 
 
 def known_rest(arm: Thrower, script: Script) -> int:
-    """Fix when the camera reports each die at rest; give the later time."""
+    """Fix when the camera reports each die at rest; return the later time."""
     for path, rest in zip(script.paths, script.rests, strict=True):
         rest.at_us = path.end_us + arm.rng.randint(35_000, 95_000)
     return script.rest_us

@@ -32,13 +32,13 @@ class Senses:
         self.rails_heard = rails_heard
 
     def wall(self, side: Side) -> Wall:
-        """Name the wall that is near or far for this shooter."""
+        """Return the wall that is near or far for this shooter."""
         if side in ("front", "back"):
             return "front" if side == "front" else "back"
         return "right" if (side == "far") == self.rightward else "left"
 
     def wall_device(self, side: Side) -> str:
-        """Name the device of a wall."""
+        """Return the device of a wall."""
         return f"wall-{self.wall(side)}"
 
     def place(self, point: Point) -> Point:
@@ -46,7 +46,7 @@ class Senses:
         return (point[0] if self.rightward else self.table.length_mm - point[0], point[1])
 
     def sense(self, script: Script) -> Feed:
-        """Give every reading of a throw in order of arrival."""
+        """Return every reading of a throw in order of arrival."""
         seen = self._camera(script)
         heard = [(reading.t + self.rng.randint(1000, 3000), reading) for reading in self._impacts(script)]
         told = [(reading.t + self.rng.randint(200, 3000), reading) for reading in self._people(script)]
@@ -145,7 +145,7 @@ class Senses:
         return [*script.extra, *collected]
 
     def _lagged(self, seen: list[AnyReading]) -> Feed:
-        """Give each frame its own lag; a camera sends frame by frame and never overtakes itself."""
+        """Delay each frame by its own lag; a camera sends frame by frame and never overtakes itself."""
         feed: Feed = []
         last_t, arrival = -1, 0
         for reading in seen:

@@ -78,12 +78,12 @@ _GUESSED: tuple[Point, ...] = ((30.0, -20.0), (-40.0, 15.0), (25.0, 25.0), (-30.
 
 
 def lens_of(table: DiceTable) -> Homography:
-    """Give the way from the table's plane to the image."""
+    """Return the way from the table's plane to the image."""
     return fit(list(zip(_corners(table), _IMAGE, strict=True)))
 
 
 def first_guess(table: DiceTable) -> list[Pair]:
-    """Give a calibration as a new camera has it: the image's corners, and roughly where they are."""
+    """Return a calibration as a new camera has it: the image's corners, and roughly where they are."""
     corners = ((x + dx, y + dy) for (x, y), (dx, dy) in zip(_corners(table), _GUESSED, strict=True))
     return list(zip(_IMAGE, corners, strict=True))
 
@@ -184,7 +184,7 @@ def with_own_cameras(settings: TableSettings, types: Mapping[str, DeviceKind]) -
 
 
 def types_for(settings: TableSettings, boards: Boards | None = None) -> Mapping[str, DeviceKind]:
-    """Give the type of each device at a cable whose file names none: a wheel with its own word, or a node."""
+    """Return the type of each device whose file names none: a wheel with its own word, or a node."""
     elsewhere = _on_channels(boards or {})
     return {
         name: _type_for(device.reads) for name, device in settings.devices.items() if name not in elsewhere

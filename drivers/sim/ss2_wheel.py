@@ -42,7 +42,7 @@ class Ss2Wheel:
     """The wheel at its cable."""
 
     def __init__(self, name: str, rng: Random) -> None:
-        """Be the device of this name."""
+        """Make the device of this name."""
         self.name = name
         self.hung = False
         self.deaf = False
@@ -92,7 +92,7 @@ class Ss2Wheel:
         self._next_frame_us = now_us + MUTE_US
 
     def restart(self, now_us: int) -> None:
-        """Begin anew."""
+        """Start over."""
         self.start(now_us)
 
     def drift(self, letter: str, values: tuple[float, ...]) -> None:
@@ -100,14 +100,14 @@ class Ss2Wheel:
         self.parameters[letter] = self._committed[letter] = values
 
     def sense(self, now_us: int, reading: AnyReading) -> None:
-        """Take no notice: the wheel reports only what it plays."""
+        """Ignore it: the wheel reports only what it plays."""
 
     def say(self, line: bytes) -> None:
         """Say a line, whatever it is."""
         self._output.append(line + b"\r\n")
 
     def receive(self, now_us: int, data: bytes) -> None:
-        """Take commands."""
+        """Handle commands."""
         if self.hung or self.deaf or now_us < self._next_frame_us - FRAME_US:
             return
         self._heard += data
@@ -127,12 +127,12 @@ class Ss2Wheel:
                 self.say(self._frame())
 
     def next_due_us(self) -> int | None:
-        """Give when it reports next, or changes."""
+        """Return when it reports next, or changes."""
         change = self._script[0].at_us if self._script else self._next_frame_us
         return min(change, self._next_frame_us)
 
     def take_output(self) -> bytes:
-        """Give the bytes for the table."""
+        """Return the bytes for the table."""
         output = b"".join(self._output)
         self._output.clear()
         return output

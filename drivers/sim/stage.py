@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Protocol
 
 from drivers.sim.boards import Cable
-from drivers.sim.faults import OrderError, carry_out, read_order
+from drivers.sim.faults import FaultOrderError, carry_out, read_order
 from drivers.sim.table import VirtualTable
 
 FILE_FORM = struct.Struct("=QQqqqd")
@@ -36,11 +36,11 @@ class Clock(Protocol):
     speed: float
 
     def now_us(self) -> int:
-        """Give the time; it never goes back."""
+        """Return the time; it never goes back."""
         ...
 
     def allow(self, until_us: int) -> int:
-        """Let it run on from now to this time at the most; give how far it will run."""
+        """Let it run on from now to this time at the most; return how far it will run."""
         ...
 
 
@@ -50,11 +50,11 @@ class RealClock:
     speed = 1.0
 
     def now_us(self) -> int:
-        """Give the time since the machine started."""
+        """Return the time since the machine started."""
         return time.monotonic_ns() // 1000
 
     def allow(self, until_us: int) -> int:
-        """Take no notice: it runs by itself."""
+        """Ignore it: it runs by itself."""
         return until_us
 
 
@@ -75,7 +75,7 @@ class PacedClock:
             self._share()
 
     def now_us(self) -> int:
-        """Give the time."""
+        """Return the time."""
         return _time_of(*self._state, self.speed)
 
     def allow(self, until_us: int) -> int:
@@ -103,7 +103,7 @@ class FollowedClock:
         self._last_us = 0
 
     def now_us(self) -> int:
-        """Give the time; it stands still when the virtual table has ended."""
+        """Return the time; it stands still when the virtual table has ended."""
         for _ in range(_TRIES):
             before, after, since_ns, stood_at_us, limit_us, speed = FILE_FORM.unpack(self._shared[:])
             if before == after:
@@ -112,7 +112,7 @@ class FollowedClock:
         return self._last_us
 
     def reach(self, now_us: int) -> None:
-        """Take no notice: this clock goes by itself."""
+        """Ignore it: this clock goes by itself."""
 
 
 def _time_of(since_ns: int, stood_at_us: int, limit_us: int, speed: float) -> int:
@@ -176,7 +176,7 @@ class Pty:
             self.sent_bytes += os.write(self.device, data)
 
     def read(self) -> bytes:
-        """Give what the table has sent."""
+        """Return what the table has sent."""
         try:
             return os.read(self.device, BLOCK)
         except OSError as error:
@@ -217,7 +217,7 @@ def _unlink(name: Path) -> None:
 
 ORDERS = "faults"
 """The pipe's name in the folder."""
-MOST_WAIT_US = 50_000
+MAX_WAIT_US = 50_000
 BEHIND_US = 20_000
 """A clock that can wait goes on for so long while bytes are unread, and then waits for their reader."""
 NOBODY_READS_S = 1.0
@@ -279,7 +279,7 @@ class Stage:
         for name, cable in self._table.cables.items():
             self._plug(name, cable)
             self._send(name, cable, now_us)
-        until_us = min(now_us + MOST_WAIT_US, max(now_us, self._table.next_due_us() or now_us))
+        until_us = min(now_us + MAX_WAIT_US, max(now_us, self._table.next_due_us() or now_us))
         wait_s = (until_us - now_us) / 1e6 / self._clock.speed
         allowed_us = until_us
         if self._clock.speed != 1 and (limit_us := self._reader_limit_us()) is not None:
@@ -289,7 +289,7 @@ class Stage:
         self._receive(wait_s)
 
     def sent_bytes(self, port: str) -> tuple[int, int]:
-        """Give which plugging-in of this port it is, and how many bytes for the table it took since."""
+        """Return which plugging-in of this port it is, and how many bytes for the table it took since."""
         for socket in list(self._sockets.values()):
             if socket.pty.name.name == port:
                 return socket.plugged, socket.pty.sent_bytes
@@ -374,7 +374,7 @@ class Stage:
         for line in filter(bytes.strip, lines):
             try:
                 carry_out(self._table, read_order(line), now_us)
-            except OrderError as error:
+            except FaultOrderError as error:
                 self._refused(str(error))
 
 

@@ -54,7 +54,7 @@ class Show:
         self._acts = 0
 
     def next_act(self, start_us: int, *, after_trouble: bool) -> Act | None:
-        """Give the next act as it happens from `start_us` on; None at the evening's end."""
+        """Return the next act as it happens from `start_us` on; None at the evening's end."""
         count = self._an_act if self._left is None else min(self._an_act, self._left)
         if count == 0:
             return None
@@ -119,7 +119,7 @@ def _act(feed: Feed, scenes: Sequence[Scene], changes: Sequence[Change] = ()) ->
 
 
 def _moved(act: Act, by_us: int) -> Act:
-    """Give an act at later times."""
+    """Return an act at later times."""
     return Act(
         feed=[
             (at + by_us, msgspec.structs.replace(reading, t=reading.t + by_us)) for at, reading in act.feed
@@ -161,7 +161,7 @@ class Standing:
         self.ended_us: int | None = None
 
     def touches(self, begin_us: int, end_us: int) -> bool:
-        """Tell whether it may have changed what the table knew in this time."""
+        """Return whether it may have changed what the table knew in this time."""
         over_us = None if self.ended_us is None else self.ended_us + RECOVERY_US
         return self.began.t <= end_us and (over_us is None or over_us >= begin_us)
 
@@ -222,7 +222,7 @@ class VirtualTable:
         heappush(self._timers, (at_us, self._timers_set, do))
 
     def hear(self, name: str, now_us: int, data: bytes) -> None:
-        """Take bytes from the table for a device."""
+        """Handle bytes from the table for a device."""
         cable = self.cables[name]
         if cable.port is not None:
             cable.to_peer.send(now_us, data)
@@ -232,7 +232,7 @@ class VirtualTable:
         self._feed = deque(sorted([*self._feed, *feed], key=lambda item: item[0]))
 
     def next_due_us(self) -> int | None:
-        """Give when something happens next."""
+        """Return when something happens next."""
         due = [cable.next_due_us() for cable in self.cables.values()]
         due.append(self._timers[0][0] if self._timers else None)
         due.append(self._feed[0][0] if self._feed else None)
@@ -269,14 +269,14 @@ class VirtualTable:
         self.at(ends_us, lambda now_us: self._end(standing, now_us))
 
     def troubled(self, name: str) -> bool:
-        """Tell whether a fault stands at this device, or at all of them."""
+        """Return whether a fault stands at this device, or at all of them."""
         return any(
             f.ended_us is None and (f.began.device in (name, "") or name in f.also) for f in self._faults
         )
 
     @property
     def well(self) -> bool:
-        """Tell whether no fault stands."""
+        """Return whether no fault stands."""
         return all(fault.ended_us is not None for fault in self._faults)
 
     def _end(self, standing: Standing, now_us: int) -> None:

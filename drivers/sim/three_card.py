@@ -158,7 +158,7 @@ class Evening:
             self.post(Card(t=self.now, dev="shoe", rank=rank, suit=suit, to=to))  # type: ignore[arg-type]  # a suit
 
     def rotation(self, dealt: Dealt) -> list[tuple[str, str | None]]:
-        """Give the cards in the order of dealing: one each from the dealer's left, three times."""
+        """Return the cards in the order of dealing: one each from the dealer's left, three times."""
         positions = (*self.seats, DEALER)
         return [(position, dealt.hands[position][lap]) for lap in range(3) for position in positions]
 

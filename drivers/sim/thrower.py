@@ -29,7 +29,7 @@ class Leg:
     speed_out: float
 
     def at(self, t_us: float) -> Point:
-        """Give the place at a time within the leg."""
+        """Return the place at a time within the leg."""
         run_ms = (self.end_us - self.begin_us) / 1000
         gone_ms = (t_us - self.begin_us) / 1000
         way = self.speed_in * gone_ms + (self.speed_out - self.speed_in) * gone_ms**2 / (2 * run_ms)
@@ -84,7 +84,7 @@ class Path:
         self.touches.append(Touch(self.end_us, side, along, speed))
 
     def at(self, t_us: float) -> Point:
-        """Give the place at a time: the hand before the release, the last point after the end."""
+        """Return the place at a time: the hand before the release, the last point after the end."""
         if t_us <= self.release_us or not self.legs:
             return self.hand
         for leg in self.legs:
@@ -93,7 +93,7 @@ class Path:
         return self.here
 
     def struck(self, side: Side) -> bool:
-        """Say whether the die struck this wall."""
+        """Return whether the die struck this wall."""
         return any(touch.side == side for touch in self.touches)
 
 
@@ -286,17 +286,17 @@ class Thrower:
         return Rest(face, face, round(self.rng.uniform(0.9, 0.999), 3), round(abs(self.rng.gauss(0, 0.7)), 1))
 
     def face(self) -> Face:
-        """Give a fair face."""
+        """Return a fair face."""
         return self.rng.choice((1, 2, 3, 4, 5, 6))
 
     def seen_at(self, point: Point) -> Point:
-        """Give where the camera sees a (u, y), in the table's own (x, y) and with its error."""
+        """Return where the camera sees a (u, y), in the table's own (x, y) and with its error."""
         x = point[0] if self.rightward else self.table.length_mm - point[0]
         return (
             round(x + self.rng.gauss(0, TRACK_NOISE_MM), 1),
             round(point[1] + self.rng.gauss(0, TRACK_NOISE_MM), 1),
         )
 
-    def short_by(self, least_mm: float, most_mm: float) -> float:
+    def short_by(self, min_mm: float, max_mm: float) -> float:
         """Choose how far before contact a die stops or turns: small distances as often as large ones."""
-        return math.exp(self.rng.uniform(math.log(least_mm), math.log(most_mm)))
+        return math.exp(self.rng.uniform(math.log(min_mm), math.log(max_mm)))

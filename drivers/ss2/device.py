@@ -58,7 +58,7 @@ class GameWatch:
         self._told: set[str] = set()
 
     def see(self, status: Status) -> Iterator[Fault]:
-        """Take the next frame; give what is wrong and was not told of this game."""
+        """Handle the next frame; return what is wrong and was not told of this game."""
         last, self._last = self._last, status
         if last is not None and last.spin != status.spin:
             self._told.clear()
@@ -127,7 +127,7 @@ class Ss2Wheel:
     """One wheel's link: bytes and times in, readings out, bytes to send out. No port, no clock."""
 
     def __init__(self, name: str, settings: Ss2Settings, _chance: Chance | None = None) -> None:
-        """Be the device of this name; raises ValueError where the wheel has no such parameter."""
+        """Make the device of this name; raises ValueError where the wheel has no such parameter."""
         self.name = name
         self.decoder = Decoder()
         self.frames = 0
@@ -158,7 +158,7 @@ class Ss2Wheel:
 
     @property
     def differences(self) -> tuple[str, ...]:
-        """Say which settings differ from the approved ones."""
+        """Return which settings differ from the approved ones."""
         return self._approval.differences
 
     def start(self, now_us: int) -> list[AnyReading]:
@@ -189,7 +189,7 @@ class Ss2Wheel:
         return self._taken()
 
     def receive(self, now_us: int, data: bytes) -> list[AnyReading]:
-        """Take bytes that arrived at `now_us`."""
+        """Handle bytes that arrived at `now_us`."""
         if self._opened_us is None:
             self._open(now_us)
         for message in self.decoder.feed(data):
@@ -197,7 +197,7 @@ class Ss2Wheel:
         return self._taken()
 
     def next_deadline(self) -> int | None:
-        """Give when `tick` has something to do; None while it has not."""
+        """Return when `tick` has something to do; None while it has not."""
         due = (self._silent_at_us(), self._check_at_us, self._ask_at_us, self._requests.next_deadline())
         return min((at for at in due if at is not None), default=None)
 
@@ -221,16 +221,16 @@ class Ss2Wheel:
         return self._taken()
 
     def take_output(self) -> bytes:
-        """Give the bytes to send now."""
+        """Return the bytes to send now."""
         return self._requests.take_output()
 
     def take_reopen(self) -> bool:
-        """Tell, once, that the port should be opened anew."""
+        """Return, once, whether the port should be reopened."""
         reopen, self._reopen = self._reopen, False
         return reopen
 
     def status(self) -> Mapping[str, object]:
-        """Give figures and what is wrong."""
+        """Return figures and what is wrong."""
         return {
             "frames": self.frames,
             "lines": self.decoder.lines,
@@ -241,7 +241,7 @@ class Ss2Wheel:
         }
 
     def void_game(self, now_us: int) -> None:
-        """Acknowledge a void game, so that the wheel launches anew; an unanswered one becomes a fault."""
+        """Acknowledge a void game, so that the wheel launches again; an unanswered one becomes a fault."""
         self._ask(now_us, Question("void", VOID_GAME, "R"))
 
     def correct_settings(self, now_us: int) -> None:
@@ -368,7 +368,7 @@ class Ss2Wheel:
         self._readings += readings_of(changes, [self.name], now_us, stamp=self._stamp)
 
     def _stamp(self, now_us: int) -> int:
-        """Give each reading a time of its own, so that those of one burst keep their order."""
+        """Return the time of the next reading: no two share one, so that a burst keeps its order."""
         self._last_stamp_us = max(now_us, self._last_stamp_us + 1)
         return self._last_stamp_us
 

@@ -112,7 +112,7 @@ class SelfTestCode:
 
     @property
     def meaning(self) -> str:
-        """Say what the code means."""
+        """Return what the code means."""
         return SELF_TEST.get(self.code, f"unknown code {self.code}")
 
 
@@ -140,7 +140,7 @@ class Reply:
 
     @property
     def outcome(self) -> Literal["ok", "busy", "refused", "value"]:
-        """Tell an acknowledgement from a refusal and from a value; the last word decides."""
+        """Return whether it is an acknowledgement, a refusal or a value; the last word decides."""
         word = self.text.rpartition(" ")[2]
         outcomes: dict[str, Literal["ok", "busy", "refused"]] = {"OK": "ok", "BUSY": "busy", "NO": "refused"}
         return outcomes.get(word, "value")
@@ -178,7 +178,7 @@ def number_of(text: str) -> str | None:
 
 
 def with_its_blank(line: bytes) -> bytes:
-    """Give back the leading blank that a recorder stripped from a bare number of one digit."""
+    """Restore the leading blank that a recorder stripped from a bare number of one digit."""
     return b" " + line if len(line) == 1 and line.isdigit() else line
 
 
@@ -209,7 +209,7 @@ class Decoder:
         self._joining = True
 
     def feed(self, data: bytes) -> list[Message]:
-        """Take bytes as they come; give the messages of the lines that they end."""
+        """Handle bytes as they come; return the messages of the lines that they end."""
         *lines, rest = _LINE_END.split(data)
         messages: list[Message] = []
         for line in lines:
@@ -316,17 +316,17 @@ SET_LETTERS = "nkrjtmhzidcpqg"
 
 
 def set_mode(mode: int) -> bytes:
-    """Give the command that sets the mode word."""
+    """Return the command that sets the mode word."""
     return b"*o %d\r" % mode
 
 
 def read_parameter(letter: str) -> bytes:
-    """Give the command that reads a parameter; raises ValueError where there is none such."""
+    """Return the command that reads a parameter; raises ValueError where there is none such."""
     return b"*T %s\r" % _letter(letter).upper().encode()
 
 
 def set_parameter(letter: str, values: Collection[float]) -> bytes:
-    """Give the command that sets a parameter, until it is committed; raises ValueError for no such one.
+    """Return the command that sets a parameter, until it is committed; raises ValueError for no such one.
 
     The blank after the `T` matters: without it the wheel answers OK and changes nothing.
     """

@@ -67,20 +67,20 @@ class Requests:
         self._output.clear()
 
     def take_output(self) -> bytes:
-        """Give the bytes to send now."""
+        """Return the bytes to send now."""
         output = bytes(self._output)
         self._output.clear()
         return output
 
     def hear(self, now_us: int, reply: Reply) -> Answer | None:
-        """Take a reply; None where nothing was asked that it answers."""
+        """Handle a reply; None where nothing was asked that it answers."""
         asked = self._asked
         if asked is None or reply.letter not in asked.letters:
             return None
         return self._end(now_us, asked, reply.outcome, reply.text)
 
     def next_deadline(self) -> int | None:
-        """Give when the request under way is given up."""
+        """Return when the request under way is given up."""
         return None if self._asked is None else self._due_us
 
     def tick(self, now_us: int) -> Answer | None:
@@ -135,21 +135,21 @@ class Approval:
 
     @property
     def differences(self) -> tuple[str, ...]:
-        """Say of each value that differs what was found and what is approved."""
+        """Return, for each value that differs, what was found and what is approved."""
         return tuple(self._wrong[name] for name in sorted(self._wrong))
 
     def begin(self) -> None:
-        """Read everything anew: the wheel was away, and what was not committed is lost."""
+        """Read everything again: the wheel was away, and what was not committed is lost."""
         self._unread = set(self._wanted)
         self._wrong.clear()
 
     def questions(self) -> Iterator[Question]:
-        """Give what is still to be read."""
+        """Return what is still to be read."""
         for name in sorted(self._unread):
             yield Question(name, self._commands[name], "O" if name == _MODE else "T")
 
     def corrections(self) -> Iterator[Question]:
-        """Give the commands that set what differs; each must be read back after it."""
+        """Return the commands that set what differs; each must be read back after it."""
         for name in sorted(self._wrong):
             values = self._wanted[name]
             if name == _MODE:
@@ -159,7 +159,7 @@ class Approval:
         self._unread |= set(self._wrong)
 
     def hear(self, answer: Answer) -> None:
-        """Take an answer to one of the questions; one without a value leaves it unread."""
+        """Handle an answer to one of the questions; one without a value leaves it unread."""
         wanted = self._wanted.get(answer.name)
         values = _values(answer)
         if wanted is None or not values:

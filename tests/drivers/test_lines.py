@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from drivers.lines import Lines
+from drivers.lines import LineSplitter
 from drivers.node.sentences import MAX_SENTENCE, Sentence, Speaker, encode, finish
 from drivers.node.wire import Wire
 
@@ -79,7 +79,7 @@ def test_an_unfinished_line_is_forgotten_with_its_connection() -> None:
 
 
 def test_what_is_kept_of_a_line_is_bounded() -> None:
-    lines = Lines(MAX_SENTENCE)
+    lines = LineSplitter(MAX_SENTENCE)
     for _ in range(100):
         assert lines.feed(b"x" * 4096) == []
     assert lines.feed(b"\n") == [(b"x" * MAX_SENTENCE, 100 * 4096 - MAX_SENTENCE)]

@@ -113,7 +113,7 @@ class FastStation(Station):
         return super()._wait_s() / self._speed
 
     def _link(self, name: str, port: AnyPort, chance: Callable[[], float]) -> Link:
-        backoff = Backoff(chance, first_s=0.1 / self._speed, most_s=2.0 / self._speed)
+        backoff = Backoff(chance, first_s=0.1 / self._speed, max_s=2.0 / self._speed)
         watched = WatchedPort(name, port, self._sent)
         self._watched.append(watched)
         return Link(name, watched, self._post, now_us=self._now_us, backoff=backoff)

@@ -18,7 +18,16 @@ from controller.model.readings import (
     WheelStatus,
 )
 from drivers.sim import dice, ss2_wheel
-from drivers.sim.faults import FAULTS, DeviceKind, Order, OrderError, Schedule, carry_out, fitting, read_order
+from drivers.sim.faults import (
+    FAULTS,
+    DeviceKind,
+    FaultOrder,
+    FaultOrderError,
+    Schedule,
+    carry_out,
+    fitting,
+    read_order,
+)
 from drivers.sim.referee import disagreements
 from drivers.sim.scenes import Began, Over, Played
 from drivers.sim.table import of_dice
@@ -239,7 +248,7 @@ def test_a_game_of_each_kind_is_told_as_it_happened(kind: str) -> None:
 )
 def test_an_order_that_cannot_be_is_refused_in_words(line: bytes, says: str) -> None:
     house = House("craps", attempts=1)
-    with pytest.raises(OrderError, match="^.*" + says.replace("{", r"\{")):
+    with pytest.raises(FaultOrderError, match="^.*" + says.replace("{", r"\{")):
         carry_out(house.table, read_order(line), house.now_us)
     assert house.stories == []
 
@@ -247,11 +256,11 @@ def test_an_order_that_cannot_be_is_refused_in_words(line: bytes, says: str) -> 
 def test_a_device_has_one_fault_at_a_time() -> None:
     house = House("craps", attempts=1)
     house.fault("silence", "cam")
-    with pytest.raises(OrderError, match="a fault stands at cam already"):
+    with pytest.raises(FaultOrderError, match="a fault stands at cam already"):
         house.fault("unplug", "cam")
-    with pytest.raises(OrderError, match="a fault stands at some device already"):
+    with pytest.raises(FaultOrderError, match="a fault stands at some device already"):
         house.fault("power_cycle")
-    assert carry_out(house.table, Order(fault="unplug", device="console"), house.now_us).codes
+    assert carry_out(house.table, FaultOrder(fault="unplug", device="console"), house.now_us).codes
 
 
 @pytest.mark.parametrize(

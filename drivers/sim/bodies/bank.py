@@ -60,7 +60,7 @@ def shipped() -> Mapping[Kind, tuple[Flight, ...]]:
 
 
 def fits(table: DiceTable) -> bool:
-    """Say whether the shipped flights can be played at a table: same length, width and dice."""
+    """Return whether the shipped flights can be played at a table: same length, width and dice."""
     flight = next(iter(shipped().values()))[0]
     return (
         abs(flight.length_mm - table.length_mm) < 1

@@ -161,7 +161,7 @@ class _Table:
         mujoco.mj_setConst(self.model, self.data)
 
     def touches_matter(self) -> bool:
-        """Say whether a die can touch more than felt, or its landing be heard, before the next pose."""
+        """Return whether a die can touch more than felt, or its landing be heard, before the next pose."""
         cast = self.cast
         if cast.length_m == ENDLESS_M or cast.chips:
             return True
@@ -276,7 +276,7 @@ def _quiet(qvel: Floats, gone: list[bool]) -> bool:
 
 
 def _far_from_all(cast: Cast, qpos: Floats, qvel: Floats) -> bool:
-    """Say whether no die can touch anything within the next leap."""
+    """Return whether no die can touch anything within the next leap."""
     reach = 0.9 * cast.die_m
     for i in (0, 1):
         x, y, z = qpos[7 * i : 7 * i + 3]

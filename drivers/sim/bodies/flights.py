@@ -123,7 +123,7 @@ class Flight(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def settled(self) -> bool:
-        """Say whether each die is at rest in the end, or gone."""
+        """Return whether each die is at rest in the end, or gone."""
         return all(self.off_us[die] is not None or self.last_stay(die) is not None for die in (0, 1))
 
     def last_stay(self, die: int) -> Stay | None:

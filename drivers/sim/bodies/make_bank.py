@@ -1,4 +1,4 @@
-"""Make the bank of throws anew: `python -m drivers.sim.bodies.make_bank [--seed S] [--throws N]`.
+"""Make the bank of throws again: `python -m drivers.sim.bodies.make_bank [--seed S] [--throws N]`.
 
 Needs the extra `physics`. The same seed and release of the engine make the same bank.
 """

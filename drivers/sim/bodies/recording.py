@@ -97,7 +97,7 @@ class Recorder:
         )
 
     def with_wall_at(self, cast: Cast, wall_m: float) -> "Recorder":
-        """Take what happened to have happened at a cast's own table, its right wall where `wall_m` was.
+        """Place what happened at a cast's own table, its right wall where `wall_m` was.
 
         Raises UnsettledError where nobody could have stood.
         """

@@ -271,7 +271,7 @@ class Watch:
         )
 
     def _lagged(self, seen: list[AnyReading]) -> Feed:
-        """Give each frame its own lag; a camera sends frame by frame and never overtakes itself."""
+        """Delay each frame by its own lag; a camera sends frame by frame and never overtakes itself."""
         feed: Feed = []
         last_t, arrival = -1, 0
         for reading in seen:

@@ -138,7 +138,7 @@ def test_all_mistakes_are_told_at_once() -> None:
 
 @pytest.mark.parametrize("kind", ["ball_drop", "ball_out", "pocket_ball"])
 def test_kinds_without_fields_need_none(kind: TimedKind) -> None:
-    assert wheel_settings({"a": timed(5, kind)}).inputs["a"].limits.most_debounce_us > 0
+    assert wheel_settings({"a": timed(5, kind)}).inputs["a"].limits.max_debounce_us > 0
 
 
 @pytest.mark.parametrize("name", ["gpio.beams", "gpio.panel"])
@@ -227,6 +227,6 @@ def test_the_pages_figures_are_the_limits() -> None:
     figures = text.partition("| kind | debounce at most |")[2]
     for kind, limits in TIMED.items():
         row = next(line for line in figures.splitlines() if line.startswith(f"| `{kind}`"))
-        assert f" {limits.most_debounce_us / 1000:g} ms " in row
+        assert f" {limits.max_debounce_us / 1000:g} ms " in row
         assert ("middle" in row) == (limits.middle and kind != "rotor_phase")
         assert ("never" in row) == (limits.stuck_us == 0)

@@ -97,7 +97,7 @@ def now_us() -> int:
 
 def link_to(port: AnyPort, inlet: Inlet, source: str = "w1") -> Link:
     """A link that tries again after a millisecond."""
-    backoff = Backoff(lambda: 0.0, first_s=0.002, most_s=0.002)
+    backoff = Backoff(lambda: 0.0, first_s=0.002, max_s=0.002)
     return Link(source, port, inlet.post, now_us=now_us, backoff=backoff)
 
 

@@ -79,14 +79,14 @@ def test_several_threads_lose_nothing_without_telling() -> None:
 @given(st.lists(st.floats(0, 1, exclude_max=True), min_size=1, max_size=20))
 def test_delays_grow_and_stay_bounded(chances: list[float]) -> None:
     draws = iter(chances)
-    backoff = Backoff(lambda: next(draws), first_s=0.1, most_s=2.0)
+    backoff = Backoff(lambda: next(draws), first_s=0.1, max_s=2.0)
     delays = [backoff.next_s() for _ in chances]
     full = [min(2.0, 0.1 * 2**n) for n in range(len(chances))]
     assert all(most / 2 <= delay <= most for delay, most in zip(delays, full, strict=True))
 
 
 def test_after_success_the_delays_begin_again() -> None:
-    backoff = Backoff(lambda: 0.0, first_s=0.1, most_s=2.0)
+    backoff = Backoff(lambda: 0.0, first_s=0.1, max_s=2.0)
     assert [backoff.next_s() for _ in range(3)] == [0.05, 0.1, 0.2]
     backoff.reset()
     assert backoff.next_s() == 0.05

@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from drivers.health import Trouble, Well
+from drivers.health import Recovered, Trouble
 from drivers.node.node_end import Command, NodeEnd
 from drivers.node.sentences import CLOCK_US, Answered, Hello, Message, Seen, Sentence, Speaker, encode, finish
 from drivers.node.table_end import Phase, TableEnd
@@ -94,7 +94,7 @@ class World:
         self.table = TableEnd("w1", nonces(), key=self.key, max_per_s=self.max_per_s)
         self.started_us = 0
         self._flying: list[tuple[int, int, bool, bytes]] = []
-        self._order = count()
+        self._reorder = count()
         self._last = {True: 0, False: 0}
         self.new_node()
         self._tell(self.table.start(self.now_us))
@@ -180,7 +180,7 @@ class World:
 
     def _health(self, since_us: int) -> Iterator[tuple[int, str]]:
         for at, message in self.told:
-            if at > since_us and isinstance(message, Trouble | Well):
+            if at > since_us and isinstance(message, Trouble | Recovered):
                 yield at, message.code if isinstance(message, Trouble) else "well"
 
     def _tell(self, messages: Sequence[Message]) -> None:
@@ -198,7 +198,7 @@ class World:
             at = self.now_us + delay
             if self.keeps_order:
                 at = self._last[to_node] = max(at, self._last[to_node])
-            heappush(self._flying, (at, next(self._order), to_node, piece))
+            heappush(self._flying, (at, next(self._reorder), to_node, piece))
 
     def _land(self) -> None:
         while self._flying and self._flying[0][0] <= self.now_us:

@@ -4,13 +4,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from drivers.node.times import ASK_AGAIN_US, GIVE_UP_US
-from drivers.node.wire import FAR_BACK, RECALL, Counters, Loss, Order
+from drivers.node.wire import FAR_BACK, RECALL, Counters, Loss, ReorderBuffer
 
 
-def order_of(*numbers: int) -> tuple[Order, Counters, list[str]]:
+def order_of(*numbers: int) -> tuple[ReorderBuffer, Counters, list[str]]:
     """Hear these numbers, one each millisecond."""
     counters = Counters()
-    order = Order(counters)
+    order = ReorderBuffer(counters)
     return order, counters, [order.place(seq, 1000 * at) for at, seq in enumerate(numbers)]
 
 
@@ -62,7 +62,7 @@ def test_of_many_gaps_only_the_last_are_remembered() -> None:
 
 
 def test_a_number_far_behind_is_a_beginning() -> None:
-    assert order_of(1000, 1000 - FAR_BACK, 1000 - FAR_BACK - 1)[2] == ["next", "repeated", "anew"]
+    assert order_of(1000, 1000 - FAR_BACK, 1000 - FAR_BACK - 1)[2] == ["next", "repeated", "restarted"]
 
 
 @settings(derandomize=True, max_examples=150, deadline=None)

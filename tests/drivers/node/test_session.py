@@ -2,7 +2,7 @@
 
 import pytest
 
-from drivers.health import REOPEN_US, Trouble, Well
+from drivers.health import REOPEN_US, Recovered, Trouble
 from drivers.node.node_end import NodeEnd
 from drivers.node.sentences import Hello, Sentence, Speaker, encode, finish
 from drivers.node.table_end import Phase, TableEnd
@@ -273,5 +273,5 @@ class TestLosingEachOther:
 
 def test_health_tells_the_end_of_a_fault_and_that_of_the_last_trouble() -> None:
     world = World().up()
-    assert isinstance(world.told[-1][1], Well)
+    assert isinstance(world.told[-1][1], Recovered)
     assert world.told[-1][1].seen.startswith("node w1, firmware 1.0, clock within 0.")
