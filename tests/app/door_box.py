@@ -1,0 +1,96 @@
+"""A whole device type, as its family's module would be: a box on a serial port that says `cash open`."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from controller.model.readings import AnyReading, Switch
+from controller.model.tables import Speaks
+from drivers.device import Chance, DeviceType
+from drivers.health import LINK, Health, readings_of
+from drivers.lines import LineSplitter
+from drivers.wiring import StreamAddress
+
+MAX_LINE = 32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DoorBoxSettings:
+    """A box with one contact for each door."""
+
+    port: str
+    doors: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        """Refuse a box without doors."""
+        if not self.doors:
+            raise ValueError("doors: found none, expected the names of the box's doors")
+
+
+class DoorBox:
+    """The box: it is up while its port is open, and never spoken to."""
+
+    def __init__(self, name: str, settings: DoorBoxSettings, _chance: Chance) -> None:
+        self.name = name
+        self._doors = settings.doors
+        self._lines = LineSplitter(MAX_LINE)
+        self._health = Health()
+
+    def start(self, now_us: int) -> list[AnyReading]:
+        changes = self._health.trouble(now_us, "starting", "not heard yet", down=True)
+        return readings_of(changes, [self.name], now_us)
+
+    def opened(self, now_us: int) -> list[AnyReading]:
+        changes = self._health.over(now_us, "starting", LINK, seen="its port is open")
+        return readings_of(changes, [self.name], now_us)
+
+    def closed(self, now_us: int, code: str, seen: str) -> list[AnyReading]:
+        return readings_of(self._health.closed(now_us, code, seen), [self.name], now_us)
+
+    def overflowed(self, now_us: int, lost: int) -> list[AnyReading]:
+        changes = self._health.lost(now_us, now_us, "sentences_lost", f"{lost} bytes thrown away")
+        return readings_of(changes, [self.name], now_us)
+
+    def receive(self, now_us: int, data: bytes) -> list[AnyReading]:
+        found: list[AnyReading] = []
+        for line, _ in self._lines.feed(data):
+            door, _, state = line.decode("ascii", "replace").partition(" ")
+            if door in self._doors and state in ("open", "closed"):
+                is_open = state == "open"
+                found.append(Switch(t=now_us, dev=self.name, name=door, open=is_open, arrived=now_us))
+            else:
+                changes = self._health.lost(now_us, now_us, "bad_reading", f"found {line!r}")
+                found += readings_of(changes, [self.name], now_us)
+        return found
+
+    def tick(self, now_us: int) -> list[AnyReading]:
+        return readings_of(self._health.tick(now_us), [self.name], now_us)
+
+    def next_deadline(self) -> int | None:
+        return self._health.next_deadline()
+
+    def take_output(self) -> bytes:
+        return b""
+
+    def take_reopen(self) -> bool:
+        return False
+
+    def status(self) -> Mapping[str, object]:
+        return {"troubles": self._health.troubles}
+
+
+def _address(settings: DoorBoxSettings) -> StreamAddress:
+    return StreamAddress(settings.port, 9600)
+
+
+def _speaks(name: str, _settings: DoorBoxSettings) -> Iterator[Speaks]:
+    yield Speaks((), name, ("switch",))
+
+
+TYPE = DeviceType(
+    name="door-box",
+    title="a box that tells of doors",
+    settings=DoorBoxSettings,
+    make=DoorBox,
+    address=_address,
+    speaks=_speaks,
+)

@@ -1,0 +1,86 @@
+"""A new device type is its module and one line in the registry: nothing else knows it, and it works."""
+
+from pathlib import Path
+
+import pytest
+
+from controller.app.joining import hardware_of, load_with_hardware
+from controller.model.readings import AnyReading, DeviceDown, DeviceUp, Switch
+from controller.settings.mistakes import SettingsError
+from drivers.device import AnyDevice
+from drivers.link.link import AnyPort, Arrival, Event, LinkDown, LinkUp
+from drivers.link.station import Hub, Station
+from drivers.registry import DEVICE_MODULES
+
+pytest.importorskip("serial", reason="pyserial comes with the extra `hardware`")
+
+TABLE = """\
+table: pit-3
+ruleset: craps-12-034
+dice_table: {length_mm: 3600, width_mm: 1100, die_mm: 19}
+devices:
+  cam: {type: node, node: cam, port: /dev/serial/by-id/cam, reads: [die_released, die_at, die_rest]}
+  walls: {type: node, node: w1, port: /dev/serial/by-id/walls, channels: {1: {dev: left}, 2: {dev: right}}}
+  left: {reads: [wall_impact], wall: left}
+  right: {reads: [wall_impact], wall: right}
+  console: {type: node, node: con, port: /dev/serial/by-id/con, reads: [input]}
+"""
+BOX = "  doors: {type: door-box, port: /dev/serial/by-id/doors, doors: [cash, drop_box]}\n"
+
+
+@pytest.fixture(autouse=True)
+def _one_line_in_the_registry(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(DEVICE_MODULES, "door-box", "tests.app.door_box")
+
+
+def table_with(folder: Path, devices: str) -> str:
+    path = folder / "table.yaml"
+    path.write_text(TABLE + devices, encoding="utf-8")
+    return str(path)
+
+
+def test_its_readings_come_through_the_hub_as_any_others(tmp_path: Path) -> None:
+    settings = load_with_hardware(table_with(tmp_path, BOX))
+    assert settings.devices["doors"].reads == ("switch",)
+    made: dict[str, tuple[AnyDevice, AnyPort]] = {}
+
+    def station(pairs: object) -> Station:
+        made.update({device.name: (device, port) for device, port in pairs})  # type: ignore[attr-defined]  # pairs
+        return Station([], now_us=lambda: 0, chance=lambda: 0.0)
+
+    hardware = hardware_of(settings, lambda: 0, station)
+    assert hardware.kinds["doors"] == "door-box"
+    device, _port = made["doors"]
+
+    class Outlet:
+        def send(self, data: bytes) -> bool:
+            raise AssertionError(f"a door box is not spoken to: {data!r}")
+
+        def reopen(self) -> None:
+            raise AssertionError("nothing asks for it")
+
+    hub = Hub([(device, Outlet())])
+    told: list[AnyReading] = hub.start(0)
+    heard: tuple[Event, ...] = (LinkUp("/dev/ttyUSB0"), b"cash op", b"en\n", LinkDown("unplugged", "out"))
+    for t_us, event in enumerate(heard, 1):
+        told += hub.take(Arrival("doors", t_us, event))
+    assert [reading.t for reading in told] == [0, 1, 3, 4]
+    assert isinstance(told[0], DeviceDown)
+    assert isinstance(told[1], DeviceUp)
+    assert isinstance(told[3], DeviceDown)
+    assert told[2] == Switch(t=3, dev="doors", name="cash", open=True, arrived=3)
+
+
+def test_its_mistakes_are_told_with_those_of_all_others(tmp_path: Path) -> None:
+    written = "  doors: {type: door-box, port: /dev/ttyUSB0, doors: []}\n  more: {type: door-box}\n"
+    with pytest.raises(SettingsError) as caught:
+        load_with_hardware(table_with(tmp_path, written))
+    text = str(caught.value)
+    assert "found none, expected the names of the box's doors" in text
+    assert "more" in text
+
+
+def test_what_another_device_has_already_is_refused(tmp_path: Path) -> None:
+    written = "  doors: {type: door-box, port: /dev/serial/by-id/con, doors: [cash]}\n"
+    with pytest.raises(SettingsError, match="console has it already"):
+        load_with_hardware(table_with(tmp_path, written))
