@@ -5,12 +5,13 @@ same calls serve a node, a camera's script and a wheel, so that nothing above te
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from controller.model import tables
 from controller.model.readings import AnyReading, Wall
 from controller.model.tables import Claim, Speaks
+from drivers.health import TROUBLES, Causes
 from drivers.wiring import Address
 
 WALLS: tuple[Wall, ...] = ("left", "right", "front", "back")
@@ -105,6 +106,8 @@ class DeviceType:
     """Return for which devices of the table one of this name speaks, and what it reads."""
     claims: Callable[[Any], Iterable[Claim]] = _no_claims
     """Return what no second device may have, beside the port."""
+    causes: Causes = field(default_factory=lambda: TROUBLES)
+    """What can be wrong with it: the codes of its `device_down` and `device_fault`, and what to do."""
     mounted: Callable[[str, Any, Neighbours], Any] = _as_written
     """Return its settings with what the file says elsewhere of the devices that it speaks for."""
 

@@ -11,6 +11,7 @@ from controller.app.faults import CATALOGUE, Fault
 from controller.app.selftest import WAITS
 from controller.app.view import View
 from drivers.health import TROUBLES
+from drivers.registry import DEVICE_MODULES, device_type
 
 if TYPE_CHECKING:
     from controller.app.daemon import Daemon
@@ -107,10 +108,16 @@ def devices_of(daemon: "Daemon", seen: Mapping[str, Seen]) -> dict[str, dict[str
             "readings_per_s": one.per_s,
             "last_seen_s": None if one is NEVER else round((now_us - one.last_us) / 1e6, 1),
             "trouble": one.trouble,
-            "do": TROUBLES[one.trouble].do if one.trouble in TROUBLES else "",
+            "do": _remedy(kinds.get(name, ""), one.trouble),
             "figures": figures.get(name, {}),
         }
     return told
+
+
+def _remedy(kind: str, trouble: str) -> str:
+    """Return what to do about a device's last trouble; nothing where there was none that its type knows."""
+    causes = device_type(kind).causes if kind in DEVICE_MODULES else TROUBLES
+    return causes[trouble].do if trouble in causes else ""
 
 
 def fault_of(fault: Fault) -> dict[str, object]:

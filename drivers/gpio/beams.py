@@ -11,7 +11,7 @@ from controller.model.readings import AnyReading, Turning
 from controller.model.tables import DeviceReading, Speaks
 from drivers.device import Chance, DeviceType, wall_in
 from drivers.gpio.line import Became
-from drivers.gpio.lines import GpioDevice
+from drivers.gpio.lines import GPIO_TROUBLES, GpioDevice
 from drivers.gpio.settings import BeamsSettings, TimedInput
 from drivers.readings import reading_of
 from drivers.wiring import EdgeLines, LineEvents
@@ -169,5 +169,6 @@ TYPE = DeviceType(
     make=_make,
     address=_address,
     speaks=_speaks,
+    causes=GPIO_TROUBLES,
 )
 """What the registry knows of this type."""

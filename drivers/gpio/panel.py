@@ -6,7 +6,7 @@ from controller.model.readings import AnyReading, Switch
 from controller.model.tables import Speaks
 from drivers.device import Chance, DeviceType
 from drivers.gpio.line import Became
-from drivers.gpio.lines import GpioDevice
+from drivers.gpio.lines import GPIO_TROUBLES, GpioDevice
 from drivers.gpio.settings import PanelInput, PanelOutput, PanelSettings
 from drivers.readings import reading_of
 from drivers.wiring import PanelLines, Set
@@ -112,5 +112,6 @@ TYPE = DeviceType(
     make=_make,
     address=_address,
     speaks=_speaks,
+    causes=GPIO_TROUBLES,
 )
 """What the registry knows of this type."""
