@@ -16,7 +16,7 @@ from drivers.wiring import Address
 
 WALLS: tuple[Wall, ...] = ("left", "right", "front", "back")
 Chance = Callable[[int], bytes]
-"""Draw so many unpredictable bytes (`os.urandom`): for the nonces of a handshake, never for an outcome."""
+"""Return so many random bytes (`os.urandom`): for the nonces of a handshake, never for an outcome."""
 Data_contra = TypeVar("Data_contra", contravariant=True)
 Output_co = TypeVar("Output_co", covariant=True)
 
@@ -44,7 +44,7 @@ class Device(Protocol[Data_contra, Output_co]):
         ...
 
     def overflowed(self, now_us: int, lost: int) -> list[AnyReading]:
-        """Handle that so many bytes or edges were thrown away because the table was busy."""
+        """Handle that `lost` bytes or edges were thrown away because the table was busy."""
         ...
 
     def receive(self, now_us: int, data: Data_contra) -> list[AnyReading]:

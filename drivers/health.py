@@ -2,7 +2,7 @@
 
 `TROUBLES` has the stable codes with their likely causes and what to do next: the code and the reason of every
 `device_down` and `device_fault` come from there, and the pages of docs/devices show the same table. `Health`
-tells each trouble once when it begins and once when all of it is over.
+reports each trouble once when it begins and once when all of them are over.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from controller.model.readings import AnyReading, DeviceDown, DeviceFault, DeviceUp
 
 BACKDATE_US = 100_000
-"""How far back a loss can be told; the engine takes nothing older than its watermark."""
+"""How far a loss can be backdated; the engine takes nothing older than its watermark."""
 CLEAN_US = 500_000
 """After losing readings a device is well again once nothing was lost for this long."""
 FAULT_US = 10_000_000
-"""What is not well though no reading is missing is over after so long without it."""
+"""A fault that costs no reading is over when it has not recurred for this long."""
 AGAIN_US = 50_000
-"""Readings lost again while the last loss is still being told are told again, but not oftener than this."""
+"""A loss that goes on is reported again, at most this often."""
 REOPEN_US = 10_000_000
 """A port whose device stays away is reopened this often: some adapters wake up only then, and some boards
 restart with it and need seconds before they speak."""
@@ -209,7 +209,7 @@ class Recovered:
 
 
 Change = Trouble | Recovered
-"""What is told of a link's health."""
+"""A change of a link's health, as it is reported."""
 
 
 @dataclass(slots=True)
@@ -255,17 +255,17 @@ class Health:
         again_us: int | None = None,
         each: bool = False,
     ) -> list[Change]:
-        """Note a trouble, which ends at `clears_us` by itself; return what is to be told.
+        """Note a trouble, which ends at `clears_us` by itself; return what is to be reported.
 
-        One that stands is told again where `again_us` have passed since, or where `each` change of what is
-        seen is to be told.
+        One that stands is reported again where `again_us` have passed since, or where `each` change of what
+        is seen is to be reported.
         """
         since = now_us if since_us is None else min(now_us, max(since_us, now_us - BACKDATE_US, 0))
         trouble = Trouble(code, seen, down, since)
         return self._note((code, source), trouble, now_us, clears_us=clears_us, again_us=again_us, each=each)
 
     def closed(self, now_us: int, code: str, seen: str) -> list[Change]:
-        """Note that the port is not open; what keeps it closed is told again where it changes."""
+        """Note that the port is not open; what keeps it closed is reported again when it changes."""
         return self._note((LINK, ""), Trouble(code, seen, True, now_us), now_us, each=True)
 
     def lost(self, now_us: int, since_us: int, code: str, seen: str) -> list[Change]:
@@ -285,7 +285,7 @@ class Health:
         return self.trouble(now_us, code, seen, down=False, clears_us=now_us + FAULT_US)
 
     def over(self, now_us: int, *codes: str, seen: str, source: str = "") -> list[Change]:
-        """End these troubles (all where none is named); return what is to be told."""
+        """End these troubles (all where none is named); return what is to be reported."""
         keys = [(code, source) for code in codes] or list(self._standing)
         ended = [self._standing.pop(key) for key in keys if key in self._standing]
         if not ended:
@@ -298,7 +298,7 @@ class Health:
         return [Recovered(now_us, seen), *(Trouble(r.code, r.seen, r.down, now_us) for r in rest)]
 
     def forget(self, *codes: str) -> None:
-        """Drop these troubles (all where none is named) and tell nothing of it."""
+        """Drop these troubles (all where none is named) without a report."""
         for code, source in list(self._standing):
             if code in codes or not codes:
                 del self._standing[code, source]
@@ -347,7 +347,7 @@ def readings_of(
     causes: Causes = TROUBLES,
     stamp: Callable[[int], int] = int,
 ) -> list[AnyReading]:
-    """Return what is told of a link as readings of the devices that are heard through it.
+    """Return changes of a link's health as readings of the devices that are heard through it.
 
     `stamp` gives each reading its own time where a device keeps the order of its readings by their times.
     """

@@ -4,7 +4,7 @@ from collections import deque
 
 NOISY_LINES = 20
 NOISY_WITHIN_US = 10_000_000
-"""So many damaged lines within so long are a bad cable or a wrong speed, and no longer chance."""
+"""20 damaged lines within 10 s are a bad cable or a wrong speed, and no longer chance."""
 
 
 class LineSplitter:
@@ -41,7 +41,7 @@ class LineSplitter:
         return unfinished
 
 
-class Budget:
+class RateLimit:
     """Lines that may still be read: refilled at a steady rate, half a second's worth at most."""
 
     def __init__(self, per_s: int) -> None:
@@ -61,8 +61,8 @@ class Budget:
         return True
 
 
-class Noise:
-    """Damaged lines of late."""
+class NoiseCounter:
+    """The recent damaged lines."""
 
     def __init__(self) -> None:
         self._at_us: deque[int] = deque(maxlen=NOISY_LINES)

@@ -81,7 +81,7 @@ class Level(NamedTuple):
 
 
 class Look(NamedTuple):
-    """Order: tell this line's level."""
+    """Order: report this line's level."""
 
     line: int
 
@@ -94,7 +94,7 @@ class Set(NamedTuple):
 
 
 class Rest(NamedTuple):
-    """Order: leave a babbling line alone for so long."""
+    """Order: ignore a babbling line for `for_us`."""
 
     line: int
     for_us: int

@@ -1,4 +1,4 @@
-"""Two dice from frame to frame: which is which, when each lies still, and when that can't be told.
+"""Two dice from frame to frame: which is which, when each lies still, and when that is unknown.
 
 A camera that knows no die by itself sees two bodies in each frame. They keep their names as long as only one
 assignment makes sense; where two do, both dice are lost, and lost they stay until the table was empty: a die
@@ -33,7 +33,7 @@ class Body:
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """What the tracker tells of one die: a point of its track, that it rests, or that it is lost."""
+    """What the tracker reports of one die: a point of its track, that it rests, or that it is lost."""
 
     what: Literal["at", "rest", "lost"]
     die: Die
@@ -102,7 +102,7 @@ class DiceTracker:
         self._empty_since_us: int | None = None
 
     def frame(self, t: int, bodies: Iterable[Body]) -> list[Sight]:
-        """Handle all bodies of one frame; return what it tells of the dice."""
+        """Handle all bodies of one frame; return what it shows of the dice."""
         found = self._merged(bodies)
         if self._is_empty(t, found):
             return self._lose_missing(t)
@@ -137,7 +137,7 @@ class DiceTracker:
         return merged
 
     def _match(self, t: int, found: Sequence[Body]) -> dict[Die, Body] | None:
-        """Return which die each body is; None where that can't be told."""
+        """Return which die each body is; None where that is ambiguous."""
         live = sorted(self._tracks)
         if len(found) > 2 or (not live and self._known):
             return None

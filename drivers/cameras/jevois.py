@@ -208,7 +208,7 @@ class JevoisSettings:
     """From the exposure to the frame's first line at the port."""
     still_mm: float = 4.0
     still_ms: float = 250.0
-    """A die within so few millimetres for so long rests."""
+    """A die that stays within `still_mm` for `still_ms` is at rest."""
     lost_ms: float = 150.0
     silent_s: float = 2.0
     """So long without a whole frame, and the camera is lost."""

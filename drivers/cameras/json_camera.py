@@ -15,7 +15,7 @@ from controller.model.tables import Speaks
 from drivers.cameras.homography import ERROR_MM, plane_of
 from drivers.device import Chance, DeviceType
 from drivers.health import LINK, REOPEN_US, Change, Health, readings_of
-from drivers.lines import Budget, LineSplitter
+from drivers.lines import LineSplitter, RateLimit
 from drivers.readings import ReadingError, reading_of
 from drivers.wiring import StreamAddress
 
@@ -171,7 +171,7 @@ class JsonCamera:
         self._plane = plane_of(settings.calibration, settings.error_mm) if settings.calibration else None
         self._clock = ScriptClock()
         self._health = Health()
-        self._budget = Budget(settings.max_per_s)
+        self._budget = RateLimit(settings.max_per_s)
         self._open = False
         self._heard_us = 0
         self._next_reopen_us = 0

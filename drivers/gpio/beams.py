@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from controller.model.readings import AnyReading, Turning
 from controller.model.tables import DeviceReading, Speaks
 from drivers.device import Chance, DeviceType, wall_in
-from drivers.gpio.line import Became
+from drivers.gpio.line import LevelChange
 from drivers.gpio.lines import GPIO_TROUBLES, GpioDevice
 from drivers.gpio.settings import BeamsSettings, TimedInput
 from drivers.readings import reading_of
@@ -44,12 +44,12 @@ class BeamsDevice(GpioDevice):
         self._timed: Mapping[str, TimedInput] = inputs
         self._phase_first = settings.phase_first
         self._phase = next((key for key, timed in inputs.items() if timed.kind == "rotor_phase"), None)
-        self._phases: deque[Became] = deque(maxlen=_KEPT)
+        self._phases: deque[LevelChange] = deque(maxlen=_KEPT)
         self._passes: list[tuple[str, int, int]] = []
         self._began_us: dict[str, int | None] = dict.fromkeys(inputs)
         self._last_us: dict[str, int | None] = dict.fromkeys(inputs)
 
-    def became(self, now_us: int, name: str, became: Became) -> list[AnyReading]:
+    def became(self, now_us: int, name: str, became: LevelChange) -> list[AnyReading]:
         """Handle a beam's change."""
         timed = self._timed[name]
         if name == self._phase:
@@ -77,14 +77,14 @@ class BeamsDevice(GpioDevice):
             self._passes.clear()
 
     def receive(self, now_us: int, data: LineEvents) -> list[AnyReading]:
-        """Handle what a port tells of its lines."""
+        """Handle the events of a port."""
         return [*super().receive(now_us, data), *self._judge_passes(now_us)]
 
     def status(self) -> dict[str, object]:
         """Return what each line is, and what was held off."""
         return {**super().status(), "doubled": dict(self.doubled)}
 
-    def _began(self, now_us: int, name: str, timed: TimedInput, became: Became) -> list[AnyReading]:
+    def _began(self, now_us: int, name: str, timed: TimedInput, became: LevelChange) -> list[AnyReading]:
         self._began_us[name] = None
         if not became.sure or self.lines[name].babbling:
             return []

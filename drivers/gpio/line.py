@@ -13,14 +13,14 @@ HIDDEN_US = 5_000
 """Two edges in one direction hide one in the other. In a shorter time than this it may be mere bouncing."""
 ASK_AGAIN_US = 50_000
 CALM_US = 1_000_000
-"""Over so long the edges are counted, and so long a line must be calm to be believed again."""
+"""Edges are counted over this time, and a line that babbled must be calm for as long to be trusted again."""
 _SEQ = 2**32
 _ALWAYS_US = 2**63
 
 
 @dataclass(frozen=True, slots=True)
-class Became:
-    """The line is active, or no longer, since `t_us`; not `sure` where no edge tells since when."""
+class LevelChange:
+    """The line is active, or no longer, since `t_us`; not `sure` where no edge marks the moment."""
 
     active: bool
     t_us: int
@@ -37,7 +37,7 @@ class Lost:
 
 @dataclass(frozen=True, slots=True)
 class Missed:
-    """The line has another level than its edges tell: an edge never came."""
+    """The line's level contradicts its edges: an edge never came."""
 
     active: bool
     t_us: int
@@ -65,14 +65,14 @@ class Calm:
     t_us: int
 
 
-Happened = Became | Lost | Missed | Hidden | Babbling | Calm
+LineChange = LevelChange | Lost | Missed | Hidden | Babbling | Calm
 
 
 class Line:
     """The debounced state of one line."""
 
     def __init__(self, debounce_us: int, max_edges_per_s: int) -> None:
-        """Know nothing until a level is told."""
+        """Start with an unknown level."""
         self.stable: bool | None = None
         """Whether the line is active; None while unknown."""
         self.since_us = 0
@@ -99,15 +99,15 @@ class Line:
         self._seq = 0
         self._asked_us = None
 
-    def lost(self, since_us: int) -> list[Happened]:
+    def lost(self, since_us: int) -> list[LineChange]:
         """Handle that an unknown number of edges was thrown away."""
         self._forget()
         self._seq = None
         return [Lost(0, since_us)]
 
-    def edge(self, t_us: int, active: bool, seq: int) -> list[Happened]:
+    def edge(self, t_us: int, active: bool, seq: int) -> list[LineChange]:
         """Handle an edge to this level."""
-        happened: list[Happened] = []
+        happened: list[LineChange] = []
         expected = seq if self._seq is None else (self._seq + 1) % _SEQ
         if seq != expected:
             happened.append(Lost((seq - expected) % _SEQ, self._heard_us))
@@ -127,12 +127,12 @@ class Line:
         self._doubt_us = None
         return happened + self._settle(t_us)
 
-    def level(self, t_us: int, active: bool) -> list[Happened]:
-        """Handle what a look at the line told."""
+    def level(self, t_us: int, active: bool) -> list[LineChange]:
+        """Handle the level that a look at the line found."""
         self._asked_us = None
         if t_us < self._heard_us:
             return []
-        happened: list[Happened] = []
+        happened: list[LineChange] = []
         if self._raw is None:
             self._raw, self._raw_us, self._raw_sure = active, t_us, False
             self._seen_us = t_us
@@ -151,12 +151,12 @@ class Line:
             return []
         return happened + self._settle(t_us)
 
-    def tick(self, now_us: int) -> list[Happened]:
+    def tick(self, now_us: int) -> list[LineChange]:
         """Let time pass; only calm comes of it."""
         if self.babbling and now_us - self._loud_us >= CALM_US:
             self.babbling = False
             self._recent.clear()
-            self._forget()  # what it did while it was left alone nobody saw
+            self._forget()  # what it did while it was ignored was not seen
             return [Calm(now_us)]
         return []
 
@@ -166,7 +166,7 @@ class Line:
 
     @property
     def look_us(self) -> int | None:
-        """Return when a look at the line would tell something."""
+        """Return when a look at the line is of use."""
         if self._raw is None:
             due = 0
         elif self._doubt_us is not None:
@@ -187,7 +187,7 @@ class Line:
         """Return when a line that babbles may be calm."""
         return self._loud_us + CALM_US if self.babbling else None
 
-    def _same_way(self, t_us: int, active: bool) -> list[Happened]:
+    def _same_way(self, t_us: int, active: bool) -> list[LineChange]:
         """Handle a second edge in one direction: in between the line was different, unseen."""
         self.bounces += 1
         if self.stable != active:
@@ -201,7 +201,7 @@ class Line:
     def _forget(self) -> None:
         self.stable = self._raw = self._doubt_us = None
 
-    def _count(self, t_us: int) -> list[Happened]:
+    def _count(self, t_us: int) -> list[LineChange]:
         recent = self._recent
         recent.append(t_us)
         if len(recent) != recent.maxlen or t_us - recent[0] >= CALM_US:
@@ -212,9 +212,9 @@ class Line:
         self.babbling = True
         return [Babbling(len(recent) * CALM_US // max(1, t_us - recent[0]), t_us)]
 
-    def _settle(self, t_us: int) -> list[Happened]:
+    def _settle(self, t_us: int) -> list[LineChange]:
         if self._raw is None or self._raw == self.stable or t_us - self._raw_us < self._debounce_us:
             return []
         known = self.stable is not None
         self.stable, self.since_us = self._raw, self._raw_us
-        return [Became(self._raw, self._raw_us, known and self._raw_sure)]
+        return [LevelChange(self._raw, self._raw_us, known and self._raw_sure)]

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from controller.model.readings import AnyReading
-from drivers.gpio.line import Babbling, Became, Calm, Happened, Hidden, Line, Lost, Missed
+from drivers.gpio.line import Babbling, Calm, Hidden, LevelChange, Line, LineChange, Lost, Missed
 from drivers.health import AGAIN_US, LINK, Cause, Change, Health, readings_of
 from drivers.wiring import Edge, LineEvents, LineOrders, Look, Rest, Set
 
@@ -96,9 +96,9 @@ ROUND_US = 1_000_000
 """Every line is looked at so often, so that no missed edge leaves a state stuck or inverted."""
 SILENT_US = 2_000_000
 PASSES_US = 1_000_000
-"""A trouble of a moment stands for so long."""
+"""A momentary trouble stands for this long."""
 REST_US = 200_000
-"""A babbling line is left alone for so long at a time."""
+"""A babbling line is ignored for this long at a time."""
 
 
 class InputSetup(Protocol):
@@ -140,7 +140,7 @@ class GpioDevice(ABC):
         self._reopen = False
 
     @abstractmethod
-    def became(self, now_us: int, name: str, became: Became) -> list[AnyReading]:
+    def became(self, now_us: int, name: str, became: LevelChange) -> list[AnyReading]:
         """Handle a change of the input of this name."""
 
     def broken(self, name: str) -> None:  # noqa: B027 - a panel's switches keep no unfinished business
@@ -178,7 +178,7 @@ class GpioDevice(ABC):
         return told
 
     def receive(self, now_us: int, data: LineEvents) -> list[AnyReading]:
-        """Handle what a port tells of its lines."""
+        """Handle the events of a port."""
         told: list[AnyReading] = []
         for event in data:
             name = self._names[event.line]
@@ -296,7 +296,7 @@ class GpioDevice(ABC):
         return told
 
     def _there(self, now_us: int, seen: str) -> list[AnyReading]:
-        """All devices are up; what stood against them while they were down is told again."""
+        """All devices are up; the faults that began while they were down are reported again."""
         return [
             reading
             for dev, health in self._health.items()
@@ -314,12 +314,12 @@ class GpioDevice(ABC):
         return readings_of(changes, [dev], now_us, causes=GPIO_TROUBLES)
 
     def _took(
-        self, now_us: int, name: str, happened: list[Happened], how_much: str | None = None
+        self, now_us: int, name: str, happened: list[LineChange], how_much: str | None = None
     ) -> list[AnyReading]:
         told: list[AnyReading] = []
         for event in happened:
             match event:
-                case Became():
+                case LevelChange():
                     told += self.over(now_us, name, "stuck")
                     told += self.became(now_us, name, event)
                 case Lost():
@@ -344,7 +344,7 @@ class GpioDevice(ABC):
         return told
 
     def _rest(self, now_us: int) -> None:
-        """Have babbling lines left alone for a while, so that they do not drown the others."""
+        """Order that babbling lines are ignored for a while, so that they do not drown the others."""
         for name, line in self.lines.items():
             if line.babbling and now_us >= self._rested_us[name]:
                 self._rested_us[name] = now_us + REST_US

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from controller.model.readings import AnyReading, Switch
 from controller.model.tables import Speaks
 from drivers.device import Chance, DeviceType
-from drivers.gpio.line import Became
+from drivers.gpio.line import LevelChange
 from drivers.gpio.lines import GPIO_TROUBLES, GpioDevice
 from drivers.gpio.settings import PanelInput, PanelOutput, PanelSettings
 from drivers.readings import reading_of
@@ -38,7 +38,7 @@ class PanelDevice(GpioDevice):
             self._send(name)
         return told
 
-    def became(self, now_us: int, name: str, became: Became) -> list[AnyReading]:
+    def became(self, now_us: int, name: str, became: LevelChange) -> list[AnyReading]:
         """Handle a contact's change. A press counts only where its own edge was seen; a switch always."""
         read = self._reads[name]
         if read.kind == "switch":

@@ -23,7 +23,7 @@ TimedKind = Literal[
     "foreign_object",
     "wall_impact",
 ]
-"""What a timed input reads; `rotor_phase` is the second index sensor, which tells the direction."""
+"""What a timed input reads; `rotor_phase` is the second index sensor, which gives the direction."""
 
 HEADER_LINES = range(28)
 _FIXED_PULL_UP = (2, 3)
@@ -63,7 +63,7 @@ TIMED: Mapping[str, TimedLimits] = {
     "pocket_ball": TimedLimits(20_000, 40_000, 2_000, 0, middle=True),
     # A chip of 39 mm that falls through a beam at 3 m/s cuts it for 13 ms, its edge for less.
     "foreign_object": TimedLimits(500_000, 2 * _S, 5_000, 0, middle=False),
-    # Two dice may hit 10 ms apart; what rings longer than the hold-off is the judge's to tell.
+    # Two dice may hit 10 ms apart; what rings longer than the hold-off is left to the judge.
     "wall_impact": TimedLimits(4_000, 8_000, 500, 2 * _S, middle=False),
 }
 """By kind of input."""
@@ -145,7 +145,7 @@ class PanelOutput:
     dark_when: tuple[str, ...] = ()
     """For which words it is dark, whatever `lit_when` says; with this alone it is lit for all others."""
     for_ms: int = 0
-    """How long it stays lit; 0: until told otherwise."""
+    """How long it stays lit; 0: until it is switched off."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

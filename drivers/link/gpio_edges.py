@@ -31,7 +31,7 @@ class Chip:
 
 Chips = Callable[[], Iterable[Chip]]
 Holder = Callable[[Chip, int], str]
-"""Return who has a line; empty where nobody has it or it can't be told."""
+"""Return the consumer of a line; empty where it is free or its consumer is unknown."""
 
 
 def find_chip(label: str, chips: Chips) -> Chip:
@@ -70,7 +70,7 @@ T = TypeVar("T")
 
 
 class KernelEdge(NamedTuple):
-    """An edge as the kernel tells it: to active or from it, its stamp, its number on its line."""
+    """An edge as the kernel reports it: to active or from it, its stamp, its number on its line."""
 
     active: bool
     t_ns: int

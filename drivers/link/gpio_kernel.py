@@ -32,7 +32,7 @@ def chips_of_machine() -> list[Chip]:
 
 
 def holder_of(chip: Chip, line: int) -> str:
-    """Return who has a line, as the kernel tells it; empty where nobody has it or it can't be told."""
+    """Return a line's consumer as the kernel names it; empty where it is free or can't be read."""
     try:
         with gpiod.Chip(chip.path) as opened:
             info = opened.get_line_info(line)

@@ -137,7 +137,7 @@ class Waker:
     """A pipe to make a wait come back; it lives as long as its port, so that waking needs no lock."""
 
     def __init__(self, wait_s: float) -> None:
-        """Wait so long at most, each time."""
+        """Wait at most `wait_s` each time."""
         self._wait_s = wait_s
         self._reading, self._writing = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
 

@@ -58,7 +58,7 @@ class Hub:
         return min((at for at in due if at is not None), default=None)
 
     def tick(self, now_us: int) -> list[AnyReading]:
-        """Do what is due by now; take all that has arrived before, so that nobody is silent by mistake."""
+        """Do what is due by now. First `take` all that has arrived, or a device may look silent."""
         readings = []
         for device, outlet in self._devices.values():
             due = device.next_deadline()

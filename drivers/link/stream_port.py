@@ -94,7 +94,7 @@ class SocketPort:
         return listener
 
     def _remove_old(self) -> None:
-        """Remove a socket that nobody listens on any more."""
+        """Remove a stale socket: one without a listener."""
         path = Path(self.path)
         if not path.is_socket():
             return
@@ -140,7 +140,7 @@ class PipePort:
             raise PortError("unplugged", f"{self.path}: {error.strerror}") from error
 
     def write(self, data: bytes) -> None:
-        """Write nothing: a pipe has one direction, and nobody would read it."""
+        """Write nothing: a pipe has one direction, and no reader at its other end."""
 
     def wake(self) -> None:
         """Make a wait come back."""

@@ -26,7 +26,7 @@ CONTRADICTIONS = 3
 """So many answers in a row that contradict the line mean that the node's clock was reset."""
 ENOUGH = 5
 SURE = 10.0
-"""So many times more must speak for a drift than the usual one is believed before it is an error."""
+"""The evidence for a drift must outweigh the usual one this many times before it is an error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class NodeClock:
 
     def __init__(self) -> None:
         self.best_us: float = 0.0
-        """The quickest round trip of late, in microseconds."""
+        """The quickest recent round trip, in microseconds."""
         self.answers = 0
         self.outliers = 0
         self._weight = 0.0

@@ -9,7 +9,7 @@ from controller.model.readings import AnyReading, WallImpact
 from controller.model.tables import Claim, Speaks
 from drivers.device import Chance, DeviceType, Neighbours, wall_in
 from drivers.health import Recovered, Trouble, readings_of
-from drivers.node.sentences import NO_SESSION, NODE_NAME, Answered, Hello, Message, Seen
+from drivers.node.sentences import NO_SESSION, NODE_NAME, CommandResult, Hello, Message, Seen
 from drivers.node.table_end import TableEnd
 from drivers.readings import ReadingError, reading_of
 from drivers.wiring import StreamAddress
@@ -24,7 +24,7 @@ class ChannelSettings:
 
     dev: str
     fields: Mapping[str, str] = field(default_factory=dict)
-    """Such as `wall: left`: where the sensor is mounted is the table's affair, not the firmware's."""
+    """Such as `wall: left`: where the sensor is mounted is known to the table, not to the firmware."""
     least_peak: float = 0.0
     """A wall impact with a weaker peak is the room's noise, and is no reading."""
 
@@ -66,7 +66,7 @@ class NodeDevice:
     def __init__(self, name: str, settings: NodeSettings, chance: Chance) -> None:
         """Make the device of this name."""
         self.name = name
-        self.answers: deque[Answered] = deque(maxlen=ANSWERS_KEPT)
+        self.answers: deque[CommandResult] = deque(maxlen=ANSWERS_KEPT)
         """What became of the last commands."""
         self._settings = settings
         self._end = TableEnd(
@@ -156,7 +156,7 @@ class NodeDevice:
                     readings += readings_of([message, *self._lacking(now_us)], self._devices, now_us)
                 case Hello():
                     self._lacks = self._lacked(message)
-                case Answered():
+                case CommandResult():
                     self.answers.append(message)
         return readings
 

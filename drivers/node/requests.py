@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from drivers.node.clock import Answer
-from drivers.node.sentences import CLOCK_US, Answered, Sentence
+from drivers.node.sentences import CLOCK_US, CommandResult, Sentence
 from drivers.node.times import PING_AGAIN_US
 from drivers.node.wire import Wire
 
@@ -43,7 +43,7 @@ class Commands:
         """Return when the next command is to be sent, sent again or given up."""
         return min((waiting.due_us for waiting in self._waiting.values()), default=None)
 
-    def send_due(self, now_us: int, wire: Wire) -> list[Answered]:
+    def send_due(self, now_us: int, wire: Wire) -> list[CommandResult]:
         """Say what is due; return those that had their last try."""
         given_up = []
         for number, waiting in list(self._waiting.items()):
@@ -57,7 +57,7 @@ class Commands:
             wire.say(now_us, waiting.verb, waiting.fields)
         return given_up
 
-    def expire(self, now_us: int) -> list[Answered]:
+    def expire(self, now_us: int) -> list[CommandResult]:
         """Give up what has waited too long for a node that is not up."""
         late = [n for n, waiting in self._waiting.items() if now_us >= waiting.given_us + KEPT_US]
         return [self._end(number, "the node is not up") for number in late]
@@ -66,24 +66,24 @@ class Commands:
         """Return when the next command that waits for its node is given up."""
         return min((waiting.given_us + KEPT_US for waiting in self._waiting.values()), default=None)
 
-    def acknowledged(self, fields: Mapping[str, str]) -> Answered | None:
+    def acknowledged(self, fields: Mapping[str, str]) -> CommandResult | None:
         """Handle an acknowledgement; None where no such command waits."""
         number = fields.get("id", "")
         if not number.isdecimal() or len(number) > 10 or int(number) not in self._waiting:
             return None
         del self._waiting[int(number)]
-        return Answered(int(number), fields.get("ok") == "1", fields.get("says", ""))
+        return CommandResult(int(number), fields.get("ok") == "1", fields.get("says", ""))
 
-    def _end(self, number: int, says: str) -> Answered:
+    def _end(self, number: int, says: str) -> CommandResult:
         waiting = self._waiting.pop(number)
-        return Answered(number, ok=False, says=f"{waiting.verb}: {says}")
+        return CommandResult(number, ok=False, says=f"{waiting.verb}: {says}")
 
 
 KEPT = 8
 MAX_PADDING = 64
 
 
-class Questions:
+class ClockQueries:
     """The questions that wait for an answer.
 
     A sentence takes milliseconds on a slow line. Padding the question to its answer's length makes both ways

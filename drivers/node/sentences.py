@@ -47,7 +47,7 @@ class FlawError(ValueError):
 
 
 class Sentence(NamedTuple):
-    """What one line says. `fields` are texts; what they mean is the verb's affair."""
+    """What one line says. `fields` are texts; what they mean depends on the verb."""
 
     speaker: Speaker
     node: str
@@ -201,7 +201,7 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class CommandResult:
     """What became of a command: done, refused by the node, or never answered."""
 
     command: int
@@ -209,8 +209,8 @@ class Answered:
     says: str
 
 
-Message = Hello | Seen | Answered | Change
-"""What the table's end tells: who the node is, its readings, its answers, and how the link is."""
+Message = Hello | Seen | CommandResult | Change
+"""What the table's end reports: who the node is, its readings, its answers, and the link's health."""
 
 
 VERSION = 1

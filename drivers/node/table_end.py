@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 
 from drivers.health import LINK, REOPEN_US, Health
-from drivers.lines import NOISY_LINES, Budget, Noise
+from drivers.lines import NOISY_LINES, NoiseCounter, RateLimit
 from drivers.node.clock import ClockStepError, NodeClock
-from drivers.node.requests import Commands, Questions, number_in
+from drivers.node.requests import ClockQueries, Commands, number_in
 from drivers.node.sentences import (
     NO_SESSION,
     NONCE,
@@ -74,8 +74,8 @@ class TableEnd:
         self._nonce = ""
         self._wire = Wire(Speaker.TABLE, node, key)
         self._reorder = ReorderBuffer(self._wire.counters)
-        self._budget = Budget(max_per_s)
-        self._noise = Noise()
+        self._budget = RateLimit(max_per_s)
+        self._noise = NoiseCounter()
         self._commands = Commands()
         self._heard_us = 0
         self._answered_us = 0
@@ -83,7 +83,7 @@ class TableEnd:
         self._next_hello_us = 0
         self._next_reopen_us = 0
         self._next_ping_us = 0
-        self._questions = Questions()
+        self._questions = ClockQueries()
         self._line_bytes = 0
         self._verbs: dict[str, Callable[[Sentence, int], Sequence[Message]]] = {
             "beat": lambda _sentence, _now_us: [],
@@ -126,7 +126,7 @@ class TableEnd:
         )
 
     def command(self, now_us: int, verb: str, fields: Mapping[str, str]) -> int:
-        """Send a command; return its number. An Answered with it follows, whatever happens.
+        """Send a command; return its number. A CommandResult with it follows, whatever happens.
 
         Raises ValueError where it can't be said, OverflowError where too many wait already.
         """

@@ -106,7 +106,7 @@ class Shoe:
         return self._told(now_us, self._health.trouble(now_us, "starting", "not heard yet", down=True))
 
     def opened(self, now_us: int) -> list[AnyReading]:
-        """Handle that the port is open. A shoe that never speaks unasked is up with that."""
+        """Handle that the port is open. A shoe that sends nothing by itself is up at once."""
         self._protocol.connect()
         self._open = True
         self._heard_us = now_us

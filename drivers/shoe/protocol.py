@@ -90,7 +90,7 @@ class ShoeProtocol:
         self._to = None
 
     def feed(self, now_us: int, data: bytes) -> list[Event]:
-        """Handle bytes that arrived at `now_us`; return what they tell, in order. Empty lines are nothing."""
+        """Handle bytes that arrived at `now_us`; return their events in order. Empty lines are ignored."""
         events: list[Event] = []
         for line, dropped in self._lines.feed(data):
             code = line.decode("ascii", "replace").strip(_FRAMING)
@@ -152,7 +152,7 @@ class ShoeSpeaker:
     """The other end, for simulations and tests: a shoe that says cards by the same code table."""
 
     def __init__(self, codes: Codes, *, times: int = 1) -> None:
-        """Say each code so many times."""
+        """Send each code `times` times."""
         self._by_card = {card: code for code, card in codes.cards.items()}
         self._by_position = {position: code for code, position in codes.positions.items()}
         self._by_word = {word: code for code, word in codes.words.items()}

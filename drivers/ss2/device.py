@@ -29,7 +29,7 @@ from drivers.ss2.protocol import (
     games_between,
     read_parameter,
 )
-from drivers.ss2.questions import Answer, Approval, Question, Requests
+from drivers.ss2.questions import Answer, ApprovedSettings, Question, Requests
 from drivers.wiring import StreamAddress
 
 POWER_CYCLE = "power_cycle"
@@ -48,7 +48,7 @@ class Fault:
     says: str
 
 
-class GameWatch:
+class GameMonitor:
     """Compares each frame with the one before."""
 
     def __init__(self, *, state_7: bool) -> None:
@@ -58,7 +58,7 @@ class GameWatch:
         self._told: set[str] = set()
 
     def see(self, status: Status) -> Iterator[Fault]:
-        """Handle the next frame; return what is wrong and was not told of this game."""
+        """Handle the next frame; return the faults not yet reported for this game."""
         last, self._last = self._last, status
         if last is not None and last.spin != status.spin:
             self._told.clear()
@@ -134,8 +134,8 @@ class Ss2Wheel:
         """Status frames read."""
         self._settings = settings
         self._requests = Requests()
-        self._approval = Approval(settings.approved, settings.approved_mode)
-        self._watch = GameWatch(state_7=settings.state_7)
+        self._approval = ApprovedSettings(settings.approved, settings.approved_mode)
+        self._watch = GameMonitor(state_7=settings.state_7)
         self._readings: list[AnyReading] = []
         self._last_stamp_us = -1
         self._heard_us: int | None = None
@@ -355,7 +355,7 @@ class Ss2Wheel:
         return max(self._opened_us, self._heard_us or 0) + SILENT_US
 
     def _lose(self, now_us: int, code: str, seen: str) -> None:
-        """Note a trouble that keeps the wheel down; it is told again where what is seen changes."""
+        """Note a trouble that keeps the wheel down; it is reported again when what is seen changes."""
         self._tell(now_us, self._health.trouble(now_us, code, seen, down=True, each=True))
 
     def _end(self, now_us: int, *codes: str) -> None:

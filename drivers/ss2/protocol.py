@@ -168,7 +168,7 @@ _SHOWN = 40
 
 
 def number_of(text: str) -> str | None:
-    """Read a number's two characters: None where blank, `0` and `00` told apart by the pad alone.
+    """Read a number's two characters: None where blank, `0` and `00` differ by the pad alone.
 
     38 and 39 are triple and quadruple zero. What no wheel has (37) is given as it stands, for the judge.
     """

@@ -34,7 +34,7 @@ class _Request:
 
 
 class Requests:
-    """The requests of one link, in order. The wheel does not number its replies: the letter tells."""
+    """The requests of one link, in order. Replies bear no number: the letter says what they answer."""
 
     def __init__(self) -> None:
         """Start with nothing to ask."""
@@ -115,7 +115,7 @@ class Question:
     letters: str
 
 
-class Approval:
+class ApprovedSettings:
     """Which values the wheel must have, and which it was seen to have."""
 
     def __init__(self, parameters: Mapping[str, tuple[float, ...]], mode: int | None) -> None:

@@ -1,13 +1,13 @@
 """One line by itself: what may be concluded from which edge and which look."""
 
-from drivers.gpio.line import Became, Happened, Line, Missed
+from drivers.gpio.line import LevelChange, Line, LineChange, Missed
 
 
 def known(debounce_us: int = 200) -> Line:
     """A line that is known to be inactive since 1000."""
     line = Line(debounce_us, 200)
     happened = [*line.level(1000, False), *line.level(1000 + debounce_us, False)]
-    assert happened == [Became(False, 1000, False)]
+    assert happened == [LevelChange(False, 1000, False)]
     return line
 
 
@@ -16,7 +16,7 @@ def test_time_alone_proves_nothing() -> None:
     line.edge(2000, True, 1)
     assert line.tick(9_000_000) == []
     assert line.look_us == 2200
-    assert line.level(2200, True) == [Became(True, 2000, True)]
+    assert line.level(2200, True) == [LevelChange(True, 2000, True)]
 
 
 def test_the_next_edge_proves_what_lasted() -> None:
@@ -24,7 +24,7 @@ def test_the_next_edge_proves_what_lasted() -> None:
     line.edge(2000, True, 1)
     assert line.edge(2150, False, 2) == []
     assert line.edge(5000, True, 3) == []
-    assert line.edge(5200, False, 4) == [Became(True, 5000, True)]
+    assert line.edge(5200, False, 4) == [LevelChange(True, 5000, True)]
 
 
 def test_two_looks_that_contradict_the_edges_must_be_apart() -> None:
@@ -37,7 +37,7 @@ def test_two_looks_that_contradict_the_edges_must_be_apart() -> None:
 def test_a_look_that_is_older_than_an_edge_says_nothing() -> None:
     line = known(debounce_us=0)
     line.edge(50_000, True, 1)
-    happened: list[Happened] = []
+    happened: list[LineChange] = []
     for t_us in (10_000, 30_000):
         happened += line.level(t_us, False)
     assert happened == []
@@ -59,5 +59,5 @@ def test_edges_never_run_backwards() -> None:
     line.level(9500, True)
     line.edge(3000, False, 2)
     (fell,) = line.level(10_000, False)
-    assert isinstance(fell, Became)
+    assert isinstance(fell, LevelChange)
     assert fell.t_us >= 9000

@@ -10,7 +10,17 @@ import pytest
 
 from drivers.health import Recovered, Trouble
 from drivers.node.node_end import Command, NodeEnd
-from drivers.node.sentences import CLOCK_US, Answered, Hello, Message, Seen, Sentence, Speaker, encode, finish
+from drivers.node.sentences import (
+    CLOCK_US,
+    CommandResult,
+    Hello,
+    Message,
+    Seen,
+    Sentence,
+    Speaker,
+    encode,
+    finish,
+)
 from drivers.node.table_end import Phase, TableEnd
 
 Line = Callable[[Random, bytes], list[tuple[int, bytes]]]
@@ -171,8 +181,8 @@ class World:
         return [message for _, message in self.told if isinstance(message, Seen)]
 
     @property
-    def answers(self) -> list[Answered]:
-        return [message for _, message in self.told if isinstance(message, Answered)]
+    def answers(self) -> list[CommandResult]:
+        return [message for _, message in self.told if isinstance(message, CommandResult)]
 
     def health(self, since_us: int = -1) -> list[tuple[int, str]]:
         """When the table told what of the node's health: a trouble's code, or `well`."""

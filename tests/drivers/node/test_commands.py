@@ -2,7 +2,7 @@
 
 import pytest
 
-from drivers.node.sentences import Answered, Sentence, Speaker, encode, finish
+from drivers.node.sentences import CommandResult, Sentence, Speaker, encode, finish
 from tests.drivers.node.node_world import (
     SECOND_US,
     World,
@@ -17,7 +17,7 @@ class TestCommands:
         world.after(10_000)
         (command,) = world.commands
         assert (command.verb, command.fields) == ("lamp", {"name": "puck", "shows": "on"})
-        assert world.answers == [Answered(number, ok=True, says="done")]
+        assert world.answers == [CommandResult(number, ok=True, says="done")]
 
     def test_a_command_is_done_once_even_where_answers_are_lost(self) -> None:
         world = World(seed=3).up()
@@ -33,7 +33,7 @@ class TestCommands:
         world.to_node = dropping(1.0)
         number = world.table.command(world.now_us, "lamp", {"name": "puck"})
         world.after(700_000)
-        assert world.answers == [Answered(number, ok=False, says="lamp: no answer after 4 tries")]
+        assert world.answers == [CommandResult(number, ok=False, says="lamp: no answer after 4 tries")]
         assert world.health()[-1][1] == "unanswered"
 
     def test_a_command_is_not_taken_from_another_table_or_session(self) -> None:
@@ -53,7 +53,7 @@ class TestCommands:
         world = World(node_alive=False)
         world.table.command(0, "lamp", {"name": "puck"})
         world.until(3 * SECOND_US)
-        assert world.answers == [Answered(1, ok=False, says="lamp: the node is not up")]
+        assert world.answers == [CommandResult(1, ok=False, says="lamp: the node is not up")]
 
     def test_more_commands_than_can_wait_are_an_error_of_ours(self) -> None:
         world = World(node_alive=False)
