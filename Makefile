@@ -13,7 +13,7 @@
 #   make audit ADVISORIES=FILE   hold an export of security advisories (OSV) against what is pinned
 #   make sbom [SBOM=FILE]        the release's bill of materials (CycloneDX)
 #   make schema diagrams rules    draw again what is made from the types
-#   make pictures           draw again the docs' throws and spins, from the recorded logs
+#   make pictures           draw again the docs' throws and spins, from the recorded logs, and every state of the screens
 #
 # PYTHON=python3.12 chooses the interpreter of a new .venv (3.11 to 3.13).
 
@@ -86,6 +86,7 @@ pictures: .venv/.dev
 	draw craps-12-034-voids 9 roll; \
 	draw roulette-american 1 spin; \
 	draw roulette-american 2 too-few-revolutions
+	@$(BIN)/python -m tests.console.pictures docs/pictures/screens
 
 diagrams: .venv/.dev
 	@$(BIN)/python -c "from controller.machines.diagrams import manual; print(manual(), end='')" >docs/machines.md

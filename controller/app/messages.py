@@ -66,6 +66,8 @@ class Enter(Request, frozen=True, kw_only=True, omit_defaults=True, tag="input")
     reason: Words | None = None
     what: Words | None = None
     on: bool | None = None
+    of_review: bool = False
+    """The ruling is for what waits for a person, and is refused where that was ruled on meanwhile."""
     token: Annotated[str, Meta(max_length=1024)] | None = None
     """Who is at a screen, signed by the sign-in process: role and person are the token's own."""
     wait_s: Annotated[float, Meta(ge=0, le=LONGEST_WAIT_S)] = 0

@@ -29,6 +29,7 @@ from controller.app.resuming import CONTROLLER
 from controller.app.roles import INPUT_NEEDS, ROLES, Peer
 from controller.app.status import fault_of, status_of
 from controller.app.tally import Refused, Tally
+from controller.app.view import View
 from controller.journal.contents import CONTROL
 from controller.journal.faults import JournalFault
 from controller.journal.reading import Reader
@@ -53,6 +54,19 @@ _SAYS = {
     "nothing_to_approve": "no fault waits for it; `tablectl faults` lists those that hold",
     "overflow": "the controller could not take it; enter it again",
 }
+
+
+def _closed(request: Enter, view: View) -> str | None:
+    """Say that the review or proposal that a ruling is for is closed; None where it still waits."""
+    named = (request.what or "").partition(" ")[0]
+    awaited = view.awaited
+    if awaited is not None and str(awaited.number) == named:
+        return None
+    word = next((word for word in ("spin", "deal") if getattr(view.first, word) > 1), "roll")
+    return (
+        f"{word} {named} is not under review any more: somebody ruled on it, or play went on; look at what"
+        " stands, and call it back if it is wrong"
+    )
 
 
 def _since_boot_us() -> int:
@@ -158,8 +172,10 @@ class Requests:
         if request.name == "unlock" and (why := self._daemon.why_locked()) is not None:
             self._note_refusal(live, peer, "unlock")
             return refusal("locked", f"the table can't be unlocked yet: {why}")
+        if request.of_review and (closed := _closed(request, live.core.view)) is not None:
+            return refusal("review_closed", closed)
         arguments = msgspec.to_builtins(request)
-        for key in ("do", "wait_s"):
+        for key in ("do", "wait_s", "of_review"):
             arguments.pop(key, None)
         # Who confirms a late wager is whom a token or the kernel names: a typed name makes no second person.
         named = console is not None or request.name != "confirm_late"

@@ -67,6 +67,8 @@ class Say(_Body, frozen=True, kw_only=True, omit_defaults=True):
     reason: Short | None = None
     what: Short | None = None
     on: bool | None = None
+    of_review: bool | None = None
+    """The ruling is for a review or a proposal, and not for a result that stands."""
 
 
 class Refusal(Exception):

@@ -63,7 +63,7 @@ def colour_of(pocket: str) -> str:
 def cause(reason: Reason) -> str:
     """Say why, without a figure that a sensor measured."""
     die = "a die" if reason.die is None else f"die {reason.die}"
-    words = CAUSES.get(reason.code, reason.code.replace("_", " ")).format(die=die)
+    words = CAUSES.get(reason.code, reason.code.replace("_", " ")).replace("{die}", die)
     return words[:1].upper() + words[1:]
 
 

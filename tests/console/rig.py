@@ -12,7 +12,6 @@ from typing import Self
 from controller.model.readings import AnyReading
 from controller.people.register import new_register, read_register, write_register
 from controller.people.service import PUBLIC_FILE, REGISTER_FILE
-from drivers.sim.scenes import Feed
 from tests.app.rig import PATIENCE_S, Table, lines_of, tick
 from tests.scenes import SECOND_US
 
@@ -104,7 +103,9 @@ class Screens:
         if self.table.process is not None:
             self.table.kill()
 
-    def play(self, readings: Iterable[AnyReading] | Feed, *, after_us: int = SECOND_US) -> None:
+    def play(
+        self, readings: Iterable[AnyReading] | Sequence[tuple[int, AnyReading]], *, after_us: int = SECOND_US
+    ) -> None:
         """Let a scene happen now, and time run on behind it."""
         feed: Sequence[tuple[int, AnyReading]] = [
             one if isinstance(one, tuple) else (one.t if one.arrived is None else one.arrived, one)

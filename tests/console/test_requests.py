@@ -7,7 +7,7 @@ from typing import cast
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
@@ -229,7 +229,7 @@ PATHS = st.sampled_from(
 HEADER = st.text(string.printable.replace("\r", "").replace("\n", ""), max_size=60)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, deadline=None, phases=(Phase.explicit, Phase.generate))
 @given(
     signed_in=st.booleans(),
     method=st.sampled_from(("GET", "POST", "POST", "POST", "PUT", "DELETE", "OPTIONS")),

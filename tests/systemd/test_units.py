@@ -15,7 +15,7 @@ from controller.cli.main import main
 from controller.journal.keys import CREDENTIAL
 
 SYSTEMD = Path(__file__).parents[2] / "systemd"
-UNITS = ("table.service", "table-settlement.service")
+UNITS = ("table.service", "table-settlement.service", "table-console.service", "table-sign-in.service")
 PROGRAM = "/opt/table-controller/current/bin/tablectl"
 EXPOSURE = 20
 """The most that is let pass, in tenths of systemd's own figure."""
@@ -138,7 +138,13 @@ def test_the_controller_is_watched_and_says_which_thread_hangs_before_the_watchd
 
 
 @pytest.mark.parametrize(
-    ("unit", "command"), [("table.service", ["run"]), ("table-settlement.service", ["settlement", "run"])]
+    ("unit", "command"),
+    [
+        ("table.service", ["run"]),
+        ("table-settlement.service", ["settlement", "run"]),
+        ("table-console.service", ["console"]),
+        ("table-sign-in.service", ["sign_in"]),
+    ],
 )
 def test_the_options_that_a_unit_gives_are_the_command_s_own(
     unit: str, command: list[str], capsys: pytest.CaptureFixture[str]
@@ -155,7 +161,8 @@ def test_the_options_that_a_unit_gives_are_the_command_s_own(
 def test_every_group_that_is_named_is_made() -> None:
     made = (SYSTEMD / "sysusers.d" / "table.conf").read_text(encoding="ascii")
     named = set(re.findall(r"-group (\S+)", value("table.service", "ExecStart")))
-    named |= set(value("table.service", "SupplementaryGroups").split())
+    for unit in ("table.service", "table-console.service", "table-sign-in.service"):
+        named |= set(value(unit, "SupplementaryGroups").split())
     named |= {value(unit, "Group") for unit in UNITS}
     for group in named:
         assert re.search(rf"^[ug] {group}\s", made, re.MULTILINE), group

@@ -30,10 +30,16 @@
     }
   }
 
-  function ask(word, question, yes) {
+  // A ruling on a review is for that alone: where somebody else has ruled meanwhile it is refused.
+  function bound(word, from) {
+    return from.closest("[data-review]") ? { ...word, of_review: true } : word;
+  }
+
+  function ask(word, question, yes, look) {
     asked = word;
     document.getElementById("question").textContent = question;
     document.getElementById("yes").textContent = yes || "Yes";
+    document.getElementById("yes").className = look.contains("stop") ? "key stop" : "key go";
     dialog.showModal();
   }
 
@@ -81,7 +87,7 @@
   document.addEventListener("submit", (event) => {
     event.preventDefault();
     const made = wordOf(event.target);
-    if (made) say(made.word);
+    if (made) say(bound(made.word, event.target));
   });
   document.addEventListener("click", (event) => {
     const key = event.target.closest("button");
@@ -90,8 +96,8 @@
     else if (key.id === "no") dialog.close();
     else if (key.id === "yes") { dialog.close(); if (asked) say(asked); asked = null; }
     else if (key.dataset.say) {
-      const word = JSON.parse(key.dataset.say);
-      if (key.dataset.confirm) ask(word, key.dataset.confirm, key.dataset.yes);
+      const word = bound(JSON.parse(key.dataset.say), key);
+      if (key.dataset.confirm) ask(word, key.dataset.confirm, key.dataset.yes, key.classList);
       else say(word);
     }
   });

@@ -1,0 +1,57 @@
+"""Debian's own Chromium for the whole run, and screens at tables of each game."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, sync_playwright
+
+from tests.console.rig import PEOPLE, Screens
+from tests.console.touch import PATIENCE_MS, Person
+
+CHROMIUM = shutil.which("chromium")
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Give a browser; skip where the machine has none."""
+    if CHROMIUM is None:
+        pytest.skip("chromium is not installed: see .ci/services")
+    with sync_playwright() as playwright:
+        one = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        yield one
+        one.close()
+
+
+@pytest.fixture(scope="module")
+def screens(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Screens]:
+    """Give the screens of the module's own table (`TABLE`)."""
+    one = Screens(Path(tmp_path_factory.mktemp("screens")), request.module.TABLE)
+    try:
+        yield one.start()
+    finally:
+        one.close()
+
+
+SignIn = Callable[..., Person]
+
+
+@pytest.fixture
+def sign_in(browser: Browser, screens: Screens) -> Iterator[SignIn]:
+    """Give a way to sign a person in at a browser of their own."""
+    with ExitStack() as opened:
+
+        def at(name: str, *, size: tuple[int, int] = (1024, 600), feed: bool = True) -> Person:
+            context = browser.new_context(viewport={"width": size[0], "height": size[1]}, has_touch=True)
+            opened.callback(context.close)
+            page = context.new_page()
+            page.set_default_timeout(PATIENCE_MS)
+            if not feed:
+                page.route("**/events", lambda route: route.abort())
+            person = Person(page, screens.url)
+            person.sign_in(name, PEOPLE[name][1])
+            return person
+
+        yield at

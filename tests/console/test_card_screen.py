@@ -1,0 +1,44 @@
+"""A Three Card Poker table's screens: positions, play and fold, a card that the shoe could not read."""
+
+from playwright.sync_api import Browser, expect
+
+from controller.model.readings import Card
+from tests.app.test_card_tables import HANDS
+from tests.console.conftest import SignIn
+from tests.console.rig import Screens
+from tests.scenes import SECOND_US
+
+TABLE = "three-card"
+
+
+def test_a_card_that_was_not_read_is_entered_by_touch(
+    screens: Screens, sign_in: SignIn, browser: Browser
+) -> None:
+    bob = sign_in("bob")
+    display = browser.new_page(viewport={"width": 1280, "height": 800})
+    display.goto(f"{screens.url}/display")
+    bob.choose("1")
+    bob.choose("2")
+    bob.touch("Deal to these")
+    bob.is_told("seats: done")
+    bob.touch("No More Bets")
+    bob.is_told("no_more_bets: done")
+    names = [(to, text) for to, hand in HANDS for text in hand.split()]
+    dealt = [
+        Card(t=at * SECOND_US, dev="shoe", rank=text[0], suit=text[1], to=to)  # type: ignore[arg-type]  # a suit
+        for at, (to, text) in enumerate(names[:-1])
+    ]
+    screens.play([*dealt, Card(t=len(names) * SECOND_US, dev="shoe", to="dealer")])
+    bob.touch("Play: seat 1")
+    bob.is_told("play")
+    bob.touch("Fold: seat 2")
+    bob.reads("Deal 1 is under review", "A card can't be read")
+    assert not any(text[0] + "♦" in display.content() for _, text in names)
+    rank, suit = tuple(names[-1][1])
+    bob.choose("dealer")
+    bob.choose({"T": "10"}.get(rank, rank))
+    bob.choose({"s": "spades", "h": "hearts", "d": "diamonds", "c": "clubs"}[suit])
+    bob.page.locator("form[data-word=set_card] .submit").tap()
+    expect(display.locator(".cards")).to_contain_text("Dealer")
+    bob.reads("Call back deal 1")
+    display.close()

@@ -1,0 +1,192 @@
+"""A craps table's screens in a real browser: rulings, corrections, two consoles, a table that is killed."""
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from controller.model.readings import Face
+from tests.console.conftest import SignIn
+from tests.console.rig import CARD, Screens
+from tests.console.touch import PATIENCE_MS, Person
+from tests.scenes import throw
+
+TABLE = "craps"
+
+
+def unsure(screens: Screens) -> None:
+    """Throw dice whose faces the camera can't read for certain."""
+    screens.play(throw(0, (3, 4), confidence=0.4))
+
+
+def number(person: Person) -> str:
+    """Read which roll waits for a ruling."""
+    rulings = person.page.locator(".rulings[data-attempt]")
+    expect(rulings).to_be_visible()
+    return str(rulings.get_attribute("data-attempt"))
+
+
+@pytest.fixture
+def display(browser: Browser, screens: Screens) -> Page:
+    page = browser.new_page(viewport={"width": 1280, "height": 800})
+    page.set_default_timeout(PATIENCE_MS)
+    page.goto(f"{screens.url}/display")
+    return page
+
+
+def test_a_review_is_ruled_in_three_touches_and_the_players_see_why_they_wait(
+    screens: Screens, sign_in: SignIn, display: Page
+) -> None:
+    ann = sign_in("ann")
+    unsure(screens)
+    ann.reads("is under review", "A face can't be read for certain", "C34-PT-1", "confidence 0.40")
+    roll = number(ann)
+    expect(display.locator(".verdict")).to_have_text("Under review")
+    expect(display.locator(".why")).to_contain_text("A face can't be read for certain")
+    assert "confidence" not in display.content()
+    expect(ann.page.locator("#picture img")).to_be_visible()
+    ann.choose("die 1 shows 3")
+    ann.choose("die 2 shows 4")
+    ann.touch(f"Rule 3-4 for roll {roll}")
+    assert ann.touches == 3
+    ann.is_told(f"Roll {roll}: 3-4, was under review")
+    ann.reads("ruled by boxperson ann")
+    expect(display.locator(".big .total")).to_have_text("7")
+    display.close()
+
+
+def test_the_last_result_is_called_back_and_corrected(screens: Screens, sign_in: SignIn) -> None:
+    ann = sign_in("ann")
+    screens.play(throw(0, (2, 2)))
+    ann.reads("Call back roll")
+    ann.open("Call back roll")
+    roll = number(ann)
+    ann.touch("No Roll")
+    expect(ann.page.locator("#question")).to_have_text(f"No Roll for roll {roll}?")
+    ann.page.locator("#yes").tap()
+    ann.is_told(f"Roll {roll}: No Roll, was 2-2")
+    ann.reads("was 2-2, corrected by boxperson ann")
+
+
+def test_nothing_is_said_when_the_question_is_answered_with_back(screens: Screens, sign_in: SignIn) -> None:
+    ann = sign_in("ann")
+    screens.play(throw(0, (3, 3)))
+    ann.open("Call back roll")
+    ann.touch("No Roll: Dispute")
+    ann.touch("Back")
+    expect(ann.page.locator("#said")).to_be_empty()
+
+
+def test_a_second_ruling_on_a_closed_review_is_refused_in_words(screens: Screens, sign_in: SignIn) -> None:
+    ann = sign_in("ann")
+    unsure(screens)
+    roll = number(ann)
+    late = sign_in("ann", feed=False)
+    assert number(late) == roll
+    ann.touch("No Roll")
+    ann.page.locator("#yes").tap()
+    ann.is_told(f"Roll {roll}: No Roll")
+    late.choose("die 1 shows 6")
+    late.choose("die 2 shows 6")
+    late.touch(f"Rule 6-6 for roll {roll}")
+    late.is_told(f"roll {roll} is not under review any more")
+    ann.reads("No Roll")
+    expect(ann.page.locator("#results li").first).not_to_contain_text("corrected")
+
+
+def test_a_console_that_is_opened_in_mid_review_has_its_keys(screens: Screens, sign_in: SignIn) -> None:
+    unsure(screens)
+    ann = sign_in("ann")
+    roll = number(ann)
+    ann.touch("No Roll: Dispute")
+    ann.page.locator("#yes").tap()
+    ann.is_told(f"Roll {roll}: No Roll")
+
+
+def test_what_a_role_may_not_say_is_no_key(screens: Screens, sign_in: SignIn) -> None:
+    unsure(screens)
+    cleo, tom = sign_in("cleo"), sign_in("tom")
+    roll = number(cleo)
+    expect(cleo.page.locator("form[data-word=set_dice]")).to_have_count(0)
+    tom.reads("As technician you do not rule on this")
+    tom.has_no_key("No Roll")
+    cleo.touch("No Roll")
+    cleo.page.locator("#yes").tap()
+    cleo.is_told(f"Roll {roll}: No Roll")
+
+
+def test_a_shooter_is_named_by_touching_a_seat(screens: Screens, sign_in: SignIn) -> None:
+    ann = sign_in("ann")
+    ann.open("New shooter")
+    ann.touch("New shooter: seat 5")
+    ann.is_told("Shooter: seat 5")
+    ann.reads("seat 5")
+
+
+def test_a_lock_says_who_and_why_and_what_unlocks_it(screens: Screens, sign_in: SignIn) -> None:
+    ann = sign_in("ann")
+    ann.open("Table")
+    ann.touch("Lock: Dealer's break")
+    ann.reads("Locked by boxperson (ann)", "Unlocks when a person")
+    ann.touch("Unlock")
+    ann.page.locator("#yes").tap()
+    expect(ann.page.locator("#head .chip")).to_have_text("Open")
+
+
+def test_a_card_reader_signs_in_and_five_wrong_pins_lock_out(browser: Browser, screens: Screens) -> None:
+    page = browser.new_page(has_touch=True)
+    person = Person(page, screens.url)
+    page.goto(screens.url)
+    for left in ("4 tries", "3 tries", "2 tries", "1 try", "locked after 5 wrong tries"):
+        person.try_pin("cleo", "9999")
+        person.is_told(left)
+    page.reload()
+    page.keyboard.type(CARD)
+    page.keyboard.press("Enter")
+    expect(page.locator("#head .who")).to_contain_text("bob, dealer")
+    person.touch("Sign out")
+    expect(page.locator("h1")).to_have_text("Sign in")
+    page.close()
+
+
+def test_a_killed_table_is_said_at_once_and_its_state_is_there_when_it_is_back(
+    screens: Screens, sign_in: SignIn, display: Page
+) -> None:
+    ann = sign_in("ann")
+    unsure(screens)
+    roll = number(ann)
+    screens.kill_table()
+    ann.reads("The controller does not answer", "call by hand")
+    expect(ann.page.locator(".rulings")).to_have_count(0)
+    expect(display.locator(".verdict")).to_have_text("One moment, please")
+    screens.start_table()
+    assert number(ann) == roll
+    ann.touch("No Roll")
+    ann.page.locator("#yes").tap()
+    ann.is_told(f"Roll {roll}: No Roll")
+    display.close()
+
+
+def test_an_evening_at_speed_leaves_the_display_as_small_as_it_was(screens: Screens, display: Page) -> None:
+    devtools = display.context.new_cdp_session(display)
+
+    def size() -> tuple[int, int]:
+        devtools.send("HeapProfiler.collectGarbage")
+        told = {one["name"]: one["value"] for one in devtools.send("Performance.getMetrics")["metrics"]}
+        return int(told["Nodes"]), int(told["JSHeapUsedSize"])
+
+    devtools.send("Performance.enable")
+    faces: list[tuple[Face, Face]] = [(1, 2), (3, 3), (5, 6), (2, 2), (6, 6), (4, 1)]
+
+    def evening(throws: int) -> None:
+        for one in range(throws):
+            screens.play(throw(0, faces[one % len(faces)]), after_us=2_000_000)
+        total = str(sum(faces[(throws - 1) % len(faces)]))
+        expect(display.locator(".big .total")).to_have_text(total)
+
+    evening(20)
+    nodes, heap = size()
+    evening(120)
+    nodes_after, heap_after = size()
+    # 120 boards of 300 nodes each that were kept would be 36,000.
+    assert nodes_after < nodes + 5_000
+    assert heap_after < heap + 2_000_000
+    display.close()

@@ -1,0 +1,234 @@
+"""The pages for whatever the controller can tell: none is a defect, none shows more than it may."""
+
+import dataclasses
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from controller.console.feed import Now
+from controller.console.pages import PANELS, Pages
+from controller.console.seen import (
+    Attempt,
+    Awaited,
+    Bets,
+    Board,
+    BoardResult,
+    Data,
+    Fault,
+    Floor,
+    HighRoller,
+    Lock,
+    Reason,
+    Result,
+    State,
+    ThreeCard,
+    Word,
+)
+from controller.console.sessions import Session
+from controller.console.words import CAUSES
+from controller.model.pockets import STANDARD_POCKETS
+from controller.model.rulesets import DEAL_CAUSES, SPIN_CAUSES, THROW_CAUSES
+
+PAGES = Pages()
+ROLES = ("boxperson", "dealer", "stickperson", "supervisor", "manager", "technician")
+INPUTS = (
+    *(
+        "accept",
+        "void",
+        "no_roll",
+        "no_spin",
+        "misdeal",
+        "set_dice",
+        "set_number",
+        "set_card",
+        "settled",
+        "paid",
+    ),
+    *(
+        "dice_collected",
+        "new_shooter",
+        "pass_dice",
+        "run_out",
+        "open_bets",
+        "no_more_bets",
+        "seats",
+        "play",
+        "fold",
+    ),
+    *(
+        "draw_button",
+        "buy",
+        "start_roll",
+        "decline",
+        "leave",
+        "closing",
+        "chips",
+        "inspected",
+        "lock",
+        "unlock",
+    ),
+    *("open_table", "close_table", "test_mode on", "test_mode off"),
+)
+WORDS = st.text(max_size=20)
+REASONS = st.lists(
+    st.builds(
+        Reason,
+        code=st.sampled_from(tuple(CAUSES)) | WORDS,
+        rule=st.none() | WORDS,
+        die=st.none() | st.just(1),
+        seen=WORDS,
+    ),
+    max_size=3,
+).map(tuple)
+DATA = st.one_of(
+    st.builds(
+        Data,
+        dice=st.just((3, 4)),
+        total=st.just(7),
+        call=st.none() | st.just("seven_out"),
+        by=st.none() | WORDS,
+    ),
+    st.builds(Data, number=st.sampled_from(("0", "00", "17")), colour=st.none() | st.just("black")),
+    st.builds(
+        Data,
+        hands=st.just({"1": ("Qh", "Jd", "2c")}),
+        dealer=st.just(("Kc", "8d", "3s")),
+        announcement=st.none() | WORDS,
+    ),
+    st.builds(Data, reasons=REASONS, by=st.just("sensors")),
+)
+ENDINGS = {
+    "roll": ("called", "no_roll", "review", "corrected"),
+    "spin": ("called", "no_spin", "review", "corrected"),
+    "deal": ("called", "void", "review", "corrected"),
+}
+NAMES = st.sampled_from([f"{word}.{ending}" for word, endings in ENDINGS.items() for ending in endings])
+TOLD = st.lists(st.builds(Word, type=NAMES, sequence=st.just(1), data=DATA), min_size=1, max_size=3).map(
+    tuple
+)
+AWAITED = st.builds(
+    Awaited,
+    attempt=st.sampled_from(("roll", "spin", "deal")),
+    number=st.integers(1, 99),
+    state=st.sampled_from(("review", "proposed")),
+    reasons=REASONS,
+    missing=REASONS,
+    seen=WORDS,
+    proposes=WORDS,
+    may=st.lists(st.sampled_from(INPUTS)).map(tuple),
+)
+STATES = st.builds(
+    State,
+    table=st.sampled_from(("open", "closed")),
+    point=st.none() | st.just(6),
+    shooter=st.none() | WORDS,
+    run_out=st.booleans(),
+    inspect=st.just(("dice",)) | st.just(()),
+    high_roller=st.none()
+    | st.just(HighRoller(seats=(1, "2"), button="1", cards={"1": (7,)}, owed={"2": 1}, gone=("2",))),
+    three_card=st.none() | st.just(ThreeCard(seats=("1", "2"))),
+)
+FLOORS = st.builds(
+    Floor,
+    table=WORDS,
+    ruleset=WORDS,
+    title=WORDS,
+    game=st.sampled_from(("craps", "roulette", "high_roller", "three_card")),
+    hold_ms=st.sampled_from((250.0, 2000.0)),
+    pockets=st.just(STANDARD_POCKETS["american"]),
+    headline=WORDS,
+    up=st.booleans(),
+    state=STATES,
+    faults=st.lists(
+        st.builds(Fault, code=WORDS, where=WORDS, found=WORDS, what=WORDS, next_step=WORDS), max_size=2
+    ).map(tuple),
+    lock=st.sampled_from(("locked", "unlocked")),
+    locked=st.none() | st.builds(Lock, by=WORDS, who=st.none() | WORDS),
+    testing=st.booleans(),
+    standing=st.none() | st.integers(1, 99),
+    attempt=st.builds(
+        Attempt,
+        word=st.sampled_from(("roll", "spin", "deal")),
+        number=st.integers(0, 99),
+        under_way=st.booleans(),
+    ),
+    bets=st.builds(Bets, open=st.booleans()),
+    awaited=st.none() | AWAITED,
+    may=st.lists(st.sampled_from(INPUTS)).map(lambda names: dict.fromkeys(ROLES, tuple(names))),
+    results=st.lists(
+        st.builds(Result, attempt=st.just("roll"), number=st.integers(1, 99), told=TOLD), max_size=3
+    ).map(tuple),
+)
+BOARDS = st.builds(
+    Board,
+    table=WORDS,
+    state=st.sampled_from(("open", "closed")),
+    lock=st.sampled_from(("locked", "unlocked")),
+    bets=st.sampled_from(("open", "closed")),
+    round=st.just(1),
+    point=st.none() | st.just(4),
+    awaited=st.none() | AWAITED,
+    results=st.lists(
+        st.builds(
+            BoardResult, type=NAMES, subject=st.sampled_from(("roll/1", "spin/2", "deal/3")), data=DATA
+        ),
+        max_size=3,
+    ).map(tuple),
+)
+MANY = settings(
+    max_examples=100,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    phases=(Phase.explicit, Phase.reuse, Phase.generate),  # a whole floor takes minutes to shrink
+)
+
+
+def session(role: str) -> Session:
+    return Session("secret", "ann", ROLES, role)
+
+
+@MANY
+@given(floor=st.none() | FLOORS, role=st.sampled_from(ROLES))
+def test_the_staff_s_page_is_made_for_whatever_is_told(floor: Floor | None, role: str) -> None:
+    panels = PAGES.panels(Now(floor=floor), session(role))
+    assert set(panels) == set(PANELS)
+    touchable = panels["ruling"] + panels["now"] + panels["table"]
+    if floor is None or not floor.up:
+        assert "data-say" not in touchable
+        assert "data-word" not in touchable
+
+
+@MANY
+@given(floor=st.none() | FLOORS, board=st.none() | BOARDS)
+def test_the_players_page_is_made_for_whatever_is_told(floor: Floor | None, board: Board | None) -> None:
+    assert PAGES.display(Now(floor=floor, board=board, counts={"7": 3, "17": 1, "plays": 2}))
+
+
+@MANY
+@given(floor=FLOORS)
+def test_no_key_says_what_the_controller_does_not_list(floor: Floor) -> None:
+    bare = msgspec.structs.replace(floor, may=dict.fromkeys(ROLES, ()), up=True)
+    panels = PAGES.panels(Now(floor=bare), session("boxperson"))
+    assert "data-say" not in "".join(panels.values())
+    assert "data-word" not in "".join(panels.values())
+
+
+def test_what_people_typed_is_never_html() -> None:
+    floor = Floor(
+        table="<b>",
+        ruleset="r",
+        title="t",
+        game="craps",
+        up=True,
+        locked=Lock(by="<script>", says="<img src=x>"),
+    )
+    page = PAGES.staff(Now(floor=floor), dataclasses.replace(session("dealer"), person="<i>"))
+    for typed in ("<b>t", "<script>l", "<img src=x>", "<i>,"):
+        assert typed not in page
+
+
+@pytest.mark.parametrize("code", sorted({*THROW_CAUSES, *SPIN_CAUSES, *DEAL_CAUSES}))
+def test_every_cause_of_a_rule_set_has_its_words(code: str) -> None:
+    assert code in CAUSES

@@ -1,0 +1,48 @@
+"""A roulette table's screens: a spin ruled by touching its number on the wheel."""
+
+from playwright.sync_api import Browser, expect
+
+from controller.model.readings import PocketBall
+from drivers.sim.wheel import AMERICAN, evening
+from tests.console.conftest import SignIn
+from tests.console.rig import Screens
+from tests.scenes import SECOND_US
+
+TABLE = "roulette"
+
+
+def test_a_spin_that_no_reader_saw_is_ruled_by_its_number(
+    screens: Screens, sign_in: SignIn, browser: Browser
+) -> None:
+    bob = sign_in("bob")
+    display = browser.new_page(viewport={"width": 1280, "height": 800})
+    display.goto(f"{screens.url}/display")
+    _, feed, _ = evening(1, {"valid": 1.0}, 1, wheel=AMERICAN)
+    unread = [(arrived, one) for arrived, one in feed if not isinstance(one, PocketBall)]
+    screens.play(unread, after_us=30 * SECOND_US)
+    bob.reads("Spin 1 is under review")
+    order = bob.page.locator("fieldset.wheel input").evaluate_all(
+        "inputs => inputs.map(input => input.value)"
+    )
+    assert order[:4] == ["0", "28", "9", "26"]
+    expect(display.locator(".verdict")).to_have_text("Under review")
+    bob.choose("17 black")
+    bob.touch("Rule 17 for spin 1")
+    assert bob.touches == 2
+    bob.is_told("Spin 1: 17, was under review")
+    expect(display.locator(".number.huge.black")).to_have_text("17")
+    bob.open("Call back spin 1")
+    bob.choose("00 green")
+    bob.touch("Rule 00 for spin 1")
+    bob.is_told("Spin 1: 00, was 17")
+    bob.reads("was 17, corrected by dealer bob")
+    expect(display.locator(".number.huge.green")).to_have_text("00")
+    display.close()
+
+
+def test_bets_are_closed_and_opened_by_touch(screens: Screens, sign_in: SignIn) -> None:
+    bob = sign_in("bob")
+    bob.touch("No More Bets")
+    bob.is_told("no_more_bets: done")
+    bob.touch("Open bets")
+    bob.is_told("open_bets: done")
