@@ -22,6 +22,10 @@ from tests.scenes import throw
 
 LIMIT_MS = 200.0
 """What a dealer does not wait for: the issue's limit at p99."""
+SEEN = """number => new Promise(done => {
+    const look = () => number in seen ? done() : setTimeout(look, 5);
+    look();
+})"""
 WATCH = """() => { window.seen = {}; new MutationObserver(() => {
     const one = document.querySelector(".rulings[data-attempt]");
     if (one && !(one.dataset.attempt in seen)) seen[one.dataset.attempt] = Date.now();
@@ -72,7 +76,7 @@ def _measured(screens: Screens, page: Page, reviews: int) -> list[float]:
     page.evaluate(WATCH)
     for one in range(1, reviews + 1):
         screens.play(throw(0, (3, 4), confidence=0.4))
-        page.wait_for_function("number => number in seen", arg=str(one))
+        page.evaluate(SEEN, str(one))
     seen: dict[str, float] = page.evaluate("seen")
     return [max(0.0, seen[number] - began) for number, began in said.items() if number in seen]
 

@@ -46,7 +46,7 @@ class Album:
 
     def take(self, page: Page, name: str, *, whole: bool = False) -> None:
         """Take a picture once all that is drawn on the page is there."""
-        page.wait_for_function("[...document.images].every(one => one.complete && one.naturalWidth)")
+        page.evaluate("Promise.all([...document.images].map(one => one.decode()))")
         page.evaluate("scrollTo(0, 0)")
         page.screenshot(path=self._folder / f"{name}.png", full_page=whole)
         print(name)
