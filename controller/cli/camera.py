@@ -1,18 +1,25 @@
-"""`tablectl camera`: read dice in pictures with the project's own eyes."""
+"""`tablectl camera`: read dice in pictures and follow them in films with the project's own eyes."""
 
 import argparse
 import json
+import sys
 from pathlib import Path
 
 import cv2
 
+from controller.cli.camera_films import CameraInputError, Film, rig_of
 from controller.cli.exits import BAD_INPUT, FAILED, OK, printable, say
 from controller.cli.numbers import whole
+from controller.model.readings import DieLost, DieRest
+from controller.replay.header import Header
+from controller.replay.writer import LogWriter
+from drivers.vision.following import Follower
 from drivers.vision.reading import Reading, read_picture
 
 EXAMPLES = (
     "tablectl camera read still-1.jpg still-2.jpg --die-px 71 --dice 2",
     "tablectl camera read still-1.jpg --die-px 71 --dice 2 --json",
+    "tablectl camera track throws.mp4 --rig rig.yaml > throws.jsonl",
 )
 
 
@@ -33,10 +40,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--dice", metavar="N", type=whole(0, 20), help="how many dice must be there (default: any number)"
     )
     read.add_argument("--json", action="store_true", help="one JSON object a line")
+    read.set_defaults(way=_read)
+    track = ways.add_parser(
+        "track",
+        help="a film of throws as a recorded log",
+        description="a film of throws as a recorded log on standard output; what was seen on standard error",
+        allow_abbrev=False,
+    )
+    track.add_argument("video", metavar="VIDEO", type=Path, help="a film of the table, from above")
+    track.add_argument("--rig", metavar="RIG.yaml", type=Path, required=True, help="the camera's rig file")
+    track.add_argument("--json", action="store_true", help="as without it: a log is JSON Lines")
+    track.set_defaults(way=_track)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Read; 1 where a picture was refused, 2 where one is no picture (and nothing is read)."""
+    """Do it; 2 where what it is given can't be used."""
+    try:
+        code: int = arguments.way(arguments)
+    except CameraInputError as error:
+        say(error)
+        return BAD_INPUT
+    return code
+
+
+def _read(arguments: argparse.Namespace) -> int:
+    """Read pictures; 1 where one was refused, 2 where one is no picture (and nothing is read)."""
     pictures = []
     for path in arguments.images:
         try:
@@ -55,6 +83,30 @@ def run(arguments: argparse.Namespace) -> int:
     for path, reading in answers:
         print(json.dumps(_answer(path, reading)) if arguments.json else _in_words(path, reading))
     return FAILED if any(reading.refused is not None for _, reading in answers) else OK
+
+
+def _track(arguments: argparse.Namespace) -> int:
+    """Write a film's readings as a log; 1 where dice at rest could not be read."""
+    rig = rig_of(arguments.rig)
+    film = Film(arguments.video)
+    follower = Follower(rig, film.empty_table())
+    header = Header(version=1, table=rig.file.camera, ruleset=rig.file.ruleset, dice_table=rig.file.table)
+    unread = 0
+    with LogWriter(sys.stdout.buffer, header) as log:
+        for t_us, picture in film.frames():
+            for reading in follower.frame(t_us, picture):
+                log.write(reading)
+                if isinstance(reading, DieRest):
+                    unread += reading.up is None
+                    say(_lies(reading, follower.why))
+                elif isinstance(reading, DieLost):
+                    say(f"{reading.t / 1e6:.3f} s: die {reading.die} lost from sight")
+    return FAILED if unread else OK
+
+
+def _lies(rest: DieRest, why: str) -> str:
+    shows = f"shows {rest.up} ({rest.confidence:.2f})" if rest.up else f"was not read: {why or 'unclear'}"
+    return f"{rest.t / 1e6:.3f} s: die {rest.die} at rest at {rest.x:.0f}, {rest.y:.0f} mm {shows}"
 
 
 def decoded(data: bytes) -> "cv2.typing.MatLike | None":

@@ -5,7 +5,7 @@ the tests of the dice camera read, so it is no kinder than a real picture: flank
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import cv2
 import numpy as np
@@ -36,13 +36,29 @@ class Lens:
     looks_at_mm: tuple[float, float, float] = (0.0, 0.0, 0.0)
     distortion: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0)
     """k1, k2, p1, p2, as OpenCV has them."""
+    middle_px: tuple[float, float] | None = None
+    """Where its axis meets the picture; None: in the middle."""
+
+    @property
+    def middle(self) -> tuple[float, float]:
+        """Return where its axis meets the picture."""
+        return self.middle_px or (self.width / 2 - 0.5, self.height / 2 - 0.5)
 
     @property
     def matrix(self) -> Array:
         """Return the camera matrix."""
-        return np.array(
-            [[self.focal_px, 0, self.width / 2 - 0.5], [0, self.focal_px, self.height / 2 - 0.5], [0, 0, 1]],
-            dtype=float,
+        x, y = self.middle
+        return np.array([[self.focal_px, 0, x], [0, self.focal_px, y], [0, 0, 1]], dtype=float)
+
+    def part(self, left: int, top: int, width: int, height: int, zoom: float = 1.0) -> "Lens":
+        """Return what sees one part of the picture, `zoom` times as finely: lengths in its own pixels."""
+        x, y = self.middle
+        return replace(
+            self,
+            width=width,
+            height=height,
+            focal_px=self.focal_px * zoom,
+            middle_px=((x + 0.5) * zoom - 0.5 - left, (y + 0.5) * zoom - 0.5 - top),
         )
 
     def pose(self) -> tuple[Array, Array]:

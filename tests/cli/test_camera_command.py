@@ -7,6 +7,7 @@ import cv2
 import pytest
 
 from controller.cli.main import main
+from tests.drivers.vision.films import filming, thrown
 from tests.drivers.vision.scenes import EDGE_PX, pair, still
 
 
@@ -50,3 +51,60 @@ def test_an_edge_that_is_no_length_is_a_usage_error(pixels: str) -> None:
     with pytest.raises(SystemExit) as end:
         main(["camera", "read", "a.png", "--die-px", pixels])
     assert end.value.code == 2
+
+
+RIG = """
+camera: felt
+table: {length_mm: 300, width_mm: 200, die_mm: 19, wall_relief_mm: 0}
+points: [[30, 40, 70, 150], [600, 40, 230, 150], [600, 440, 230, 50], [30, 440, 70, 50]]
+"""
+
+
+def film(path: Path) -> Path:
+    camera = filming()
+    writer = cv2.VideoWriter(str(path), cv2.VideoWriter.fourcc(*"MJPG"), 30.0, (640, 480))
+    for _ in range(20):
+        writer.write(camera.empty())
+    for _, frame, _ in camera.frames(thrown(6, 3), 900_000):
+        writer.write(frame)
+    for _ in range(20):
+        writer.write(camera.empty())
+    writer.release()
+    return path
+
+
+def test_a_film_becomes_a_log_that_replays(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    rig = tmp_path / "rig.yaml"
+    rig.write_text(RIG, encoding="utf-8")
+    assert main(["camera", "track", str(film(tmp_path / "a.avi")), "--rig", str(rig)]) == 0
+    told = capfdbinary.readouterr()
+    log = tmp_path / "a.jsonl"
+    log.write_bytes(told.out)
+    kinds = [json.loads(line).get("kind") for line in told.out.splitlines()[1:]]
+    assert kinds.count("die_released") == kinds.count("die_rest") == 2
+    assert b"shows 6" in told.err
+    assert main(["replay", str(log)]) == 0
+    assert b"6-3" in capfdbinary.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ("camera: [", "no YAML"),
+        ("camera: felt", "Object missing required field `table`"),
+        (
+            RIG.replace("[600, 40, 230, 150]", "[30, 40, 70, 150]").replace(
+                "[30, 440, 70, 50]", "[30, 40, 70, 150]"
+            ),
+            "plane",
+        ),
+        (RIG + "focus: 3", "focus"),
+    ],
+)
+def test_a_rig_that_can_not_be_used_is_exit_2(
+    text: str, wrong: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rig = tmp_path / "rig.yaml"
+    rig.write_text(text, encoding="utf-8")
+    assert main(["camera", "track", str(tmp_path / "a.avi"), "--rig", str(rig)]) == 2
+    assert wrong in capsys.readouterr().err

@@ -1,0 +1,152 @@
+"""Film a thrown pair of dice: frames as a camera over one end of the table takes them, each with its time.
+
+Only the part of a frame where dice and shadows are is drawn; the rest is the same cloth under fresh noise.
+Stills are drawn around a die alone, of the same moment and `zoom` times as fine: a sensor's full readout.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import cv2
+import numpy as np
+
+from drivers.sim.rendering import CASINO_RED, Die, Lens, Light, Look, draw, felt
+from drivers.vision.arrays import Array
+
+MOMENTS = 3
+"""Drawn while the shutter is open: enough for blur up to an edge long."""
+NOISES = 4
+MARGIN_PX = 14
+
+
+@dataclass(frozen=True, slots=True)
+class Rigging:
+    """A camera as it films: lens, light, cloth, dice, rate, shutter, and how much finer its stills are."""
+
+    lens: Lens
+    light: Light = field(default_factory=Light)
+    cloth: tuple[int, int, int] = (60, 110, 30)
+    look: Look = CASINO_RED
+    die_mm: float = 19.0
+    fps: float = 60.0
+    shutter_us: int = 2_000
+    zoom: float = 4.0
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """Where the dice were, moment by moment: middles (mm) and axes."""
+
+    t_us: Sequence[int]
+    poses: Sequence[tuple[Array, Array]]
+
+    def at(self, t_us: float, rigging: Rigging) -> list[Die]:
+        """Return the dice at a time: straight and even between moments, still after the last."""
+        after = min(max(bisect_right(self.t_us, t_us), 1), len(self.t_us) - 1)
+        before = after - 1
+        span = self.t_us[after] - self.t_us[before]
+        share = min(max((t_us - self.t_us[before]) / span, 0.0), 1.0)
+        nearest = after if share > 0.5 else before
+        middles = self.poses[before][0] * (1 - share) + self.poses[after][0] * share
+        axes = self.poses[nearest][1]
+        return [Die(middles[at], axes[at], rigging.die_mm, rigging.look) for at in range(len(middles))]
+
+
+class Filming:
+    """One camera's film of a throw."""
+
+    def __init__(self, rigging: Rigging, seed: int) -> None:
+        """Hang the camera over an empty table."""
+        self.rigging = rigging
+        self._rng = np.random.default_rng(seed)
+        lens, light = rigging.lens, rigging.light
+        self._cloth = felt(lens, rigging.cloth, self._rng, marks=True)
+        plain = replace(light, noise=0.0)
+        self._empty = draw(lens, self._cloth, [[]], plain, self._rng)
+        shape = self._empty.shape
+        self._noises = [
+            np.asarray(self._rng.normal(0.0, light.noise, shape)).astype(np.int16) for _ in range(NOISES)
+        ]
+        self._count = 0
+
+    def empty(self) -> Array:
+        """Return the table without dice."""
+        return self._noisy(self._empty.copy())
+
+    def frames(self, way: Way, until_us: int) -> Iterator[tuple[int, Array, "FineStill"]]:
+        """Yield time, frame and still from before the dice come into sight until a time."""
+        step = 1e6 / self.rigging.fps
+        for count in range(int(until_us / step)):
+            t_us = round(count * step)
+            opened = [t_us + self.rigging.shutter_us * at / MOMENTS for at in range(MOMENTS)]
+            exposures = [way.at(t, self.rigging) for t in opened]
+            yield t_us, self._frame(exposures), FineStill(self, exposures)
+
+    def _frame(self, exposures: Sequence[Sequence[Die]]) -> Array:
+        picture = self._empty.copy()
+        lens = self.rigging.lens
+        for die in range(len(exposures[0])):
+            own = [moment[die] for moment in exposures]
+            low, high = self._box(own, lens, MARGIN_PX)
+            if bool(np.any(high <= low)):
+                continue
+            near = [list(moment) for moment in exposures]
+            part = lens.part(int(low[0]), int(low[1]), int(high[0] - low[0]), int(high[1] - low[1]))
+            behind = self._empty[low[1] : high[1], low[0] : high[0]]
+            picture[low[1] : high[1], low[0] : high[0]] = draw(part, behind, near, self._plain(), self._rng)
+        return self._noisy(picture)
+
+    def still(self, exposures: Sequence[Sequence[Die]], low: Array, high: Array) -> Array:
+        """Return a part of the finer picture, its corners in that picture's pixels."""
+        zoom = self.rigging.zoom
+        width, height = int(high[0] - low[0]), int(high[1] - low[1])
+        part = self.rigging.lens.part(int(low[0]), int(low[1]), width, height, zoom)
+        from_px, to_px = np.floor_divide(low, zoom).astype(int), np.ceil(np.asarray(high) / zoom).astype(int)
+        behind = self._empty[from_px[1] : to_px[1], from_px[0] : to_px[0]]
+        large = cv2.resize(behind, (width, height), interpolation=cv2.INTER_LINEAR)
+        light = replace(self.rigging.light, slope=0.0, bright=1.0)
+        return draw(part, large, exposures, light, self._rng)
+
+    def _plain(self) -> Light:
+        return replace(self.rigging.light, noise=0.0, slope=0.0, bright=1.0)
+
+    def _box(self, dice: Sequence[Die], lens: Lens, margin: int) -> tuple[Array, Array]:
+        lamp = np.array(self.rigging.light.lamp)
+        reach = []
+        for die in dice:
+            half = die.edge_mm * 0.87
+            corners = die.centre_mm + half * np.array(
+                [[a, b, c] for a in (-1, 1) for b in (-1, 1) for c in (-1, 1)]
+            )
+            reach += [corners, corners - lamp * (np.maximum(corners[:, 2:], 0) / lamp[2])]
+        seen = lens.seen(np.concatenate(reach))
+        low = np.clip(np.floor(seen.min(axis=0)) - margin, 0, (lens.width, lens.height)).astype(int)
+        high = np.clip(np.ceil(seen.max(axis=0)) + margin, 0, (lens.width, lens.height)).astype(int)
+        return low, high
+
+    def _noisy(self, picture: Array) -> Array:
+        self._count += 1
+        noise = self._noises[self._count % NOISES]
+        if self._count % 2:
+            noise = noise[::-1]
+        noisy: Array = cv2.add(picture, np.ascontiguousarray(noise), dtype=cv2.CV_8U)
+        return noisy
+
+
+class FineStill:
+    """A still that is drawn only where somebody looks."""
+
+    def __init__(self, filming: Filming, exposures: Sequence[Sequence[Die]]) -> None:
+        """Be the moment of these exposures."""
+        self._filming = filming
+        self._exposures = exposures
+        self.zoom = filming.rigging.zoom
+
+    def around(self, place: Array, margin: float) -> tuple[Array, Array]:
+        """Return the part around a place of the frame, and where its left upper corner is in the still."""
+        lens = self._filming.rigging.lens
+        limit = np.array([lens.width, lens.height]) * self.zoom
+        low = np.maximum((place - margin) * self.zoom, 0).astype(int)
+        high = np.minimum((place + margin) * self.zoom, limit).astype(int)
+        return self._filming.still(self._exposures, low, high), low

@@ -1,0 +1,362 @@
+"""Follow dice from the hand to rest, frame by frame, and say what they show once two still frames agree.
+
+Each die in sight is a trail: a spot near where its motion led, of a die's size. Where two dice make one
+spot it is split between the places where their motion led, and the error says so. A spot at the picture's
+border is not yet a die: a hand reaches in there and goes back, a die comes off it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, cast
+
+import numpy as np
+
+from controller.model.readings import Die, DieAt, DieLost, DieReleased, DieRest, Face, Reading
+from drivers.vision.arrays import Array
+from drivers.vision.moving import HALF, Background, Spot
+from drivers.vision.reading import LEAST_PX, DieSeen, read_picture
+from drivers.vision.rig import Rig
+
+STILL_US = 60_000
+"""A die that has not moved for so long is at rest; a die that stands on an edge falls sooner."""
+STILL_PX = 1.0
+NUDGED_SHARE = 0.12
+"""A die that was told to be at rest moves again once its spot has moved by so much of an edge."""
+LOST_US = 250_000
+"""So long is a die looked for where its motion led."""
+PATIENCE_US = 1_500_000
+"""So long are still dice read again before their faces are told to be unknown."""
+LATEST_US = 100_000
+"""A rest is told as of no longer ago, or the table takes it for late (its `max_lateness_ms` is 120)."""
+NEAR_SHARE = 0.6
+"""A top face's middle is so near to that of the die's spot, over the edge: flank and shadow pull at it."""
+GONE_US = 120_000
+"""So long nothing of a die is where it lay: it was taken away."""
+SAME_HAND_US = 170_000
+"""A die that comes out of another one's spot left the hand with it."""
+LEAST_SHARE, MOST_SHARE = 0.3, 5.0
+"""A spot's area over that of a die's face: a die half behind something, and one blurred over three edges."""
+TOGETHER_SHARE = 1.9
+"""Two dice in one spot cover more than this, at rest or not much blurred."""
+
+
+class Still(Protocol):
+    """A moment as finely as faces are read: `zoom` times as fine as the frame."""
+
+    zoom: float
+
+    def around(self, place: Array, margin: float) -> tuple[Array, Array]:
+        """Return the part around a place of the frame, and where its left upper corner is in the still."""
+        ...
+
+
+@dataclass(slots=True)
+class WholeStill:
+    """A still that is one picture: the frame itself, or one that is larger."""
+
+    picture: Array
+    zoom: float = 1.0
+
+    def around(self, place: Array, margin: float) -> tuple[Array, Array]:
+        """Return the part around a place of the frame, and where its left upper corner is in the still."""
+        low = np.maximum((place - margin) * self.zoom, 0).astype(int)
+        limit = (self.picture.shape[1], self.picture.shape[0])
+        high = np.minimum((place + margin) * self.zoom, limit).astype(int)
+        return np.ascontiguousarray(self.picture[low[1] : high[1], low[0] : high[0]]), low
+
+
+@dataclass(slots=True)
+class Trail:
+    """One die of a throw: where it was seen. Places in pixels."""
+
+    die: int
+    released_us: int
+    t_us: list[int] = field(default_factory=list)
+    places: list[Array] = field(default_factory=list)
+    spot: Spot | None = None
+    still_since_us: int = 0
+    still_place: Array = field(default_factory=lambda: np.zeros(2))
+    seen_us: int = 0
+    read: DieSeen | None = None
+    trying_since_us: int = 0
+    lost: bool = False
+    told_rest: bool = False
+
+    def led_to(self, t_us: int) -> Array:
+        """Return where its motion leads by a time."""
+        if len(self.places) < 2 or self.t_us[-1] == self.t_us[-2]:
+            return self.places[-1]
+        speed = (self.places[-1] - self.places[-2]) / (self.t_us[-1] - self.t_us[-2])
+        ahead = min(t_us - self.t_us[-1], 70_000)
+        led: Array = self.places[-1] + speed * ahead
+        return led
+
+    def reach(self, t_us: int, die_px: float) -> float:
+        """Return how far from there it may be: bounces turn it round."""
+        if len(self.places) < 2:
+            return 5.0 * die_px
+        step = float(np.hypot(*(self.led_to(t_us) - self.places[-1])))
+        return 1.2 * die_px + 1.1 * step
+
+
+class Follower:
+    """Turns frames, in order of time, into readings."""
+
+    def __init__(self, rig: Rig, empty: Array) -> None:
+        """Begin with a picture of the empty table."""
+        self.rig = rig
+        self.device = rig.file.camera
+        self._background = Background(empty)
+        self._trails: list[Trail] = []
+        self.why = ""
+        """Why the dice at rest were refused last."""
+
+    def frame(self, t_us: int, picture: Array, still: Still | None = None) -> list[Reading]:
+        """Return what this frame (height, width, 3) at this time says; times rise from frame to frame.
+
+        `still` is the same moment seen more finely, for the faces: a sensor whose every pixel is read gives a
+        die of 16 pixels in the frame one of 64 in the still.
+        """
+        middle = (picture.shape[1] / 2, picture.shape[0] / 2)
+        die_px = self.rig.die_px(*middle)
+        spots = self._background.spots(picture, LEAST_SHARE * die_px**2)
+        self._forget_collected(t_us, spots)
+        told = self._follow(t_us, spots, die_px)
+        told += self._begin(t_us, spots, die_px)
+        told += self._lose(t_us)
+        told += self._rest(t_us, still or WholeStill(picture), die_px)
+        return told
+
+    def _follow(self, t_us: int, spots: Sequence[Spot], die_px: float) -> list[Reading]:
+        moving = [trail for trail in self._trails if not trail.lost]
+        claimed = _assigned(moving, spots, t_us, die_px)
+        told: list[Reading] = []
+        for trail in moving:
+            spot = claimed.get(trail.die)
+            if spot is None:
+                trail.spot = None
+                continue
+            sharers = [other for other in moving if claimed.get(other.die) is spot]
+            place, error_px = _place(spot, trail, sharers, t_us, die_px)
+            told += self._seen(trail, t_us, spot, place, error_px)
+        return told
+
+    def _seen(self, trail: Trail, t_us: int, spot: Spot, place: Array, error_px: float) -> list[Reading]:
+        trail.spot = spot
+        trail.seen_us = t_us
+        trail.t_us.append(t_us)
+        trail.places.append(place)
+        moved_px = float(np.hypot(*(place - trail.still_place)))
+        if moved_px > (NUDGED_SHARE * self.rig.die_px(*map(float, place)) if trail.told_rest else STILL_PX):
+            trail.still_since_us, trail.still_place = t_us, place
+            trail.told_rest = False
+        if trail.told_rest:
+            return []
+        x, y = self.rig.to_table(*map(float, place))
+        error = error_px / self.rig.px_per_mm(*map(float, place))
+        if t_us - trail.still_since_us < STILL_US:
+            error = float(np.hypot(error, self.rig.height_error_mm(*map(float, place))))
+        return [
+            DieAt(
+                t=t_us,
+                dev=self.device,
+                die=cast("Die", trail.die),
+                x=round(x, 1),
+                y=round(y, 1),
+                error_mm=round(min(max(error, 0.1), 1000.0), 1),
+            )
+        ]
+
+    def _begin(self, t_us: int, spots: Sequence[Spot], die_px: float) -> list[Reading]:
+        """Return the releases of dice that come into sight."""
+        told: list[Reading] = []
+        owned = {id(trail.spot) for trail in self._trails if trail.spot is not None}
+        for spot in spots:
+            if id(spot) in owned or spot.at_border:
+                continue
+            if not LEAST_SHARE * 1.6 * die_px**2 < spot.area < MOST_SHARE * die_px**2:
+                continue
+            if len(self._trails) >= self.rig.file.dice:
+                if not all(trail.told_rest or trail.lost for trail in self._trails):
+                    continue
+                self._trails = []
+            die = len(self._trails) + 1
+            trail = Trail(die, t_us, seen_us=t_us)
+            for other in self._trails:
+                near = other.places and np.hypot(*(other.places[0] - (spot.x, spot.y))) < 6 * die_px
+                if near and t_us - other.released_us < SAME_HAND_US:
+                    trail.released_us = other.released_us
+            self._trails.append(trail)
+            place = np.array([spot.x, spot.y])
+            x, y = self.rig.to_table(spot.x, spot.y)
+            told.append(
+                DieReleased(
+                    t=trail.released_us,
+                    dev=self.device,
+                    die=cast("Die", die),
+                    x=round(x, 1),
+                    y=round(y, 1),
+                )
+            )
+            told += self._seen(trail, t_us, spot, place, _blur_error(spot, die_px))
+        return told
+
+    def _lose(self, t_us: int) -> list[Reading]:
+        told: list[Reading] = []
+        for trail in self._trails:
+            if trail.lost or trail.told_rest or t_us - trail.seen_us < LOST_US:
+                continue
+            trail.lost = True
+            told.append(DieLost(t=t_us, dev=self.device, die=cast("Die", trail.die)))
+        return told
+
+    def _forget_collected(self, t_us: int, spots: Sequence[Spot]) -> None:
+        """Forget a throw once nothing lies where its dice lay."""
+        if not self._trails or not all(trail.told_rest or trail.lost for trail in self._trails):
+            return
+        if any(t_us - trail.seen_us < GONE_US for trail in self._trails):
+            return
+        if not any(not spot.at_border for spot in spots):
+            self._trails = []
+
+    def _rest(self, t_us: int, still: Still, die_px: float) -> list[Reading]:
+        """Return the dice at rest whose faces two frames agree on, or that stayed unclear for too long."""
+        told: list[Reading] = []
+        for trail in self._trails:
+            if trail.lost or trail.told_rest:
+                continue
+            if trail.spot is None or t_us - trail.still_since_us < STILL_US:
+                trail.read, trail.trying_since_us = None, t_us
+                continue
+            seen, self.why = face_at(still, trail.places[-1], die_px)
+            agreed = seen is not None and trail.read is not None and _agree(seen, trail.read)
+            trail.read = seen
+            if not agreed and t_us - trail.trying_since_us < PATIENCE_US:
+                continue
+            trail.told_rest = True
+            told.append(self._at_rest(trail, t_us, seen if agreed else None))
+        return told
+
+    def _at_rest(self, trail: Trail, t_us: int, seen: DieSeen | None) -> DieRest:
+        place = trail.places[-1] if seen is None else np.array([seen.x, seen.y])
+        height = self.rig.die_mm * (0.5 if seen is None else 1.0)
+        x, y = self.rig.to_table(float(place[0]), float(place[1]), height)
+        return DieRest(
+            t=max(trail.still_since_us, t_us - LATEST_US),
+            dev=self.device,
+            die=cast("Die", trail.die),
+            x=round(x, 1),
+            y=round(y, 1),
+            up=None if seen is None else cast("Face | None", seen.up),
+            confidence=0.0 if seen is None else seen.confidence,
+            on="felt" if seen is not None else "unknown",
+        )
+
+
+def face_at(still: Still, place: Array, die_px: float) -> tuple[DieSeen | None, str]:
+    """Return the die at a place of the frame, or None and why not: one must lie there, its face certain."""
+    part, low = still.around(place, 1.5 * die_px)
+    fine_px = die_px * still.zoom
+    middle = (place + 0.5) * still.zoom - 0.5 - low
+    reading = read_picture(part, fine_px)
+    near = [
+        die for die in reading.dice if np.hypot(die.x - middle[0], die.y - middle[1]) < NEAR_SHARE * fine_px
+    ]
+    if len(near) != 1:
+        return (
+            None,
+            f"{len(near)} dice found where one lies" if fine_px >= LEAST_PX else reading.refused or "",
+        )
+    die = near[0]
+    if die.up is None:
+        return None, die.doubts[0]
+    x, y = (np.array([die.x, die.y]) + low + 0.5) / still.zoom - 0.5
+    return DieSeen(float(x), float(y), die.up, die.confidence), ""
+
+
+def _agree(one: DieSeen, other: DieSeen) -> bool:
+    return one.up == other.up and float(np.hypot(one.x - other.x, one.y - other.y)) < 2.0
+
+
+def _assigned(trails: Sequence[Trail], spots: Sequence[Spot], t_us: int, die_px: float) -> dict[int, Spot]:
+    """Return each trail's spot: the pairing with the least way to go; two share one if there is no other."""
+    costs: dict[tuple[int, int], float] = {}
+    for trail in trails:
+        led = trail.led_to(t_us)
+        for at, spot in enumerate(spots):
+            if spot.area > 2 * MOST_SHARE * die_px**2:
+                continue
+            # A bounce turns a die round within a frame: where it was counts as well as where it was led.
+            away = min(
+                float(np.hypot(spot.x - led[0], spot.y - led[1])),
+                0.6 * die_px + float(np.hypot(*(np.array([spot.x, spot.y]) - trail.places[-1]))),
+            )
+            inside = (
+                spot.left - die_px / 2 < led[0] < spot.right + die_px / 2
+                and spot.top - die_px / 2 < led[1] < spot.bottom + die_px / 2
+            )
+            if away < trail.reach(t_us, die_px) or inside:
+                costs[trail.die, at] = away
+    chosen: dict[int, Spot] = {}
+    if len(trails) == 2:
+        one, two = trails
+        pairs = [
+            (costs[one.die, a] + costs[two.die, b], a, b)
+            for a in range(len(spots))
+            for b in range(len(spots))
+            if a != b and (one.die, a) in costs and (two.die, b) in costs
+        ]
+        if pairs:
+            _, a, b = min(pairs)
+            return {one.die: spots[a], two.die: spots[b]}
+    for trail in trails:
+        own = [(cost, at) for (die, at), cost in costs.items() if die == trail.die]
+        if own:
+            chosen[trail.die] = spots[min(own)[1]]
+    if len(trails) == 2 and len(chosen) == 2 and chosen[trails[0].die] is chosen[trails[1].die]:
+        spot = chosen[trails[0].die]
+        if spot.area < TOGETHER_SHARE * die_px**2:
+            far = max(trails, key=lambda trail: costs[trail.die, spots.index(spot)])
+            del chosen[far.die]
+    return chosen
+
+
+def _place(
+    spot: Spot, trail: Trail, sharers: Sequence[Trail], t_us: int, die_px: float
+) -> tuple[Array, float]:
+    """Return a die's middle in a spot and its standard error, in pixels."""
+    middle = np.array([spot.x, spot.y])
+    if len(sharers) > 1:
+        return _split(spot, trail, sharers, t_us), 0.35 * die_px
+    error = _blur_error(spot, die_px)
+    if spot.at_border:
+        # What is beyond the border is not seen: the middle lies a half edge behind the edge that is.
+        width, height = spot.size
+        size = np.array([width, height])
+        short = np.maximum(0.0, 1.15 * die_px - size)
+        middle = middle + np.where(middle > trail.places[0], 1, -1) * short / 2
+        error += 0.15 * die_px
+    return middle, error
+
+
+def _blur_error(spot: Spot, die_px: float) -> float:
+    """Return how uncertain a spot's middle is: more the further it was dragged while the shutter was open."""
+    dragged = max(0.0, max(spot.size) - 1.45 * die_px)
+    return 0.5 + 0.03 * die_px + 0.12 * dragged
+
+
+def _split(spot: Spot, trail: Trail, sharers: Sequence[Trail], t_us: int) -> Array:
+    """Return the part of a spot that is this trail's, parted between the places where their motion led."""
+    ys, xs = np.nonzero(spot.mask)
+    points = np.column_stack([xs, ys]) * HALF + (spot.left, spot.top)
+    low, high = (spot.left, spot.top), (spot.right, spot.bottom)
+    middles = np.array([np.clip(other.led_to(t_us), low, high) for other in sharers])
+    if float(np.hypot(*(middles[0] - middles[1]))) < 2.0:
+        middles = middles + np.array([[-2.0, 0.0], [2.0, 0.0]])
+    for _ in range(4):
+        own = np.hypot(*(points[:, None] - middles[None]).transpose(2, 0, 1)).argmin(axis=1)
+        for at in range(len(sharers)):
+            if (own == at).any():
+                middles[at] = points[own == at].mean(axis=0)
+    part: Array = middles[[other.die for other in sharers].index(trail.die)]
+    return part

@@ -1,0 +1,114 @@
+"""What differs from the empty table: spots of a picture, each of one or more dice or a hand."""
+
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+
+from drivers.vision.arrays import Array
+
+DIFFERS = 38
+"""Grey levels in the channel that differs most; sensor noise and flicker stay under 20."""
+SHADOW_RATIO = (0.35, 0.97)
+"""How dark a shadow leaves the cloth; all channels lose alike, within SHADOW_SPREAD."""
+SHADOW_SPREAD = 0.13
+HALF = 2
+"""Spots are looked for at half the picture's size: a fourth of the work, and an edge within a pixel."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A connected spot that is not the empty table. Lengths in pixels of the whole picture."""
+
+    x: float
+    y: float
+    left: float
+    top: float
+    right: float
+    bottom: float
+    area: float
+    at_border: bool
+    mask: Array
+    """Its own pixels at half size, within its box."""
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """Return width and height of its box."""
+        return self.right - self.left, self.bottom - self.top
+
+
+def median_of(frames: list[Array]) -> Array:
+    """Return the empty table behind what moves over it: each pixel's median."""
+    middle: Array = np.median(np.stack(frames), axis=0).astype(np.uint8)
+    return middle
+
+
+class Background:
+    """The empty table as it looks by now: follows slow light, not what lies on it."""
+
+    def __init__(self, picture: Array) -> None:
+        """Begin with a picture of the empty table."""
+        self._mean: Array = half(picture).astype(np.float32)
+        self._now: Array = half(picture)
+
+    def spots(self, picture: Array, least_area: float) -> list[Spot]:
+        """Return what differs from the empty table and is at least so large (square pixels)."""
+        small = half(picture)
+        mask = _differs(small, self._now)
+        self._learn(small, mask)
+        count, labels, stats, middles = cv2.connectedComponentsWithStats(mask, connectivity=8)
+        found = []
+        for at in range(1, count):
+            left, top, width, height, area = (int(value) for value in stats[at])
+            if area * HALF**2 < least_area:
+                continue
+            border = (
+                left <= 1
+                or top <= 1
+                or left + width >= mask.shape[1] - 1
+                or top + height >= mask.shape[0] - 1
+            )
+            own = (labels[top : top + height, left : left + width] == at).astype(np.uint8)
+            x, y = (float(value) * HALF + 0.5 for value in middles[at])
+            found.append(
+                Spot(
+                    x,
+                    y,
+                    float(left * HALF),
+                    float(top * HALF),
+                    float((left + width) * HALF),
+                    float((top + height) * HALF),
+                    float(area * HALF**2),
+                    border,
+                    own,
+                )
+            )
+        return found
+
+    def _learn(self, small: Array, mask: Array) -> None:
+        """Follow the light where nothing is; a spot's surroundings wait too."""
+        free = cv2.dilate(mask, np.ones((9, 9), np.uint8)) == 0
+        cv2.accumulateWeighted(small, self._mean, 0.02, free.astype(np.uint8))
+        self._now = cv2.convertScaleAbs(self._mean)
+
+
+def half(picture: Array) -> Array:
+    """Return a picture at half its size."""
+    return cv2.resize(picture, None, fx=1 / HALF, fy=1 / HALF, interpolation=cv2.INTER_AREA)
+
+
+def _differs(small: Array, empty: Array) -> Array:
+    apart = cv2.absdiff(small, empty)
+    blue, green, red = cv2.split(apart)
+    most = cv2.max(cv2.max(blue, green), red)
+    mask: Array = (most > DIFFERS).astype(np.uint8)
+    if cv2.countNonZero(mask):
+        rows, columns = np.nonzero(mask)
+        now = small[rows, columns].astype(np.float32) + 4
+        share = now / (empty[rows, columns].astype(np.float32) + 4)
+        dark = (share > SHADOW_RATIO[0]).all(axis=1) & (share < SHADOW_RATIO[1]).all(axis=1)
+        shadow = dark & (share.max(axis=1) - share.min(axis=1) < SHADOW_SPREAD)
+        mask[rows[shadow], columns[shadow]] = 0
+        mask = cv2.morphologyEx(mask, cv2.MORPH_OPEN, np.ones((3, 3), np.uint8))
+        mask = cv2.morphologyEx(mask, cv2.MORPH_CLOSE, np.ones((5, 5), np.uint8))
+    return mask

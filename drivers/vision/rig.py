@@ -1,0 +1,134 @@
+"""One camera over one table: how its pixels lie on the felt, and how large a die is in them.
+
+A rig is written by hand or by calibration. Points alone fix the felt's plane; with a lens the camera's own
+place follows from them, and with that a die's height over the felt is no longer taken for a way along it.
+"""
+
+from typing import Annotated
+
+import cv2
+import msgspec
+import numpy as np
+from msgspec import Meta
+
+from controller.model.geometry import DiceTable
+from drivers.vision.arrays import Array
+
+UNKNOWN_HEIGHT_MM = 60.0
+"""A die in flight is somewhere up to so high, as far as one camera knows."""
+
+
+MISSES_MM = 10.0
+"""A rig's own points are told to lie on the felt, and measured with a rule."""
+
+
+class LensFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A lens as calibration measured it: focal lengths and middle in pixels, k1, k2, p1, p2, (k3)."""
+
+    focal_px: tuple[float, float]
+    middle_px: tuple[float, float]
+    distortion: Annotated[tuple[float, ...], Meta(min_length=4, max_length=5)] = (0.0, 0.0, 0.0, 0.0)
+
+    @property
+    def matrix(self) -> Array:
+        """Return the camera matrix."""
+        return np.array(
+            [[self.focal_px[0], 0, self.middle_px[0]], [0, self.focal_px[1], self.middle_px[1]], [0, 0, 1.0]]
+        )
+
+
+class RigFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A rig as it stands in its file."""
+
+    camera: str
+    """Its name: the device that its readings come from."""
+    table: DiceTable
+    points: Annotated[tuple[tuple[float, float, float, float], ...], Meta(min_length=4)]
+    """Places on the felt: x and y in the picture (pixels), x and y on the table (millimetres)."""
+    dice: Annotated[int, Meta(ge=1, le=7)] = 2
+    die_px: Annotated[float, Meta(gt=0)] | None = None
+    """A die's edge where it lies, in pixels; left out, it follows from the points."""
+    lens: LensFile | None = None
+    ruleset: str = "craps-12-034"
+    source: str = ""
+    """What `tablectl camera run` looks through: a device, a film, a folder."""
+    socket: str = ""
+    """Where it sends its readings: the `port` of the table's json-camera device, without `unix:`."""
+
+
+class RigError(ValueError):
+    """A rig whose points fix no plane; the message says what was found and expected."""
+
+
+class Rig:
+    """A rig, solved: from pixels to millimetres and back."""
+
+    def __init__(self, file: RigFile) -> None:
+        """Solve the points; raises RigError where they fix no plane."""
+        self.file = file
+        self.die_mm = file.table.die_mm
+        pixels = np.array([point[:2] for point in file.points], float)
+        places = np.array([point[2:] for point in file.points], float)
+        self._matrix = file.lens.matrix if file.lens else np.eye(3)
+        self._camera: tuple[Array, Array] | None = None
+        self._bent = np.array(file.lens.distortion if file.lens else (0.0, 0.0, 0.0, 0.0))
+        plane, _ = cv2.findHomography(self._straight(pixels), places)
+        if plane is None or not np.isfinite(plane).all() or abs(np.linalg.det(plane)) < 1e-12:
+            raise RigError(
+                f"points: found {len(pixels)} that fix no plane, expected four, no three in a line"
+            )
+        self._plane = plane
+        if file.lens is not None:
+            flat = np.column_stack([places, np.zeros(len(places))])
+            solved, turn, moved = cv2.solvePnP(flat, pixels, self._matrix, self._bent)
+            if solved:
+                rotation = cv2.Rodrigues(turn)[0]
+                self._camera = (rotation, moved.reshape(3))
+
+    @property
+    def height_mm(self) -> float | None:
+        """Return how high over the felt the camera hangs; None where no lens is known."""
+        return None if self._camera is None else float(self._eye()[2])
+
+    def _eye(self) -> Array:
+        assert self._camera is not None
+        rotation, moved = self._camera
+        eye: Array = -rotation.T @ moved
+        return eye if eye[2] > 0 else eye * np.array([1.0, 1.0, -1.0])
+
+    def _straight(self, pixels: Array) -> Array:
+        """Return pixels as a lens without distortion would have them (of a known lens: in focal lengths)."""
+        if self.file.lens is None:
+            return pixels
+        return cv2.undistortPoints(pixels.reshape(-1, 1, 2), self._matrix, self._bent).reshape(-1, 2)
+
+    def to_table(self, x: float, y: float, height_mm: float | None = None) -> tuple[float, float]:
+        """Return the place on the table (mm) under a pixel that shows what is so high over the felt."""
+        height = self.die_mm / 2 if height_mm is None else height_mm
+        there = self._plane @ np.array([*self._straight(np.array([[x, y]], float))[0], 1.0])
+        place = there[:2] / there[2]
+        if self._camera is not None:
+            eye = self._eye()
+            place = place + (eye[:2] - place) * (height / eye[2])
+        return float(place[0]), float(place[1])
+
+    def px_per_mm(self, x: float, y: float) -> float:
+        """Return the scale on the felt near a pixel."""
+        here, right, below = (np.array(self.to_table(*at)) for at in ((x, y), (x + 4, y), (x, y + 4)))
+        along, across = right - here, below - here
+        area = abs(float(along[0] * across[1] - along[1] * across[0])) / 16
+        return float(1 / max(1e-6, area**0.5))
+
+    def die_px(self, x: float, y: float) -> float:
+        """Return how long a die's edge is, in pixels, where it lies."""
+        if self.file.die_px is not None:
+            return self.file.die_px
+        return self.die_mm * self.px_per_mm(x, y)
+
+    def height_error_mm(self, x: float, y: float) -> float:
+        """Return by how much a die's place may be wrong because its height in flight is not known."""
+        if self._camera is None:
+            return 0.0
+        eye = self._eye()
+        away = np.hypot(*(np.array(self.to_table(x, y)) - eye[:2]))
+        return float(away * UNKNOWN_HEIGHT_MM / 2 / eye[2])

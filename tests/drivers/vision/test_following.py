@@ -1,0 +1,80 @@
+"""Two dice followed through a drawn film: where they were, where they lie, what they show."""
+
+from bisect import bisect_left
+
+import numpy as np
+import pytest
+
+from controller.model.readings import DieAt, DieLost, DieReleased, DieRest, Reading
+from drivers.sim.filming import Way
+from drivers.sim.rendering import standing
+from drivers.vision.following import Follower
+from tests.drivers.vision.films import filming, rig, sliding, thrown
+
+
+def followed(way: Way, until_us: int = 1_000_000, hand_at_us: int | None = None) -> list[Reading]:
+    camera = filming()
+    follower = Follower(rig(), camera.empty())
+    told: list[Reading] = []
+    for t_us, picture, still in camera.frames(way, until_us):
+        if hand_at_us is not None and t_us >= hand_at_us:
+            picture[:260, 60:420] = (120, 150, 200)
+            told += follower.frame(t_us, picture)
+            continue
+        told += follower.frame(t_us, picture, still)
+    return told
+
+
+def rests(told: list[Reading]) -> list[DieRest]:
+    return [reading for reading in told if isinstance(reading, DieRest)]
+
+
+@pytest.mark.parametrize(("first", "second"), [(1, 6), (3, 4)])
+def test_two_dice_are_followed_to_rest_and_read(first: int, second: int) -> None:
+    told = followed(thrown(first, second))
+    assert [reading.die for reading in told if isinstance(reading, DieReleased)] == [1, 2]
+    lying = {int(rest.up or 0): rest for rest in rests(told)}
+    assert set(lying) == {first, second}
+    assert lying[first].x == pytest.approx(190, abs=1)
+    assert lying[first].y == pytest.approx(70, abs=1)
+    assert lying[second].x == pytest.approx(160, abs=1)
+    assert lying[second].y == pytest.approx(130, abs=1)
+    assert len({rest.die for rest in rests(told)}) == 2
+    assert not [reading for reading in told if isinstance(reading, DieLost)]
+
+
+def test_each_point_of_a_track_lies_within_its_error() -> None:
+    way = thrown(2, 5)
+    told = followed(way)
+    names = {rest.up: rest.die for rest in rests(told)}
+    for reading in told:
+        if not isinstance(reading, DieAt):
+            continue
+        after = min(bisect_left(way.t_us, reading.t), len(way.t_us) - 1)
+        true = way.poses[after][0][0 if reading.die == names[2] else 1][:2]
+        assert reading.error_mm is not None
+        # A frame's blur, and three of the errors that it tells of itself.
+        assert np.hypot(reading.x - true[0], reading.y - true[1]) < 3 * reading.error_mm + 10
+
+
+def test_a_rest_is_told_while_the_table_still_waits_for_it() -> None:
+    camera = filming()
+    follower = Follower(rig(), camera.empty())
+    for t_us, picture, still in camera.frames(thrown(2, 5), 1_000_000):
+        for reading in follower.frame(t_us, picture, still):
+            assert t_us - reading.t <= 100_000
+
+
+def test_a_hand_over_the_dice_is_no_face() -> None:
+    told = followed(thrown(2, 5), hand_at_us=300_000)
+    assert all(rest.up is None or rest.up in {2, 5} for rest in rests(told))
+    assert len([rest for rest in rests(told) if rest.up is not None]) < 2
+
+
+def test_one_die_is_one_die() -> None:
+    told = followed(sliding([(standing(6, 10.0, (170.0, 100.0)), 0.4)]))
+    assert [(rest.die, rest.up) for rest in rests(told)] == [(1, 6)]
+
+
+def test_an_empty_table_says_nothing() -> None:
+    assert followed(sliding([(standing(6, 10.0, (-500.0, 100.0)), 0.0)]), 400_000) == []
