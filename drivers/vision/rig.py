@@ -72,12 +72,20 @@ class Rig:
         self._matrix = file.lens.matrix if file.lens else np.eye(3)
         self._camera: tuple[Array, Array] | None = None
         self._bent = np.array(file.lens.distortion if file.lens else (0.0, 0.0, 0.0, 0.0))
-        plane, _ = cv2.findHomography(self._straight(pixels), places)
-        if plane is None or not np.isfinite(plane).all() or abs(np.linalg.det(plane)) < 1e-12:
+        corners = [len(cv2.convexHull(points.astype(np.float32))) for points in (pixels, places)]
+        if min(corners) < 4:
+            raise RigError("points: found none that fix a plane, expected four or more, no three in a line")
+        self._plane, _ = cv2.findHomography(self._straight(pixels), places)
+        self.misses_mm = max(
+            float(np.hypot(*(np.array(self.to_table(float(seen[0]), float(seen[1]), 0.0)) - place)))
+            for seen, place in zip(pixels, places, strict=True)
+        )
+        """By how much the worst point lies beside where the plane has it."""
+        if not self.misses_mm <= MISSES_MM:
             raise RigError(
-                f"points: found {len(pixels)} that fix no plane, expected four, no three in a line"
+                f"points: found them {self.misses_mm:.0f} mm off their plane, expected {MISSES_MM:g} at most;"
+                " measure them again"
             )
-        self._plane = plane
         if file.lens is not None:
             flat = np.column_stack([places, np.zeros(len(places))])
             solved, turn, moved = cv2.solvePnP(flat, pixels, self._matrix, self._bent)
