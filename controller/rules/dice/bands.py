@@ -16,6 +16,8 @@ LEAST_EDGES = 0.5
 """A die that touches with a face has its centre half an edge away."""
 MOST_EDGES = sqrt(3.0) / 2.0
 """One that touches with a corner has it up to half a space diagonal away."""
+MISS_EDGES = 0.6
+"""One that did not touch has it as near as this at most: one in twenty reaches no further."""
 FLAT_EDGES = sqrt(2.0) / 2.0
 """One that lies flat touches with an upright edge at most: its centre is half a face's diagonal away."""
 
@@ -24,13 +26,20 @@ KNOCK = 2.0 * log(10.0)
 CAUSELESS = 6.0
 """A turn that nothing on the table explains: one die in twenty meets an obstacle that was not seen."""
 ALONE = 2.0
-"""What is added where the other die was out of reach: then only chips stand at a wall, one die in fifty."""
+"""What is added within the contact band where the other die was out of reach: only chips are left to turn it
+there, one die in fifty. Further off chips are as likely as the wall, and a knock may be heard with them."""
 CAUSELESS_M_PER_S = 0.6
 """So much speed the felt takes from a tumbling die between two frames at most; less needs no cause."""
+THUMPS = 1.0
+"""A soft impact at a turn may be the die's landing there, whose spin turned it: landings are often heard."""
+SOFT_SHARE = 0.25
+"""Felt passes a tenth of a landing to the wall: a sound of a quarter of what such a turn makes may be one."""
 UNHEARD = 4.0
 """A touch that a working sensor did not hear: one in seven is softer than its threshold."""
 RINGS = 1.0
 """An impact that may be an earlier one's ringing: one hit in four rings, so this is hardly any price."""
+RATTLES = KNOCK
+"""A second impact of one touch, too loud to be its ringing: one die in ten strikes again within a frame."""
 SHARED = 0.0
 """Two dice that land together make one impact; that they did is no news where both turned there and then."""
 
@@ -46,6 +55,9 @@ CLOCKS_MS = 1.0
 BOUNCE_MM_PER_MS = 0.25
 """How well a die's place is known for each millisecond since it was last seen: a bounce on the felt changes
 its speed by up to half a metre a second, at any time between two frames."""
+LANDING_SHARE = 0.15
+"""So much of the speed that it struck at may a die off a wall lose as it lands while a frame is lost: rubber
+throws it up at a fifth of that speed, and felt of friction 0.5 takes half of (1 + 0.5) times that."""
 OWN_TURN_M_PER_S = 0.2
 """A die whose speed towards the wall changed by less did not turn so that a sensor could hear it."""
 OWN_TURN_ERRORS = 3.0

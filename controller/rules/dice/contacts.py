@@ -32,6 +32,8 @@ BEYOND_ERRORS = 8.0
 """A die seen so many errors behind a wall's ground is not on the table: no noise is so great."""
 SAME_TURN_MS = 15.0
 """Two turns of one die nearer in time than this are one: no die comes back to a wall within a frame."""
+SLOW_TURN_MS = 28.0
+"""A turn by the track alone so soon before or after one that was heard is the same, seen over two frames."""
 REST_ERROR_SHARE = 0.5
 """A die at rest is seen this much better than one in flight: many frames agree on it."""
 NEAREST_POINTS = 3
@@ -44,7 +46,8 @@ LAST_POINTS = 6
 class Contact:
     """One moment at which a die may have touched a wall.
 
-    `touch` and `miss` are the prices of a touch that nothing heard and of none at all. `heard` has, by its
+    `touch` and `miss` are the prices of a touch that nothing heard and of none at all, `landed` that of none
+    where the die's landing on the felt turned it and was heard. `heard` has, by its
     number, the price of each impact that may be its sound, and `knock` that of such an impact being a knock.
     """
 
@@ -54,6 +57,7 @@ class Contact:
     did: str
     touch: float
     miss: float
+    landed: float = 0.0
     heard: dict[int, float] = field(default_factory=dict)
     knock: float = bands.KNOCK
     misfit: float = inf
@@ -61,6 +65,8 @@ class Contact:
     seen: str = ""
     hard: float = 0.0
     """How surely a turn that was heard had a cause, from 0 to 1."""
+    change: float = 0.0
+    """How much its speed towards the wall changed, in m/s."""
     hidden: bool = False
     beyond: bool = False
     points: tuple[Reading, ...] = ()
@@ -103,7 +109,7 @@ def _look(way: Approach, span: Span) -> list[Contact]:
     found += [
         contact
         for contact in alone
-        if contact is not None and all(abs(contact.t - own.t) > SAME_TURN_MS for own in found)
+        if contact is not None and all(abs(contact.t - own.t) > SLOW_TURN_MS for own in found)
     ]
     if beyond is not None:
         found.append(beyond)
@@ -165,6 +171,8 @@ def _turn_after(way: Approach, k: int, earliest: float, latest: float) -> Turn:
     hidden = times[k + 1] - times[k] > way.scene.hidden_ms
     before = line_until(times, way.gaps, k, way.noise(k - 2, k), hidden=hidden)
     after = line_from(times, way.gaps, k + 1, way.noise(k + 1, k + 3), hidden=hidden)
+    if not hidden and times[k + 1] - times[k] > 1.5 * way.scene.errors.frame_ms:
+        after = after._replace(bounce=max(after.bounce, bands.LANDING_SHARE * abs(before.speed)))
     return turn_between(before, after, earliest, latest)
 
 
@@ -185,6 +193,8 @@ def _turned(way: Approach, turn: Turn, k: int, impact: int, there: float) -> Con
     contact.misfit = price
     contact.hard = _hard(turn) if own else 0.0
     contact.miss = contact.hard * (bands.CAUSELESS + inside)
+    room = max(bands.MISS_EDGES * way.scene.table.die_mm - turn.place, 0.0) / turn.sd
+    contact.landed = contact.hard * (bands.CAUSELESS + room * room)
     contact.touch = bands.UNHEARD + outside
     if hidden:
         contact.knock = max(bands.KNOCK - 2.0 * log(step / way.scene.hidden_ms), 0.0)
@@ -197,7 +207,12 @@ def _join(first: Contact, later: Contact) -> None:
     heard = {**later.heard, **first.heard}
     if later.misfit < first.misfit:
         first.t, first.gap_mm, first.misfit = later.t, later.gap_mm, later.misfit
-        first.miss, first.hard = later.miss, later.hard
+        first.miss, first.landed, first.hard, first.change = (
+            later.miss,
+            later.landed,
+            later.hard,
+            later.change,
+        )
     first.heard = heard
 
 
@@ -225,6 +240,7 @@ def _contact(way: Approach, turn: Turn, k: int) -> Contact:
         did="turned back",
         touch=inf,
         miss=0.0,
+        change=turn.change,
         points=points_around(way, k, k + 1),
     )
 

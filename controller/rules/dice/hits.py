@@ -13,6 +13,7 @@ from controller.rules.dice.findings import Findings
 from controller.rules.dice.paths import Path, path_of
 from controller.rules.dice.scene import DieSeen, Scene
 from controller.rules.dice.stories import Account, End, account_of, rings
+from controller.rules.dice.untangling import untangled
 from controller.rules.dice.wording import wall_words
 
 WALLS = {"end": ("left", "right"), "far": ("left", "right"), "any": ("left", "right", "front", "back")}
@@ -73,7 +74,7 @@ def meet_walls(scene: Scene, rules: ThrowRules) -> Met:
         walls = (far,) if far is not None else walls
     ordered = sorted(walls, key=lambda wall: wall != far and wall in {"left", "right"})
     ordered.sort(key=lambda wall: wall in {"front", "back"})
-    paths = (path_of(scene, scene.dice[0]), path_of(scene, scene.dice[1]))
+    paths = untangled(scene, (path_of(scene, scene.dice[0]), path_of(scene, scene.dice[1])))
     account = account_of(scene, paths, ordered)
     encounters = (_encounters(scene, account, 0), _encounters(scene, account, 1))
     return Met(paths, encounters, account, walls, far)

@@ -65,7 +65,7 @@ def meetings(scene: Scene, paths: tuple[Path, Path], telling: Sequence[float]) -
         return []
     since, until = min(telling) - AROUND_MS, max(telling) + AROUND_MS
     noise = max(scene.errors.track_noise_mm, LEAST_NOISE_MM)
-    reach = 2.0 * bands.contact_most(scene.table) + 4.0 * noise
+    reach = reach_mm(scene)
     found: list[Meeting] = []
     for t in _instants(paths, since, until):
         meeting = _meeting(scene, paths, t, reach, noise)
@@ -77,6 +77,11 @@ def meetings(scene: Scene, paths: tuple[Path, Path], telling: Sequence[float]) -
         elif len(found) < MOST_MEETINGS:
             found.append(meeting)
     return found
+
+
+def reach_mm(scene: Scene) -> float:
+    """Return how near each other's centres must seem for dice to touch: corner to corner, and four errors."""
+    return 2.0 * bands.contact_most(scene.table) + 4.0 * max(scene.errors.track_noise_mm, LEAST_NOISE_MM)
 
 
 def alone(scene: Scene, path: Path, other: Path, t: float) -> bool:

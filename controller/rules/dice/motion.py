@@ -38,6 +38,8 @@ class Line(NamedTuple):
     """The time of the point nearest to the moment."""
     spread: float
     """The mean squared time of the points from `origin`."""
+    bounce: float = BOUNCE_MM_PER_MS
+    """How well the place is known for each millisecond away from the nearest point, in mm."""
 
     def at(self, t: float) -> float:
         """Return the place at this time."""
@@ -48,7 +50,7 @@ class Line(NamedTuple):
     def variance_at(self, t: float) -> float:
         """Return the variance of the place at this time."""
         away, unseen = t - self.origin, abs(t - self.nearest)
-        bounced = BOUNCE_MM_PER_MS * min(unseen, BOUNCES_MS)
+        bounced = self.bounce * min(unseen, BOUNCES_MS)
         slowed = 0.5 * SLOWING_SD * (away * away - self.spread)
         return self.place_var + away * away * self.speed_var + bounced * bounced + slowed * slowed
 

@@ -16,8 +16,17 @@ LEAST_NOISE_MM = 0.2
 """No camera is better than this, whatever its table's settings say."""
 JUMP_FACTOR = 1.4
 """A step this much faster than those before and after it was not the die's own."""
+JUMP_ERRORS = 13.0
+"""A step longer by so many errors is none: its two points err along and across, each by 4.6 deviations."""
 IMPOSSIBLE_M_PER_S = 15.0
 """Nor was one as fast as this, whatever is beside it: nobody throws a die half so fast."""
+
+
+class Jump(NamedTuple):
+    """A step that no die can have made: its middle, and how far it went along and across the table."""
+
+    t: float
+    way_mm: float
 
 
 @dataclass(slots=True)
@@ -33,10 +42,15 @@ class Path:
     readings: list[Reading]
     fastest: float = 0.0
     longest_ms: float = 0.0
-    jump_mm: float = 0.0
-    """The greatest step that the die can't have made: there the camera followed something else."""
+    jumps: tuple[Jump, ...] = ()
+    """The steps that the die can't have made: there the camera followed something else."""
     errors: list[float] | None = None
     """The error of each point, where the camera knows it; else the table's holds for all."""
+
+    @property
+    def jump_mm(self) -> float:
+        """Return the greatest jump; 0 where there is none."""
+        return max((jump.way_mm for jump in self.jumps), default=0.0)
 
 
 def path_of(scene: Scene, die: DieSeen) -> Path:
@@ -65,8 +79,7 @@ def path_of(scene: Scene, die: DieSeen) -> Path:
         if path.errors is not None:
             path.errors.append(path.errors[-1])
         path.rests = True
-    if len(path.times) > 1:
-        _measure(path, 13.0 * scene.errors.track_noise_mm)
+    measure(scene, path)
     return path
 
 
@@ -83,8 +96,11 @@ def _start_in_hand(scene: Scene, path: Path) -> None:
         path.errors.insert(0, scene.errors.track_noise_mm)
 
 
-def _measure(path: Path, spare_mm: float) -> None:
+def measure(scene: Scene, path: Path) -> None:
     """Measure a path's steps: the longest, the fastest, and those faster than the die before and after."""
+    if len(path.times) < 2:
+        return
+    spare_mm = JUMP_ERRORS * scene.errors.track_noise_mm
     waits = [b - a for a, b in pairwise(path.times)]
     ways = [
         abs(b - a) + abs(d - c) for (a, b), (c, d) in zip(pairwise(path.xs), pairwise(path.ys), strict=True)
@@ -95,14 +111,11 @@ def _measure(path: Path, spare_mm: float) -> None:
     if len(speeds) < 3:
         return
     around = [*map(max, speeds, speeds[2:])]
-    around = [speeds[1], *around, speeds[-2]]
-    path.jump_mm = max(
-        (
-            way
-            for way, wait, own in zip(ways, waits, around, strict=True)
-            if way > min(JUMP_FACTOR * own, IMPOSSIBLE_M_PER_S) * wait + spare_mm
-        ),
-        default=0.0,
+    around = [max(speeds[1:3]), *around, max(speeds[-3:-1])]
+    path.jumps = tuple(
+        Jump(t + 0.5 * wait, way)
+        for t, way, wait, own in zip(path.times, ways, waits, around, strict=False)
+        if way > min(JUMP_FACTOR * own, IMPOSSIBLE_M_PER_S) * wait + spare_mm
     )
 
 

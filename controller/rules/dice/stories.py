@@ -92,9 +92,11 @@ def _contacts(scene: Scene, paths: tuple[Path, Path], walls: Sequence[str]) -> C
             if wall in {"front", "back"} and any(_sure(contact) for contact in contacts):
                 continue
             contacts.extend(contacts_with(scene, path, wall))
+    most = bands.contact_most(scene.table) - 0.5 * scene.table.die_mm
     for path, other, contacts in zip(paths, paths[::-1], found, strict=True):
         for contact in contacts:
-            if contact.hard and not contact.hidden and alone(scene, path, other, contact.t):
+            certain = contact.hard and not contact.hidden and contact.gap_mm <= most
+            if certain and alone(scene, path, other, contact.t):
                 contact.miss += contact.hard * bands.ALONE
     return found
 
@@ -148,8 +150,9 @@ def _stories(scene: Scene, contacts: Contacts, walls: Sequence[str]) -> dict[End
         for i, impact in enumerate(scene.impacts)
         if impact.wall in walls and i not in by_impact
     )
+    soft = _soft(scene, contacts, by_impact)
     best: dict[End, Story] = {}
-    for choice in product(*(_makers(scene, i, by_impact[i]) for i in impacts)):
+    for choice in product(*(_makers(scene, i, by_impact[i], soft=i in soft) for i in impacts)):
         price = strange
         heard: tuple[set[int], set[int]] = (set(), set())
         made: tuple[set[int], set[int]] = (set(), set())
@@ -158,7 +161,10 @@ def _stories(scene: Scene, contacts: Contacts, walls: Sequence[str]) -> dict[End
             for match in makers:
                 heard[match.die].add(match.contact)
                 made[match.die].add(i)
-        ends = [_ends(contacts[die], heard[die]) for die in (0, 1)]
+        price += _again(scene, impacts, choice)
+        thumps = [i for i, (makers, _) in zip(impacts, choice, strict=True) if i in soft and not makers]
+        landed = {(match.die, match.contact) for i in thumps for match in by_impact[i]}
+        ends = [_ends(contacts[die], heard[die], {c for of, c in landed if of == die}) for die in (0, 1)]
         for one in (False, True):
             for two in (False, True):
                 story = Story(price + ends[0][one] + ends[1][two], (frozenset(made[0]), frozenset(made[1])))
@@ -190,9 +196,20 @@ def _matches(die: int, contacts: list[Contact]) -> dict[int, _Match]:
     return best
 
 
-def _makers(scene: Scene, impact: int, matches: list[_Match]) -> list[Maker]:
-    """Return what can have made an impact: nothing of the dice's, one of them, or both together."""
-    knock = min(match.knock for match in matches)
+def _soft(scene: Scene, contacts: Contacts, by_impact: dict[int, list[_Match]]) -> frozenset[int]:
+    """Return the impacts that are far softer, for the turns that they belong to, than the throw's loudest."""
+    loudness: dict[int, float] = {}
+    for i, matches in by_impact.items():
+        change = max(contacts[match.die][match.contact].change for match in matches)
+        if change > bands.CAUSELESS_M_PER_S and not _may_ring(scene, i):
+            loudness[i] = scene.impacts[i].peak / change
+    least = bands.SOFT_SHARE * max(loudness.values(), default=0.0)
+    return frozenset(i for i, loud in loudness.items() if loud < least)
+
+
+def _makers(scene: Scene, impact: int, matches: list[_Match], *, soft: bool) -> list[Maker]:
+    """Return what can have made an impact: no touch, one die's, or both dice's together."""
+    knock = bands.THUMPS if soft else min(match.knock for match in matches)
     makers: list[Maker] = [((), bands.RINGS if _may_ring(scene, impact) else knock)]
     makers += [((match,), match.price) for match in matches]
     if len(matches) == 2:
@@ -200,26 +217,51 @@ def _makers(scene: Scene, impact: int, matches: list[_Match]) -> list[Maker]:
     return makers
 
 
-def _ends(contacts: list[Contact], heard: set[int]) -> tuple[float, float]:
+def _again(scene: Scene, impacts: Sequence[int], choice: Sequence[Maker]) -> float:
+    """Return the price of touches that made more than one impact: ringing, or a die that struck twice."""
+    price = 0.0
+    first: dict[tuple[int, int], int] = {}
+    for i, (makers, _) in zip(impacts, choice, strict=True):
+        for match in makers:
+            earlier = first.setdefault((match.die, match.contact), i)
+            if earlier != i:
+                price += bands.RINGS if rings(scene, earlier, i) else bands.RATTLES
+    return price
+
+
+Quiet = tuple[float, float]
+"""The prices of a touch that nothing heard, and of none."""
+
+
+def _ends(contacts: list[Contact], heard: set[int], landed: set[int]) -> tuple[float, float]:
     """Return the prices of a die that touched no wall and of one that did; these contacts were heard.
 
     A track alone never proves a touch: however many turns it shows, where nothing was heard none stands too.
+    With a sound beside it a place that leaves no room for a miss does, and a bridged stretch that fits.
     """
-    quiet = [contact for c, contact in enumerate(contacts) if c not in heard]
+    quiet: list[Quiet] = []
+    proven = 0.0
+    doubtful: list[Quiet] = []
+    for c, contact in enumerate(contacts):
+        if c in heard:
+            continue
+        miss = contact.landed if c in landed else contact.miss
+        quiet.append((contact.touch, miss))
+        placed = contact.hidden or contact.landed > bands.CAUSELESS + bands.STANDS
+        if contact.heard and placed:
+            proven += miss
+        else:
+            doubtful.append((contact.touch, miss))
     if heard:
-        return inf, sum(min(contact.touch, contact.miss) for contact in quiet)
-    mute = [contact for contact in quiet if not contact.heard]
-    missed, touched = _quiet_ends(mute)
-    missed = min(missed, touched + bands.STANDS - 1.0)
-    whole_missed, whole_touched = _quiet_ends(quiet)
-    return whole_missed - _quiet_ends(mute)[0] + missed, whole_touched
+        return inf, sum(min(prices) for prices in quiet)
+    missed = min(sum(miss for _, miss in doubtful), _touched(doubtful) + bands.STANDS - 1.0)
+    return proven + missed, _touched(quiet)
 
 
-def _quiet_ends(contacts: list[Contact]) -> tuple[float, float]:
-    """Return the prices of no touch and of one, where nothing of these was heard."""
-    least = sum(min(contact.touch, contact.miss) for contact in contacts)
-    extra = min((contact.touch - min(contact.touch, contact.miss) for contact in contacts), default=inf)
-    return sum(contact.miss for contact in contacts), least + extra
+def _touched(quiet: list[Quiet]) -> float:
+    """Return the price of one touch at least, where nothing of these was heard."""
+    extra = min((touch - min(touch, miss) for touch, miss in quiet), default=inf)
+    return sum(min(prices) for prices in quiet) + extra
 
 
 def _may_ring(scene: Scene, impact: int) -> bool:

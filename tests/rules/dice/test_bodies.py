@@ -100,10 +100,57 @@ def test_one_that_touches_with_a_corner_is_never_void() -> None:
     assert Ruling.VOID not in rulings
 
 
-def test_a_hard_turn_at_the_wall_with_its_sound_and_no_die_beside_it_is_a_hit() -> None:
+def test_a_hard_turn_at_the_wall_with_its_sound_is_a_hit() -> None:
     """Nothing but the wall turns it there, though it touches with a corner and the camera errs."""
     rulings = [judged(both(DIAGONAL - 0.2, seed), seed).ruling for seed in range(1, 61)]
-    assert rulings.count(Ruling.VALID) >= 58
+    assert rulings.count(Ruling.VALID) >= 54
+
+
+def with_peak(readings: list[Reading], y: float, peak: float) -> list[Reading]:
+    """Make what was heard near a place along the wall this loud."""
+    return [
+        replace(r, peak=peak) if isinstance(r, WallImpact) and abs(r.pos_mm - y) < 150.0 else r
+        for r in readings
+    ]
+
+
+@pytest.mark.parametrize(("peak", "ruling"), [(600.0, Ruling.VALID), (60.0, Ruling.REVIEW)])
+def test_a_soft_sound_at_a_hard_turn_may_be_a_landing_beside_the_wall(peak: float, ruling: Ruling) -> None:
+    """A die that lands turning backwards digs in and turns without a wall, and felt passes a little on."""
+    for seed in range(10):
+        readings = with_peak(readings_of((Cast(9.0, 300.0), Cast(15.5, 700.0)), seed), 700.0, peak)
+        verdict = judge_throw(readings, TABLE, C34, decided_at_us=readings[-1].t, sources=SOURCES)
+        assert verdict.ruling is ruling, verdict.sentence
+
+
+def test_two_dice_side_by_side_that_strike_one_after_the_other_are_two_hits() -> None:
+    """That one of them struck twice within a frame, and the other turned by itself, is far less likely."""
+    for seed in range(20):
+        verdict = judged((Cast(9.0, 300.0), Cast(9.0, 345.0, late_ms=3.0)), seed)
+        assert verdict.ruling is Ruling.VALID, verdict.sentence
+
+
+def test_a_fast_die_whose_first_landing_slows_it_is_not_taken_for_short() -> None:
+    """It comes off the rubber at 2.9 m/s, lands while a frame is lost, and goes on at 1.6."""
+    for seed in SEEDS:
+        readings = readings_of((Cast(9.0, 300.0), Cast(9.0, 700.0, speed=7.2, back=2.9)), seed)
+        turn_us = int(Cast(9.0, 700.0, speed=7.2).turn_ms * 1000)
+        landed = [_landed(r, turn_us) for r in readings]
+        seen = [r for r in landed if not (_of_die_2(r) and turn_us < r.t < turn_us + 15_000)]
+        verdict = judge_throw(seen, TABLE, C34, decided_at_us=seen[-1].t, sources=SOURCES)
+        assert verdict.ruling is not Ruling.VOID, verdict.sentence
+
+
+def _of_die_2(reading: Reading) -> bool:
+    return isinstance(reading, DieAt) and reading.die == 2
+
+
+def _landed(reading: Reading, turn_us: int) -> Reading:
+    """Let die 2 be slower by 1.3 m/s from 2 ms after its turn on."""
+    since_ms = (reading.t - turn_us) / 1000.0 - 2.0
+    if not isinstance(reading, DieAt | DieRest) or reading.die != 2 or since_ms <= 0.0:
+        return reading
+    return replace(reading, x=reading.x + 1.3 * since_ms)
 
 
 @pytest.mark.parametrize("turns_mm", [17.0, 19.0, 22.0, 26.0, 32.0, 40.0])
@@ -117,7 +164,7 @@ def test_a_near_miss_that_nothing_heard_is_never_called(turns_mm: float) -> None
 
 
 @pytest.mark.parametrize("turns_mm", [24.0, 29.0, 40.0])
-@pytest.mark.parametrize("after_ms", [-25.0, -8.0, 0.0, 8.0, 25.0])
+@pytest.mark.parametrize("after_ms", [-25.0, -8.0, -4.0, 0.0, 4.0, 8.0, 25.0])
 def test_a_knock_at_a_near_miss_is_never_called(turns_mm: float, after_ms: float) -> None:
     for seed in SEEDS:
         casts = both(turns_mm, seed)

@@ -8,9 +8,11 @@ from msgspec.structs import replace
 from controller.model.readings import Die, DieAt, DieReleased, DieRest, Reading, WallImpact
 from controller.model.rulesets import ThrowRules
 from controller.model.verdicts import Ruling
+from controller.rules.dice import judge_throw
 from tests.rules.dice.scenes import exchanged
 from tests.rules.dice.tables import C34, CV1, adding, dice, judged, ruled, thrown, track
-from tests.rules.dice.throws import HALF, LENGTH, Body, Maker, Throw
+from tests.rules.dice.test_bodies import Cast, readings_of
+from tests.rules.dice.throws import HALF, LENGTH, SOURCES, TABLE, Body, Maker, Throw
 
 
 def met_and_hit_again() -> tuple[Throw, float]:
@@ -46,6 +48,22 @@ def test_dice_exchanged_far_from_each_other_are_told_by_the_jump(at_ms: float, r
     verdict = judged(jumped, rules)
     assert ruled(verdict) == (Ruling.REVIEW, [("conflict", 1), ("conflict", 2)])
     assert "jumps by" in verdict.sentence
+
+
+@pytest.mark.parametrize("apart_mm", [20.0, 200.0])
+def test_dice_exchanged_where_they_all_but_touch_are_told_apart_by_their_leaps(apart_mm: float) -> None:
+    """Both tracks leap by 40 mm, each to where the other die is: a camera's slip that hides nothing."""
+    near = Cast(9.0, 300.0, back=0.2), Cast(9.0, 300.0 + apart_mm, back=0.2, late_ms=100.0)
+    at_us = int(1000 * (near[1].turn_ms + 120.0))
+    told = [
+        replace(r, die=3 - r.die) if isinstance(r, DieAt | DieRest) and r.t > at_us else r
+        for r in readings_of(near, seed=4)
+    ]
+    verdict = judge_throw(told, TABLE, C34, decided_at_us=told[-1].t, sources=SOURCES)
+    if apart_mm < 2.0 * TABLE.die_mm:
+        assert (ruled(verdict), verdict.dice) == ((Ruling.VALID, []), (2, 1))
+    else:
+        assert ruled(verdict) == (Ruling.REVIEW, [("conflict", 1), ("conflict", 2)])
 
 
 def test_one_point_far_off_the_track_is_a_conflict_not_a_hit() -> None:
