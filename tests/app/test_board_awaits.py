@@ -1,5 +1,7 @@
 """What waits for a person, as a bare MQTT client learns of it that connects while it waits."""
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from queue import Queue
@@ -10,6 +12,7 @@ import pytest
 from paho.mqtt.enums import CallbackAPIVersion
 
 from controller.publish.board import BoardAwaited, TableBoard
+from controller.publish.events import TableStatus
 from tests.app.rig import PATIENCE_S, Table, lines_of, tick, until
 from tests.publish.broker import Mosquitto, needs_mosquitto
 from tests.scenes import SECOND_US, throw
@@ -28,17 +31,21 @@ def mosquitto(tmp_path: Path) -> Iterator[Mosquitto]:
 class Display:
     """A client that knows the topic and nothing else."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, topic: str = "tables/+/board") -> None:
         self._heard: Queue[bytes] = Queue()
         self._client = paho.Client(CallbackAPIVersion.VERSION2, protocol=paho.MQTTv5)
-        self._client.on_connect = lambda client, *_: client.subscribe("tables/+/board")
+        self._client.on_connect = lambda client, *_: client.subscribe(topic)
         self._client.on_message = lambda _client, _userdata, message: self._heard.put(bytes(message.payload))
         self._client.connect("127.0.0.1", port)
         self._client.loop_start()
 
     def awaited(self) -> BoardAwaited | None:
         """Return what the next board that comes says is awaited."""
-        return msgspec.json.decode(self._heard.get(timeout=PATIENCE_S), type=TableBoard).awaited
+        return msgspec.json.decode(self.heard(), type=TableBoard).awaited
+
+    def heard(self) -> bytes:
+        """Return the next message that comes."""
+        return self._heard.get(timeout=PATIENCE_S)
 
     def close(self) -> None:
         self._client.disconnect()
@@ -101,6 +108,42 @@ def test_a_client_that_connects_while_a_call_is_proposed_finds_it(table: Table, 
     awaited = finds(mosquitto.port, "proposed")
     assert (awaited.number, awaited.missing) == (1, ())
     assert "accept" in awaited.may
+
+
+def test_a_watcher_that_comes_back_after_a_kill_finds_what_was_cut_off(
+    table: Table, mosquitto: Mosquitto
+) -> None:
+    plays(table, mosquitto, confidence=0.4)
+    assert watched(table) == ("review", "low_confidence")
+    table.kill()
+    table.start()
+    assert watched(table) == ("review", "power_lost")
+
+
+def watched(table: Table) -> tuple[object, object]:
+    """Return how what waits stands and why, as the first that `tablectl watch` prints says it."""
+    command = [sys.executable, "-m", "controller.cli.main", "watch", "outcomes", "--socket", table.socket]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as watch:
+        assert watch.stdout is not None
+        awaited = msgspec.json.decode(watch.stdout.readline())["awaited"]
+        watch.terminate()
+    return awaited["state"], awaited["reasons"][0]["code"]
+
+
+def test_a_table_that_was_stopped_in_order_stays_stopped(table: Table, mosquitto: Mosquitto) -> None:
+    plays(table, mosquitto, confidence=0.4)
+    until(lambda: status_at(mosquitto.port).state == "online", "the table to be on line")
+    assert table.terminate() == 0
+    assert (status_at(mosquitto.port).state, status_at(mosquitto.port).headline) == ("offline", "stopped")
+
+
+def status_at(port: int) -> TableStatus:
+    """Return the status that the broker holds, as a client that connects now is told."""
+    display = Display(port, "tables/+/status")
+    try:
+        return msgspec.json.decode(display.heard(), type=TableStatus)
+    finally:
+        display.close()
 
 
 def status_says(table: Table) -> object:
