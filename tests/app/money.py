@@ -71,6 +71,8 @@ class Evening:
     ruleset: str = ""
     length_mm: float | None = None
     broker: Mosquitto | None = None
+    database: str = ""
+    """The URL of the engine's database; left out, the SQLite file beside the journal."""
     mishaps: dict[int, Mishap] = field(default_factory=dict)
     """What goes wrong before a part of the evening, by its number."""
     breaks: frozenset[str] = frozenset({"bets.opened"})
@@ -87,7 +89,8 @@ class Evening:
         self.journal.mkdir()
         new_key(self.journal / "table.key")
         self.port = free_port()
-        where = f"{{embedded: {{api_port: {self.port}, word_wait_s: 60}}}}"
+        self.url = self.database or f"sqlite:///{self.journal}/settlement.db"
+        where = f"{{embedded: {{api_port: {self.port}, word_wait_s: 60, database: '{self.url}'}}}}"
         if self.broker is not None:
             where = f"{{to: mqtt, mqtt: {{host: 127.0.0.1, port: {self.broker.port}}}, retry_s: 0.5}}"
         file = self.folder / f"{self.shipped}.yaml"
@@ -99,7 +102,6 @@ class Evening:
         self._parts = self._played_apart()
         arguments = ("--data-time", "--no-self-test-devices")
         self.table = Table(self.folder, name=str(file), arguments=arguments)
-        self.url = f"sqlite:///{self.journal}/settlement.db"
         house = self.house()
         Tokens(house.engine).make("till", "staff", TOKEN)
         self.service: Service | None = None

@@ -1,0 +1,130 @@
+"""A call corrected before one kill -9 and again after it: the books are as if it had been right at once.
+
+The daemon and its settlement engine are a process, killed as soon as the ruling is answered.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from controller.model.outcomes import SpinCalled
+from controller.model.readings import AnyReading, Input
+from drivers.sim import dice, wheel
+from tests.app.house import HouseMaker
+from tests.app.money import Evening
+from tests.app.rig import lines_of, tick, until
+from tests.app.test_corrected_after_a_stop import CASES, Bet, Case, books, played_right
+from tests.scenes import SECOND_US, says
+from tests.settlement_service.postgres import Cluster, needs_postgres
+
+CHIPS = 10_000
+FIRST_RULINGS = {
+    "craps": says(0, "set_dice", dice=[3, 3], what="1"),
+    "roulette": says(0, "set_number", "dealer", number="20", what="1"),
+    "three-card": says(0, "set_card", "dealer", card="9d", seat="1", what="1 Jd"),
+    "high-roller": says(0, "set_dice", "dealer", dice=[5, 5], what="1"),
+}
+"""Wrong too: each is corrected once more after the kill."""
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    one = Cluster()
+    yield one
+    one.remove()
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=needs_postgres)])
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Return the URL of a database of the test's own."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/killed.db"
+    cluster: Cluster = request.getfixturevalue("cluster")
+    return cluster.database(f"k{tmp_path.name}".replace("-", "_").lower())
+
+
+@pytest.mark.parametrize("game", CASES)
+def test_a_correction_before_and_one_after_a_kill_leave_the_books_as_if_the_call_had_been_right(
+    house: HouseMaker, tmp_path: Path, game: str, database: str
+) -> None:
+    case = case_of(game)
+    told = played_right(house, case, tmp_path)
+    spun = next((outcome.data for outcome in told if isinstance(outcome.data, SpinCalled)), None)
+    if spun is not None:
+        ruling = says(0, "set_number", "dealer", number=spun.number, what="1")
+        straight: Bet = ("straight", 100, {"numbers": [spun.number]})
+        bets = (straight, *case.bets[1:])
+        case = replace(case, ruling=ruling, bets=bets)
+    right = books(told, case, f"sqlite:///{tmp_path}/right.db", tmp_path / "right")
+    assert killed(case, FIRST_RULINGS[game], tmp_path / "killed", database) == right
+
+
+def case_of(game: str) -> Case:
+    """Return the game's case; the wheel shows the right number in another spin, for none can be made to."""
+    if game != "roulette":
+        case = CASES[game]()
+        return replace(case, ruling=msgspec.structs.replace(case.ruling, what=_named_then(case.ruling)))
+    wrong, right = (
+        [r for _, r in wheel.evening(seed, {"valid": 1.0}, 1, wheel=wheel.AMERICAN)[1]] for seed in (3, 4)
+    )
+    return replace(CASES[game](), wrong=wrong, right=right)
+
+
+def _named_then(ruling: Input) -> str | None:
+    """Return what the second ruling replaces: the card that the first one put there."""
+    return "1 9d" if ruling.name == "set_card" else ruling.what
+
+
+def killed(case: Case, first: Input, folder: Path, database: str) -> dict[str, int]:
+    """Play the wrong call, correct it, be killed, correct it again, be killed again; return every account."""
+    folder.mkdir()
+    length = dice.TABLE.length_mm if case.table == "high-roller" else None
+    evening = Evening(folder, case.table, [], lambda _after, _made: [], length_mm=length, database=database)
+    try:
+        evening.start()
+        evening.ask("POST", "/players", {"player": "ann"})
+        evening.ask("POST", "/players/ann/deposits", {"cents": CHIPS})
+        for number, (wager, amount, more) in enumerate(case.bets):
+            bet = {"id": f"b{number}", "player": "ann", "wager": wager, "amount": amount, **more}
+            answer = evening.ask("POST", f"/tables/{evening.name}/wagers", bet)
+            assert isinstance(answer, dict)
+            assert "balance" in answer, answer
+        plays(evening, case.wrong)
+        for ruling in (first, case.ruling):
+            rules(evening, ruling)
+            evening.table.kill()
+            evening.start()
+        assert evening.table.terminate() == 0
+    finally:
+        evening.close()
+    house = evening.house()
+    proof = house.proof()
+    house.store.close()
+    assert proof.faults == ()
+    return dict(proof.accounts)
+
+
+def plays(evening: Evening, readings: list[AnyReading]) -> None:
+    """Let it all happen, and be called and settled."""
+    since_us = evening.status("table_time_us")
+    assert isinstance(since_us, int)
+    evening.table.feed(lines_of([(reading.t, reading) for reading in readings], since_us))
+    end_us = since_us + max(reading.t for reading in readings) + 20 * SECOND_US
+    evening.table.feed([tick(end_us), tick(end_us + 1)])
+    until(lambda: evening.status("table_time_us") == end_us + 1, "the call")
+    assert not evening.status("attempt_open")
+    evening.settled()
+
+
+def rules(evening: Evening, ruling: Input) -> None:
+    """Enter a ruling; it is answered once it is on the disk."""
+    arguments = {
+        name: value
+        for name, value in msgspec.to_builtins(ruling).items()
+        if name not in ("kind", "t", "dev", "name", "by", "who") and value is not None
+    }
+    answer = evening.table.enter(ruling.name, ruling.by, wait_s=30, **arguments)
+    assert answer.get("obeyed") is True, answer
