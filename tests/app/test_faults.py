@@ -22,7 +22,7 @@ DOCS = APP.parents[1] / "docs"
 def test_every_fault_that_the_daemon_raises_is_in_the_catalogue() -> None:
     source = "".join(path.read_text(encoding="utf-8") for path in APP.glob("*.py"))
     by_constant = {"inlet_overflow", "self_test_waits", "test_failed"}
-    raised = set(re.findall(r'Fault\(\s*"(\w+)"', source)) | by_constant
+    raised = set(re.findall(r'\bFault\(\s*"(\w+)"', source)) | by_constant
     assert raised == set(CATALOGUE) - set(JOURNAL_FAULTS) - set(PUBLISH_FAULTS)
 
 
