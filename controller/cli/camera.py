@@ -8,7 +8,8 @@ from pathlib import Path
 import cv2
 
 from controller.cli.camera_films import CameraInputError, Film, rig_of
-from controller.cli.exits import BAD_INPUT, FAILED, OK, printable, say
+from controller.cli.camera_live import Live, serve
+from controller.cli.exits import BAD_INPUT, FAILED, OK, OUT_OF_REACH, printable, say
 from controller.cli.numbers import whole
 from controller.model.readings import DieLost, DieRest
 from controller.replay.header import Header
@@ -20,6 +21,7 @@ EXAMPLES = (
     "tablectl camera read still-1.jpg still-2.jpg --die-px 71 --dice 2",
     "tablectl camera read still-1.jpg --die-px 71 --dice 2 --json",
     "tablectl camera track throws.mp4 --rig rig.yaml > throws.jsonl",
+    "tablectl camera run rig.yaml                 # its readings go to the socket that the rig names",
 )
 
 
@@ -51,6 +53,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     track.add_argument("--rig", metavar="RIG.yaml", type=Path, required=True, help="the camera's rig file")
     track.add_argument("--json", action="store_true", help="as without it: a log is JSON Lines")
     track.set_defaults(way=_track)
+    live = ways.add_parser(
+        "run",
+        help="watch a table live, for its daemon",
+        description="watch a table live and send its daemon what is seen, until stopped",
+        allow_abbrev=False,
+    )
+    live.add_argument("rig", metavar="RIG.yaml", type=Path, help="the camera's rig file: `source`, `socket`")
+    live.add_argument("--once", action="store_true", help="end with the source or the connection")
+    live.set_defaults(way=_run)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -102,6 +113,22 @@ def _track(arguments: argparse.Namespace) -> int:
                 elif isinstance(reading, DieLost):
                     say(f"{reading.t / 1e6:.3f} s: die {reading.die} lost from sight")
     return FAILED if unread else OK
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    """Watch; 3 where the daemon's socket is not there and it is not to be tried again."""
+    rig = rig_of(arguments.rig)
+    for key in ("source", "socket"):
+        if not getattr(rig.file, key):
+            raise CameraInputError(f"{arguments.rig}: found no `{key}`, expected one to run with")
+    try:
+        serve(rig, Live(rig.file.source), rig.file.socket, again=not arguments.once)
+    except (ConnectionError, FileNotFoundError) as error:
+        say(
+            f"{rig.file.socket}: found no table's socket there ({error.strerror}), expected its daemon to run"
+        )
+        return OUT_OF_REACH
+    return OK
 
 
 def _lies(rest: DieRest, why: str) -> str:

@@ -24,6 +24,8 @@ NUDGED_SHARE = 0.12
 """A die that was told to be at rest moves again once its spot has moved by so much of an edge."""
 LOST_US = 250_000
 """So long is a die looked for where its motion led."""
+BACK_US = 3_000_000
+"""A die lost from sight that comes back within so long is the same one, where only one is missing."""
 PATIENCE_US = 1_500_000
 """So long are still dice read again before their faces are told to be unknown."""
 LATEST_US = 100_000
@@ -176,6 +178,10 @@ class Follower:
                 continue
             if not LEAST_SHARE * 1.6 * die_px**2 < spot.area < MOST_SHARE * die_px**2:
                 continue
+            missing = [trail for trail in self._trails if trail.lost and not trail.told_rest]
+            if len(missing) == 1 and t_us - missing[0].seen_us < BACK_US:
+                told += self._found_again(missing[0], t_us, spot, die_px)
+                continue
             if len(self._trails) >= self.rig.file.dice:
                 if not all(trail.told_rest or trail.lost for trail in self._trails):
                     continue
@@ -200,6 +206,12 @@ class Follower:
             )
             told += self._seen(trail, t_us, spot, place, _blur_error(spot, die_px))
         return told
+
+    def _found_again(self, trail: Trail, t_us: int, spot: Spot, die_px: float) -> list[Reading]:
+        """Return the die that was lost, where a spot appears and no other die is missing."""
+        trail.lost = False
+        trail.t_us, trail.places = [], []
+        return self._seen(trail, t_us, spot, np.array([spot.x, spot.y]), _blur_error(spot, die_px))
 
     def _lose(self, t_us: int) -> list[Reading]:
         told: list[Reading] = []

@@ -1,12 +1,17 @@
 """`tablectl camera`: its exit codes and what it prints."""
 
 import json
+import socket
 from pathlib import Path
+from random import Random
+from threading import Thread
 
 import cv2
 import pytest
 
 from controller.cli.main import main
+from controller.model.readings import DeviceDown, DeviceFault, DieRest
+from drivers.cameras.json_camera import JsonCamera, JsonCameraSettings
 from tests.drivers.vision.films import filming, thrown
 from tests.drivers.vision.scenes import EDGE_PX, pair, still
 
@@ -60,10 +65,10 @@ points: [[30, 40, 70, 150], [600, 40, 230, 150], [600, 440, 230, 50], [30, 440, 
 """
 
 
-def film(path: Path) -> Path:
+def film(path: Path, before: int = 20) -> Path:
     camera = filming()
     writer = cv2.VideoWriter(str(path), cv2.VideoWriter.fourcc(*"MJPG"), 30.0, (640, 480))
-    for _ in range(20):
+    for _ in range(before):
         writer.write(camera.empty())
     for _, frame, _ in camera.frames(thrown(6, 3), 900_000):
         writer.write(frame)
@@ -85,6 +90,48 @@ def test_a_film_becomes_a_log_that_replays(tmp_path: Path, capfdbinary: pytest.C
     assert b"shows 6" in told.err
     assert main(["replay", str(log)]) == 0
     assert b"6-3" in capfdbinary.readouterr().out
+
+
+def hear(table: socket.socket, got: list[bytes]) -> None:
+    link, _ = table.accept()
+    with link, link.makefile("rb") as lines:
+        got.extend(lines)
+
+
+def test_a_running_camera_sends_the_table_its_readings_and_says_when_it_ends(tmp_path: Path) -> None:
+    rig = tmp_path / "rig.yaml"
+    path = tmp_path / "cam.sock"
+    source = film(tmp_path / "a.avi", before=40)
+    rig.write_text(f"{RIG}source: {source}\nsocket: {path}\n", encoding="utf-8")
+    with socket.socket(socket.AF_UNIX) as table:
+        table.bind(str(path))
+        table.listen()
+        got: list[bytes] = []
+        heard = Thread(target=hear, args=(table, got))
+        heard.start()
+        assert main(["camera", "run", str(rig), "--once"]) == 0
+        heard.join(60)
+    device = JsonCamera("cam", JsonCameraSettings(port="unix:x", clock="own"), Random(1).randbytes)
+    device.start(0)
+    device.opened(1)
+    now_us = 1
+    told = []
+    for line in got:
+        now_us = max(now_us, json.loads(line)["t"])
+        told += device.receive(now_us, line)
+    faces = sorted(reading.up or 0 for reading in told if isinstance(reading, DieRest))
+    assert faces == [3, 6]
+    assert [reading.code for reading in told if isinstance(reading, DeviceDown)][-1] == "pulled"
+    assert not [reading for reading in told if isinstance(reading, DeviceFault)]
+
+
+def test_a_camera_without_its_tables_socket_is_exit_3(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rig = tmp_path / "rig.yaml"
+    rig.write_text(f"{RIG}source: a.avi\nsocket: {tmp_path / 'none.sock'}\n", encoding="utf-8")
+    assert main(["camera", "run", str(rig), "--once"]) == 3
+    assert "none.sock" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,130 @@
+"""Whether a camera still sees its table: covered, blinded, bumped, out of focus, flickering, frozen.
+
+Each frame is held against the empty table at a fourth of its size. What lasts for `HOLDS_US` is a fault;
+while one stands nothing is followed: no face and no track comes from a view that is not the calibrated one.
+"""
+
+import math
+from collections import deque
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+
+from drivers.vision.arrays import Array
+
+SIZE = 0.25
+HOLDS_US = 100_000
+"""A hand that passes close under the camera covers it for less."""
+OVER_US = 500_000
+DARK = 14.0
+"""Mean grey level of a covered sensor: black level and noise."""
+PLAIN_SHARE = 0.3
+"""A cloth over the camera leaves so little of the table's own structure."""
+CHANGED = 40
+CHANGED_SHARE = 0.6
+"""Share of the view that dice, hands and sticks never hide together."""
+WHITE, WHITE_SHARE = 250, 0.2
+BLUR_SHARE = 0.35
+"""Sharpness over that of the calibrated view; a hand or dice add edges, and take few away."""
+SURE_SHIFT = 0.15
+"""Response of the phase correlation under which a shift means nothing."""
+FLICKER = 0.06
+"""Standard deviation over mean of the light from frame to frame; people's shadows change it slowly."""
+RECENT = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What became of the view with this frame."""
+
+    fault: str | None
+    """The fault that stands, by its code."""
+    seen: str = ""
+    """Its figures."""
+
+
+class View:
+    """One camera's view of its table, frame after frame."""
+
+    def __init__(self, empty: Array, bumped_px: float) -> None:
+        """Know the calibrated view, and from what shift on (pixels of a frame) the camera was bumped."""
+        self._empty = _small(empty)
+        self._bumped = max(0.75, bumped_px * SIZE)
+        self._window = cv2.createHanningWindow((self._empty.shape[1], self._empty.shape[0]), cv2.CV_32F)
+        self._structure = float(self._empty.std())
+        self._sharpness = _sharpness(self._empty)
+        self._white = float((self._empty >= WHITE).mean())
+        self._light: deque[float] = deque(maxlen=RECENT)
+        self._last: Array | None = None
+        self._standing: tuple[str, str] | None = None
+        self._suspect: tuple[str, int] | None = None
+        self._well_since_us: int | None = None
+
+    def look(self, t_us: int, picture: Array) -> Verdict:
+        """Return the fault that stands with this frame, or None."""
+        found = self._found(_small(picture))
+        if found is None:
+            self._suspect = None
+            if self._standing is not None:
+                self._well_since_us = t_us if self._well_since_us is None else self._well_since_us
+                if t_us - self._well_since_us >= OVER_US:
+                    self._standing = None
+        else:
+            self._well_since_us = None
+            if self._suspect is None or self._suspect[0] != found[0]:
+                self._suspect = (found[0], t_us)
+            if t_us - self._suspect[1] >= HOLDS_US:
+                self._standing = found
+        return Verdict(*(self._standing or (None, "")))
+
+    @property
+    def doubtful(self) -> bool:
+        """Return whether the last frame is not to be followed: a fault stands, or one may be beginning."""
+        return self._standing is not None or self._suspect is not None
+
+    def _found(self, now: Array) -> tuple[str, str] | None:
+        frozen = self._last is not None and np.array_equal(self._last, now)
+        self._last = now
+        mean = float(now.mean())
+        self._light.append(mean)
+        if frozen:
+            return "frozen", "each frame is the one before; its cable or driver hangs"
+        white = float((now >= WHITE).mean())
+        if white > self._white + WHITE_SHARE:
+            return "blinded", f"{white:.0%} of the view is white"
+        if mean < DARK or float(now.std()) < PLAIN_SHARE * self._structure:
+            return "covered", f"mean grey {mean:.0f}, structure {now.std():.0f} of {self._structure:.0f}"
+        if len(self._light) == RECENT and (swing := _swing(self._light)) > FLICKER:
+            return "flickering", f"the light swings by {swing:.0%} from frame to frame"
+        changed = cv2.countNonZero((cv2.absdiff(now, self._empty) > CHANGED).astype(np.uint8)) / now.size
+        if changed > CHANGED_SHARE:
+            return "covered", f"{changed:.0%} of the view is not the table"
+        shift, sure = cv2.phaseCorrelate(self._empty.astype(np.float32), now.astype(np.float32), self._window)
+        away = math.hypot(*shift)
+        if sure > SURE_SHIFT and away > self._bumped:
+            return "bumped", f"the view is {away / SIZE:.0f} pixels off"
+        sharp = _sharpness(now)
+        if sharp < BLUR_SHARE * self._sharpness:
+            return "out_of_focus", f"sharpness {sharp / self._sharpness:.0%} of the calibrated view's"
+        return None
+
+
+def _small(picture: Array) -> Array:
+    grey = cv2.cvtColor(picture, cv2.COLOR_BGR2GRAY)
+    return cv2.resize(grey, None, fx=SIZE, fy=SIZE, interpolation=cv2.INTER_AREA)
+
+
+def _sharpness(small: Array) -> float:
+    """Return how steep the steepest hundredth of a picture is: printed lines, not grain."""
+    steep = np.absolute(
+        np.asarray(cv2.Laplacian(cv2.GaussianBlur(small, (0, 0), 0.8), cv2.CV_32F), np.float32)
+    )
+    return max(0.1, float(np.quantile(steep, 0.99)))
+
+
+def _swing(light: deque[float]) -> float:
+    """Return how much the light alternates from frame to frame, slow changes taken out."""
+    values = np.array(light)
+    steps = np.diff(values, 2) / 4
+    return float(steps.std() / max(1.0, values.mean()))
