@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from controller.console.seen import Floor
-from controller.console.words import void_word
 
 Say = Mapping[str, object]
 Look = Literal["plain", "stop", "go", "quiet"]
@@ -19,6 +18,7 @@ _RANKS = tuple("23456789TJQKA")
 _LOCK_REASONS = ("Dealer's break", "Dispute at the table", "Felt or dice to be looked at", "Other")
 _VOID_CAUSES = (("called", "Called"), ("disputed", "Dispute"), ("cheating", "Cheating suspected"))
 _VOID_WORDS: Mapping[str, str] = {"roll": "no_roll", "spin": "no_spin", "deal": "misdeal"}
+_VOID_LABELS: Mapping[str, str] = {"roll": "No Roll", "spin": "No Spin", "deal": "Misdeal"}
 CHIPS = ("blue", "yellow", "orange", "purple", "brown", "pink", "white", "grey")
 _PLAIN: Mapping[str, tuple[str, Look]] = {
     "no_more_bets": ("No More Bets", "stop"),
@@ -136,7 +136,7 @@ def _ruling_keys(attempt: str, number: int, kind: str, may: frozenset[str], floo
         question = "" if kind == "proposed" else f"Accept {proposed or 'what was seen'} for {named}?"
         yield Key(label, {"name": "accept", "what": str(number)}, "go", question, label)
     if void in may:
-        label = void_word(attempt)
+        label = _VOID_LABELS[attempt]
         for code, words in _VOID_CAUSES:
             say = {"name": void, "what": str(number), "reason": code}
             shown = label if code == "called" else f"{label}: {words}"
@@ -177,7 +177,7 @@ def _now(floor: Floor, may: frozenset[str]) -> Iterator[Key]:
     attempt = floor.attempt
     void = _VOID_WORDS[attempt.word]
     if void in may and floor.awaited is None:
-        named = void_word(attempt.word)
+        named = _VOID_LABELS[attempt.word]
         say: dict[str, object] = {"name": void}
         if attempt.under_way:
             say["what"] = str(attempt.number)
@@ -194,11 +194,6 @@ def _now(floor: Floor, may: frozenset[str]) -> Iterator[Key]:
         yield Key(
             "Settled", {"name": "settled"}, "quiet", "The winner is paid? After this nothing changes it."
         )
-    if "closing" in may:
-        question = "15 minutes are left: the next game is the final one?"
-        if floor.state.high_roller is not None and floor.state.high_roller.closing:
-            question = "The hours are over?"
-        yield Key("Closing time", {"name": "closing"}, "quiet", question)
 
 
 def _forms(floor: Floor, may: frozenset[str]) -> Iterator[Form]:
@@ -258,6 +253,12 @@ def _table(floor: Floor, may: frozenset[str]) -> Iterator[Group]:
         Key(f"{what.capitalize()} inspected", {"name": "inspected", "what": what})
         for what in (state.inspect if "inspected" in may else ())
     )
+    if "closing" in may:
+        closing = state.high_roller is not None and state.high_roller.closing
+        question = (
+            "The hours are over?" if closing else "15 minutes are left: the next game is the final one?"
+        )
+        play.append(Key("Closing time", {"name": "closing"}, "quiet", question, "Closing time"))
     if floor.game == "high_roller" and "void" in may:
         question = "Abandon the whole game? All stakes go back."
         say = {"name": "void", "what": "game", "reason": "declared"}

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from PIL import Image
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from controller.model.readings import Card, PocketBall
@@ -19,6 +20,8 @@ from tests.console.rig import PEOPLE, Screens
 from tests.console.touch import Person
 from tests.scenes import SECOND_US, throw
 
+COLOURS = 128
+"""Enough for flat pages; a third of the bytes."""
 SMALL, LARGE, PHONE = (1024, 600), (1280, 800), (390, 844)
 
 
@@ -48,7 +51,11 @@ class Album:
         """Take a picture once all that is drawn on the page is there."""
         page.evaluate("Promise.all([...document.images].map(one => one.decode()))")
         page.evaluate("scrollTo(0, 0)")
-        page.screenshot(path=self._folder / f"{name}.png", full_page=whole)
+        file = self._folder / f"{name}.png"
+        page.screenshot(path=file, full_page=whole)
+        with Image.open(file) as taken:
+            small = taken.convert("RGB").quantize(COLOURS)
+        small.save(file, optimize=True)
         print(name)
 
 
@@ -140,9 +147,9 @@ def three_card(album: Album) -> None:
     for seat in ("1", "2"):
         bob.choose(seat)
     bob.touch("Deal to these")
-    bob.is_told("seats: done")
+    bob.is_told("Seats: done")
     bob.touch("No More Bets")
-    bob.is_told("no_more_bets: done")
+    bob.is_told("No more bets: done")
     names = [(to, text) for to, hand in HANDS for text in hand.split()]
     dealt = [
         Card(t=at * SECOND_US, dev="shoe", rank=text[0], suit=text[1], to=to)  # type: ignore[arg-type]  # a suit

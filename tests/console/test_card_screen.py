@@ -20,9 +20,9 @@ def test_a_card_that_was_not_read_is_entered_by_touch(
     bob.choose("1")
     bob.choose("2")
     bob.touch("Deal to these")
-    bob.is_told("seats: done")
+    bob.is_told("Seats: done")
     bob.touch("No More Bets")
-    bob.is_told("no_more_bets: done")
+    bob.is_told("No more bets: done")
     names = [(to, text) for to, hand in HANDS for text in hand.split()]
     dealt = [
         Card(t=at * SECOND_US, dev="shoe", rank=text[0], suit=text[1], to=to)  # type: ignore[arg-type]  # a suit
@@ -30,7 +30,7 @@ def test_a_card_that_was_not_read_is_entered_by_touch(
     ]
     screens.play([*dealt, Card(t=len(names) * SECOND_US, dev="shoe", to="dealer")])
     bob.touch("Play: seat 1")
-    bob.is_told("play")
+    bob.is_told("Play: done")
     bob.touch("Fold: seat 2")
     bob.reads("Deal 1 is under review", "A card can't be read")
     assert not any(text[0] + "♦" in display.content() for _, text in names)

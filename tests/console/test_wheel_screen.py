@@ -43,6 +43,6 @@ def test_a_spin_that_no_reader_saw_is_ruled_by_its_number(
 def test_bets_are_closed_and_opened_by_touch(screens: Screens, sign_in: SignIn) -> None:
     bob = sign_in("bob")
     bob.touch("No More Bets")
-    bob.is_told("no_more_bets: done")
+    bob.is_told("No more bets: done")
     bob.touch("Open bets")
-    bob.is_told("open_bets: done")
+    bob.is_told("Open bets: done")

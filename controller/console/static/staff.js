@@ -14,6 +14,11 @@
     return told;
   }
 
+  // What has no answer of its own says its name: "no_more_bets: done".
+  function plain(says) {
+    return /^[a-z_]+: done$/.test(says) ? says[0].toUpperCase() + says.slice(1).replaceAll("_", " ") : says;
+  }
+
   function show(words, ok) {
     said.textContent = words;
     said.className = ok ? "good" : "bad";
@@ -24,7 +29,7 @@
     try {
       const told = await post("/say", word);
       const allowed = told.allowed ? ` Now: ${told.allowed.join(", ").replaceAll("_", " ")}.` : "";
-      show(told.ok ? told.says : `Refused: ${told.says}${told.code === "not_now" ? allowed : ""}`, told.ok);
+      show(told.ok ? plain(told.says) : `Refused: ${told.says}${told.code === "not_now" ? allowed : ""}`, told.ok);
     } catch {
       show("The console did not answer. Look at the table's state before you say it again.", false);
     }
