@@ -1,6 +1,7 @@
 """`tablectl console`: the staff's console and the players' display, in a browser."""
 
 import argparse
+import signal
 from pathlib import Path
 
 from controller.cli.exits import BAD_INPUT, OK, say
@@ -56,6 +57,8 @@ def run(arguments: argparse.Namespace) -> int:
     if (fault := settings.fault()) is not None:
         say(f"console: {fault}")
         return BAD_INPUT
+    # The server stops in order on SIGTERM, and then sends it on to whoever heard it before: nobody needs to.
+    signal.signal(signal.SIGTERM, lambda *_: None)
     try:
         serve(settings, lambda url: print(f"{url}  the players' display: {url}/display", flush=True))
     except OSError as error:

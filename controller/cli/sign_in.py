@@ -3,7 +3,9 @@
 import argparse
 import asyncio
 import os
+import signal
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from controller.app.roles import group_id
@@ -58,11 +60,18 @@ def run(arguments: argparse.Namespace) -> int:
             idle_us=round(arguments.idle * 60_000_000),
         )
         service = Service(desk, lambda uid: uid in (0, os.getuid()))
-        asyncio.run(service.serve(arguments.socket, group, lambda: _ready(folder / PUBLIC_FILE)))
+        asyncio.run(_until_stopped(service, arguments.socket, group, folder / PUBLIC_FILE))
     except (OSError, ValueError, RegisterError, LookupError) as error:
         say(f"sign_in: {error}")
         return BAD_INPUT
     return OK
+
+
+async def _until_stopped(service: Service, socket: Path, group: int | None, public: Path) -> None:
+    serving = asyncio.ensure_future(service.serve(socket, group, lambda: _ready(public)))
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, serving.cancel)
+    with suppress(asyncio.CancelledError):
+        await serving
 
 
 def _ready(public: Path) -> None:
