@@ -248,12 +248,13 @@ def _ring_colours(image: Array, centre: Array, radii: Array, directions: Array) 
 def _distinct(pips: Pips) -> Pips:
     """Return each spot once, as the channel sees it that shows it best."""
     quality = pips.fit * np.minimum(np.abs(pips.contrast), 60.0) / 60.0 + 0.3 * pips.fit
+    apart = np.hypot(*(pips.centre[:, None, :] - pips.centre[None, :, :]).transpose(2, 0, 1))
+    alike = np.sign(pips.contrast)[:, None] == np.sign(pips.contrast)[None, :]
+    hides = (apart < 0.6 * pips.radius[None, :]) & alike
+    hidden = np.zeros(len(pips), bool)
     kept: list[int] = []
     for at in np.argsort(-quality, kind="stable"):
-        if kept:
-            apart = np.hypot(*(pips.centre[kept] - pips.centre[at]).T)
-            same = np.sign(pips.contrast[kept]) == np.sign(pips.contrast[at])
-            if np.any((apart < 0.6 * pips.radius[at]) & same):
-                continue
-        kept.append(int(at))
+        if not hidden[at]:
+            kept.append(int(at))
+            hidden |= hides[at]
     return pips.pick(np.array(kept, np.intp))

@@ -1,0 +1,50 @@
+"""What our camera costs on one core: a face read, a frame followed, memory; beside decoding a frame."""
+
+import resource
+import sys
+import time
+from collections.abc import Callable
+from statistics import median
+
+import cv2
+
+from drivers.vision.following import Follower
+from drivers.vision.reading import read_picture
+from tests.drivers.vision.films import filming, rig, thrown
+from tests.drivers.vision.scenes import EDGE_PX, pair, still
+
+STILL_MS, FOLLOW_MS, MEMORY_MB = 50.0, 12.0, 250.0
+"""Goals for a still reading, a following frame, and all of the process, at 640 x 480."""
+TIMES = 25
+
+
+def _ms(work: Callable[[], object]) -> float:
+    began = time.process_time()
+    work()
+    return (time.process_time() - began) * 1000
+
+
+def main() -> int:
+    """Print what each costs beside its goal."""
+    cv2.setNumThreads(1)
+    picture = still(*pair(5, 6))
+    _, packed = cv2.imencode(".jpg", picture)
+    floor = median(_ms(lambda: cv2.imdecode(packed, cv2.IMREAD_COLOR)) for _ in range(TIMES))
+    reading = median(_ms(lambda: read_picture(picture, EDGE_PX, 2)) for _ in range(TIMES))
+    camera = filming()
+    follower = Follower(rig(), camera.empty())
+    followed = []
+    for t_us, frame, _ in camera.frames(thrown(5, 6), 480_000):
+        followed.append(_ms(lambda t_us=t_us, frame=frame: follower.frame(t_us, frame)))  # type: ignore[misc]
+    following = median(followed)
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    sys.stdout.write(
+        f"dice camera, 640 x 480: a still read {reading:.1f} ms ({reading / floor:.1f} x decoding it; goal"
+        f" {STILL_MS:.0f} ms), a frame followed {following:.1f} ms ({following / floor:.1f} x; goal"
+        f" {FOLLOW_MS:.0f} ms), {memory:.0f} MB (goal {MEMORY_MB:.0f})\n"
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
