@@ -124,17 +124,12 @@ def _exchanges(
 
 
 def _telling(scene: Scene, contacts: Contacts) -> list[float]:
-    """Return the moments that tell of a wall: possible touches, and impacts that no die's turn explains."""
+    """Return the moments that tell of a wall: possible touches, and impacts, whosever turn explains them."""
     times = [contact.t for own in contacts for contact in own if contact.heard or contact.touch < inf]
     if not times:
         return []
-    known = {i for own in contacts for contact in own for i in contact.heard}
     walls = {contact.wall for own in contacts for contact in own}
-    times += [
-        scene.ms(impact.t)
-        for i, impact in enumerate(scene.impacts)
-        if i not in known and impact.wall in walls
-    ]
+    times += [scene.ms(impact.t) for impact in scene.impacts if impact.wall in walls]
     return sorted(times)
 
 

@@ -140,6 +140,37 @@ def test_a_knock_may_have_exchanged_the_names_of_dice_that_both_seem_to_have_hit
     assert "may have been exchanged" in verdict.sentence
 
 
+def flown(legs: tuple[list[Leg], list[Leg]], impacts_ms: list[float]) -> list[Reading]:
+    """Give what is seen of dice in one line whose legs are times, gaps from the right end, and speeds."""
+    rng = Random(9)
+    told: list[Reading] = []
+    numbers: tuple[Die, Die] = (1, 2)
+    for die, own, y in zip(numbers, legs, (502.0, 504.0), strict=True):
+        told.append(DieReleased(t=0, dev="cam", die=die, x=LENGTH - own[0][1], y=y))
+        for frame in range(100):
+            t = 11.1 * frame + 3.0
+            start, gap, speed = max(leg for leg in own if leg[0] <= t)
+            x = LENGTH - gap - speed * (t - start)
+            told.append(
+                DieAt(t=int(1000 * t), dev="cam", die=die, x=x + rng.gauss(0, 2), y=y + rng.gauss(0, 2))
+            )
+        told.append(DieRest(t=1_160_000, dev="cam", die=die, x=x, y=y, up=die, confidence=0.98, on="felt"))
+    told += [
+        WallImpact(t=int(1000 * at) + 1200, dev="wall-right", wall="right", pos_mm=505.0, peak=700.0)
+        for at in impacts_ms
+    ]
+    return sorted(told, key=lambda reading: reading.t)
+
+
+def test_dice_that_fly_at_each_other_may_have_passed_where_they_seem_to_turn_back() -> None:
+    """Both turn in one step with no room for a knock: one flew above the other, under whichever name."""
+    back = [(0.0, 3150.0, -4.5), (698.0, 9.0, 2.6), (752.2, 150.0, -4.6), (782.9, 9.0, 1.5)]
+    short = [(0.0, 3476.0, -4.42), (752.2, 150.0, 2.6)]
+    readings = flown((back, short), [698.0, 782.9])
+    verdict = judge_throw(readings, TABLE, C34, decided_at_us=readings[-1].t, sources=SOURCES)
+    assert ruled(verdict) == (Ruling.REVIEW, [("conflict", None)])
+
+
 def test_dice_that_meet_and_keep_their_speeds_keep_their_names() -> None:
     throw = told_along(
         (
