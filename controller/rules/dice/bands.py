@@ -16,6 +16,8 @@ LEAST_EDGES = 0.5
 """A die that touches with a face has its centre half an edge away."""
 MOST_EDGES = sqrt(3.0) / 2.0
 """One that touches with a corner has it up to half a space diagonal away."""
+MEAN_EDGES = 0.75
+"""So far a cube reaches on the mean, however it is turned (three quarters of its edge)."""
 MISS_EDGES = 0.6
 """One that did not touch has it as near as this at most: one in twenty reaches no further."""
 FLAT_EDGES = sqrt(2.0) / 2.0
@@ -32,8 +34,11 @@ CAUSELESS_M_PER_S = 0.6
 """So much speed the felt takes from a tumbling die between two frames at most; less needs no cause."""
 THUMPS = 1.0
 """A soft impact at a turn may be the die's landing there, whose spin turned it: landings are often heard."""
+SOFT_SHARE_FAR = 0.45
+"""A sound softer than this share of what such a turn makes at the wall may be one: felt passes a sixteenth of
+a landing a centimetre off, which is 2 to 4.5 times what friction (0.5 to 0.22) turns; places vary by 1.7."""
 SOFT_SHARE = 0.25
-"""Felt passes a tenth of a landing to the wall: a sound of a quarter of what such a turn makes may be one."""
+"""The same, of middling friction and places, for a die so near that most ways to fly would have touched."""
 UNHEARD = 4.0
 """A touch that a working sensor did not hear: one in seven is softer than its threshold."""
 RINGS = 1.0

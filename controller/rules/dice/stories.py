@@ -193,13 +193,17 @@ def _matches(die: int, contacts: list[Contact]) -> dict[int, _Match]:
 
 def _soft(scene: Scene, contacts: Contacts, by_impact: dict[int, list[_Match]]) -> frozenset[int]:
     """Return the impacts that are far softer, for the turns that they belong to, than the throw's loudest."""
+    mean_mm = bands.MEAN_EDGES * scene.table.die_mm
     loudness: dict[int, float] = {}
+    share: dict[int, float] = {}
     for i, matches in by_impact.items():
-        change = max(contacts[match.die][match.contact].change for match in matches)
-        if change > bands.CAUSELESS_M_PER_S and not _may_ring(scene, i):
-            loudness[i] = scene.impacts[i].peak / change
-    least = bands.SOFT_SHARE * max(loudness.values(), default=0.0)
-    return frozenset(i for i, loud in loudness.items() if loud < least)
+        turned = max((contacts[match.die][match.contact] for match in matches), key=lambda own: own.change)
+        if turned.change > bands.CAUSELESS_M_PER_S and not _may_ring(scene, i):
+            far = turned.gap_mm + bands.LEAST_EDGES * scene.table.die_mm > mean_mm
+            loudness[i] = scene.impacts[i].peak / turned.change
+            share[i] = bands.SOFT_SHARE_FAR if far else bands.SOFT_SHARE
+    loudest = max(loudness.values(), default=0.0)
+    return frozenset(i for i, loud in loudness.items() if loud < share[i] * loudest)
 
 
 def _makers(scene: Scene, impact: int, matches: list[_Match], *, soft: bool) -> list[Maker]:
