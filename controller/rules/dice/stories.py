@@ -22,7 +22,7 @@ End = tuple[bool, bool]
 Contacts = tuple[list[Contact], list[Contact]]
 
 MOST_IMPACTS = 6
-"""Impacts that are weighed for whose they are; of more the first are: a die at a wall rattles on."""
+"""Impacts that are weighed for whose they are; of more the first that are no ringing: a die rattles on."""
 SURE = 2.0 * bands.STANDS
 """A die this surely at one end needs no look at the rails."""
 
@@ -124,12 +124,16 @@ def _exchanges(
 
 
 def _telling(scene: Scene, contacts: Contacts) -> list[float]:
-    """Return the moments that tell of a wall: possible touches, and impacts, whosever turn explains them."""
+    """Return the moments that tell of a wall: possible touches, and impacts that are no ringing."""
     times = [contact.t for own in contacts for contact in own if contact.heard or contact.touch < inf]
     if not times:
         return []
     walls = {contact.wall for own in contacts for contact in own}
-    times += [scene.ms(impact.t) for impact in scene.impacts if impact.wall in walls]
+    times += [
+        scene.ms(impact.t)
+        for i, impact in enumerate(scene.impacts)
+        if impact.wall in walls and not _may_ring(scene, i)
+    ]
     return sorted(times)
 
 
@@ -139,7 +143,7 @@ def _stories(scene: Scene, contacts: Contacts, walls: Sequence[str]) -> dict[End
     for die, own in enumerate(contacts):
         for i, match in _matches(die, own).items():
             by_impact.setdefault(i, []).append(match)
-    impacts = sorted(by_impact)[:MOST_IMPACTS]
+    impacts = sorted(sorted(by_impact, key=lambda i: (_may_ring(scene, i), i))[:MOST_IMPACTS])
     strange = sum(
         bands.RINGS if _may_ring(scene, i) else bands.KNOCK
         for i, impact in enumerate(scene.impacts)
