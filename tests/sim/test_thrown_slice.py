@@ -1,4 +1,4 @@
-"""A slice of the bank's throws, judged as `make soak` judges ten thousand: none false, none wrongly void."""
+"""The bank's throws, judged as `make soak` judges ten thousand: none false, none wrongly void."""
 
 from collections import Counter
 
@@ -7,14 +7,14 @@ from drivers.sim.bodies.flights import Flight
 from drivers.sim.bodies.watching import Conditions
 from tests.sim.dice_soak import AN_EVENING, BAD, Job, play
 
-EACH = 3
-"""Every third throw of the bank; they lie by kind and relief, so that all are there."""
+NEEDLESS = 0.015
+"""One in a hundred, and as much again as chance adds to five hundred throws."""
 CONDITIONS = Conditions(exchanges=0.25)
 
 
-def test_every_third_throw_of_the_bank_is_judged_as_it_happened() -> None:
+def test_the_throws_of_the_bank_are_judged_as_they_happened() -> None:
     alike: dict[float, list[Flight]] = {}
-    for flight in [flight for flights in bank.shipped().values() for flight in flights][::EACH]:
+    for flight in [flight for flights in bank.shipped().values() for flight in flights]:
         alike.setdefault(flight.relief_mm, []).append(flight)
     said: Counter[str] = Counter()
     words: list[str] = []
@@ -27,4 +27,4 @@ def test_every_third_throw_of_the_bank_is_judged_as_it_happened() -> None:
             words += score.words
             said.update({column: count for (_, column), count in score.said.items()})
     assert not [column for column in BAD if said[column]], words
-    assert said["needless review"] <= 0.01 * said.total(), words
+    assert said["needless review"] <= NEEDLESS * said.total(), words

@@ -27,6 +27,9 @@ KNOCK = 2.0 * log(10.0)
 """A knock on the wall by something else, there and then: a hand that knocks at every tenth turn of a die."""
 CAUSELESS = 6.0
 """A turn that nothing on the table explains: one die in twenty meets an obstacle that was not seen."""
+BROKEN = CAUSELESS + STANDS
+"""A touch by the way in alone, whose way out something else broke before the next frame. So dear that a sound
+which the other die made rules it out; one that nothing else made leaves a doubt, and never proves a touch."""
 ALONE = 2.0
 """What is added within the contact band where the other die was out of reach: only chips are left to turn it
 there, one die in fifty. Further off chips are as likely as the wall, and a knock may be heard with them."""

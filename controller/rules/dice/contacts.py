@@ -8,6 +8,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import inf, log, sqrt
+from typing import NamedTuple
 
 from controller.model.readings import Reading, WallImpact
 from controller.rules.dice import bands
@@ -77,6 +78,14 @@ class Contact:
         return self.touch - self.miss <= bands.STANDS
 
 
+class _Heard(NamedTuple):
+    """An impact that may be a die's: its number, the price of its place, and that of a broken way out."""
+
+    impact: int
+    there: float
+    broken: float
+
+
 def contacts_with(scene: Scene, path: Path, wall: str) -> list[Contact]:
     """Find every contact of a die with a wall; one that never came near has one contact without a touch."""
     if len(path.times) < 2:
@@ -138,7 +147,7 @@ def _heard(way: Approach, span: Span) -> Iterator[Contact]:
         if there is None:
             continue
         turn = _turn_after(way, k, t - spare, t + spare)
-        contact = _turned(way, turn, k, i, there)
+        contact = _turned(way, turn, k, _Heard(i, there, _broken(way, k, t + spare)))
         if contact is None:
             continue
         last = contacts[-1] if contacts else None
@@ -176,24 +185,41 @@ def _turn_after(way: Approach, k: int, earliest: float, latest: float) -> Turn:
     return turn_between(before, after, earliest, latest)
 
 
-def _turned(way: Approach, turn: Turn, k: int, impact: int, there: float) -> Contact | None:
+def _broken(way: Approach, k: int, latest: float) -> float:
+    """Return the price of a touch by the way in alone, after which something else turned the die at once.
+
+    It met the other die, an obstacle or the wall again before it was next seen: its way out tells nothing.
+    """
+    times = way.path.times
+    if times[k + 1] - times[k] > way.scene.hidden_ms:
+        return inf
+    before = line_until(times, way.gaps, k, way.noise(k - 2, k))
+    short = max(before.at(latest) - bands.contact_most(way.scene.table), 0.0)
+    return bands.BROKEN + short * short / before.variance_at(latest)
+
+
+def _turned(way: Approach, turn: Turn, k: int, heard: _Heard) -> Contact | None:
     """Price a turn of the die's own that an impact may be the sound of; None where it made no such turn."""
     own = turn.change > max(bands.OWN_TURN_M_PER_S, bands.OWN_TURN_ERRORS * turn.change_sd)
     still = abs(turn.speed_in) < 0.05 and abs(turn.speed_out) < 0.05
     if still or (turn.speed_in > 0.1 and not own):
         return None
     outside, inside = _from_band(way, turn)
-    price = turn.misfit + outside + there
+    room = max(bands.MISS_EDGES * way.scene.table.die_mm - turn.place, 0.0) / turn.sd
+    price = turn.misfit + outside
+    if heard.broken < price:
+        # Where such ways in and out meet says nothing of how deep the die was.
+        price, inside, room = heard.broken, 0.0, 0.0
+    price += heard.there
     if price > bands.KNOCK + 4.0 * bands.STANDS:
         return None
     step = way.path.times[k + 1] - way.path.times[k]
     hidden = step > way.scene.hidden_ms
     contact = _contact(way, turn, k)
-    contact.heard[impact] = price if own else price + bands.CAUSELESS
+    contact.heard[heard.impact] = price if own else price + bands.CAUSELESS
     contact.misfit = price
     contact.hard = _hard(turn) if own else 0.0
     contact.miss = contact.hard * (bands.CAUSELESS + inside)
-    room = max(bands.MISS_EDGES * way.scene.table.die_mm - turn.place, 0.0) / turn.sd
     contact.landed = contact.hard * (bands.CAUSELESS + room * room)
     contact.touch = bands.UNHEARD + outside
     if hidden:

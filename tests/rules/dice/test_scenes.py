@@ -3,7 +3,7 @@
 import pytest
 
 from controller.model.verdicts import Ruling
-from tests.rules.dice.scenes import RIGHT, SELDOM, Scene
+from tests.rules.dice.scenes import RIGHT, SELDOM, Scene, hit_and_blocked
 from tests.rules.dice.tables import C34, judged
 from tests.rules.dice.throws import LENGTH, WIDTH, Maker, Throw
 
@@ -53,6 +53,12 @@ def test_every_kind_of_scene_is_ruled_as_it_was(scene: Scene) -> None:
     if scene in SELDOM:
         of_a_few = 1 if SELDOM[scene] > 0.05 else 0
         assert rulings.count(Ruling.REVIEW) <= SELDOM[scene] * len(rulings) + of_a_few
+
+
+@pytest.mark.parametrize("seed", [1029, 1224, 1297, 1335, 1643, 1661, 1890])
+def test_a_die_that_an_obstacle_turns_as_soon_as_it_hit_is_not_void(seed: int) -> None:
+    """Its way out, back into the wall, tells nothing of the hit that was heard."""
+    judge_seeds(hit_and_blocked, range(seed, seed + 1))
 
 
 @pytest.mark.slow
