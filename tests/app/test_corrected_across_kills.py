@@ -37,19 +37,41 @@ def cluster() -> Iterator[Cluster]:
     one.remove()
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=needs_postgres)])
-def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+IN_SHORT = {
+    ("craps", "postgres"),
+    ("roulette", "sqlite"),
+    ("three-card", "postgres"),
+    ("high-roller", "sqlite"),
+}
+"""What every run of the tests tries; `make soak` tries the other pairs too."""
+PAIRS = [
+    pytest.param(
+        game,
+        kind,
+        id=f"{game}-{kind}",
+        marks=[
+            *([needs_postgres] if kind == "postgres" else []),
+            *([] if (game, kind) in IN_SHORT else [pytest.mark.slow]),
+        ],
+    )
+    for game in CASES
+    for kind in ("sqlite", "postgres")
+]
+
+
+def database_of(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Return the URL of a database of the test's own."""
-    if request.param == "sqlite":
+    if kind == "sqlite":
         return f"sqlite:///{tmp_path}/killed.db"
     cluster: Cluster = request.getfixturevalue("cluster")
     return cluster.database(f"k{tmp_path.name}".replace("-", "_").lower())
 
 
-@pytest.mark.parametrize("game", CASES)
+@pytest.mark.parametrize(("game", "kind"), PAIRS)
 def test_a_correction_before_and_one_after_a_kill_leave_the_books_as_if_the_call_had_been_right(
-    house: HouseMaker, tmp_path: Path, game: str, database: str
+    house: HouseMaker, tmp_path: Path, request: pytest.FixtureRequest, game: str, kind: str
 ) -> None:
+    database = database_of(kind, request, tmp_path)
     case = case_of(game)
     told = played_right(house, case, tmp_path)
     spun = next((outcome.data for outcome in told if isinstance(outcome.data, SpinCalled)), None)

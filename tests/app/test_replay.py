@@ -17,7 +17,7 @@ from tests.app.pieces import last_session, recorded_hashes, recordings_named, re
 from tests.app.rig import PATIENCE_S, until
 from tests.scenes import SECOND_US, throw
 
-FASTER = 30
+FASTER = 10
 """The table's clock runs so much faster than life, and so does every delay between the threads."""
 
 
