@@ -7,12 +7,16 @@ import cv2
 import msgspec
 import yaml
 
+from controller.model.conversion import converter_of
 from drivers.vision.arrays import Array
 from drivers.vision.moving import median_of
 from drivers.vision.rig import Rig, RigError, RigFile
 
 SAMPLES = 41
 """Frames whose median is the empty table: dice lie elsewhere in most of them."""
+
+
+_rig_file_of = converter_of(RigFile)
 
 
 class CameraInputError(ValueError):
@@ -23,7 +27,7 @@ def rig_of(path: Path) -> Rig:
     """Return the rig of a file; raises CameraInputError."""
     try:
         given = yaml.safe_load(path.read_text(encoding="utf-8"))
-        return Rig(msgspec.convert(given, RigFile))
+        return Rig(_rig_file_of(given))
     except OSError as error:
         raise CameraInputError(
             f"{path}: found it unreadable ({error.strerror}), expected a rig file"

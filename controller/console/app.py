@@ -71,6 +71,11 @@ class Say(_Body, frozen=True, kw_only=True, omit_defaults=True):
     """The ruling is for a review or a proposal, and not for a result that stands."""
 
 
+_sign_in_of = msgspec.json.Decoder(SignIn).decode
+_change_role_of = msgspec.json.Decoder(ChangeRole).decode
+_say_of = msgspec.json.Decoder(Say).decode
+
+
 class Refusal(Exception):
     """A request that is not granted: the HTTP status, a code and what to do."""
 
@@ -210,7 +215,7 @@ class Console:
         return told
 
     async def _sign_in(self, request: Request) -> Response:
-        body = await _body(request, SignIn)
+        body = await _body(request, _sign_in_of)
         cookie = await self.sessions.sign_in(body.person, body.typed)
         response = _json({"ok": True})
         response.set_cookie(COOKIE, cookie, httponly=True, samesite="strict", secure=self._secure)
@@ -225,7 +230,7 @@ class Console:
 
     async def _role(self, request: Request) -> Response:
         session = self._ours(request)
-        role = (await _body(request, ChangeRole)).role
+        role = (await _body(request, _change_role_of)).role
         if role not in session.roles:
             raise Refusal(403, "not_your_role", f"{session.person} is no {role}")
         session.role = role
@@ -234,7 +239,7 @@ class Console:
 
     async def _say(self, request: Request) -> Response:
         session = self._ours(request)
-        say = await _body(request, Say)
+        say = await _body(request, _say_of)
         if say.name in BOUND and say.what is None:
             raise Refusal(400, "unbound", f"{say.name} must say which attempt it is for")
         token = await self.sessions.token(session)
@@ -264,11 +269,11 @@ async def _still(stands: Callable[[], Awaitable[bool]]) -> bool:
         return True  # Nobody can enter a word without the sign-in process; what is shown may stay.
 
 
-async def _body(request: Request, kind: type[Body]) -> Body:
+async def _body(request: Request, body_of: Callable[[bytes], Body]) -> Body:
     raw = await request.body()
     try:
         strict(raw)
-        return msgspec.json.decode(raw, type=kind)
+        return body_of(raw)
     except (ValueError, RecursionError) as error:
         raise Refusal(400, "bad_request", str(error)) from error
 

@@ -4,6 +4,8 @@ from typing import Literal
 
 import msgspec
 
+from controller.model.conversion import converter_of
+
 Game = Literal["craps", "roulette", "high_roller", "three_card"]
 Seat = str | int
 
@@ -204,11 +206,14 @@ class Board(msgspec.Struct, frozen=True, kw_only=True):
     awaited: Awaited | None = None
 
 
+_floor_of, _board_of = converter_of(Floor), converter_of(Board)
+
+
 def read_floor(told: object) -> Floor:
     """Read an answer's `floor`; raises `msgspec.ValidationError`."""
-    return msgspec.convert(told, Floor)
+    return _floor_of(told)
 
 
 def read_board(told: object) -> Board:
     """Read an answer's `board`; raises `msgspec.ValidationError`."""
-    return msgspec.convert(told, Board)
+    return _board_of(told)

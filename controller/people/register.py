@@ -15,6 +15,8 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from controller.model.conversion import converter_of
+
 ROLES = ("boxperson", "dealer", "stickperson", "supervisor", "manager", "technician")
 """In which roles a person can be at a staff screen, as the rule sets name them."""
 LEAST_PIN = 4
@@ -76,7 +78,7 @@ class Register(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             raise RegisterError("card: found it in another person's name, expected one of this person's own")
         person = Person(name=name, roles=roles, pin=f"{salt}:{_hash(pin, salt)}", card=held)
         try:
-            msgspec.convert(msgspec.to_builtins(person), Person)
+            _person_of(msgspec.to_builtins(person))
         except msgspec.ValidationError as error:
             raise RegisterError(f"name: found {name!r}, expected up to 32 letters and digits") from error
         others = tuple(one for one in self.people if one.name != name)
@@ -87,6 +89,10 @@ class Register(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         if self.named(name) is None:
             raise RegisterError(f"found nobody named {name!r}; tablectl people list names all")
         return msgspec.structs.replace(self, people=tuple(one for one in self.people if one.name != name))
+
+
+_person_of = converter_of(Person)
+_register_of = msgspec.json.Decoder(Register).decode
 
 
 def knows_pin(person: Person | None, typed: str) -> bool:
@@ -114,7 +120,7 @@ def read_register(file: Path) -> Register:
     if mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise RegisterError(f"{file}: found mode {stat.S_IMODE(mode):04o}, expected 0600: chmod 600 {file}")
     try:
-        return msgspec.json.decode(file.read_bytes(), type=Register)
+        return _register_of(file.read_bytes())
     except msgspec.MsgspecError as error:
         raise RegisterError(
             f"{file}: found no register ({error}), expected one of `tablectl people add`"

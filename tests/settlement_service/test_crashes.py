@@ -122,7 +122,7 @@ def test_a_database_restarted_again_and_again_keeps_each_effect_once(
     done: set[str] = set()
     restarts = 0
     while left := [told for told in evening if told.word not in done]:
-        done.update(listened(url, left, acks=15))
+        done.update(listened(url, left, acks=8))
         cluster.crash()
         cluster.start()
         restarts += 1
