@@ -229,7 +229,13 @@ MOMENTS = (
 """What a start does, from its first import to the word that it is ready."""
 
 
-@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize(
+    "moment",
+    [
+        pytest.param(moment, marks=[pytest.mark.slow] if number % 3 else [])
+        for number, moment in enumerate(MOMENTS)
+    ],
+)
 def test_a_stop_at_any_moment_of_the_start_is_in_order(
     moment: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
