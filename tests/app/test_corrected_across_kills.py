@@ -37,12 +37,7 @@ def cluster() -> Iterator[Cluster]:
     one.remove()
 
 
-IN_SHORT = {
-    ("craps", "postgres"),
-    ("roulette", "sqlite"),
-    ("three-card", "postgres"),
-    ("high-roller", "sqlite"),
-}
+IN_SHORT = {("craps", "postgres"), ("high-roller", "sqlite")}
 """What every run of the tests tries; `make soak` tries the other pairs too."""
 PAIRS = [
     pytest.param(

@@ -64,7 +64,10 @@ def test_an_evening_of_cards_without_faults_is_told_as_it_happened(table: str, g
     assert house.session.late == 0
 
 
-@pytest.mark.parametrize(("table", "seed"), [("three-card", 30), ("high-roller", 39)])
+@pytest.mark.parametrize(
+    ("table", "seed"),
+    [("three-card", 30), pytest.param("high-roller", 39, marks=pytest.mark.slow)],
+)
 def test_ten_minutes_of_faults_at_a_game_of_cards_bring_no_false_word(table: str, seed: int) -> None:
     house = House(table, seed=seed)
     Schedule(house.table, seed, every_s=25, without=ONLY_BEHIND_PORTS).start(house.now_us + 12_000_000)
