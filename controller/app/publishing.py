@@ -187,7 +187,7 @@ class Publishing:
         return () if self._late is None else self._late.lodged
 
     def note_late_confirmed(self, wager: str, row: Ticket) -> None:
-        """Take the row of a confirmation, in the core's thread."""
+        """Note the row of a confirmation; called in the core's thread."""
         if self._late is not None:
             self._late.confirmed(wager, row)
 

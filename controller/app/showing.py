@@ -73,9 +73,10 @@ class Counts:
         self._newest: dict[int, str | None] = {}
 
     def follow(self, type_: str, data: Raw) -> None:
-        """Take one more outcome."""
+        """Count one more outcome."""
         if type_ == "table.opened":
-            self.__init__()  # type: ignore[misc]  # a new day: nothing of the old one is kept
+            self._settled.clear()
+            self._newest.clear()
             return
         match data_of(type_, data):
             case RollCalled(roll=number, total=total) | RollCorrected(roll=number, total=total):

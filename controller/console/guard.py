@@ -44,7 +44,7 @@ class Guard:
         self._hosts = frozenset(host.casefold() for host in hosts)
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
-        """Take one request."""
+        """Handle one request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

@@ -99,7 +99,7 @@ class Session:
         return self._handed_out()
 
     def _hear(self, entered: Input) -> None:
-        """Take a person's input: at once, unless an attempt is under way.
+        """Decide on a person's input: at once, unless an attempt is under way.
 
         A ruling that names no attempt is for the one under way at its own time, and the first reading of
         that may still be on its way. So one that would be refused now waits for it; one that is obeyed now

@@ -79,8 +79,9 @@ class HeadFile:
             self._dirty = False
 
     def settle(self, head: Head) -> None:
-        """Have the record in both places, one after the other: no older one is left that a disk's owner
-        could go back to, dropping the last commit.
+        """Write the record to both places, one after the other.
+
+        No older one is left that a disk's owner could go back to, dropping the last commit.
         """
         for _ in range(SLOTS):
             self.write(head)

@@ -22,12 +22,12 @@ class LateWagers:
         self._confirmed.clear()
 
     def lodge(self, entered: Input) -> None:
-        """Take the settlement engine's word that this wager waits to be confirmed."""
+        """Record that this wager waits to be confirmed, on the settlement engine's word."""
         if entered.what is not None:
             self._confirmed.setdefault(entered.what, {})
 
     def confirm(self, entered: Input, *, in_motion: bool) -> str:
-        """Take a person's word that a wager stands; return what is told. Raises Refused."""
+        """Record that a person confirms a wager; return the answer to tell. Raises Refused."""
         confirmed = None if entered.what is None else self._confirmed.get(entered.what)
         if confirmed is None:
             waiting = ", ".join(self._confirmed) or "none"

@@ -61,7 +61,7 @@ class LateDesk:
         self.say: Callable[[OpenWord], None] = _to_nobody
 
     def lodge(self, ask: AskLate, keep: Callable[[], Receipt | None]) -> bool:
-        """Take a wager of the throw under way, from any thread; False where it is none, or is known.
+        """Accept a wager of the throw under way, from any thread; False where it is none, or is known.
 
         `keep` journals its contents; None: the journal takes nothing more.
         """
@@ -85,7 +85,7 @@ class LateDesk:
                 lodged.rows.append(row)
 
     def note(self, betting: Betting, now_us: int) -> None:
-        """Take how the throw stands now, and say the word where one is due; for the core's thread alone."""
+        """Update how the throw stands, and send the word where one is due; for the core's thread alone."""
         self._data_us = now_us
         out = betting.dice_out
         with self._lock:
@@ -111,7 +111,7 @@ class LateDesk:
             )
 
     def _due(self, out: DiceOut) -> list[_Lodged]:
-        """Take out what was confirmed, and was on the disk while the dice were in motion."""
+        """Remove and return what was confirmed and was on the disk while the dice were in motion."""
         due: list[_Lodged] = []
         for wager in out.confirmed:
             lodged = self._lodged.get(wager)
@@ -131,4 +131,4 @@ class LateDesk:
 
 
 def _to_nobody(_word: OpenWord) -> None:
-    """Take the word before anybody listens."""
+    """Ignore a word that comes before anybody listens."""

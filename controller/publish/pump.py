@@ -90,7 +90,7 @@ class _Newest(Generic[Word]):
         self._due_us = 0
 
     def hear(self, word: Word, at: tuple[int, int]) -> None:
-        """Take a word, and the outcome and the step of the engine's book at which it was so."""
+        """Keep a word with the outcome and the step of the engine's book at which it held."""
         if at >= self._at:
             self._heard, self._at = word, at
 

@@ -86,7 +86,7 @@ class Decoder:
         self._joining = False
 
     def join(self) -> None:
-        """Take no message from what stands before the next line end: it may be the end of a line."""
+        """Discard what stands before the next line end: it may be the end of a line."""
         self.reset()
         self._joining = True
 

@@ -123,7 +123,7 @@ class GpioDevice(ABC):
         devices: Mapping[str, str],
         stuck_us: Mapping[str, int],
     ) -> None:
-        """Take the inputs, the table's device that each belongs to, and for how long each may be active."""
+        """Watch these inputs; say for each the table's device it belongs to and how long it may be active."""
         self.name = name
         self.lines = {key: Line(s.debounce_us, s.max_edges_per_s) for key, s in inputs.items()}
         self._health = {dev: Health() for dev in (name, *devices.values())}

@@ -58,7 +58,7 @@ class Post(Protocol):
     """Where a link puts what it stamped."""
 
     def __call__(self, source: str, t_us: int, event: Event, /) -> None:
-        """Take it without ever blocking."""
+        """Accept it without ever blocking."""
         ...
 
 
@@ -113,7 +113,7 @@ class Backoff:
     """Delays that double from the first to the most."""
 
     def __init__(self, chance: Callable[[], float], *, first_s: float = 0.1, max_s: float = 2.0) -> None:
-        """Take `chance` (from 0 up to 1) to spread each delay over its upper half."""
+        """Spread each delay over its upper half by `chance` (from 0 up to 1)."""
         self._chance = chance
         self._first_s = first_s
         self._max_s = max_s

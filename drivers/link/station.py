@@ -32,7 +32,7 @@ class Hub:
     """The devices and their outlets. One thread calls it; it never waits."""
 
     def __init__(self, devices: Iterable[tuple[AnyDevice, Outlet]]) -> None:
-        """Take each device with its link; the device's name is its source's name."""
+        """Run each device on its link; the device's name is its source's name."""
         self._devices: Mapping[str, tuple[AnyDevice, Outlet]] = {d.name: (d, outlet) for d, outlet in devices}
         self.strays = 0
         """Arrivals of sources that are no device."""

@@ -58,7 +58,7 @@ class Commands:
         return given_up
 
     def expire(self, now_us: int) -> list[CommandResult]:
-        """Give up what has waited too long for a node that is not up."""
+        """Abandon what has waited too long for a node that is not up."""
         late = [n for n, waiting in self._waiting.items() if now_us >= waiting.given_us + KEPT_US]
         return [self._end(number, "the node is not up") for number in late]
 

@@ -131,7 +131,7 @@ class ReorderBuffer:
         return min(self._missing), max(self._missing)
 
     def losses(self, now_us: int, *, at_once: bool = False) -> Loss | None:
-        """Give up what has been missing for too long (or, `at_once`, whatever is)."""
+        """Abandon what has been missing for too long (or, `at_once`, whatever is missing)."""
         late = [n for n, m in self._missing.items() if at_once or now_us >= m.noticed_us + GIVE_UP_US]
         lost = [Loss(1, self._missing.pop(number).since_us) for number in late]
         self._given_up.extend(late)

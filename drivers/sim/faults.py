@@ -396,7 +396,7 @@ class Schedule:
         self._table.at(now_us + self._gap_us(), self._next)
 
     def stop(self) -> None:
-        """Have no more; those that stand end in their own time."""
+        """Begin no more faults; those that stand end in their own time."""
         self._stopped = True
 
     def _next(self, now_us: int) -> None:

@@ -71,7 +71,7 @@ class Game:
         return Game(self.number, self.order, self.cards, [*self.turns], [*self.rolled])
 
     def throw(self, total: int) -> tuple[str, list[int]]:
-        """Take a roll; return its call, and who is out by it."""
+        """Play a roll; return its call, and who is out by it."""
         if self.turns:
             player = self.turns.pop(0)
             self.rolled.append((player, total))

@@ -239,7 +239,7 @@ class Game:
         )
 
     def say(self, at_us: int, name: str, number: str | None = None) -> None:
-        """Have the dealer enter something."""
+        """Enter something as the dealer."""
         self.said.append(Input(t=at_us, dev="console", name=name, by="dealer", number=number))
 
 

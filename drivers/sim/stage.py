@@ -127,7 +127,7 @@ class Claim:
     """A folder taken, until it is released or the process ends in whatever way."""
 
     def __init__(self, folder: Path) -> None:
-        """Take it; raises OSError with the process id of whoever has a virtual table there already."""
+        """Claim it; raises OSError with the process id of whoever has a virtual table there already."""
         self._holder = folder / HOLDER
         self._folder = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
@@ -190,7 +190,7 @@ class Pty:
             termios.tcflush(self._port, termios.TCIFLUSH)
 
     def block(self, blocked: bool) -> None:
-        """Take no bytes from the table any more, or take them again."""
+        """Stop reading the table's bytes, or read them again."""
         termios.tcflow(self._port, termios.TCOOFF if blocked else termios.TCOON)
 
     def share(self) -> None:

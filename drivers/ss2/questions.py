@@ -84,7 +84,7 @@ class Requests:
         return None if self._asked is None else self._due_us
 
     def tick(self, now_us: int) -> Answer | None:
-        """Give up a request whose answer is overdue."""
+        """Abandon a request whose answer is overdue."""
         asked = self._asked
         if asked is None or now_us < self._due_us:
             return None

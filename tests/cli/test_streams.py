@@ -40,7 +40,7 @@ def shell(redirected: str, words: tuple[str, ...], **environ: str) -> subprocess
 
 
 def in_turn(*redirected: str) -> list[tuple[tuple[str, ...], str]]:
-    """Give each call one of the redirections: how a stream is guarded is the same for all."""
+    """Pair each call with one of the redirections: how a stream is guarded is the same for all."""
     return list(zip(CALLS, cycle(redirected), strict=False))
 
 

@@ -16,7 +16,7 @@ CHROMIUM = shutil.which("chromium")
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    """Give a browser; skip where the machine has none."""
+    """Yield a browser; skip where the machine has none."""
     if CHROMIUM is None:
         pytest.skip("chromium is not installed: see .ci/services")
     with sync_playwright() as playwright:
@@ -27,7 +27,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def screens(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Screens]:
-    """Give the screens of the module's own table (`TABLE`)."""
+    """Yield the screens of the module's own table (`TABLE`)."""
     one = Screens(Path(tmp_path_factory.mktemp("screens")), request.module.TABLE)
     try:
         yield one.start()
@@ -40,7 +40,7 @@ SignIn = Callable[..., Person]
 
 @pytest.fixture
 def sign_in(browser: Browser, screens: Screens) -> Iterator[SignIn]:
-    """Give a way to sign a person in at a browser of their own."""
+    """Return a way to sign a person in at a browser of their own."""
     with ExitStack() as opened:
 
         def at(name: str, *, size: tuple[int, int] = (1024, 600), feed: bool = True) -> Person:

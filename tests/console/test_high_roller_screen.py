@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def screens(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Screens]:
-    """Give the screens of a table as long as the one on which the scenes are thrown."""
+    """Yield the screens of a table as long as the one on which the scenes are thrown."""
     folder = Path(tmp_path_factory.mktemp("screens"))
     file = Path(high_roller(folder))
     with file.open("a", encoding="utf-8") as text:

@@ -13,9 +13,9 @@ from controller.settlement_service import front as front_module
 from controller.settlement_service.asks import Ask, Told
 from controller.settlement_service.channel import MOST_ASK, Broken, Frames, frame
 from controller.settlement_service.front import Front
+from tests.app.rig import until
 from tests.publish.broker import free_port
 from tests.settlement_service.rig import House
-from tests.settlement_service.test_http_attacks import wait_for
 
 
 @settings(derandomize=True, deadline=None)
@@ -77,7 +77,7 @@ def test_what_is_no_request_ends_the_run(
 ) -> None:
     liar = Liar(monkeypatch, says)
     front = served(house, said)
-    assert wait_for(lambda: liar.runs > 2)
+    until(lambda: liar.runs > 2, "another run")
     front.stop()
     liar.close()
     assert "said what is no request" in said[0]
@@ -91,7 +91,7 @@ def test_a_request_without_a_valid_token_is_nothing_whoever_sends_it(
     ask = Ask(do="deposit", digest="0" * 64, key="k", player="ann", cents=5)
     liar = Liar(monkeypatch, frame(7, msgspec.json.encode(ask)))
     front = served(house, said)
-    assert wait_for(lambda: liar.there is not None)
+    until(lambda: liar.there is not None, "a connection")
     assert liar.there is not None
     ((number, payload),) = heard(liar.there)
     front.stop()
@@ -114,7 +114,7 @@ def test_a_process_that_says_nothing_is_started_again(
     monkeypatch.setattr(front_module, "SILENT_TURNS", 5)
     liar = Liar(monkeypatch, b"")
     front = served(house, said)
-    assert wait_for(lambda: liar.runs > 2)
+    until(lambda: liar.runs > 2, "another run")
     front.stop()
     liar.close()
     assert "fell silent" in said[0]
@@ -133,7 +133,7 @@ def test_the_other_process_gets_no_credential(
 
     monkeypatch.setattr(subprocess, "Popen", popen)
     front = served(house, said)
-    assert wait_for(lambda: "env" in got)
+    until(lambda: "env" in got, "its environment")
     front.stop()
     assert "secret" not in str(got)
     assert {"CREDENTIALS_DIRECTORY", "NOTIFY_SOCKET"}.isdisjoint(got["env"])

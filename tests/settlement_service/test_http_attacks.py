@@ -12,8 +12,7 @@ import signal
 import socket
 import ssl
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
@@ -22,6 +21,7 @@ import pytest
 from controller.settlement_service.bounds import MOST_BODY
 from controller.settlement_service.connections import MOST_OPEN
 from controller.settlement_service.tokens import Tokens
+from tests.app.rig import until
 from tests.publish.broker import Authority
 from tests.settlement_service.rig import House, SealedTable, key_in
 from tests.settlement_service.service import PATIENCE_S, Service, ask
@@ -358,13 +358,13 @@ def test_a_process_that_dies_is_started_again_and_the_engine_goes_on(
     try:
         (before,) = children(service)
         os.kill(before, word)
-        assert wait_for(lambda: bool(children(service)) and children(service) != [before])
-        assert wait_for(lambda: service.ask("GET", "/players/ann", token="staff-secret")[0] == 200)
+        until(lambda: bool(children(service)) and children(service) != [before], "another process")
+        until(lambda: answers(service), "an answer")
         assert service.process is not None
         assert service.process.poll() is None
     finally:
         service.close()
-    assert wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in (before,)))
+    until(lambda: not Path(f"/proc/{before}").exists(), "its end")
 
 
 def test_the_process_ends_with_the_engine(tmp_path: Path) -> None:
@@ -372,15 +372,11 @@ def test_the_process_ends_with_the_engine(tmp_path: Path) -> None:
     service.start()
     (served,) = children(service)
     service.kill()
-    assert wait_for(lambda: not Path(f"/proc/{served}").exists())
+    until(lambda: not Path(f"/proc/{served}").exists(), "its end")
 
 
-def wait_for(fact: Callable[[], bool]) -> bool:
-    """Wait until something is so; False where it never is."""
-    end_s = time.monotonic() + PATIENCE_S
-    while time.monotonic() < end_s:
-        with suppress(OSError):
-            if fact():
-                return True
-        time.sleep(0.05)
+def answers(service: Service) -> bool:
+    """Whether the API is there and answers."""
+    with suppress(OSError):
+        return service.ask("GET", "/players/ann", token="staff-secret")[0] == 200
     return False

@@ -2,8 +2,7 @@
 
 import os
 import signal
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,9 +16,10 @@ from controller.settlement_service.engine import Engine
 from controller.settlement_service.faults import OutOfReach
 from controller.settlement_service.store import ANSWER_S, Store
 from controller.settlement_service.tokens import Tokens
+from tests.app.rig import until
 from tests.settlement_service.postgres import Cluster, needs_postgres
 from tests.settlement_service.rig import House
-from tests.settlement_service.service import PATIENCE_S, Service
+from tests.settlement_service.service import Service
 
 OK = {"status": "ok", "tables": 0, "halted": 0, "alarms": 0, "broker": "none"}
 
@@ -72,13 +72,6 @@ def trouble(of: Store | Engine) -> str | None:
     return of.trouble
 
 
-def wait_for(fact: Callable[[], bool]) -> None:
-    end_s = time.monotonic() + PATIENCE_S
-    while not fact():
-        assert time.monotonic() < end_s
-        time.sleep(0.05)
-
-
 def is_well(service: Service) -> bool:
     return service.ask("GET", "/health") == (200, OK)
 
@@ -91,7 +84,7 @@ def deposit(service: Service, key: str) -> tuple[int, object]:
 def test_a_stopped_server_is_said_at_the_next_asking_and_well_when_it_goes_on(
     cluster: Cluster, service: Service
 ) -> None:
-    wait_for(lambda: is_well(service))
+    until(lambda: is_well(service), "health to be well")
     with stopped(cluster):
         status, told = service.ask("GET", "/health")
         assert (status, told["rule"]) == (503, "DATABASE")  # type: ignore[index]  # a refusal
@@ -99,7 +92,7 @@ def test_a_stopped_server_is_said_at_the_next_asking_and_well_when_it_goes_on(
         assert (status, told["rule"]) == (503, "DATABASE")  # type: ignore[index]  # a refusal
         while "database: NOT WRITTEN" not in service.hear_any():
             pass
-    wait_for(lambda: is_well(service))
+    until(lambda: is_well(service), "health to be well")
     assert deposit(service, "while-stopped")[0] == 200
     assert deposit(service, "while-stopped")[0] == 200
     assert service.ask("GET", "/players/ann", token="staff-secret")[1]["balance"] == 1_005  # type: ignore[index]  # an account
@@ -108,10 +101,10 @@ def test_a_stopped_server_is_said_at_the_next_asking_and_well_when_it_goes_on(
 
 @needs_postgres
 def test_a_server_that_turned_read_only_is_said_without_any_bet(cluster: Cluster, service: Service) -> None:
-    wait_for(lambda: is_well(service))
+    until(lambda: is_well(service), "health to be well")
     tell(cluster, "ALTER SYSTEM SET default_transaction_read_only = on", "SELECT pg_reload_conf()")
     try:
-        wait_for(lambda: service.ask("GET", "/health")[0] == 503)
+        until(lambda: service.ask("GET", "/health")[0] == 503, "health to tell")
         _, told = service.ask("GET", "/health")
         assert "read-only" in told["reason"]  # type: ignore[index]  # a refusal
         assert deposit(service, "read-only")[0] == 503
@@ -124,7 +117,7 @@ def test_a_server_that_turned_read_only_is_said_without_any_bet(cluster: Cluster
             "ALTER SYSTEM RESET default_transaction_read_only",
             "SELECT pg_reload_conf()",
         )
-    wait_for(lambda: is_well(service))
+    until(lambda: is_well(service), "health to be well")
     assert deposit(service, "read-only")[0] == 200
 
 

@@ -325,10 +325,10 @@ def _rested(way: Approach, span: Span) -> Contact | None:
     end = len(gaps) - 1
     if not path.rests or span.last < end or gaps[end] > way.close:
         return None
-    # A die first seen at rest, or a point before it, has no way in of its own: that point stands for it.
-    first, stop = min(max(end - LAST_POINTS, 1), max(end - 1, 0)), max(end, 1)
-    noise = way.noise(first, stop)
-    tail = line(times[first:stop], gaps[first:stop], noise, times[end - 1])
+    # The first point is in the hand; where only it stands before the rest, it stands for the way in.
+    first = max(end - LAST_POINTS, min(1, end - 1))
+    noise = way.noise(first, end)
+    tail = line(times[first:end], gaps[first:end], noise, times[end - 1])
     moving, moving_var = tail.at(times[end - 1]), tail.variance_at(times[end - 1])
     rest_var = REST_ERROR_SHARE * REST_ERROR_SHARE * noise * noise
     both = moving_var + rest_var

@@ -141,7 +141,7 @@ def test_a_knock_may_have_exchanged_the_names_of_dice_that_both_seem_to_have_hit
 
 
 def flown(legs: tuple[list[Leg], list[Leg]], impacts_ms: list[float]) -> list[Reading]:
-    """Give what is seen of dice in one line whose legs are times, gaps from the right end, and speeds."""
+    """Return what is seen of dice in one line whose legs are times, gaps from the right end, and speeds."""
     rng = Random(9)
     told: list[Reading] = []
     numbers: tuple[Die, Die] = (1, 2)

@@ -1,8 +1,9 @@
 """Both dice must hit a wall: an end (C34), the far one with warnings (CV1), any (High Roller)."""
 
+import msgspec
 import pytest
 
-from controller.model.readings import DeviceDown, DeviceUp
+from controller.model.readings import DeviceDown, DeviceUp, DieAt, DieReleased, DieRest
 from controller.model.rulesets import ThrowRules
 from controller.model.verdicts import Ruling
 from tests.rules.dice.tables import (
@@ -10,10 +11,12 @@ from tests.rules.dice.tables import (
     C34_FAR,
     CV1,
     HIGH_ROLLER,
+    TABLE,
     adding,
     dice,
     impacts,
     judged,
+    of,
     release,
     ruled,
     thrown,
@@ -44,6 +47,14 @@ def test_C34_INV_2ii_both_dice_that_hit_the_far_end_are_a_roll(far: str) -> None
     assert verdict.dice == (4, 3)
     assert verdict.sentence == f"Roll 4-3: both dice hit the {far} wall"
     assert verdict.notices == ()
+
+
+def test_C34_INV_2ii_a_die_first_seen_as_it_comes_to_rest_at_the_wall_is_ruled_by_a_person() -> None:
+    throw = thrown(dice())
+    unseen = without(throw, lambda r: isinstance(r, DieAt | DieReleased | DieRest) and r.die == 2)
+    rest = msgspec.structs.replace(of(throw, 2), x=TABLE.length_mm - TABLE.die_mm / 2)
+    once = DieAt(t=rest.t - 50_000, dev=rest.dev, die=2, x=rest.x - 3.0, y=rest.y)
+    assert judged(adding(unseen, once, rest)).ruling is Ruling.REVIEW
 
 
 @pytest.mark.parametrize("die", [1, 2])
