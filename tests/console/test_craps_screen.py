@@ -24,6 +24,15 @@ def number(person: Person) -> str:
     return str(rulings.get_attribute("data-attempt"))
 
 
+def call_back_of_new_roll(screens: Screens, person: Person, faces: tuple[Face, Face]) -> None:
+    """Throw dice, and open the keys that call this roll back: not those of the roll before."""
+    heading = person.page.locator("summary", has_text="Call back")
+    before = heading.inner_text() if heading.count() else "none"
+    screens.play(throw(0, faces))
+    expect(heading).not_to_have_text(before)
+    person.open("Call back roll")
+
+
 @pytest.fixture
 def display(browser: Browser, screens: Screens) -> Page:
     page = browser.new_page(viewport={"width": 1280, "height": 800})
@@ -55,9 +64,7 @@ def test_a_review_is_ruled_in_three_touches_and_the_players_see_why_they_wait(
 
 def test_the_last_result_is_called_back_and_corrected(screens: Screens, sign_in: SignIn) -> None:
     ann = sign_in("ann")
-    screens.play(throw(0, (2, 2)))
-    ann.reads("Call back roll")
-    ann.open("Call back roll")
+    call_back_of_new_roll(screens, ann, (2, 2))
     roll = number(ann)
     ann.touch("No Roll")
     expect(ann.page.locator("#question")).to_have_text(f"No Roll for roll {roll}?")
@@ -68,8 +75,7 @@ def test_the_last_result_is_called_back_and_corrected(screens: Screens, sign_in:
 
 def test_nothing_is_said_when_the_question_is_answered_with_back(screens: Screens, sign_in: SignIn) -> None:
     ann = sign_in("ann")
-    screens.play(throw(0, (3, 3)))
-    ann.open("Call back roll")
+    call_back_of_new_roll(screens, ann, (3, 3))
     ann.touch("No Roll: Dispute")
     ann.touch("Back")
     expect(ann.page.locator("#said")).to_be_empty()
