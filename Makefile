@@ -26,6 +26,8 @@ PIP := $(BIN)/python -m pip -qq --disable-pip-version-check --no-input
 CODE := controller drivers tests
 BENCHMARKS := $(filter-out __init__,$(basename $(notdir $(wildcard tests/benchmarks/*.py))))
 
+# The tests run beside each other: on two cores half of them wait for a process, a clock or a disk.
+WORKERS := 4
 SECONDS := 600
 KILLS := 300
 STATES := 500
@@ -52,7 +54,7 @@ test: .venv/.dev
 	@$(BIN)/lint-imports --no-logo >.venv/imports.txt || { cat .venv/imports.txt; exit 1; }
 	@$(BIN)/python -m controller.app.schemas --check
 	@$(BIN)/python -m controller.publish.schemas --check
-	@$(BIN)/python -m pytest --quiet -n 2 -m "not slow"
+	@$(BIN)/python -m pytest --quiet -n $(WORKERS) -m "not slow"
 
 bench: .venv/.dev
 	@set -e; for name in $(BENCHMARKS); do $(BIN)/python -m "tests.benchmarks.$$name"; done
