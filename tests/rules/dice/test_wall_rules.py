@@ -11,7 +11,6 @@ from tests.rules.dice.tables import (
     C34_FAR,
     CV1,
     HIGH_ROLLER,
-    TABLE,
     adding,
     dice,
     impacts,
@@ -23,7 +22,7 @@ from tests.rules.dice.tables import (
     track,
     without,
 )
-from tests.rules.dice.throws import Body, Maker, Throw
+from tests.rules.dice.throws import TABLE, Body, Maker, Throw
 
 SHORT = 24.0
 
