@@ -26,8 +26,8 @@ PIP := $(BIN)/python -m pip -qq --disable-pip-version-check --no-input
 CODE := controller drivers tests
 BENCHMARKS := $(filter-out __init__,$(basename $(notdir $(wildcard tests/benchmarks/*.py))))
 
-# The tests run beside each other: on two cores half of them wait for a process, a clock or a disk.
-WORKERS := 4
+# Tests that run beside each other: on two cores a third of them wait for a process, a clock or a disk.
+WORKERS := 3
 SECONDS := 600
 KILLS := 300
 STATES := 500

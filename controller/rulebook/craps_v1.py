@@ -32,7 +32,7 @@ CV1-PASS-7|47|Pass is bet before a come-out roll alone.
 CV1-DP-1|51|Don't Pass is bet within the table's limits, one bet a player and roll.
 CV1-DP-2,3,4,5|53-60|Don't Pass wins on 2 and 3, loses on 7 and 11, pushes on 12, else wins on the 7
   before the point; even money.
-CV1-DP-6|62|With a point it and its odds may come down, and never go up again.
+CV1-DP-6|62|With a point the Don't Pass bet may come down, and never go up again; its odds may do both (31).
 CV1-DP-7|62|The shooter does not lower a Don't Pass.
 CV1-DP-8|62|Don't Pass is off only where it is taken down.
 CV1-DP-9|62|Nobody lays odds behind a Don't Pass that was taken down.

@@ -201,8 +201,13 @@ class Lives:
         """
         if not self.links:
             return
+        session = int(str(self.table.status()["session"]))
+        # On a slow disk the daemon is ready before its session's first row is there.
+        until(
+            lambda: _start_of(self.table.rows(), session) is not None, f"the first row of session {session}"
+        )
         rows = self.table.rows()
-        start = max(place for place, row in enumerate(rows) if row.name == SESSION_STARTED)
+        start = _start_of(rows, session)
         owed = _in_flight(rows[:start])
         self.cut_off += len(owed)
         until(lambda: _reviews(self.table.rows()[start:]) == owed, f"reviews of {owed} in {rows[start:]}")
@@ -277,6 +282,15 @@ def _setup_before(rows: list[Row]) -> Setup:
     if not afters:
         return setup
     return replace(setup, state=afters[-1].state, first=afters[-1].first)
+
+
+def _start_of(rows: list[Row], session: int) -> int | None:
+    """Return the place of a session's first row; None where it is not there yet."""
+    for place, row in enumerate(rows):
+        started = row.name == SESSION_STARTED and row.body
+        if started and msgspec.json.decode(started, type=Identity).session == session:
+            return place
+    return None
 
 
 def _in_flight(rows: list[Row]) -> list[tuple[str, int]]:
