@@ -25,8 +25,9 @@ SCALE_SIGMAS_PX = (3.0, 4.6, 7.0)  # differences of their blurs answer to discs 
 SAME_PX = 3.5  # candidates so near are one spot
 CONTRAST_LEAST = 14.0  # grey levels between pip and face; the pink die on white paper has 25
 RAYS = 20
+BORDER_PX = 40  # a ray's 20, and twice what a middle moves while it is measured
 RADII_PX = np.arange(1.0, 20.0, 1.0, dtype=np.float32)
-CANDIDATES_MOST = 300  # of a polarity; a full picture of seven sixes has 42 pips and as many reflections
+MAX_CANDIDATES = 300  # of a polarity; a full picture of seven sixes has 42 pips and as many reflections
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,16 +62,19 @@ class Pips:
 def find_pips(image: Array) -> Pips:
     """Return the spots of a picture (height, width, 3; a die's edge `EDGE_PX` long) that may be pips."""
     soft = cv2.GaussianBlur(image, (0, 0), 1.0)
-    planes = cv2.split(soft)
-    found: list[Pips] = []
-    for sign in (-1.0, 1.0):
-        places = _candidates(planes, sign)
-        # A lamp's reflection spoils an outline in one channel and spares it in another: all three are tried.
-        for plane in planes:
-            kept = places[_roundish(plane, sign, places)]
-            if len(kept):
-                found.append(_measured(soft, plane, sign, kept))
-    return _distinct(_joined(found)) if found else _joined([])
+    channels = _Channels(cv2.split(soft))
+    dark, light = (_candidates(channels.planes, sign) for sign in (-1.0, 1.0))
+    spots = np.concatenate([dark, light])
+    if not len(spots):
+        return _none()
+    signs = np.repeat(np.array([-1.0, 1.0], np.float32), [len(dark), len(light)])
+    # A lamp's reflection spoils an outline in one channel and spares it in another: all three are tried.
+    tried = _Spots(np.repeat(spots, 3, axis=0), np.repeat(signs, 3), np.tile(np.arange(3), len(spots)))
+    look = _look(channels, tried, None)
+    quality = np.where(look.hopeful(), look.quality(), -1.0).reshape(-1, 3)
+    clearest = quality.argmax(axis=1) + 3 * np.arange(len(spots))
+    rows = clearest[quality.max(axis=1) >= 0]
+    return _distinct(_measured(soft, channels, tried.pick(rows), look.pick(rows)))
 
 
 def _candidates(planes: Sequence[Array], sign: float) -> Array:
@@ -83,12 +87,22 @@ def _candidates(planes: Sequence[Array], sign: float) -> Array:
         places.append(spots[kept])
         strengths.append(around[kept])
     place = np.concatenate(places)[np.argsort(-np.concatenate(strengths), kind="stable")]
-    apart = np.hypot(*(place[:, None, :] - place[None, :, :]).transpose(2, 0, 1)) < SAME_PX
+    near = _squared_distances(place, place) < SAME_PX**2
     alone = np.ones(len(place), bool)
     for at in range(len(place)):
         if alone[at]:
-            alone[at + 1 :] &= ~apart[at, at + 1 :]
-    return place[alone][:CANDIDATES_MOST]
+            alone[at + 1 :] &= ~near[at, at + 1 :]
+    return place[alone][:MAX_CANDIDATES]
+
+
+def _squared_distances(ones: Array, others: Array) -> Array:
+    """Return the squared distance of each of n places (n, 2) from each of m others: (n, m)."""
+    across = ones[:, None, 0] - others[None, :, 0]
+    down = ones[:, None, 1] - others[None, :, 1]
+    across *= across
+    down *= down
+    across += down
+    return across
 
 
 def _peaks(plane: Array, sign: float) -> Array:
@@ -117,13 +131,9 @@ def _stands_out(plane: Array, sign: float, places: Array) -> Array:
     return out
 
 
-def _joined(parts: list[Pips]) -> Pips:
-    if not parts:
-        none = np.zeros(0, np.float32)
-        return Pips(
-            np.zeros((0, 2), np.float32), none, none, none, none, *2 * (np.zeros((0, 3), np.float32),)
-        )
-    return Pips(*(np.concatenate([getattr(part, name) for part in parts]) for name in Pips.__slots__))
+def _none() -> Pips:
+    none = np.zeros(0, np.float32)
+    return Pips(np.zeros((0, 2), np.float32), none, none, none, none, *2 * (np.zeros((0, 3), np.float32),))
 
 
 _ANGLES = np.arange(RAYS, dtype=np.float32) * np.float32(2 * math.pi / RAYS)
@@ -136,66 +146,126 @@ _BASIS = np.stack(
 _LOW, _HIGH = (share * EDGE_PX for share in RADIUS_SHARE)
 
 
-def _roundish(plane: Array, sign: float, middles: Array) -> npt.NDArray[np.bool_]:
-    """Return for each spot whether a first look finds an edge all around it."""
-    if not len(middles):
-        return np.zeros(0, bool)
-    radii, steps = _outline(plane, sign, middles, _DIRECTIONS, None)
-    return _hopeful(steps, *_fitted(radii, steps, _BASIS))
+class _Channels:
+    """The three channels of a picture, one below the other: rays in all of them are sampled at once."""
+
+    def __init__(self, planes: Sequence[Array]) -> None:
+        """Put a border between the channels, so that no ray ends in another one."""
+        self.planes = planes
+        bordered = [
+            cv2.copyMakeBorder(plane, BORDER_PX, BORDER_PX, 0, 0, cv2.BORDER_REPLICATE) for plane in planes
+        ]
+        self._pitch_px = len(bordered[0])
+        self._all = np.concatenate(bordered)
+
+    def sample(self, channel: npt.NDArray[np.intp], places: Array) -> Array:
+        """Return the values at places (n, ..., 2) of these channels (n)."""
+        top = (channel * self._pitch_px + BORDER_PX).astype(np.float32)
+        down = np.stack([np.zeros_like(top), top], axis=1)
+        return sample(self._all, places + down.reshape(-1, *(1,) * (places.ndim - 2), 2))
 
 
-def _hopeful(steps: Array, shape: Array, off: Array) -> npt.NDArray[np.bool_]:
-    sized = (shape[:, 0] > 0.6 * _LOW) & (shape[:, 0] < 1.3 * _HIGH)
-    edged = np.median(steps, axis=1) > 0.6 * CONTRAST_LEAST
-    near: npt.NDArray[np.bool_] = sized & edged & (np.median(off, axis=1) < 1.6)
-    return near
+@dataclass(frozen=True, slots=True)
+class _Spots:
+    """Where to look for an outline: n middles, each in one channel, darker (-1) or lighter (1) there."""
+
+    centre: Array  # (n, 2)
+    sign: Array  # (n,)
+    channel: npt.NDArray[np.intp]  # (n,)
+
+    def pick(self, rows: npt.NDArray[np.intp] | npt.NDArray[np.bool_]) -> "_Spots":
+        """Return the spots of these rows."""
+        return _Spots(self.centre[rows], self.sign[rows], self.channel[rows])
 
 
-def _measured(image: Array, plane: Array, sign: float, middles: Array) -> Pips:
-    """Return the spots around these middles whose outline is an ellipse of a pip's size."""
-    centre = middles
-    expected: Array | None = None
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """The outline around each of n spots as one channel shows it."""
+
+    radii: Array  # (n, RAYS): of the sharpest step outward
+    steps: Array  # (n, RAYS): its height in grey levels
+    shape: Array  # (n, 5): the outline in `_BASIS`
+    off: Array  # (n, RAYS): how far each ray is off that shape
+
+    def pick(self, rows: npt.NDArray[np.intp] | npt.NDArray[np.bool_]) -> "_Look":
+        """Return the look at the spots of these rows."""
+        return _Look(self.radii[rows], self.steps[rows], self.shape[rows], self.off[rows])
+
+    def hopeful(self) -> npt.NDArray[np.bool_]:
+        """Return for each spot whether an edge of a pip's size may be all around it."""
+        sized = (self.shape[:, 0] > 0.6 * _LOW) & (self.shape[:, 0] < 1.3 * _HIGH)
+        edged = np.median(self.steps, axis=1) > 0.6 * CONTRAST_LEAST
+        near: npt.NDArray[np.bool_] = sized & edged & (np.median(self.off, axis=1) < 1.6)
+        return near
+
+    def fit(self) -> Array:
+        """Return the share of each spot's rays that met its edge where the shape has it."""
+        near = np.maximum(1.2, 0.2 * self.shape[:, :1])
+        step = np.median(self.steps, axis=1)
+        share: Array = ((self.off < near) & (self.steps > 0.35 * step[:, None])).mean(axis=1)
+        return share
+
+    def quality(self) -> Array:
+        """Return how clearly each spot is seen."""
+        return _quality(self.fit(), np.median(self.steps, axis=1))
+
+    def moved(self) -> Array:
+        """Return by how much (x, y) each outline's middle lies off where the look was taken from."""
+        return np.clip(self.shape[:, 1:3], -4.0, 4.0).astype(np.float32)
+
+    def expected(self) -> Array:
+        """Return the radius (n, RAYS) at which the shape, moved to its middle, has the outline."""
+        radius = self.shape[:, :1] + self.shape[:, 3:] @ _BASIS[:, 3:].T
+        within: Array = np.clip(radius, 2.0, 15.0).astype(np.float32)
+        return within
+
+
+def _quality(fit: Array, contrast: Array) -> Array:
+    quality: Array = (fit * np.minimum(np.abs(contrast), 60.0) / 60.0 + 0.3 * fit).astype(np.float32)
+    return quality
+
+
+def _look(channels: _Channels, spots: _Spots, expected: Array | None) -> _Look:
+    radii, steps = _outline(channels, spots, expected)
+    return _Look(radii, steps, *_fitted(radii, steps, _BASIS))
+
+
+def _measured(image: Array, channels: _Channels, spots: _Spots, look: _Look) -> Pips:
+    """Return the spots that are ellipses of a pip's size, measured from a first look at them."""
     for _ in range(3):
-        radii, steps = _outline(plane, sign, centre, _DIRECTIONS, expected)
-        shape, off = _fitted(radii, steps, _BASIS)
-        hopeful = _hopeful(steps, shape, off)
-        shape, centre = shape[hopeful], centre[hopeful]
-        moved = np.clip(shape[:, 1:3], -4.0, 4.0)
-        centre = (centre + moved).astype(np.float32)
-        expected = np.clip(shape[:, :1] + shape[:, 3:] @ _BASIS[:, 3:].T, 2.0, 15.0).astype(np.float32)
-    radii, steps = _outline(plane, sign, centre, _DIRECTIONS, expected)
-    shape, off = _fitted(radii, steps, _BASIS)
-    near = np.maximum(1.2, 0.2 * shape[:, :1])
-    mean = shape[:, 0]
-    swing = np.hypot(shape[:, 3], shape[:, 4])
+        hopeful = look.hopeful()
+        look, spots = look.pick(hopeful), spots.pick(hopeful)
+        spots = _Spots(spots.centre + look.moved(), spots.sign, spots.channel)
+        look = _look(channels, spots, look.expected())
+    centre = spots.centre
+    mean = look.shape[:, 0]
+    swing = np.hypot(look.shape[:, 3], look.shape[:, 4])
     aspect = np.clip((mean - swing) / np.maximum(mean + swing, 0.1), 0.0, 1.0)
-    step = np.median(steps, axis=1)
-    fit = ((off < near) & (steps > 0.35 * step[:, None])).mean(axis=1)
+    step = np.median(look.steps, axis=1)
+    fit = look.fit()
     good = (step > CONTRAST_LEAST) & (mean > _LOW) & (mean < _HIGH) & (fit > 0.55) & (aspect > 0.3)
-    inside = _ring_colours(image, centre[good], radii[good] * 0.45, _DIRECTIONS)
-    around = _ring_colours(image, centre[good], radii[good] + 3.0, _DIRECTIONS)
+    inside = _ring_colours(image, centre[good], look.radii[good] * 0.45, _DIRECTIONS)
+    around = _ring_colours(image, centre[good], look.radii[good] + 3.0, _DIRECTIONS)
     return Pips(
         centre[good].astype(np.float32),
         mean[good].astype(np.float32),
         aspect[good].astype(np.float32),
         fit[good].astype(np.float32),
-        (sign * step[good]).astype(np.float32),
+        (spots.sign * step)[good].astype(np.float32),
         inside,
         around,
     )
 
 
-def _outline(
-    plane: Array, sign: float, centre: Array, directions: Array, expected: Array | None
-) -> tuple[Array, Array]:
+def _outline(channels: _Channels, spots: _Spots, expected: Array | None) -> tuple[Array, Array]:
     """Return per spot and ray the radius of the sharpest step outward, and its height in grey levels.
 
     `expected` (n, RAYS) is where the last fit had the outline: of several steps the one nearest to it counts.
     """
-    reach = centre[:, None, None, :] + RADII_PX[None, None, :, None] * directions[None, :, None, :]
-    values = sample(plane, reach).astype(np.float32)
+    reach = spots.centre[:, None, None, :] + RADII_PX[None, None, :, None] * _DIRECTIONS[None, :, None, :]
+    values = channels.sample(spots.channel, reach).astype(np.float32)
     wide = 3  # pixels: a blurred edge's width
-    rise = (values[:, :, wide:] - values[:, :, :-wide]) * -np.float32(sign)
+    rise = (values[:, :, wide:] - values[:, :, :-wide]) * -spots.sign[:, None, None]
     radii = (RADII_PX[wide:] + RADII_PX[:-wide]) / 2
     chosen = rise
     if expected is not None:
@@ -247,10 +317,9 @@ def _ring_colours(image: Array, centre: Array, radii: Array, directions: Array) 
 
 def _distinct(pips: Pips) -> Pips:
     """Return each spot once, as the channel sees it that shows it best."""
-    quality = pips.fit * np.minimum(np.abs(pips.contrast), 60.0) / 60.0 + 0.3 * pips.fit
-    apart = np.hypot(*(pips.centre[:, None, :] - pips.centre[None, :, :]).transpose(2, 0, 1))
+    quality = _quality(pips.fit, pips.contrast)
     alike = np.sign(pips.contrast)[:, None] == np.sign(pips.contrast)[None, :]
-    hides = (apart < 0.6 * pips.radius[None, :]) & alike
+    hides = (_squared_distances(pips.centre, pips.centre) < (0.6 * pips.radius[None, :]) ** 2) & alike
     hidden = np.zeros(len(pips), bool)
     kept: list[int] = []
     for at in np.argsort(-quality, kind="stable"):
