@@ -9,12 +9,10 @@ from functools import partial
 from pathlib import Path
 from threading import Event, Thread
 
-from controller.app.answering import answered
 from controller.app.core import awaited_line
 from controller.app.daemon import Daemon, InUseError
-from controller.app.hearing import Hearing
 from controller.app.hub import Channel, Watcher
-from controller.app.log import ERROR, log
+from controller.app.limits import A_CONNECTION, A_USER, A_USERS_DEEDS, PLACES, Bucket, Pace, Seat, Seats
 from controller.app.messages import (
     MAX_LINE,
     Approve,
@@ -27,13 +25,12 @@ from controller.app.messages import (
     refusal,
     too_long,
 )
-from controller.app.pace import A_CONNECTION, A_USER, A_USERS_DEEDS, Bucket, Pace
-from controller.app.past import past
-from controller.app.requests import NO_JOURNAL, Requests
-from controller.app.roles import Groups, Peer, group_id, peer_of
-from controller.app.seats import PLACES, Seat, Seats
+from controller.app.peers import Groups, Peer, answered, group_id, peer_of
+from controller.app.requests import NO_JOURNAL, Requests, past
+from controller.app.service import ERROR, log
 from controller.app.testing import Tests
 from controller.journal.faults import JournalFault
+from drivers.lines import LineSplitter
 
 BACKLOG = 256
 """Connections that may wait to be looked at: one more is told to come again by the system itself."""
@@ -282,3 +279,35 @@ def _gone(connection: socket.socket) -> bool:
     # Python itself waits for a socket with a time limit, whatever MSG_DONTWAIT says.
     readable, _, _ = select.select([connection], [], [], 0)
     return bool(readable) and connection.recv(1, socket.MSG_PEEK) == b""
+
+
+FIRST_S = 60.0
+"""So long a client may say nothing at all: it has one of few places."""
+LINE_S = 5.0
+"""So long a line that was begun may take to its end."""
+
+
+class Hearing:
+    """One client's requests: bytes and the time go in, whole lines come out, however the bytes are cut."""
+
+    def __init__(self, now_us: int, limit: int) -> None:
+        """Take lines of so many bytes at most."""
+        self.waits_for = "a first request"
+        """What has to come in time."""
+        self._lines = LineSplitter(limit)
+        self._due_us: int | None = now_us + round(FIRST_S * 1e6)
+        self._begun = False
+
+    def left_s(self, now_us: int) -> float | None:
+        """Give how much time is left for what it waits for; None where that has time."""
+        return None if self._due_us is None else max(0.0, (self._due_us - now_us) / 1e6)
+
+    def hear(self, block: bytes, now_us: int) -> list[bytes | None]:
+        """Take bytes; give each whole line, None for one that was too long."""
+        lines = [None if dropped else line for line, dropped in self._lines.feed(block)]
+        if block.endswith(b"\n"):
+            self._begun, self._due_us = False, None
+        elif lines or not self._begun:
+            self._begun, self._due_us = True, now_us + round(LINE_S * 1e6)
+            self.waits_for = "the end of a line"
+        return lines

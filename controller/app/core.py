@@ -9,19 +9,13 @@ from threading import Event, Thread
 
 import msgspec
 
-from controller.app.asked import HALTED, Answers, Asked
-from controller.app.board import Board
-from controller.app.devices import Devices
-from controller.app.discretion import Discretion
-from controller.app.faults import Fault
-from controller.app.hub import Hub
-from controller.app.inlet import Inlet, Taken
-from controller.app.lamps import Lamps
-from controller.app.progress import Progress, begun_between
-from controller.app.recorder import Recorder
-from controller.app.resuming import CONTROLLER, CutOff, Resumed, holds, numbered
-from controller.app.segments import Pieces, Rotation, Segment
-from controller.app.view import View
+from controller.app.faults import Board, Fault
+from controller.app.hardware import Devices
+from controller.app.hub import Discretion, Hub, Lamps
+from controller.app.inlet import HALTED, Answers, Asked, Inlet, Taken
+from controller.app.recording import Pieces, Recorder, Rotation, Segment
+from controller.app.resuming import CONTROLLER, CutOff, Progress, Resumed, begun_between, holds, numbered
+from controller.app.status import View
 from controller.engine.setup import First, Setup
 from controller.journal.faults import CROWDED, JournalFault
 from controller.journal.journal import Journal

@@ -11,10 +11,9 @@ from threading import Event
 
 import msgspec
 
-from controller.app import exits
-from controller.app.board import Board, Change
+from controller.app import service
 from controller.app.clock import Clock, DataClock, MonotonicClock, WallWatch, iso, system_wall
-from controller.app.faults import Fault, of_journal
+from controller.app.faults import WAITS, Board, Change, Fault, of_journal
 from controller.app.hardware import Hardware
 from controller.app.hub import Hub
 from controller.app.identity import (
@@ -26,14 +25,23 @@ from controller.app.identity import (
     write_approved,
 )
 from controller.app.inlet import OVERFLOW, Inlet
-from controller.app.live import STOP_S, Live
-from controller.app.log import CRITICAL, ERROR, INFO, NOTICE, log
-from controller.app.notify import EXTEND_START, READY, STOPPING, WATCHDOG, Notifier
 from controller.app.options import Options
 from controller.app.publishing import EngineMaker, Publishing
-from controller.app.selftest import WAITS
+from controller.app.running import STOP_S, Live
+from controller.app.service import (
+    CRITICAL,
+    ERROR,
+    EXTEND_START,
+    INFO,
+    NOTICE,
+    READY,
+    STOPPING,
+    WATCHDOG,
+    Notifier,
+    Watchdog,
+    log,
+)
 from controller.app.sources import Source
-from controller.app.watchdog import Watchdog
 from controller.journal.chain import Wall
 from controller.journal.faults import JournalFault
 from controller.journal.keys import Key, key_of_service, new_key
@@ -102,7 +110,7 @@ class Daemon:
         self.started = wall()
         self.sources = [make(self) for make in sources]
         self.hardware = next((source for source in self.sources if isinstance(source, Hardware)), None)
-        self.exit_code = exits.STOPPED
+        self.exit_code = service.STOPPED
         self._environ = environ
         self._notifier = Notifier(environ)
         self._watch = WallWatch(wall, self.monotonic.now_us, STEP_US)
@@ -222,9 +230,9 @@ class Daemon:
             self.clock.reach(self.clock.now_us() + round(DECIDED_WITHIN_S * 1e6))
         self._input_ended_us = self.monotonic.now_us()
 
-    def stop(self, code: int = exits.STOPPED) -> None:
+    def stop(self, code: int = service.STOPPED) -> None:
         """Ask for the end; any thread or a signal's handler may."""
-        if code != exits.STOPPED:
+        if code != service.STOPPED:
             self.exit_code = code
         self._stop.set()
 
@@ -235,7 +243,7 @@ class Daemon:
             if self._begun or source is self.hardware:
                 source.stop(STOP_S)
         if self.live is not None and not self.live.end(begun=self._begun) and not self.exit_code:
-            self.exit_code = exits.NOT_FLUSHED
+            self.exit_code = service.NOT_FLUSHED
         log(NOTICE, f"{self.settings.table}: stopped")
         return self.exit_code
 
@@ -304,7 +312,7 @@ class Daemon:
             self.open()
         except InUseError as error:
             log(CRITICAL, error)
-            self.stop(exits.IN_USE)
+            self.stop(service.IN_USE)
         self.begin()
 
     def _verifying(self, rows: int, of: int) -> None:
@@ -391,7 +399,7 @@ class Daemon:
         )
 
     def _core_failed(self) -> None:
-        self.stop(exits.DEFECT)
+        self.stop(service.DEFECT)
 
     def _tell_fault(self, change: Change) -> None:
         fault, word = change.fault, "began" if change.began else "over"

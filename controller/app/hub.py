@@ -1,8 +1,24 @@
 """The hub: what watchers hear, each from a bounded queue of its own, so that a slow one holds up nobody."""
 
 from collections import deque
+from collections.abc import Callable
 from threading import Condition
 from typing import Literal
+
+import msgspec
+
+from controller.model.readings import (
+    AnyReading,
+    BallBeam,
+    BallDrop,
+    BallOut,
+    Card,
+    Input,
+    PocketBall,
+    RotorIndex,
+    WheelStatus,
+)
+from controller.model.rulesets import RuleSet
 
 Topic = Literal["outcomes", "readings", "lamps", "faults", "table"]
 Channel = Topic | Literal["timing"]
@@ -70,3 +86,83 @@ class Hub:
         for watcher in self._watchers:
             if topic in watcher.topics:
                 watcher.put(line)
+
+
+TIMING = (BallBeam, BallDrop, BallOut, PocketBall, RotorIndex, WheelStatus)
+"""What tells how ball and rotor run."""
+HELD_BACK = 512
+"""Lines of them that wait for the bets to close, at most; the oldest go first."""
+_encode = msgspec.json.Encoder().encode
+
+
+class Discretion:
+    """Tells the hub of readings, each to those who may know it and when they may."""
+
+    def __init__(self, hub: Hub, rules: RuleSet) -> None:
+        """Guard the cards of a game that is dealt face down."""
+        self._hub = hub
+        self._face_down = rules.game == "three_card"
+        self._waiting: deque[bytes] = deque(maxlen=HELD_BACK)
+
+    def tell(self, reading: AnyReading, *, betting: bool, testing: bool = False) -> None:
+        """Tell of a reading; `betting`: bets can be placed now; `testing`: nothing counts."""
+        if not self._hub.wants("readings"):
+            self._waiting.clear()
+            return
+        if testing and isinstance(reading, (*TIMING, Card)):
+            # No bet rests on it, and a technician at the table has it in hand.
+            self._hub.tell("timing", _line(reading, b""))
+            return
+        if isinstance(reading, TIMING):
+            self._waiting.append(_line(reading, b',"delayed":true' if betting else b""))
+            if not betting:
+                self.bets_closed()
+            return
+        if self._face_down and _names_card(reading):
+            self._hub.tell("readings", _line(_without_face(reading), b',"masked":true'))
+        else:
+            self._hub.tell("readings", _line(reading, b""))
+
+    def bets_closed(self) -> None:
+        """Let go of what waited for it."""
+        while self._waiting:
+            self._hub.tell("timing", self._waiting.popleft())
+
+
+def _line(reading: AnyReading, mark: bytes) -> bytes:
+    return b'{"reading":%s%s}\n' % (_encode(reading), mark)
+
+
+def _names_card(reading: AnyReading) -> bool:
+    return isinstance(reading, Card) or (isinstance(reading, Input) and reading.name == "set_card")
+
+
+def _without_face(reading: AnyReading) -> AnyReading:
+    if isinstance(reading, Input):
+        return msgspec.structs.replace(reading, card=None, what=None)
+    return msgspec.structs.replace(reading, rank=None, suit=None)
+
+
+class Lamps:
+    """Each lamp by its name, and what it shows; a lamp of no name here was never lit."""
+
+    def __init__(self, hub: Hub, lit: Callable[[str, str], None]) -> None:
+        """Tell the hub and `lit` of each change."""
+        self.shown: dict[str, str] = {}
+        self.asks = ""
+        """What a guided test asks for now: the lamp `test` shows it."""
+        self._hub = hub
+        self._lit = lit
+
+    def light(self, name: str, shows: str) -> None:
+        """Let a lamp show this; what it shows already is no news."""
+        if self.shown.get(name) != shows:
+            self.shown[name] = shows
+            self._lit(name, shows)
+            self._hub.tell("lamps", b'{"lamp":%s}\n' % _encode({"name": name, "shows": shows}))
+
+    def mark_test(self, *, testing: bool) -> None:
+        """Let the lamp `test` show whether a test runs, and what it asks for; dark it needs no telling."""
+        shows = (self.asks or "on") if testing else "off"
+        if shows != self.shown.get("test", "off"):
+            self.light("test", shows)

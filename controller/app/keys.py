@@ -1,41 +1,276 @@
-"""Keys of nodes in files of their own: read once, at the start."""
+"""Keys in files of their own: made, rotated and revoked, with a history that anybody may read.
 
-import stat
+A table's and an engine's key have their history where their signatures are believed: in the journal's rows,
+and in what the engine shows. For every other key it lies beside the file as `.history.jsonl`: public halves
+alone, each step signed by the key that it ends.
+"""
+
+import os
+import re
+import subprocess
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
+from typing import Literal
 
-from drivers.node.device import KEY
+import msgspec
+
+from controller.app.identity import read_approved, write_approved
+from controller.app.options import APPROVED_FILE, ENGINE_PIN_FILE
+from controller.journal.chain import Wall
+from controller.journal.head import Place
+from controller.journal.keys import CREDENTIAL, Key, PublicKey, load_key, new_pem, read_key, write_key
+from controller.journal.rotation import Replaced, Word, check_replaceable, replace_key
+from controller.publish.pinning import read_pin, write_pin
+
+Kind = Literal["console", "release", "node"]
+NODE_BYTES = 16
+"""A sensor node's HMAC key: 128 bits, as 32 hexadecimal digits."""
+_NODE = re.compile(r"[0-9a-fA-F]{32,128}")
 
 
-class KeyFileError(Exception):
-    """A key that can't be used: what was found, what was expected, what to do. It never shows the key."""
-
-    def __init__(self, found: str, expected: str, hint: str) -> None:
-        super().__init__(f"found {found}, expected {expected}; {hint}")
-        self.found = found
-        self.expected = expected
-        self.hint = hint
+class KeyFault(Exception):
+    """A key file can't be used so: what was found, what was expected, what to do. It never shows a key."""
 
 
-def key_in(path: Path) -> str:
-    """Give the key in this file, as hexadecimal digits; raises KeyFileError."""
-    try:
-        mode = path.stat().st_mode
+class Step(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One step of a key's history: it was replaced by `new`, or revoked where there is none.
+
+    Keys are public halves in hex; of a node's, which has none, the first 32 digits of its SHA-256.
+    `signature` is the old key's (of a node's nobody's), `proof` the new one's signature of the old.
+    """
+
+    kind: str
+    old: str
+    new: str = ""
+    who: str
+    reason: str
+    lost: bool = False
+    proof: str = ""
+    signature: str = ""
+
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(Step).decode
+
+
+def make(kind: Kind, path: Path) -> str:
+    """Make a key in a new file that its owner alone can read; return its public half or fingerprint."""
+    write_key(path, _fresh(kind))
+    return shown(kind, path)
+
+
+def shown(kind: Kind, path: Path) -> str:
+    """Return a key's public half, or of a node's its fingerprint."""
+    if kind == "node":
         text = path.read_text(encoding="ascii").strip()
+        if not _NODE.fullmatch(text):
+            raise KeyFault(f"{path}: found something else, expected 32 to 128 hexadecimal digits")
+        return sha256(text.lower().encode()).hexdigest()[:32]
+    return load_key(path, kind).public.raw.hex()
+
+
+def rotate(kind: Kind, path: Path, *, who: str, reason: str, lost: bool = False) -> Step:
+    """Put a new key in this one's place; where that is `lost`, only the person's word joins the two.
+
+    Raises:
+        KeyFault: there is no such key, or one although it is said to be lost.
+    """
+    old = None if lost else _held(kind, path)
+    if lost and path.exists():
+        raise KeyFault(f"{path}: found a key, expected none where it is lost; move it away, or rotate it")
+    _last(kind, path)  # A history that is not this key's is found before anything is made.
+    made = path.with_name(path.name + ".new")
+    made.unlink(missing_ok=True)
+    write_key(made, _fresh(kind))
+    before = _last(kind, path) if lost else shown(kind, path)
+    step = Step(kind=kind, old=before, new=shown(kind, made), who=who, reason=reason, lost=lost)
+    if kind != "node":
+        proof = load_key(made, kind).sign_handover(bytes.fromhex(before)).hex() if before else ""
+        step = msgspec.structs.replace(step, proof=proof)
+    _append(path, step, old)
+    made.replace(path)
+    return step
+
+
+def revoke(kind: Kind, path: Path, *, who: str, reason: str) -> Step:
+    """End a key without another: it is gone, and its history says so under its own signature."""
+    step = Step(kind=kind, old=shown(kind, path), who=who, reason=reason)
+    _last(kind, path)
+    _append(path, step, _held(kind, path))
+    path.unlink()
+    return step
+
+
+def history(kind: Kind, path: Path) -> list[Step]:
+    """Read and check a key's history.
+
+    Raises:
+        KeyFault: it is of another kind of key, a step does not follow from the one before, or the key that it
+            ends did not sign it.
+    """
+    steps: list[Step] = []
+    for number, step in enumerate(_read(path), 1):
+        where = f"{_history_of(path)}, line {number}"
+        if step.kind != kind:
+            raise KeyFault(f"{where}: found a {step.kind}'s history, expected a {kind}'s")
+        if steps and step.old != steps[-1].new:
+            raise KeyFault(f"{where}: found the end of key {step.old[:16]}, expected {steps[-1].new[:16]}'s")
+        if step.kind != "node" and not _signed(step):
+            raise KeyFault(f"{where}: found a step that its keys did not sign, expected both signatures")
+        steps.append(step)
+    return steps
+
+
+def unseal(sealed: Path, name: str) -> Key:
+    """Read a key that systemd-creds sealed to this machine; it is in the clear in memory alone."""
+    words = ["systemd-creds", "decrypt", f"--name={name}", str(sealed), "-"]
+    return read_key(_creds(words, b"", sealed), "table", sealed)
+
+
+def seal_key(pem: bytes, sealed: Path, name: str) -> None:
+    """Seal a key to this machine in a file; nothing is left where that fails."""
+    made = sealed.with_name(sealed.name + ".sealing")
+    try:
+        _creds(["systemd-creds", "encrypt", f"--name={name}", "-", str(made)], pem, sealed)
+        written = made.read_bytes() if made.exists() else b""
+        opened = _creds(["systemd-creds", "decrypt", f"--name={name}", str(made), "-"], b"", sealed)
+        if pem in written or opened != pem:
+            raise KeyFault(
+                f"{sealed}: found that systemd-creds did not seal the key, expected one that opens on this"
+                " machine alone; nothing was changed"
+            )
+        made.chmod(0o600)
+        made.replace(sealed)
+    finally:
+        made.unlink(missing_ok=True)
+
+
+def _creds(words: list[str], given: bytes, sealed: Path) -> bytes:
+    try:
+        done = subprocess.run(words, input=given, capture_output=True, check=False)  # noqa: S603 - our own words
     except OSError as error:
-        why = (error.strerror or str(error)).lower()
-        raise KeyFileError(
-            f"no readable file {path} ({why})", "a node's key", "make it: openssl rand -hex 16"
+        raise KeyFault(
+            f"{sealed}: found no systemd-creds ({error.strerror}), expected systemd 250"
         ) from error
-    except UnicodeDecodeError as error:
-        raise KeyFileError(
-            "bytes that are no text", "32 to 128 hexadecimal digits", "openssl rand -hex 16 makes one"
-        ) from error
-    if mode & stat.S_IRWXO:
-        raise KeyFileError(
-            f"mode {stat.S_IMODE(mode):04o}", "a file that others can't read", f"chmod 0600 {path}"
+    if done.returncode:
+        why = done.stderr.decode(errors="replace").strip()
+        raise KeyFault(f"{sealed}: systemd-creds refused it: {why}; nothing was changed")
+    return done.stdout
+
+
+def _fresh(kind: Kind) -> bytes:
+    return os.urandom(NODE_BYTES).hex().encode() + b"\n" if kind == "node" else new_pem(kind)
+
+
+def _held(kind: Kind, path: Path) -> Key | None:
+    shown(kind, path)
+    return None if kind == "node" else load_key(path, kind)
+
+
+def _append(path: Path, step: Step, old: Key | None) -> None:
+    if old is not None:
+        signature = old.sign_history(_encode(step)).hex()
+        step = msgspec.structs.replace(step, signature=signature)
+    with _history_of(path).open("ab") as file:
+        file.write(_encode(step) + b"\n")
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _signed(step: Step) -> bool:
+    try:
+        old = PublicKey(bytes.fromhex(step.old)) if step.old else None
+        signature = bytes.fromhex(step.signature)
+        if step.new and old is not None:
+            taken_over = PublicKey(bytes.fromhex(step.new)).signed_handover(
+                old.raw, bytes.fromhex(step.proof)
+            )
+            if not taken_over:
+                return False
+    except ValueError:
+        return False
+    unsigned = _encode(msgspec.structs.replace(step, signature=""))
+    return step.lost or (old is not None and old.signed_history(unsigned, signature))
+
+
+def _read(path: Path) -> Iterator[Step]:
+    file = _history_of(path)
+    if not file.exists():
+        return
+    for number, line in enumerate(file.read_bytes().splitlines(), 1):
+        try:
+            yield _decode(line)
+        except msgspec.MsgspecError as error:
+            raise KeyFault(
+                f"{file}, line {number}: found {error}, expected a step of a key's history"
+            ) from None
+
+
+def _last(kind: Kind, path: Path) -> str:
+    steps = history(kind, path)
+    return steps[-1].new if steps else ""
+
+
+def _history_of(path: Path) -> Path:
+    return path.with_name(path.name + ".history.jsonl")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyPlace:
+    """Where a table's key is: in a file in the clear, or sealed to this machine by systemd-creds."""
+
+    file: Path
+    sealed: bool = False
+
+    def read(self) -> Key:
+        """Read it."""
+        return unseal(self.file, CREDENTIAL) if self.sealed else load_key(self.file)
+
+    def write(self, pem: bytes) -> None:
+        """Write it where there is none."""
+        if self.sealed:
+            seal_key(pem, self.file, CREDENTIAL)
+        else:
+            write_key(self.file, pem)
+
+
+def replace_table_key(
+    place: Place, where: KeyPlace, word: Word, *, lost: bool, wall: Callable[[], Wall]
+) -> tuple[Replaced, str]:
+    """Put a new key in the place of a table's; return the row that says so, and the new public key in hex.
+
+    Cut off at any moment, done again it goes on where it was: the new key lies in `FILE.new` before the
+    journal tells of it, and takes the old one's place after.
+
+    Raises:
+        JournalFault: a controller runs, the journal can't be gone on with, or the old key is not its own.
+        KeyFault: systemd-creds refuses it, or a key that is said to be lost is there.
+    """
+    if lost and where.file.exists():
+        raise KeyFault(
+            f"{where.file}: found a key, expected none where it is lost; move it away, or rotate it"
         )
-    if not KEY.fullmatch(text):
-        raise KeyFileError(
-            "something else in it", "32 to 128 hexadecimal digits", "openssl rand -hex 16 makes one"
-        )
-    return text
+    old = None if lost else where.read()
+    made = KeyPlace(file=where.file.with_name(where.file.name + ".new"), sealed=where.sealed)
+    begun = made.read() if made.file.exists() else None
+    check_replaceable(place, old, begun)
+    if begun is None:
+        made.write(new_pem())
+    new = begun or made.read()
+    replaced = replace_key(place, old, new, word, wall())
+    if old is not None:
+        _sign_anew(place.journal.parent, old, new)
+    made.file.replace(where.file)
+    return replaced, new.public.raw.hex()
+
+
+def _sign_anew(folder: Path, old: Key, new: Key) -> None:
+    """Keep what was approved and learned under the old key, which a person does not have to do again."""
+    approved = read_approved(folder / APPROVED_FILE, old)
+    if approved is not None:
+        write_approved(folder / APPROVED_FILE, new, approved)
+    engine_key = read_pin(folder / ENGINE_PIN_FILE, old.public)
+    if engine_key is not None:
+        write_pin(folder / ENGINE_PIN_FILE, new, engine_key, "the table's key was replaced")

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Literal
 
 from controller.app.inlet import CAPACITY
-from controller.app.roles import Groups
-from controller.app.segments import Rotation
+from controller.app.peers import Groups
+from controller.app.recording import Rotation
 from controller.journal.head import Place
 
 UnlockBy = Literal["automatic", "person"]

@@ -9,9 +9,8 @@ import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from controller.app.answering import answered
 from controller.app.options import Options
-from controller.app.roles import group_id
+from controller.app.peers import answered, group_id
 from controller.journal.faults import JournalFault
 from controller.journal.keys import CREDENTIAL, key_of_service
 from controller.journal.lock import holder_of

@@ -5,10 +5,9 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from controller.app.board import Board
-from controller.app.faults import Fault
+from controller.app.faults import Board, Fault
 from controller.app.options import ENGINE_PIN_FILE
-from controller.app.watchdog import Watchdog
+from controller.app.service import Watchdog
 from controller.journal.chain import Row
 from controller.journal.faults import JournalFault
 from controller.journal.journal import Journal

@@ -9,7 +9,7 @@ import msgspec
 from controller.app.faults import TEST_FAILED, Fault
 from controller.engine.setup import First, State
 from controller.journal.chain import Row
-from controller.journal.contents import Word, outcome_of
+from controller.journal.contents import WORDS, Word, outcome_of
 from controller.journal.recovery import InFlight, Recovered
 from controller.machines.high_roller_buying import missed
 from controller.machines.high_roller_table import ROLLING
@@ -215,3 +215,34 @@ def numbered(told: Sequence[tuple[str, Data]], session: str, first_seq: int, t: 
         Outcome(type=kind, t=t, id=f"{session}/{seq}", seq=seq, data=data)
         for seq, (kind, data) in enumerate(told, first_seq)
     ]
+
+
+class Progress:
+    """Knows the last attempt of each kind that ended or went to review."""
+
+    def __init__(self, first: First) -> None:
+        """Start with everything before these numbers ended."""
+        self._ended: dict[Word, int] = {word: getattr(first, word) - 1 for word in WORDS}
+        self._reviewed = dict(self._ended)
+
+    def follow(self, outcome: Outcome) -> None:
+        """Take an outcome, whether it concerns an attempt or not."""
+        reached = self._reviewed if outcome.type.endswith(".review") else self._ended
+        for word in WORDS:
+            number = getattr(outcome.data, word, None)
+            if isinstance(number, int):
+                reached[word] = max(reached[word], number)
+
+    def open_before(self, first: First) -> bool:
+        """Tell whether an attempt before these numbers waits for its call or for a ruling."""
+        return any(getattr(first, word) - 1 > self._ended[word] for word in WORDS)
+
+    def undecided_before(self, first: First) -> bool:
+        """Tell whether an attempt before these numbers is not decided, or its call not made."""
+        decided = {word: max(self._ended[word], self._reviewed[word]) for word in WORDS}
+        return any(getattr(first, word) - 1 > decided[word] for word in WORDS)
+
+
+def begun_between(before: First, now: First) -> list[tuple[Word, int]]:
+    """Name the attempts that have begun since these were the next numbers."""
+    return [(word, getattr(now, word) - 1) for word in WORDS if getattr(now, word) > getattr(before, word)]

@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
-from controller.app.kinds import Kinds
+from controller.app.device_types import Kinds
 from controller.model.rulesets import RuleSet
 from controller.settings.devices import Bare, shape_of
 from controller.settings.places import config_home

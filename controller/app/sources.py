@@ -14,8 +14,7 @@ from typing import Protocol
 
 import msgspec
 
-from controller.app.board import Board
-from controller.app.faults import Fault
+from controller.app.faults import Board, Fault
 from controller.app.inlet import Inlet
 from controller.model.readings import AnyReading
 from controller.replay.decoding import UNDECODABLE, decode_reading, shown

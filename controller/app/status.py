@@ -1,20 +1,55 @@
-"""What the control socket tells of the table."""
+"""What other threads may know of the core: all of it at one moment."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from controller.app.clock import iso
-from controller.app.devices import NEVER, Seen
-from controller.app.faults import CATALOGUE, Fault
-from controller.app.selftest import WAITS
-from controller.app.view import View
+from controller.app.faults import CATALOGUE, WAITS, Fault
+from controller.app.hardware import NEVER, Seen
+from controller.engine.setup import First, State
+from controller.journal.recovery import InFlight
+from controller.model.attempts import Awaited
+from controller.model.outcomes import Happening
 from drivers.health import TROUBLES
 from drivers.registry import DEVICE_MODULES, device_type
 
 if TYPE_CHECKING:
     from controller.app.daemon import Daemon
+
+
+class Until(NamedTuple):
+    """How far the past goes: to this row, and of this session's readings to those that had come by then."""
+
+    n: int
+    arrived_us: int
+
+
+class View(NamedTuple):
+    """How the core stands, for other threads to read."""
+
+    now_us: int
+    state: State
+    first: First
+    attempt_open: bool
+    in_flight: bool
+    """Whether an attempt is neither decided nor under review."""
+    held: bool
+    bets_closed: bool
+    testing: bool
+    halted: bool
+    pending: tuple[InFlight, ...]
+    allowed: tuple[str, ...]
+    """The inputs that make sense now."""
+    awaited: Awaited | None
+    """What a person must rule on or confirm now."""
+    locked_by: Happening | None
+    """What locked the table last, as it was told; None where it is not locked or that is not known."""
+    lock_changes: int
+    recording: str
+    readings: int
+    late: int
 
 
 def status_of(daemon: "Daemon") -> dict[str, object]:

@@ -7,7 +7,6 @@ from threading import Event, Lock
 from typing import TYPE_CHECKING
 
 from controller.app.faults import TEST_FAILED, Fault, duty_of_test
-from controller.app.live import Live
 from controller.app.messages import (
     MAX_LINE,
     Ask,
@@ -19,10 +18,10 @@ from controller.app.messages import (
     refusal,
     too_long,
 )
+from controller.app.peers import Peer
 from controller.app.resuming import CONTROLLER
-from controller.app.roles import Peer
-from controller.app.status import devices_of
-from controller.app.view import View
+from controller.app.running import Live
+from controller.app.status import View, devices_of
 from controller.model.readings import Input
 from controller.settings.places import config_file
 from drivers.lines import LineSplitter

@@ -1,22 +1,72 @@
 """Verify the whole journal, in a process of its own: a start checks only what the state rests on.
 
 A thread of the controller's would take twelve seconds for what a process does in two, and be in play's way.
+The process is `python -m controller.app.verifier JOURNAL`: it takes what processor time nobody else wants,
+and writes one line of JSON, what it found.
 """
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from threading import Event, Lock, Thread
 
 import msgspec
 
-from controller.app.board import Board
-from controller.app.faults import Fault, of_journal
-from controller.app.log import INFO, log
-from controller.app.verifying import Found
+from controller.app.faults import Board, Fault, of_journal
+from controller.app.service import INFO, log
 from controller.journal.faults import FAULTS, JournalFault
+from controller.journal.reading import Reader
 from controller.journal.verify import Verified
+
+
+class Sound(msgspec.Struct, frozen=True, kw_only=True):
+    """A sound journal, as `Verified` has it."""
+
+    rows: int
+    outcomes: int
+    signatures: int
+    evidence: int
+    dropped: int
+    last_n: int
+    last_link: bytes
+    unvouched: tuple[str, ...]
+
+
+class Unsound(msgspec.Struct, frozen=True, kw_only=True):
+    """The first fault, as `JournalFault` has it."""
+
+    code: str
+    where: str
+    found: str
+    expected: str
+
+
+class Found(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of it: one of both."""
+
+    verified: Sound | None = None
+    fault: Unsound | None = None
+
+
+def verify(journal: Path) -> Found:
+    """Verify every page, row and signature."""
+    try:
+        with Reader(journal) as reader:
+            return Found(verified=Sound(**reader.verify_all()._asdict()))
+    except JournalFault as fault:
+        told = Unsound(code=fault.code, where=fault.where, found=fault.found, expected=fault.expected)
+        return Found(fault=told)
+
+
+def main(journal: str) -> None:
+    """Verify at the lowest priority, and say what was found."""
+    with suppress(OSError):  # a service manager may forbid it; then it runs like any other process
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+    sys.stdout.buffer.write(msgspec.json.encode(verify(Path(journal))) + b"\n")
+
 
 DUTY = "verifying"
 AGAIN_S = 10.0
@@ -63,7 +113,7 @@ class Verifier:
 
     def _found(self) -> Found | None:
         """Run the process to its end; return what it says, None where it says nothing."""
-        words = [sys.executable, "-m", "controller.app.verifying", str(self._journal)]
+        words = [sys.executable, "-m", "controller.app.verifier", str(self._journal)]
         with self._lock:
             if self._stop.is_set():
                 return None
@@ -89,3 +139,7 @@ class Verifier:
             self._board.began(
                 of_journal(JournalFault(fault.code, fault.where, fault.found, fault.expected)), DUTY
             )
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

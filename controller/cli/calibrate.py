@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from controller.app.kinds import Kinds
+from controller.app.device_types import Kinds
 from controller.cli.calibrating import AskedError, Given, camera, walls, wheel
 from controller.cli.exits import BAD_INPUT, FAILED, OK, say
 from controller.cli.guide import Guide, RefusedError, TestLink, add_guide, refused

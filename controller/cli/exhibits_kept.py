@@ -3,7 +3,7 @@
 import msgspec
 
 from controller.app.options import RECORDINGS
-from controller.app.recorder import ENDING
+from controller.app.recording import ENDING
 from controller.cli.exhibits import Asked
 from controller.cli.past import Kept, ToldJournal
 from controller.journal.attempts import find_attempt

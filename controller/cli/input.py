@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from controller.app.roles import ROLES
+from controller.app.peers import ROLES
 from controller.cli.exits import BAD_INPUT, FAILED, OK, OUT_OF_REACH, say
 from controller.cli.link import Json, OutOfReachError, add_socket, ask, out_of_reach
 

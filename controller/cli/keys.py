@@ -5,11 +5,10 @@ import getpass
 import os
 from pathlib import Path
 
-from controller.app import key_files
+from controller.app import keys
 from controller.app.clock import system_wall
-from controller.app.key_files import KeyFault, Kind
+from controller.app.keys import KeyFault, KeyPlace, Kind, replace_table_key
 from controller.app.options import JOURNAL, head_beside
-from controller.app.table_key import KeyPlace, replace_table_key
 from controller.cli.exits import BAD_INPUT, FAILED, OK, say
 from controller.cli.past import journal_file
 from controller.journal.faults import JournalFault
@@ -151,13 +150,13 @@ def _of_file(arguments: argparse.Namespace) -> int:
         return BAD_INPUT
     match arguments.does:
         case "make":
-            print(key_files.make(kind, path))
+            print(keys.make(kind, path))
         case "rotate" | "replace":
             lost = arguments.does == "replace"
-            step = key_files.rotate(kind, path, who=arguments.who, reason=arguments.reason, lost=lost)
+            step = keys.rotate(kind, path, who=arguments.who, reason=arguments.reason, lost=lost)
             print(step.new)
         case "revoke":
-            step = key_files.revoke(kind, path, who=arguments.who, reason=arguments.reason)
+            step = keys.revoke(kind, path, who=arguments.who, reason=arguments.reason)
             print(f"{step.old} is revoked")
         case _:
             return _show_history(kind, path)
@@ -165,10 +164,10 @@ def _of_file(arguments: argparse.Namespace) -> int:
 
 
 def _show_history(kind: Kind, path: Path) -> int:
-    for step in key_files.history(kind, path):
+    for step in keys.history(kind, path):
         then = f"replaced by {step.new}" if step.new else "revoked"
         joined = ", the old key being lost" if step.lost else ""
         print(f"{step.old or 'nothing known'} {then}{joined}: {step.who}, {step.reason}")
     if os.path.exists(path):
-        print(key_files.shown(kind, path))
+        print(keys.shown(kind, path))
     return OK

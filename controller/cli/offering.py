@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from controller.app.kinds import Kinds
+from controller.app.device_types import Kinds
 from controller.cli.exits import printable
 from controller.cli.guide import Guide
 from controller.settings.editing import changed, replace_file

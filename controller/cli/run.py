@@ -7,13 +7,13 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from controller.app import exits
+from controller.app import service
 from controller.app.control import Control
 from controller.app.daemon import Daemon, InUseError
-from controller.app.joining import hardware_of, load_with_hardware
+from controller.app.device_types import hardware_of, load_with_hardware
 from controller.app.options import JOURNAL, SOCKET, Options
+from controller.app.peers import Groups
 from controller.app.preflight import mistakes_in, others_at_work
-from controller.app.roles import Groups
 from controller.app.sources import JsonLines, Source
 from controller.cli.exits import say
 from controller.cli.own_engine import engine_maker
@@ -82,17 +82,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run until SIGTERM; the exit codes are those of `controller.app.exits`."""
+    """Run until SIGTERM; the exit codes are those of `controller.app.service`."""
     try:
         daemon = _prepared(arguments)
         on_stop(daemon.stop)
         control = _opened(daemon)
     except (SettingsError, SetupError, UnfitSettings, LookupError, OSError) as error:
         say(error)
-        return exits.BAD_SETTINGS
+        return service.BAD_SETTINGS
     except InUseError as error:
         say(error)
-        return exits.IN_USE
+        return service.IN_USE
     sys.setswitchinterval(SWITCH_S)
     control.start()
     try:

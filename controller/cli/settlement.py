@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from controller.app.notify import Notifier
+from controller.app.service import Notifier
 from controller.cli.exits import BAD_INPUT, FAILED, OK, OUT_OF_REACH, say
 from controller.cli.numbers import ROWS, whole
 from controller.cli.stopping import on_stop

@@ -8,7 +8,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from controller.app.roles import group_id
+from controller.app.peers import group_id
 from controller.cli.exits import BAD_INPUT, OK, say
 from controller.people.desk import Desk
 from controller.people.register import RegisterError, read_register

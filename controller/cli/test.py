@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from controller.app.kinds import Kinds
+from controller.app.device_types import Kinds
 from controller.cli.exits import BAD_INPUT, FAILED, OK, printable, say
 from controller.cli.guide import Guide, RefusedError, TestLink, add_guide, refused
 from controller.cli.link import OutOfReachError, add_socket, out_of_reach

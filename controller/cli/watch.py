@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from controller.app.answering import answered
+from controller.app.peers import answered
 from controller.cli.exits import BAD_INPUT, FAILED, OK, say
 from controller.cli.link import OutOfReachError, add_socket, conversation, out_of_reach
 

@@ -19,8 +19,7 @@ PATIENCE_S = 3.0
 def load(name: str) -> tuple[TableSettings | None, list[Finding]]:
     """Load the table's file; what this machine lacks for its hardware does not hide all else."""
     try:
-        from controller.app.joining import load_with_hardware  # noqa: PLC0415 - needs the extra hardware
-        from controller.app.kinds import Kinds  # noqa: PLC0415 - as above
+        from controller.app.device_types import Kinds, load_with_hardware  # noqa: PLC0415 - needs the extra hardware
     except ImportError:
         return _loaded(name, lambda: load_table(name))
     settings, told = _loaded(name, lambda: load_table(name, kinds=Kinds()))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from controller.app import daemon as daemon_module
-from controller.app import live as live_module
+from controller.app import running as running_module
 from controller.app.options import Options
 from controller.cli import link
 from tests.app.house import House, HouseMaker
@@ -16,7 +16,7 @@ from tests.app.rig import PATIENCE_S, Table
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """Give what runs in the test's own process as long as a busy machine may need."""
-    for module, limit in ((link, "TIMEOUT_S"), (live_module, "STOP_S"), (daemon_module, "STOP_S")):
+    for module, limit in ((link, "TIMEOUT_S"), (running_module, "STOP_S"), (daemon_module, "STOP_S")):
         monkeypatch.setattr(module, limit, PATIENCE_S)
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from threading import Event, Thread
 
 from controller.app.daemon import Daemon
+from controller.app.device_types import Pairs, hardware_of, load_with_hardware
 from controller.app.hardware import Hardware
-from controller.app.joining import Pairs, hardware_of, load_with_hardware
 from controller.app.options import Options
 from controller.cli.channels import boards_in
 from controller.cli.simulate import table_file

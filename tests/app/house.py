@@ -8,9 +8,9 @@ import msgspec
 
 from controller.app.clock import Clock
 from controller.app.daemon import Daemon
-from controller.app.live import Live
 from controller.app.options import Options
 from controller.app.publishing import EngineMaker
+from controller.app.running import Live
 from controller.journal.chain import Row, Wall
 from controller.journal.contents import outcome_of
 from controller.journal.reading import Reader

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from controller.app.progress import Progress
+from controller.app.resuming import Progress
 from controller.engine.session import Session
 from controller.engine.setup import First, Setup, State
 from controller.journal.keys import load_key, new_key

@@ -2,8 +2,7 @@
 
 import msgspec
 
-from controller.app.asked import Answers
-from controller.app.inlet import Inlet
+from controller.app.inlet import Answers, Inlet
 from controller.journal.tickets import Ticket
 from controller.machines.flat import Refused
 from controller.model.effects import Late

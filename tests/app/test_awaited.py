@@ -10,7 +10,7 @@ from controller.app import messages, testing
 from controller.app.control import Control
 from controller.app.daemon import Daemon
 from controller.app.faults import Fault
-from controller.app.roles import Groups
+from controller.app.peers import Groups
 from controller.app.status import status_of
 from controller.cli.status import _show, health
 from controller.model.readings import DieAt, Switch

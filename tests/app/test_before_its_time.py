@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from controller.app.discretion import TIMING
+from controller.app.hub import TIMING
 from controller.cli.link import conversation
 from controller.cli.main import main
 from controller.cli.past import ToldJournal

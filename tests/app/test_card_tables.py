@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from controller.app.daemon import Daemon
-from controller.app.segments import Rotation
+from controller.app.recording import Rotation
 from controller.engine.setup import State
 from controller.journal.contents import STATE_NOTED, Noted
 from controller.model.outcomes import Bets, DealReview, DealVoid, Happening, Outcome, RollNoRoll, RollReview

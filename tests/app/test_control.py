@@ -14,11 +14,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from controller.app import control as control_module
-from controller.app import hearing
 from controller.app.control import Control, _gone
+from controller.app.limits import OWN, PLACES, SHARED
 from controller.app.messages import MAX_LINE
-from controller.app.roles import Groups
-from controller.app.seats import OWN, PLACES, SHARED
+from controller.app.peers import Groups
 from controller.cli.link import OutOfReachError, ask
 from controller.cli.main import main
 from tests.app.house import HouseMaker
@@ -50,7 +49,11 @@ def test_a_watcher_that_says_nothing_is_still_there() -> None:
 @pytest.fixture
 def path(house: HouseMaker, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """Give the control socket of a table; clients have all the time that a busy machine may need."""
-    for module, limit in ((hearing, "FIRST_S"), (hearing, "LINE_S"), (control_module, "SEND_S")):
+    for module, limit in (
+        (control_module, "FIRST_S"),
+        (control_module, "LINE_S"),
+        (control_module, "SEND_S"),
+    ):
         monkeypatch.setattr(module, limit, PATIENCE_S)
     one = house()
     control = Control(one.open(), one.options.socket, Groups())
@@ -109,20 +112,20 @@ def test_who_finds_no_place_hears_that_the_controller_is_there_and_who_has_them(
 def test_clients_that_never_end_their_line_lose_their_places(
     path: str, monkeypatch: pytest.MonkeyPatch, limit: str, says: bytes
 ) -> None:
-    monkeypatch.setattr(hearing, limit, 0.05)
+    monkeypatch.setattr(control_module, limit, 0.05)
     with ExitStack() as clients:
         inside = [clients.enter_context(connected(path)) for _ in range(CLIENTS)]
         for link in inside if says else ():
             link.sendall(says)
         assert [last_words(link)[-1]["code"] for link in inside] == ["too_slow"] * CLIENTS
-        monkeypatch.setattr(hearing, limit, PATIENCE_S)
+        monkeypatch.setattr(control_module, limit, PATIENCE_S)
         until(lambda: is_answered(path), "a place while they still hold their ends")
 
 
 def test_a_line_that_comes_byte_by_byte_and_never_ends_has_no_longer(
     path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hearing, "LINE_S", 0.05)
+    monkeypatch.setattr(control_module, "LINE_S", 0.05)
     with connected(path) as link:
         with suppress(BrokenPipeError):
             while not select.select([link], [], [], 0)[0]:

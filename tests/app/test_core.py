@@ -5,7 +5,7 @@ import pytest
 
 from controller.app.daemon import Daemon
 from controller.app.faults import Fault
-from controller.app.segments import Rotation
+from controller.app.recording import Rotation
 from controller.journal.contents import After
 from controller.model.outcomes import Happening, RollCalled, RollNoRoll, RollReview
 from controller.model.readings import Switch

@@ -12,7 +12,7 @@ import pytest
 
 from controller.app.control import Control
 from controller.app.messages import LONGEST_WAIT_S
-from controller.app.roles import Groups
+from controller.app.peers import Groups
 from controller.cli.link import ask
 from controller.model.readings import DieReleased
 from drivers.sim import dice

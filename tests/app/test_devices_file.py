@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from controller.app.joining import load_with_hardware
-from controller.app.kinds import Kinds
+from controller.app.device_types import Kinds, load_with_hardware
 from controller.model.tables import Device, TableSettings
 from controller.settings.mistakes import Mistake, SettingsError
 from controller.settings.places import config_names

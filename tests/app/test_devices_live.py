@@ -8,7 +8,7 @@ import pytest
 pytest.importorskip("serial", reason="pyserial comes with the extra `hardware`")
 
 from controller.app.control import Control
-from controller.app.roles import Groups
+from controller.app.peers import Groups
 from controller.app.status import status_of
 from controller.cli import main as cli
 from controller.model.outcomes import Happening

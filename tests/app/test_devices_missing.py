@@ -1,6 +1,6 @@
 """The self-test waits for the devices that the table's file names, and says which is missing, and why."""
 
-from controller.app.selftest import DEVICES_WITHIN_US
+from controller.app.running import DEVICES_WITHIN_US
 from controller.model.readings import DeviceDown, DeviceFault, DeviceUp
 from tests.app.house import HouseMaker, drain, live_of, play, unlocked
 

@@ -3,9 +3,8 @@
 import msgspec
 import pytest
 
-from controller.app.discretion import HELD_BACK, TIMING, Discretion
-from controller.app.hub import Hub, Watcher
-from controller.app.roles import Peer, Role
+from controller.app.hub import HELD_BACK, TIMING, Discretion, Hub, Watcher
+from controller.app.peers import Peer, Role
 from controller.model.readings import BallBeam, Card, DieAt, Input, RotorIndex
 from controller.settings.rulesets import load_ruleset
 from tests.scenes import says

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 import controller.app
-from controller.app.board import Board, Change
-from controller.app.faults import CATALOGUE, Fault, manual
+from controller.app.faults import CATALOGUE, Board, Change, Fault, manual
 from controller.cli.main import COMMANDS, parser_for
 from controller.journal.fault_words import WHAT
 from controller.journal.faults import FAULTS as JOURNAL_FAULTS

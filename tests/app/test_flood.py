@@ -15,13 +15,11 @@ import msgspec
 import pytest
 
 from controller.app import control as control_module
-from controller.app.board import MOST_UNSEEN
 from controller.app.control import Control
-from controller.app.faults import Fault
-from controller.app.pace import A_USERS_DEEDS, Bucket, Pace, Rate
+from controller.app.faults import MOST_UNSEEN, Fault
+from controller.app.limits import A_USERS_DEEDS, IN_FULL, WINDOW_US, Bucket, Note, Pace, Rate, Refused, Tally
+from controller.app.peers import Groups, Peer
 from controller.app.publishing import BoardAlarm
-from controller.app.roles import Groups, Peer
-from controller.app.tally import IN_FULL, WINDOW_US, Note, Refused, Tally
 from controller.cli.link import ask
 from controller.model.publishing import MqttSettings
 from controller.publish.mqtt import MqttSink

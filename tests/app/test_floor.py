@@ -8,8 +8,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from controller.app.daemon import Daemon
 from controller.app.messages import decode_request
+from controller.app.peers import Peer
 from controller.app.requests import Requests
-from controller.app.roles import Peer
 from controller.people import tokens
 from tests.app.house import HouseMaker, drain, play, unlocked
 from tests.app.rig import Json

@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.app.hearing import FIRST_S, LINE_S, Hearing
+from controller.app.control import FIRST_S, LINE_S, Hearing
 
 SECOND_US = 1_000_000
 LIMIT = 12

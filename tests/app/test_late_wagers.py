@@ -8,11 +8,11 @@ import msgspec
 import pytest
 
 from controller.app.daemon import Daemon
-from controller.app.floor import floor_of
 from controller.app.messages import Enter
+from controller.app.peers import Peer
 from controller.app.requests import Requests
-from controller.app.roles import Peer
-from controller.app.watchdog import Watchdog
+from controller.app.screens import floor_of
+from controller.app.service import Watchdog
 from controller.console.keys import keys_for
 from controller.console.seen import Floor
 from controller.model.publishing import EmbeddedSettings, PublishSettings

@@ -9,7 +9,7 @@ import pytest
 
 from controller.app import daemon as daemon_module
 from controller.app.daemon import Daemon
-from controller.app.notify import Notifier
+from controller.app.service import Notifier
 from controller.journal import verify
 from controller.settings.tables import load_table
 from tests.app.house import HouseMaker, unlocked

@@ -10,7 +10,7 @@ from typing import NamedTuple, cast
 import msgspec
 
 from controller.app.daemon import Daemon
-from controller.app.progress import Progress
+from controller.app.resuming import Progress
 from controller.engine.session import Session
 from controller.machines.high_roller_buying import missed
 from controller.model.effects import Effect

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from controller.app.joining import hardware_of, load_with_hardware
+from controller.app.device_types import hardware_of, load_with_hardware
 from controller.model.readings import AnyReading, DeviceDown, DeviceUp, Switch
 from controller.settings.mistakes import SettingsError
 from drivers.device import AnyDevice

@@ -12,8 +12,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from controller.app.past import past_until
-from controller.app.view import Until, View
+from controller.app.requests import past_until
+from controller.app.status import Until, View
 from controller.cli.main import main
 from controller.engine.setup import First, State
 from tests.app.rig import PATIENCE_S, Table, lines_of, tick

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from controller.app import recorder as module
-from controller.app.board import Board
-from controller.app.recorder import Begin, Closed, End, Recorder
+from controller.app import recording as module
+from controller.app.faults import Board
+from controller.app.recording import Begin, Closed, End, Recorder
 from controller.model.readings import BallBeam
 from controller.replay.header import Header
 from controller.replay.log import open_log

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from controller.app.daemon import Daemon
-from controller.app.segments import Rotation
+from controller.app.recording import Rotation
 from controller.model.readings import AnyReading
 from drivers.sim import dice, wheel
 from drivers.sim.scenes import Feed

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from controller.app.daemon import Daemon
-from controller.app.selftest import WAITS
+from controller.app.faults import WAITS
 from controller.journal import recovery
 from controller.model.readings import AnyReading, Input
 from tests.app.house import House, HouseMaker, drain, live_of, play, unlocked

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.app import seats as seats_module
-from controller.app.roles import Peer, Role
-from controller.app.seats import OWN, PLACES, SHARED, Kind, Seat, Seats, kind_of
+from controller.app import limits as limits_module
+from controller.app.limits import OWN, PLACES, SHARED, Kind, Seat, Seats, kind_of
+from controller.app.peers import Peer, Role
 
 ROLES: dict[Kind, tuple[Role, ...]] = {
     "root": ("staff", "technician", "settlement"),
@@ -119,4 +119,4 @@ def test_there_are_never_more_than_there_are_places_and_each_kind_keeps_its_own(
             assert sum(max(0, count - OWN[one]) for one, count in taken.items()) <= SHARED
             if not isinstance(seat, Seat):
                 assert taken[kind] >= OWN[kind], "a kind's own places are nobody else's"
-    assert seats_module.PLACES == 24
+    assert limits_module.PLACES == 24

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from controller.app.board import Board
+from controller.app.faults import Board
 from controller.app.inlet import Inlet
 from controller.app.sources import MAX_LINE, JsonLines, Mapper
 from controller.model.readings import AnyReading

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from controller.app import exits
+from controller.app import service
 from controller.cli.main import main
 from controller.journal.keys import new_key
 from tests.app.rig import PATIENCE_S
@@ -74,7 +74,7 @@ def played(tmp_path: Path) -> Path:
     """A folder with a journal of a table that played before, whose head file lies elsewhere."""
     (tmp_path / "elsewhere").mkdir()
     words = command(tmp_path, "--head", str(tmp_path / HEAD))
-    assert ended(words, at=READS).returncode == exits.STOPPED
+    assert ended(words, at=READS).returncode == service.STOPPED
     assert (tmp_path / KEY).exists()
     return tmp_path
 
@@ -123,7 +123,7 @@ def test_what_is_wrong_is_told_at_once_and_nothing_is_made(
     head = [] if what == "a journal without its head" else ["--head", str(played / HEAD)]
     code = main(command(played, *head, *(word.format(played) for word in options)))
     said = capsys.readouterr().err
-    assert code == exits.BAD_SETTINGS
+    assert code == service.BAD_SETTINGS
     for words in told:
         assert words.format(played) in said
     assert tree_of(played) == before
@@ -132,7 +132,7 @@ def test_what_is_wrong_is_told_at_once_and_nothing_is_made(
 def test_a_key_that_others_can_read_is_refused(played: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (played / KEY).chmod(0o644)
     before = tree_of(played)
-    assert main(command(played, "--head", str(played / HEAD))) == exits.BAD_SETTINGS
+    assert main(command(played, "--head", str(played / HEAD))) == service.BAD_SETTINGS
     said = capsys.readouterr().err
     assert f"{played / KEY}: found mode 0644" in said
     assert "chmod 600" in said
@@ -143,14 +143,14 @@ def test_a_service_without_its_credential_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("CREDENTIALS_DIRECTORY", str(tmp_path))
-    assert main(command(tmp_path)) == exits.BAD_SETTINGS
+    assert main(command(tmp_path)) == service.BAD_SETTINGS
     assert "LoadCredentialEncrypted=table-key" in capsys.readouterr().err
     assert tree_of(tmp_path) == {}
 
 
 def test_the_very_first_start_in_an_empty_folder_is_fine(tmp_path: Path) -> None:
     done = ended(command(tmp_path), at=READS)
-    assert done.returncode == exits.STOPPED, done.stderr
+    assert done.returncode == service.STOPPED, done.stderr
 
 
 def test_a_first_start_that_was_cut_off_before_its_first_row_needs_no_head(tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ def test_a_first_start_that_was_cut_off_before_its_first_row_needs_no_head(tmp_p
     new_key(tmp_path / KEY)
     (tmp_path / "journal/journal.db").touch()
     done = ended(command(tmp_path), at=READS)
-    assert done.returncode == exits.STOPPED, done.stderr
+    assert done.returncode == service.STOPPED, done.stderr
 
 
 @pytest.fixture
@@ -175,9 +175,9 @@ def test_a_socket_that_is_answered_is_refused(
     listening: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = tree_of(tmp_path)
-    assert main(command(tmp_path)) == exits.IN_USE
+    assert main(command(tmp_path)) == service.IN_USE
     assert f"{listening}: found another controller answering there" in capsys.readouterr().err
-    assert main(command(tmp_path, "--staff-group", NOBODY)) == exits.BAD_SETTINGS
+    assert main(command(tmp_path, "--staff-group", NOBODY)) == service.BAD_SETTINGS
     said = capsys.readouterr().err
     assert NOBODY in said
     assert "answering there" in said
@@ -244,7 +244,7 @@ def test_a_stop_at_any_moment_of_the_start_is_in_order(
         monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify"))
         done = ended(command(tmp_path), at=moment)
     assert "SIGTERM at" in done.stderr, "the start did nothing of the kind"
-    assert done.returncode == exits.STOPPED, done.stderr
+    assert done.returncode == service.STOPPED, done.stderr
     assert "stopped" in done.stderr.partition("SIGTERM at")[2]
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "control").exists()

@@ -9,7 +9,7 @@ from threading import Event
 import pytest
 
 from controller.app import verifier as verifier_module
-from controller.app.board import Board
+from controller.app.faults import Board
 from controller.app.verifier import Verifier
 from controller.journal.verify import Verified
 from tests.app.rig import PATIENCE_S, until
@@ -99,7 +99,7 @@ def test_it_is_left_off_at_once_when_the_controller_stops(rig: Rig, monkeypatch:
 
 def test_it_takes_what_processor_time_nobody_else_wants(rig: Rig) -> None:
     program = (
-        "import os, sys; from controller.app.verifying import main; main(sys.argv[1]);"
+        "import os, sys; from controller.app.verifier import main; main(sys.argv[1]);"
         " sys.exit(os.sched_getscheduler(0) != os.SCHED_IDLE)"
     )
     assert hasattr(os, "SCHED_IDLE")

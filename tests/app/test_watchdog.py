@@ -1,7 +1,7 @@
 """The watchdog: fed only when every thread has turned, and a thread that is stuck is a fault."""
 
-from controller.app.board import Board
-from controller.app.watchdog import STUCK_S, Watchdog
+from controller.app.faults import Board
+from controller.app.service import STUCK_S, Watchdog
 
 SECOND_US = 1_000_000
 

@@ -13,8 +13,8 @@ import threading
 import time
 from pathlib import Path
 
-from controller.app.live import setup_of
 from controller.app.resuming import Resumed
+from controller.app.running import setup_of
 from controller.engine.setup import First, State
 from controller.journal.chain import Wall
 from controller.journal.contents import Identity

@@ -61,7 +61,7 @@ def test_a_rotation_that_was_cut_off_is_done_again(
 
     where = "replace_key" if cut_after == "the new key" else "_sign_anew"
     with monkeypatch.context() as power:
-        power.setattr(f"controller.app.table_key.{where}", cut)
+        power.setattr(f"controller.app.keys.{where}", cut)
         assert told(capsys, *words)[0] == 130
     made = load_key(rig.folder / "key.new").public.raw.hex()
     code, new, _ = told(capsys, *words)

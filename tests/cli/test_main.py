@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from controller.app import exits as daemon_exits
+from controller.app import service
 from controller.cli import exits
 from controller.cli import main as cli
 from controller.cli.exits import INTERRUPTED
@@ -96,7 +96,7 @@ def test_help_lists_every_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
     }
     known = {
         value
-        for module in (exits, daemon_exits)
+        for module in (exits, service)
         for name, value in vars(module).items()
         if name.isupper() and isinstance(value, int)
     }

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from controller.app.options import JOURNAL, SOCKET
-from controller.app.watchdog import STUCK_S
+from controller.app.service import STUCK_S
 from controller.cli.main import main
 from controller.journal.keys import CREDENTIAL
 

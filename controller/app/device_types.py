@@ -4,18 +4,25 @@
 the registry of `drivers`, and by the kind of port that it hangs on.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+import os
+import stat
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
-from controller.app.keys import KeyFileError, key_in
-from controller.model.tables import Claim, Speaks
+from controller.app.hardware import Hardware
+from controller.model.tables import Claim, Device, Speaks, TableSettings
 from controller.settings.devices import DeviceKind, Wrong
-from drivers.device import DeviceType
+from controller.settings.places import config_file
+from controller.settings.tables import load_table
+from drivers.device import AnyDevice, DeviceType
 from drivers.link.checks import PortNameError, check_hardware, check_port_name
-from drivers.link.link import PortError
+from drivers.link.link import AnyPort, PortError
+from drivers.link.ports import port_at
+from drivers.link.station import Station
+from drivers.node.device import KEY
 from drivers.registry import DEVICE_MODULES, device_type
 from drivers.wiring import EdgeLines, LineSetup, PanelLines, StreamAddress
 
@@ -119,3 +126,88 @@ def _key_mistakes(settings: Keyed, folder: Path, *, here: bool) -> Iterator[Wron
             key_in(folder / settings.key_file)
         except KeyFileError as error:
             yield Wrong(("key_file",), error.found, error.expected, error.hint)
+
+
+class KeyFileError(Exception):
+    """A key that can't be used: what was found, what was expected, what to do. It never shows the key."""
+
+    def __init__(self, found: str, expected: str, hint: str) -> None:
+        super().__init__(f"found {found}, expected {expected}; {hint}")
+        self.found = found
+        self.expected = expected
+        self.hint = hint
+
+
+def key_in(path: Path) -> str:
+    """Give the key in this file, as hexadecimal digits; raises KeyFileError."""
+    try:
+        mode = path.stat().st_mode
+        text = path.read_text(encoding="ascii").strip()
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise KeyFileError(
+            f"no readable file {path} ({why})", "a node's key", "make it: openssl rand -hex 16"
+        ) from error
+    except UnicodeDecodeError as error:
+        raise KeyFileError(
+            "bytes that are no text", "32 to 128 hexadecimal digits", "openssl rand -hex 16 makes one"
+        ) from error
+    if mode & stat.S_IRWXO:
+        raise KeyFileError(
+            f"mode {stat.S_IMODE(mode):04o}", "a file that others can't read", f"chmod 0600 {path}"
+        )
+    if not KEY.fullmatch(text):
+        raise KeyFileError(
+            "something else in it", "32 to 128 hexadecimal digits", "openssl rand -hex 16 makes one"
+        )
+    return text
+
+
+def load_with_hardware(name: str) -> TableSettings:
+    """Load a table with its hardware's settings.
+
+    Raises SettingsError with every mistake, also in what this machine lacks.
+    """
+    settings = load_table(name, kinds=Kinds(here=True))
+    folder = config_file("tables", name).parent
+    joined = {dev: _joined(dev, settings.devices, folder) for dev in settings.devices}
+    return replace(settings, devices=joined)
+
+
+Pairs = Sequence[tuple[AnyDevice, AnyPort]]
+"""Devices, each with its port."""
+
+
+def hardware_of(
+    settings: TableSettings, now_us: Callable[[], int], station: Callable[[Pairs], Station] | None = None
+) -> Hardware:
+    """Make the devices of a table with their links, not started yet.
+
+    Times are those of `now_us`, which must be the machine's monotonic clock where edges of GPIO lines count.
+    `station` is what they stand in, where it is not the usual one.
+    """
+    typed = {name: device for name, device in settings.devices.items() if device.settings is not None}
+    types = {name: device_type(device.type) for name, device in typed.items()}
+    pairs = [
+        (types[name].make(name, device.settings, os.urandom), port_at(types[name].address(device.settings)))
+        for name, device in typed.items()
+    ]
+    joined = Station(pairs, now_us=now_us, chance=_chance) if station is None else station(pairs)
+    return Hardware(joined, {name: device.type for name, device in typed.items()})
+
+
+def _chance() -> float:
+    """Spread the times at which ports are tried again; it has no part in any outcome."""
+    return int.from_bytes(os.urandom(4)) / 2**32
+
+
+def _joined(name: str, devices: Mapping[str, Device], folder: Path) -> Device:
+    """Return a device with its key, and with what the file says elsewhere of those that it speaks for."""
+    device = devices[name]
+    settings: Any = device.settings  # each kind has its own
+    if settings is None:
+        return device
+    if isinstance(settings, Keyed) and settings.key_file:
+        key = key_in(folder / settings.key_file)
+        settings = replace(device.settings, key=key, key_file="")  # type: ignore[type-var]  # a dataclass: shape_of
+    return replace(device, settings=device_type(device.type).mounted(name, settings, devices))

@@ -7,6 +7,7 @@ import socket
 import struct
 from collections.abc import Mapping
 from contextlib import suppress
+from pathlib import Path
 from typing import Literal, NamedTuple
 
 from controller.machines.roles import PLAYERS
@@ -100,3 +101,13 @@ def group_id(group: str) -> int:
         return grp.getgrnam(group).gr_gid
     except KeyError:
         raise LookupError(f"found no group {group!r} on this machine, expected the name of one") from None
+
+
+def answered(path: Path) -> bool:
+    """Tell whether somebody listens at this unix socket; raises OSError where that can't be found out."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        try:
+            probe.connect(str(path))
+        except ConnectionRefusedError:
+            return False
+    return True

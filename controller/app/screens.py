@@ -6,13 +6,24 @@ a table without a screen does nothing for it.
 
 from collections import Counter, deque
 from collections.abc import Callable
+from pathlib import Path
 from threading import Lock
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Raw
 
+from controller.app.peers import INPUT_NEEDS, MAY, ROLES, Role
+from controller.app.status import View, fault_of, lock_of
+from controller.journal.attempts import find_attempt
 from controller.journal.chain import Row
+from controller.journal.contents import outcome_of
+from controller.journal.evidence import unpack
+from controller.journal.faults import JournalFault
 from controller.journal.reading import Reader
+from controller.journal.recall import judged_of
+from controller.machines.flat import Refused
+from controller.machines.roles import PLAYERS, must_be_theirs
 from controller.model.attempts import Awaited
 from controller.model.outcomes import (
     DealCalled,
@@ -23,7 +34,16 @@ from controller.model.outcomes import (
     SpinCorrected,
     data_of,
 )
+from controller.model.readings import Input
+from controller.model.rulesets import RuleSet
+from controller.pictures.draw import draw, see
+from controller.pictures.exhibit import Exhibit
+from controller.pictures.svg import as_svg
 from controller.publish.board import LOOK_BACK, RESULTS, TableBoard, follow, showing
+
+if TYPE_CHECKING:
+    from controller.app.daemon import Daemon
+    from controller.app.running import Live
 
 WAITING = 1024
 """Rows that may wait for a screen to ask; with more of them all is read from the journal again."""
@@ -163,3 +183,112 @@ class Showing:
             return
         grown = msgspec.structs.replace(known, told=(*known.told, word))
         self._results = tuple(grown if one is known else one for one in self._results)
+
+
+STAFF = tuple(role for role in ROLES if role not in PLAYERS)
+"""Who can be at a screen of the staff's."""
+_NOT_SHOWN = ("call", "learned", "standing")
+"""Of the state: what no screen shows, or only the technician's."""
+
+
+def floor_of(daemon: "Daemon") -> dict[str, object]:
+    """Return how the table stands, as JSON values; raises JournalFault where the journal can't be read."""
+    rules = daemon.settings.rules
+    told: dict[str, object] = {
+        "table": daemon.settings.table,
+        "ruleset": rules.name,
+        "title": rules.title,
+        "game": rules.game,
+        "calls": daemon.settings.calls,
+        "hold_ms": _hold_ms(rules),
+        "pockets": () if daemon.settings.wheel is None else daemon.settings.wheel.pockets_clockwise,
+        "headline": daemon.headline(),
+        "faults": [fault_of(fault) for fault in daemon.board.present],
+    }
+    live = daemon.live
+    if live is None:
+        return {**told, "up": False}
+    return {**told, "up": True, **_of_view(live, live.core.view, rules)}
+
+
+def board_of(live: "Live") -> dict[str, object]:
+    """Return what players may see: the board as it is published, and how often each result came.
+
+    Raises JournalFault where the journal can't be read.
+    """
+    view = live.core.view
+    shown = live.showing.shown(None if view.testing else view.awaited)
+    return {"board": shown.board, "counts": shown.counts}
+
+
+def _of_view(live: "Live", view: View, rules: RuleSet) -> dict[str, object]:
+    state: dict[str, object] = msgspec.to_builtins(view.state)
+    for key in _NOT_SHOWN:
+        state.pop(key, None)
+    word = {"roulette": "spin", "three_card": "deal"}.get(rules.game, "roll")
+    standing = view.state.call
+    return {
+        "state": state,
+        "lock": "locked" if view.halted else view.state.lock,
+        "locked": lock_of(view),
+        "testing": view.testing,
+        "halted": view.halted,
+        "attempt": {
+            "word": word,
+            "number": getattr(view.first, word) - 1,
+            "under_way": view.in_flight,
+            "open": view.attempt_open,
+        },
+        "standing": None if standing is None else standing.number,
+        "bets": {"open": not view.bets_closed, "round": view.first.round},
+        "awaited": view.awaited,
+        "allowed": view.allowed,
+        "may": {role: _their_part(view.allowed, role, rules) for role in STAFF},
+        "late": [{"wager": wager, "says": says} for wager, says in live.late_wagers],
+        "results": live.showing.shown(view.awaited).results,
+    }
+
+
+def _their_part(allowed: tuple[str, ...], role: str, rules: RuleSet) -> tuple[str, ...]:
+    return tuple(name for name in allowed if _is_theirs(name.partition(" ")[0], role, rules))
+
+
+def _is_theirs(name: str, role: str, rules: RuleSet) -> bool:
+    unix: Role = "technician" if role == "technician" else "staff"
+    if unix not in MAY[INPUT_NEEDS.get(name, "rule")]:
+        return False
+    try:
+        must_be_theirs(Input(t=0, dev="", name=name, by=role), rules)
+    except Refused:
+        return False
+    return True
+
+
+def _hold_ms(rules: RuleSet) -> float:
+    judged = rules.throw or rules.spin or rules.deal
+    return 0.0 if judged is None else judged.call_hold_ms
+
+
+def picture_of(journal: Path, number: int) -> str | None:
+    """Draw attempt `number` as SVG; None where nothing can be drawn to scale.
+
+    Raises:
+        JournalFault: the journal has no such attempt, or can't be read.
+    """
+    with Reader(journal) as reader:
+        found = find_attempt(reader, number)
+        identity = reader.identity_at(found.rows[0].n)
+    if identity is None:
+        raise JournalFault("journal_not_one", journal, "an outcome before any session", "a session before it")
+    told = tuple(outcome_of(row.body) for row in found.rows if row.body is not None)
+    proved = [(told[i], row.evidence) for i, row in enumerate(found.rows) if row.evidence is not None]
+    if not proved:
+        return None
+    closed = None if found.closed is None or found.closed.body is None else outcome_of(found.closed.body)
+    judged = judged_of(proved[-1][0], unpack(proved[-1][1]))
+    exhibit = Exhibit(identity.setup, found.number, told, closed, judged)
+    seen = see(exhibit)
+    if seen is None:
+        return None
+    when = f"at {exhibit.last.t / 1e6:.1f} s"
+    return as_svg(draw(exhibit, seen, judged.verdict.sentence, when, []))

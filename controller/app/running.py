@@ -1,31 +1,28 @@
-"""A table that is up: journal open, core at work."""
+"""A running table: journal open, core at work, self-test passed or waiting."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from threading import Lock
 
 import msgspec
 
-from controller.app.board import Board
 from controller.app.clock import iso
 from controller.app.core import Core
-from controller.app.faults import TEST_FAILED, Fault, duty_of_test, of_journal
-from controller.app.hardware import Hardware
+from controller.app.faults import TEST_FAILED, WAITS, Board, Fault, duty_of_test, of_journal
+from controller.app.hardware import Devices, Hardware
 from controller.app.hub import Hub
 from controller.app.identity import Digests
 from controller.app.inlet import Inlet
-from controller.app.log import ERROR, log
 from controller.app.options import Options
 from controller.app.publishing import Publishing
-from controller.app.recorder import Closed, Recorder
+from controller.app.recording import Closed, Recorder
 from controller.app.resuming import CONTROLLER, LOOK_BACK, TELLING, Resumed, causes_of, resume
-from controller.app.selftest import WAITS, Check, SelfTest, passed
-from controller.app.showing import Showing
+from controller.app.screens import Showing
+from controller.app.service import ERROR, Watchdog, log
+from controller.app.status import Until
 from controller.app.verifier import Verifier
-from controller.app.view import Until
-from controller.app.watchdog import Watchdog
 from controller.engine.session import SETTLEMENT
 from controller.engine.setup import First, Setup
 from controller.journal.chain import Wall
@@ -44,6 +41,79 @@ from controller.model.readings import Input
 from controller.model.tables import TableSettings
 from controller.publish.board import first_board
 from controller.publish.events import AskLate
+
+DEVICES_WITHIN_US = 20_000_000
+"""A wheel is mute for seconds after power-on, a camera's program starts slowly: later it is a fault."""
+
+
+class Check(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that must be well: whether it is, and in words what was found."""
+
+    name: str
+    ok: bool
+    says: str
+
+
+class SelfTest:
+    """The checks of one table."""
+
+    def __init__(
+        self, journal: Journal, started: Ticket, devices: Devices, board: Board, wanted: frozenset[str]
+    ) -> None:
+        """`started` proves that the journal takes rows; `wanted` are the devices that must be up."""
+        self._journal = journal
+        self._started = started
+        self._devices = devices
+        self._board = board
+        self._wanted = wanted
+
+    def run(self) -> tuple[Check, ...]:
+        """Check everything."""
+        return (self._writable(), self._up(), self._closed(), self._well())
+
+    def look_for_missing(self, since_start_us: int) -> None:
+        """Name the devices that are still not up so long after the start, until all are."""
+        missing = self._devices.missing(self._wanted)
+        waits = any(fault.code == WAITS for fault in self._board.present)
+        if not missing:
+            self._board.over("device_missing")
+        elif waits and since_start_us > DEVICES_WITHIN_US:
+            self._board.began(Fault("device_missing", ", ".join(missing), _each(missing)))
+
+    def _writable(self) -> Check:
+        fault = self._journal.fault
+        ok = fault is None and self._started.durable
+        says = (
+            "the session's first row is on the disk"
+            if ok
+            else str(fault or "the disk has not taken a row yet")
+        )
+        return Check(name="journal", ok=ok, says=says)
+
+    def _up(self) -> Check:
+        missing = self._devices.missing(self._wanted)
+        says = f"not up: {_each(missing)}" if missing else f"{len(self._wanted)} of them up"
+        return Check(name="devices", ok=not missing, says=says)
+
+    def _closed(self) -> Check:
+        opened = self._devices.open_switches
+        says = f"open: {', '.join(opened)}" if opened else "none that locks the table is open"
+        return Check(name="switches", ok=not opened, says=says)
+
+    def _well(self) -> Check:
+        locking = [fault for fault in self._board.locking if fault.code != WAITS]
+        says = ", ".join(fault.code for fault in locking) or "no fault that locks play"
+        return Check(name="faults", ok=not locking, says=says)
+
+
+def _each(missing: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} ({says})" for name, says in missing.items())
+
+
+def passed(checks: tuple[Check, ...]) -> bool:
+    """Tell whether all is well."""
+    return all(check.ok for check in checks)
+
 
 STOP_S = 5.0
 """How long each thread may take to stop."""

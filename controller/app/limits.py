@@ -1,0 +1,238 @@
+"""Places at the control socket: each kind of client has some of its own, so that none locks another out."""
+
+import os
+import select
+import socket
+from collections import Counter
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Literal, NamedTuple
+
+from controller.app.messages import refusal
+from controller.app.peers import Peer
+
+Kind = Literal["root", "staff", "settlement", "technician", "others"]
+
+OWN: Mapping[Kind, int] = {"root": 4, "staff": 6, "settlement": 2, "technician": 4, "others": 0}
+"""Places that only this kind can have; root's are also the user's that the controller runs as."""
+SHARED = 8
+"""Places for whoever comes first."""
+PLACES = sum(OWN.values()) + SHARED
+
+
+def kind_of(peer: Peer) -> Kind:
+    """Return whose places a client may have: those of the role that needs them most."""
+    if peer.uid in (0, os.getuid()):
+        return "root"
+    if "screen" in peer.roles:
+        return "staff"
+    ranked: tuple[Literal["staff", "settlement", "technician"], ...] = ("staff", "settlement", "technician")
+    return next((role for role in ranked if role in peer.roles), "others")
+
+
+@dataclass(eq=False)
+class Seat:
+    """A connection's place."""
+
+    connection: socket.socket
+    peer: Peer
+    kind: Kind
+    since_us: int
+    """When it was last heard."""
+    busy: bool = False
+    """Whether it watches, tests, or is being answered: then only a user with fewer places may have it."""
+    taken: bool = False
+    """Whether it was given to somebody else: the connection is shut."""
+
+
+@dataclass
+class Seats:
+    """Who has a place; any thread may ask."""
+
+    _seats: list[Seat] = field(default_factory=list)
+    _lock: Lock = field(default_factory=Lock)
+
+    def admit(self, connection: socket.socket, peer: Peer, now_us: int) -> Seat | tuple[int, ...]:
+        """Give a connection its place; the processes that have those it could have, where there is none.
+
+        Where all are taken it gets the place of the client who has been silent for the longest, of its own
+        user or of one who has more places; of the latter one who watches too, rather than none.
+        """
+        kind = kind_of(peer)
+        with self._lock:
+            if not self._free(kind):
+                spared = self._spared(kind, peer.uid)
+                if spared is None:
+                    return tuple(sorted({seat.peer.pid for seat in self._of(kind)}))
+                self._take_away(spared)
+            seat = Seat(connection, peer, kind, now_us)
+            self._seats.append(seat)
+            return seat
+
+    def leave(self, seat: Seat) -> None:
+        """Give a place back."""
+        with self._lock:
+            if not seat.taken:
+                self._seats.remove(seat)
+
+    def heard(self, seat: Seat, now_us: int, *, busy: bool) -> None:
+        """Note that a client has spoken, and whether it now waits for what the controller does."""
+        with self._lock:
+            seat.since_us, seat.busy = now_us, busy
+
+    def _free(self, kind: Kind) -> bool:
+        taken = Counter(seat.kind for seat in self._seats)
+        shared = sum(max(0, count - OWN[other]) for other, count in taken.items())
+        return taken[kind] < OWN[kind] or shared < SHARED
+
+    def _of(self, kind: Kind) -> list[Seat]:
+        """Name the places that this kind could have: all of its own kind's, and the shared ones."""
+        taken: Counter[Kind] = Counter()
+        reach = []
+        for seat in self._seats:
+            taken[seat.kind] += 1
+            if seat.kind == kind or taken[seat.kind] > OWN[seat.kind]:
+                reach.append(seat)
+        return reach
+
+    def _spared(self, kind: Kind, uid: int) -> Seat | None:
+        have = Counter(seat.peer.uid for seat in self._seats)
+        spared = [
+            seat
+            for seat in self._of(kind)
+            if have[seat.peer.uid] > have[uid] + 1 or (seat.peer.uid == uid and not seat.busy)
+        ]
+        return min(spared, key=lambda seat: (seat.busy, seat.since_us), default=None)
+
+    def _take_away(self, seat: Seat) -> None:
+        seat.taken = True
+        self._seats.remove(seat)
+        says = "all places were taken and this one was silent for the longest; connect again"
+        with suppress(OSError):
+            _, can_take, _ = select.select([], [seat.connection], [], 0)
+            if can_take and not seat.busy:
+                seat.connection.send(refusal("too_many", says))
+        with suppress(OSError):
+            seat.connection.shutdown(socket.SHUT_RDWR)
+
+
+class Rate(NamedTuple):
+    """So many at once, and so many a second in the long run."""
+
+    burst: float
+    per_s: float
+
+
+A_CONNECTION = Rate(burst=200, per_s=200)
+"""Lines: a screen asks a few times a second, an engine that drains its outbox some hundred times."""
+A_USER = Rate(burst=800, per_s=400)
+"""Lines of all connections of one unix user, such as a console's web server with many screens."""
+A_USERS_DEEDS = Rate(burst=60, per_s=10)
+"""What is journaled of one unix user: no table's staff enters ten words a second for long."""
+
+
+class Bucket:
+    """A token bucket in whatever time it is told; it may be overdrawn, and says for how long."""
+
+    def __init__(self, rate: Rate, now_us: int) -> None:
+        """Begin full."""
+        self._rate = rate
+        self._tokens = rate.burst
+        self._last_us = now_us
+
+    def wait_s(self, now_us: int) -> float:
+        """Take a token; return how long to wait until it is there, 0 where it is."""
+        passed_s = max(0, now_us - self._last_us) / 1e6
+        self._last_us = max(now_us, self._last_us)
+        self._tokens = min(self._rate.burst, self._tokens + passed_s * self._rate.per_s) - 1
+        return max(0.0, -self._tokens / self._rate.per_s)
+
+    def full(self, now_us: int) -> bool:
+        """Return whether it would be full by now, so that a new one is the same."""
+        passed_s = (now_us - self._last_us) / 1e6
+        return self._tokens + passed_s * self._rate.per_s >= self._rate.burst
+
+
+class Pace:
+    """A bucket for each unix user; any thread may ask."""
+
+    MOST = 256
+    """Users remembered before those are forgotten who have been silent for long enough."""
+
+    def __init__(self, rate: Rate) -> None:
+        self._rate = rate
+        self._buckets: dict[int, Bucket] = {}
+        self._lock = Lock()
+
+    def wait_s(self, uid: int, now_us: int) -> float:
+        """Take one of this user's tokens; return how long he has to wait for it."""
+        with self._lock:
+            if uid not in self._buckets and len(self._buckets) >= self.MOST:
+                self._buckets = {who: one for who, one in self._buckets.items() if not one.full(now_us)}
+            return self._buckets.setdefault(uid, Bucket(self._rate, now_us)).wait_s(now_us)
+
+
+WINDOW_US = 10_000_000
+IN_FULL = 4
+"""Refusals of one user and deed that get a row each, in a window."""
+
+Note = Callable[[Mapping[str, object]], bool]
+"""Journals a row; False where there is no room for it now."""
+
+
+class Refused(NamedTuple):
+    """One kind of refusal: who, and what he may not do."""
+
+    uid: int
+    user: str
+    did: str
+
+
+class Tally:
+    """Counts refusals; any thread may add, and one sums up from time to time."""
+
+    MOST = 64
+    """Kinds told apart in one window; the others are summed without a name."""
+
+    def __init__(self) -> None:
+        self._since_us: dict[Refused, int] = {}
+        self._counts: dict[Refused, int] = {}
+        self._untold: dict[Refused, int] = {}
+        self._lock = Lock()
+
+    def in_full(self, refused: Refused, now_us: int) -> bool:
+        """Count a refusal; return whether it gets a row of its own."""
+        with self._lock:
+            kind = refused
+            if refused not in self._since_us and len(self._since_us) >= self.MOST:
+                kind = Refused(-1, "others", "others")
+            self._since_us.setdefault(kind, now_us)
+            self._counts[kind] = self._counts.get(kind, 0) + 1
+            if kind is refused and self._counts[kind] <= IN_FULL:
+                return True
+            self._untold[kind] = self._untold.get(kind, 0) + 1
+            return False
+
+    def uncounted(self, refused: Refused) -> None:
+        """Note that a refusal which was to get a row found no room: it is in the next sum."""
+        with self._lock:
+            self._untold[refused] = self._untold.get(refused, 0) + 1
+
+    def sum_up(self, now_us: int, note: Note, *, all_of_it: bool = False) -> None:
+        """Journal a sum for each kind whose window is over, or for every kind; what finds no room waits."""
+        with self._lock:
+            over = [
+                kind for kind, since in self._since_us.items() if all_of_it or now_us - since >= WINDOW_US
+            ]
+            sums = [(kind, self._untold.pop(kind, 0)) for kind in over]
+            for kind in over:
+                del self._since_us[kind]
+                self._counts.pop(kind, None)
+        for kind, count in sums:
+            told = {"user": kind.user, "uid": kind.uid, "did": kind.did, "granted": False, "count": count}
+            if count and not note(told):
+                with self._lock:
+                    self._untold[kind] = self._untold.get(kind, 0) + count
+                    self._since_us.setdefault(kind, now_us)

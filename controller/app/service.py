@@ -1,0 +1,100 @@
+"""The daemon as a service of its machine: log, words to systemd, exit codes, and the watchdog."""
+
+import socket
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Literal
+
+from controller.app.faults import Board, Fault
+
+Level = Literal["<2>", "<3>", "<4>", "<5>", "<6>"]
+CRITICAL: Level = "<2>"
+ERROR: Level = "<3>"
+NOTICE: Level = "<5>"
+INFO: Level = "<6>"
+
+
+def log(level: Level, text: object) -> None:
+    """Write one line; to a terminal without the level."""
+    mark = "" if sys.stderr.isatty() else level
+    line = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text))
+    sys.stderr.write(f"{mark}{line}\n")
+    sys.stderr.flush()
+
+
+READY = "READY=1"
+STOPPING = "STOPPING=1"
+WATCHDOG = "WATCHDOG=1"
+EXTEND_START = "EXTEND_TIMEOUT_USEC=60000000"
+"""From now on a start may take so much longer, whatever TimeoutStartSec says (sd_notify(3)); it is said again
+as long as it goes on."""
+PATIENCE_S = 0.2
+"""A full socket that nobody reads must not hold up who writes to it: the next word comes soon."""
+
+
+class Notifier:
+    """Writes to the socket that `NOTIFY_SOCKET` names."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        """Find the socket, and how often the watchdog wants to hear of us."""
+        address = environ.get("NOTIFY_SOCKET", "")
+        # systemd writes an abstract address with @ in the place of its NUL byte.
+        self._address = "\0" + address[1:] if address.startswith("@") else address
+        usec = environ.get("WATCHDOG_USEC", "")
+        self.watchdog_s = int(usec) / 1e6 if usec.isdigit() else None
+
+    def tell(self, *words: str) -> None:
+        """Send these words; a systemd that does not listen is no fault of the table's."""
+        if not self._address:
+            return
+        with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as out:
+            out.settimeout(PATIENCE_S)
+            out.sendto("\n".join(words).encode(), self._address)
+
+
+STOPPED = 0
+"""Stopped in order: all that waited is on the disk."""
+BAD_SETTINGS = 2
+"""The table's file or the usage is wrong; nothing was started."""
+IN_USE = 4
+"""Another controller holds the journal or answers at the socket."""
+NOT_FLUSHED = 5
+"""Stopped, but the disk did not take the last rows."""
+DEFECT = 70
+"""The core failed on a defect of its own; systemd starts it anew."""
+
+
+STUCK_S = 10.0
+"""A thread that has not turned for so long is a fault; an SD card alone can stall for seven seconds."""
+CODE = "thread_stopped"
+
+
+class Watchdog:
+    """Counts the turns of threads."""
+
+    def __init__(self, board: Board) -> None:
+        """Put threads that are stuck on this board."""
+        self._board = board
+        self._watched: dict[str, Callable[[], int]] = {}
+        self._fed: Mapping[str, int] = {}
+        self._moved: dict[str, tuple[int, int]] = {}
+
+    def watch(self, name: str, turns: Callable[[], int]) -> None:
+        """Watch over this thread as well; `turns` goes up while it lives."""
+        self._watched[name] = turns
+
+    def look(self, now_us: int) -> bool:
+        """Tell whether every thread has turned since this last said so; note those that are stuck."""
+        turns = {name: count() for name, count in self._watched.items()}
+        for name, count in turns.items():
+            before, since_us = self._moved.get(name, (-1, now_us))
+            if count != before:
+                self._moved[name] = (count, now_us)
+                self._board.over(CODE, name)
+            elif now_us - since_us > STUCK_S * 1e6:
+                self._board.began(Fault("thread_stopped", name, f"no turn for {STUCK_S:g} s"), name)
+        if any(count == self._fed.get(name) for name, count in turns.items()):
+            return False
+        self._fed = turns
+        return True
