@@ -32,6 +32,7 @@ COMMANDS = {
     "sign_in": "sign people in at screens, as a process under a user of its own",
     "people": "say who may sign in at screens, and in which roles",
     "outbox": "list the outcomes that settlement has not acknowledged",
+    "shift": "sum up a shift: results, voids, reviews, who ruled, faults and locks",
     "journal": "verify, show or export a journal",
     "keys": "show, make, rotate, revoke and replace every key",
     "completion": "print the shell's completion of commands, options and files",

@@ -1,0 +1,209 @@
+"""`tablectl shift`: what the table told since it opened, as text, as JSON, and as a page that prints."""
+
+import argparse
+from collections.abc import Iterable, Iterator
+from html import escape
+from pathlib import Path
+
+import msgspec
+
+from controller.app.clock import iso
+from controller.cli.exits import BAD_INPUT, FAILED, OK, printable, say
+from controller.cli.link import OutOfReachError, RefusedError, add_kept, out_of_reach
+from controller.cli.numbers import whole
+from controller.cli.past import open_journal
+from controller.cli.whole_file import unwritable, whole_file
+from controller.cli.words import describe
+from controller.journal.faults import JournalFault
+from controller.journal.shifts import NOBODY, Review, Shift, Span, shifts_of
+
+EXAMPLES = (
+    "tablectl shift",
+    "tablectl shift --back 1 --page shift.html",
+    "tablectl shift --journal VIRTUAL/journal --json",
+)
+
+_MAX_SHIFTS = 100_000
+_SHOWN = 10
+"""So many results are listed in text; the page and JSON have all of them."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument(
+        "--back",
+        type=whole(0, _MAX_SHIFTS),
+        default=0,
+        metavar="N",
+        help="the shift so many before the last one (default: 0, the last one, open or closed)",
+    )
+    parser.add_argument("--page", type=Path, metavar="FILE", help="write a page (HTML) that prints, too")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    add_kept(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the shift; 2 without a journal or without such a shift, 1 where the journal is at fault."""
+    try:
+        with open_journal(arguments) as journal:
+            shifts = shifts_of(journal.origin.table, journal.rows())
+    except OutOfReachError as error:
+        return out_of_reach(error)
+    except RefusedError as error:
+        say(error)
+        return FAILED
+    except JournalFault as fault:
+        say(fault)
+        return BAD_INPUT if fault.code == "journal_absent" else FAILED
+    if arguments.back >= len(shifts):
+        say(f"shift: found {_counted(len(shifts), 'shift')}, expected at least {arguments.back + 1}")
+        return BAD_INPUT
+    shift = shifts[-1 - arguments.back]
+    if arguments.page is not None:
+        try:
+            with whole_file(arguments.page) as stream:
+                stream.write(page_of(shift).encode())
+        except OSError as error:
+            say(unwritable(arguments.page, error))
+            return BAD_INPUT
+    if arguments.json:
+        print(msgspec.json.encode(_json(shift)).decode())
+    else:
+        for line in lines_of(shift):
+            print(printable(line))
+    return OK
+
+
+def _json(shift: Shift) -> dict[str, object]:
+    told = [{"wall": iso(wall_us), "outcome": outcome} for wall_us, outcome in shift.told]
+    fields: dict[str, object] = {**msgspec.structs.asdict(shift), "told": told}
+    return {**fields, "rulings_by": shift.rulings_by()}
+
+
+def lines_of(shift: Shift) -> Iterator[str]:
+    """Return the shift in lines of text."""
+    yield f"{shift.table}: {_when(shift)}"
+    if not shift.synced:
+        yield "  times are labels: the clock was not synchronized all the time"
+    for title, lines in _sections(shift):
+        yield ""
+        yield title
+        yield from (f"  {line}" for line in lines)
+    yield ""
+    yield f"last results ({min(_SHOWN, len(shift.told))} of {len(shift.told)})"
+    for wall_us, outcome in shift.told[-_SHOWN:]:
+        yield f"  {_clock(wall_us)}  {outcome.type:<14} {describe(outcome.data)}"
+
+
+def _sections(shift: Shift) -> Iterator[tuple[str, list[str]]]:
+    """Return the shift part by part, a title and its lines each; a device that was away is no fault."""
+    voids = sum(shift.voids.values())
+    yield f"{_counted(shift.results, 'result')}, {_counted(voids, 'void')}", _by_count(shift.voids)
+    open_now = sum(review.ended_us is None for review in shift.reviews)
+    title = f"{_counted(len(shift.reviews), 'review')}{f', {open_now} open' if open_now else ''}"
+    yield title, [_review(review) for review in shift.reviews]
+    yield (
+        _counted(len(shift.rulings), "ruling"),
+        [f"{who}: {_made(made)}" for who, made in shift.rulings_by().items()],
+    )
+    others = [span for span in shift.faults if span.cause != "device_down"]
+    yield _counted(len(others), "fault"), [_span(span) for span in others]
+    yield (
+        _counted(len(shift.devices), "absence of a device", "absences of devices"),
+        [_span(span) for span in shift.devices],
+    )
+    yield _counted(len(shift.locks), "lock"), [_span(span) for span in shift.locks]
+    refused = sum(shift.refused.values())
+    yield f"{_counted(refused, 'entry', 'entries')} refused", _by_count(shift.refused)
+
+
+def _when(shift: Shift) -> str:
+    opened = f"opened {iso(shift.opened_us)}{f' by {shift.opened_by}' if shift.opened_by else ''}"
+    if shift.closed_us is None:
+        return f"{opened}, not closed; last row {shift.last_n} at {iso(shift.last_us)}"
+    closed = f"closed {iso(shift.closed_us)}{f' by {shift.closed_by}' if shift.closed_by else ''}"
+    return f"{opened}, {closed} ({_lasted(shift.closed_us - shift.opened_us)})"
+
+
+def _review(review: Review) -> str:
+    causes = ", ".join(_plain(cause) for cause in dict.fromkeys(review.causes))
+    began = f"{_clock(review.wall_us)}  #{review.attempt} {causes}"
+    if review.ended_us is None:
+        return f"{began}: open"
+    by = "no ruling; the next attempt closed it" if review.by == NOBODY else f"by {review.by}"
+    return f"{began}: {review.ended_as} after {_lasted(review.ended_us - review.wall_us)}, {by}"
+
+
+def _span(span: Span) -> str:
+    what = (
+        f"{span.what}: {_plain(span.cause)}" if span.what not in ("table", span.cause) else _plain(span.cause)
+    )
+    ended = "lasts" if span.ended_us is None else f"for {_lasted(span.ended_us - span.began_us)}"
+    return f"{_clock(span.began_us)}  {what}{f', by {span.by}' if span.by else ''}, {ended}"
+
+
+def _made(made: dict[str, int]) -> str:
+    return ", ".join(f"{count} {what}" for what, count in made.items() if count)
+
+
+def _by_count(counts: dict[str, int]) -> list[str]:
+    return [
+        f"{count:>4}  {_plain(cause)}" for cause, count in sorted(counts.items(), key=lambda each: -each[1])
+    ]
+
+
+def _plain(code: str) -> str:
+    return "called off by a person" if code == "called" else code.replace("_", " ")
+
+
+def _clock(wall_us: int) -> str:
+    return iso(wall_us)[11:19]
+
+
+def _lasted(us: int) -> str:
+    seconds = us // 1_000_000
+    if seconds < 60:
+        return f"{us / 1e6:.1f} s"
+    hours, minutes = divmod(seconds // 60, 60)
+    return f"{hours} h {minutes:02} min" if hours else f"{minutes} min {seconds % 60:02} s"
+
+
+def _counted(count: int, one: str, more: str | None = None) -> str:
+    return f"{count or 'no'} {one if count == 1 else more or one + 's'}"
+
+
+_STYLE = """
+body { font: 11pt/1.4 sans-serif; color: #111; background: #fff; margin: 2em auto; max-width: 48em; }
+h1 { font-size: 1.5em; margin-bottom: 0; } h2 { font-size: 1.1em; margin: 1.4em 0 .3em; }
+p { margin: .2em 0; } table { border-collapse: collapse; width: 100%; font-size: .9em; }
+td { border-top: 1px solid #bbb; padding: .2em .6em .2em 0; vertical-align: top; }
+td:first-child { white-space: nowrap; font-variant-numeric: tabular-nums; }
+.sign { display: flex; gap: 3em; margin-top: 3em; } .sign span { flex: 1; border-top: 1px solid #111; }
+@media print { body { margin: 0; max-width: none; } tr, h2 { break-inside: avoid; break-after: avoid-page; } }
+"""
+
+
+def page_of(shift: Shift) -> str:
+    """Return the shift as a page of its own (HTML, nothing loaded) that prints."""
+    parts = [
+        "<!doctype html>",
+        f'<html lang="en"><meta charset="utf-8"><title>Shift at {escape(shift.table)}</title>',
+        f"<style>{_STYLE}</style>",
+        f"<h1>Shift at {escape(shift.table)}</h1>",
+        f"<p>{escape(_when(shift))}</p>",
+    ]
+    if not shift.synced:
+        parts.append("<p>Times are labels: the clock was not synchronized all the time.</p>")
+    for title, lines in _sections(shift):
+        parts.append(f"<h2>{escape(title.capitalize())}</h2>")
+        parts.extend(f"<p>{escape(printable(line))}</p>" for line in lines)
+    parts.append("<h2>All results</h2><table>")
+    parts.extend(_table_rows(shift))
+    parts.append('</table><div class="sign"><span>Boxperson</span><span>Pit manager</span></div></html>')
+    return "\n".join(parts) + "\n"
+
+
+def _table_rows(shift: Shift) -> Iterable[str]:
+    for wall_us, outcome in shift.told:
+        cells = (_clock(wall_us), outcome.type, describe(outcome.data))
+        yield f"<tr>{''.join(f'<td>{escape(printable(cell))}</td>' for cell in cells)}</tr>"

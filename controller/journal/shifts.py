@@ -1,0 +1,266 @@
+"""One shift, from the row that opened the table to the one that closed it: what was told, and who ruled.
+
+Counts are of what the journal holds; a corrected result counts as what it was corrected to.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Literal
+
+import msgspec
+
+from controller.journal.chain import Row
+from controller.journal.contents import (
+    FAULT_BEGAN,
+    FAULT_OVER,
+    SESSION_STARTED,
+    WORDS,
+    Identity,
+    StandingFault,
+    outcome_of,
+)
+from controller.model.outcomes import Data, Happening, Outcome
+from controller.model.verdicts import Reason
+
+RESULTS = frozenset({"roll.called", "spin.called", "deal.called"})
+VOIDS = frozenset({"roll.no_roll", "spin.no_spin", "deal.void"})
+REVIEWS = frozenset({"roll.review", "spin.review", "deal.review"})
+CORRECTIONS = frozenset({"roll.corrected", "spin.corrected", "deal.corrected"})
+LOCKS = {"table.locked": True, "table.unlocked": False}
+DEVICES = {"device.down": True, "device.up": False}
+NOBODY = "nobody"
+"""Who ruled, of a review that the next attempt closed or that stands open."""
+
+Kind = Literal["result", "void", "open"]
+
+
+class Ruling(msgspec.Struct, frozen=True, kw_only=True):
+    """A person's word that made, voided or changed a result: their role and name, and what became of it."""
+
+    attempt: int
+    wall_us: int
+    role: str
+    who: str
+    made: Literal["called", "voided", "corrected"]
+    id: str
+
+
+class Review(msgspec.Struct, kw_only=True):
+    """A review: its causes, and how it ended. `ended_us` is None while it is open."""
+
+    attempt: int
+    wall_us: int
+    causes: tuple[str, ...]
+    id: str
+    ended_us: int | None = None
+    ended_as: Kind = "open"
+    by: str = NOBODY
+
+
+class Span(msgspec.Struct, kw_only=True):
+    """From when to when a lock, a fault or a device's absence lasted; `ended_us` is None while it lasts."""
+
+    what: str
+    cause: str
+    began_us: int
+    ended_us: int | None = None
+    by: str | None = None
+
+
+class Shift(msgspec.Struct, kw_only=True):
+    """A shift. Times are the wall clock's labels in microseconds since 1970, in UTC.
+
+    `synced` tells whether that clock was synchronized at every row. `told` are the results, voids, reviews
+    and corrections in order, each with the wall time of its row.
+    """
+
+    table: str
+    first_n: int
+    opened_us: int
+    opened_by: str | None
+    last_n: int
+    closed_us: int | None = None
+    closed_by: str | None = None
+    last_us: int = 0
+    synced: bool = True
+    results: int = 0
+    voids: dict[str, int] = msgspec.field(default_factory=dict)
+    reviews: list[Review] = msgspec.field(default_factory=list)
+    rulings: list[Ruling] = msgspec.field(default_factory=list)
+    faults: list[Span] = msgspec.field(default_factory=list)
+    devices: list[Span] = msgspec.field(default_factory=list)
+    locks: list[Span] = msgspec.field(default_factory=list)
+    refused: dict[str, int] = msgspec.field(default_factory=dict)
+    told: list[tuple[int, Outcome]] = msgspec.field(default_factory=list)
+
+    def rulings_by(self) -> dict[str, dict[str, int]]:
+        """Return for each person, as "role name", how many results they called, voided and corrected."""
+        people: dict[str, dict[str, int]] = {}
+        for ruling in self.rulings:
+            none = {"called": 0, "voided": 0, "corrected": 0}
+            made = people.setdefault(f"{ruling.role} {ruling.who}", none)
+            made[ruling.made] += 1
+        return people
+
+
+def shifts_of(table: str, rows: Iterable[Row]) -> list[Shift]:
+    """Return every shift that these rows hold, oldest first; one that is open ends with the last row.
+
+    A row whose body was dropped counts for nothing.
+    """
+    shifts: list[Shift] = []
+    standing: dict[str, Span] = {}
+    clerk: _Clerk | None = None
+    for row in rows:
+        if row.body is None:
+            continue
+        if row.name == "table.opened" or (clerk is None and _starts_open(row)):
+            clerk = _Clerk(_opened(table, row), standing)
+            shifts.append(clerk.shift)
+        elif row.name in (FAULT_BEGAN, FAULT_OVER):
+            _note_fault(standing, clerk, row)
+        elif clerk is not None and row.seq is not None:
+            clerk.take(row)
+        if clerk is not None:
+            clerk.shift.last_n, clerk.shift.last_us = row.n, row.wall.us
+            clerk.shift.synced = clerk.shift.synced and row.wall.synced
+            if row.name == "table.closed":
+                clerk = None
+    return shifts
+
+
+def _starts_open(row: Row) -> bool:
+    """Return whether a session starts with the table open: a new table's first shift is opened by nobody."""
+    return (
+        row.name == SESSION_STARTED
+        and row.body is not None
+        and _decode_identity(row.body).setup.state.table == "open"
+    )
+
+
+def _opened(table: str, row: Row) -> Shift:
+    assert row.body is not None
+    opened_by = None
+    if row.name == "table.opened":
+        data = outcome_of(row.body).data
+        assert isinstance(data, Happening)
+        opened_by = _person(data.by, data.who)
+    return Shift(table=table, first_n=row.n, opened_us=row.wall.us, opened_by=opened_by, last_n=row.n)
+
+
+def _note_fault(standing: dict[str, Span], clerk: "_Clerk | None", row: Row) -> None:
+    """Begin or end a fault; one that stood when the table opened is the shift's too."""
+    assert row.body is not None
+    fault = _decode_fault(row.body)
+    key = f"{fault.code} {fault.where}"
+    if row.name == FAULT_BEGAN:
+        span = Span(what=fault.where or fault.code, cause=fault.code, began_us=row.wall.us)
+        standing[key] = span
+        if clerk is not None:
+            clerk.shift.faults.append(span)
+    elif key in standing:
+        standing.pop(key).ended_us = row.wall.us
+
+
+class _Clerk:
+    """Enters one shift's rows."""
+
+    def __init__(self, shift: Shift, standing: dict[str, Span]) -> None:
+        self.shift = shift
+        shift.faults.extend(standing.values())
+        self._open_reviews: dict[int, Review] = {}
+        self._lasting: dict[str, Span] = {}
+        self._voids: Counter[str] = Counter()
+        self._told: dict[str, Outcome] = {}
+
+    def take(self, row: Row) -> None:
+        """Enter an outcome."""
+        assert row.body is not None
+        outcome, wall_us = outcome_of(row.body), row.wall.us
+        data = outcome.data
+        if outcome.type in RESULTS | VOIDS | REVIEWS | CORRECTIONS:
+            self.shift.told.append((wall_us, outcome))
+            self._told[outcome.id] = outcome
+            self._attempt(outcome, wall_us)
+        elif isinstance(data, Happening):
+            self._happening(outcome.type, data, wall_us)
+
+    def _attempt(self, outcome: Outcome, wall_us: int) -> None:
+        data, number = outcome.data, attempt_of(outcome.data)
+        role, who = getattr(data, "by", None), getattr(data, "who", None)
+        if outcome.type in REVIEWS:
+            causes = tuple(reason.code for reason in reasons_of(data))
+            review = Review(attempt=number, wall_us=wall_us, causes=causes, id=outcome.id)
+            self._open_reviews[number] = review
+            self.shift.reviews.append(review)
+            return
+        if outcome.type in CORRECTIONS:
+            self._uncount(self._told.get(getattr(data, "corrects", "")))
+        void = outcome.type in VOIDS or (outcome.type in CORRECTIONS and bool(reasons_of(data)))
+        self._count(data, void=void, by=1)
+        if (ended := self._open_reviews.pop(number, None)) is not None:
+            ended.ended_us, ended.ended_as = wall_us, "void" if void else "result"
+            ended.by = _person(role, who) or NOBODY
+        if role is not None and who is not None:
+            made: Literal["called", "voided", "corrected"] = "voided" if void else "called"
+            if outcome.type in CORRECTIONS:
+                made = "corrected"
+            self.shift.rulings.append(
+                Ruling(attempt=number, wall_us=wall_us, role=role, who=who, made=made, id=outcome.id)
+            )
+
+    def _uncount(self, corrected: Outcome | None) -> None:
+        if corrected is not None:
+            void = corrected.type in VOIDS or (
+                corrected.type in CORRECTIONS and bool(reasons_of(corrected.data))
+            )
+            self._count(corrected.data, void=void, by=-1)
+
+    def _count(self, data: Data, *, void: bool, by: int) -> None:
+        if not void:
+            self.shift.results += by
+            return
+        causes = reasons_of(data)
+        self._voids[causes[0].code if causes else "unknown"] += by
+        self.shift.voids = {cause: count for cause, count in self._voids.most_common() if count}
+
+    def _happening(self, type_: str, data: Happening, wall_us: int) -> None:
+        match type_:
+            case "table.closed":
+                self.shift.closed_us, self.shift.closed_by = wall_us, _person(data.by, data.who)
+            case "table.locked" | "table.unlocked":
+                self._last(self.shift.locks, "table", data, wall_us, begins=LOCKS[type_])
+            case "device.down" | "device.up":
+                self._last(self.shift.devices, data.what or "", data, wall_us, begins=DEVICES[type_])
+            case "input.refused":
+                self.shift.refused[data.cause] = self.shift.refused.get(data.cause, 0) + 1
+            case _:
+                pass
+
+    def _last(self, spans: list[Span], what: str, data: Happening, wall_us: int, *, begins: bool) -> None:
+        """Begin or end what lasts; a second lock while one holds goes on with it."""
+        if begins and what not in self._lasting:
+            span = Span(what=what, cause=data.cause, began_us=wall_us, by=_person(data.by, data.who))
+            self._lasting[what] = span
+            spans.append(span)
+        elif not begins and what in self._lasting:
+            self._lasting.pop(what).ended_us = wall_us
+
+
+def attempt_of(data: Data) -> int:
+    """Return the attempt's number of a roll's, a spin's or a deal's outcome."""
+    return next(int(getattr(data, word)) for word in WORDS if hasattr(data, word))
+
+
+def reasons_of(data: Data) -> tuple[Reason, ...]:
+    """Return the causes of a void, a review or a correction to a void; empty for a result."""
+    reasons: tuple[Reason, ...] = getattr(data, "reasons", ())
+    return reasons
+
+
+def _person(role: str | None, who: str | None) -> str | None:
+    return " ".join(part for part in (role, who) if part) or None
+
+
+_decode_identity = msgspec.json.Decoder(Identity).decode
+_decode_fault = msgspec.json.Decoder(StandingFault).decode

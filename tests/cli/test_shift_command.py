@@ -1,0 +1,102 @@
+"""`tablectl shift`: what was told since the table opened, who ruled, and what stood in the way of play."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from controller.cli.main import main
+from controller.engine.session import Session
+from controller.engine.setup import First, State
+from controller.model.readings import AnyReading, DeviceDown
+from tests.journal.rig import Rig, append, begin, durable, hands, rig_in, setup_at
+from tests.scenes import SECOND_US, says, throw
+
+
+def journaled(rig: Rig, readings: list[AnyReading]) -> Path:
+    """Play readings from the first on, and return their journal."""
+    with rig.open() as journal:
+        begin(journal)
+        for hand in hands(Session(setup_at(First(), State())), readings):
+            durable(append(journal, hand))
+    return rig.place.journal
+
+
+def an_evening() -> list[AnyReading]:
+    """A roll, one called back, one that Bo rules on, a seven-out, a table that Cy closes and opens again."""
+    at = [number * 10 * SECOND_US for number in range(1, 8)]
+    return [
+        *throw(at[0], (4, 4)),
+        *throw(at[1], (2, 1)),
+        says(at[1] + 5 * SECOND_US, "no_roll", who="Ann"),
+        *throw(at[2], (5, 5), confidence=0.4),
+        says(at[2] + 5 * SECOND_US, "set_dice", dice=[5, 5], who="Bo"),
+        *throw(at[3], (6, 1)),
+        says(at[4], "close_table", by="manager", who="Cy"),
+        says(at[5], "open_table", by="manager", who="Cy"),
+        DeviceDown(t=at[5] + SECOND_US, dev="cam", code="unplugged"),
+        says(at[6], "dice_collected"),
+    ]
+
+
+def shift(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    assert main(["shift", *words]) == 0
+    return capsys.readouterr().out
+
+
+def test_a_shift_sums_up_what_was_told_and_who_ruled(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    journal = str(journaled(rig_in(tmp_path), an_evening()))
+    told = json.loads(shift(capsys, "--journal", journal, "--back", "1", "--json"))
+    assert told["opened_by"] is None, "a new table is open from its first row on"
+    assert told["closed_by"] == "manager Cy"
+    assert told["results"] == 3, "the roll that was called back does not count"
+    assert told["voids"] == {"called": 1}
+    assert told["rulings_by"] == {
+        "boxperson Ann": {"called": 0, "voided": 0, "corrected": 1},
+        "boxperson Bo": {"called": 1, "voided": 0, "corrected": 0},
+    }
+    (review,) = told["reviews"]
+    assert (review["ended_as"], review["by"]) == ("result", "boxperson Bo")
+    assert review["ended_us"] >= review["wall_us"]
+
+
+def test_the_shift_since_the_table_opened_again_starts_from_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = shift(capsys, "--journal", str(journaled(rig_in(tmp_path), an_evening())))
+    assert "by manager Cy, not closed" in text
+    assert "no results, no voids" in text
+    assert "1 absence of a device\n" in text
+    assert "cam: unplugged, lasts" in text
+
+
+def test_a_page_holds_every_result_and_nothing_that_a_browser_would_load(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    journal = str(journaled(rig_in(tmp_path), an_evening()))
+    page = tmp_path / "shift.html"
+    shift(capsys, "--journal", journal, "--back", "1", "--page", str(page))
+    text = page.read_text(encoding="utf-8")
+    assert text.count("<tr>") == 6
+    assert "boxperson Ann: 1 corrected" in text
+    assert not {"src=", "href=", "<script", "url("} & {
+        part for part in ("src=", "href=", "<script", "url(") if part in text
+    }
+
+
+def test_a_shift_that_there_was_not_is_refused_with_how_many_there_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    journal = journaled(rig_in(tmp_path), an_evening())
+    assert main(["shift", "--journal", str(journal), "--back", "2"]) == 2
+    assert "found 2 shifts, expected at least 3" in capsys.readouterr().err
+
+
+def test_a_page_that_cannot_be_written_says_so_and_leaves_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    journal = journaled(rig_in(tmp_path), an_evening())
+    assert main(["shift", "--journal", str(journal), "--page", str(tmp_path / "no" / "page.html")]) == 2
+    assert f"found no folder {tmp_path / 'no'}" in capsys.readouterr().err
