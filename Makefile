@@ -91,7 +91,7 @@ pictures: .venv/.dev
 	@$(BIN)/python -m tests.console.pictures docs/pictures/screens
 
 diagrams: .venv/.dev
-	@$(BIN)/python -c "from controller.machines.diagrams import manual; print(manual(), end='')" >docs/machines.md
+	@$(BIN)/python -c "from controller.games.diagrams import manual; print(manual(), end='')" >docs/machines.md
 
 # Every rule with what obeys and tests it.
 rules: .venv/.dev

@@ -8,10 +8,10 @@ import msgspec
 
 from controller.app.faults import TEST_FAILED, Fault
 from controller.engine.setup import First, State
+from controller.games.high_roller.buying import missed
 from controller.journal.chain import Row
 from controller.journal.contents import WORDS, Word, outcome_of
 from controller.journal.recovery import InFlight, Recovered
-from controller.machines.high_roller_buying import missed
 from controller.machines.high_roller_table import ROLLING
 from controller.model.attempts import Awaited
 from controller.model.outcomes import Data, DealVoid, Happening, Outcome, RollNoRoll, SpinNoSpin

@@ -15,15 +15,15 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
 from controller.app.device_types import Kinds
+from controller.games.craps.wagers.paytable import CrapsPayTable
+from controller.games.high_roller.wagers.paytable import HighRollerPayTable
+from controller.games.roulette.wagers.paytable import RoulettePayTable
+from controller.games.three_card.wagers.paytable import ThreeCardPayTable
 from controller.model.rulesets import RuleSet
 from controller.settings.devices import Bare, shape_of
 from controller.settings.places import config_home
 from controller.settings.rulesets import SECTIONS
 from controller.settings.table_file import TableFile
-from controller.settlement.craps.paytable import CrapsPayTable
-from controller.settlement.high_roller.paytable import HighRollerPayTable
-from controller.settlement.roulette.paytable import RoulettePayTable
-from controller.settlement.three_card.paytable import ThreeCardPayTable
 
 _PAY_TABLES: Mapping[str, type] = {
     "craps": CrapsPayTable,

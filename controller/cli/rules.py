@@ -17,9 +17,9 @@ from controller.settings.accepted import Accepted, accepted_file, read_accepted,
 from controller.settings.mistakes import SettingsError, did_you_mean, dotted
 from controller.settings.places import config_file, config_names
 from controller.settings.rulesets import load_ruleset
+from controller.settings.wagers import check
 from controller.settings.yaml_text import parse_document
 from controller.settlement.edges import Chance, Edge, Report, decimal
-from controller.settlement.run import check
 
 EXAMPLES = (
     "tablectl rules show craps-12-034",

@@ -3,11 +3,15 @@
 import argparse
 import io
 import sys
+from typing import BinaryIO, TextIO
 
-from controller.cli.exits import BAD_INPUT, say
+from controller.cli.exits import BAD_INPUT, OK, say
 from controller.replay.errors import LogError
 from controller.replay.files import name_of, open_input
-from controller.settlement.run import settle_stream
+from controller.settings.mistakes import SettingsError
+from controller.settings.wagers import game_for
+from controller.settlement.run import settle
+from controller.settlement.wire import Malformed
 
 EXAMPLES = (
     "tablectl settle --rules craps-12-034 WAGERS",
@@ -36,3 +40,22 @@ def run(arguments: argparse.Namespace) -> int:
     if wrong.tell():
         say(wrong.getvalue().rstrip("\n"))
     return code
+
+
+def settle_stream(source: BinaryIO, out: BinaryIO, err: TextIO, ruleset: str, name: str = "-") -> int:
+    """Settle a stream by a rule set's name; `name` is the source's, for messages. Give the exit status."""
+    try:
+        game, answered = game_for(ruleset), False
+        for answer in settle(source, game):
+            out.write(answer)
+            out.flush()
+            answered = True
+        if not answered:
+            err.write(f"{name}: found no bet in it, so nothing was settled\n")
+    except SettingsError as error:
+        err.write(f"{error}\n")
+        return BAD_INPUT
+    except Malformed as error:
+        err.write(f"{name}: {error}; correct the line and settle the file again from its start\n")
+        return BAD_INPUT
+    return OK

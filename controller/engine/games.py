@@ -4,13 +4,13 @@ from collections.abc import Iterator, Mapping
 from typing import Protocol
 
 from controller.engine.setup import Setup
-from controller.machines.craps import Craps
+from controller.games.craps.machine import Craps
+from controller.games.high_roller.machine import HighRoller
+from controller.games.roulette.machine import Roulette
+from controller.games.three_card.machine import ThreeCard
 from controller.machines.craps_state import CrapsState
 from controller.machines.desk import Desk
 from controller.machines.health import Health
-from controller.machines.high_roller import HighRoller
-from controller.machines.roulette import Roulette
-from controller.machines.three_card import ThreeCard
 from controller.model.attempts import Awaited, DiceOut
 from controller.model.readings import AnyReading, Input
 from controller.rules.wheel import Learned

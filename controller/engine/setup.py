@@ -7,9 +7,9 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from controller.games.three_card.machine import ThreeCardState
 from controller.machines.high_roller_table import HighRollerState
 from controller.machines.standing_call import StandingCall
-from controller.machines.three_card import ThreeCardState
 from controller.model.geometry import DiceTable, Wheel
 from controller.model.outcomes import Seat
 from controller.model.readings import DeviceDown, DeviceFault

@@ -12,11 +12,11 @@ from operator import or_
 
 import msgspec
 
+from controller.games.craps.wagers.dice import Dice
+from controller.games.craps.wagers.requests import NewShooter, Roll
+from controller.games.high_roller.wagers.lines import GameMoney, PotRecorded
 from controller.model.conversion import converter_of
-from controller.settlement.craps.dice import Dice
-from controller.settlement.craps.requests import NewShooter, Roll
 from controller.settlement.game import Decided, Game, Reduced, Refusal
-from controller.settlement.high_roller.lines import GameMoney, PotRecorded
 from controller.settlement.wire import Request
 from controller.settlement_service.asking import Asked, GameName
 from controller.settlement_service.dice import follow, is_no_news, prelude_of

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from controller.settlement.craps.dice import Dice
-from controller.settlement.craps.requests import NewShooter, Roll, RunOut
+from controller.games.craps.wagers.dice import Dice
+from controller.games.craps.wagers.requests import NewShooter, Roll, RunOut
 from controller.settlement.wire import Request
 from controller.settlement_service.asking import Asked
 

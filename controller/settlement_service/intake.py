@@ -6,8 +6,8 @@ from typing import Literal
 
 from sqlalchemy import select, update
 
+from controller.games.craps.wagers.dice import Dice
 from controller.model.outcomes import Outcome, RollCalled, RollCorrected
-from controller.settlement.craps.dice import Dice
 from controller.settlement_service import schema
 from controller.settlement_service.asking import CORRECTIONS, RESULTS, Asked, asked_by
 from controller.settlement_service.book import Contradiction, Misread

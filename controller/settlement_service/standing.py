@@ -12,7 +12,7 @@ from controller.journal.keys import PublicKey
 from controller.model.outcomes import Bets, Outcome, data_of
 from controller.publish.events import read_event
 from controller.settings.rulesets import load_ruleset
-from controller.settlement.run import game_for
+from controller.settings.wagers import game_for
 from controller.settlement_service import schema
 from controller.settlement_service.asking import RESULTS
 from controller.settlement_service.book import GameOf, TableBook

@@ -11,9 +11,9 @@ from typing import Protocol, runtime_checkable
 
 import msgspec
 
+from controller.games.high_roller.wagers.lines import GameMoney, PotRecorded
+from controller.games.three_card.wagers.showdown import BONUS_LINE
 from controller.settlement.game import Decided, Game, Line, Reduced, Refusal, Refused, Status
-from controller.settlement.high_roller.lines import GameMoney, PotRecorded
-from controller.settlement.three_card.showdown import BONUS_LINE
 from controller.settlement.wire import Increase, Request
 from controller.settlement_service.ledger import (
     CAGE,

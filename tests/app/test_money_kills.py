@@ -12,7 +12,7 @@ import msgspec
 from controller.app.daemon import Daemon
 from controller.app.resuming import Progress
 from controller.engine.session import Session
-from controller.machines.high_roller_buying import missed
+from controller.games.high_roller.buying import missed
 from controller.model.effects import Effect
 from controller.model.outcomes import Happening, Outcome, RollNoRoll, RollReview
 from controller.model.readings import AnyReading

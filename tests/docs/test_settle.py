@@ -9,11 +9,12 @@ from typing import get_args
 import msgspec
 import pytest
 
+from controller.cli.settle import settle_stream
+from controller.games.craps.wagers.paytable import CrapsPayTable, rules_of
+from controller.games.roulette.wagers.layout import RULES as ROULETTE
 from controller.settings.paytables import load_paytable
-from controller.settlement.craps.paytable import CrapsPayTable, rules_of
+from controller.settings.wagers import game_for
 from controller.settlement.game import Status
-from controller.settlement.roulette.layout import RULES as ROULETTE
-from controller.settlement.run import game_for, settle_stream
 
 PAGE = (Path(__file__).parents[2] / "docs" / "settle.md").read_text(encoding="utf-8")
 SHARED = {"increase", "reduce", "remove"}

@@ -8,9 +8,9 @@ import pytest
 from controller.engine.session import Session
 from controller.engine.setup import State
 from controller.model.readings import AnyReading, Input
-from tests.engine.deal import HANDS, Table, seated
-from tests.engine.night import Night, two_players
 from tests.engine.play import Played
+from tests.games.high_roller.night import Night, two_players
+from tests.games.three_card.deal import HANDS, Table, seated
 from tests.rules.wheel.simulator import Scene, spin, wheel
 from tests.scenes import SECOND_US, says, throw
 

@@ -19,9 +19,9 @@ from controller.model.outcomes import (
 )
 from controller.model.readings import AnyReading, Face, Input
 from controller.settings.rulesets import load_ruleset
-from tests.engine.deal import seated
-from tests.engine.night import Night, two_players
 from tests.engine.play import Played, play
+from tests.games.high_roller.night import Night, two_players
+from tests.games.three_card.deal import seated
 from tests.rules.wheel.simulator import Scene, spin, wheel
 from tests.scenes import SECOND_US, TABLE, says, throw
 

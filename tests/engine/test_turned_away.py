@@ -5,9 +5,9 @@ import pytest
 
 from controller.model.outcomes import Bets, DealCalled, DealReview, GameWon
 from controller.model.readings import Card, DeviceDown, DeviceUp, DieReleased
-from tests.engine.deal import ROTATION, Table, seated
-from tests.engine.night import FACES, Night, two_players
 from tests.engine.play import Played
+from tests.games.high_roller.night import FACES, Night, two_players
+from tests.games.three_card.deal import ROTATION, Table, seated
 from tests.rules.wheel.simulator import wheel
 from tests.scenes import SECOND_US, in_order, says, throw
 

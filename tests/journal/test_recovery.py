@@ -7,13 +7,13 @@ import pytest
 
 from controller.engine.session import Session
 from controller.engine.setup import First, State
+from controller.games.three_card.machine import ThreeCardState
 from controller.journal import recovery
 from controller.journal.contents import StandingFault
 from controller.journal.faults import JournalFault
 from controller.journal.journal import Journal
 from controller.journal.recovery import InFlight, Recovered, power_lost, recover
 from controller.journal.writer import Limits
-from controller.machines.three_card import ThreeCardState
 from controller.model.outcomes import DealReview, RollReview, SpinReview
 from controller.model.readings import AnyReading, DieReleased
 from tests.journal.rig import (

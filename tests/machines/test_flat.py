@@ -2,7 +2,7 @@
 
 import pytest
 
-from controller.machines.diagrams import TABLES
+from controller.games.diagrams import TABLES
 from controller.machines.flat import Arrow, FlatMachine, MachineTable, Refused
 from controller.machines.refusals import REFUSALS
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from controller.machines.diagrams import manual
+from controller.games.diagrams import manual
 
 MANUAL = Path(__file__).parents[2] / "docs" / "machines.md"
 

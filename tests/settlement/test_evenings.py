@@ -14,15 +14,16 @@ from controller.model.outcomes import (
     Outcome,
     RollCorrected,
 )
+from controller.settings import wagers
 from controller.settings.mistakes import SettingsError
 from controller.settings.rulesets import load_ruleset
-from controller.settlement import run
-from controller.settlement.run import SHARED_FIGURES, game_for, settle
+from controller.settings.wagers import SHARED_FIGURES, game_for
+from controller.settlement.run import settle
 from controller.settlement_service.asking import CORRECTIONS, Asked, GameName, asked_by
 from drivers.sim import high_roller, three_card
 from tests.engine.play import play
+from tests.games.high_roller.wagers.scene import paytable
 from tests.scenes import SECOND_US, says, throw
-from tests.settlement.high_roller.scene import paytable
 from tests.sim.play import outcomes_of
 
 Json = Mapping[str, object]
@@ -170,6 +171,6 @@ def test_a_rule_set_and_a_pay_table_that_part_the_money_differently_are_refused(
 ) -> None:
     table = paytable()
     rake = replace(table.settings, rake_percent=replace(table.settings.rake_percent, value=12))
-    monkeypatch.setattr(run, "load_paytable", lambda *_: replace(table, settings=rake))
+    monkeypatch.setattr(wagers, "load_paytable", lambda *_: replace(table, settings=rake))
     with pytest.raises(SettingsError, match=r"settings.rake_percent: found 12, expected 10, as `high_roller"):
         game_for(high_roller.RULES)

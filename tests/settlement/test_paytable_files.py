@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from controller.games.high_roller.wagers.paytable import HighRollerPayTable
+from controller.games.roulette.wagers.paytable import RoulettePayTable
+from controller.games.three_card.wagers.paytable import ThreeCardPayTable
 from controller.settings.mistakes import SettingsError
 from controller.settings.paytables import load_paytable
 from controller.settings.places import config_file
-from controller.settlement.high_roller.paytable import HighRollerPayTable
-from controller.settlement.roulette.paytable import RoulettePayTable
-from controller.settlement.three_card.paytable import ThreeCardPayTable
-from tests.settlement.high_roller.scene import H12005
-from tests.settlement.roulette.scene import PRINTED, USUAL
-from tests.settlement.three_card.scene import T12014
+from tests.games.high_roller.wagers.scene import H12005
+from tests.games.roulette.wagers.scene import PRINTED, USUAL
+from tests.games.three_card.wagers.scene import T12014
 
 SHIPPED: Mapping[str, type[object]] = {
     PRINTED: RoulettePayTable,

@@ -8,9 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.settlement.craps.requests import VOCABULARY
+from controller.cli.settle import settle_stream
+from controller.games.craps.wagers.requests import VOCABULARY
+from controller.settings.wagers import game_for
 from controller.settlement.decoding import Decoder
-from controller.settlement.run import game_for, settle, settle_stream
+from controller.settlement.run import settle
 from controller.settlement.wire import Malformed, Request
 
 BET = {"do": "bet", "id": "b1", "player": "p1", "wager": "pass", "amount": 500}

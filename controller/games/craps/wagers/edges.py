@@ -1,0 +1,196 @@
+"""House edges of craps, exact, read from the very rows by which bets are settled."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from fractions import Fraction
+from itertools import chain
+from typing import NamedTuple
+
+from controller.games.craps.wagers.decisions import CRAPS, ROLLS, Decisions, Ending, Endings
+from controller.games.craps.wagers.dice import SharpShooterEndings
+from controller.games.craps.wagers.paytable import BOX_NUMBERS, FLAT, FLAT_OF, LAID, CrapsPayTable, rules_of
+from controller.settlement.edges import Chance, Edge, Finding, Report, decimal
+from controller.settlement.findings import of_breakage, of_edges
+from controller.settlement.money import Ratio
+from controller.settlement.paytable import Pays
+
+DOLLAR_CENTS = 100
+"""The chip that uneven pay is looked for with where a table has no minimum."""
+
+
+class Worth(NamedTuple):
+    """What a bet of one is expected to win, net, and how often it is pushed."""
+
+    net: Fraction
+    pushed: Fraction
+
+
+def report(table: CrapsPayTable) -> Report:
+    """Work out every wager's edge and every printed chance, and look for what stands out."""
+    edges, pays = tuple(_edges(table)), tuple(_single_pays(table))
+    rules = {row.wager: rules_of(table)[row.wager.partition(" ")[0]] for row in edges}
+    rules.update({wager: pay.rule for wager, pay in pays})
+    settings = table.settings
+    chip_cents = settings.minimum_cents.value or DOLLAR_CENTS
+    findings = chain(
+        of_edges(edges, rules),
+        _full_lay(table, edges),
+        _untrue_odds(table),
+        _uncovered_lays(table),
+        of_breakage(pays, chip_cents, settings.pay_unit_cents.value),
+    )
+    return Report(
+        ruleset=table.name,
+        title=table.title,
+        edges=edges,
+        chances=tuple(_printed_chances(table)),
+        findings=tuple(findings),
+    )
+
+
+def worth(endings: Endings, on_number: Mapping[int, Worth] | None = None) -> Worth:
+    """Work out a bet from its row of endings.
+
+    A roll that ends nothing leaves it where it is, or moves it to the number that was rolled.
+    """
+    net, pushed, counted = Fraction(), Fraction(), 0
+    for roll, ending in zip(ROLLS, endings, strict=True):
+        if ending is not None:
+            counted += 1
+            pushed += ending.status == "push"
+            net += _net(ending)
+        elif on_number is not None:
+            counted += 1
+            moved = on_number[sum(roll)]
+            net, pushed = net + moved.net, pushed + moved.pushed
+    return Worth(net / counted, pushed / counted)
+
+
+def _net(ending: Ending) -> Fraction:
+    if ending.ratio is not None:
+        return ending.ratio.exact
+    return Fraction(0 if ending.status == "push" else -1)
+
+
+def sharp_shooter_chances(table: CrapsPayTable) -> dict[int, Fraction]:
+    """Give the chance of each number of points in a hand; the largest stands for itself and more."""
+    if table.sharp_shooter is None:
+        return {}
+    top = max(table.sharp_shooter.pays)
+    goes_on = _point_made(crapping_out=table.settings.sharp_shooter_ends.value == "crapping_out")
+    chances = {points: goes_on**points * (1 - goes_on) for points in range(top)}
+    return {**chances, top: goes_on**top}
+
+
+def _point_made(*, crapping_out: bool) -> Fraction:
+    ends_come_out = (*BOX_NUMBERS, *CRAPS) if crapping_out else BOX_NUMBERS
+    made = sum((Fraction(_ways(box) ** 2, _ways(box) + _ways(7)) for box in BOX_NUMBERS), Fraction())
+    return made / sum(_ways(total) for total in ends_come_out)
+
+
+def _edges(table: CrapsPayTable) -> Iterator[Edge]:
+    decisions = Decisions(table)
+    for wager in FLAT:
+        on_number = {number: worth(decisions.rows[wager, number]) for number in BOX_NUMBERS}
+        yield _edge(table, wager, worth(decisions.rows[wager, None], on_number))
+    for (wager, number), endings in decisions.rows.items():
+        if wager not in FLAT:
+            yield _edge(table, wager if number is None else f"{wager} {number}", worth(endings))
+    for name, faces in (("hop easy", (1, 2)), ("hop pair", (1, 1))):
+        if hop := decisions.hop(faces):
+            yield _edge(table, name, worth(hop))
+    if table.sharp_shooter is not None:
+        yield _edge(table, "sharp_shooter", _sharp_shooter_worth(table))
+
+
+def _sharp_shooter_worth(table: CrapsPayTable) -> Worth:
+    endings = SharpShooterEndings(table)
+    net = Fraction()
+    for points, chance in sharp_shooter_chances(table).items():
+        if ending := endings.by_points(points, "the seven-out"):
+            net += chance * _net(ending)
+    return Worth(net, Fraction())
+
+
+def _edge(table: CrapsPayTable, name: str, bet: Worth) -> Edge:
+    printed = table.printed_edges.get(name, table.printed_edges.get(name.partition(" ")[0]))
+    decided = -bet.net / (1 - bet.pushed) if bet.pushed else None
+    return Edge(wager=name, edge=-bet.net, decided=decided, printed=printed)
+
+
+def _printed_chances(table: CrapsPayTable) -> Iterator[Chance]:
+    if table.sharp_shooter is None:
+        return
+    chances = sharp_shooter_chances(table)
+    least, most = min(table.sharp_shooter.pays), max(table.sharp_shooter.pays)
+    chances[least - 1] = sum((chance for points, chance in chances.items() if points < least), Fraction())
+    words = {least - 1: " or less", most: " or more"}
+    for points, printed in table.sharp_shooter.printed_chances.items():
+        yield Chance(event=f"{points}{words.get(points, '')} points", chance=chances[points], printed=printed)
+
+
+def _full_lay(table: CrapsPayTable, edges: Iterable[Edge]) -> Iterator[Finding]:
+    """Look for a Don't bet that odds on the favourable numbers alone make worth playing (!34-3)."""
+    multiple, edge_of = table.settings.odds_multiple.value, {row.wager: row.edge for row in edges}
+    for wager, odds in table.odds.items():
+        flat = FLAT_OF[wager]
+        if wager not in LAID or multiple is None:
+            continue
+        open_to_lay = [number for number in BOX_NUMBERS if number not in table.settings.no_lay_on.value]
+        gains = {number: -edge_of[f"{wager} {number}"] for number in open_to_lay}
+        numbers = [number for number, gain in gains.items() if gain > 0]
+        on_odds = (
+            Fraction(_ways(number), len(ROLLS)) * multiple / odds.pays[number].ratio.exact * gains[number]
+            for number in numbers
+        )
+        ahead = sum(on_odds, -edge_of[flat])
+        if ahead > 0:
+            yield Finding(
+                code="favours_player",
+                wager=flat,
+                rule=odds.rule,
+                text=f"with full odds laid on {' and '.join(map(str, numbers))} only, the player is ahead by "
+                f"{ahead} of the flat bet ({decimal(ahead * 100, 3)} per cent)",
+            )
+
+
+def _uncovered_lays(table: CrapsPayTable) -> Iterator[Finding]:
+    """Look for lay odds that outlast the bet they were laid behind (!34-27)."""
+    settings = table.settings
+    if settings.odds_multiple.value is None or settings.lay_odds_follow_reduction.value:
+        return
+    for wager, odds in table.odds.items():
+        if wager in LAID:
+            yield Finding(
+                code="lay_outlasts_bet",
+                wager=wager,
+                rule=odds.limit,
+                text=f"a {FLAT_OF[wager]} may be reduced to next to nothing behind full odds, which stay; "
+                "lay_odds_follow_reduction: true hands back what the reduced bet no longer covers",
+            )
+
+
+def _untrue_odds(table: CrapsPayTable) -> Iterator[Finding]:
+    for wager, odds in table.odds.items():
+        for number, pay in odds.pays.items():
+            fair = Fraction(6, _ways(number)) if wager not in LAID else Fraction(_ways(number), 6)
+            if pay.ratio.exact != fair:
+                yield Finding(
+                    code="not_true_odds",
+                    wager=f"{wager} {number}",
+                    rule=pay.rule,
+                    text=f"pays {pay.ratio}, true odds are {Ratio(*fair.as_integer_ratio())}: "
+                    "rounded on purpose or misprinted",
+                )
+
+
+def _single_pays(table: CrapsPayTable) -> Iterator[tuple[str, Pays]]:
+    for wager, odds in table.odds.items():
+        for number, pay in odds.pays.items():
+            yield f"{wager} {number}", pay
+    for name, bet in (("place", table.place), ("place_lose", table.place_lose), ("hard", table.hard)):
+        for number, pay in bet.pays.items() if bet else ():
+            yield f"{name} {number}", pay
+
+
+def _ways(total: int) -> int:
+    return sum(sum(roll) == total for roll in ROLLS)

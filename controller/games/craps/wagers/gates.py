@@ -1,0 +1,263 @@
+"""Who may bet, raise, lower or call what, and when. Every gate answers with the rule that closes it."""
+
+from controller.games.craps.wagers.book import Bet, Book
+from controller.games.craps.wagers.decisions import Decisions, Endings
+from controller.games.craps.wagers.dice import Dice
+from controller.games.craps.wagers.limits import Limits
+from controller.games.craps.wagers.paytable import FLAT_OF, LAID, CrapsPayTable, by_name, rules_of
+from controller.games.craps.wagers.requests import Bet as BetRequest
+from controller.settlement.game import BOOK_AMOUNT, BOOK_ID, Refusal
+
+_WITH_NUMBER = ("place", "place_lose", "hard", "horn_high")
+_DONT = ("dont_pass", "dont_come")
+_ONE_A_ROLL = {"pass": "CV1-PASS-1", "dont_pass": "CV1-DP-1"}
+_ANOTHER_LATER = "CV1-DC-8"
+_NO_ODDS_BEHIND = {"dont_pass_odds": "CV1-DP-9", "dont_come_odds": "CV1-DC-8"}
+"""The rule that closes odds behind a bet that was up and is not any more, where the document has one."""
+
+
+class Gates:
+    """The gates of one pay table, for one book and one pair of dice."""
+
+    def __init__(self, table: CrapsPayTable, decisions: Decisions, book: Book, dice: Dice) -> None:
+        self._table = table
+        self._settings = table.settings
+        self._line = by_name(table.line)
+        self._rules = rules_of(table)
+        self._decisions = decisions
+        self._limits = Limits(table, book)
+        self._book = book
+        self._dice = dice
+
+    def bet(self, request: BetRequest) -> Bet | Refusal:
+        """Give a bet as it will stand in the book, or say why it is not taken."""
+        for gate in (self._unknown, self._late, self._misplaced, self._untimely, self._unsupported):
+            if refusal := gate(request):
+                return refusal
+        number = self._book.bets[request.base].number if request.base else request.number
+        endings = self._endings(request, number)
+        if endings is None:
+            return Refusal(self._rules[request.wager], _choice(self._table, request))
+        bet = Bet(
+            id=request.id,
+            player=request.player,
+            wager=request.wager,
+            stake_cents=request.amount,
+            endings=endings,
+            number=number,
+            base=request.base,
+            faces=_in_order(request.dice),
+            original_cents=request.amount,
+            off_on_come_out=request.wager in self._settings.off_on_come_out.value,
+            stays_up=request.wager in self._settings.stays_up.value,
+            rides=request.ride,
+        )
+        refusal = self._size(bet, bet.stake_cents) or self.call(bet, on=request.working != "off")
+        if refusal:
+            return refusal
+        if request.working is not None:
+            self.take_call(bet, on=request.working == "on")
+        return bet
+
+    def increase(self, bet: Bet, cents: int) -> Refusal | None:
+        """Refuse to raise a bet to `cents`, or give None."""
+        if cents <= bet.stake_cents:
+            return Refusal(
+                BOOK_AMOUNT, f"it stands at {bet.stake_cents} cents; increase takes a larger stake"
+            )
+        if line := self._line.get(bet.wager):
+            if bet.number is not None:
+                return Refusal(line.raised, f"{bet.wager} can't be raised once it has its number")
+            if bet.wager in _DONT and self._book.has_lowered(bet.player, bet.wager):
+                return Refusal(
+                    line.raised, f"{bet.wager} was reduced or removed; what came down may not go back up"
+                )
+        if bet.wager == "sharp_shooter" and self._dice.rolls:
+            return Refusal(self._rules[bet.wager], "it is taken before a new shooter's first roll only")
+        return self._size(bet, cents)
+
+    def reduce(self, bet: Bet, cents: int) -> Refusal | None:
+        """Refuse to reduce a bet to `cents`, or give None."""
+        if refusal := self.remove(bet):
+            return refusal
+        if cents >= bet.stake_cents:
+            return Refusal(BOOK_AMOUNT, f"it stands at {bet.stake_cents} cents; reduce takes a smaller stake")
+        if not cents:
+            return Refusal(BOOK_AMOUNT, "reduce leaves something up; use remove to take it down whole")
+        return self._limits.size(bet.wager, cents)
+
+    def remove(self, bet: Bet) -> Refusal | None:
+        """Refuse to take a bet down, or give None."""
+        settings = self._settings
+        if bet.wager in ("pass", "come") and (bet.number or settings.line_locked.value == "once_made"):
+            return Refusal(self._line[bet.wager].lowered, f"{bet.wager} stands until it is decided")
+        keeps = settings.shooter_keeps_dont_pass
+        if keeps.value and bet.wager == "dont_pass" and bet.player == self._dice.shooter:
+            return Refusal(
+                keeps.rule, "the shooter may not lower a Don't Pass; it stands until it is decided"
+            )
+        return None
+
+    def call(self, bet: Bet, *, on: bool) -> Refusal | None:
+        """Refuse to call a bet on or off, or give None."""
+        policy = self._settings.may_be_off
+        if on or bet.wager in policy.value:
+            return None
+        line = self._line.get(bet.wager)
+        rule = line.off if line else policy.rule
+        return Refusal(rule, f"{bet.wager} always works; it can't be called off")
+
+    def take_call(self, bet: Bet, *, on: bool | None, stands: bool = False) -> None:
+        """Call a bet on or off, or leave it to the rules again (None).
+
+        Where the table has it so, a call holds until the next point is set and the rules' default comes back
+        with it, unless the player said that the call stands.
+        """
+        bet.called_on = on
+        bet.call_lapses = on is not None and not stands and bet.wager in self._settings.call_lapses.value
+
+    def most_odds_cents(self, odds: Bet, flat_cents: int) -> int | None:
+        """Return the most that odds may come to behind so much; None where nothing limits them."""
+        return self._limits.most_odds_cents(odds, flat_cents)
+
+    def no_action(self, bet: Bet) -> Refusal | None:
+        """Refuse to hand a bet back by No Action, or give None."""
+        policy = self._settings.no_action
+        if policy.value and bet.wager == "dont_come":
+            return None
+        return Refusal(policy.rule, f"No Action is for a Don't Come, not for {bet.wager}; use remove")
+
+    def run_out(self, *, on: bool, by_table: bool = False) -> Refusal | None:
+        """Refuse to begin throws without a line bet, or give None."""
+        policy = self._settings.run_out
+        if not on:
+            return None
+        if not policy.value:
+            return Refusal(policy.rule, "the shooter must have a line bet; there is no run-out")
+        if self._dice.point is not None or self._book.any_of("pass", "dont_pass"):
+            return Refusal(policy.rule, "a run-out needs a come-out roll without any Pass or Don't Pass bet")
+        if not by_table and not self._book.any_of("come", "dont_come"):
+            return Refusal("!34-17", "a run-out needs Come or Don't Come bets that wait for a decision")
+        return None
+
+    def _unknown(self, request: BetRequest) -> Refusal | None:
+        if not self._book.takes(request.id):
+            return Refusal(BOOK_ID, f"the id {request.id!r} was taken before; every bet needs its own")
+        if request.wager not in self._rules:
+            rule = self._table.not_offered.get(request.wager, self._table.offered_by)
+            return Refusal(rule, f"{request.wager!r} is not offered; offered are {', '.join(self._rules)}")
+        return None
+
+    def _late(self, request: BetRequest) -> Refusal | None:
+        if not request.late:
+            return None
+        if refusal := self.late_refusal:
+            return refusal
+        if request.confirmed:
+            return None
+        rule = self._settings.late_if_confirmed.rule
+        return Refusal(rule, "a late bet stands only when dealer and boxperson confirmed it")
+
+    @property
+    def late_refusal(self) -> Refusal | None:
+        """Why no bet is taken with the dice out, though it is confirmed; None where it is."""
+        policy = self._settings.late_if_confirmed
+        if policy.value:
+            return None
+        return Refusal(policy.rule, "bets are taken before the dice are thrown; bet on the next roll")
+
+    def _misplaced(self, request: BetRequest) -> Refusal | None:
+        wager = request.wager
+        wanted = {
+            "number": (request.number is not None, wager in _WITH_NUMBER),
+            "base": (request.base is not None, wager in FLAT_OF),
+            "dice": (request.dice is not None, wager == "hop"),
+        }
+        for name, (given, needed) in wanted.items():
+            if given != needed:
+                need = "needs" if needed else "takes no"
+                return Refusal(self._rules[wager], f"{wager} {need} `{name}`")
+        if request.ride and not (wager == "field" and self._settings.field_may_ride.value):
+            return Refusal(self._settings.field_may_ride.rule, f"{wager} can't ride; bet it again")
+        return None
+
+    def _untimely(self, request: BetRequest) -> Refusal | None:
+        wager, point = request.wager, self._dice.point
+        if wager in ("pass", "dont_pass"):
+            if point is not None:
+                return Refusal(
+                    self._line[wager].made, f"{wager} is taken on the come-out; the point is {point}"
+                )
+            if self._dice.run_out:
+                return Refusal(self._settings.run_out.rule, f"{wager} is taken once the run-out has ended")
+            if self._settings.one_pass_per_roll.value and self._bet_this_roll(request):
+                return Refusal(_ONE_A_ROLL[wager], f"one {wager} a player and roll; bet on the next roll")
+        if wager in ("come", "dont_come"):
+            if point is None and self._settings.come_needs_point.value:
+                return Refusal(self._line[wager].made, f"{wager} is taken while a point is on")
+            if self._settings.one_come_per_roll.value and self._bet_this_roll(request):
+                if self._book.handed_back_this_roll(request.player, wager):
+                    says = f"a {wager} was taken down; a new one waits for the next roll"
+                    return Refusal(_ANOTHER_LATER, says)
+                says = f"one {wager} a player and roll; bet on the next roll"
+                return Refusal(self._line[wager].made, says)
+        if wager in _DONT and self._book.has_lowered(request.player, wager):
+            stays = self._settings.dont_lowered_stays_low
+            return Refusal(
+                stays.rule,
+                f"{wager} was reduced or removed; a new one is taken once that bet's decision is over",
+            )
+        if wager == "sharp_shooter" and self._dice.rolls:
+            return Refusal(self._rules[wager], "it is taken before a new shooter's first roll only")
+        return None
+
+    def _bet_this_roll(self, request: BetRequest) -> bool:
+        """Return whether the player has used up the one such bet that a roll may have."""
+        book, player, wager = self._book, request.player, request.wager
+        return book.made_this_roll(player, wager) or book.handed_back_this_roll(player, wager)
+
+    def _unsupported(self, request: BetRequest) -> Refusal | None:
+        if request.base is None:
+            return None
+        flat, rule = FLAT_OF[request.wager], self._rules[request.wager]
+        base = self._book.bets.get(request.base)
+        if base is None or base.wager != flat or base.player != request.player:
+            if base is None and not self._book.takes(request.base) and self._settings.one_come_per_roll.value:
+                rule = _NO_ODDS_BEHIND.get(request.wager, rule)
+            return Refusal(rule, f"{request.wager} go behind a {flat} of the same player that is up")
+        if base.number is None:
+            return Refusal(rule, f"{request.wager} are taken once the {flat} has its number")
+        policy = self._settings.no_lay_on
+        if request.wager in LAID and base.number in policy.value:
+            return Refusal(policy.rule, f"no odds are laid on {base.number} here")
+        return None
+
+    def _endings(self, request: BetRequest, number: int | None) -> Endings | None:
+        if request.wager == "sharp_shooter":
+            return ()
+        if request.dice is not None:
+            return self._decisions.hop(request.dice)
+        return self._decisions.row(request.wager, number)
+
+    def _size(self, bet: Bet, cents: int) -> Refusal | None:
+        return (
+            self._limits.size(bet.wager, cents)
+            or self._limits.odds(bet, cents)
+            or self._limits.spot(bet, cents)
+        )
+
+
+def _in_order(faces: tuple[int, ...] | None) -> tuple[int, int] | None:
+    return (min(faces), max(faces)) if faces is not None and len(faces) == 2 else None
+
+
+def _choice(table: CrapsPayTable, request: BetRequest) -> str:
+    if request.wager == "hop":
+        return "hop takes two faces from 1 to 6"
+    numbers = {
+        "place": table.place.pays,
+        "hard": table.hard.pays,
+        "place_lose": table.place_lose.pays if table.place_lose else {},
+        "horn_high": table.combined["horn_high"].high if request.wager == "horn_high" else {},
+    }[request.wager]
+    return f"{request.wager} takes one of {', '.join(map(str, numbers))}, not {request.number}"

@@ -1,0 +1,1 @@
+"""High Roller: its machine, its wagers and what the rest needs to know of it."""

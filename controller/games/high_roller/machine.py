@@ -1,0 +1,459 @@
+"""The High Roller machine: the button, the cards, the elimination throw, the roll-off, and the winner."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+
+import msgspec
+
+from controller.games.high_roller import buying, told
+from controller.games.high_roller.rolls import (
+    Taken,
+    Told,
+    decline,
+    game_void,
+    roller,
+    start_of,
+    started,
+    take_total,
+)
+from controller.machines.desk import Desk
+from controller.machines.flat import FlatMachine, Refused, would
+from controller.machines.health import Health
+from controller.machines.high_roller_table import BUYING, HIGH_ROLLER_TABLE, ROLLING, HighRollerState
+from controller.machines.results import Result
+from controller.machines.standing_call import StandingCall
+from controller.machines.throws import Dice, Throws
+from controller.model.attempts import Awaited
+from controller.model.geometry import DiceTable
+from controller.model.outcomes import (
+    Bets,
+    BonusPaid,
+    Data,
+    RollDeclined,
+    Seat,
+)
+from controller.model.readings import AnyReading, Card, DeviceDown, DieReleased, Input, Reading
+from controller.model.rulesets import Calls, HighRollerRules, ThrowRules
+from controller.model.verdicts import Reason
+
+TURNED_AWAY_US = 8_000_000
+"""One refusal for this long, however often the dice are released while no roll is due."""
+
+
+class HighRoller:
+    """One High Roller table, game after game."""
+
+    def __init__(
+        self,
+        throw_rules: ThrowRules,
+        rules: HighRollerRules,
+        table: DiceTable,
+        desk: Desk,
+        health: Health,
+        *,
+        calls: Calls,
+        state: HighRollerState | None = None,
+        standing_call: StandingCall | None = None,
+        last_roll: int = 0,
+        betting_round: int = 1,
+    ) -> None:
+        """Begin in `state`, after roll number `last_roll`.
+
+        `standing_call` is the last roll where it can still be corrected.
+        """
+        self._rules = rules
+        self._desk = desk
+        self._health = health
+        self._state = state or HighRollerState()
+        self._machine = FlatMachine(HIGH_ROLLER_TABLE, self._state.stage)
+        self._round = betting_round
+        self._following: tuple[Told, ...] = ()
+        self._turned_away_until = 0
+        self.throws = Throws(self, throw_rules, table, desk, health, calls=calls, last=last_roll)
+        if standing_call is not None and standing_call.high_roller is not None:
+            self.throws.resume(standing_call, standing_call.high_roller)
+
+    # --- what the session asks ---
+
+    def remembers(self) -> Mapping[str, object]:
+        """Give what the game remembers between throws, in the words of a recording's state."""
+        call, before = self.throws.attempts.standing_call(), self.throws.attempts.before
+        if call is not None and isinstance(before, HighRollerState):
+            call = msgspec.structs.replace(call, high_roller=before)
+        return {"high_roller": self._state, "call": call}
+
+    def next_numbers(self) -> Mapping[str, int]:
+        """Give the numbers of the next roll and of the present round of buying."""
+        return {"roll": self.throws.attempts.number + 1, "round": self._round}
+
+    @property
+    def open_attempt(self) -> bool:
+        """Whether a throw still waits for its call or for a ruling."""
+        return self.throws.attempts.open
+
+    @property
+    def attempt_under_way(self) -> bool:
+        """Whether a throw goes on and is not called, or a card is owed."""
+        attempts = self.throws.attempts
+        return attempts.under_way or attempts.state == "held" or bool(self._state.owed)
+
+    def see(self, reading: Reading) -> None:
+        """Take a reading, in time order."""
+        if isinstance(reading, Card):
+            self._see_card(reading)
+            return
+        if isinstance(reading, DeviceDown) and "card" in self._health.sources.get(reading.dev, ()):
+            self._state = buying.missed(self._state, self._state.sold)
+        if self.open_attempt or (refusal := buying.no_roll_due(self._state)) is None:
+            self.throws.see(reading)
+        elif isinstance(reading, DieReleased):
+            self._turn_away(reading, refusal)
+
+    def late(self, reading: AnyReading) -> None:
+        """Take a reading that came too late to count."""
+        if isinstance(reading, Card):
+            self._miss(reading, Refused("card_late"))
+        elif self.open_attempt or buying.no_roll_due(self._state) is None:
+            self.throws.late(reading)
+
+    def doubt(self, seen: str) -> None:
+        """Take that the times of what is under way can't be believed."""
+        self.throws.attempts.doubt(seen)
+
+    def timer(self, name: str, t: int) -> None:
+        """Take a timer that is due at t."""
+        self.throws.timer(name, t)
+
+    def begins_attempt(self, reading: Reading) -> bool:
+        """Tell whether this reading would begin a throw, or lay a card that somebody bought."""
+        if isinstance(reading, Card):
+            return bool(self._state.owed)
+        return isinstance(reading, DieReleased) and not self.throws.attempts.under_way
+
+    def turned_away(self, reading: Reading) -> None:
+        """Take that this release was made, or this card pitched, while the table did not play."""
+        if not isinstance(reading, Card):
+            self.throws.turned_away(reading)
+        elif reading.to is None:
+            self._state = buying.missed(self._state)
+
+    def enter(self, entered: Input) -> bool:
+        """Take a person's input; False when this game has no such input. Raises Refused."""
+        match entered.name:
+            case "draw_button":
+                self._draw_button(entered)
+            case "buy":
+                self._buy(entered)
+            case "set_card":
+                self._set_card(entered)
+            case "start_roll":
+                self._start_roll(entered)
+            case "decline":
+                self._decline(entered)
+            case "leave":
+                self._leave(entered)
+            case "closing":
+                self._closing(entered)
+            case "void" if entered.what == "game" or not self._concerns_a_roll():
+                self._abandon(entered, "declared")
+            case "settled" | "paid" if self._state.stage == "won" and not self._state.over:
+                self.throws.attempts.must_be_this(entered)
+                self._next_game(entered.t)
+            case _:
+                return self.throws.attempts.enter(entered)
+        return True
+
+    def awaited(self) -> Awaited | None:
+        """Return what a person must rule on or confirm now."""
+        return self.throws.attempts.awaited()
+
+    def allowed(self, t: int) -> Iterator[str]:
+        """Name the inputs that make sense at t."""
+        attempts, allows, state = self.throws.attempts, self._machine.allows, self._state
+        of_roll = tuple(attempts.allowed(t))
+        yield from of_roll
+        if state.stage == "won" and not state.over and "settled" not in of_roll:
+            yield "settled"
+        if state.stage == "won" and not state.over:
+            yield "paid"
+        if allows("draw_button"):
+            yield "draw_button"
+        if allows("start_roll") and would(partial(buying.ready, state)):
+            yield "start_roll"
+        if allows("decline") and not self.open_attempt and would(partial(decline, state, self._rules)):
+            yield "decline"
+        if would(self._ready_to_sell):
+            yield "buy"
+        if state.stage == "button_draw" or (state.stage in BUYING and (state.owed or state.cards)):
+            yield "set_card"
+        if allows("abandon") and state.sold and not self.open_attempt and "void" not in of_roll:
+            yield "void"
+        if set(state.names) - set(state.gone):
+            yield "leave"
+        if would(partial(buying.close_hours, state, None)) or would(partial(buying.close_hours, state, 0)):
+            yield "closing"
+
+    def reset(self, t: int) -> None:
+        """Begin anew where nobody has cards; the Bonus Pot stays, and so does a game that is being played."""
+        del t
+        state = self._state
+        if not state.sold or state.stage == "won":
+            game = state.game + (state.stage == "won")
+            self._become(HighRollerState(game=game, pot=state.pot))
+
+    def cut_short(self, t: int) -> None:
+        """The recording ends here."""
+        self.throws.attempts.lose_power(t)
+
+    def stop_judging(self) -> None:
+        """Judge no more: only what was told stands."""
+        self.throws.attempts.ending = True
+
+    # --- what the throws ask ---
+
+    @property
+    def warnings(self) -> int:
+        """How many warnings the roller has had: this game knows none."""
+        return 0
+
+    def snapshot(self) -> object:
+        """Give the state to come back to."""
+        return self._state
+
+    def restore(self, snapshot: object) -> None:
+        """Go back to that state."""
+        assert isinstance(snapshot, HighRollerState)
+        self._become(snapshot)
+
+    def began(self, t: int) -> None:
+        """Close the buying where nobody said `start_roll`: the dice left the hand."""
+        if self._state.stage in BUYING:
+            self._start(t, "dice_released", self._rules.bonus_take_cents)
+
+    def call(self, result: Result[Dice]) -> Data:
+        """Apply a roll that counts."""
+        assert result.value is not None
+        before = self._state
+        taken = self._take(sum(result.value))
+        return told.called(result, before, self._state, taken.call)
+
+    def no_result(self, result: Result[Dice]) -> Data:
+        """Rule a roll illegal: the same player rolls again (H-LEGAL-4)."""
+        self._desk.inspections.ask_after(result.reasons)
+        return told.illegal(result)
+
+    def review(self, result: Result[Dice]) -> Data:
+        """Say what a person must rule on."""
+        return told.under_review(result)
+
+    def correct(self, result: Result[Dice], corrects: str, ruling: str, since: Sequence[Input]) -> Data:
+        """Apply a roll in place of the one just undone, with all that followed, and what people entered."""
+        before = self._state
+        call = None if result.value is None else self._take(sum(result.value)).call
+        for entered in since:
+            with suppress(Refused):  # a roll is left out no more where the corrected one gives it to another
+                self._enter_again(entered)
+        return told.corrected(result, before, self._state, call, corrects=corrects, ruling=ruling)
+
+    def follow_up(self, t: int) -> None:
+        """Publish who is out and who has won."""
+        following, self._following = self._following, ()
+        for kind, data in following:
+            self._desk.publish(kind, t, data)
+        if self._state.stage in BUYING:
+            self._open_bets(t, "result")
+
+    # --- rolling ---
+
+    def _take(self, total: int) -> Taken:
+        taken = take_total(self._state, total, self._rules)
+        self._follow(taken)
+        return taken
+
+    def _follow(self, taken: Taken) -> None:
+        self._machine.fire(taken.trigger)
+        self._state = taken.state.having(stage=self._machine.state)
+        self._following = (*self._following, *taken.told)
+
+    def _become(self, state: HighRollerState) -> None:
+        self._state = state
+        self._machine.restore(state.stage)
+
+    def _start_roll(self, entered: Input) -> None:
+        take = buying.bonus_take(entered.count, self._rules)
+        if self._machine.allows("start_roll"):
+            buying.ready(self._state)
+        self._start(entered.t, "dealer", take)
+
+    def _start(self, t: int, cause: str, bonus_take: int) -> None:
+        self._machine.fire("start_roll")
+        self._state = started(self._state, bonus_take, self._rules)
+        notices = self._desk.inspections.notices()
+        self._desk.publish("bets.closed", t, Bets(round=self._round, cause=cause, notices=notices))
+        self._desk.publish("game.started", t, start_of(self._state, self._rules))
+
+    def _decline(self, entered: Input) -> None:
+        if not self._machine.allows("decline"):
+            self._machine.fire("decline")
+        if self.open_attempt:
+            raise Refused("under_way")
+        player = roller(self._state)
+        if entered.seat is not None and str(entered.seat) != player:
+            raise Refused("not_your_turn", f"the next roll is seat {player}'s (H-ORDER-1)")
+        state = self._state
+        self._follow(decline(state, self._rules))
+        self.throws.attempts.keep(msgspec.structs.replace(entered, seat=player))
+        self.throws.attempts.ruled(entered)
+        data = RollDeclined(game=state.game, player=state.seat(player), by=entered.by, who=entered.who)
+        self._desk.publish("roll.declined", entered.t, data)
+        self.follow_up(entered.t)
+
+    def _enter_again(self, entered: Input) -> None:
+        """Keep what people entered since a roll that is corrected. Raises Refused where it lapses."""
+        match entered.name:
+            case "decline" if roller(self._state) == str(entered.seat):
+                self._follow(decline(self._state, self._rules))
+            case "leave":
+                self._become(buying.leave(self._state, str(entered.seat)))
+            case "closing":
+                self._become(buying.close_hours(self._state, entered.count))
+
+    def _concerns_a_roll(self) -> bool:
+        attempts = self.throws.attempts
+        return attempts.machine.allows("no_roll") and self._state.stage not in BUYING
+
+    def _turn_away(self, reading: Reading, refused: Refused) -> None:
+        self.throws.turned_away(reading)
+        if reading.t < self._turned_away_until:
+            return
+        self._turned_away_until = reading.t + TURNED_AWAY_US
+        self._desk.refuse_reading(reading, refused.code, refused.says)
+
+    # --- the button and the cards ---
+
+    def _draw_button(self, entered: Input) -> None:
+        self._machine.fire("draw_button")
+        rank = buying.rank_entered(entered.card, "draw_button")
+        self._state = buying.draw(self._state, entered.seat, rank, self._rules)
+
+    def _buy(self, entered: Input) -> None:
+        state = self._ready_to_sell()
+        count = 1 if entered.count is None else entered.count
+        again = buying.is_re_buy(state, str(entered.seat))
+        sell = buying.buy_again if again else buying.buy
+        state = sell(state, entered.seat, count, self._rules)
+        if self._state.stage == "won":
+            self._next_game(entered.t)
+        else:
+            self._settle_last()
+        if self._machine.allows("button_placed"):
+            self._machine.fire("button_placed")
+        self._machine.fire("re_buy" if again else "buy")
+        self._state = state
+        if count:
+            self._desk.publish("cards.bought", entered.t, buying.bought(state, entered, count))
+
+    def _ready_to_sell(self) -> HighRollerState:
+        """Give the state in which a card is sold: the button placed, the game before done with."""
+        state = self._state
+        if state.over:
+            raise Refused("final_game_over")
+        if state.stage in ROLLING:
+            raise Refused("buying_over")
+        if state.stage == "won":
+            state = buying.next_game(state, button_moves=True)
+        return buying.place_button(state, self._rules) if state.stage == "button_draw" else state
+
+    def _see_card(self, card: Card) -> None:
+        if card.rank is None:
+            self._miss(card, Refused("card_unread"))
+            return
+        try:
+            rank = buying.rank_entered(card.rank, "a shoe for this game")
+            buying.in_order(self._state, card)
+            self._lay(card, card.to, rank)
+        except Refused as refused:
+            self._miss(card, refused)
+
+    def _miss(self, card: Card, refused: Refused) -> None:
+        self._desk.refuse_reading(card, refused.code, refused.says)
+        if card.to is None:
+            self._state = buying.missed(self._state)
+
+    def _set_card(self, entered: Input) -> None:
+        rank = buying.rank_entered(entered.card, "set_card")
+        if entered.what is None:
+            self._lay(entered, entered.seat, rank)
+            self._state = buying.entered(self._state)
+            return
+        replaced = buying.rank_entered(entered.what, "set_card")
+        self._state = buying.replace_card(self._state, entered.seat, rank, replaced, self._rules)
+        self._pitched(entered, str(entered.seat), rank, replaced)
+
+    def _lay(self, seen: Card | Input, seat: Seat | None, rank: int) -> None:
+        if self._state.stage == "button_draw":
+            self._state = buying.draw(self._state, seat, rank, self._rules)
+            return
+        self._state, player = buying.pitch(self._state, seat, rank, self._rules)
+        self._pitched(seen, player, rank)
+
+    def _pitched(self, seen: Card | Input, name: str, rank: int, replaced: int | None = None) -> None:
+        pitched = buying.pitched(self._state, seen, name, rank, replaced)
+        self._desk.publish("card.pitched", seen.t, pitched)
+
+    def _leave(self, entered: Input) -> None:
+        name = str(entered.seat)
+        held = self._state.cards.get(name) or self._state.owed.get(name)
+        left = buying.leave(self._state, name)
+        if held and self._rules.leaver == "void_game" and self._machine.allows("abandon"):
+            self._abandon(entered, "left")
+            left = buying.leave(self._state, name)
+        self._become(left)
+        self.throws.attempts.keep(entered)
+
+    # --- between games ---
+
+    def _next_game(self, t: int) -> None:
+        """Open the next game: the last one's winner is paid, and nothing changes it any more."""
+        self._settle_last()
+        self._machine.fire("next_game")
+        self._become(buying.next_game(self._state, button_moves=True))
+        self._open_bets(t, "result")
+
+    def _settle_last(self) -> None:
+        """Take that play went on from what the last roll led to: nothing changes that roll any more."""
+        if self.throws.attempts.machine.allows("settled"):
+            self.throws.attempts.machine.fire("settled")
+
+    def _open_bets(self, t: int, cause: str) -> None:
+        self._round += 1
+        self._desk.publish("bets.opened", t, Bets(round=self._round, cause=cause))
+
+    def _abandon(self, entered: Input, code: str) -> None:
+        if self.open_attempt:
+            raise Refused("under_way")
+        if not self._machine.allows("abandon"):
+            self._machine.fire("abandon")
+        state = self._state
+        if not state.sold:
+            raise Refused("no_game")
+        said = f": {entered.reason}" if entered.reason else ""
+        reason = Reason(code=code, rule="!H-19", seen=f"by the {entered.by}{said}")
+        self._machine.fire("abandon")
+        self._settle_last()
+        self._become(buying.next_game(state, button_moves=False))
+        kind, data = game_void(state, reason, by=entered.by, who=entered.who)
+        self._desk.publish(kind, entered.t, data)
+        if state.stage in ROLLING:
+            self._open_bets(entered.t, "game_void")
+
+    def _closing(self, entered: Input) -> None:
+        pot = self._state.pot.cents
+        self._state = buying.close_hours(self._state, entered.count)
+        if self._state.over:
+            self._settle_last()
+        self.throws.attempts.keep(entered)
+        if self._state.over and pot:
+            data = BonusPaid(player=None, amount=pot, cause="recorded_as_rake")
+            self._desk.publish("bonus.paid", entered.t, data)

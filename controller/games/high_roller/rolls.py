@@ -1,0 +1,176 @@
+"""What a roll makes of a High Roller game: who is out, rolls next or has won, and the money. All pure."""
+
+from typing import NamedTuple
+
+from controller.games.high_roller.buying import next_game
+from controller.machines.flat import Refused
+from controller.machines.high_roller_table import HighRollerState
+from controller.model.outcomes import (
+    BonusPaid,
+    Data,
+    GameStarted,
+    GameVoid,
+    GameWon,
+    HighRollerCall,
+    PlayerEliminated,
+    Pot,
+)
+from controller.model.rulesets import HighRollerRules
+from controller.model.verdicts import Notice, Reason
+from controller.rules.high_roller.money import split
+from controller.rules.high_roller.rolls import BoughtCard, Rolled, RollOff, eliminate, policy_of
+
+Told = tuple[str, Data]
+"""An outcome to be: its type and what it tells."""
+
+
+class Taken(NamedTuple):
+    """What a roll, or one left out, makes of the game: the trigger, the state, and what is to be told."""
+
+    call: HighRollerCall
+    trigger: str
+    state: HighRollerState
+    told: tuple[Told, ...] = ()
+
+
+def started(state: HighRollerState, bonus_take: int, rules: HighRollerRules) -> HighRollerState:
+    """Let the button throw, or who throws for one without cards (!H-16): buying is over."""
+    thrower = state.holders[0] if policy_of(rules).button_needs_cards else None
+    return state.having(stage="elimination", bonus_take=bonus_take, thrower=thrower)
+
+
+def start_of(state: HighRollerState, rules: HighRollerRules) -> GameStarted:
+    """Tell who plays with which cards, and for what."""
+    clockwise = state.clockwise
+    return GameStarted(
+        game=state.game,
+        button=state.seat(state.button or clockwise[0]),
+        seats=tuple(map(state.seat, clockwise)),
+        cards={name: state.cards[name] for name in state.holders},
+        card_cents=rules.card_cents,
+        bonus_take=state.bonus_take,
+        final=state.final,
+    )
+
+
+def roller(state: HighRollerState) -> str:
+    """Name the player whose roll it is (H-ROLL-1, H-ORDER-1)."""
+    if state.roll_off is not None:
+        return state.roll_off.next.player
+    return state.thrower or state.clockwise[0]
+
+
+def dealer_rolls(state: HighRollerState, name: str) -> tuple[Notice, ...]:
+    """Note that the dealer rolls for a player who has left (!H-19)."""
+    if name not in state.gone:
+        return ()
+    seen = f"seat {name} has left; the dealer rolls for him"
+    return (Notice(code="dealer_rolls", seen=seen, rule="!H-19"),)
+
+
+def remaining(state: HighRollerState) -> tuple[str, ...]:
+    """Name who is still in, in the order of their rolls."""
+    if state.roll_off is not None:
+        return state.roll_off.players
+    return tuple(state.holders)
+
+
+def take_total(state: HighRollerState, total: int, rules: HighRollerRules) -> Taken:
+    """Take a legal roll's total."""
+    if state.roll_off is not None:
+        return _went_on(state, state.roll_off.roll(total), rules)
+    found = eliminate(state.bought, total, state.clockwise, policy_of(rules))
+    match found:
+        case None if rules.no_match == "void_game":
+            seen = f"nobody has a card of {total}"
+            void = game_void(state, Reason(code="no_match", rule="!H-1", seen=seen), by="sensors", who=None)
+            return Taken("no_match", "abandon", next_game(state, button_moves=False), (void,))
+        case None:
+            return Taken("no_match", "no_match", state)
+        case RollOff():
+            after = state.having(roll_off=found)
+            return Taken("elimination", "survivors", after, _out(state, found.players))
+        case BoughtCard():
+            out = _out(state, (found.player,))
+            won = _won(state, found.player, total, rules)
+            return Taken("elimination", "win", won.state, (*out, *won.told))
+
+
+def decline(state: HighRollerState, rules: HighRollerRules) -> Taken:
+    """Leave out the roll that is next (!H-17). Raises Refused where it must be rolled."""
+    roll_off = state.roll_off
+    if roll_off is None:
+        raise Refused("no_roll_off")
+    if not rules.rolls_may_be_left_out:
+        raise Refused("not_offered")
+    if not roll_off.may_decline():
+        raise Refused("must_roll")
+    taken = _went_on(state, roll_off.decline(), rules)
+    return taken._replace(trigger="decline") if taken.trigger == "roll" else taken
+
+
+def game_void(state: HighRollerState, reason: Reason, *, by: str, who: str | None) -> Told:
+    """Tell that the game is void and all stakes go back (!H-19)."""
+    return "game.void", GameVoid(game=state.game, reasons=(reason,), by=by, who=who)
+
+
+def _went_on(state: HighRollerState, found: RollOff | Rolled, rules: HighRollerRules) -> Taken:
+    if isinstance(found, Rolled):
+        won = _won(state, found.card.player, found.total, rules)
+        return Taken("roll_off", "win", won.state, won.told)
+    after = state.having(roll_off=found)
+    if found.done or not found.tied or not _round_over(state):
+        return Taken("roll_off", "roll", after)
+    return Taken("tie", "tie", after, _out(state, found.players))
+
+
+def _round_over(state: HighRollerState) -> bool:
+    return state.roll_off is not None and len(state.roll_off.turns) == 1
+
+
+def _out(state: HighRollerState, stay: tuple[str, ...]) -> tuple[Told, ...]:
+    were_in = set(remaining(state))
+    out = tuple(state.seat(name) for name in state.clockwise if name in were_in and name not in stay)
+    return (("player.eliminated", PlayerEliminated(game=state.game, players=out)),) if out else ()
+
+
+class _Won(NamedTuple):
+    state: HighRollerState
+    told: tuple[Told, ...]
+
+
+def _won(state: HighRollerState, winner: str, total: int, rules: HighRollerRules) -> _Won:
+    money = split(
+        state.sold * rules.card_cents,
+        state.bonus_take,
+        rake_percent=rules.rake_percent,
+        rake_above_bonus_cents=rules.rake_above_bonus_cents,
+    )
+    pot, paid = state.pot.won(
+        winner,
+        money.bonus,
+        final=state.final,
+        wins_needed=rules.wins_for_bonus,
+        share_first=rules.bonus_share_joins == "before",
+    )
+    told: list[Told] = [
+        (
+            "game.won",
+            GameWon(
+                game=state.game,
+                player=state.seat(winner),
+                total=total,
+                pot=Pot(gross=money.gross, rake=money.rake, bonus=money.bonus, prize=money.prize),
+                bonus_paid=paid,
+            ),
+        )
+    ]
+    if paid:
+        won_before = state.pot.in_a_row if state.pot.winner == winner else 0
+        in_a_row = won_before + 1 >= rules.wins_for_bonus
+        bonus = BonusPaid(
+            player=state.seat(winner), amount=paid, cause="in_a_row" if in_a_row else "final_game"
+        )
+        told.append(("bonus.paid", bonus))
+    after = state.having(roll_off=None, pot=pot, over=state.over or state.final)
+    return _Won(after, tuple(told))

@@ -1,0 +1,224 @@
+"""High Roller as the settlement engine plays it: game after game, with the Bonus Pot between them."""
+
+from collections.abc import Sequence
+
+from controller.games.high_roller.wagers.lines import GameMoney, PotRecorded
+from controller.games.high_roller.wagers.money import split
+from controller.games.high_roller.wagers.paytable import HighRollerPayTable
+from controller.games.high_roller.wagers.play import Play
+from controller.games.high_roller.wagers.requests import Bet, Decline, End, Illegal, Open, Throw, Void
+from controller.rules.high_roller.money import BonusPot
+from controller.rules.high_roller.rolls import (
+    CARDS_A_DECK,
+    OF_A_RANK,
+    RECOMMENDED,
+    BoughtCard,
+    RollPolicy,
+    clockwise_from,
+    rank_of,
+)
+from controller.settlement.game import BOOK_ID, Line, Refusal, pending
+from controller.settlement.wire import Increase, Reduce, Remove, Request
+
+_TABLE = "table"
+_NO_GAME = Refusal("H-START-1", "no game is open; open one with `game`")
+_ROLLING = Refusal("H-REBUY-1", "cards are bought before the dice are thrown; buy in the next game")
+_STAYS = Refusal("H-DEAL-1", "a card that was bought lies face up and stays in the game until it is decided")
+_UNKNOWN = Refusal(BOOK_ID, "no card of this id is in the game; name one that was bought and is not decided")
+_TWICE = Refusal(BOOK_ID, "a card of this id was bought before; give each card an id of its own")
+_RUNNING = Refusal(
+    "H-CLOSE-1", "a game is under way; play it to its end, or void it, before the hours of operation end"
+)
+_GAME_LINE = "game:"
+_GAME_ID = Refusal(BOOK_ID, f"ids that begin with {_GAME_LINE} are those of the games; give the card another")
+
+
+class HighRoller:
+    """A High Roller table's games."""
+
+    def __init__(self, table: HighRollerPayTable, policy: RollPolicy = RECOMMENDED) -> None:
+        """Settle by this pay table, rolls in the order that the rule set's policy gives."""
+        self._policy = policy
+        self._settings = table.settings
+        self._pot = BonusPot()
+        self._games = 0
+        self._play: Play | None = None
+        self._ids: set[str] = set()
+
+    @property
+    def vocabulary(self) -> Sequence[type[Request]]:
+        """The requests this game understands."""
+        return (Open, Bet, Increase, Reduce, Remove, Throw, Illegal, Decline, Void, End)
+
+    def apply(self, request: Request) -> list[Line]:
+        """Do what a request says and answer it."""
+        match request:
+            case Bet():
+                return self._bet(request)
+            case Throw() | Illegal() | Decline():
+                return self._take_turn(request)
+            case Open():
+                return self._open(request)
+            case Increase() | Reduce() | Remove():
+                return [self._refuse_change(request)]
+            case Void():
+                return self._void(request)
+            case End():
+                return self._end(request.players)
+            case _:
+                raise TypeError(f"{type(request).__name__} is no request of a High Roller table")
+
+    def finish(self) -> list[Line]:
+        """Tell of the cards of a game that is not decided, in the order they were bought."""
+        cards = self._play.cards if self._play else []
+        return [pending(card.id, "card", self._settings.card_cents.value) for card in cards]
+
+    def _open(self, request: Open) -> list[Line]:
+        refusal = self._cannot_open(request)
+        if refusal:
+            return [refusal.refuse(_TABLE, "game")]
+        given_up: list[Line] = [*self._play.given_up()] if self._play else []
+        self._games += 1
+        take = request.bonus_take
+        self._play = Play(
+            number=self._games,
+            seats=clockwise_from(str(request.button), [str(seat) for seat in request.seats]),
+            bonus_take=self._settings.bonus_take_cents.value if take is None else take,
+            final=request.final,
+            card_cents=self._settings.card_cents.value,
+            policy=self._policy,
+        )
+        return given_up
+
+    def _cannot_open(self, request: Open) -> Refusal | None:
+        seats = [str(seat) for seat in request.seats]
+        most = self._settings.bonus_most_cents
+        if len(set(seats)) < len(seats):
+            return Refusal("H-BTN-1", f"each seat once, clockwise; found {', '.join(seats)}")
+        if str(request.button) not in seats:
+            return Refusal(
+                "H-BTN-1", f"the button is at one of the seats {', '.join(seats)}; found {request.button}"
+            )
+        if (request.bonus_take or 0) > most.value:
+            return Refusal(most.rule, f"a game gives up to {most.value} cents to the Bonus Pot")
+        return None
+
+    def _bet(self, bet: Bet) -> list[Line]:
+        refusal = self._cannot_buy(bet)
+        price = self._settings.card_cents
+        rank = rank_of(str(bet.card))
+        if refusal or rank is None or self._play is None:
+            refusal = refusal or Refusal(
+                "H-EQ-1", f"cards are 2 to 10, Jack and Queen, or 2 to 12; found {bet.card}"
+            )
+            return [refusal.reject(bet.id, bet.wager, bet.amount or price.value)]
+        self._ids.add(bet.id)
+        self._play.buy(BoughtCard(bet.id, str(bet.player), rank))
+        return []
+
+    def _cannot_buy(self, bet: Bet) -> Refusal | None:
+        player, price = str(bet.player), self._settings.card_cents
+        if bet.id in self._ids:
+            return _TWICE
+        if bet.id.startswith(_GAME_LINE):
+            return _GAME_ID
+        if self._play is None:
+            return _NO_GAME
+        if self._play.started:
+            return _ROLLING
+        if player not in self._play.seats:
+            return Refusal(
+                "H-START-1", f"players of this game are {', '.join(self._play.seats)}; found {player}"
+            )
+        if bet.wager != "card" or bet.amount not in (None, price.value):
+            return Refusal(price.rule, f"the only wager is one card for {price.value} cents")
+        return self._sold_out(self._play, player) or self._all_out(self._play, rank_of(str(bet.card)))
+
+    def _all_out(self, play: Play, rank: int | None) -> Refusal | None:
+        """Check that the decks still hold such a card: each has four of a rank (H-EQ-1)."""
+        decks = self._settings.decks
+        most = decks.value * OF_A_RANK
+        if sum(card.rank == rank for card in play.cards) < most:
+            return None
+        return Refusal(decks.rule, f"all {most} cards that match {rank} in {decks.value} decks are dealt")
+
+    def _sold_out(self, play: Play, player: str) -> Refusal | None:
+        """Check both limits: a player's cards a game, and the cards that the shoe holds (!H-8)."""
+        cap, decks = self._settings.cards_per_player, self._settings.decks
+        if play.bought[player] >= cap.value:
+            return Refusal(cap.rule, f"a player may buy {cap.value} cards a game, and has")
+        if len(play.cards) >= decks.value * CARDS_A_DECK:
+            return Refusal(
+                decks.rule, f"all {decks.value * CARDS_A_DECK} cards of {decks.value} decks are sold"
+            )
+        return None
+
+    def _refuse_change(self, request: Increase | Reduce | Remove) -> Line:
+        there = self._play is not None and any(card.id == request.id for card in self._play.cards)
+        return (_STAYS if there else _UNKNOWN).refuse(request.id, str(request.__struct_config__.tag))
+
+    def _take_turn(self, request: Throw | Illegal | Decline) -> list[Line]:
+        do = str(request.__struct_config__.tag)
+        play = self._play
+        if play is None:
+            return [_NO_GAME.refuse(_TABLE, do)]
+        player = None if request.player is None else str(request.player)
+        refusal = play.out_of_turn(player)
+        if refusal:
+            return [refusal.refuse(_TABLE, do)]
+        match request:
+            case Throw():
+                return self._decide(play, play.throw(sum(request.dice)))
+            case Decline():
+                declined = play.decline()
+                if isinstance(declined, Refusal):
+                    return [declined.refuse(_TABLE, do)]
+                return self._decide(play, declined)
+            case Illegal():
+                # The same player rolls again (H-LEGAL-4), but the buying is over.
+                play.started = True
+                return []
+
+    def _decide(self, play: Play, winner: BoughtCard | None) -> list[Line]:
+        """Pay the game out once it has its winner; nothing is decided before."""
+        if winner is None:
+            return []
+        price = self._settings.card_cents.value
+        money = split(len(play.cards) * price, play.bonus_take, self._settings)
+        wins_needed = self._settings.wins_for_bonus.value
+        self._pot, bonus_paid = self._pot.won(
+            winner.player,
+            money.bonus,
+            final=play.final,
+            wins_needed=wins_needed,
+            share_first=not self._policy.share_joins_after,
+        )
+        self._play = None
+        summary = GameMoney(
+            id=f"{_GAME_LINE}{play.number}",
+            gross=money.gross,
+            rake=money.rake,
+            bonus=money.bonus,
+            prize=money.prize,
+            bonus_paid=bonus_paid,
+            winner=winner.player,
+        )
+        return [*play.lines(winner, money.prize + bonus_paid), summary]
+
+    def _void(self, request: Void) -> list[Line]:
+        """Abandon the game: its stakes go back, the Bonus Pot and the row of wins stay (!H-19)."""
+        if self._play is None:
+            return [_NO_GAME.refuse(_TABLE, "void")]
+        why = f"void: {request.reason}" if request.reason else "void"
+        lines: list[Line] = [*self._play.given_up(why)]
+        self._play = None
+        return lines
+
+    def _end(self, players: int) -> list[Line]:
+        """Record the Bonus Pot as rake where nobody is left to play for it (H-CLOSE-2)."""
+        if self._play is not None and self._play.cards:
+            return [_RUNNING.refuse(_TABLE, "end")]
+        if players >= 2:
+            return []
+        left, self._pot = self._pot.cents, BonusPot()
+        return [PotRecorded(id=_TABLE, rake=left)] if left else []

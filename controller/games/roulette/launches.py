@@ -1,0 +1,147 @@
+"""Launches: when pulses in the track are a ball sent off, and when a hand or the last spin's ball."""
+
+from collections.abc import Callable
+
+from controller.games.roulette.running_out import RunningOut
+from controller.model.readings import BallBeam, BallDrop, BallOut, DeviceDown, Reading, WheelStatus
+from controller.rules.wheel import SpinWatch
+
+SURE_TURNS = 2.0
+"""A hand's pulses and the ball's can make one lap together, but not so many."""
+NO_BALL_US = 6_000_000
+"""A pulse without a lap closed for this long was a hand or a cloth, not a ball."""
+
+
+class Launches:
+    """Watches for the next launch: a ball that runs in the track, or drops from it."""
+
+    def __init__(self, new_watch: Callable[[int], SpinWatch]) -> None:
+        """`new_watch` gives a watch that knows the wheel and what stood before a first pulse then."""
+        self._new_watch = new_watch
+        self._candidate: SpinWatch | None = None
+        self._running_out: RunningOut | None = None
+        self._last_pulse_us = 0
+        self._pulse_dev = ""
+        self._refused_us = 0
+        self.first_pulse_us = 0
+        """When the launch that was seen last began."""
+        self.turned_away_us = 0
+        """When a ball last ran that was sent off while the table did not play."""
+
+    @property
+    def old_ball_runs(self) -> bool:
+        """Whether a void spin's ball still runs in the track."""
+        return self._running_out is not None
+
+    @property
+    def pending(self) -> bool:
+        """Whether a pulse was seen that may be a launch's."""
+        return self._candidate is not None
+
+    def pending_at(self, t: int) -> bool:
+        """Tell whether a pulse seen lately may be a launch's: one seen long ago was a hand's."""
+        return self.pending and t - self._last_pulse_us <= NO_BALL_US
+
+    def turn_away(self, reading: Reading) -> bool:
+        """Take a reading while the table does not play; tell whether it could begin a spin."""
+        is_pulse, ran = isinstance(reading, BallBeam), self.old_ball_runs
+        if is_pulse:
+            self._refused_us = reading.t
+        launched = self.see(reading)
+        assert launched is None
+        if isinstance(reading, BallDrop):
+            self._running_out = None
+        return is_pulse and not ran
+
+    def let_run_out(self, watch: SpinWatch) -> None:
+        """Leave the pulses of this void spin's ball to it."""
+        self._running_out = RunningOut(watch)
+
+    def see(self, reading: Reading) -> SpinWatch | None:
+        """Take a reading; return the watch of a spin that has begun."""
+        old = self._running_out
+        if old is None:
+            return self._look(reading)
+        if isinstance(reading, BallBeam) and old.is_over(reading.t):
+            self._running_out = None
+            return self._look(reading)
+        old.see(reading)
+        launched = self.anew(old.watch) if isinstance(reading, BallBeam) else None
+        if launched is None:
+            return None
+        self._running_out = None
+        self._candidate = launched
+        self._last_pulse_us, self._pulse_dev = reading.t, reading.dev
+        return self._launched(launched)
+
+    def anew(self, watch: SpinWatch) -> SpinWatch | None:
+        """Return the watch of another launch than the one that this watch began with, where one was seen."""
+        first = watch.launched_anew()
+        if first is None:
+            return None
+        fresh = self._new_watch(first.t)
+        for reading in watch.readings:
+            if reading.t >= first.t:
+                fresh.see(reading)
+        self.first_pulse_us = first.t
+        return fresh
+
+    def take(self) -> SpinWatch | None:
+        """Give the watch of what may be a launch: a person says that it is one."""
+        candidate, self._candidate = self._candidate, None
+        return candidate
+
+    def told_by(self, word: WheelStatus) -> SpinWatch:
+        """Give the watch of a spin that a smart wheel says has begun."""
+        watch = self.take()
+        if watch is None:
+            self.first_pulse_us = word.t
+            watch = self._new_watch(word.t)
+            watch.see(word)
+        return watch
+
+    def _look(self, reading: Reading) -> SpinWatch | None:
+        if isinstance(reading, BallBeam):
+            if self._candidate is None or reading.t - self._last_pulse_us > NO_BALL_US:
+                self._candidate = self._new_watch(reading.t)
+                self.first_pulse_us = reading.t
+            self._last_pulse_us = reading.t
+            self._pulse_dev = reading.dev
+        candidate = self._candidate
+        if candidate is None:
+            return None
+        candidate.see(reading)
+        if not (candidate.ball_runs or self._tells(reading)):
+            return None
+        return self._launched(candidate)
+
+    def _launched(self, candidate: SpinWatch) -> SpinWatch | None:
+        if self._ran_before(candidate):
+            self._turn_away(candidate)
+            return None
+        return self.take()
+
+    def _turn_away(self, candidate: SpinWatch) -> None:
+        if not candidate.ball_runs:
+            self._candidate = None
+        elif candidate.turns >= SURE_TURNS:
+            self._candidate = None
+            self.turned_away_us = self._last_pulse_us
+            self.let_run_out(candidate)
+
+    def _ran_before(self, candidate: SpinWatch) -> bool:
+        """Tell whether the ball seems to have been sent off while the table did not play."""
+        since_us = candidate.ran_since_us if candidate.ball_runs else self.first_pulse_us
+        return since_us <= self._refused_us
+
+    def _tells(self, reading: Reading) -> bool:
+        """Return whether this proves a ball, or leaves nobody who could: the beams are lost after a pulse.
+
+        A ball that jumps out of the wheel before its first lap leaves its pulses and is seen outside.
+        """
+        lately = reading.t - self._last_pulse_us <= NO_BALL_US
+        if isinstance(reading, DeviceDown):
+            return lately and reading.dev == self._pulse_dev
+        if isinstance(reading, BallOut):
+            return lately and self._candidate is not None and self._candidate.is_spin
+        return isinstance(reading, BallDrop)

@@ -1,0 +1,386 @@
+"""The roulette machine: betting, the ball in the track, No More Bets, the drop, the number, and paying."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from msgspec import UNSET, UnsetType
+
+from controller.games.roulette.chip_colours import ChipColours
+from controller.games.roulette.smart_wheel import SmartSpins
+from controller.games.roulette.spins import Spins, late_close_notice
+from controller.games.roulette.wheel_spins import WheelSpins
+from controller.machines.desk import Desk
+from controller.machines.flat import Arrow, FlatMachine, MachineTable, Refused
+from controller.machines.health import Health
+from controller.machines.results import Result
+from controller.machines.standing_call import StandingCall
+from controller.model.attempts import Awaited
+from controller.model.geometry import Wheel
+from controller.model.outcomes import (
+    Bets,
+    Colour,
+    Data,
+    SpinCalled,
+    SpinCorrected,
+    SpinNoSpin,
+    SpinReview,
+)
+from controller.model.readings import (
+    AnyReading,
+    BallOut,
+    ForeignObject,
+    Input,
+    PocketBall,
+    Reading,
+    WheelStatus,
+    kind_of,
+)
+from controller.model.rulesets import Calls, SpinRules
+from controller.model.verdicts import Notice
+from controller.rules.wheel import Learned
+from controller.rules.wheel.wheel_word import WheelHeard
+
+_RED = (1, 3, 5, 7, 9, 12, 14, 16, 18, 19, 21, 23, 25, 27, 30, 32, 34, 36)
+RED = frozenset(str(number) for number in _RED)
+"""!R-5: the document gives no colours; these are every wheel's."""
+GREEN = frozenset({"0", "00", "000", "0000"})
+
+ROULETTE_TABLE = MachineTable(
+    name="roulette",
+    initial="betting",
+    states={
+        "betting": "bets are placed; the ball is not in the track",
+        "in_track": "the ball runs and bets are still taken",
+        "no_more_bets": "the ball runs and bets are closed",
+        "dropped": "the ball left the track and seeks its pocket",
+        "settled": "the number is called; losers are collected, then winners are paid",
+    },
+    triggers={
+        "launch": "the ball is sent off",
+        "no_more_bets": "the dealer calls it, or the ball is about to drop",
+        "drop": "the ball leaves the track",
+        "number": "the number is called",
+        "no_spin": "the spin does not count",
+        "paid": "the dealer has paid all winners",
+    },
+    arrows=(
+        Arrow("launch", ("betting", "settled"), "in_track"),
+        Arrow("no_more_bets", ("in_track",), "no_more_bets"),
+        Arrow("drop", ("in_track", "no_more_bets"), "dropped"),
+        Arrow("number", ("betting", "in_track", "no_more_bets", "dropped", "settled"), "settled"),
+        Arrow("no_spin", ("in_track", "no_more_bets", "dropped", "settled"), "betting"),
+        Arrow("paid", ("settled",), "betting"),
+    ),
+    refusals={
+        ("in_track", "launch"): "under_way",
+        ("no_more_bets", "launch"): "under_way",
+        ("dropped", "launch"): "under_way",
+        ("betting", "no_more_bets"): "not_now",
+        ("no_more_bets", "no_more_bets"): "bets_closed",
+        ("dropped", "no_more_bets"): "bets_closed",
+        ("settled", "no_more_bets"): "not_now",
+        ("betting", "drop"): "not_now",
+        ("dropped", "drop"): "not_now",
+        ("settled", "drop"): "not_now",
+        ("betting", "no_spin"): "no_attempt",
+        ("betting", "paid"): "nothing_to_settle",
+        ("in_track", "paid"): "not_called_yet",
+        ("no_more_bets", "paid"): "not_called_yet",
+        ("dropped", "paid"): "not_called_yet",
+    },
+)
+
+DECIDES = (BallOut, ForeignObject, PocketBall, WheelStatus)
+"""Of these one alone may decide a spin; of beams and index passes the model of the ball spares a few."""
+
+
+class Roulette:
+    """One roulette game on its spins."""
+
+    def __init__(
+        self,
+        rules: SpinRules,
+        wheel: Wheel,
+        desk: Desk,
+        health: Health,
+        *,
+        calls: Calls,
+        learned: Learned,
+        heard: WheelHeard | None = None,
+        standing_call: StandingCall | None = None,
+        last_spin: int = 0,
+        betting_round: int = 1,
+        chips: Mapping[str, str] | None = None,
+    ) -> None:
+        """Begin after spin number `last_spin`, with bets open for `betting_round`.
+
+        `standing_call` is the last spin where it can still be corrected, `chips` the colours sold, by seat.
+        """
+        self._desk = desk
+        self._machine = FlatMachine(ROULETTE_TABLE)
+        self._chips = ChipColours(rules.value_chip_colours, chips or {})
+        self._bets_open = True
+        self._round = betting_round
+        self._bets_by_hand = False
+        self._dropped_us: int | UnsetType = UNSET
+        self._stay_closed = False
+        spins: type[WheelSpins] = SmartSpins if rules.revolutions == "trusted_wheel" else Spins
+        self.spins = spins(
+            self, rules, wheel, desk, health, calls=calls, learned=learned, heard=heard, last=last_spin
+        )
+        self.see: Callable[[Reading], None] = self.spins.see
+        """Take a reading, in time order."""
+        if standing_call is not None:
+            number = standing_call.value
+            self.spins.attempts.resume(
+                standing_call, number if isinstance(number, str) else None, self.snapshot()
+            )
+            if number is not None:
+                self._machine.restore("settled")
+
+    # --- what the session asks ---
+
+    def remembers(self) -> dict[str, object]:
+        """Give what the game remembers between spins, in the words of a recording's state."""
+        return {
+            "learned": self.spins.learned.figures(),
+            "call": self.spins.attempts.standing_call(),
+            "chips": dict(self._chips.by_seat),
+        }
+
+    def next_numbers(self) -> dict[str, int]:
+        """Give the numbers of the next spin and of the present round of bets."""
+        return {"spin": self.spins.attempts.number + 1, "round": self._round}
+
+    @property
+    def open_attempt(self) -> bool:
+        """Whether a spin still waits for its call or for a ruling."""
+        return self.spins.attempts.open
+
+    @property
+    def attempt_under_way(self) -> bool:
+        """Whether an attempt goes on and is not called."""
+        attempts = self.spins.attempts
+        return attempts.under_way or attempts.state == "held"
+
+    def begins_attempt(self, reading: Reading) -> bool:
+        """Tell whether this reading could begin a spin."""
+        return self.spins.would_launch(reading)
+
+    def turned_away(self, reading: Reading) -> None:
+        """Take a launch while the table did not play: the spins remember each ball that is in the track."""
+
+    def late(self, reading: AnyReading) -> None:
+        """Take a reading that came too late to count."""
+        if isinstance(reading, DECIDES) and reading.t >= self.spins.attempts.began_us:
+            self.spins.attempts.came_late(f"a {kind_of(reading)} of {reading.dev} came too late to count")
+
+    def doubt(self, seen: str) -> None:
+        """Take that the times of what is under way can't be believed."""
+        self.spins.attempts.doubt(seen)
+
+    def timer(self, name: str, t: int) -> None:
+        """Take a timer that is due at t."""
+        self.spins.timer(name, t)
+
+    def enter(self, entered: Input) -> bool:
+        """Take a person's input; False when this game has no such input. Raises Refused."""
+        match entered.name:
+            case "no_more_bets":
+                self._dealer_closes(entered)
+            case "open_bets":
+                self._dealer_opens(entered)
+            case "paid":
+                self.spins.attempts.must_be_this(entered)
+                self._machine.fire("paid")
+                if self.spins.attempts.machine.allows("settled"):
+                    self.spins.attempts.settle()
+            case "no_spin" | "void":
+                if entered.what is None:
+                    self.spins.launch_seen(entered.t)
+                if entered.name == "void" or not self.spins.hold_no_spin(entered):
+                    self.rule(entered)
+            case "set_number":
+                self.rule(entered)
+            case "chips":
+                self._chips.enter(entered)
+            case _:
+                return self.spins.attempts.enter(entered)
+        return True
+
+    def awaited(self) -> Awaited | None:
+        """Return what a person must rule on or confirm now."""
+        return self.spins.attempts.awaited()
+
+    def allowed(self, t: int) -> Iterator[str]:
+        """Name the inputs that make sense at t."""
+        entered = tuple(self.spins.attempts.allowed(t))
+        yield from entered
+        if "no_spin" not in entered and self._bets_open and not self.open_attempt:
+            yield "no_spin"
+        if self._bets_open:
+            yield "no_more_bets"
+        elif not self.open_attempt:
+            yield "open_bets"
+        if self._machine.allows("paid"):
+            yield "paid"
+        yield "chips"
+
+    def rule(self, entered: Input) -> None:
+        """Take a person's ruling on the present or the last spin; raises Refused where there is none."""
+        self.spins.ruling_is_for_last(entered, new_round=self._bets_by_hand)
+        self.spins.attempts.enter(entered)
+
+    def reset(self, t: int) -> None:
+        """Begin anew: the table opens, and the bets where the dealer had closed them."""
+        self._machine.restore(ROULETTE_TABLE.initial)
+        self._chips.by_seat.clear()
+        self.spins.attempts.begin_anew()
+        if not self._bets_open:
+            self._open_bets(t, "open_table")
+
+    def cut_short(self, t: int) -> None:
+        """The recording ends here."""
+        self.spins.attempts.lose_power(t)
+
+    def stop_judging(self) -> None:
+        """Judge no more: only what was told stands."""
+        self.spins.attempts.ending = True
+
+    # --- what the spins ask ---
+
+    @property
+    def bets_open(self) -> bool:
+        """Whether bets can still be placed."""
+        return self._bets_open
+
+    def snapshot(self) -> object:
+        """Give the state to come back to: a spin changes nothing but the stage of the round."""
+        return "dropped"
+
+    def restore(self, snapshot: object) -> None:
+        """Go back to that state."""
+        self._machine.restore(str(snapshot))
+
+    def began(self, t: int) -> None:
+        """The ball is in the track; bets stay open until No More Bets (R-SPIN-3)."""
+        del t
+        self._bets_by_hand = False
+        self._dropped_us = UNSET
+        if not self._machine.allows("launch"):
+            self._machine.restore(ROULETTE_TABLE.initial)
+        self._machine.fire("launch")
+        if not self._bets_open:
+            self._machine.fire("no_more_bets")
+
+    def no_more_bets(self, t: int, cause: str = "ball_speed") -> None:
+        """Close the bets: the ball is about to drop (R-SPIN-3), or a person must rule first."""
+        if self._bets_open:
+            self._close_bets(t, cause)
+
+    def dropped(self, t: int) -> None:
+        """The ball left the track; bets that were still open close late."""
+        if self._bets_open:
+            self._close_bets(t, "ball_drop", (late_close_notice(),))
+        self._dropped_us = t
+        if self._machine.allows("drop"):
+            self._machine.fire("drop")
+
+    def call(self, result: Result[str]) -> Data:
+        """Call the number (R-SPIN-4)."""
+        assert result.value is not None
+        self._machine.fire("number")
+        return SpinCalled(
+            spin=result.number,
+            number=result.value,
+            colour=colour_of(result.value),
+            revolutions=self.spins.revolutions,
+            grade=result.grade,
+            notices=result.notices,
+            by=result.by,
+            who=result.who,
+            dropped_us=self._dropped_us,
+        )
+
+    def no_result(self, result: Result[str]) -> Data:
+        """Call No Spin (R-IRR-1..3)."""
+        self._desk.inspections.ask_after(result.reasons)
+        self._machine.fire("no_spin")
+        return SpinNoSpin(
+            spin=result.number,
+            reasons=result.reasons,
+            by=result.by or "sensors",
+            who=result.who,
+            notices=result.notices,
+        )
+
+    def review(self, result: Result[str]) -> Data:
+        """Say what a person must rule on."""
+        return SpinReview(
+            spin=result.number, reasons=result.reasons, number=result.value, notices=result.notices
+        )
+
+    def correct(self, result: Result[str], corrects: str, ruling: str, since: Sequence[Input]) -> Data:
+        """Apply a ruling in place of what was called; bets that are closed stay so."""
+        del since
+        self._stay_closed = not self._bets_open
+        self._machine.fire("no_spin" if result.value is None else "number")
+        return SpinCorrected(
+            spin=result.number,
+            corrects=corrects,
+            ruling=ruling,
+            by=result.by or "",
+            who=result.who,
+            number=result.value,
+            colour=colour_of(result.value) if result.value is not None else None,
+            reasons=result.reasons,
+        )
+
+    def follow_up(self, t: int) -> None:
+        """Open the bets again: after a No Spin they stand or may be taken back (!R-7).
+
+        A ruling on the last spin opens none that the dealer has closed for the next (R-SPIN-3).
+        """
+        if self._stay_closed:
+            self._stay_closed = False
+            return
+        self._bets_by_hand = False
+        if not self._bets_open:
+            self._open_bets(t, "result")
+
+    # --- the bets ---
+
+    def _close_bets(self, t: int, cause: str, notices: tuple[Notice, ...] = ()) -> None:
+        self._bets_open = False
+        self._desk.stop_timer("no_more_bets")
+        self._desk.light(t, "no_more_bets", "on")
+        notices = (*notices, *self._desk.inspections.notices())
+        self._desk.publish("bets.closed", t, Bets(round=self._round, cause=cause, notices=notices))
+        if self._machine.allows("no_more_bets"):
+            self._machine.fire("no_more_bets")
+
+    def _open_bets(self, t: int, cause: str) -> None:
+        self._bets_open = True
+        self._round += 1
+        self._desk.light(t, "no_more_bets", "off")
+        self._desk.publish("bets.opened", t, Bets(round=self._round, cause=cause))
+
+    def _dealer_closes(self, entered: Input) -> None:
+        if not self._bets_open:
+            raise Refused("bets_closed")
+        self.spins.launch_seen(entered.t)
+        self._bets_by_hand = not self.open_attempt
+        self._close_bets(entered.t, "dealer")
+
+    def _dealer_opens(self, entered: Input) -> None:
+        if self._bets_open:
+            raise Refused("bets_open")
+        if self.open_attempt:
+            raise Refused("under_way")
+        self._open_bets(entered.t, "dealer")
+
+
+def colour_of(number: str) -> Colour:
+    """Give the colour of a number's pocket."""
+    if number in GREEN:
+        return "green"
+    return "red" if number in RED else "black"

@@ -1,0 +1,363 @@
+"""Spins of the ball: when one begins, when it is decided, and its way through the life-cycle.
+
+What a spin is worth is the judge's matter (`controller.rules.wheel`); when to ask it is decided here.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+
+from controller.games.roulette.launches import Launches
+from controller.games.roulette.wheel_spins import WheelGame, WheelSpins
+from controller.machines.desk import Desk
+from controller.machines.flat import Refused
+from controller.machines.health import Health
+from controller.machines.lifecycle import SPIN
+from controller.machines.results import Result
+from controller.model.effects import Basis
+from controller.model.geometry import Wheel
+from controller.model.outcomes import Data
+from controller.model.readings import (
+    BallBeam,
+    BallDrop,
+    BallOut,
+    DeviceDown,
+    DeviceFault,
+    DeviceUp,
+    ForeignObject,
+    Input,
+    PocketBall,
+    Reading,
+    RotorIndex,
+    WheelStatus,
+)
+from controller.model.rulesets import Calls, SpinRules
+from controller.model.verdicts import Notice, Reason, Ruling, SpinVerdict
+from controller.rules.wheel import INDEX_PASSES_KEPT, SURELY_SEEN_US, Learned, SpinWatch
+from controller.rules.wheel.checked import CheckedWatch
+from controller.rules.wheel.late_close import after_late_close, after_relaunch
+from controller.rules.wheel.wheel_word import NO_MORE_BETS, WheelHeard
+
+SECOND_US = 1_000_000
+
+OBJECTS_KEPT = 16
+"""More than a foreign-object sensor tells in the second before a launch."""
+SPOKEN = "spoken"
+"""The timer of a No Spin that was said before any ball was seen."""
+RUNS_UNTIL_US = 3_000_000
+"""A ball without a pulse for so long is not seen to run: a person may say where it lies."""
+
+_PUTS_OFF = (BallDrop, PocketBall, DeviceDown)
+"""What moves the time at which a spin is given up."""
+_JUDGED_IN_HOLD = (PocketBall, BallOut, ForeignObject, WheelStatus)
+"""What may change a verdict whose call is held."""
+
+
+class Spins(WheelSpins):
+    """The spins of one wheel by the table's own beams, from the launch to the ruling."""
+
+    launch_told_by = "ball_beam"
+
+    def __init__(
+        self,
+        game: WheelGame,
+        rules: SpinRules,
+        wheel: Wheel,
+        desk: Desk,
+        health: Health,
+        *,
+        calls: Calls,
+        learned: Learned,
+        heard: WheelHeard | None = None,
+        last: int = 0,
+    ) -> None:
+        """Begin after spin number `last`, knowing what was learned of the wheel."""
+        super().__init__(
+            game, rules, wheel, desk, health, calls=calls, learned=learned, heard=heard, last=last
+        )
+        self._index_passes: deque[Reading] = deque(maxlen=2 * INDEX_PASSES_KEPT)
+        self._objects: deque[Reading] = deque(maxlen=OBJECTS_KEPT)
+        self._spoken: Input | None = None
+        self._watch: SpinWatch | None = None
+        self._launches = Launches(self._new_watch)
+        self._verdict: SpinVerdict | None = None
+        self._last_pulse_us = 0
+        self._watched_since_us = 0
+        self._ask_for_drop_us = 0
+        self._dropped_us: int | None = None
+        self._late_close = False
+        self._machine = self.attempts.machine
+
+    # --- readings and timers ---
+
+    def see(self, reading: Reading) -> None:
+        """Take a reading, in time order."""
+        if type(reading) is BallBeam and self._machine.state == SPIN.under_way:
+            self._see_pulse(reading)
+        else:
+            self._see_with_care(reading)
+
+    def _see_pulse(self, pulse: BallBeam) -> None:
+        """Take a pulse while a spin is under way."""
+        watch = self._watch
+        assert watch is not None
+        watch.see(pulse)
+        launched = self._launches.anew(watch) if watch.tells_of_another else None
+        if launched is not None:
+            self._decide_before_launch()
+            self._begin(launched, pulse)
+            return
+        if watch.no_spin_by is not None:
+            self._decide(pulse.t)
+            return
+        self._last_pulse_us = pulse.t
+        if self._dropped_us is not None and not watch.dropped:
+            self._dropped_us, self._late_close = None, False
+            self._set_give_up(pulse.t)
+        if pulse.t >= self._ask_for_drop_us and self._game.bets_open:
+            self._expect_drop(pulse.t)
+
+    def _see_with_care(self, reading: Reading) -> None:
+        told = reading if isinstance(reading, WheelStatus) and self.games.see(reading) == "seen" else None
+        state = self._machine.state
+        if state == SPIN.under_way:
+            self._follow(reading)
+        elif state == "held":
+            self._follow_held(reading)
+        else:
+            launched = self._launches.see(reading)
+            if launched is None and told is not None and not self._launches.old_ball_runs:
+                launched = self._launches.told_by(told)
+            if launched is not None:
+                self._begin(launched, reading)
+        if isinstance(reading, RotorIndex):
+            self._index_passes.append(reading)
+        elif isinstance(reading, ForeignObject):
+            self._objects.append(reading)
+
+    def timer(self, name: str, t: int) -> None:
+        """Take a timer of ours that is due at t."""
+        if name == "hold":
+            self.attempts.hold_over()
+        elif name == SPOKEN:
+            self._spoken_of_none(t)
+        elif name == "no_more_bets" and self.attempts.under_way:
+            if not self._put_off(name, self._no_more_bets_at_us(), t):
+                self._game.no_more_bets(t)
+                self._set_give_up(t)
+        elif (
+            name == "give_up"
+            and self.attempts.under_way
+            and not self._put_off(name, self._give_up_at_us(), t)
+        ):
+            self._decide(t)
+
+    def would_launch(self, reading: Reading) -> bool:
+        """Tell whether this reading could begin a spin.
+
+        Asked while the table does not play, and so that spin is known and never counts later.
+        """
+        return not self.attempts.under_way and self._launches.turn_away(reading)
+
+    def launch_seen(self, t: int) -> None:
+        """Begin the spin whose first pulses were seen: a person speaks of it before its first lap is run."""
+        if self._launches.pending_at(t) and not self.attempts.open:
+            watch = self._launches.take()
+            assert watch is not None
+            self._begin(watch, watch.readings[-1])
+
+    def hold_no_spin(self, entered: Input) -> bool:
+        """Hold a No Spin that is said before a ball is seen: it is the next launch's where that follows."""
+        named = entered.what is not None
+        if named or self._spoken is not None or not self._game.bets_open or self.attempts.open:
+            return False
+        self._spoken = entered
+        self._desk.set_timer(SPOKEN, entered.t + round(self._rules.object_before_launch_s * SECOND_US) + 1)
+        return True
+
+    def _is_of_launch(self, spoken_us: int) -> bool:
+        before_us = self._launches.first_pulse_us - spoken_us
+        return before_us <= self._rules.object_before_launch_s * SECOND_US
+
+    def _spoken_of_none(self, t: int) -> None:
+        """No launch followed the held No Spin: it is for the last spin, or for none."""
+        spoken = self._spoken
+        assert spoken is not None
+        if self._launches.pending_at(t) and self._is_of_launch(spoken.t):
+            self._desk.set_timer(SPOKEN, t + SECOND_US)
+            return
+        self._spoken = None
+        try:
+            self._game.rule(spoken)
+        except Refused as refused:
+            self._desk.refuse(spoken, refused.code, refused.says)
+
+    @property
+    def revolutions(self) -> float | None:
+        """What the present spin's ball provably ran in the track."""
+        return self._verdict.revolutions if self._verdict is not None else None
+
+    def _sign_of_another(self, t: int, *, new_round: bool) -> str | None:
+        if self._launches.pending_at(t):
+            return "a track beam was cut"
+        if self._launches.turned_away_us > self._over_since_us:
+            return "a ball was sent off while the table did not play"
+        return super()._sign_of_another(t, new_round=new_round)
+
+    def _new_watch(self, first_pulse_us: int) -> SpinWatch:
+        sources = self._health.sources
+        smart = any("wheel_status" in kinds for kinds in sources.values())
+        watch = (CheckedWatch if smart else SpinWatch)(self._wheel, self._rules, self.learned, sources)
+        passes = [r for r in self._index_passes if r.t < first_pulse_us][-INDEX_PASSES_KEPT:]
+        object_us = first_pulse_us - round(self._rules.object_before_launch_s * SECOND_US)
+        objects = [r for r in self._objects if object_us <= r.t < first_pulse_us]
+        before = (*self._health.standing(first_pulse_us - SURELY_SEEN_US), *passes, *objects)
+        for reading in sorted(before, key=lambda reading: reading.t):
+            watch.see(reading)
+        return watch
+
+    def _begin(self, watch: SpinWatch, latest: Reading) -> None:
+        self.attempts.begin(self._launches.first_pulse_us)
+        self._watch = watch
+        self._verdict = None
+        self._last_pulse_us = latest.t
+        self._watched_since_us = 0
+        self._ask_for_drop_us = 0
+        self._dropped_us = None
+        self._late_close = False
+        self._set_give_up(latest.t)
+        spoken, self._spoken = self._spoken, None
+        if spoken is not None and self._is_of_launch(spoken.t):
+            self._desk.stop_timer(SPOKEN)
+            self.attempts.enter(spoken)
+            return
+        self._after(watch, latest)
+
+    def _follow(self, reading: Reading) -> None:
+        watch = self._watch
+        assert watch is not None
+        watch.see(reading)
+        self._after(watch, reading)
+
+    def _decide_before_launch(self) -> None:
+        """Decide a spin that was still open when the next ball was sent off.
+
+        A review of it is none that anybody could rule on: it ends at once as the No Spin that nobody ruled
+        on.
+        """
+        t = self._launches.first_pulse_us
+        self._decide(t, ends=True)
+        if self.attempts.state == "held":
+            self.attempts.hold_over()
+
+    def _after(self, watch: SpinWatch, reading: Reading) -> None:
+        if isinstance(reading, BallDrop):
+            self._drop(reading.t)
+        if watch.decided_by is not None:
+            self._decide(watch.decided_by.t)
+            return
+        if isinstance(reading, BallBeam):
+            self._last_pulse_us = reading.t
+            if self._game.bets_open and reading.t >= self._ask_for_drop_us:
+                self._expect_drop(reading.t)
+        elif isinstance(reading, _PUTS_OFF):
+            self._set_give_up(reading.t)
+        elif isinstance(reading, DeviceUp) and reading.dev in watch.devices_lost:
+            self._watched_since_us = reading.t
+        elif isinstance(reading, WheelStatus):
+            if reading.state == NO_MORE_BETS:
+                self._game.no_more_bets(reading.t)
+            self._set_give_up(reading.t)
+
+    def _expect_drop(self, t: int) -> None:
+        due_us = self._no_more_bets_at_us()
+        if due_us is None:
+            return
+        self._desk.set_timer("no_more_bets", max(due_us, t))
+        self._ask_for_drop_us = t + (due_us - t) // 4
+
+    def _set_give_up(self, t: int) -> None:
+        give_up_us = self._give_up_at_us()
+        if give_up_us is not None:
+            self._desk.set_timer("give_up", max(give_up_us, t))
+
+    def _no_more_bets_at_us(self) -> int | None:
+        return self._watch.no_more_bets_at_us() if self._watch is not None else None
+
+    def _give_up_at_us(self) -> int | None:
+        return self._watch.give_up_at_us() if self._watch is not None else None
+
+    def _put_off(self, name: str, due_us: int | None, t: int) -> bool:
+        """Set the timer anew where what was seen since it was set puts it off."""
+        if due_us is None or due_us <= t:
+            return False
+        self._desk.set_timer(name, due_us)
+        return True
+
+    def _follow_held(self, reading: Reading) -> None:
+        watch = self._watch
+        assert watch is not None
+        watch.see(reading)
+        unproved = isinstance(reading, DeviceFault) and watch.pocket() is None
+        if unproved or isinstance(reading, _JUDGED_IN_HOLD):
+            self._decide(reading.t)
+
+    def _drop(self, t: int) -> None:
+        if self._dropped_us is None:
+            self._dropped_us = t
+            self._late_close = self._game.bets_open
+            self._desk.stop_timer("no_more_bets")
+            self._game.dropped(t)
+
+    def _decide(self, t: int, *, ends: bool = False) -> None:
+        self._stop_timers()
+        watch = self._watch
+        assert watch is not None
+        verdict, learned = watch.verdict(t)
+        if ends:
+            verdict = after_relaunch(verdict, self._rules)
+        if not self.attempts.ending:
+            self.learned = learned
+            if verdict.ruling is not Ruling.VOID:
+                self._drop(t)
+        self._verdict = after_late_close(verdict, self._rules) if self._late_close else verdict
+        self._note_basis(t, late_close=self._late_close, relaunched=ends)
+        self.attempts.judged(t, self._verdict)
+
+    def _note_basis(
+        self, t: int, called: Reason | None = None, *, late_close: bool = False, relaunched: bool = False
+    ) -> None:
+        assert self._watch is not None
+        self._basis = Basis(
+            decided_at_us=t,
+            called=called,
+            sources=dict(self._health.sources),
+            learned=self._watch.learned.figures(),
+            late_close=late_close,
+            relaunched=relaunched,
+        )
+
+    # --- what the life-cycle asks of its game ---
+
+    def judge(self, t: int, called: Reason | None) -> SpinVerdict:
+        """Judge the present spin on what was seen up to t."""
+        assert self._watch is not None
+        self._note_basis(t, called)
+        return self._watch.verdict(t, called)[0]
+
+    @property
+    def _seen(self) -> Sequence[Reading]:
+        return self._watch.readings if self._watch is not None else ()
+
+    def _runs(self, t: int) -> bool:
+        return self._dropped_us is None and t - self._last_pulse_us <= RUNS_UNTIL_US
+
+    def no_result(self, result: Result[str]) -> Data:
+        """Let the game apply a No Spin; a ball that still runs is not the next spin's."""
+        if self._watch is not None and result.by != "nobody":
+            self._launches.let_run_out(self._watch)
+        return super().no_result(result)
+
+
+def late_close_notice() -> Notice:
+    """Give the notice that bets were still open at the drop."""
+    return Notice(code="late_close", seen="bets were still open when the ball dropped", rule="R-SPIN-3")

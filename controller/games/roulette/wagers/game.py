@@ -1,0 +1,185 @@
+"""Roulette as the settlement engine plays it: the wager book, its gates, and what a spin decides."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from controller.games.roulette.wagers.layout import RULES, Layout, NoSuchSpot, Spot, colour
+from controller.games.roulette.wagers.paytable import RoulettePayTable
+from controller.games.roulette.wagers.requests import Bet, Close, NoSpin, SingleZeroSpin, Spin
+from controller.settlement.game import BOOK_AMOUNT, BOOK_ID, Decided, Line, Reduced, Refusal, Refused, pending
+from controller.settlement.money import BreakageLedger, Ratio, payout
+from controller.settlement.wire import Increase, Reduce, Remove, Request
+
+_LATE = Refusal("R-IRR-4", "No More Bets was called; bet again when this spin is decided")
+_FROZEN = Refusal("R-IRR-4", "No More Bets was called and the layout is frozen until this spin is decided")
+_UNKNOWN = Refusal(
+    BOOK_ID, "no bet of this id is on the layout; name one that was accepted and is not decided"
+)
+_TWICE = Refusal(BOOK_ID, "a bet of this id was accepted before; give each bet an id of its own")
+
+
+@dataclass(slots=True)
+class _Chips:
+    """One bet's chips on the layout."""
+
+    player: str
+    spot: Spot
+    cents: int
+
+
+class Roulette:
+    """A roulette table's wager book. Bets open at the start and again after each spin or No Spin."""
+
+    def __init__(self, table: RoulettePayTable) -> None:
+        settings = table.settings
+        self._limits = settings.limits_cents
+        self._pay_unit_cents = settings.pay_unit_cents.value
+        self._wheel = settings.wheel.value
+        self._layout = Layout(self._wheel, zero_splits=settings.zero_splits.value)
+        self._odds: dict[str, Ratio] = {wager: pays.ratio for wager, pays in table.pays.items()}
+        self._paid_by: dict[str, str] = {
+            wager: f"{pays.rule}: {table.name} pays {pays.ratio}" for wager, pays in table.pays.items()
+        }
+        self._layout_chips: dict[str, _Chips] = {}
+        self._on_spot: dict[tuple[str, Spot], int] = {}
+        self._ids: set[str] = set()
+        self._closed = False
+        self._breakage = BreakageLedger()
+
+    @property
+    def vocabulary(self) -> Sequence[type[Request]]:
+        """The requests this game understands."""
+        spin = Spin if self._wheel == "double_zero" else SingleZeroSpin
+        return (Bet, Increase, Reduce, Remove, Close, spin, NoSpin)
+
+    @property
+    def breakage_cents(self) -> Fraction:
+        """What rounding down has left with the house so far, exactly."""
+        return self._breakage.total_cents
+
+    def apply(self, request: Request) -> list[Line]:
+        """Do what a request says and answer it."""
+        match request:
+            case Bet():
+                return self._bet(request)
+            case Increase() | Reduce() | Remove():
+                return self._change(request)
+            case Close():
+                self._closed = True
+            case Spin() | SingleZeroSpin():
+                return self._spin(request.number)
+            case NoSpin():
+                # The bets stand for the next spin, or are taken back before it (!R-7).
+                self._closed = False
+            case _:
+                raise TypeError(f"{type(request).__name__} is no request of a roulette table")
+        return []
+
+    def finish(self) -> list[Line]:
+        """Tell of the bets that are left, in the order they were made."""
+        return [pending(id_, chips.spot.wager, chips.cents) for id_, chips in self._layout_chips.items()]
+
+    def _bet(self, bet: Bet) -> list[Line]:
+        if bet.id in self._ids:
+            return [_TWICE.reject(bet.id, bet.wager, bet.amount)]
+        refusal = _LATE if self._closed else None
+        try:
+            spot = self._layout.find(bet.wager, bet.numbers, bet.which)
+        except NoSuchSpot as error:
+            return [(refusal or Refusal(error.rule, error.reason)).reject(bet.id, bet.wager, bet.amount)]
+        refusal = refusal or self._over_limit(bet.player, spot, bet.amount, bet.amount)
+        if refusal:
+            return [refusal.reject(bet.id, bet.wager, bet.amount)]
+        self._ids.add(bet.id)
+        self._layout_chips[bet.id] = _Chips(bet.player, spot, 0)
+        self._move(self._layout_chips[bet.id], bet.amount)
+        return []
+
+    def _change(self, request: Increase | Reduce | Remove) -> list[Line]:
+        chips = self._layout_chips.get(request.id)
+        do = str(request.__struct_config__.tag)
+        if chips is None:
+            return [_UNKNOWN.refuse(request.id, do)]
+        if self._closed:
+            return [_FROZEN.refuse(request.id, do)]
+        match request:
+            case Remove():
+                return [self._remove(request.id, chips)]
+            case Reduce():
+                return [self._reduce(request, chips)]
+            case Increase():
+                refused = self._increase(request, chips)
+                return [refused] if refused else []
+
+    def _remove(self, id_: str, chips: _Chips) -> Decided:
+        stake = chips.cents
+        self._move(chips, -stake)
+        del self._layout_chips[id_]
+        return Decided(
+            id_, chips.spot.wager, "removed", stake, 0, stake, "R-PLACE-4: taken back before No More Bets"
+        )
+
+    def _reduce(self, request: Reduce, chips: _Chips) -> Reduced | Refused:
+        if request.to >= chips.cents:
+            return Refusal(BOOK_AMOUNT, f"reduce to less than its {chips.cents} cents").refuse(
+                request.id, "reduce"
+            )
+        if request.to < self._limits.least_cents:
+            accepted = f"reduce to {self._limits.least_cents} cents or more, or remove it"
+            return Refusal(self._limits.rule, accepted).refuse(request.id, "reduce")
+        handed_back = chips.cents - request.to
+        self._move(chips, -handed_back)
+        return Reduced(id=request.id, returned=handed_back)
+
+    def _increase(self, request: Increase, chips: _Chips) -> Refused | None:
+        more = request.to - chips.cents
+        if more <= 0:
+            accepted = f"increase to more than the {chips.cents} cents it has"
+            return Refusal(BOOK_AMOUNT, accepted).refuse(request.id, "increase")
+        refusal = self._over_limit(chips.player, chips.spot, request.to, more)
+        if refusal:
+            return refusal.refuse(request.id, "increase")
+        self._move(chips, more)
+        return None
+
+    def _over_limit(self, player: str, spot: Spot, stake: int, more: int) -> Refusal | None:
+        """Check a stake by itself and with all that the player has on the spot (!R-11)."""
+        limits = self._limits
+        there = self._on_spot.get((player, spot), 0)
+        if limits.holds(stake) and there + more <= limits.most_cents:
+            return None
+        already = f", of which {there} lie there" if there else ""
+        return Refusal(limits.rule, f"a player may have {limits} on a spot{already}; found {more} more")
+
+    def _move(self, chips: _Chips, cents: int) -> None:
+        chips.cents += cents
+        key = (chips.player, chips.spot)
+        left = self._on_spot.get(key, 0) + cents
+        if left:
+            self._on_spot[key] = left
+        else:
+            del self._on_spot[key]
+
+    def _spin(self, number: str) -> list[Line]:
+        """Decide every bet: first the losers are collected, then the winners paid (R-SPIN-5)."""
+        losers: list[Line] = []
+        winners: list[Line] = []
+        result = f"{number} {colour(number)}"
+        for id_, chips in self._layout_chips.items():
+            wager = chips.spot.wager
+            if number in chips.spot.covers:
+                winners.append(self._win(id_, chips, result))
+            else:
+                losers.append(Decided(id_, wager, "lose", chips.cents, 0, 0, f"{RULES[wager]}: {result}"))
+        self._layout_chips.clear()
+        self._on_spot.clear()
+        self._closed = False
+        return losers + winners
+
+    def _win(self, id_: str, chips: _Chips, result: str) -> Decided:
+        wager, stake = chips.spot.wager, chips.cents
+        won = payout(stake, self._odds[wager], self._pay_unit_cents)
+        self._breakage.keep(won)
+        reason = f"{RULES[wager]}: {result}; {self._paid_by[wager]}"
+        return Decided(id_, wager, "win", stake, won.paid_cents, stake + won.paid_cents, reason)

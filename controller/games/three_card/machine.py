@@ -1,0 +1,437 @@
+"""The Three Card Poker machine: bets, the cards, play or fold, the dealer's hand, and reconciling."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+
+from controller.games.three_card.deals import Deals
+from controller.machines.desk import Desk
+from controller.machines.flat import Arrow, FlatMachine, MachineTable, Refused
+from controller.machines.health import Health
+from controller.machines.results import Result
+from controller.machines.standing_call import StandingCall
+from controller.model.attempts import Awaited
+from controller.model.outcomes import (
+    Bets,
+    Data,
+    DealCalled,
+    DealCorrected,
+    DealReview,
+    DealVoid,
+    SeatResult,
+)
+from controller.model.readings import AnyReading, Card, Input, Reading
+from controller.model.rulesets import Calls, DealRules
+from controller.model.verdicts import Dealt, Notice
+from controller.rules.cards.card import Card as Face
+from controller.rules.cards.card import card
+from controller.rules.cards.hands import announcement, meet, strength
+from controller.rules.cards.layout import DEALER, left_to_right, position_of
+
+THREE_CARD_TABLE = MachineTable(
+    name="three_card",
+    initial="betting",
+    states={
+        "betting": "bets are placed; no card is out",
+        "no_more_bets": "the dealer has called it; the shoe gives the first card next",
+        "dealing": "cards go face down to the positions and the dealer",
+        "acting": "everybody has three cards; each position plays or folds",
+        "showdown": "all have acted; the dealer arranges his hand and shows it",
+        "reconciling": "the deal is called; hands are reconciled one after the other",
+    },
+    triggers={
+        "no_more_bets": "the dealer calls it",
+        "open_bets": "the dealer takes bets again",
+        "first_card": "the first card leaves the shoe",
+        "cards_out": "the last hand has its third card",
+        "all_acted": "the last position plays or folds",
+        "hands": "the hands are called",
+        "void": "the deal does not count",
+        "paid": "every wager is paid or collected",
+    },
+    arrows=(
+        Arrow("no_more_bets", ("betting", "reconciling"), "no_more_bets"),
+        Arrow("open_bets", ("no_more_bets",), "betting"),
+        Arrow("first_card", ("betting", "no_more_bets", "reconciling"), "dealing"),
+        Arrow("cards_out", ("dealing",), "acting"),
+        Arrow("all_acted", ("acting",), "showdown"),
+        Arrow("hands", ("acting", "showdown"), "reconciling"),
+        Arrow("void", ("dealing", "acting", "showdown"), "betting"),
+        Arrow("paid", ("reconciling",), "betting"),
+    ),
+    refusals={
+        ("no_more_bets", "no_more_bets"): "bets_closed",
+        ("dealing", "no_more_bets"): "bets_closed",
+        ("acting", "no_more_bets"): "bets_closed",
+        ("showdown", "no_more_bets"): "bets_closed",
+        ("betting", "open_bets"): "bets_open",
+        ("dealing", "open_bets"): "under_way",
+        ("acting", "open_bets"): "under_way",
+        ("showdown", "open_bets"): "under_way",
+        ("reconciling", "open_bets"): "bets_open",
+        ("dealing", "first_card"): "under_way",
+        ("acting", "first_card"): "under_way",
+        ("showdown", "first_card"): "under_way",
+        ("betting", "cards_out"): "not_now",
+        ("no_more_bets", "cards_out"): "not_now",
+        ("acting", "cards_out"): "not_now",
+        ("showdown", "cards_out"): "not_now",
+        ("reconciling", "cards_out"): "not_now",
+        ("betting", "all_acted"): "no_deal",
+        ("no_more_bets", "all_acted"): "no_deal",
+        ("dealing", "all_acted"): "not_now",
+        ("showdown", "all_acted"): "not_now",
+        ("reconciling", "all_acted"): "not_now",
+        ("betting", "hands"): "no_deal",
+        ("no_more_bets", "hands"): "no_deal",
+        ("dealing", "hands"): "not_now",
+        ("reconciling", "hands"): "not_now",
+        ("betting", "void"): "no_attempt",
+        ("no_more_bets", "void"): "no_attempt",
+        ("reconciling", "void"): "not_now",
+        ("betting", "paid"): "nothing_to_settle",
+        ("no_more_bets", "paid"): "nothing_to_settle",
+        ("dealing", "paid"): "not_called_yet",
+        ("acting", "paid"): "not_called_yet",
+        ("showdown", "paid"): "not_called_yet",
+    },
+)
+
+
+class ThreeCardState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a Three Card Poker table remembers between deals, in a recording's state."""
+
+    seats: tuple[str, ...] = ()
+    players: dict[str, str] = {}
+    without_pair_plus: tuple[str, ...] = ()
+    """What the settlement engine said last: the positions with an Ante and without Pair Plus."""
+
+
+class ThreeCard:
+    """One Three Card Poker game on its deals."""
+
+    def __init__(
+        self,
+        rules: DealRules,
+        desk: Desk,
+        health: Health,
+        *,
+        calls: Calls,
+        state: ThreeCardState | None = None,
+        standing_call: StandingCall | None = None,
+        last_deal: int = 0,
+        betting_round: int = 1,
+    ) -> None:
+        """Begin in `state`, after deal number `last_deal`, with bets open for `betting_round`.
+
+        `standing_call` is the last deal where it can still be corrected.
+        """
+        before = state or ThreeCardState()
+        self._rules = rules
+        self._desk = desk
+        self._bets_open = True
+        self._stay_closed = False
+        self._machine = FlatMachine(THREE_CARD_TABLE)
+        self._round = betting_round
+        self._players: dict[str, str] = dict(before.players)
+        self.seats: tuple[str, ...] = before.seats
+        self._without_pair_plus: tuple[str, ...] = before.without_pair_plus
+        self.deals = Deals(self, rules, desk, health, calls=calls, last=last_deal)
+        if standing_call is not None:
+            self.deals.resume(standing_call, self.snapshot())
+            if standing_call.value is not None:
+                self._machine.restore("reconciling")
+
+    # --- what the session asks ---
+
+    def remembers(self) -> Mapping[str, object]:
+        """Give what the game remembers between deals, in the words of a recording's state."""
+        seated = ThreeCardState(
+            seats=self.seats, players=dict(self._players), without_pair_plus=self._without_pair_plus
+        )
+        return {"three_card": seated, "call": self.deals.standing_call()}
+
+    def next_numbers(self) -> Mapping[str, int]:
+        """Give the numbers of the next deal and of the present round of bets."""
+        return {"deal": self.deals.attempts.number + 1, "round": self._round}
+
+    @property
+    def open_attempt(self) -> bool:
+        """Whether a deal still waits for its call or for a ruling."""
+        return self.deals.attempts.open
+
+    @property
+    def awaits_play(self) -> bool:
+        """Whether bets are closed and a position has yet to act: the dealer's hand is still covered."""
+        return self._machine.state in ("no_more_bets", "dealing", "acting")
+
+    @property
+    def attempt_under_way(self) -> bool:
+        """Whether an attempt goes on and is not called."""
+        attempts = self.deals.attempts
+        return attempts.under_way or attempts.state == "held"
+
+    def see(self, reading: Reading) -> None:
+        """Take a reading, in time order."""
+        self.deals.see(reading)
+
+    def begins_attempt(self, reading: Reading) -> bool:
+        """Tell whether this reading would begin a deal."""
+        return isinstance(reading, Card) and self.deals.would_begin(reading)
+
+    def turned_away(self, reading: Reading) -> None:
+        """Take that this card was dealt while the table did not play."""
+        self.deals.turned_away(reading)
+
+    def late(self, reading: AnyReading) -> None:
+        """Take a reading that came too late to count."""
+        self.deals.late(reading)
+
+    def doubt(self, seen: str) -> None:
+        """Take that the times of what is under way can't be believed."""
+        self.deals.attempts.doubt(seen)
+
+    def timer(self, name: str, t: int) -> None:
+        """Take a timer that is due at t."""
+        self.deals.timer(name, t)
+
+    def enter(self, entered: Input) -> bool:
+        """Take a person's input; False when this game has no such input. Raises Refused."""
+        match entered.name:
+            case "seats":
+                self._name_seats(entered)
+            case "pair_plus":
+                self._without_pair_plus = tuple(map(str, entered.seats or ()))
+            case "no_more_bets":
+                self._machine.fire("no_more_bets")
+                self.deals.between()
+                self._close_bets(entered.t, "dealer")
+            case "open_bets":
+                self._machine.fire("open_bets")
+                self._open_bets(entered.t, "dealer")
+            case "play" | "fold":
+                self.deals.act(entered)
+            case "set_card":
+                self.deals.set_card(entered)
+            case "settled" | "paid":
+                self.deals.attempts.must_be_this(entered)
+                self.deals.attempts.settle()
+                if self._machine.allows("paid"):
+                    self._machine.fire("paid")
+            case _:
+                return self.deals.attempts.enter(entered)
+        return True
+
+    def awaited(self) -> Awaited | None:
+        """Return what a person must rule on or confirm now."""
+        return self.deals.attempts.awaited()
+
+    def allowed(self, t: int) -> Iterator[str]:
+        """Name the inputs that make sense at t."""
+        attempts = self.deals.attempts
+        yield from attempts.allowed(t)
+        yield from filter(self._machine.allows, ("no_more_bets", "open_bets"))
+        if attempts.machine.allows("settled"):
+            yield "paid"
+        yield from self.deals.acts()
+        if not self.open_attempt:
+            yield "seats"
+
+    def reset(self, t: int) -> None:
+        """Begin anew: the table opens, and the bets where the dealer had closed them; nobody sits."""
+        self._machine.restore(THREE_CARD_TABLE.initial)
+        self.deals.attempts.begin_anew()
+        if not self._bets_open:
+            self._open_bets(t, "open_table")
+        self.seats = ()
+        self._players.clear()
+
+    def cut_short(self, t: int) -> None:
+        """The recording ends here."""
+        self.deals.attempts.lose_power(t)
+
+    def stop_judging(self) -> None:
+        """Judge no more: only what was told stands."""
+        self.deals.attempts.ending = True
+
+    # --- what the deals ask ---
+
+    def snapshot(self) -> object:
+        """Give the state to come back to: a deal changes nothing but the stage of the round."""
+        return "showdown"
+
+    def restore(self, snapshot: object) -> None:
+        """Go back to that state."""
+        self._machine.restore(str(snapshot))
+
+    def began(self, t: int) -> None:
+        """Close the bets: the first card is out (T-DEAL-2)."""
+        if not self._machine.allows("first_card"):
+            self._machine.restore(THREE_CARD_TABLE.initial)
+        self._machine.fire("first_card")
+        if self._bets_open:
+            self._close_bets(t, "first_card")
+
+    def cards_out(self) -> None:
+        """Let the positions act (T-DEAL-4)."""
+        if self._machine.allows("cards_out"):
+            self._machine.fire("cards_out")
+
+    def all_acted(self) -> None:
+        """Let the dealer show his hand (T-DEAL-6)."""
+        if self._machine.allows("all_acted"):
+            self._machine.fire("all_acted")
+
+    def call(self, result: Result[Dealt]) -> Data:
+        """Call the hands, in the order in which they are reconciled (T-DEAL-7)."""
+        assert result.value is not None
+        self._without_pair_plus = ()
+        self._show()
+        dealt = arranged(result.value)
+        dealer = strength(_faces(dealt.dealer))
+        return DealCalled(
+            deal=result.number,
+            hands=dealt.hands,
+            dealer=dealt.dealer,
+            folds=dealt.folds,
+            qualifies=dealer.qualifies,
+            announcement=announcement(dealer),
+            results=self._results(dealt),
+            grade=result.grade,
+            notices=result.notices,
+            by=result.by,
+            who=result.who,
+        )
+
+    def no_result(self, result: Result[Dealt]) -> Data:
+        """Void the deal: all hands are void and the cards are reshuffled (T-IRR-1)."""
+        self._desk.inspections.ask_after(result.reasons)
+        self._without_pair_plus = ()
+        self._machine.restore(THREE_CARD_TABLE.initial)
+        return DealVoid(
+            deal=result.number,
+            reasons=result.reasons,
+            by=result.by or "sensors",
+            who=result.who,
+            notices=result.notices,
+        )
+
+    def review(self, result: Result[Dealt]) -> Data:
+        """Say what a person must rule on."""
+        return DealReview(deal=result.number, reasons=result.reasons, notices=result.notices)
+
+    def correct(self, result: Result[Dealt], corrects: str, ruling: str, since: Sequence[Input]) -> Data:
+        """Apply a ruling in place of what was called; bets that are closed stay so."""
+        del since
+        self._stay_closed = not self._bets_open
+        told = DealCorrected(
+            deal=result.number,
+            corrects=corrects,
+            ruling=ruling,
+            by=result.by or "",
+            who=result.who,
+            reasons=result.reasons,
+        )
+        if result.value is None:
+            self._machine.fire("void")
+            return told
+        self._show()
+        dealt = arranged(result.value)
+        dealer = strength(_faces(dealt.dealer))
+        return msgspec.structs.replace(
+            told,
+            hands=dealt.hands,
+            dealer=dealt.dealer,
+            folds=dealt.folds,
+            qualifies=dealer.qualifies,
+            announcement=announcement(dealer),
+            results=self._results(dealt),
+        )
+
+    def follow_up(self, t: int) -> None:
+        """Open the bets again; a ruling on the last deal opens none closed for the next (T-DEAL-2)."""
+        if self._stay_closed:
+            self._stay_closed = False
+            self._machine.restore("no_more_bets")
+        elif not self._bets_open:
+            self._open_bets(t, "result")
+
+    # --- the game itself ---
+
+    def _show(self) -> None:
+        if not self._machine.allows("hands"):
+            self._machine.restore("showdown")
+        self._machine.fire("hands")
+
+    def _results(self, dealt: Dealt) -> tuple[SeatResult, ...]:
+        dealer = strength(_faces(dealt.dealer))
+        seats = left_to_right(dealt.hands)
+        if self._rules.reconcile_from == "right":
+            seats = seats[::-1]
+        standing = [seat for seat in seats if seat not in dealt.folds]
+        hands = {seat: strength(_faces(dealt.hands[seat])) for seat in seats}
+        met = {seat: meet(hands[seat], dealer, self._rules.equal_hands) for seat in standing}
+        return (
+            *(SeatResult(seat=s, hand=str(hands[s]), result=met[s]) for s in standing),
+            *(SeatResult(seat=s, hand=str(hands[s]), result="fold") for s in dealt.folds),
+        )
+
+    def _name_seats(self, entered: Input) -> None:
+        """Name the positions dealt in, or (with `what`) the two that one player plays (T-DEAL-1d)."""
+        if self.open_attempt:
+            raise Refused("under_way")
+        named = [position_of(seat) for seat in entered.seats or ()]
+        positions = left_to_right(seat for seat in named if seat is not None)
+        if not positions or DEALER in positions or len(positions) != len(named) or "" in positions:
+            raise Refused("bad_argument", "seats needs the positions dealt in, each once; enter them again")
+        self.deals.between()
+        if entered.what is None:
+            self.seats = positions
+            self._players = {seat: who for seat, who in self._players.items() if seat in positions}
+            return
+        self._must_be_allowed(positions, entered.what)
+        self.seats = left_to_right((*self.seats, *positions))
+        self._players |= dict.fromkeys(positions, entered.what)
+
+    def _must_be_allowed(self, positions: tuple[str, ...], player: str) -> None:
+        others = {seat for seat, who in self._players.items() if who == player}
+        together = left_to_right({*positions, *others})
+        if len(together) > self._rules.positions_per_player:
+            raise Refused("too_many_positions")
+        numbers = [int(seat) for seat in together if seat.isdecimal() and seat.isascii()]
+        adjacent = len(numbers) == len(together) and numbers[-1] - numbers[0] == len(numbers) - 1
+        if len(together) > 1 and not adjacent:
+            raise Refused("too_many_positions", "a player's two positions must be adjacent (T-DEAL-1d)")
+
+    # --- the bets ---
+
+    def _close_bets(self, t: int, cause: str) -> None:
+        self._bets_open = False
+        self._desk.light(t, "no_more_bets", "on")
+        notices = (*self._desk.inspections.notices(), *self._to_be_named())
+        self._desk.publish("bets.closed", t, Bets(round=self._round, cause=cause, notices=notices))
+
+    def _to_be_named(self) -> Iterator[Notice]:
+        """Prompt the dealer to name the positions without Pair Plus (T-DEAL-2b).
+
+        Only the settlement engine knows them; where it said nothing, nobody is prompted.
+        """
+        if self._without_pair_plus:
+            seen = f"name the positions without Pair Plus: {', '.join(self._without_pair_plus)}"
+            yield Notice(code="without_pair_plus", seen=seen, rule="T-DEAL-2b")
+
+    def _open_bets(self, t: int, cause: str) -> None:
+        self._bets_open = True
+        self._round += 1
+        self._desk.light(t, "no_more_bets", "off")
+        self._desk.publish("bets.opened", t, Bets(round=self._round, cause=cause))
+
+
+def arranged(dealt: Dealt) -> Dealt:
+    """Arrange the dealer's hand from the highest card down (T-DEAL-6)."""
+    dealer = sorted(dealt.dealer, key=lambda text: _faces((text,)), reverse=True)
+    return msgspec.structs.replace(dealt, dealer=tuple(dealer))
+
+
+def _faces(texts: tuple[str, ...]) -> tuple[Face, ...]:
+    return tuple(found for text in texts if (found := card(text)) is not None)

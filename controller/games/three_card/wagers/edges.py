@@ -1,0 +1,145 @@
+"""House edges of Three Card Poker, exact: every hand against every dealer's hand, every six cards."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from typing import NamedTuple, TypeVar
+
+from controller.games.three_card.wagers.counts import DEALERS, HANDS, Showdown, showdowns, side_rows
+from controller.games.three_card.wagers.hands import Kind, Row, SideRow, Strength, row
+from controller.games.three_card.wagers.paytable import ThreeCardPayTable
+from controller.games.three_card.wagers.showdown import EqualHands
+from controller.settlement.edges import Chance, Edge, Finding, Report
+from controller.settlement.findings import of_breakage, of_edges
+from controller.settlement.paytable import Pays
+
+K = TypeVar("K", Row, SideRow)
+ANTE_AND_PLAY, PAIR_PLUS, SIDE = "ante and play", "pair_plus", "side"
+OF_ALL_MONEY = "ante and play, of all money bet"
+
+
+class BestPlay(NamedTuple):
+    """The Ante played as well as can be: its worth in Antes, the hands played, and the weakest of them."""
+
+    worth: Fraction
+    played: int
+    weakest: Strength
+
+
+def report(table: ThreeCardPayTable, equal: EqualHands = "push") -> Report:
+    """Work out every wager's edge and every printed chance, and look for what stands out."""
+    settings = table.settings
+    best = best_play(table, equal)
+    edges = (
+        Edge(wager=ANTE_AND_PLAY, edge=-best.worth),
+        Edge(wager=OF_ALL_MONEY, edge=-best.worth / (1 + Fraction(best.played, HANDS))),
+        Edge(wager=PAIR_PLUS, edge=-_pair_plus_worth(table.pair_plus)),
+        Edge(wager=SIDE, edge=-_mean(side_rows(), table.side)),
+    )
+    rules = {
+        ANTE_AND_PLAY: table.flat.rule,
+        OF_ALL_MONEY: table.flat.rule,
+        PAIR_PLUS: "T-PP-2",
+        SIDE: "T-SIDE-2",
+    }
+    chip_cents = settings.limits_cents["ante"].least_cents
+    return Report(
+        ruleset=table.name,
+        title=table.title,
+        edges=edges,
+        chances=(*_printed_chances(table), *_further_chances(best)),
+        findings=(
+            *_wrong_counts(table),
+            *of_edges(edges, rules),
+            *of_breakage(_all_pays(table), chip_cents, settings.pay_unit_cents.value),
+        ),
+    )
+
+
+def best_play(table: ThreeCardPayTable, equal: EqualHands = "push") -> BestPlay:
+    """Play each hand that is worth more than the Ante that a fold costs, its bonus included.
+
+    No hand that earns a bonus is worth a fold, so `ante_bonus_after_fold` (!T-6) changes nothing here.
+    """
+    flat = table.flat.ratio.exact
+    worth, played = Fraction(0), []
+    for met in showdowns():
+        value = _against_dealer(met, flat, equal) + (_to_one(table.ante_bonus, row(met.hand)) or 0)
+        if value > -1:
+            played.append(met.hand)
+        worth += max(value, Fraction(-1))
+    return BestPlay(worth / HANDS, len(played), min(played))
+
+
+def _against_dealer(met: Showdown, flat: Fraction, equal: EqualHands) -> Fraction:
+    """Give what Ante and Play win together against all dealers, in Antes (T-RES-2 to T-RES-4, !T-3)."""
+    won = met.unqualified * flat + met.lower * 2 * flat
+    lost = met.higher + (met.equal if equal == "dealer_wins" else 0)
+    return (won - 2 * lost) / DEALERS
+
+
+def _pair_plus_worth(pays: Mapping[Row, Pays]) -> Fraction:
+    return _mean(Counter(row(met.hand) for met in showdowns()), pays)
+
+
+def _mean(rows: Mapping[K | None, int], pays: Mapping[K, Pays]) -> Fraction:
+    """Give what a stake wins or loses on average over counted rows; None is no row."""
+    net = Fraction(0)
+    for earned, count in rows.items():
+        won = _to_one(pays, earned)
+        net += count * (Fraction(-1) if won is None else won)
+    return net / sum(rows.values())
+
+
+def _to_one(pays: Mapping[K, Pays], earned: K | None) -> Fraction | None:
+    found = pays.get(earned) if earned is not None else None
+    return found.ratio.exact if found else None
+
+
+def hand_counts() -> Mapping[str, int]:
+    """Count the hands by the document's own list (T-PROB-1): "nothing" is jack high or less."""
+    return Counter(_listed_as(met.hand) for met in showdowns())
+
+
+def _listed_as(hand: Strength) -> str:
+    if hand.kind is Kind.HIGH_CARD:
+        return "high_card" if hand.qualifies else "nothing"
+    return hand.kind.name.lower()
+
+
+def _printed_chances(table: ThreeCardPayTable) -> Iterator[Chance]:
+    counts = hand_counts()
+    for listed, printed in table.printed_chances.items():
+        chance = Fraction(counts[listed], HANDS)
+        yield Chance(
+            event=listed.replace("_", " "), chance=chance, printed=printed.per_cent, in_per_cent=True
+        )
+
+
+def _wrong_counts(table: ThreeCardPayTable) -> Iterator[Finding]:
+    counts = hand_counts()
+    for listed, printed in table.printed_chances.items():
+        if printed.combinations != counts[listed]:
+            yield Finding(
+                code="wrong_count",
+                wager=listed,
+                rule="T-PROB-1",
+                text=f"{printed.combinations} combinations are printed, there are {counts[listed]}",
+            )
+
+
+def _further_chances(best: BestPlay) -> Iterator[Chance]:
+    qualifies = sum(met.hand.qualifies for met in showdowns())
+    yield Chance(event="dealer qualifies", chance=Fraction(qualifies, HANDS), in_per_cent=True)
+    yield Chance(
+        event=f"fold by best play, below {best.weakest}",
+        chance=Fraction(HANDS - best.played, HANDS),
+        in_per_cent=True,
+    )
+
+
+def _all_pays(table: ThreeCardPayTable) -> Iterator[tuple[str, Pays]]:
+    yield ANTE_AND_PLAY, table.flat
+    for wager, rows in ((PAIR_PLUS, table.pair_plus), ("ante_bonus", table.ante_bonus)):
+        yield from ((f"{wager} {name}", pays) for name, pays in rows.items())
+    yield from ((f"{SIDE} {name}", pays) for name, pays in table.side.items())

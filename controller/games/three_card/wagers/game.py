@@ -1,0 +1,233 @@
+"""Three Card Poker as the settlement engine plays it: the positions, their gates, and what a deal decides."""
+
+from collections import Counter
+from collections.abc import Container, Iterator, Sequence
+from fractions import Fraction
+
+from controller.games.three_card.wagers.hands import Card, card
+from controller.games.three_card.wagers.paytable import LimitedWager, ThreeCardPayTable
+from controller.games.three_card.wagers.requests import Bet, Close, Deal, Void
+from controller.games.three_card.wagers.showdown import BONUS_LINE, EqualHands, Showdown, Stake
+from controller.settlement.game import BOOK_ID, Line, Refusal, pending
+from controller.settlement.money import BreakageLedger
+from controller.settlement.wire import Increase, Reduce, Remove, Request
+
+CARDS_EACH = 3
+
+_BEFORE_THE_CARDS: tuple[LimitedWager, ...] = ("ante", "pair_plus", "side")
+_STANDS = Refusal(
+    "T-DEAL-4", "a wager stands until the deal; only a fold gives it up, only a void hands it back"
+)
+_UNKNOWN = Refusal(BOOK_ID, "no wager of this id is up; name one that was accepted and is not decided")
+_TWICE = Refusal(BOOK_ID, "a wager of this id was accepted before; give each wager an id of its own")
+_BONUS_ID = Refusal(BOOK_ID, f"ids that end in {BONUS_LINE} are those of Ante Bonus lines; give another")
+_LATE = Refusal("T-DEAL-2", "no more bets, the cards are out; bet again before the next deal")
+_NO_ANTE = Refusal("T-DEAL-8", "the Ante is mandatory; bet the ante on this position first")
+_NO_PAIR_PLUS = Refusal(
+    "T-SIDE-1", "the side bet goes on top of Pair Plus; bet pair_plus on this position first"
+)
+_NOTHING_TO_PLAY = Refusal("T-ANTE-2", "Play goes with an Ante; there is none on this position")
+
+
+class ThreeCard:
+    """A Three Card Poker table's wager book. Bets open at the start and again after each deal."""
+
+    def __init__(self, table: ThreeCardPayTable, equal: EqualHands = "push") -> None:
+        """Settle by this pay table; `equal` is what the rule set makes of equal hands (!T-3)."""
+        self._settings = table.settings
+        self._limits = dict(table.settings.limits_cents)
+        self._positions: dict[str, dict[str, Stake]] = {}
+        self._players: dict[str, str] = {}
+        """Who plays each position, where somebody said so."""
+        self._order: list[Stake] = []
+        self._ids: set[str] = set()
+        self._closed = False
+        self._breakage = BreakageLedger()
+        self._showdown = Showdown(table, self._breakage, equal)
+
+    @property
+    def vocabulary(self) -> Sequence[type[Request]]:
+        """The requests this game understands."""
+        return (Bet, Increase, Reduce, Remove, Close, Deal, Void)
+
+    @property
+    def breakage_cents(self) -> Fraction:
+        """What rounding down has left with the house so far, exactly."""
+        return self._breakage.total_cents
+
+    @property
+    def without_pair_plus(self) -> tuple[str, ...]:
+        """The positions with an Ante and without Pair Plus, which the dealer names (T-DEAL-2b)."""
+        lacking = (
+            seat for seat, wagers in self._positions.items() if "ante" in wagers and "pair_plus" not in wagers
+        )
+        return tuple(sorted(lacking, key=_left_to_right))
+
+    def apply(self, request: Request) -> list[Line]:
+        """Do what a request says and answer it."""
+        match request:
+            case Bet():
+                return self._bet(request)
+            case Increase() | Reduce() | Remove():
+                return [self._refuse_change(request)]
+            case Close():
+                self._closed = True
+            case Deal():
+                return self._deal(request)
+            case Void():
+                return self._void(f"T-IRR-1: {request.reason or 'the deal is void'}")
+            case _:
+                raise TypeError(f"{type(request).__name__} is no request of a Three Card Poker table")
+        return []
+
+    def finish(self) -> list[Line]:
+        """Tell of the wagers that are left, in the order they were made."""
+        return [pending(stake.id, stake.wager, stake.cents) for stake in self._order]
+
+    def _bet(self, bet: Bet) -> list[Line]:
+        if bet.id in self._ids:
+            return [_TWICE.reject(bet.id, bet.wager, bet.amount)]
+        if bet.id.endswith(BONUS_LINE):
+            return [_BONUS_ID.reject(bet.id, bet.wager, bet.amount)]
+        seat = str(bet.seat)
+        position = self._positions.get(seat, {})
+        refusal = self._refusal(bet, seat, position)
+        if refusal:
+            return [refusal.reject(bet.id, bet.wager, bet.amount)]
+        stake = Stake(bet.id, bet.wager, bet.amount)
+        self._ids.add(bet.id)
+        self._order.append(stake)
+        self._positions.setdefault(seat, {})[bet.wager] = stake
+        if bet.player:
+            self._players[seat] = bet.player
+        if bet.wager == "play":
+            # Whoever puts down Play has seen his cards, so cards are out for everybody.
+            self._closed = True
+        return []
+
+    def _refusal(self, bet: Bet, seat: str, position: dict[str, Stake]) -> Refusal | None:
+        if refusal := self._not_his(bet.player, seat):
+            return refusal
+        if bet.wager in position:
+            there = position[bet.wager]
+            return Refusal(
+                "T-DEAL-1", f"position {seat} has its {bet.wager} ({there.id}, {there.cents} cents)"
+            )
+        if bet.wager == "play":
+            return _play_refusal(bet, position.get("ante"))
+        limits = next((self._limits[wager] for wager in _BEFORE_THE_CARDS if wager == bet.wager), None)
+        if limits is None:
+            known = ", ".join(_BEFORE_THE_CARDS)
+            return Refusal("T-DEAL-1", f"no wager {bet.wager!r} at this table; there are {known} and play")
+        if self._closed:
+            return _LATE
+        if bet.wager != "ante" and "ante" not in position and self._settings.ante_required.value:
+            return _NO_ANTE
+        if bet.wager == "side" and "pair_plus" not in position and self._settings.side_needs_pair_plus.value:
+            return _NO_PAIR_PLUS
+        if not limits.holds(bet.amount):
+            return Refusal(limits.rule, f"{bet.wager} takes {limits}")
+        return None
+
+    def _not_his(self, player: str, seat: str) -> Refusal | None:
+        """Refuse another player's position, and one that a player may not have beside his own (T-DEAL-1d)."""
+        if not player:
+            return None
+        if (owner := self._players.get(seat, player)) != player:
+            return Refusal("T-DEAL-1", f"position {seat} is {owner}'s; bet on one of your own")
+        others = [other for other, owner in self._players.items() if owner == player and other != seat]
+        policy = self._settings.two_positions
+        if not others or (policy.value and len(others) == 1 and _adjacent(seat, others[0])):
+            return None
+        may = "two adjacent positions" if policy.value else "one position"
+        return Refusal(
+            policy.rule, f"a player may bet on {may}; {player} has {', '.join(others)}, not {seat} too"
+        )
+
+    def _refuse_change(self, request: Increase | Reduce | Remove) -> Line:
+        up = any(stake.id == request.id for stake in self._order)
+        return (_STANDS if up else _UNKNOWN).refuse(request.id, str(request.__struct_config__.tag))
+
+    def _deal(self, deal: Deal) -> list[Line]:
+        irregular = self._irregular(deal)
+        if irregular:
+            return self._void(irregular)
+        contradictions = list(self._folded_and_played(deal))
+        if contradictions:
+            return contradictions
+        hands = {seat: _cards(hand) for seat, hand in deal.hands.items()}
+        return self._settle(hands, _cards(deal.dealer))
+
+    def _irregular(self, deal: Deal) -> str:
+        """Say what voids a deal: a wrong number of cards, or one card twice (T-IRR-1, T-DECK-1)."""
+        counts = {f"position {seat}": len(hand) for seat, hand in deal.hands.items()}
+        if deal.undealt == "irregular":
+            for seat in self._positions:
+                counts.setdefault(f"position {seat}", 0)
+        counts["the dealer"] = len(deal.dealer)
+        wrong = [f"{who} has {count} cards" for who, count in counts.items() if count != CARDS_EACH]
+        if wrong:
+            return f"T-IRR-1: {', '.join(wrong)}, not {CARDS_EACH}"
+        seen = Counter(text for hand in (*deal.hands.values(), deal.dealer) for text in hand)
+        twice = [text for text, times in seen.items() if times > 1]
+        return f"T-DECK-1: {', '.join(twice)} came twice from one deck" if twice else ""
+
+    def _folded_and_played(self, deal: Deal) -> Iterator[Line]:
+        """Refuse a deal that calls a position folded which has Play: which of them is wrong is no guess."""
+        for seat in map(str, deal.folds):
+            play = self._positions.get(seat, {}).get("play")
+            if play:
+                reason = (
+                    f"position {seat} has Play and yet is said to have folded; correct the folds, or void"
+                )
+                yield Refusal("T-DEAL-4", reason).refuse(play.id, "deal")
+
+    def _settle(self, hands: dict[str, tuple[Card, ...]], dealer: tuple[Card, ...]) -> list[Line]:
+        """Collect the folds, then settle hand by hand from the dealer's right (T-DEAL-5, T-DEAL-7)."""
+        lines = self._undealt(hands)
+        from_left = sorted(self._positions, key=_left_to_right)
+        for seat in from_left:
+            lines += self._showdown.forfeits(self._positions[seat])
+        for seat in reversed(from_left):
+            lines += self._showdown.reconcile(self._positions[seat], hands[seat], dealer)
+        self._next_deal()
+        return lines
+
+    def _undealt(self, dealt: Container[str]) -> list[Line]:
+        """Hand back what lies on positions that were not dealt in."""
+        outside = [seat for seat in self._positions if seat not in dealt]
+        gone = [stake for seat in outside for stake in self._positions.pop(seat).values()]
+        self._order = [stake for stake in self._order if stake not in gone]
+        return [stake.back("void", "T-IRR-1: this position was not dealt in") for stake in gone]
+
+    def _void(self, reason: str) -> list[Line]:
+        lines: list[Line] = [stake.back("void", reason) for stake in self._order]
+        self._next_deal()
+        return lines
+
+    def _next_deal(self) -> None:
+        self._positions.clear()
+        self._players.clear()
+        self._order.clear()
+        self._closed = False
+
+
+def _play_refusal(bet: Bet, ante: Stake | None) -> Refusal | None:
+    if ante is None:
+        return _NOTHING_TO_PLAY
+    if bet.amount != ante.cents:
+        return Refusal("T-BOTH-1", f"Play is always the Ante's amount; bet {ante.cents} cents or fold")
+    return None
+
+
+def _cards(texts: Sequence[str]) -> tuple[Card, ...]:
+    return tuple(found for text in texts if (found := card(text)))
+
+
+def _adjacent(one: str, other: str) -> bool:
+    return one.isdecimal() and other.isdecimal() and abs(int(one) - int(other)) == 1
+
+
+def _left_to_right(seat: str) -> tuple[bool, int, str]:
+    """Order positions by number, and any that have names after those."""
+    return (not seat.isdecimal(), len(seat), seat)

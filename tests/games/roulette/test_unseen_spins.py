@@ -1,0 +1,245 @@
+"""What a wheel did not see: a launch in the dark, a whole spin, a ball of a table that does not play."""
+
+import pytest
+
+from controller.engine.setup import State
+from controller.model.outcomes import Happening, SpinCalled, SpinCorrected, SpinNoSpin, SpinReview
+from controller.model.readings import (
+    BallBeam,
+    BallDrop,
+    DeviceDown,
+    DeviceFault,
+    DeviceUp,
+    PocketBall,
+    Reading,
+    RotorIndex,
+)
+from tests.engine.play import Played
+from tests.games.roulette.test_roulette_rounds import NEXT, SAME_WAY, SPIN, at, no_spins, play, rest_us
+from tests.rules.wheel.simulator import Scene, Spin, spin
+from tests.scenes import SECOND_US, says
+
+LONG = spin(Scene(revolutions=20.0, pocket=9, bounces=0))
+
+
+def dark(scene: Spin, since_us: int, until_us: int, *, told: bool = True) -> list[Reading]:
+    """A spin with the wheel's board down for a time."""
+    seen = [r for r in scene.readings if not since_us <= r.t < until_us]
+    if not told:
+        return seen
+    return [*seen, DeviceDown(t=since_us, dev="wheel"), DeviceUp(t=until_us, dev="wheel")]
+
+
+def turns_left_us(scene: Spin, turns: float) -> int:
+    """When the ball has so many turns left, within one: by the pulses of one beam."""
+    pulses = [r.t for r in scene.of(BallBeam) if isinstance(r, BallBeam) and r.beam == 0]
+    return pulses[-round(turns)]
+
+
+def codes(played: Played) -> list[set[str]]:
+    return [{reason.code for reason in review.reasons} for review in played.data(SpinReview)]
+
+
+# --- a launch that nobody saw ---
+
+
+def test_R_SPIN_2_the_rest_of_a_run_whose_launch_was_in_the_dark_is_reviewed_not_void() -> None:
+    played = play(dark(SPIN, at(-1), turns_left_us(SPIN, 3) - SECOND_US // 10))
+    assert played.told("spin") == ["spin.review"]
+    assert codes(played) == [{"missing_reading", "revolutions_unclear"}]
+    assert "was down or blind until" in played.data(SpinReview)[0].reasons[0].seen
+
+
+def test_R_SPIN_2_where_the_rest_alone_was_enough_the_number_is_called() -> None:
+    played = play(dark(LONG, at(-1), turns_left_us(LONG, 8)))
+    assert [(c.spin, c.number) for c in played.data(SpinCalled)] == [(1, LONG.number)]
+
+
+def test_R_IRR_2_a_short_spin_long_after_the_wheel_came_back_is_no_spin_as_ever() -> None:
+    short = spin(Scene(revolutions=2.6, bounces=0))
+    back: list[Reading] = [DeviceDown(t=at(-9), dev="wheel"), DeviceUp(t=at(-7), dev="wheel")]
+    assert no_spins(play(short, back)) == [(["too_few_revolutions"], "sensors")]
+    blink: list[Reading] = [
+        DeviceDown(t=at(-0.3), dev="wheel"),
+        DeviceUp(t=at(-0.2), dev="wheel"),
+    ]
+    assert no_spins(play(short, blink)) == [(["too_few_revolutions"], "sensors")], "no time for four turns"
+
+
+def test_one_ball_is_one_spin_however_long_the_wheel_was_away_within_it() -> None:
+    played = play(dark(LONG, at(2), at(10)))
+    assert played.told("spin") == ["spin.review"]
+    assert "missing_reading" in codes(played)[0]
+
+
+def test_a_void_ball_that_runs_on_in_the_dark_begins_no_spin_when_the_wheel_is_back() -> None:
+    void = spin(Scene(ball="cw", rotor="cw", revolutions=20.0, bounces=0))
+    assert (
+        no_spins(play(void)) == no_spins(play(dark(void, at(4), at(11)))) == [(["same_direction"], "sensors")]
+    )
+
+
+# --- a spin that nobody saw ---
+
+AWAY: list[Reading] = [
+    DeviceDown(t=rest_us(SPIN) + 5 * SECOND_US, dev="wheel"),
+    DeviceUp(t=rest_us(SPIN) + 35 * SECOND_US, dev="wheel"),
+]
+RULED_US = rest_us(SPIN) + 40 * SECOND_US
+
+
+@pytest.mark.parametrize("ruling", ["set_number", "no_spin", "void"])
+def test_a_ruling_after_the_wheel_was_away_does_not_change_the_spin_before(ruling: str) -> None:
+    played = play(SPIN, AWAY, says(RULED_US, ruling, "dealer", number="8"))
+    assert played.told("spin") == ["spin.called"]
+    (refused,) = [o.data for o in played.outcomes if o.type == "input.refused"]
+    assert isinstance(refused, Happening)
+    assert refused.cause == "which_spin"
+    assert refused.says is not None
+    assert "wheel was down for 30.0 s since spin 1 was decided" in refused.says
+    assert "what=1" in refused.says
+
+
+def test_a_ruling_while_the_wheel_is_away_does_not_either() -> None:
+    played = play(SPIN, AWAY[0], says(RULED_US, "set_number", "dealer", number="8"))
+    assert (played.told("spin"), played.refusals()) == (["spin.called"], ["which_spin"])
+
+
+def test_a_ruling_that_names_its_spin_is_taken() -> None:
+    played = play(SPIN, AWAY, says(RULED_US, "set_number", "dealer", number="8", what="1"))
+    assert [(c.spin, c.number) for c in played.data(SpinCorrected)] == [(1, "8")]
+
+
+def test_a_ruling_that_names_another_spin_than_the_last_is_refused() -> None:
+    played = play(SPIN, says(RULED_US, "set_number", "dealer", number="8", what="2"))
+    assert (played.told("spin"), played.refusals()) == (["spin.called"], ["other_attempt"])
+
+
+def test_a_wheel_that_was_away_too_short_for_a_spin_hides_none() -> None:
+    blink: list[Reading] = [
+        DeviceDown(t=rest_us(SPIN) + 5 * SECOND_US, dev="wheel"),
+        DeviceUp(t=rest_us(SPIN) + 6 * SECOND_US, dev="wheel"),
+    ]
+    played = play(SPIN, blink, says(RULED_US, "set_number", "dealer", number="8"))
+    assert [(c.spin, c.number) for c in played.data(SpinCorrected)] == [(1, "8")]
+
+
+def test_a_review_takes_its_ruling_though_the_wheel_is_still_away() -> None:
+    lost = [r for r in SPIN.readings if r.t < at(3)]
+    ruled = says(at(60), "set_number", "dealer", number="8")
+    corrected = says(at(61), "set_number", "dealer", number="9")
+    played = play(lost, DeviceDown(t=at(3), dev="wheel"), ruled, corrected)
+    assert [(c.spin, c.number) for c in played.data(SpinCalled)] == [(1, "8")]
+    assert [c.number for c in played.data(SpinCorrected)] == ["9"]
+
+
+def test_a_ruling_after_the_dealer_closed_the_next_bets_is_not_for_the_spin_before() -> None:
+    closed = says(RULED_US, "no_more_bets", "dealer")
+    played = play(SPIN, closed, says(RULED_US + 9 * SECOND_US, "set_number", "dealer", number="8"))
+    assert (played.told("spin"), played.refusals()) == (["spin.called"], ["which_spin"])
+
+
+def test_a_number_entered_as_the_next_ball_is_sent_off_is_not_for_the_spin_before() -> None:
+    pulse = NEXT.of(BallBeam)[0]
+    played = play(
+        SPIN, [r for r in NEXT.readings if r.t <= pulse.t], says(pulse.t + 1, "set_number", number="8")
+    )
+    assert (played.told("spin"), played.refusals()) == (["spin.called"], ["which_spin"])
+
+
+def test_a_hand_in_a_beam_long_ago_hides_no_spin_and_begins_none() -> None:
+    hand = BallBeam(t=rest_us(SPIN) + 9 * SECOND_US, dev="wheel", beam=1)
+    played = play(SPIN, hand, says(RULED_US, "no_spin", "dealer"))
+    assert [c.ruling for c in played.data(SpinCorrected)] == ["no_spin"]
+    assert played.data(SpinNoSpin) == []
+
+
+# --- a ball sent off while the table does not play ---
+
+
+@pytest.mark.parametrize(
+    ("stop", "go_on"), [("lock", "unlock"), ("close_table", "open_table"), ("test_mode", "test_mode")]
+)
+def test_a_ball_sent_off_while_the_table_does_not_play_never_counts(stop: str, go_on: str) -> None:
+    before, after = says(1, stop, on=True), says(at(4), go_on, on=False)
+    played = play(before, SPIN, after, NEXT)
+    assert [(c.spin, c.number) for c in played.data(SpinCalled)] == [(1, NEXT.number)]
+    assert played.told("spin") == ["spin.called"]
+
+
+def test_a_short_rest_of_such_a_ball_is_no_spin_of_its_own_either() -> None:
+    played = play(SAME_WAY, state=State(lock="locked"))
+    unlocked = says(SAME_WAY.left_us - 3 * SECOND_US, "unlock")
+    assert played.told("spin") == play(SAME_WAY, unlocked, state=State(lock="locked")).told("spin") == []
+
+
+def test_a_hand_in_a_beam_before_the_unlocking_hides_no_launch_after_it() -> None:
+    hand = BallBeam(t=at(-2), dev="wheel", beam=1)
+    played = play(hand, says(at(-1), "unlock"), SPIN, state=State(lock="locked"))
+    assert [(c.spin, c.number) for c in played.data(SpinCalled)] == [(1, SPIN.number)]
+
+
+def test_a_ruling_after_such_a_ball_is_not_for_the_spin_before_it() -> None:
+    locked, unlocked = says(80 * SECOND_US, "lock"), says(NEXT.left_us, "unlock")
+    ruled = says(NEXT.end_us, "set_number", "dealer", number="8")
+    played = play(SPIN, locked, NEXT, unlocked, ruled)
+    assert (played.told("spin"), played.refusals()[-1]) == (["spin.called"], "which_spin")
+
+
+# --- edges that are known to be missing ---
+
+
+def test_R_SPIN_4_no_number_stands_on_a_turn_in_which_index_edges_were_lost() -> None:
+    reads = SPIN.of(PocketBall)
+    marks = [r for r in SPIN.of(RotorIndex) if reads[0].t < r.t < reads[1].t]
+    lost = DeviceFault(t=reads[0].t + 1000, dev="wheel", code="lost_edges")
+    seen = [r for r in SPIN.readings if r not in marks]
+    plain, doubted = play(SPIN), play(seen, lost)
+    assert [c.number for c in doubted.data(SpinCalled)] == [SPIN.number]
+    assert called_us(plain) < called_us(doubted), "it took reads on turns that are sure"
+
+
+def test_R_SPIN_4_a_loss_between_two_passes_one_turn_apart_costs_nothing_but_the_wait() -> None:
+    lost = DeviceFault(t=SPIN.of(PocketBall)[0].t + 1000, dev="wheel", code="lost_edges")
+    played = play(SPIN, lost)
+    assert [c.number for c in played.data(SpinCalled)] == [SPIN.number]
+    assert called_us(played) == called_us(play(SPIN))
+
+
+def test_R_SPIN_4_a_loss_told_while_the_call_is_held_moves_no_read_that_passes_on_both_sides_placed() -> None:
+    lost = DeviceFault(t=rest_us(SPIN) + 1000, dev="wheel", code="lost_edges")
+    assert [c.number for c in play(SPIN, lost).data(SpinCalled)] == [SPIN.number]
+
+
+def called_us(played: Played) -> int:
+    return next(o.t for o in played.outcomes if o.type == "spin.called")
+
+
+# --- a ball that never ran ---
+
+
+@pytest.mark.parametrize("drop_told", [True, False])
+@pytest.mark.parametrize("hand", [(0,), (0, 2), (1, 1)])
+def test_R_SPIN_2_a_ball_that_a_hand_lays_into_a_pocket_is_never_called(
+    hand: tuple[int, ...], drop_told: bool
+) -> None:
+    kept = SPIN.of(RotorIndex, PocketBall)
+    laid_us = SPIN.left_us
+    pulses: list[Reading] = [
+        BallBeam(t=laid_us - (2 - i) * 600_000, dev="wheel", beam=beam) for i, beam in enumerate(hand)
+    ]
+    drop: list[Reading] = [BallDrop(t=laid_us, dev="wheel")] if drop_told else []
+    played = play(kept, pulses, drop)
+    assert played.data(SpinCalled) == []
+
+
+@pytest.mark.parametrize("turns", [1.2, 2.5, 3.5])
+def test_R_SPIN_2_a_ball_caught_before_its_fourth_turn_and_dropped_by_hand_is_never_called(
+    turns: float,
+) -> None:
+    passes = round(turns * 3)
+    caught_us = SPIN.of(BallBeam)[passes].t
+    seen = [r for r in SPIN.without(BallDrop) if not isinstance(r, BallBeam) or r.t < caught_us]
+    for held_s in (2.0, 3.5, 5.5):
+        dropped: list[Reading] = [BallDrop(t=caught_us + round(held_s * SECOND_US), dev="wheel")]
+        assert play(seen, dropped).data(SpinCalled) == []

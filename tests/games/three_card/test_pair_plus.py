@@ -1,0 +1,61 @@
+"""The engine's word on positions without Pair Plus: the dealer's prompt, and no reason to stop."""
+
+from controller.model.outcomes import Bets, DealCalled, DealVoid, Happening
+from tests.engine.play import Played
+from tests.games.three_card.deal import Table, seated
+
+ACTED = {"p1": "play", "p2": "play"}
+
+
+def prompts(played: Played) -> list[list[str]]:
+    """Return what the dealer is prompted with at each close and opening of the bets."""
+    return [[notice.seen for notice in bets.notices] for bets in played.data(Bets)]
+
+
+def without(*seats: str, by: str = "settlement") -> Table:
+    return seated().says("pair_plus", by=by, seats=list(seats))
+
+
+def test_T_DEAL_2b_the_dealer_is_prompted_to_name_them_when_bets_close() -> None:
+    played = without("2", "5").says("no_more_bets").end()
+    assert prompts(played) == [["name the positions without Pair Plus: 2, 5"]]
+    assert [notice.rule for bets in played.data(Bets) for notice in bets.notices] == ["T-DEAL-2b"]
+
+
+def test_the_first_card_prompts_where_nobody_called_no_more_bets() -> None:
+    played = without("2").deals().act(**ACTED).end()
+    assert prompts(played) == [["name the positions without Pair Plus: 2"], []]
+    assert len(played.data(DealCalled)) == 1, "the deal counts all the same"
+
+
+def test_where_everybody_has_it_or_nothing_is_said_nobody_is_prompted() -> None:
+    assert prompts(seated().says("no_more_bets").end()) == [[]]
+    has = without("2").says("pair_plus", by="settlement", seats=[]).says("no_more_bets").end()
+    assert prompts(has) == [[]]
+
+
+def test_bets_that_open_again_before_a_card_are_prompted_for_again() -> None:
+    played = without("2").says("no_more_bets").says("open_bets").says("no_more_bets").end()
+    assert prompts(played) == [["name the positions without Pair Plus: 2"], [], prompts(played)[0]]
+
+
+def test_the_next_deal_begins_without_what_was_said_of_the_last() -> None:
+    called = without("2").deals().act(**ACTED).says("settled").says("no_more_bets").end()
+    assert prompts(called)[-1] == []
+    void = without("2").deals().says("misdeal").says("no_more_bets").end()
+    assert len(void.data(DealVoid)) == 1
+    assert prompts(void)[-1] == []
+
+
+def test_a_recording_goes_on_with_what_the_engine_said_before_it() -> None:
+    state = without("2").end().session.state()
+    assert state.three_card is not None
+    assert state.three_card.without_pair_plus == ("2",)
+    played = Table(state=state).says("no_more_bets").end()
+    assert prompts(played) == [["name the positions without Pair Plus: 2"]]
+
+
+def test_no_person_may_say_it() -> None:
+    played = without("2", by="dealer").says("no_more_bets").end()
+    assert prompts(played) == [[]]
+    assert [told.what for told in played.data(Happening)] == ["pair_plus"]

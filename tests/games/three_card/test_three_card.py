@@ -1,0 +1,208 @@
+"""Three Card Poker at the table: bets, cards, play or fold, the dealer's hand, locks and power."""
+
+import pytest
+
+from controller.games.three_card.machine import ThreeCardState
+from controller.model.effects import Lamp
+from controller.model.outcomes import Bets, DealCalled, DealReview
+from tests.games.three_card.deal import HANDS, ROTATION, Table, called, changed, codes, seated
+from tests.scenes import SECOND_US
+
+# --- bets and the first card ---
+
+
+def test_T_DEAL_2_no_more_bets_is_called_before_the_first_card() -> None:
+    played = seated().says("no_more_bets").deals().act(p1="play", p2="play").end()
+    assert [(b.round, b.cause) for b in played.data(Bets)] == [(1, "dealer"), (2, "result")]
+    assert [lamp.shows for lamp in played.effects if isinstance(lamp, Lamp)] == ["on", "off"]
+
+
+def test_T_DEAL_2_else_the_first_card_out_of_the_shoe_closes_the_bets() -> None:
+    table = seated().deals()
+    assert table.played.told("bets") == ["bets.closed"]
+    assert [b.cause for b in table.played.data(Bets)] == ["first_card"]
+    assert table.played.outcomes[0].t == 15.5 * SECOND_US
+
+
+def test_T_DEAL_2_the_dealer_may_open_the_bets_again_while_no_card_is_out() -> None:
+    table = seated().says("no_more_bets").says("open_bets").says("open_bets").says("no_more_bets")
+    played = table.says("no_more_bets").end()
+    assert [(b.round, b.cause) for b in played.data(Bets)] == [(1, "dealer"), (2, "dealer"), (2, "dealer")]
+    assert played.refusals() == ["bets_open", "bets_closed"]
+
+
+# --- a deal ---
+
+
+def test_T_DEAL_3_everybody_gets_three_cards_and_the_deal_is_called_when_all_have_acted() -> None:
+    played = seated().deals().act(p1="play", p2="fold").end()
+    deal = called(played)
+    assert deal.hands == {"1": ("Qh", "Jd", "2c"), "2": ("7s", "7d", "9h")}
+    assert (deal.deal, deal.folds, deal.grade, deal.by) == (1, ("2",), "sensors", None)
+    assert played.told("deal") == ["deal.called"]
+
+
+def test_T_DEAL_3_without_positions_from_the_shoe_cards_go_in_rotation_from_the_dealers_left() -> None:
+    deal = called(seated("2", "1").in_order(ROTATION).act(p1="play", p2="play").end())
+    assert deal.hands == {"1": ("Qh", "Jd", "2c"), "2": ("7s", "7d", "9h")}
+
+
+def test_gap_T_13_a_shuffler_gives_stacks_of_three() -> None:
+    table = Table(changed(order="stacks")).says("seats", seats=["1", "2"])
+    stacks = " ".join(HANDS.values()).split()
+    assert called(table.in_order(stacks).act(p1="play", p2="play").end()).hands["2"] == ("7s", "7d", "9h")
+
+
+def test_T_DEAL_3_a_shoe_that_knows_the_positions_names_those_that_nobody_named() -> None:
+    assert set(called(Table().deals().act(p1="play", p2="play").end()).hands) == {"1", "2"}
+
+
+def test_T_DEAL_4_the_call_waits_until_every_position_has_played_or_folded() -> None:
+    table = seated().deals().act(p1="play").quiet(100)
+    assert table.played.told("deal") == []
+    assert table.act(p2="play").end().told("deal") == ["deal.called"]
+
+
+def test_T_DEAL_4_a_player_cannot_take_back_his_word_but_the_dealer_can_put_it_right() -> None:
+    table = seated().deals().says("fold", "player", seat="1").says("play", "player", seat="1")
+    played = table.says("play", seat="1").says("play", seat="1").act(p2="play").end()
+    assert played.refusals() == ["has_acted", "no_change"]
+    assert called(played).folds == ()
+
+
+def test_play_and_fold_belong_to_a_position_of_the_deal() -> None:
+    table = seated().says("play", seat="1").deals().says("fold", seat="7").says("play")
+    assert table.act(p1="play", p2="play").end().refusals() == ["no_deal", "bad_argument", "bad_argument"]
+
+
+@pytest.mark.parametrize(
+    ("hand", "says_so", "qualifies"),
+    [
+        ("Qs 9h 3d", "Dealer plays with a Queen", True),
+        ("Ks 9h 3d", "Dealer plays with a King", True),
+        ("As 9h 3d", "Dealer plays with an Ace", True),
+        ("2s 2h 3d", "Dealer plays with a pair", True),
+        ("4s 5h 6d", "Dealer plays with a straight", True),
+        ("Js 9h 3d", "Dealer doesn't play", False),
+    ],
+)
+def test_T_DEAL_6_and_T_ANTE_1_the_dealer_announces_whether_he_plays(
+    hand: str, says_so: str, qualifies: bool
+) -> None:
+    deal = called(seated("1").deals({"1": "Qh Jd 2c", "dealer": hand}).act(p1="play").end())
+    assert (deal.announcement, deal.qualifies) == (says_so, qualifies)
+
+
+def test_T_DEAL_6_the_dealers_cards_run_from_the_highest_down() -> None:
+    assert called(seated().deals().act(p1="play", p2="play").end()).dealer == ("Kc", "8d", "3s")
+
+
+def test_T_DEAL_7_and_T_DEAL_5_hands_are_reconciled_from_the_right_and_folds_collected() -> None:
+    hands = {"1": "Ah Jd 2c", "2": "7s 7d 9h", "3": "Th 4c 3c", "4": "Td 4d 5h", "dealer": "Ts 4s 2d"}
+    deal = called(
+        Table().says("seats", seats=["1", "2", "3", "4"]).deals(hands)
+        .act(p1="play", p2="fold", p3="play", p4="play").end()
+    )  # fmt: skip
+    assert [(r.seat, r.result) for r in deal.results] == [
+        ("4", "dealer_does_not_play"),
+        ("3", "dealer_does_not_play"),
+        ("1", "dealer_does_not_play"),
+        ("2", "fold"),
+    ]
+
+
+def test_T_DEAL_7_gap_T_12_a_house_may_reconcile_from_the_left() -> None:
+    table = Table(changed(reconcile_from="left")).says("seats", seats=["1", "2"]).deals()
+    assert [r.seat for r in called(table.act(p1="play", p2="play").end()).results] == ["1", "2"]
+
+
+@pytest.mark.parametrize(
+    ("held", "result"),
+    [("Ah 9d 2c", "win"), ("Qh Jd 2c", "lose"), ("Kh 8s 3d", "push")],
+)
+def test_T_RES_2_to_4_and_gap_T_3_how_a_hand_stands_when_the_dealer_plays(held: str, result: str) -> None:
+    deal = called(seated("1").deals({"1": held, "dealer": "Kc 8d 3s"}).act(p1="play").end())
+    assert [r.result for r in deal.results] == [result]
+
+
+def test_bets_open_again_after_the_deal_and_the_next_one_has_the_next_number() -> None:
+    table = seated().deals().act(p1="play", p2="play").quiet(1).says("settled")
+    played = table.deals().act(p1="play", p2="fold").end()
+    assert [d.deal for d in played.data(DealCalled)] == [1, 2]
+    assert [(b.round, b.cause) for b in played.data(Bets)] == [
+        (1, "first_card"), (2, "result"), (2, "first_card"), (3, "result"),
+    ]  # fmt: skip
+
+
+# --- two positions ---
+
+
+def test_T_DEAL_1d_gap_T_15_one_player_may_play_two_adjacent_positions() -> None:
+    table = Table().says("seats", seats=["3", "4"], what="Ann").says("seats", seats=["1", "7"], what="Bob")
+    table.says("seats", seats=["5"], what="Ann").quiet(1)
+    assert table.played.refusals() == ["too_many_positions", "too_many_positions"]
+    state = table.played.session.state().three_card
+    assert state == ThreeCardState(seats=("3", "4"), players={"3": "Ann", "4": "Ann"})
+
+
+def test_T_DEAL_1d_a_house_may_allow_one_position_only() -> None:
+    table = Table(changed(positions_per_player=1)).says("seats", seats=["3", "4"], what="Ann")
+    assert table.end().refusals() == ["too_many_positions"]
+
+
+@pytest.mark.parametrize("seats", [None, [], ["1", "1"], ["dealer"], [""]])
+def test_seats_that_make_no_sense_are_refused(seats: list[str] | None) -> None:
+    assert Table().says("seats", seats=seats).end().refusals() == ["bad_argument"]
+
+
+def test_seats_are_not_changed_while_cards_are_out() -> None:
+    assert seated().deals().says("seats", seats=["1"]).act(p1="play", p2="play").end().refusals() == [
+        "under_way"
+    ]
+
+
+# --- locks, power, state ---
+
+
+def test_a_deal_at_a_locked_table_does_not_count() -> None:
+    table = seated().says("lock").deals()
+    played = table.end()
+    assert played.refusals() == ["table_locked"]
+    assert played.told("deal", "bets") == []
+
+
+@pytest.mark.parametrize("stage", ["dealing", "acting", "held"])
+def test_a_power_cut_leaves_a_deal_in_flight_to_a_person_and_names_no_card(stage: str) -> None:
+    table = seated().deals({"1": "Qh Jd 2c"} if stage == "dealing" else HANDS)
+    if stage == "held":
+        table.act(p1="play", p2="play")
+    played = table.end(cut=True)
+    review = played.data(DealReview)[0]
+    assert [(r.code, r.rule) for r in review.reasons] == [("power_lost", "T-IRR-1")]
+    assert played.told("deal") == ["deal.review"]
+
+
+def test_the_table_goes_on_from_its_recorded_state() -> None:
+    before = seated().deals().act(p1="play", p2="play").says("settled").quiet(1)
+    session = before.played.session
+    assert session.state().three_card == ThreeCardState(seats=("1", "2"))
+    assert (session.first().deal, session.first().round) == (2, 2)
+    again = Table(state=session.state(), first=session.first()).deals().act(p1="play", p2="play").end()
+    assert called(again).deal == 2
+    assert again.told("bets") == ["bets.closed", "bets.opened"]
+
+
+def test_a_new_day_begins_with_nobody_seated() -> None:
+    table = seated().says("close_table").says("open_table").in_order(ROTATION).quiet(130)
+    assert codes(table.played.data(DealReview)[0].reasons) == ["conflict"]
+
+
+def test_T_DEAL_2_a_ruling_on_the_last_deal_opens_no_bets_that_are_closed_for_the_next() -> None:
+    table = seated().in_order(ROTATION).says("play", seat="1").says("play", seat="2")
+    table.says("no_more_bets").says("fold", seat="1")
+    table.in_order(["4h", "5h", "6h", "4d", "5d", "6d", "4c", "5c", "6c"])
+    told = table.says("play", seat="1").says("play", seat="2").played.finish().told("bets.", "deal.")
+    assert told == [
+        *("bets.closed", "deal.called", "bets.opened", "bets.closed"),
+        *("deal.corrected", "deal.called", "bets.opened"),
+    ]
