@@ -1,1 +1,1 @@
-"""The command line: `tablectl`, one module a command, imported only when it is chosen."""
+"""The command line: `tablectl`, each command imported only when it is chosen."""

@@ -1,21 +1,234 @@
-"""`tablectl camera`: read dice in pictures and follow them in films with the project's own eyes."""
+"""`tablectl camera`: read dice in pictures, follow them in films, and watch a table live."""
 
 import argparse
 import json
+import socket
 import sys
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import cv2
+import msgspec
+import yaml
 
-from controller.cli.camera_films import CameraInputError, Film, rig_of
-from controller.cli.camera_live import Live, serve
-from controller.cli.exits import BAD_INPUT, FAILED, OK, OUT_OF_REACH, printable, say
-from controller.cli.numbers import whole
-from controller.model.readings import DieLost, DieRest
+from controller.cli.shell import BAD_INPUT, FAILED, OK, OUT_OF_REACH, printable, say, whole
+from controller.model.conversion import converter_of
+from controller.model.readings import DeviceDown, DeviceUp, DieLost, DieRest, Reading
 from controller.replay.header import Header
 from controller.replay.writer import LogWriter
+from drivers.vision.arrays import Array
 from drivers.vision.following import Follower
-from drivers.vision.reading import Reading, read_picture
+from drivers.vision.moving import median_of
+from drivers.vision.reading import Reading as PictureReading
+from drivers.vision.reading import read_picture
+from drivers.vision.rig import Rig, RigError, RigFile
+from drivers.vision.view import View
+
+SAMPLES = 41
+"""Frames whose median is the empty table: dice lie elsewhere in most of them."""
+
+
+_rig_file_of = converter_of(RigFile)
+
+
+class CameraInputError(ValueError):
+    """A film or rig file that can't be used; the message names it and what was expected."""
+
+
+def rig_of(path: Path) -> Rig:
+    """Return the rig of a file; raises CameraInputError."""
+    try:
+        given = yaml.safe_load(path.read_text(encoding="utf-8"))
+        return Rig(_rig_file_of(given))
+    except OSError as error:
+        raise CameraInputError(
+            f"{path}: found it unreadable ({error.strerror}), expected a rig file"
+        ) from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        where = " ".join(str(error).split())
+        raise CameraInputError(f"{path}: found no YAML ({where}), expected a rig file") from error
+    except (msgspec.ValidationError, RigError) as error:
+        raise CameraInputError(f"{path}: {error}; docs/devices/dice-camera.md lists a rig's keys") from error
+
+
+class Film:
+    """A film file: its frames, each with the time that the film gives it."""
+
+    def __init__(self, path: Path) -> None:
+        """Open; raises CameraInputError where it is no film."""
+        self.path = path
+        self._opened()
+
+    def _opened(self) -> cv2.VideoCapture:
+        film = cv2.VideoCapture(str(self.path)) if self.path.is_file() else None
+        if film is None or not film.isOpened():
+            raise CameraInputError(
+                f"{self.path}: found no film, expected one that OpenCV reads (MP4, AVI, MKV)"
+            )
+        return film
+
+    def frames(self) -> Iterator[tuple[int, Array]]:
+        """Yield each frame and its time in microseconds from the film's start."""
+        film = self._opened()
+        rate = film.get(cv2.CAP_PROP_FPS) or 30.0
+        last_us = -1
+        count = 0
+        while True:
+            there, picture = film.read()
+            if not there:
+                return
+            told_us = round(film.get(cv2.CAP_PROP_POS_MSEC) * 1000)
+            counted_us = round(count * 1e6 / rate)
+            # A container without times tells 0 for each frame; then its rate counts.
+            t_us = told_us if told_us > last_us and (told_us or not count) else max(counted_us, last_us + 1)
+            last_us = t_us
+            count += 1
+            yield t_us, picture
+
+    def empty_table(self) -> Array:
+        """Return the table without dice: the median of frames from all over the film."""
+        film = self._opened()
+        total = max(1, int(film.get(cv2.CAP_PROP_FRAME_COUNT)))
+        wanted = {round(at * (total - 1) / (SAMPLES - 1)) for at in range(SAMPLES)}
+        kept = []
+        for at in range(total):
+            if not film.grab():
+                break
+            if at in wanted:
+                there, picture = film.retrieve()
+                if there:
+                    kept.append(picture)
+        if not kept:
+            raise CameraInputError(f"{self.path}: found no frame in it, expected a film of a table")
+        return median_of(kept)
+
+
+LEARNING = 31
+"""Frames whose median is the empty table, at the start."""
+BUMPED_MM = 10.0
+ALIVE_US = 500_000
+"""The daemon takes a second and a half of silence for a fault."""
+RETRY_S = 2.0
+PULLED = "pulled"
+
+
+class Live:
+    """A device's frames (`/dev/video0`), or a film's at its own pace, stamped on the monotonic clock."""
+
+    def __init__(self, source: str) -> None:
+        """Name the source."""
+        self.source = source
+
+    def frames(self) -> Iterator[tuple[int, Array]]:
+        """Yield each frame and its time in microseconds; ends where the source does.
+
+        Raises CameraInputError where there is no such source.
+        """
+        if self.source.startswith("/dev/"):
+            yield from self._device()
+            return
+        began_us = time.monotonic_ns() // 1000
+        for t_us, picture in Film(Path(self.source)).frames():
+            ahead_us = began_us + t_us - time.monotonic_ns() // 1000
+            if ahead_us > 0:
+                time.sleep(ahead_us / 1e6)
+            yield began_us + t_us, picture
+
+    def _device(self) -> Iterator[tuple[int, Array]]:
+        device = cv2.VideoCapture(self.source, cv2.CAP_V4L2)
+        if not device.isOpened():
+            raise CameraInputError(f"{self.source}: found no camera there, expected a V4L2 device")
+        device.set(cv2.CAP_PROP_BUFFERSIZE, 2)
+        try:
+            while True:
+                there, picture = device.read()
+                if not there:
+                    return
+                # The driver's own stamp is of the monotonic clock, taken when the frame began.
+                stamp_us = round(device.get(cv2.CAP_PROP_POS_MSEC) * 1000)
+                now_us = time.monotonic_ns() // 1000
+                yield (stamp_us if 0 <= now_us - stamp_us < 1_000_000 else now_us), picture
+        finally:
+            device.release()
+
+
+class Watching:
+    """Turns live frames into readings: no face and no track from a view that is in doubt."""
+
+    def __init__(self, rig: Rig) -> None:
+        """Begin by learning the empty table."""
+        self._rig = rig
+        self._learnt: list[Array] = []
+        self._follower: Follower | None = None
+        self._view: View | None = None
+        self._empty: Array | None = None
+        self._fault: str | None = None
+
+    def frame(self, t_us: int, picture: Array) -> list[Reading]:
+        """Return what a frame says: nothing while the table is learnt, or while the view is in doubt."""
+        if self._view is None or self._follower is None or self._empty is None:
+            self._learnt.append(picture)
+            if len(self._learnt) == LEARNING:
+                self._empty = median_of(self._learnt)
+                middle = (picture.shape[1] / 2, picture.shape[0] / 2)
+                self._view = View(self._empty, BUMPED_MM * self._rig.px_per_mm(*middle))
+                self._follower = Follower(self._rig, self._empty)
+                self._learnt = []
+            return []
+        verdict = self._view.look(t_us, picture)
+        told: list[Reading] = []
+        if verdict.fault != self._fault:
+            told = [self._health(t_us, verdict.fault, verdict.seen)]
+            self._fault = verdict.fault
+            self._follower = Follower(self._rig, self._empty)
+        if self._view.doubtful:
+            return told
+        return told + self._follower.frame(t_us, picture)
+
+    def _health(self, t_us: int, fault: str | None, seen: str) -> Reading:
+        dev = self._rig.file.camera
+        if fault is None:
+            return DeviceUp(t=t_us, dev=dev, reason="it sees its table again")
+        return DeviceDown(t=t_us, dev=dev, code=fault, reason=seen)
+
+
+def line_of(reading: Reading) -> bytes:
+    """Return a reading as the table's socket takes it: the table writes `dev` itself."""
+    fields = {name: value for name, value in msgspec.to_builtins(reading).items() if value is not None}
+    fields.pop("dev", None)
+    return json.dumps(fields).encode() + b"\n"
+
+
+def serve(rig: Rig, live: Live, path: str, *, again: bool) -> None:
+    """Send readings to the daemon's socket; connect again whenever it comes back. Ends with a film's end."""
+    while True:
+        try:
+            with socket.socket(socket.AF_UNIX) as table:
+                table.connect(path)
+                _send(rig, live, table)
+        except (ConnectionError, FileNotFoundError, CameraInputError):
+            if not again:
+                raise
+        if not again:
+            return
+        time.sleep(RETRY_S)
+
+
+def _send(rig: Rig, live: Live, table: socket.socket) -> None:
+    watching = Watching(rig)
+    alive_us = 0
+    t_us = 0
+    for t_us, picture in live.frames():
+        lines = [line_of(reading) for reading in watching.frame(t_us, picture)]
+        if t_us - alive_us >= ALIVE_US:
+            lines.append(json.dumps({"kind": "alive", "t": t_us}).encode() + b"\n")
+            alive_us = t_us
+        if lines:
+            table.sendall(b"".join(lines))
+    ended = DeviceDown(t=t_us, dev=rig.file.camera, code=PULLED, reason=f"{live.source} ended")
+    table.sendall(line_of(ended))
+
 
 EXAMPLES = (
     "tablectl camera read still-1.jpg still-2.jpg --die-px 71 --dice 2",
@@ -155,12 +368,12 @@ def _pixels(text: str) -> float:
     return value
 
 
-def _answer(path: Path, reading: Reading) -> dict[str, object]:
+def _answer(path: Path, reading: PictureReading) -> dict[str, object]:
     dice = [{"x": die.x, "y": die.y, "up": die.up, "confidence": die.confidence} for die in reading.dice]
     return {"image": str(path), "dice": dice, "refused": reading.refused}
 
 
-def _in_words(path: Path, reading: Reading) -> str:
+def _in_words(path: Path, reading: PictureReading) -> str:
     if reading.refused is not None:
         return f"{printable(str(path))}: refused: {reading.refused}"
     faces = " ".join(str(up) for up in sorted(die.up or 0 for die in reading.dice)) or "no dice"

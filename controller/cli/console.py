@@ -4,8 +4,8 @@ import argparse
 import signal
 from pathlib import Path
 
-from controller.cli.exits import BAD_INPUT, OK, say
 from controller.cli.link import add_socket
+from controller.cli.shell import BAD_INPUT, OK, say
 from controller.cli.sign_in import SOCKET as SIGN_IN_SOCKET
 from controller.console.guard import LOOPBACK
 from controller.console.serving import Settings, serve

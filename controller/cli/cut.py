@@ -1,32 +1,34 @@
-"""`tablectl cut`: one throw, spin or deal out of a log or a journal's recording, as a regression case."""
+"""`tablectl cut` and `record`: a throw, spin or deal of a log, or the table's next ones, as a case."""
 
 import argparse
+import sys
+import time
 from pathlib import Path
 
 import msgspec
 
 from controller.cli.exhibits import WHICH, Asked, add_attempt_options, asked
-from controller.cli.exits import BAD_INPUT, FAILED, OK, say
-from controller.cli.link import OutOfReachError, RefusedError, out_of_reach
+from controller.cli.link import Json, OutOfReachError, RefusedError, add_socket, ask, out_of_reach
 from controller.cli.replay import ruleset_of
-from controller.cli.whole_file import unwritable, whole_file
+from controller.cli.shell import BAD_INPUT, FAILED, INTERRUPTED, MANY, OK, Command, say, whole
+from controller.cli.whole_file import unwritable, whole_file, why_not
 from controller.cli.words import lines_of
 from controller.engine.games import SetupError
 from controller.replay.cases import EXPECTED, LOG_ENDINGS
-from controller.replay.cutting import Piece, cut_attempt
+from controller.replay.cutting import Piece, cut_attempt, cut_attempts
 from controller.replay.errors import LogError
 from controller.replay.writer import LogWriter
 from controller.settings.mistakes import SettingsError
 
-EXAMPLES = (
+_CUT_EXAMPLES = (
     "tablectl cut LOG#12 tests/logs/short.jsonl.gz    # and what it must give: short.expected.jsonl",
     "tablectl cut craps/1/18 short.jsonl              # out of the journal's recording",
     "tablectl replay short.jsonl --check short.expected.jsonl",
 )
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
+def add_cut_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `cut`."""
     parser.add_argument("which", metavar="ID|LOG[#n]", help=WHICH)
     parser.add_argument("out", type=Path, metavar="OUT", help="the case: NAME.jsonl or NAME.jsonl.gz")
     parser.add_argument(
@@ -38,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_attempt_options(parser)
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run_cut(arguments: argparse.Namespace) -> int:
     """Cut it; 1 where the journal has no such attempt, 2 at a bad log or name, 3 without a controller."""
     out: Path = arguments.out
     expect = expectation_beside(out, arguments.expect)
@@ -114,3 +116,140 @@ def write_case(piece: Piece, out: Path, expect: Path) -> None:
                 writer.write(reading)
         for outcome in piece.outcomes:
             outcomes.write(msgspec.json.encode(outcome) + b"\n")
+
+
+_RECORD_EXAMPLES = (
+    "tablectl record --attempts 1 throw.jsonl.gz      # the next throw, and throw.expected.jsonl",
+    "tablectl record --seconds 600 evening.jsonl.gz",
+    "tablectl replay throw.jsonl.gz --check throw.expected.jsonl",
+)
+POLL_S = 0.25
+SETTLES_S = 10.0
+"""The recorder writes in batches, and syncs every two seconds."""
+_ATTEMPTS = ("roll", "spin", "deal")
+
+
+def add_record_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `record`."""
+    parser.description = (
+        "Wait for the running table's next throws, spins or deals, and write them as a log, with what they\n"
+        "gave beside it. Ends between two of them; Ctrl-C ends it after the one under way.\n"
+        "For technicians: the controller tells them what it recorded, but nothing of a wheel while bets are\n"
+        "open, nor of a hand that is not decided."
+    )
+    limit = parser.add_mutually_exclusive_group()
+    limit.add_argument("--attempts", type=whole(1, MANY), metavar="N", help="so many (default: until Ctrl-C)")
+    limit.add_argument("--seconds", type=whole(1, 86_400), metavar="N", help="for so long")
+    parser.add_argument("out", type=Path, metavar="OUT", help="the log: NAME.jsonl or NAME.jsonl.gz")
+    add_socket(parser)
+
+
+def run_record(arguments: argparse.Namespace) -> int:
+    """Record; 1 where nothing was played, 2 where it can't be read or written, 3 without a controller."""
+    expect = expectation_beside(arguments.out)
+    if expect is None:
+        return BAD_INPUT
+    if (wrong := why_not(arguments.out)) is not None:
+        say(wrong)
+        return BAD_INPUT
+    try:
+        first, last = _played(arguments)
+        if last < first:
+            say("nothing was played, so nothing is written")
+            return FAILED
+        piece = _piece(arguments.socket, first, last)
+        write_case(piece, arguments.out, expect)
+    except OutOfReachError as error:
+        return out_of_reach(error)
+    except RefusedError as error:
+        say(error)
+        return FAILED
+    except KeyboardInterrupt:
+        say("given up in the middle of an attempt; nothing is written")
+        return INTERRUPTED
+    except (LogError, SettingsError, SetupError) as error:
+        say(error)
+        return BAD_INPUT
+    except OSError as error:
+        say(unwritable(Path(error.filename or arguments.out), error))
+        return BAD_INPUT
+    say(f"{arguments.out}: #{first} to #{last}, {len(piece.readings)} readings; {expect}: what they gave")
+    say(f"see why with: tablectl explain {arguments.out}#{last}")
+    say(f"check it with: tablectl replay {arguments.out} --check {expect}")
+    return OK
+
+
+def _played(arguments: argparse.Namespace) -> tuple[int, int]:
+    """Wait, and give the numbers of the first and the last attempt that was played meanwhile."""
+    begun_s = time.monotonic()
+    first = _next(_status(arguments.socket))
+    say(f"records from #{first} on; Ctrl-C ends it between two attempts")
+    over = False
+    while True:
+        try:
+            status = _status(arguments.socket)
+            done = _next(status) - first
+            _progress(done, status)
+            over = over or _enough(arguments, done, time.monotonic() - begun_s)
+            if over and not status.get("attempt_open"):
+                return first, first + done - 1
+            time.sleep(POLL_S)
+        except KeyboardInterrupt:
+            if over:
+                raise
+            over = True
+            say("ends after the attempt under way; Ctrl-C again gives up")
+
+
+def _enough(arguments: argparse.Namespace, done: int, for_s: float) -> bool:
+    if arguments.attempts is not None:
+        return done >= int(arguments.attempts)
+    return arguments.seconds is not None and for_s >= int(arguments.seconds)
+
+
+def _status(path: str) -> Json:
+    told = ask(path, {"do": "status"}).get("status")
+    if not isinstance(told, dict):
+        raise OutOfReachError(f"{path}: found an answer without a status")
+    return told
+
+
+def _next(status: Json) -> int:
+    """Give the number of the next attempt; one that is under way has its number, and counts as the next."""
+    following = status.get("next")
+    numbers = following if isinstance(following, dict) else {}
+    number = next((int(numbers[name]) for name in _ATTEMPTS if name in numbers), 1)
+    return number - bool(status.get("attempt_open"))
+
+
+def _progress(done: int, status: Json) -> None:
+    if sys.stderr.isatty():
+        now = ", one under way" if status.get("attempt_open") else ""
+        print(f"\r\x1b[K{done} recorded{now}", end="", file=sys.stderr, flush=True)
+
+
+def _piece(socket: str, first: int, last: int) -> Piece:
+    """Cut what was played out of the recording, once the recorder has written it."""
+    # What reads a journal comes with an extra; help is shown without it.
+    from controller.cli.exhibits_kept import recording_of  # noqa: PLC0415 - see above
+    from controller.cli.past import ToldJournal  # noqa: PLC0415 - see above
+    from controller.journal.faults import JournalFault  # noqa: PLC0415 - see above
+
+    until_s = time.monotonic() + SETTLES_S
+    while True:
+        try:
+            with ToldJournal(socket) as reader:
+                log = str(recording_of(reader, Asked(None, first)).log)
+            return cut_attempts(log, first, last, lambda log: ruleset_of(log, None))
+        except (JournalFault, LogError) as error:
+            if time.monotonic() >= until_s:
+                if isinstance(error, LogError):
+                    raise
+                raise LogError(error.where, error.found, error.expected, error.kind.next_step) from error
+            time.sleep(POLL_S)
+
+
+COMMANDS = {
+    "cut": Command(add_cut_arguments, run_cut, _CUT_EXAMPLES),
+    "record": Command(add_record_arguments, run_record, _RECORD_EXAMPLES),
+}

@@ -7,11 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
-from controller.cli.dealer import call_in_words, puck_in_words
-from controller.cli.exits import BAD_INPUT, FAILED, OK, say
-from controller.cli.numbers import MANY, SEEDS, whole
 from controller.cli.screen import Screen, Style
-from controller.cli.words import in_words
+from controller.cli.shell import BAD_INPUT, FAILED, MANY, OK, SEEDS, say, whole
+from controller.cli.words import call_in_words, in_words, puck_in_words
 from controller.engine.session import Session
 from controller.engine.setup import Setup
 from controller.model.outcomes import (

@@ -15,9 +15,9 @@ import msgspec
 
 from controller.app.clock import iso, system_wall
 from controller.app.options import JOURNAL, JOURNAL_FILE, Options, head_beside
-from controller.cli.exits import BAD_INPUT, FAILED, OK, printable, say
 from controller.cli.link import SOCKET, VARIABLE, Json, OutOfReachError, ask
 from controller.cli.screen import Screen, Style
+from controller.cli.shell import BAD_INPUT, FAILED, OK, printable, say
 from controller.cli.whole_file import unwritable, whole_file
 from controller.doctor import books, bundle, host, service, table
 from controller.doctor.finding import Finding, Machine, State

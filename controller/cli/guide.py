@@ -10,8 +10,8 @@ from typing import Literal, Self
 
 import msgspec
 
-from controller.cli.exits import say
 from controller.cli.link import TIMEOUT_S, Json, OutOfReachError, admitted, send, unreachable
+from controller.cli.shell import say
 from controller.model.readings import AnyReading
 from controller.technician.acts import ACT_S, Act
 

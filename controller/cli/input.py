@@ -1,4 +1,4 @@
-"""`tablectl input`: enter what a person says at the table, and tell what came of it."""
+"""`tablectl input` and `approve`: enter what a person says at the running table, or takes as right."""
 
 import argparse
 from collections.abc import Sequence
@@ -6,10 +6,10 @@ from collections.abc import Sequence
 import msgspec
 
 from controller.app.peers import ROLES
-from controller.cli.exits import BAD_INPUT, FAILED, OK, OUT_OF_REACH, say
 from controller.cli.link import Json, OutOfReachError, add_socket, ask, out_of_reach
+from controller.cli.shell import BAD_INPUT, FAILED, OK, OUT_OF_REACH, Command, say
 
-EXAMPLES = (
+_INPUT_EXAMPLES = (
     "tablectl input lock 'the felt is torn' --by supervisor",
     "tablectl input set_dice 3 4 --by boxperson --who ann",
     "tablectl input no_roll reason=disputed",
@@ -49,8 +49,8 @@ class ArgumentError(Exception):
     """An argument that makes no sense; the message says what was expected."""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
+def add_input_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `input`."""
     parser.add_argument(
         "name",
         metavar="NAME",
@@ -70,7 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_socket(parser)
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run_input(arguments: argparse.Namespace) -> int:
     """Enter it and wait for the table's word; 1 where it was refused, 3 where no word came."""
     try:
         request: Json = {"do": "input", "name": arguments.name, "by": arguments.by, "who": arguments.who}
@@ -135,3 +135,51 @@ def _number(key: str, text: str) -> int:
         return int(text)
     except ValueError:
         raise ArgumentError(f"{key}: found {text!r}, expected a whole number") from None
+
+
+_APPROVE_EXAMPLES = (
+    "tablectl approve identity --reason 'release 0.2 installed'",
+    "tablectl approve device",
+)
+
+
+def add_approve_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `approve`."""
+    parser.add_argument(
+        "what", choices=("identity", "clock", "device", "journal"), help="what is taken as right"
+    )
+    parser.add_argument("--who", metavar="NAME", help="the person (default: the unix user)")
+    parser.add_argument("--reason", default="", metavar="WORDS", help="why, for the journal")
+    add_socket(parser)
+
+
+def run_approve(arguments: argparse.Namespace) -> int:
+    """Hand it to the controller; 1 where it was refused."""
+    request: dict[str, object] = {
+        "do": "approve",
+        "what": arguments.what,
+        "who": arguments.who,
+        "reason": arguments.reason,
+    }
+    try:
+        told = ask(arguments.socket, request)
+    except OutOfReachError as error:
+        return out_of_reach(error)
+    if arguments.json:
+        print(msgspec.json.encode(told).decode())
+    elif not told["ok"]:
+        say(f"{arguments.what}: {told['says']} [{told['code']}]")
+    else:
+        print(f"{arguments.what}: approved{_cleared(told)}")
+    return OK if told["ok"] else FAILED
+
+
+def _cleared(told: Json) -> str:
+    cleared = told.get("cleared")
+    return f", {', '.join(cleared)} cleared" if isinstance(cleared, list) else ""
+
+
+COMMANDS = {
+    "input": Command(add_input_arguments, run_input, _INPUT_EXAMPLES),
+    "approve": Command(add_approve_arguments, run_approve, _APPROVE_EXAMPLES),
+}

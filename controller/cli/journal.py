@@ -1,4 +1,4 @@
-"""`tablectl journal`: verify, show and export a journal, without being in the controller's way."""
+"""`tablectl journal` and `recall`: verify, show and export a journal, and recall one outcome of it."""
 
 import argparse
 import sys
@@ -8,10 +8,10 @@ import msgspec
 
 from controller.app.clock import iso
 from controller.app.options import JOURNAL, head_beside
-from controller.cli.exits import BAD_INPUT, FAILED, OK, printable, say
 from controller.cli.link import OutOfReachError, RefusedError, add_kept, out_of_reach
-from controller.cli.numbers import ROWS, whole
 from controller.cli.past import journal_file, open_journal
+from controller.cli.shell import BAD_INPUT, FAILED, OK, ROWS, Command, printable, say, whole
+from controller.cli.words import lines_of
 from controller.journal.chain import Row
 from controller.journal.contents import CLOSED, EVENTS
 from controller.journal.ending import check_begun
@@ -20,10 +20,11 @@ from controller.journal.head import Place, read_head
 from controller.journal.keys import PublicKey
 from controller.journal.opening import FORGIVABLE
 from controller.journal.reading import Reader
+from controller.journal.recall import Recalled, recall
 from controller.model.outcomes import OUTCOME_TYPES
 from controller.publish.acknowledged import check_acknowledgements
 
-EXAMPLES = (
+_JOURNAL_EXAMPLES = (
     "tablectl journal verify",
     "tablectl journal show --journal VIRTUAL/journal --type roll.called",
     "tablectl journal export --from 100 > rows.jsonl",
@@ -32,8 +33,8 @@ EXAMPLES = (
 _NONE_THERE = frozenset({"journal_absent", "journal_no_access"})
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
+def add_journal_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `journal`."""
     what = parser.add_subparsers(metavar="verify|show|export", required=True)
     verify = what.add_parser(
         "verify",
@@ -90,7 +91,7 @@ def _public_key(text: str) -> PublicKey:
         raise argparse.ArgumentTypeError(f"found {text!r}, expected {expected}") from None
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run_journal(arguments: argparse.Namespace) -> int:
     """Do it; 1 where the journal is at fault, 2 where there is none for this user, 3 without a controller."""
     try:
         code: int = arguments.of_journal(arguments)
@@ -222,3 +223,88 @@ def _said_if_none(count: int, arguments: argparse.Namespace) -> int:
         of = f" of type {' or '.join(arguments.type)}" if arguments.type else ""
         say(f"no rows{of} from row {arguments.from_n} to {upto}")
     return OK
+
+
+_RECALL_EXAMPLES = (
+    "tablectl recall craps/1/18",
+    "tablectl recall craps/1/18 --journal VIRTUAL/journal --json",
+)
+
+
+def add_recall_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `recall`."""
+    parser.add_argument("id", metavar="ID", help="the outcome's id: table/session/seq")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    add_kept(parser)
+
+
+def run_recall(arguments: argparse.Namespace) -> int:
+    """Recall it; 2 without a journal, 1 where it has none, a wrong signature or a judge of another mind."""
+    try:
+        with open_journal(arguments) as journal:
+            recalled = recall(journal, arguments.id)
+    except OutOfReachError as error:
+        return out_of_reach(error)
+    except RefusedError as error:
+        say(error)
+        return FAILED
+    except JournalFault as fault:
+        say(fault)
+        return BAD_INPUT if fault.code == "journal_absent" else FAILED
+    if arguments.json:
+        print(msgspec.json.encode(_told(recalled)).decode())
+    else:
+        _show_recalled(recalled)
+    again = recalled.judged_again
+    return OK if recalled.signed and (again is None or not again.differences) else FAILED
+
+
+def _told(recalled: Recalled) -> dict[str, object]:
+    row, evidence, again = recalled.row, recalled.evidence, recalled.judged_again
+    return {
+        "outcome": recalled.outcome,
+        "row": row.n,
+        "wall": iso(row.wall.us),
+        "synchronized": row.wall.synced,
+        "chain": row.link.hex(),
+        "signed": recalled.signed,
+        "after": None if row.after is None else msgspec.Raw(row.after),
+        "software": None if recalled.identity is None else recalled.identity.software,
+        "config": None if recalled.identity is None else recalled.identity.config,
+        "verdict": None if evidence is None else evidence.verdict,
+        "readings": () if evidence is None else evidence.readings,
+        "ruled_by": recalled.ruled_by,
+        "corrections": recalled.corrections,
+        "judged_again": None if again is None else {"differences": again.differences},
+    }
+
+
+def _show_recalled(recalled: Recalled) -> None:
+    row, again = recalled.row, recalled.judged_again
+    for line in lines_of(recalled.outcome, explain=True):
+        print(line)
+    if recalled.judged is not None:
+        for line in lines_of(recalled.judged, explain=True):
+            print(line)
+    for correction in recalled.corrections:
+        for line in lines_of(correction, explain=True):
+            print(line)
+    if recalled.ruled_by:
+        print(printable(f"ruled by {recalled.ruled_by}"))
+    signed = "signed by the table" if recalled.signed else "NOT signed by the table's key"
+    quality = "" if row.wall.synced else ", clock not synchronized"
+    print(f"row {row.n} of {iso(row.wall.us)}{quality}, {signed}, chain {row.link.hex()}")
+    if recalled.identity is not None:
+        print(f"by {recalled.identity.software}")
+    if again is None:
+        print("not judged again: no evidence that a judge takes")
+    elif again.differences:
+        print("judged again, DIFFERENT:", *again.differences, sep="\n  ")
+    else:
+        print("judged again from its evidence: the same")
+
+
+COMMANDS = {
+    "journal": Command(add_journal_arguments, run_journal, _JOURNAL_EXAMPLES),
+    "recall": Command(add_recall_arguments, run_recall, _RECALL_EXAMPLES),
+}

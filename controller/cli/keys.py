@@ -9,8 +9,8 @@ from controller.app import keys
 from controller.app.clock import system_wall
 from controller.app.keys import KeyFault, KeyPlace, Kind, replace_table_key
 from controller.app.options import JOURNAL, head_beside
-from controller.cli.exits import BAD_INPUT, FAILED, OK, say
 from controller.cli.past import journal_file
+from controller.cli.shell import BAD_INPUT, FAILED, OK, say
 from controller.journal.faults import JournalFault
 from controller.journal.head import Place
 from controller.journal.keys import load_key, new_key

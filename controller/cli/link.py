@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from controller.cli.exits import OUT_OF_REACH, say
+from controller.cli.shell import OUT_OF_REACH, say
 
 Json = dict[str, object]
 

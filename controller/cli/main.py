@@ -4,13 +4,13 @@ import argparse
 import os
 import sys
 import traceback
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from importlib import import_module
 from itertools import pairwise
-from typing import NoReturn, Protocol, cast
+from typing import NoReturn
 
-from controller.cli import exits, extras, streams
-from controller.cli.exits import say
+from controller.cli import shell
+from controller.cli.shell import OK, Command, say
 
 COMMANDS = {
     "replay": "run a recorded sensor log through the engine and print every outcome",
@@ -44,14 +44,15 @@ COMMANDS = {
     "camera": "read dice in pictures, follow them in films",
     "cut": "cut one throw, spin or deal out of a recording, as a regression case",
 }
-"""Each command and its one line of help; its module in this package has the same name."""
-
-
-class Command(Protocol):
-    """A command's module; one with EXAMPLES shows them at the end of its help."""
-
-    add_arguments: Callable[[argparse.ArgumentParser], None]
-    run: Callable[[argparse.Namespace], int]
+"""Each command and its one line of help."""
+_MODULES = {
+    **dict.fromkeys(("devices", "faults", "outbox", "watch"), "status"),
+    "approve": "input",
+    "people": "sign_in",
+    "recall": "journal",
+    "record": "cut",
+}
+"""The module of this package that a command stands in, where that has another name."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -59,13 +60,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     if argv is not None:
         return _run(list(argv))
     words = sys.argv[1:]
-    streams.guard()
-    streams.end_quietly_on_signals(service=words[:1] in (["run"], ["console"], ["sign_in"]))
+    shell.guard()
+    shell.end_quietly_on_signals(service=words[:1] in (["run"], ["console"], ["sign_in"]))
     try:
         return _run(words)
     except Exception:  # noqa: BLE001 a defect must not end with the exit code of a finding
         traceback.print_exc()
-        return exits.DEFECT
+        return shell.DEFECT
 
 
 def parser_for(chosen: Container[str]) -> argparse.ArgumentParser:
@@ -77,7 +78,7 @@ def parser_for(chosen: Container[str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="tablectl",
         description="Work with an electronic dice or roulette table's controller.",
-        epilog=exits.IN_WORDS,
+        epilog=shell.IN_WORDS,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
@@ -92,13 +93,20 @@ def parser_for(chosen: Container[str]) -> argparse.ArgumentParser:
             allow_abbrev=False,
         )
         if name in chosen:
-            command = cast("Command", import_module(f"controller.cli.{name}"))
-            examples: Sequence[str] = getattr(command, "EXAMPLES", ())
-            if examples:
-                subparser.epilog = "\n  ".join(("examples:", *examples))
+            command = command_of(name)
+            subparser.epilog = "\n  ".join(("examples:", *command.EXAMPLES))
             command.add_arguments(subparser)
             subparser.set_defaults(run=command.run, parser=subparser)
     return parser
+
+
+def command_of(name: str) -> Command:
+    """Import a command; a module that has several lists them in COMMANDS."""
+    if name == "completion":
+        return Command(_add_completion, _complete, _COMPLETION_EXAMPLES)
+    module = import_module(f"controller.cli.{_MODULES.get(name, name)}")
+    commands: Mapping[str, Command] = getattr(module, "COMMANDS", {})
+    return commands[name] if name in commands else Command(module.add_arguments, module.run, module.EXAMPLES)
 
 
 class _Version(argparse.Action):
@@ -124,27 +132,27 @@ def _run(words: list[str]) -> int:
         try:
             code = _obey(chosen, words)
         except SystemExit as end:
-            if end.code not in (exits.OK, exits.BAD_INPUT):
-                streams.give_up_output()  # a signal: who would read it is gone, or does not wait
+            if end.code not in (shell.OK, shell.BAD_INPUT):
+                shell.give_up_output()  # a signal: who would read it is gone, or does not wait
             sys.stdout.flush()
             raise
         sys.stdout.flush()
-    except streams.OutputError as error:
-        streams.give_up_output()
+    except shell.OutputError as error:
+        shell.give_up_output()
         if error.reader_gone:
-            return exits.BROKEN_PIPE
+            return shell.BROKEN_PIPE
         say(error)
-        return exits.UNWRITABLE
+        return shell.UNWRITABLE
     except KeyboardInterrupt:
-        streams.give_up_output()
-        return exits.INTERRUPTED
+        shell.give_up_output()
+        return shell.INTERRUPTED
     return code
 
 
 def _obey(chosen: str, words: list[str]) -> int:
     if (undecodable := _undecodable(words)) is not None:
         say(undecodable)
-        return exits.BAD_INPUT
+        return shell.BAD_INPUT
     try:
         arguments = parser_for((chosen,)).parse_args(words)
         if (empty := _empty_option(words)) is not None:
@@ -153,13 +161,13 @@ def _obey(chosen: str, words: list[str]) -> int:
     except PermissionError as error:
         what = error.filename or "a file"
         say(f"{what}: found it closed to this user, expected to read or write it; run as root or its owner")
-        return exits.BAD_INPUT
+        return shell.BAD_INPUT
     except ImportError as error:
-        wanted = extras.advice(error, chosen)
+        wanted = advice(error, chosen)
         if wanted is None:
             raise
         say(wanted)
-        return exits.BAD_INPUT
+        return shell.BAD_INPUT
     return code
 
 
@@ -180,6 +188,87 @@ def _empty_option(words: Sequence[str]) -> str | None:
         if word.startswith("--") and word.endswith("="):
             return f" after {word}"
     return None
+
+
+_EXTRA_OF: Mapping[str, str] = {
+    "apsw": "journal",
+    "cryptography": "journal",
+    "serial": "hardware",
+    "gpiozero": "hardware",
+    "gpiod": "hardware",
+    "lgpio": "hardware",
+    "paho": "mqtt",
+    "fastapi": "settlement",
+    "psycopg": "settlement",
+    "sqlalchemy": "settlement",
+    "jinja2": "web",
+    "starlette": "web",
+    "uvicorn": "web",
+    "shtab": "completion",
+    "PIL": "pictures",
+    "cv2": "vision",
+    "numpy": "vision",
+}
+"""The extra that brings each package; pyproject.toml lists them."""
+_ALL_OF: Mapping[str, str] = {
+    "run": "journal,hardware,mqtt",
+    "settlement": "settlement",
+    "console": "web",
+    "sign_in": "web",
+    "people": "web",
+}
+"""What a command as a whole wants, where one package alone would only lead to the next message."""
+
+
+def advice(error: ImportError, command: str) -> str | None:
+    """Say what to install for this command; None where no extra brings what it misses."""
+    package = (error.name or "").partition(".")[0]
+    extra = _EXTRA_OF.get(package)
+    if extra is None:
+        return None
+    wanted = _ALL_OF.get(command, extra)
+    return (
+        f"{command}: found no package {package}, expected it installed: it comes with the extra"
+        f" `{extra}`; in the folder of the project run `make tools`,"
+        f" or .venv/bin/pip install '.[{wanted}]'"
+    )
+
+
+_COMPLETION_EXAMPLES = (
+    "tablectl completion bash > /etc/bash_completion.d/tablectl",
+    'eval "$(tablectl completion bash)"       # for this shell alone',
+    "tablectl completion zsh > /usr/local/share/zsh/site-functions/_tablectl",
+)
+_FILES = frozenset({"FILE", "FILE.tar.gz", "LOG", "LOG[#n]", "OUT.jsonl[.gz]", "PATH", "TABLE", "WAGERS"})
+_FOLDERS = frozenset({"DIR"})
+
+
+def _add_completion(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("shell", choices=("bash", "zsh", "tcsh"), help="the shell that asks")
+
+
+def _complete(arguments: argparse.Namespace) -> int:
+    from pathlib import Path  # noqa: PLC0415 - help and every other command start without it
+
+    import shtab  # noqa: PLC0415 - as above
+
+    parser = parser_for(COMMANDS)
+    for action in _actions(parser):
+        if action.metavar in _FOLDERS:
+            action.complete = shtab.DIRECTORY  # type: ignore[attr-defined]  # shtab's own way to say it
+        elif action.type is Path or action.metavar in _FILES:
+            action.complete = shtab.FILE  # type: ignore[attr-defined]  # as above
+    print(shtab.complete(parser, shell=arguments.shell))
+    return OK
+
+
+def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
+    for action in parser._actions:  # noqa: SLF001 - argparse has no other way to list them
+        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001 - as above
+            for below in action.choices.values():
+                yield from _actions(below)
+        else:
+            yield action
 
 
 if __name__ == "__main__":

@@ -10,8 +10,8 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from controller.app.options import JOURNAL, JOURNAL_FILE
-from controller.cli.exits import say
 from controller.cli.link import SOCKET, Json, OutOfReachError, RefusedError, conversation
+from controller.cli.shell import say
 from controller.journal.chain import Row, Wall
 from controller.journal.contents import Identity
 from controller.journal.faults import JournalFault

@@ -9,8 +9,8 @@ from fnmatch import fnmatchcase
 
 import msgspec
 
-from controller.cli.exits import BAD_INPUT, FAILED, OK, say
-from controller.cli.tables import Row, aligned, rows_of
+from controller.cli.screen import Row, aligned, rows_of
+from controller.cli.shell import BAD_INPUT, FAILED, OK, say
 from controller.model.rulesets import RuleSet
 from controller.rulebook.catalogue import rules
 from controller.settings.accepted import Accepted, accepted_file, read_accepted, write_accepted

@@ -3,8 +3,11 @@
 import argparse
 import os
 import random
+import secrets
 import sys
+import time
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
 from controller.app import service
@@ -14,13 +17,15 @@ from controller.app.device_types import hardware_of, load_with_hardware
 from controller.app.options import JOURNAL, SOCKET, Options
 from controller.app.peers import Groups
 from controller.app.preflight import mistakes_in, others_at_work
+from controller.app.publishing import EngineMaker
 from controller.app.sources import JsonLines, Source
-from controller.cli.exits import say
-from controller.cli.own_engine import engine_maker
-from controller.cli.stopping import on_stop
+from controller.cli.shell import on_stop, say
 from controller.engine.games import SetupError
 from controller.model.tables import TableSettings
+from controller.publish.betting import OpenWord
 from controller.publish.choice import UnfitSettings
+from controller.publish.embedded import Consumer, EngineFor
+from controller.publish.events import Answer
 from controller.settings.mistakes import Mistake, SettingsError
 from controller.settings.tables import load_table
 
@@ -176,3 +181,39 @@ def _options(arguments: argparse.Namespace) -> Options:
         sign_in_key=arguments.sign_in_key,
         socket_group=arguments.socket_group,
     )
+
+
+def engine_maker() -> EngineMaker | None:
+    """Give what makes the engine; None where the extra `settlement` is not installed."""
+    return _Late if find_spec("sqlalchemy") is not None else None
+
+
+class _Late(Consumer):
+    """Loads the engine in its own thread: its database's library takes longer than a start may."""
+
+    def __init__(self, asked: EngineFor) -> None:
+        self._asked = asked
+        self._engine: Consumer | None = None
+
+    def begin(self) -> None:
+        self._loaded().begin()
+
+    def take(self, event: bytes, answer: Callable[[Answer], None]) -> None:
+        self._loaded().take(event, answer)
+
+    def hear(self, word: OpenWord) -> None:
+        if self._engine is not None:
+            self._engine.hear(word)
+
+    def end(self) -> None:
+        if self._engine is not None:
+            self._engine.end()
+
+    def _loaded(self) -> Consumer:
+        if self._engine is None:
+            from controller.settlement_service.within import EngineWithin  # noqa: PLC0415 - see the class
+
+            self._engine = EngineWithin(
+                self._asked, lambda: time.time_ns() // 1000, lambda: secrets.token_hex(16)
+            )
+        return self._engine

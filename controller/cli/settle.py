@@ -5,7 +5,7 @@ import io
 import sys
 from typing import BinaryIO, TextIO
 
-from controller.cli.exits import BAD_INPUT, OK, say
+from controller.cli.shell import BAD_INPUT, OK, say
 from controller.replay.errors import LogError
 from controller.replay.files import name_of, open_input
 from controller.settings.mistakes import SettingsError

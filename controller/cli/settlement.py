@@ -16,9 +16,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from controller.app.service import Notifier
-from controller.cli.exits import BAD_INPUT, FAILED, OK, OUT_OF_REACH, say
-from controller.cli.numbers import ROWS, whole
-from controller.cli.stopping import on_stop
+from controller.cli.shell import BAD_INPUT, FAILED, OK, OUT_OF_REACH, ROWS, on_stop, say, whole
 from controller.model.publishing import LOCAL_HOSTS, MqttSettings, TlsSettings
 from controller.settings.mistakes import SettingsError
 

@@ -8,10 +8,9 @@ from pathlib import Path
 import msgspec
 
 from controller.app.clock import iso
-from controller.cli.exits import BAD_INPUT, FAILED, OK, printable, say
 from controller.cli.link import OutOfReachError, RefusedError, add_kept, out_of_reach
-from controller.cli.numbers import whole
 from controller.cli.past import open_journal
+from controller.cli.shell import BAD_INPUT, FAILED, OK, printable, say, whole
 from controller.cli.whole_file import unwritable, whole_file
 from controller.cli.words import describe
 from controller.journal.faults import JournalFault

@@ -1,28 +1,31 @@
-"""`tablectl sign_in`: the process that signs people in at screens, under a user of its own."""
+"""`tablectl sign_in` and `people`: sign people in at screens, and say who may."""
 
 import argparse
 import asyncio
+import getpass
 import os
 import signal
+import sys
 import time
 from contextlib import suppress
 from pathlib import Path
 
 from controller.app.peers import group_id
-from controller.cli.exits import BAD_INPUT, OK, say
+from controller.cli.shell import BAD_INPUT, FAILED, OK, OUT_OF_REACH, Command, say
+from controller.console.link import Link, LinkError
 from controller.people.desk import Desk
-from controller.people.register import RegisterError, read_register
+from controller.people.register import ROLES, RegisterError, read_register, write_register
 from controller.people.service import PUBLIC_FILE, REGISTER_FILE, Service, load_or_make_key
 
-EXAMPLES = ("tablectl sign_in --people VIRTUAL/people --socket VIRTUAL/sign-in.sock",)
+_SIGN_IN_EXAMPLES = ("tablectl sign_in --people VIRTUAL/people --socket VIRTUAL/sign-in.sock",)
 
 SOCKET = "/run/table-sign-in/sign-in.sock"
 FOLDER = "/var/lib/table-sign-in"
 IDLE_MIN = 15
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
+def add_sign_in_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `sign_in`."""
     state = os.environ.get("STATE_DIRECTORY", FOLDER).partition(":")[0]
     parser.add_argument(
         "--people",
@@ -44,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run_sign_in(arguments: argparse.Namespace) -> int:
     """Sign people in until SIGTERM; 2 where the folder or the socket can't be had."""
     folder: Path = arguments.people
     try:
@@ -76,3 +79,99 @@ async def _until_stopped(service: Service, socket: Path, group: int | None, publ
 
 def _ready(public: Path) -> None:
     print(f"ready; the controller believes it with --sign-in-key {public}", flush=True)
+
+
+_PEOPLE_EXAMPLES = (
+    "tablectl people add ann --role boxperson --role dealer        # asks for the PIN, twice",
+    "tablectl people add bob --role dealer --card                  # and for the card, read once",
+    "tablectl people list",
+    "tablectl people unlock ann",
+)
+
+
+def add_people_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `people`."""
+    parser.add_argument("do", choices=("add", "remove", "list", "unlock"), help="what to do")
+    parser.add_argument("name", nargs="?", metavar="NAME", help="the person")
+    parser.add_argument(
+        "--role",
+        action="append",
+        default=[],
+        choices=ROLES,
+        metavar="ROLE",
+        help=f"a role of the person; several may be given: {', '.join(ROLES)}",
+    )
+    parser.add_argument("--card", action="store_true", help="the person also signs in with a card")
+    parser.add_argument(
+        "--people",
+        type=Path,
+        default=Path(FOLDER),
+        metavar="DIR",
+        help=f"folder of the register (default: {FOLDER})",
+    )
+    parser.add_argument(
+        "--sign-in",
+        default=SOCKET,
+        metavar="PATH",
+        help=f"the sign-in process's socket, for unlock (default: {SOCKET})",
+    )
+
+
+def run_people(arguments: argparse.Namespace) -> int:
+    """Do it; 1 where there is no such person, 2 where the register or a PIN is wrong."""
+    if (arguments.name is None) != (arguments.do == "list"):
+        expected = "no name" if arguments.do == "list" else "a name"
+        say(f"people {arguments.do}: found {arguments.name or 'no name'}, expected {expected}")
+        return BAD_INPUT
+    if arguments.do == "unlock":
+        return _unlock(arguments.sign_in, arguments.name)
+    file: Path = arguments.people / REGISTER_FILE
+    try:
+        register = read_register(file)
+        match arguments.do:
+            case "list":
+                for one in register.people:
+                    print(f"{one.name:<20} {', '.join(one.roles)}{'  (card)' if one.card else ''}")
+                return OK
+            case "remove":
+                write_register(file, register.without(arguments.name))
+            case _:
+                pin = _typed("PIN")
+                card = _typed("card") if arguments.card else None
+                write_register(file, register.having(arguments.name, tuple(arguments.role), pin, card))
+    except RegisterError as error:
+        say(f"people {arguments.do}: {error}")
+        return FAILED if arguments.do == "remove" else BAD_INPUT
+    except OSError as error:
+        say(f"{file}: found it out of reach ({error.strerror}), expected the register; run as root")
+        return BAD_INPUT
+    return OK
+
+
+def _typed(what: str) -> str:
+    """Ask for a secret: twice where a person types it, one line of a pipe else. Raises RegisterError."""
+    if sys.stdin is None or not sys.stdin.isatty():
+        return "" if sys.stdin is None else sys.stdin.readline().rstrip("\n")
+    typed = getpass.getpass(f"{what}: ")
+    if getpass.getpass(f"{what} again: ") != typed:
+        raise RegisterError(f"{what}: found two different ones, expected the same twice")
+    return typed
+
+
+def _unlock(socket: str, name: str) -> int:
+    try:
+        told = asyncio.run(Link(socket, "the sign-in process").once(do="unlock", person=name))
+    except LinkError as error:
+        say(error)
+        return OUT_OF_REACH
+    if not told.get("ok"):
+        say(f"people unlock: {told.get('says')} [{told.get('code')}]")
+        return FAILED
+    print(f"{name} can try again")
+    return OK
+
+
+COMMANDS = {
+    "sign_in": Command(add_sign_in_arguments, run_sign_in, _SIGN_IN_EXAMPLES),
+    "people": Command(add_people_arguments, run_people, _PEOPLE_EXAMPLES),
+}

@@ -4,24 +4,23 @@ import argparse
 import shlex
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from threading import Event
 from typing import TextIO, cast, get_args
 
 import msgspec
 
-from controller.cli.channels import boards_in, section_of
-from controller.cli.exits import BAD_INPUT, OK, printable, say
-from controller.cli.numbers import MANY, SEEDS, whole
-from controller.cli.stopping import on_stop
+from controller.cli.shell import BAD_INPUT, MANY, OK, SEEDS, on_stop, printable, say, whole
 from controller.cli.words import clock as time_in_words
+from controller.model.tables import TableSettings
 from controller.settings.mistakes import SettingsError
 from controller.settings.places import config_file, is_path
 from controller.settings.tables import load_table
 from controller.settings.yaml_text import Document, Value, parse_document
 from drivers.cameras.homography import Pair
 from drivers.sim.boards import SHOE_SETTINGS as SHOE
+from drivers.sim.boards import Sensor
 from drivers.sim.faults import FAULTS, DeviceKind, Schedule
 from drivers.sim.scenes import Began, Over, Played, Story, Told
 from drivers.sim.setting import (
@@ -277,3 +276,34 @@ def _speed(text: str) -> float:
 
 def _seed(text: str) -> int | None:
     return None if text == "none" else whole(0, SEEDS)(text)
+
+
+def boards_in(document: Document, settings: TableSettings) -> Mapping[str, Mapping[int, Sensor]]:
+    """Give what hangs on which channel of which board; raises NoEveningError where that is no device's."""
+    return {
+        name: dict(sensors)
+        for name in settings.devices
+        if (sensors := [*_sensors_on(document, name, settings)])
+    }
+
+
+def section_of(document: Document, name: str) -> Mapping[str, Value]:
+    """Give what the file says of a device."""
+    devices = document.value.get("devices") if isinstance(document.value, dict) else None
+    section = devices.get(name) if isinstance(devices, dict) else None
+    return section if isinstance(section, dict) else {}
+
+
+def _sensors_on(document: Document, name: str, settings: TableSettings) -> Iterator[tuple[int, Sensor]]:
+    channels = section_of(document, name).get("channels")
+    for number, channel in channels.items() if isinstance(channels, dict) else ():
+        said = channel if isinstance(channel, dict) else {}
+        dev, fields = said.get("dev"), said.get("fields", {})
+        device = settings.devices.get(dev) if isinstance(dev, str) else None
+        if device is None or not number.isdecimal() or not isinstance(fields, dict):
+            raise NoEveningError(
+                f"devices.{name}.channels.{number}: found {channel!r},"
+                f" expected a whole number with `dev`, one of {', '.join(settings.devices)}"
+            )
+        told = {*fields, "wall"} if device.wall else {*fields}
+        yield int(number), Sensor(str(dev), tuple(device.reads), frozenset(told))

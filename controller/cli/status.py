@@ -1,16 +1,17 @@
-"""`tablectl status`: how the table stands now, why, and what to do."""
+"""`tablectl status`, `devices`, `faults`, `outbox`, `watch`: how the table stands, why, what to do."""
 
 import argparse
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
 
 import msgspec
 
-from controller.cli.devices import troubles_of
-from controller.cli.exits import FAILED, OK, printable
-from controller.cli.link import OutOfReachError, add_socket, ask, out_of_reach
-from controller.cli.tables import Row, aligned, rows_of
+from controller.cli.link import Json, OutOfReachError, add_socket, ask, conversation, out_of_reach
+from controller.cli.screen import Row, aligned, rows_of
+from controller.cli.shell import BAD_INPUT, FAILED, OK, ROWS, Command, printable, say, whole
 
-EXAMPLES = (
+_STATUS_EXAMPLES = (
     "tablectl status",
     "tablectl status --all",
     "tablectl status --json",
@@ -20,13 +21,13 @@ _APART = frozenset({"faults", "self_test", "devices", "awaited", "locked"})
 Status = dict[str, object]
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
+def add_status_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `status`."""
     parser.add_argument("--all", action="store_true", help="also print counters, numbers and digests")
     add_socket(parser)
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run_status(arguments: argparse.Namespace) -> int:
     """Print the status; 1 where a fault holds or the self-test has not passed."""
     try:
         status = ask(arguments.socket, {"do": "status"})["status"]
@@ -135,3 +136,241 @@ def _mapping(value: object) -> dict[str, object]:
 
 def _list(value: object) -> list[dict[str, object]]:
     return value if isinstance(value, list) else []
+
+
+_DEVICES_EXAMPLES = (
+    "tablectl devices",
+    "tablectl devices cam",
+)
+
+ERRORS = frozenset(
+    {
+        *("noise", "half", "bad_crc", "bad_form", "forged", "lost", "refused", "babble"),
+        *("malformed", "spoilt_frames", "bad_sentences"),
+    }
+)
+"""A device's figures that count what could not be used."""
+Device = dict[str, object]
+
+
+def add_devices_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `devices`."""
+    parser.add_argument("device", nargs="?", metavar="DEVICE", help="show every figure of this one")
+    add_socket(parser)
+
+
+def run_devices(arguments: argparse.Namespace) -> int:
+    """Print them; 1 where one is not up or has a trouble now, or there is none of this name."""
+    try:
+        status = ask(arguments.socket, {"do": "status"})["status"]
+    except OutOfReachError as error:
+        return out_of_reach(error)
+    assert isinstance(status, dict)
+    devices: dict[str, Device] = status.get("devices", {})
+    if arguments.device is not None:
+        if arguments.device not in devices:
+            say(f"found no device {arguments.device!r}, expected one of {', '.join(devices) or 'none'}")
+            return FAILED
+        devices = {arguments.device: devices[arguments.device]}
+    if arguments.json:
+        print(msgspec.json.encode(devices).decode())
+    elif arguments.device is not None:
+        print(*map(printable, aligned(rows_of(devices[arguments.device]), indent="")), sep="\n")
+    else:
+        _show_devices(devices)
+    return OK if all(device["up"] and not _troubles(device) for device in devices.values()) else FAILED
+
+
+def _show_devices(devices: Mapping[str, Device]) -> None:
+    if not devices:
+        print("the table's file names no devices, and none was heard of")
+    for name, device in devices.items():
+        print(printable(f"{name:<12} {'up' if device['up'] else 'DOWN':<5} {', '.join(_figures(device))}"))
+        if not device["up"] or _troubles(device):
+            print(printable(f"{'':<12} {device['says']}"))
+        elif device["trouble"]:
+            print(printable(f"{'':<12} last trouble: {device['trouble']}; {device['do']}".rstrip("; ")))
+
+
+def _figures(device: Device) -> Iterator[str]:
+    figures = _figures_of(device)
+    if device["type"]:
+        yield str(device["type"])
+    if figures.get("firmware"):
+        yield f"firmware {figures['firmware']}"
+    yield f"{device['readings_per_s']:g} readings/s"
+    errors = sum(value for name, value in figures.items() if name in ERRORS and isinstance(value, int))
+    if figures:
+        yield f"{errors} errors"
+    if figures.get("clock_error_us") is not None:
+        yield f"clock within {figures['clock_error_us']} us, {figures['drift_ppm']} ppm off"
+    seen_s = device["last_seen_s"]
+    yield "never seen" if seen_s is None else f"seen {seen_s:g} s ago"
+
+
+def _troubles(device: Device) -> bool:
+    return bool(troubles_of(device))
+
+
+def troubles_of(device: Mapping[str, object]) -> list[str]:
+    """Name what troubles a device now, in its own words."""
+    figures = device.get("figures")
+    troubles = figures.get("troubles") if isinstance(figures, dict) else None
+    return [str(one) for one in troubles] if isinstance(troubles, list | tuple | dict) else []
+
+
+def _figures_of(device: Device) -> dict[str, object]:
+    figures = device["figures"]
+    assert isinstance(figures, dict)
+    return figures
+
+
+_FAULTS_EXAMPLES = ("tablectl faults",)
+
+_PARTS = (
+    ("where", "where"),
+    ("found", "found"),
+    ("likely cause", "cause"),
+    ("what to do", "next_step"),
+    ("clears", "clears"),
+)
+
+
+def add_faults_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `faults`."""
+    add_socket(parser)
+
+
+def run_faults(arguments: argparse.Namespace) -> int:
+    """Print every fault that holds; 1 where there is one."""
+    try:
+        faults = ask(arguments.socket, {"do": "faults"})["faults"]
+    except OutOfReachError as error:
+        return out_of_reach(error)
+    assert isinstance(faults, list)
+    if arguments.json:
+        for fault in faults:
+            print(msgspec.json.encode(fault).decode())
+    elif not faults:
+        print("no faults")
+    for fault in [] if arguments.json else faults:
+        print(printable(f"{fault['code']}: {fault['what']}{' (play is locked)' if fault['locks'] else ''}"))
+        for line in aligned((heading, str(fault[key])) for heading, key in _PARTS):
+            print(printable(line))
+    return FAILED if faults else OK
+
+
+_OUTBOX_EXAMPLES = (
+    "tablectl outbox",
+    "tablectl outbox --limit 10 --json",
+)
+
+
+def add_outbox_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `outbox`."""
+    parser.add_argument(
+        "--limit", type=whole(1, 1000), default=100, metavar="N", help="so many at most (default: 100)"
+    )
+    parser.add_argument(
+        "--after", type=whole(0, ROWS), default=0, metavar="ROW", help="only those after this row"
+    )
+    parser.add_argument(
+        "--settled", nargs=2, metavar=("ID", "CHAIN"), help="close this outcome on settlement's word"
+    )
+    add_socket(parser)
+
+
+def run_outbox(arguments: argparse.Namespace) -> int:
+    """List the outbox, or close one place in it; 1 where that was refused."""
+    request: Json = {"do": "outbox", "limit": arguments.limit, "after": arguments.after}
+    if arguments.settled:
+        told_id, chain = arguments.settled
+        request = {"do": "settled", "id": told_id, "chain": chain}
+    try:
+        told = ask(arguments.socket, request)
+    except OutOfReachError as error:
+        return out_of_reach(error)
+    if not told["ok"]:
+        say(f"{told['says']} [{told['code']}]")
+        return FAILED
+    if arguments.settled:
+        print(msgspec.json.encode(told).decode() if arguments.json else f"{arguments.settled[0]}: closed")
+    else:
+        _list_outbox(told["outbox"], arguments)
+    return OK
+
+
+def _list_outbox(waiting: object, arguments: argparse.Namespace) -> None:
+    assert isinstance(waiting, list)
+    for place in waiting:
+        outcome = place["outcome"]
+        line = f"{place['n']:>8}  {outcome['id']}  {outcome['type']}  {place['chain']}"
+        print(msgspec.json.encode(place).decode() if arguments.json else line)
+    if arguments.json:
+        return
+    if len(waiting) == arguments.limit:
+        print(f"the first {len(waiting)}; --after {waiting[-1]['n']} lists what may follow")
+    elif not waiting:
+        after = f" after row {arguments.after}" if arguments.after else ""
+        print(f"nothing waits{after}: settlement has acknowledged every outcome")
+
+
+_WATCH_EXAMPLES = (
+    "tablectl watch outcomes faults",
+    "tablectl watch readings",
+)
+
+_TOPICS = ("outcomes", "readings", "lamps", "faults")
+
+
+def add_watch_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `watch`."""
+    parser.description = (
+        "Print live outcomes, readings, lamps and faults as JSON lines.\n\n"
+        "Cards dealt face down are told without their faces (masked). Ball and rotor readings\n"
+        "are told to technicians alone and, while bets are open, when these are closed (delayed)."
+    )
+    parser.add_argument(
+        "topics", nargs="*", metavar="TOPIC", help=f"what to watch: {', '.join(_TOPICS)} (default: all)"
+    )
+    add_socket(parser)
+
+
+def run_watch(arguments: argparse.Namespace) -> int:
+    """Print what comes until the controller or the reader ends it; 1 where it was refused or dropped."""
+    if unknown := sorted(set(arguments.topics) - set(_TOPICS)):
+        say(f"watch: found {', '.join(map(repr, unknown))}, expected {', '.join(_TOPICS)}")
+        return BAD_INPUT
+    try:
+        for line in conversation(
+            arguments.socket, {"do": "watch", "topics": arguments.topics or list(_TOPICS)}
+        ):
+            if line.get("ok") is False:
+                say(f"{line['says']} [{line['code']}]")
+                return FAILED
+            if "ok" not in line:
+                print(msgspec.json.encode(line).decode(), flush=True)
+        return _watch_ended(arguments.socket)
+    except OutOfReachError as error:
+        return out_of_reach(error)
+
+
+def _watch_ended(path: str) -> int:
+    """Say why nothing more comes: a controller that is still there has given up on this reader."""
+    from controller.app.peers import answered  # noqa: PLC0415 - at the end of `watch` alone
+
+    with suppress(OSError):
+        if answered(Path(path)):
+            say(f"{path}: lines were missed: this reader was too slow, or the controller started anew")
+            return FAILED
+    say(f"{path}: the controller has stopped")
+    return OK
+
+
+COMMANDS = {
+    "status": Command(add_status_arguments, run_status, _STATUS_EXAMPLES),
+    "devices": Command(add_devices_arguments, run_devices, _DEVICES_EXAMPLES),
+    "faults": Command(add_faults_arguments, run_faults, _FAULTS_EXAMPLES),
+    "outbox": Command(add_outbox_arguments, run_outbox, _OUTBOX_EXAMPLES),
+    "watch": Command(add_watch_arguments, run_watch, _WATCH_EXAMPLES),
+}

@@ -8,9 +8,9 @@ from pathlib import Path
 import msgspec
 
 from controller.app.device_types import Kinds
-from controller.cli.exits import BAD_INPUT, FAILED, OK, printable, say
 from controller.cli.guide import Guide, RefusedError, TestLink, add_guide, refused
 from controller.cli.link import OutOfReachError, add_socket, out_of_reach
+from controller.cli.shell import BAD_INPUT, FAILED, OK, printable, say
 from controller.cli.whole_file import unwritable, whole_file, why_not
 from controller.model.tables import TableSettings
 from controller.settings.mistakes import SettingsError

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from controller.cli.exits import FAILED, OK, printable, say
+from controller.cli.shell import FAILED, OK, printable, say
 
 EXAMPLES = (
     "tablectl udev                            # look, and give each name the device's own",

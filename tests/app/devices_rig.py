@@ -10,8 +10,7 @@ from controller.app.daemon import Daemon
 from controller.app.device_types import Pairs, hardware_of, load_with_hardware
 from controller.app.hardware import Hardware
 from controller.app.options import Options
-from controller.cli.channels import boards_in
-from controller.cli.simulate import table_file
+from controller.cli.simulate import boards_in, table_file
 from controller.journal.evidence import unpack
 from controller.model.effects import Effect, Judged
 from controller.model.tables import TableSettings

@@ -27,7 +27,7 @@ AS_ANOTHER = """
 import os, sys
 import controller.cli.main, controller.cli.past, controller.cli.exhibits_kept
 from importlib import import_module
-for command in ("explain", "recall", "cut", "journal", "record", "status", "replay"):
+for command in ("explain", "cut", "journal", "status", "replay"):
     import_module(f"controller.cli.{command}")
 import controller.settings.rulesets
 os.setgroups([])

@@ -6,8 +6,8 @@ import io
 import pytest
 
 from controller.cli import demo
-from controller.cli.dealer import call_in_words, puck_in_words
 from controller.cli.screen import Screen
+from controller.cli.words import call_in_words, puck_in_words
 from controller.model.outcomes import CrapsCall, RollCalled
 
 UTF8 = {"LANG": "en_US.UTF-8"}

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from controller.cli.main import COMMANDS, parser_for
+from controller.cli.main import COMMANDS, command_of, parser_for
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 300
@@ -21,11 +21,7 @@ NEEDS = ("CAPTURE.tsv", "WAGERS", "LOG#", "/etc/", "/usr/", "eval ")
 
 
 def examples(command: str) -> list[str]:
-    module = sys.modules.get(f"controller.cli.{command}") or __import__(
-        f"controller.cli.{command}", fromlist=["EXAMPLES"]
-    )
-    told: tuple[str, ...] = getattr(module, "EXAMPLES", ())
-    return list(told)
+    return list(command_of(command).EXAMPLES)
 
 
 def words_of(example: str) -> list[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from controller.cli.main import main
-from controller.cli.tables import rows_of
+from controller.cli.screen import rows_of
 from controller.settings import accepted
 from controller.settings.places import config_home
 from controller.settlement.edges import Chance, Edge, Finding, Report

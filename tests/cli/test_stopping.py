@@ -6,7 +6,7 @@ from threading import Condition, Event, Lock
 
 import pytest
 
-from controller.cli.stopping import on_stop
+from controller.cli.shell import on_stop
 from tests.app.rig import PATIENCE_S
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from controller.cli.exits import BROKEN_PIPE, UNWRITABLE
 from controller.cli.main import COMMANDS
+from controller.cli.shell import BROKEN_PIPE, UNWRITABLE
 from tests.app.rig import until
 
 PATIENCE_S = 120
@@ -86,7 +86,7 @@ def test_a_closed_standard_input_is_said(words: tuple[str, ...]) -> None:
 def test_a_file_opened_later_is_not_taken_for_a_closed_stream(tmp_path: Path) -> None:
     """Closed, number 1 would be the next file's: the log's own, or a database."""
     code = (
-        "from controller.cli import streams; streams.guard()\n"
+        "from controller.cli import shell; shell.guard()\n"
         "import os; opened = os.open('/dev/null', os.O_RDONLY); raise SystemExit(opened)"
     )
     ended = subprocess.run(

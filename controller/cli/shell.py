@@ -1,19 +1,88 @@
-"""Standard input, output and error as a shell may hand them over: full, closed, in any locale, or cut off."""
+"""`tablectl` and the shell that called it: numbers, messages, streams, signals and exit codes."""
 
+import argparse
 import codecs
 import io
 import os
 import select
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from types import FrameType
-from typing import TYPE_CHECKING
-
-from controller.cli.exits import OK, say
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
+
+OK = 0
+FAILED = 1
+"""A check did not hold, or it was refused."""
+BAD_INPUT = 2
+"""A bad log, bad settings or bad usage; nothing was done."""
+OUT_OF_REACH = 3
+"""No controller answers at the control socket."""
+DEFECT = 70
+"""A defect of the program's own; as sysexits.h has it."""
+UNWRITABLE = 74
+"""Standard output took no more (a full disk, a closed stream); as sysexits.h has it."""
+INTERRUPTED = 130
+BROKEN_PIPE = 141
+"""As a shell reports a writer whose reader is gone."""
+IN_WORDS = (
+    "exit codes:\n"
+    "  0 fine, 1 findings or refused, 2 bad log, input or usage, 3 no controller answers,\n"
+    "  4 another controller runs, 5 the disk did not take the last rows (both of `run`),\n"
+    "  70 a defect of the program, 74 the output could not be written,\n"
+    "  129 hung up, 130 Ctrl-C, 141 the reader went away, 143 SIGTERM"
+)
+
+
+def say(text: object) -> None:
+    """Write for people to standard error; where there is none, the exit code still tells."""
+    if sys.stderr is None:
+        return
+    for line in str(text).split("\n"):
+        print(f"tablectl: {printable(line)}", file=sys.stderr)
+
+
+def printable(text: str) -> str:
+    """Escape what could move a terminal's cursor: names in a log are its writer's to choose."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+class Command(NamedTuple):
+    """One command of a module that has several."""
+
+    add_arguments: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace], int]
+    EXAMPLES: tuple[str, ...]
+
+
+ROWS = 2**62
+"""More rows than a journal ever has; SQLite's own numbers end at 2^63."""
+SEEDS = 2**63 - 1
+MANY = 100_000
+"""More attempts than anybody watches."""
+
+
+def whole(least: int, most: int) -> Callable[[str], int]:
+    """Give a reader of whole numbers in a range; anything else is a usage error that says the range."""
+
+    def number(text: str) -> int:
+        try:
+            found = int(text) if len(text) < 40 else most + 1
+        except ValueError:
+            found = least - 1
+        if not least <= found <= most:
+            shown = text if len(text) < 40 else f"{text[:20]}..."
+            raise argparse.ArgumentTypeError(
+                f"found {shown!r}, expected a whole number from {least} to {most}"
+            )
+        return found
+
+    return number
+
 
 _SUBSTITUTES = {"—": "-", "…": "...", "°": " deg"}
 _ESCAPE = "tablectl-escape"
@@ -167,3 +236,20 @@ def _in_ascii(char: str) -> str:
         return _SUBSTITUTES[char]
     units = char.encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{units[i : i + 2].hex()}" for i in range(0, len(units), 2))
+
+
+def on_stop(stop: Callable[[], None]) -> None:
+    """Let SIGTERM and Ctrl-C call this.
+
+    The handler may interrupt the main thread inside the very wait whose lock `stop` takes, so another thread
+    takes it; a signal at the interpreter's own end finds none any more, and is not needed.
+    """
+
+    from threading import Thread  # noqa: PLC0415 - few commands need it, and all import this module
+
+    def heard(*_: object) -> None:
+        with suppress(RuntimeError):
+            Thread(target=stop, name="stop", daemon=True).start()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, heard)
