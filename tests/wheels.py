@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from controller.engine.session import Session
-from controller.engine.setup import Setup, State
+from controller.machines.setup import Setup, State
 from controller.model.effects import Effect
 from controller.model.geometry import Wheel
 from controller.model.outcomes import Outcome

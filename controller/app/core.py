@@ -16,12 +16,12 @@ from controller.app.inlet import HALTED, Answers, Asked, Inlet, Taken
 from controller.app.recording import Pieces, Recorder, Rotation, Segment
 from controller.app.resuming import CONTROLLER, CutOff, Progress, Resumed, begun_between, holds, numbered
 from controller.app.status import View
-from controller.engine.setup import First, Setup
 from controller.journal.faults import CROWDED, JournalFault
 from controller.journal.journal import Journal
 from controller.journal.tickets import Ticket
 from controller.machines.flat import Refused
 from controller.machines.roles import PLAYERS
+from controller.machines.setup import First, Setup
 from controller.model.attempts import Awaited
 from controller.model.effects import Effect, Lamp, Late, Proposed
 from controller.model.outcomes import Bets, Happening, Outcome

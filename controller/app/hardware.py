@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 from controller.app.faults import Board, Fault
 from controller.app.inlet import Inlet
 from controller.app.service import ERROR, log
-from controller.engine.setup import Setup
+from controller.machines.setup import Setup
 from controller.model.outcomes import Outcome, SpinNoSpin
 from controller.model.readings import (
     AnyReading,

@@ -7,6 +7,7 @@ from typing import Literal
 
 import msgspec
 
+from controller.games.registry import game_of
 from controller.model.readings import (
     AnyReading,
     BallBeam,
@@ -101,7 +102,7 @@ class Discretion:
     def __init__(self, hub: Hub, rules: RuleSet) -> None:
         """Guard the cards of a game that is dealt face down."""
         self._hub = hub
-        self._face_down = rules.game == "three_card"
+        self._face_down = game_of(rules.game).dealt_face_down
         self._waiting: deque[bytes] = deque(maxlen=HELD_BACK)
 
     def tell(self, reading: AnyReading, *, betting: bool, testing: bool = False) -> None:

@@ -19,8 +19,8 @@ import msgspec
 
 from controller.app.faults import Board, Fault
 from controller.engine.session import Heard, Session
-from controller.engine.setup import First, Setup, State
 from controller.journal.contents import Recording
+from controller.machines.setup import First, Setup, State
 from controller.model.effects import Effect, Judged
 from controller.model.readings import AnyReading
 from controller.replay.header import Header

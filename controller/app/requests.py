@@ -38,6 +38,7 @@ from controller.app.resuming import CONTROLLER
 from controller.app.running import Live
 from controller.app.screens import board_of, floor_of, picture_of
 from controller.app.status import Until, View, fault_of, status_of
+from controller.games.registry import game_of
 from controller.journal.contents import CONTROL
 from controller.journal.faults import JournalFault
 from controller.journal.reading import Reader
@@ -287,8 +288,9 @@ def past_until(view: View, game: str, last_n: int, opened: Until) -> Until:
     """Tell how far the past goes for who may not know what is under way; `last_n` was read before `view`."""
     plays = view.state.table == "open" and view.state.lock == "unlocked" and not view.testing
     betting = plays and not view.bets_closed
-    hidden = {"roulette": betting, "three_card": betting or view.attempt_open}
-    return opened if hidden.get(game, False) else Until(last_n, view.now_us)
+    kind = game_of(game)
+    hidden = (kind.hides_results and betting) or (kind.dealt_face_down and view.attempt_open)
+    return opened if hidden else Until(last_n, view.now_us)
 
 
 def past(request: AskPast, live: Live, journal: Path) -> Iterator[bytes]:

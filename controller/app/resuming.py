@@ -7,12 +7,11 @@ from typing import NamedTuple
 import msgspec
 
 from controller.app.faults import TEST_FAILED, Fault
-from controller.engine.setup import First, State
-from controller.games.high_roller.buying import missed
+from controller.games.game import Game
 from controller.journal.chain import Row
 from controller.journal.contents import WORDS, Word, outcome_of
 from controller.journal.recovery import InFlight, Recovered
-from controller.machines.high_roller_table import ROLLING
+from controller.machines.setup import First, State
 from controller.model.attempts import Awaited
 from controller.model.outcomes import Data, DealVoid, Happening, Outcome, RollNoRoll, SpinNoSpin
 from controller.model.readings import AnyReading, BallBeam, Card, DieAt, DieReleased, Input, Reading
@@ -55,7 +54,7 @@ class Resumed(NamedTuple):
     """Faults that only a person clears, and that nobody had cleared."""
 
 
-def resume(recovered: Recovered, recent: Iterable[Row]) -> Resumed:
+def resume(game: Game, recovered: Recovered, recent: Iterable[Row]) -> Resumed:
     """Add what the last rows tell to what the journal recovered."""
     held: bool | None = None
     bets_closed = False
@@ -75,11 +74,11 @@ def resume(recovered: Recovered, recent: Iterable[Row]) -> Resumed:
         following = max(getattr(first, cut.attempt), cut.number + 1)
         first = msgspec.structs.replace(first, **{cut.attempt: following})
     return Resumed(
-        state=_after_a_stop(recovered.state, cut_off=bool(recovered.in_flight)),
+        state=_after_a_stop(game, recovered.state, cut_off=bool(recovered.in_flight)),
         first=first,
         pending=recovered.in_flight,
         held=locked and held is not False,
-        bets_closed=bets_closed and not _sold_out(recovered.state),
+        bets_closed=bets_closed and not game.bets_stay_closed(recovered.state),
         lock=lock if locked else None,
         faults=tuple(
             Fault(fault.code, fault.where, fault.found)
@@ -96,25 +95,15 @@ def _lock_after(name: str, body: bytes) -> Happening | None:
     return None
 
 
-def _after_a_stop(state: State, *, cut_off: bool) -> State:
+def _after_a_stop(game: Game, state: State, *, cut_off: bool) -> State:
     """Return the state for a table that was away.
 
-    A card that is owed may have been pitched meanwhile, and counts as missed. The last call can still be
-    corrected, unless (`cut_off`) an attempt had begun after it.
+    The last call can still be corrected, unless (`cut_off`) an attempt had begun after it.
     """
     if state.call is not None:
         call = None if cut_off else msgspec.structs.replace(state.call, away=True)
         state = msgspec.structs.replace(state, call=call)
-    game = state.high_roller
-    if game is None or not game.owed:
-        return state
-    return msgspec.structs.replace(state, high_roller=missed(game, game.sold))
-
-
-def _sold_out(state: State) -> bool:
-    """Tell whether a High Roller game goes on, or its winner waits: no card is sold before the next game."""
-    game = state.high_roller
-    return game is not None and game.stage in (*ROLLING, "won")
+    return game.after_stop(state)
 
 
 def _holds_after(kind: str, body: bytes, held: bool | None) -> bool | None:

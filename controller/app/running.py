@@ -24,7 +24,8 @@ from controller.app.service import ERROR, Watchdog, log
 from controller.app.status import Until
 from controller.app.verifier import Verifier
 from controller.engine.session import SETTLEMENT
-from controller.engine.setup import First, Setup
+from controller.games.game import Game
+from controller.games.registry import game_of
 from controller.journal.chain import Wall
 from controller.journal.contents import Identity, outcome_of
 from controller.journal.faults import JournalFault
@@ -35,6 +36,7 @@ from controller.journal.reading import Reader
 from controller.journal.recovery import power_lost
 from controller.journal.tickets import Ticket
 from controller.journal.verify import Progress, Verified
+from controller.machines.setup import First, Setup
 from controller.model.effects import Effect
 from controller.model.outcomes import Bets, Data, Happening, Outcome
 from controller.model.readings import Input
@@ -204,7 +206,7 @@ class Live:
 
     def _take_up(self, settings: TableSettings, digests: Digests, failed: Callable[[], None]) -> None:
         options, board = self._options, self._board
-        resumed = self._resume()
+        resumed = self._resume(game_of(settings.rules.game))
         self.setup = setup_of(settings, resumed, self.journal.recovered.session)
         started = self._start(digests, resumed)
         board.began(Fault(WAITS, "self-test", "it has not passed yet"))
@@ -294,11 +296,11 @@ class Live:
 
     # --- at the start ---
 
-    def _resume(self) -> Resumed:
+    def _resume(self, game: Game) -> Resumed:
         recovered = self.journal.recovered
         with Reader(self._options.place.journal) as reader:
             from_n = max(recovered.verified_from, recovered.last_n - LOOK_BACK)
-            return resume(recovered, reader.rows(from_n, types=TELLING))
+            return resume(game, recovered, reader.rows(from_n, types=TELLING))
 
     def _start(self, digests: Digests, resumed: Resumed) -> Ticket:
         """Journal who plays, then what was cut off and that the table is locked until its self-test."""

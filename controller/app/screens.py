@@ -15,6 +15,7 @@ from msgspec import Raw
 
 from controller.app.peers import INPUT_NEEDS, MAY, ROLES, Role
 from controller.app.status import View, fault_of, lock_of
+from controller.games.registry import game_of
 from controller.journal.attempts import find_attempt
 from controller.journal.chain import Row
 from controller.journal.contents import outcome_of
@@ -225,7 +226,7 @@ def _of_view(live: "Live", view: View, rules: RuleSet) -> dict[str, object]:
     state: dict[str, object] = msgspec.to_builtins(view.state)
     for key in _NOT_SHOWN:
         state.pop(key, None)
-    word = {"roulette": "spin", "three_card": "deal"}.get(rules.game, "roll")
+    word = game_of(rules.game).attempt.attempt
     standing = view.state.call
     return {
         "state": state,

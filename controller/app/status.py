@@ -8,8 +8,8 @@ import msgspec
 from controller.app.clock import iso
 from controller.app.faults import CATALOGUE, WAITS, Fault
 from controller.app.hardware import NEVER, Seen
-from controller.engine.setup import First, State
 from controller.journal.recovery import InFlight
+from controller.machines.setup import First, State
 from controller.model.attempts import Awaited
 from controller.model.outcomes import Happening
 from drivers.health import TROUBLES

@@ -13,7 +13,7 @@ from controller.cli.replay import ruleset_of
 from controller.cli.shell import BAD_INPUT, FAILED, INTERRUPTED, MANY, OK, Command, say, whole
 from controller.cli.whole_file import unwritable, whole_file, why_not
 from controller.cli.words import lines_of
-from controller.engine.games import SetupError
+from controller.machines.setup import SetupError
 from controller.replay.cases import EXPECTED, LOG_ENDINGS
 from controller.replay.cutting import Piece, cut_attempt, cut_attempts
 from controller.replay.errors import LogError

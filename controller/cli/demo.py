@@ -11,7 +11,7 @@ from controller.cli.screen import Screen, Style
 from controller.cli.shell import BAD_INPUT, FAILED, MANY, OK, SEEDS, say, whole
 from controller.cli.words import call_in_words, in_words, puck_in_words
 from controller.engine.session import Session
-from controller.engine.setup import Setup
+from controller.machines.setup import Setup
 from controller.model.outcomes import (
     Bets,
     Data,

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from controller.cli.link import add_kept
 from controller.cli.replay import ruleset_of
 from controller.cli.words import clock
-from controller.engine.setup import Setup
+from controller.machines.setup import Setup
 from controller.model.attempts import attempt_of
 from controller.model.effects import Effect, Judged
 from controller.model.outcomes import Outcome

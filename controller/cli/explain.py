@@ -15,7 +15,7 @@ from controller.cli.screen import Screen, Style
 from controller.cli.shell import BAD_INPUT, FAILED, OK, printable, say
 from controller.cli.whole_file import unwritable, whole_file
 from controller.cli.words import describe, lines_of
-from controller.engine.games import SetupError
+from controller.machines.setup import SetupError
 from controller.model.rulesets import DealRules, RuleSet, SpinRules, ThrowRules
 from controller.model.verdicts import Reason, Ruling
 from controller.pictures.draw import Seen, draw, see

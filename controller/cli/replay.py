@@ -9,8 +9,8 @@ import msgspec
 
 from controller.cli.shell import BAD_INPUT, FAILED, OK, say
 from controller.cli.words import lines_of
-from controller.engine.session import Session, SetupError
-from controller.engine.setup import Setup, State
+from controller.engine.session import Session
+from controller.machines.setup import Setup, SetupError, State
 from controller.model.effects import Effect, Late
 from controller.model.geometry import Wheel
 from controller.model.outcomes import Outcome

@@ -20,7 +20,7 @@ from controller.app.preflight import mistakes_in, others_at_work
 from controller.app.publishing import EngineMaker
 from controller.app.sources import JsonLines, Source
 from controller.cli.shell import on_stop, say
-from controller.engine.games import SetupError
+from controller.machines.setup import SetupError
 from controller.model.tables import TableSettings
 from controller.publish.betting import OpenWord
 from controller.publish.choice import UnfitSettings

@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
-from controller.engine.games import SetupError, awaits_play, dice_out, game_for, heard_by
 from controller.engine.order import STEP_US, Order, Step
-from controller.engine.setup import First, Setup, Standing, State
+from controller.games.registry import game_of
 from controller.machines.desk import NEVER_US, Desk
 from controller.machines.flat import Refused
 from controller.machines.health import Health
 from controller.machines.roles import RULINGS, must_be_theirs
+from controller.machines.setup import First, Setup, Standing, State
 from controller.machines.table import TableMode
 from controller.model.attempts import Awaited, DiceOut
 from controller.model.effects import Effect, Late
@@ -24,8 +24,6 @@ from controller.model.readings import (
     Input,
     Switch,
 )
-
-__all__ = ["Session", "SetupError"]
 
 FOR_THE_LATEST = RULINGS | {"decline"}
 """Inputs that are for the attempt under way, or the last one, unless they name theirs."""
@@ -71,7 +69,7 @@ class Session:
             self._health.go_on_with(state.standing.devices)
         self._mode = TableMode(self._desk, door=state.table, lock=state.lock)
         self._order = Order(setup.ruleset.max_lateness_ms)
-        self._game = game_for(setup, self._desk, self._health)
+        self._game = game_of(setup.ruleset.game).machine(setup, self._desk, self._health)
         self._see = self._game.see
         self._plays = False
         """Whether readings go straight to the game: the table is open, unlocked and not in test mode."""
@@ -155,12 +153,12 @@ class Session:
     @property
     def awaits_play(self) -> bool:
         """Whether Play wagers are taken though bets are closed: a position has yet to play or fold."""
-        return awaits_play(self._game)
+        return self._game.awaits_play
 
     @property
     def dice_out(self) -> DiceOut | None:
         """What wagers made with the dice out depend on; None while no craps throw is open."""
-        return dice_out(self._game)
+        return self._game.dice_out
 
     def finish(self, *, cut: bool = False) -> Sequence[Effect]:
         """End the recording: run on until no timer is pending, or (cut) stop at its last reading.
@@ -200,7 +198,7 @@ class Session:
 
     def standing(self) -> Standing:
         """Give what devices said that still holds, beside the state: what a recording goes on from."""
-        return Standing(devices=tuple(self._health.wrong), wheel=heard_by(self._game))
+        return Standing(devices=tuple(self._health.wrong), wheel=self._game.heard)
 
     def allowed(self) -> tuple[str, ...]:
         """Name the inputs that make sense now."""

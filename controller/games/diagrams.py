@@ -1,26 +1,27 @@
 """The machines' tables as Markdown with Mermaid diagrams, so that the manual is drawn from what runs."""
 
-from controller.games.craps.machine import CRAPS_TABLE
-from controller.games.roulette.machine import ROULETTE_TABLE
-from controller.games.three_card.machine import THREE_CARD_TABLE
+from collections.abc import Iterable, Iterator
+
+from controller.games.game import Game
+from controller.games.registry import GAMES
 from controller.machines.flat import MachineTable
-from controller.machines.high_roller_table import HIGH_ROLLER_TABLE
-from controller.machines.lifecycle import DEAL, SPIN, THROW, life_cycle
+from controller.machines.lifecycle import life_cycle
 from controller.machines.refusals import REFUSALS
 from controller.machines.table import DOOR_TABLE, LOCK_TABLE, TEST_TABLE
 
-TABLES = (
-    DOOR_TABLE,
-    LOCK_TABLE,
-    TEST_TABLE,
-    life_cycle(THROW),
-    CRAPS_TABLE,
-    HIGH_ROLLER_TABLE,
-    life_cycle(SPIN),
-    ROULETTE_TABLE,
-    life_cycle(DEAL),
-    THREE_CARD_TABLE,
-)
+
+def _tables(games: Iterable[Game]) -> Iterator[MachineTable]:
+    """Yield every machine there is, each kind of attempt before the first game that plays on it."""
+    yield from (DOOR_TABLE, LOCK_TABLE, TEST_TABLE)
+    drawn = set()
+    for game in games:
+        if game.attempt not in drawn:
+            drawn.add(game.attempt)
+            yield life_cycle(game.attempt)
+        yield game.table
+
+
+TABLES = tuple(_tables(GAMES.values()))
 """Every machine there is, in the order of the manual."""
 
 

@@ -4,7 +4,7 @@ from typing import Literal
 
 import msgspec
 
-from controller.engine.setup import First, Setup, State
+from controller.machines.setup import First, Setup, State
 from controller.model.outcomes import Outcome, data_of
 
 SESSION_STARTED = "session.started"

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import msgspec
 
-from controller.engine.setup import First, Setup, State
 from controller.journal.chain import Draft, Wall
 from controller.journal.contents import (
     ATTEMPT_BEGUN,
@@ -22,6 +21,7 @@ from controller.journal.contents import (
     encode,
 )
 from controller.journal.evidence import Evidence, evidence_of, pack
+from controller.machines.setup import First, Setup, State
 from controller.model.effects import Effect, Judged, Lamp, Late, Proposed
 from controller.model.outcomes import Outcome
 

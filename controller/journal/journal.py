@@ -5,7 +5,6 @@ from contextlib import ExitStack
 from types import TracebackType
 from typing import Self
 
-from controller.engine.setup import First, State
 from controller.journal.alarms import Alarm
 from controller.journal.chain import Draft
 from controller.journal.contents import (
@@ -29,6 +28,7 @@ from controller.journal.recovery import Recovered, recovered_from
 from controller.journal.tickets import Entry, Ticket
 from controller.journal.verify import Progress
 from controller.journal.writer import Limits, Told, WallClock, Writer
+from controller.machines.setup import First, State
 from controller.model.effects import Effect, Late
 from controller.model.outcomes import Outcome
 

@@ -2,7 +2,6 @@
 
 import msgspec
 
-from controller.engine.setup import First, State
 from controller.journal.chain import Row
 from controller.journal.contents import (
     ACCEPTED,
@@ -24,6 +23,7 @@ from controller.journal.contents import (
     encode,
 )
 from controller.journal.waiting import Ranges, with_number, without
+from controller.machines.setup import First, State
 
 _IDENTITY = msgspec.json.Decoder(Identity)
 _BEGUN = msgspec.json.Decoder(Begun)

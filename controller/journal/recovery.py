@@ -7,7 +7,6 @@ from typing import NamedTuple
 import apsw
 import msgspec
 
-from controller.engine.setup import First, State
 from controller.journal.contents import WORDS, Standing, StandingFault, Word
 from controller.journal.ending import check_head
 from controller.journal.faults import JournalFault
@@ -16,6 +15,7 @@ from controller.journal.keys import PublicKey
 from controller.journal.memory import Memory
 from controller.journal.store import open_reader, origin_of
 from controller.journal.verify import Progress, Walk
+from controller.machines.setup import First, State
 from controller.model.outcomes import Data, DealReview, Outcome, RollReview, SpinReview
 from controller.model.verdicts import Reason
 

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from controller.engine.setup import Setup
 from controller.journal.evidence import Evidence
+from controller.machines.setup import Setup
 from controller.model.effects import Basis, Verdict
 from controller.model.geometry import Wheel
 from controller.model.readings import Reading

@@ -2,8 +2,6 @@
 
 import msgspec
 
-from controller.machines.craps_state import CrapsState
-from controller.machines.high_roller_table import HighRollerState
 from controller.model.readings import Card, Input
 from controller.model.verdicts import Dealt
 
@@ -12,8 +10,8 @@ class StandingCall(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """A roll, spin or deal that was called or declared void and is not settled.
 
     `state` is where it is in its life-cycle, `outcome` the id of the outcome that a correction replaces,
-    `since` what people have entered after it. The game's state before it is under the game's own name;
-    a deal keeps the cards and what people entered of them, for a ruling on one card.
+    `since` what people have entered after it. The game's state before it is under the game's own name, in
+    that game's words; a deal keeps the cards and what people entered of them, for a ruling on one card.
     """
 
     number: int
@@ -23,8 +21,8 @@ class StandingCall(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     since: tuple[Input, ...] = ()
     away: bool = False
     """Whether the controller stopped since then: an attempt may have been made that nobody saw."""
-    craps: CrapsState | None = None
-    high_roller: HighRollerState | None = None
+    craps: dict[str, object] | None = None
+    high_roller: dict[str, object] | None = None
     seats: tuple[str, ...] = ()
     cards: tuple[Card | Input, ...] = ()
 

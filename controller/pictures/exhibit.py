@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from controller.engine.setup import Setup
+from controller.machines.setup import Setup
 from controller.model.effects import Judged
 from controller.model.outcomes import Bets, Outcome
 

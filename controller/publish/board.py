@@ -9,8 +9,9 @@ from typing import Literal
 import msgspec
 from msgspec import Raw
 
-from controller.engine.setup import First, State
+from controller.games.registry import game_of
 from controller.journal.chain import Row
+from controller.machines.setup import First, State
 from controller.model.attempts import Awaited
 from controller.model.outcomes import (
     Bets,
@@ -107,7 +108,7 @@ def first_board(table: str, session: str, game: str, state: State, first: First)
         round=first.round,
         shooter=state.shooter,
     )
-    return _with_point(board, state.point) if game == "craps" else board
+    return _with_point(board, state.point) if game_of(game).has_puck else board
 
 
 def follow(board: TableBoard, row: Row) -> TableBoard:

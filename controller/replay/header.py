@@ -4,7 +4,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from controller.engine.setup import First, State
+from controller.machines.setup import First, State
 from controller.model.geometry import DiceTable, Wheel
 from controller.model.rulesets import RuleSet
 from controller.replay.decoding import UNDECODABLE, LineError, error_of, fields_of, shown

@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 
 from controller.engine.session import Session
-from controller.engine.setup import LOCKING_SWITCHES, First, Setup, State
+from controller.games.registry import game_of
+from controller.machines.setup import LOCKING_SWITCHES, First, Setup, State
 from controller.model.effects import Effect, Late
 from controller.model.geometry import Wheel
 from controller.model.readings import AnyReading, kind_of
@@ -18,8 +19,6 @@ from controller.replay.log import Log
 DEFAULT_SESSION = "replay"
 """The session's word in outcomes' ids where the log names none."""
 
-_GEOMETRY = {"craps": "dice_table", "high_roller": "dice_table", "roulette": "wheel"}
-
 
 def setup_of(header: Header, ruleset: RuleSet, name: str, calls: Calls | None = None) -> Setup:
     """Make a session's start from a log's header.
@@ -27,7 +26,7 @@ def setup_of(header: Header, ruleset: RuleSet, name: str, calls: Calls | None = 
     `name` is the log's, for messages; `calls` replaces the header's word on who calls. Raises LogError where
     the header lacks the geometry that the rule set's game needs, or gives two.
     """
-    needed = _GEOMETRY.get(ruleset.game)
+    needed = game_of(ruleset.game).geometry
     given = [part for part in ("dice_table", "wheel") if getattr(header, part) is not None]
     if needed is not None and given != [needed]:
         found = f"a header with {' and '.join(given) or 'no geometry'}"

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from controller.games.registry import game_of
 from controller.model.keys import KeyPath
 from controller.model.rulesets import (
     DEAL_CAUSES,
@@ -22,13 +23,6 @@ from controller.settings.yaml_text import Document, parse_document
 
 SECTIONS = ("throw", "craps", "spin", "high_roller", "deal")
 """The sections of a rule set, of which each game has its own."""
-
-SECTIONS_OF_GAME = {
-    "craps": ("throw", "craps"),
-    "roulette": ("spin",),
-    "high_roller": ("throw", "high_roller"),
-    "three_card": ("deal",),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +69,7 @@ def checked_ruleset(document: Document, changed_in: str = "") -> RuleSet:
 
 
 def _contradictions(rules: RuleSet) -> Iterator[_Contradiction]:
-    wanted = SECTIONS_OF_GAME[rules.game]
+    wanted = game_of(rules.game).sections
     for section in SECTIONS:
         there = getattr(rules, section) is not None
         if section in wanted and not there:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
+from controller.games.registry import game_of
 from controller.model.publishing import LOCAL_HOSTS, PUBLIC_KEY, TABLE_NAME
 from controller.model.rulesets import RuleSet
 from controller.model.tables import Device
@@ -10,13 +11,6 @@ from controller.settings.devices import Devices
 from controller.settings.mistakes import Mistake
 from controller.settings.table_file import DiceTableSection, TableFile, WheelSection
 from controller.settings.yaml_text import Document
-
-_GEOMETRY_OF_GAME = {
-    "craps": "dice_table",
-    "high_roller": "dice_table",
-    "roulette": "wheel",
-    "three_card": "",
-}
 
 
 def table_mistakes(
@@ -39,7 +33,7 @@ def table_mistakes(
 
 
 def _geometry(document: Document, written: TableFile, rules: RuleSet) -> Iterator[Mistake]:
-    wanted = _GEOMETRY_OF_GAME[rules.game]
+    wanted = game_of(rules.game).geometry
     for section, there in (("dice_table", written.dice_table), ("wheel", written.wheel)):
         if section == wanted and there is None:
             hint = f"'{rules.name}' is a rule set of {rules.game}"

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from controller.games.registry import game_of
 from controller.model.geometry import DiceTable, Wheel, Zone
 from controller.model.pockets import STANDARD_POCKETS
 from controller.model.rulesets import RuleSet
@@ -12,7 +13,7 @@ from controller.settings.devices import DeviceKinds, Devices
 from controller.settings.document import validate
 from controller.settings.mistakes import Mistake, SettingsError
 from controller.settings.places import config_file, is_path
-from controller.settings.rulesets import SECTIONS, SECTIONS_OF_GAME, checked_ruleset
+from controller.settings.rulesets import SECTIONS, checked_ruleset
 from controller.settings.table_checks import table_mistakes
 from controller.settings.table_file import DiceTableSection, TableFile, WheelSection
 from controller.settings.yaml_text import Document, parse_document
@@ -90,7 +91,7 @@ def _rules_for(table: Document, path: Path, directory: Path | None) -> RuleSet |
 
 
 def _refuse_foreign_sections(table: Document, rules: RuleSet) -> None:
-    foreign = [section for section in table.only(SECTIONS) if section not in SECTIONS_OF_GAME[rules.game]]
+    foreign = [section for section in table.only(SECTIONS) if section not in game_of(rules.game).sections]
     expected = f"thresholds of {rules.game} ({rules.name})"
     hint = "delete it, or correct the ruleset"
     if foreign:

@@ -10,7 +10,6 @@ from pathlib import Path
 import msgspec
 
 from controller.engine.session import Session
-from controller.engine.setup import First, Setup, State
 from controller.journal.chain import Row
 from controller.journal.contents import (
     ATTEMPT_BEGUN,
@@ -25,6 +24,7 @@ from controller.journal.head import Place
 from controller.journal.keys import load_key
 from controller.journal.reading import Reader
 from controller.journal.recovery import recover
+from controller.machines.setup import First, Setup, State
 from controller.model.effects import Effect
 from controller.model.outcomes import Outcome
 from controller.model.readings import AnyReading, Input

@@ -10,9 +10,9 @@ import msgspec
 
 from controller.app.resuming import Progress
 from controller.engine.session import Session
-from controller.engine.setup import First, Setup, State
 from controller.journal.keys import load_key, new_key
 from controller.machines.desk import NEVER_US
+from controller.machines.setup import First, Setup, State
 from controller.model.outcomes import Outcome
 from controller.model.readings import AnyReading, Switch
 from controller.settings.places import config_home

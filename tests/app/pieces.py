@@ -6,9 +6,9 @@ from pathlib import Path
 
 import msgspec
 
-from controller.engine.setup import Setup
 from controller.journal.chain import Row
 from controller.journal.contents import SESSION_STARTED, After, Identity, canonical
+from controller.machines.setup import Setup
 from controller.model.outcomes import Outcome
 from controller.replay.log import open_log
 from controller.replay.run import replay, setup_of

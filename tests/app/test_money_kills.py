@@ -13,6 +13,9 @@ from controller.app.daemon import Daemon
 from controller.app.resuming import Progress
 from controller.engine.session import Session
 from controller.games.high_roller.buying import missed
+from controller.games.high_roller.table import HighRollerState
+from controller.machines import setup
+from controller.machines.setup import read_memory
 from controller.model.effects import Effect
 from controller.model.outcomes import Happening, Outcome, RollNoRoll, RollReview
 from controller.model.readings import AnyReading
@@ -130,7 +133,7 @@ class Doomed:
 
     def killed(self) -> None:
         """Lose the power, and start on what was on the disk."""
-        before = live_of(self.daemon).core.view.state.high_roller
+        before = read_memory(live_of(self.daemon).core.view.state.high_roller, HighRollerState)
         self.kills += 1
         disk = self.folder / str(self.kills)
         copy_at_rest(self.house.options.journal, disk)
@@ -144,7 +147,7 @@ class Doomed:
         drain(self.daemon)
         assert before is not None
         # Whatever is owed may have been pitched meanwhile: it is what the table may have missed.
-        assert live_of(self.daemon).core.view.state.high_roller == missed(before, before.sold)
+        assert live_of(self.daemon).core.view.state.high_roller == setup.written(missed(before, before.sold))
 
     def killed_in(self, step: Step, place: int) -> None:
         """Lose the power in a throw, and have it ruled or not, before the dice are thrown again."""

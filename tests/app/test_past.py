@@ -15,7 +15,7 @@ import pytest
 from controller.app.requests import past_until
 from controller.app.status import Until, View
 from controller.cli.main import main
-from controller.engine.setup import First, State
+from controller.machines.setup import First, State
 from tests.app.rig import PATIENCE_S, Table, lines_of, tick
 from tests.scenes import SECOND_US, throw
 

@@ -15,12 +15,12 @@ from pathlib import Path
 
 from controller.app.resuming import Resumed
 from controller.app.running import setup_of
-from controller.engine.setup import First, State
 from controller.journal.chain import Wall
 from controller.journal.contents import Identity
 from controller.journal.head import Place
 from controller.journal.journal import Journal
 from controller.journal.keys import load_key, new_key
+from controller.machines.setup import First, State
 from controller.model.outcomes import Happening, Outcome
 from controller.settings.tables import load_table
 from tests.app.rig import Table

@@ -25,7 +25,6 @@ import apsw
 import msgspec
 
 from controller.engine.session import Session
-from controller.engine.setup import First, Setup, State
 from controller.journal.chain import Draft, Wall, seal
 from controller.journal.contents import CHECKPOINT, SESSION_STARTED, After, Identity, canonical, outcome_of
 from controller.journal.drafting import Drafter, event_draft
@@ -38,6 +37,7 @@ from controller.journal.opening import head_at, open_journal
 from controller.journal.reading import Reader
 from controller.journal.store import insert
 from controller.journal.writer import Limits
+from controller.machines.setup import First, Setup, State
 from controller.model.effects import Effect, Judged
 from controller.rules.dice.judge import judge_throw
 from controller.settings.rulesets import load_ruleset

@@ -7,7 +7,7 @@ import pytest
 
 from controller.cli.main import main
 from controller.engine.session import Session
-from controller.engine.setup import First, State
+from controller.machines.setup import First, State
 from controller.model.readings import AnyReading, DeviceDown
 from tests.journal.rig import Rig, append, begin, durable, hands, rig_in, setup_at
 from tests.scenes import SECOND_US, says, throw

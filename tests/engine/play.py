@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import TypeVar
 
 from controller.engine.session import Session
-from controller.engine.setup import First, Setup, State
+from controller.machines.setup import First, Setup, State
 from controller.model.effects import Effect
 from controller.model.geometry import Wheel
 from controller.model.outcomes import Data, Outcome

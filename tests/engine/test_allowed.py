@@ -6,7 +6,7 @@ from copy import deepcopy
 import pytest
 
 from controller.engine.session import Session
-from controller.engine.setup import State
+from controller.machines.setup import State
 from controller.model.readings import AnyReading, Input
 from tests.engine.play import Played
 from tests.games.high_roller.night import Night, two_players

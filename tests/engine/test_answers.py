@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from controller.engine.session import Session
-from controller.engine.setup import Setup, State
 from controller.machines.flat import Refused
+from controller.machines.setup import Setup, State
 from controller.model.effects import Effect
 from controller.model.outcomes import Outcome, RollReview
 from controller.model.readings import AnyReading, Input

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from controller.engine.setup import Setup
 from controller.journal.evidence import evidence_of
 from controller.journal.rejudging import judge_again
+from controller.machines.setup import Setup
 from controller.model.effects import Judged, Late
 from controller.model.outcomes import Happening, RollCalled, RollNoRoll, RollReview
 from controller.model.readings import AnyReading, DieAt, DieReleased, DieRest, WallImpact

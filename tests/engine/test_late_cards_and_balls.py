@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import pytest
 from msgspec.structs import replace
 
-from controller.engine.setup import Setup
 from controller.journal.evidence import evidence_of
 from controller.journal.rejudging import judge_again
+from controller.machines.setup import Setup
 from controller.model.effects import Judged, Late
 from controller.model.outcomes import DealCalled, DealReview, DealVoid, SpinCalled, SpinReview
 from controller.model.readings import AnyReading, BallBeam, BallOut, Card, ForeignObject, Reading

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from controller.engine.session import Session
-from controller.engine.setup import Setup, State
+from controller.machines.setup import Setup, State
 from controller.model.effects import Effect
 from controller.model.outcomes import Outcome
 from controller.model.readings import (

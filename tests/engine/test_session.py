@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.engine.session import Session, SetupError
-from controller.engine.setup import First, Setup, State
+from controller.engine.session import Session
+from controller.machines.setup import First, Setup, SetupError, State
 from controller.model.outcomes import Bets, Happening, RollCalled, RollReview
 from controller.model.readings import AnyReading, DeviceDown, DeviceUp, DieAt, Switch
 from controller.settings.rulesets import load_ruleset

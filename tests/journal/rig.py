@@ -9,7 +9,6 @@ from typing import NamedTuple
 import msgspec
 
 from controller.engine.session import Session
-from controller.engine.setup import First, Setup, State
 from controller.journal.chain import Row, Wall
 from controller.journal.contents import Identity
 from controller.journal.faults import JournalFault
@@ -19,6 +18,7 @@ from controller.journal.keys import Key, load_key, new_key
 from controller.journal.opening import Acceptance
 from controller.journal.tickets import Ticket
 from controller.journal.writer import Limits
+from controller.machines.setup import First, Setup, State
 from controller.model.effects import Effect
 from controller.model.outcomes import Outcome
 from controller.model.readings import AnyReading, Face

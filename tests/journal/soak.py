@@ -22,7 +22,6 @@ import apsw
 import msgspec
 
 from controller.engine.session import Session
-from controller.engine.setup import First, State
 from controller.journal.chain import Wall
 from controller.journal.contents import canonical
 from controller.journal.faults import JournalFault
@@ -32,6 +31,7 @@ from controller.journal.reading import Reader
 from controller.journal.recovery import power_lost, recover
 from controller.journal.tickets import Ticket
 from controller.journal.writer import Limits
+from controller.machines.setup import First, State
 from tests.journal.disks import Disk, mounted
 from tests.journal.rig import NAME, NIGHT_US, Hand, Rig, append, hands, identity, rig_in, setup_at, throws
 

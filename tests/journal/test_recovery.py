@@ -6,7 +6,6 @@ import msgspec
 import pytest
 
 from controller.engine.session import Session
-from controller.engine.setup import First, State
 from controller.games.three_card.machine import ThreeCardState
 from controller.journal import recovery
 from controller.journal.contents import StandingFault
@@ -14,6 +13,7 @@ from controller.journal.faults import JournalFault
 from controller.journal.journal import Journal
 from controller.journal.recovery import InFlight, Recovered, power_lost, recover
 from controller.journal.writer import Limits
+from controller.machines.setup import First, State, written
 from controller.model.outcomes import DealReview, RollReview, SpinReview
 from controller.model.readings import AnyReading, DieReleased
 from tests.journal.rig import (
@@ -172,7 +172,7 @@ def test_a_deal_cut_off_is_published_as_a_review_that_names_no_card(rig: Rig) ->
 
 
 def test_a_state_that_changed_without_a_word_is_recovered(rig: Rig) -> None:
-    seated = State(three_card=ThreeCardState(seats=("1", "2")))
+    seated = State(three_card=written(ThreeCardState(seats=("1", "2"))))
     with rig.open() as journal:
         durable(begin(journal, rules="three-card-poker-12-014"))
         (row,) = durable(journal.append((), seated, First())).rows

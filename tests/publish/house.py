@@ -8,10 +8,10 @@ from pathlib import Path
 import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from controller.engine.setup import First, State
 from controller.journal.journal import Journal
 from controller.journal.keys import Key, PublicKey
 from controller.journal.reading import Reader
+from controller.machines.setup import First, State
 from controller.model.publishing import MqttSettings, PublishSettings
 from controller.publish.board import first_board
 from controller.publish.events import (

@@ -7,10 +7,10 @@ import msgspec
 import pytest
 from jsonschema import Draft202012Validator
 
-from controller.engine.setup import First, State
 from controller.journal.chain import Row, Wall, genesis, seal
 from controller.journal.drafting import outcome_draft
 from controller.journal.keys import Key, load_key, new_key
+from controller.machines.setup import First, State
 from controller.model.attempts import Awaited
 from controller.model.outcomes import (
     Bets,

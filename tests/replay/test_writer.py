@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.engine.setup import First, State
+from controller.machines.setup import First, State
 from controller.model.geometry import DiceTable, Wheel, Zone
 from controller.model.readings import (
     AnyReading,

@@ -12,8 +12,8 @@ from functools import partial
 from itertools import count
 
 from controller.engine.session import Session
-from controller.engine.setup import First, Setup, State
 from controller.journal.keys import Key
+from controller.machines.setup import First, Setup, State
 from controller.model.effects import Effect
 from controller.model.outcomes import Bets, Outcome
 from controller.model.readings import AnyReading, DieRest, Face, Input

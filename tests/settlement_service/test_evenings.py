@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from controller.engine.session import Session
-from controller.engine.setup import Setup
 from controller.journal.keys import Key
+from controller.machines.setup import Setup
 from controller.model.outcomes import (
     Outcome,
     RollCalled,

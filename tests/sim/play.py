@@ -3,7 +3,7 @@
 import msgspec
 
 from controller.engine.session import Session
-from controller.engine.setup import Setup
+from controller.machines.setup import Setup
 from controller.model.outcomes import Outcome
 from controller.settings.rulesets import load_ruleset
 from drivers.sim.scenes import Feed, Header

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from controller.engine.session import Session
-from controller.engine.setup import First, Setup, State
+from controller.machines.setup import First, Setup, State
 from controller.model.effects import Effect
 from controller.model.outcomes import DealReview, Outcome, RollReview
 from controller.model.readings import AnyReading, Card, DieReleased, Input

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from controller.engine.session import Session
-from controller.engine.setup import Setup
+from controller.machines.setup import Setup
 from controller.model.effects import Effect
 from controller.model.outcomes import Outcome
 from controller.model.readings import AnyReading, DeviceDown, DeviceFault, DeviceUp

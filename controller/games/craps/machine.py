@@ -6,15 +6,18 @@ from dataclasses import replace
 
 import msgspec
 
-from controller.machines.craps_state import CrapsState
+from controller.games.craps.state import CrapsState
+from controller.machines.attempts import Attempts
 from controller.machines.desk import Desk
 from controller.machines.flat import Arrow, FlatMachine, MachineTable, Refused
+from controller.machines.game import PlaysAttempts
 from controller.machines.health import Health
 from controller.machines.late_wagers import LateWagers
 from controller.machines.results import Result
+from controller.machines.setup import read_memory, written
 from controller.machines.standing_call import StandingCall
 from controller.machines.throws import Dice, Throws
-from controller.model.attempts import Awaited, DiceOut
+from controller.model.attempts import DiceOut
 from controller.model.geometry import DiceTable
 from controller.model.outcomes import (
     Bets,
@@ -30,7 +33,7 @@ from controller.model.outcomes import (
 )
 from controller.model.readings import AnyReading, DieReleased, Input, Reading
 from controller.model.rulesets import Calls, CrapsRules, ThrowRules
-from controller.model.verdicts import Notice, Reason
+from controller.model.verdicts import Notice, Reason, ThrowVerdict
 
 NATURALS = (7, 11)
 CRAPS = (2, 3, 12)
@@ -84,7 +87,7 @@ CRAPS_TABLE = MachineTable(
 )
 
 
-class Craps:
+class Craps(PlaysAttempts):
     """One craps game on its throws."""
 
     def __init__(
@@ -120,10 +123,16 @@ class Craps:
         self._bets_open = True
         self._round = betting_round
         self.throws = Throws(self, throw_rules, table, desk, health, calls=calls, last=last_roll)
-        if standing_call is not None and standing_call.craps is not None:
-            self.throws.resume(standing_call, standing_call.craps)
+        before = None if standing_call is None else read_memory(standing_call.craps, CrapsState)
+        if standing_call is not None and before is not None:
+            self.throws.resume(standing_call, before)
 
     # --- what the session asks ---
+
+    @property
+    def attempts(self) -> Attempts[Dice, ThrowVerdict]:
+        """The throws, one after another through their life-cycle."""
+        return self.throws.attempts
 
     @property
     def dice_out(self) -> DiceOut | None:
@@ -136,9 +145,9 @@ class Craps:
     def remembers(self) -> Mapping[str, object]:
         """Give what the game remembers between throws, in the words of a recording's state."""
         state = self._state
-        call, before = self.throws.attempts.standing_call(), self.throws.attempts.before
+        call, before = self.attempts.standing_call(), self.attempts.before
         if call is not None and isinstance(before, CrapsState):
-            call = msgspec.structs.replace(call, craps=before)
+            call = msgspec.structs.replace(call, craps=written(before))
         return {
             "point": state.point,
             "shooter": state.shooter,
@@ -151,18 +160,7 @@ class Craps:
 
     def next_numbers(self) -> dict[str, int]:
         """Give the numbers of the next roll and of the present round of bets."""
-        return {"roll": self.throws.attempts.number + 1, "round": self._round}
-
-    @property
-    def open_attempt(self) -> bool:
-        """Whether a throw still waits for its call or for a ruling."""
-        return self.throws.attempts.open
-
-    @property
-    def attempt_under_way(self) -> bool:
-        """Whether an attempt goes on and is not called."""
-        attempts = self.throws.attempts
-        return attempts.under_way or attempts.state == "held"
+        return {"roll": self.attempts.number + 1, "round": self._round}
 
     def see(self, reading: Reading) -> None:
         """Take a reading, in time order."""
@@ -172,17 +170,13 @@ class Craps:
         """Take a reading that came too late to count."""
         self.throws.late(reading)
 
-    def doubt(self, seen: str) -> None:
-        """Take that the times of what is under way can't be believed."""
-        self.throws.attempts.doubt(seen)
-
     def timer(self, name: str, t: int) -> None:
         """Take a timer that is due at t."""
         self.throws.timer(name, t)
 
     def begins_attempt(self, reading: Reading) -> bool:
         """Tell whether this reading would begin a throw."""
-        return isinstance(reading, DieReleased) and not self.throws.attempts.under_way
+        return isinstance(reading, DieReleased) and not self.attempts.under_way
 
     def turned_away(self, reading: Reading) -> None:
         """Take that this release was made while the table did not play."""
@@ -195,21 +189,21 @@ class Craps:
             self._show_line_bet(entered.t)
             return True
         if entered.name == "late_wager":
-            if self.throws.attempts.under_way:
+            if self.attempts.under_way:
                 self._late.lodge(entered)
             return True
         if entered.name == "confirm_late":
-            under_way = self.throws.attempts.under_way
+            under_way = self.attempts.under_way
             in_motion = under_way and not self.throws.motion.over
             self._desk.answer = self._late.confirm(entered, in_motion=in_motion)
             return True
         if entered.name not in _BETWEEN_THROWS:
-            return self.throws.attempts.enter(entered)
+            return self.attempts.enter(entered)
         if self.open_attempt:
             raise Refused("under_way")
         self._may_go_on(entered)
         self._go_on(entered)
-        self.throws.attempts.keep(entered)
+        self.attempts.keep(entered)
         self._tell_shooter(entered.t, entered)
         self._show_puck(entered.t)
         shooter = self._state.shooter
@@ -217,14 +211,10 @@ class Craps:
         self._desk.answer = f"Shooter: {named}; {self._state.phase.replace('_', ' ')}"
         return True
 
-    def awaited(self) -> Awaited | None:
-        """Return what a person must rule on or confirm now."""
-        return self.throws.attempts.awaited()
-
     def allowed(self, t: int) -> Iterator[str]:
         """Name the inputs that make sense at t."""
-        yield from self.throws.attempts.allowed(t)
-        if self._late.waiting and self.throws.attempts.under_way and not self.throws.motion.over:
+        yield from self.attempts.allowed(t)
+        if self._late.waiting and self.attempts.under_way and not self.throws.motion.over:
             yield "confirm_late"
         if not self.open_attempt:
             yield from ("new_shooter", "pass_dice")
@@ -236,17 +226,9 @@ class Craps:
         # Bets are closed in a throw alone, and no table closes then: there are none to open.
         del t
         self.restore(CrapsState())
-        self.throws.attempts.begin_anew()
+        self.attempts.begin_anew()
         self._told_shooter = None
         self._bets_open = True
-
-    def cut_short(self, t: int) -> None:
-        """The recording ends here."""
-        self.throws.attempts.lose_power(t)
-
-    def stop_judging(self) -> None:
-        """Judge no more: only what was told stands."""
-        self.throws.attempts.ending = True
 
     # --- what the throws ask ---
 
@@ -276,7 +258,7 @@ class Craps:
                 missing = self._no_line_bet()
                 notices = (*notices, Notice(code=missing.code, seen=missing.seen, rule=missing.rule))
                 if self._rules.line_bet == "refuse":
-                    self.throws.attempts.object_to(missing)
+                    self.attempts.object_to(missing)
             self._desk.publish(
                 "bets.closed", t, Bets(round=self._round, cause="dice_released", notices=notices)
             )

@@ -3,8 +3,8 @@
 Each function gives the state as it is afterwards, or raises Refused and changes nothing.
 """
 
+from controller.games.high_roller.table import BUYING, ROLLING, HighRollerState
 from controller.machines.flat import Refused
-from controller.machines.high_roller_table import BUYING, ROLLING, HighRollerState
 from controller.model.outcomes import CardPitched, CardsBought, Seat
 from controller.model.readings import Card, Input
 from controller.model.rulesets import HighRollerRules

@@ -17,14 +17,16 @@ from controller.games.high_roller.rolls import (
     started,
     take_total,
 )
+from controller.games.high_roller.table import BUYING, HIGH_ROLLER_TABLE, ROLLING, HighRollerState
+from controller.machines.attempts import Attempts
 from controller.machines.desk import Desk
 from controller.machines.flat import FlatMachine, Refused, would
+from controller.machines.game import PlaysAttempts
 from controller.machines.health import Health
-from controller.machines.high_roller_table import BUYING, HIGH_ROLLER_TABLE, ROLLING, HighRollerState
 from controller.machines.results import Result
+from controller.machines.setup import read_memory, written
 from controller.machines.standing_call import StandingCall
 from controller.machines.throws import Dice, Throws
-from controller.model.attempts import Awaited
 from controller.model.geometry import DiceTable
 from controller.model.outcomes import (
     Bets,
@@ -35,13 +37,13 @@ from controller.model.outcomes import (
 )
 from controller.model.readings import AnyReading, Card, DeviceDown, DieReleased, Input, Reading
 from controller.model.rulesets import Calls, HighRollerRules, ThrowRules
-from controller.model.verdicts import Reason
+from controller.model.verdicts import Reason, ThrowVerdict
 
 TURNED_AWAY_US = 8_000_000
 """One refusal for this long, however often the dice are released while no roll is due."""
 
 
-class HighRoller:
+class HighRoller(PlaysAttempts):
     """One High Roller table, game after game."""
 
     def __init__(
@@ -71,31 +73,32 @@ class HighRoller:
         self._following: tuple[Told, ...] = ()
         self._turned_away_until = 0
         self.throws = Throws(self, throw_rules, table, desk, health, calls=calls, last=last_roll)
-        if standing_call is not None and standing_call.high_roller is not None:
-            self.throws.resume(standing_call, standing_call.high_roller)
+        before = None if standing_call is None else read_memory(standing_call.high_roller, HighRollerState)
+        if standing_call is not None and before is not None:
+            self.throws.resume(standing_call, before)
 
     # --- what the session asks ---
 
+    @property
+    def attempts(self) -> Attempts[Dice, ThrowVerdict]:
+        """The throws, one after another through their life-cycle."""
+        return self.throws.attempts
+
     def remembers(self) -> Mapping[str, object]:
         """Give what the game remembers between throws, in the words of a recording's state."""
-        call, before = self.throws.attempts.standing_call(), self.throws.attempts.before
+        call, before = self.attempts.standing_call(), self.attempts.before
         if call is not None and isinstance(before, HighRollerState):
-            call = msgspec.structs.replace(call, high_roller=before)
-        return {"high_roller": self._state, "call": call}
+            call = msgspec.structs.replace(call, high_roller=written(before))
+        return {"high_roller": written(self._state), "call": call}
 
     def next_numbers(self) -> Mapping[str, int]:
         """Give the numbers of the next roll and of the present round of buying."""
-        return {"roll": self.throws.attempts.number + 1, "round": self._round}
-
-    @property
-    def open_attempt(self) -> bool:
-        """Whether a throw still waits for its call or for a ruling."""
-        return self.throws.attempts.open
+        return {"roll": self.attempts.number + 1, "round": self._round}
 
     @property
     def attempt_under_way(self) -> bool:
         """Whether a throw goes on and is not called, or a card is owed."""
-        attempts = self.throws.attempts
+        attempts = self.attempts
         return attempts.under_way or attempts.state == "held" or bool(self._state.owed)
 
     def see(self, reading: Reading) -> None:
@@ -117,10 +120,6 @@ class HighRoller:
         elif self.open_attempt or buying.no_roll_due(self._state) is None:
             self.throws.late(reading)
 
-    def doubt(self, seen: str) -> None:
-        """Take that the times of what is under way can't be believed."""
-        self.throws.attempts.doubt(seen)
-
     def timer(self, name: str, t: int) -> None:
         """Take a timer that is due at t."""
         self.throws.timer(name, t)
@@ -129,7 +128,7 @@ class HighRoller:
         """Tell whether this reading would begin a throw, or lay a card that somebody bought."""
         if isinstance(reading, Card):
             return bool(self._state.owed)
-        return isinstance(reading, DieReleased) and not self.throws.attempts.under_way
+        return isinstance(reading, DieReleased) and not self.attempts.under_way
 
     def turned_away(self, reading: Reading) -> None:
         """Take that this release was made, or this card pitched, while the table did not play."""
@@ -158,19 +157,15 @@ class HighRoller:
             case "void" if entered.what == "game" or not self._concerns_a_roll():
                 self._abandon(entered, "declared")
             case "settled" | "paid" if self._state.stage == "won" and not self._state.over:
-                self.throws.attempts.must_be_this(entered)
+                self.attempts.must_be_this(entered)
                 self._next_game(entered.t)
             case _:
-                return self.throws.attempts.enter(entered)
+                return self.attempts.enter(entered)
         return True
-
-    def awaited(self) -> Awaited | None:
-        """Return what a person must rule on or confirm now."""
-        return self.throws.attempts.awaited()
 
     def allowed(self, t: int) -> Iterator[str]:
         """Name the inputs that make sense at t."""
-        attempts, allows, state = self.throws.attempts, self._machine.allows, self._state
+        attempts, allows, state = self.attempts, self._machine.allows, self._state
         of_roll = tuple(attempts.allowed(t))
         yield from of_roll
         if state.stage == "won" and not state.over and "settled" not in of_roll:
@@ -201,14 +196,6 @@ class HighRoller:
         if not state.sold or state.stage == "won":
             game = state.game + (state.stage == "won")
             self._become(HighRollerState(game=game, pot=state.pot))
-
-    def cut_short(self, t: int) -> None:
-        """The recording ends here."""
-        self.throws.attempts.lose_power(t)
-
-    def stop_judging(self) -> None:
-        """Judge no more: only what was told stands."""
-        self.throws.attempts.ending = True
 
     # --- what the throws ask ---
 
@@ -303,8 +290,8 @@ class HighRoller:
             raise Refused("not_your_turn", f"the next roll is seat {player}'s (H-ORDER-1)")
         state = self._state
         self._follow(decline(state, self._rules))
-        self.throws.attempts.keep(msgspec.structs.replace(entered, seat=player))
-        self.throws.attempts.ruled(entered)
+        self.attempts.keep(msgspec.structs.replace(entered, seat=player))
+        self.attempts.ruled(entered)
         data = RollDeclined(game=state.game, player=state.seat(player), by=entered.by, who=entered.who)
         self._desk.publish("roll.declined", entered.t, data)
         self.follow_up(entered.t)
@@ -320,7 +307,7 @@ class HighRoller:
                 self._become(buying.close_hours(self._state, entered.count))
 
     def _concerns_a_roll(self) -> bool:
-        attempts = self.throws.attempts
+        attempts = self.attempts
         return attempts.machine.allows("no_roll") and self._state.stage not in BUYING
 
     def _turn_away(self, reading: Reading, refused: Refused) -> None:
@@ -410,7 +397,7 @@ class HighRoller:
             self._abandon(entered, "left")
             left = buying.leave(self._state, name)
         self._become(left)
-        self.throws.attempts.keep(entered)
+        self.attempts.keep(entered)
 
     # --- between games ---
 
@@ -423,8 +410,8 @@ class HighRoller:
 
     def _settle_last(self) -> None:
         """Take that play went on from what the last roll led to: nothing changes that roll any more."""
-        if self.throws.attempts.machine.allows("settled"):
-            self.throws.attempts.machine.fire("settled")
+        if self.attempts.machine.allows("settled"):
+            self.attempts.machine.fire("settled")
 
     def _open_bets(self, t: int, cause: str) -> None:
         self._round += 1
@@ -453,7 +440,7 @@ class HighRoller:
         self._state = buying.close_hours(self._state, entered.count)
         if self._state.over:
             self._settle_last()
-        self.throws.attempts.keep(entered)
+        self.attempts.keep(entered)
         if self._state.over and pot:
             data = BonusPaid(player=None, amount=pot, cause="recorded_as_rake")
             self._desk.publish("bonus.paid", entered.t, data)

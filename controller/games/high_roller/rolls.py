@@ -3,8 +3,8 @@
 from typing import NamedTuple
 
 from controller.games.high_roller.buying import next_game
+from controller.games.high_roller.table import HighRollerState
 from controller.machines.flat import Refused
-from controller.machines.high_roller_table import HighRollerState
 from controller.model.outcomes import (
     BonusPaid,
     Data,

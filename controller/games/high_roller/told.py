@@ -1,7 +1,7 @@
 """What is told of a High Roller roll: called, illegal, under review or corrected. All of it pure."""
 
 from controller.games.high_roller.rolls import dealer_rolls, remaining, roller
-from controller.machines.high_roller_table import ROLLING, HighRollerState
+from controller.games.high_roller.table import ROLLING, HighRollerState
 from controller.machines.results import Result
 from controller.machines.throws import Dice
 from controller.model.outcomes import (

@@ -8,12 +8,13 @@ from controller.games.roulette.chip_colours import ChipColours
 from controller.games.roulette.smart_wheel import SmartSpins
 from controller.games.roulette.spins import Spins, late_close_notice
 from controller.games.roulette.wheel_spins import WheelSpins
+from controller.machines.attempts import Attempts
 from controller.machines.desk import Desk
 from controller.machines.flat import Arrow, FlatMachine, MachineTable, Refused
+from controller.machines.game import PlaysAttempts
 from controller.machines.health import Health
 from controller.machines.results import Result
 from controller.machines.standing_call import StandingCall
-from controller.model.attempts import Awaited
 from controller.model.geometry import Wheel
 from controller.model.outcomes import (
     Bets,
@@ -35,7 +36,7 @@ from controller.model.readings import (
     kind_of,
 )
 from controller.model.rulesets import Calls, SpinRules
-from controller.model.verdicts import Notice
+from controller.model.verdicts import Notice, SpinVerdict
 from controller.rules.wheel import Learned
 from controller.rules.wheel.wheel_word import WheelHeard
 
@@ -93,7 +94,7 @@ DECIDES = (BallOut, ForeignObject, PocketBall, WheelStatus)
 """Of these one alone may decide a spin; of beams and index passes the model of the ball spares a few."""
 
 
-class Roulette:
+class Roulette(PlaysAttempts):
     """One roulette game on its spins."""
 
     def __init__(
@@ -131,36 +132,33 @@ class Roulette:
         """Take a reading, in time order."""
         if standing_call is not None:
             number = standing_call.value
-            self.spins.attempts.resume(
-                standing_call, number if isinstance(number, str) else None, self.snapshot()
-            )
+            self.attempts.resume(standing_call, number if isinstance(number, str) else None, self.snapshot())
             if number is not None:
                 self._machine.restore("settled")
 
     # --- what the session asks ---
 
+    @property
+    def attempts(self) -> Attempts[str, SpinVerdict]:
+        """The spins, one after another through their life-cycle."""
+        return self.spins.attempts
+
     def remembers(self) -> dict[str, object]:
         """Give what the game remembers between spins, in the words of a recording's state."""
         return {
             "learned": self.spins.learned.figures(),
-            "call": self.spins.attempts.standing_call(),
+            "call": self.attempts.standing_call(),
             "chips": dict(self._chips.by_seat),
         }
 
     def next_numbers(self) -> dict[str, int]:
         """Give the numbers of the next spin and of the present round of bets."""
-        return {"spin": self.spins.attempts.number + 1, "round": self._round}
+        return {"spin": self.attempts.number + 1, "round": self._round}
 
     @property
-    def open_attempt(self) -> bool:
-        """Whether a spin still waits for its call or for a ruling."""
-        return self.spins.attempts.open
-
-    @property
-    def attempt_under_way(self) -> bool:
-        """Whether an attempt goes on and is not called."""
-        attempts = self.spins.attempts
-        return attempts.under_way or attempts.state == "held"
+    def heard(self) -> WheelHeard | None:
+        """What a smart wheel said; None where there is none, or that said nothing yet."""
+        return self.spins.games.heard
 
     def begins_attempt(self, reading: Reading) -> bool:
         """Tell whether this reading could begin a spin."""
@@ -171,12 +169,8 @@ class Roulette:
 
     def late(self, reading: AnyReading) -> None:
         """Take a reading that came too late to count."""
-        if isinstance(reading, DECIDES) and reading.t >= self.spins.attempts.began_us:
-            self.spins.attempts.came_late(f"a {kind_of(reading)} of {reading.dev} came too late to count")
-
-    def doubt(self, seen: str) -> None:
-        """Take that the times of what is under way can't be believed."""
-        self.spins.attempts.doubt(seen)
+        if isinstance(reading, DECIDES) and reading.t >= self.attempts.began_us:
+            self.attempts.came_late(f"a {kind_of(reading)} of {reading.dev} came too late to count")
 
     def timer(self, name: str, t: int) -> None:
         """Take a timer that is due at t."""
@@ -190,10 +184,10 @@ class Roulette:
             case "open_bets":
                 self._dealer_opens(entered)
             case "paid":
-                self.spins.attempts.must_be_this(entered)
+                self.attempts.must_be_this(entered)
                 self._machine.fire("paid")
-                if self.spins.attempts.machine.allows("settled"):
-                    self.spins.attempts.settle()
+                if self.attempts.machine.allows("settled"):
+                    self.attempts.settle()
             case "no_spin" | "void":
                 if entered.what is None:
                     self.spins.launch_seen(entered.t)
@@ -204,16 +198,12 @@ class Roulette:
             case "chips":
                 self._chips.enter(entered)
             case _:
-                return self.spins.attempts.enter(entered)
+                return self.attempts.enter(entered)
         return True
-
-    def awaited(self) -> Awaited | None:
-        """Return what a person must rule on or confirm now."""
-        return self.spins.attempts.awaited()
 
     def allowed(self, t: int) -> Iterator[str]:
         """Name the inputs that make sense at t."""
-        entered = tuple(self.spins.attempts.allowed(t))
+        entered = tuple(self.attempts.allowed(t))
         yield from entered
         if "no_spin" not in entered and self._bets_open and not self.open_attempt:
             yield "no_spin"
@@ -228,23 +218,15 @@ class Roulette:
     def rule(self, entered: Input) -> None:
         """Take a person's ruling on the present or the last spin; raises Refused where there is none."""
         self.spins.ruling_is_for_last(entered, new_round=self._bets_by_hand)
-        self.spins.attempts.enter(entered)
+        self.attempts.enter(entered)
 
     def reset(self, t: int) -> None:
         """Begin anew: the table opens, and the bets where the dealer had closed them."""
         self._machine.restore(ROULETTE_TABLE.initial)
         self._chips.by_seat.clear()
-        self.spins.attempts.begin_anew()
+        self.attempts.begin_anew()
         if not self._bets_open:
             self._open_bets(t, "open_table")
-
-    def cut_short(self, t: int) -> None:
-        """The recording ends here."""
-        self.spins.attempts.lose_power(t)
-
-    def stop_judging(self) -> None:
-        """Judge no more: only what was told stands."""
-        self.spins.attempts.ending = True
 
     # --- what the spins ask ---
 

@@ -5,12 +5,14 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from controller.games.three_card.deals import Deals
+from controller.machines.attempts import Attempts
 from controller.machines.desk import Desk
 from controller.machines.flat import Arrow, FlatMachine, MachineTable, Refused
+from controller.machines.game import PlaysAttempts
 from controller.machines.health import Health
 from controller.machines.results import Result
+from controller.machines.setup import written
 from controller.machines.standing_call import StandingCall
-from controller.model.attempts import Awaited
 from controller.model.outcomes import (
     Bets,
     Data,
@@ -22,7 +24,7 @@ from controller.model.outcomes import (
 )
 from controller.model.readings import AnyReading, Card, Input, Reading
 from controller.model.rulesets import Calls, DealRules
-from controller.model.verdicts import Dealt, Notice
+from controller.model.verdicts import Dealt, DealVerdict, Notice
 from controller.rules.cards.card import Card as Face
 from controller.rules.cards.card import card
 from controller.rules.cards.hands import announcement, meet, strength
@@ -107,7 +109,7 @@ class ThreeCardState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     """What the settlement engine said last: the positions with an Ante and without Pair Plus."""
 
 
-class ThreeCard:
+class ThreeCard(PlaysAttempts):
     """One Three Card Poker game on its deals."""
 
     def __init__(
@@ -144,32 +146,26 @@ class ThreeCard:
 
     # --- what the session asks ---
 
+    @property
+    def attempts(self) -> Attempts[Dealt, DealVerdict]:
+        """The deals, one after another through their life-cycle."""
+        return self.deals.attempts
+
     def remembers(self) -> Mapping[str, object]:
         """Give what the game remembers between deals, in the words of a recording's state."""
         seated = ThreeCardState(
             seats=self.seats, players=dict(self._players), without_pair_plus=self._without_pair_plus
         )
-        return {"three_card": seated, "call": self.deals.standing_call()}
+        return {"three_card": written(seated), "call": self.deals.standing_call()}
 
     def next_numbers(self) -> Mapping[str, int]:
         """Give the numbers of the next deal and of the present round of bets."""
-        return {"deal": self.deals.attempts.number + 1, "round": self._round}
-
-    @property
-    def open_attempt(self) -> bool:
-        """Whether a deal still waits for its call or for a ruling."""
-        return self.deals.attempts.open
+        return {"deal": self.attempts.number + 1, "round": self._round}
 
     @property
     def awaits_play(self) -> bool:
         """Whether bets are closed and a position has yet to act: the dealer's hand is still covered."""
         return self._machine.state in ("no_more_bets", "dealing", "acting")
-
-    @property
-    def attempt_under_way(self) -> bool:
-        """Whether an attempt goes on and is not called."""
-        attempts = self.deals.attempts
-        return attempts.under_way or attempts.state == "held"
 
     def see(self, reading: Reading) -> None:
         """Take a reading, in time order."""
@@ -186,10 +182,6 @@ class ThreeCard:
     def late(self, reading: AnyReading) -> None:
         """Take a reading that came too late to count."""
         self.deals.late(reading)
-
-    def doubt(self, seen: str) -> None:
-        """Take that the times of what is under way can't be believed."""
-        self.deals.attempts.doubt(seen)
 
     def timer(self, name: str, t: int) -> None:
         """Take a timer that is due at t."""
@@ -214,21 +206,17 @@ class ThreeCard:
             case "set_card":
                 self.deals.set_card(entered)
             case "settled" | "paid":
-                self.deals.attempts.must_be_this(entered)
-                self.deals.attempts.settle()
+                self.attempts.must_be_this(entered)
+                self.attempts.settle()
                 if self._machine.allows("paid"):
                     self._machine.fire("paid")
             case _:
-                return self.deals.attempts.enter(entered)
+                return self.attempts.enter(entered)
         return True
-
-    def awaited(self) -> Awaited | None:
-        """Return what a person must rule on or confirm now."""
-        return self.deals.attempts.awaited()
 
     def allowed(self, t: int) -> Iterator[str]:
         """Name the inputs that make sense at t."""
-        attempts = self.deals.attempts
+        attempts = self.attempts
         yield from attempts.allowed(t)
         yield from filter(self._machine.allows, ("no_more_bets", "open_bets"))
         if attempts.machine.allows("settled"):
@@ -240,19 +228,11 @@ class ThreeCard:
     def reset(self, t: int) -> None:
         """Begin anew: the table opens, and the bets where the dealer had closed them; nobody sits."""
         self._machine.restore(THREE_CARD_TABLE.initial)
-        self.deals.attempts.begin_anew()
+        self.attempts.begin_anew()
         if not self._bets_open:
             self._open_bets(t, "open_table")
         self.seats = ()
         self._players.clear()
-
-    def cut_short(self, t: int) -> None:
-        """The recording ends here."""
-        self.deals.attempts.lose_power(t)
-
-    def stop_judging(self) -> None:
-        """Judge no more: only what was told stands."""
-        self.deals.attempts.ending = True
 
     # --- what the deals ask ---
 

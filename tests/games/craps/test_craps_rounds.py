@@ -2,7 +2,7 @@
 
 import pytest
 
-from controller.engine.setup import State
+from controller.machines.setup import State
 from controller.model.effects import Lamp
 from controller.model.outcomes import Bets, RollCalled, RollCorrected, RollNoRoll, ShooterChanged
 from controller.model.readings import AnyReading, Face

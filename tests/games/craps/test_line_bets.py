@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from controller.engine.setup import State
 from controller.journal.evidence import evidence_of, pack, unpack
 from controller.journal.rejudging import judge_again
+from controller.machines.setup import State
 from controller.model.effects import Judged, Lamp
 from controller.model.outcomes import Bets, Happening, RollCalled, RollNoRoll, RollReview
 from controller.model.readings import AnyReading, Input

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
-from controller.engine.setup import State
-from controller.machines.high_roller_table import HighRollerState
+from controller.games.high_roller.table import HighRollerState
+from controller.machines.setup import State, read_memory, written
 from controller.model.outcomes import (
     RollCalled,
 )
@@ -31,7 +31,9 @@ class Night:
     """A High Roller table, told what happens step by step; ten seconds pass with each."""
 
     def __init__(self, ruleset: RuleSet = RULES, state: HighRollerState | None = None) -> None:
-        self.played = Played(state=State(high_roller=state), ruleset=ruleset)
+        self.played = Played(
+            state=State(high_roller=None if state is None else written(state)), ruleset=ruleset
+        )
         self.now = 0
 
     def says(self, name: str, by: str = "dealer", **arguments: object) -> "Night":
@@ -79,7 +81,7 @@ class Night:
     def state(self) -> HighRollerState:
         """What the table remembers now."""
         self.played.effects += self.played.session.advance(self.now + 5 * SECOND_US)
-        state = self.played.session.state().high_roller
+        state = read_memory(self.played.session.state().high_roller, HighRollerState)
         assert state is not None
         return state
 

@@ -3,8 +3,10 @@
 import msgspec
 import pytest
 
+from controller.games.high_roller.table import HighRollerState
 from controller.games.high_roller.wagers.game import HighRoller as Settled
 from controller.games.high_roller.wagers.paytable import HighRollerPayTable
+from controller.machines.setup import read_memory
 from controller.model.outcomes import (
     GameWon,
     RollCalled,
@@ -85,6 +87,6 @@ def test_gap_H_12_a_games_own_share_may_begin_the_next_pot() -> None:
     night.buys("2", *[8] * 10).buys("1", *[7] * 10).rolls(7)
     played = night.end()
     assert [won.bonus_paid for won in played.data(GameWon)] == [0, 200]
-    assert night.played.session.state().high_roller == msgspec.structs.replace(
+    assert read_memory(night.played.session.state().high_roller, HighRollerState) == msgspec.structs.replace(
         night.state, pot=BonusPot(cents=200)
     )

@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.engine.setup import State
+from controller.machines.setup import State
 from controller.model.outcomes import BonusPaid, GameStarted, GameWon, RollCorrected
 from controller.model.readings import AnyReading, Card
 from controller.model.rulesets import Calls

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from controller.engine.setup import State
+from controller.machines.setup import State
 from controller.model.readings import Input
 from controller.settings.rulesets import load_ruleset
 from tests.engine.play import Played

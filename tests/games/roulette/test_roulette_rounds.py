@@ -6,7 +6,7 @@ from typing import Literal
 
 import pytest
 
-from controller.engine.setup import First, State
+from controller.machines.setup import First, State
 from controller.model.geometry import Wheel
 from controller.model.outcomes import Bets, Happening, SpinCalled, SpinCorrected, SpinNoSpin, SpinReview
 from controller.model.readings import (

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.engine.setup import State
+from controller.machines.setup import State
 from controller.model.outcomes import Bets, Happening, Outcome, SpinCalled, SpinNoSpin, SpinReview
 from controller.model.readings import BallOut, DeviceDown, ForeignObject, WheelStatus
 from controller.settings.rulesets import load_ruleset

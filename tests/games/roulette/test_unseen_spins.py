@@ -2,7 +2,7 @@
 
 import pytest
 
-from controller.engine.setup import State
+from controller.machines.setup import State
 from controller.model.outcomes import Happening, SpinCalled, SpinCorrected, SpinNoSpin, SpinReview
 from controller.model.readings import (
     BallBeam,

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from controller.engine.setup import First, State
+from controller.machines.setup import First, State
 from controller.model.outcomes import DealCalled
 from controller.model.readings import Card, DeviceDown, DeviceFault, DeviceUp, Switch
 from controller.model.rulesets import RuleSet

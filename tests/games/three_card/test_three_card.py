@@ -3,6 +3,7 @@
 import pytest
 
 from controller.games.three_card.machine import ThreeCardState
+from controller.machines.setup import read_memory, written
 from controller.model.effects import Lamp
 from controller.model.outcomes import Bets, DealCalled, DealReview
 from tests.games.three_card.deal import HANDS, ROTATION, Table, called, changed, codes, seated
@@ -141,7 +142,7 @@ def test_T_DEAL_1d_gap_T_15_one_player_may_play_two_adjacent_positions() -> None
     table = Table().says("seats", seats=["3", "4"], what="Ann").says("seats", seats=["1", "7"], what="Bob")
     table.says("seats", seats=["5"], what="Ann").quiet(1)
     assert table.played.refusals() == ["too_many_positions", "too_many_positions"]
-    state = table.played.session.state().three_card
+    state = read_memory(table.played.session.state().three_card, ThreeCardState)
     assert state == ThreeCardState(seats=("3", "4"), players={"3": "Ann", "4": "Ann"})
 
 
@@ -185,7 +186,7 @@ def test_a_power_cut_leaves_a_deal_in_flight_to_a_person_and_names_no_card(stage
 def test_the_table_goes_on_from_its_recorded_state() -> None:
     before = seated().deals().act(p1="play", p2="play").says("settled").quiet(1)
     session = before.played.session
-    assert session.state().three_card == ThreeCardState(seats=("1", "2"))
+    assert session.state().three_card == written(ThreeCardState(seats=("1", "2")))
     assert (session.first().deal, session.first().round) == (2, 2)
     again = Table(state=session.state(), first=session.first()).deals().act(p1="play", p2="play").end()
     assert called(again).deal == 2

@@ -2,7 +2,7 @@
 
 import pytest
 
-from controller.engine.setup import State
+from controller.machines.setup import State
 from controller.model.effects import Proposed
 from controller.model.outcomes import Bets, DealCorrected, DealReview, DealVoid
 from controller.model.readings import DeviceDown, DeviceFault, DeviceUp

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.engine.setup import State
+from controller.machines.setup import State
 from controller.model.effects import Effect, Judged, Lamp, Proposed
 from controller.model.outcomes import DealCalled, DealCorrected, Outcome
 from controller.model.readings import AnyReading, Card, DeviceDown, DeviceFault, DeviceUp, Input, Switch

@@ -2,13 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta
 
-from controller.games.three_card.machine import ThreeCardState
-from controller.machines.high_roller_table import HighRollerState
 from controller.machines.standing_call import StandingCall
 from controller.model.geometry import DiceTable, Wheel
 from controller.model.outcomes import Seat
@@ -17,9 +15,14 @@ from controller.model.rulesets import Calls, RuleSet
 from controller.rules.wheel.wheel_word import WheelHeard
 
 Count = Annotated[int, Meta(ge=0)]
+Memory = TypeVar("Memory")
 
 LOCKING_SWITCHES = frozenset({"door", "tamper"})
 """What locks a table unless its file or its log says otherwise."""
+
+
+class SetupError(Exception):
+    """The setup lacks what its game needs; the message says what and where to give it."""
 
 
 class First(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -42,7 +45,10 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A session's state between attempts, as a recording's header carries it."""
+    """A session's state between attempts, as a recording's header carries it.
+
+    What a game alone remembers is in its own words: `high_roller`, `three_card`, and `game` for any other.
+    """
 
     table: Literal["open", "closed"] = "open"
     lock: Literal["unlocked", "locked"] = "unlocked"
@@ -62,8 +68,9 @@ class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     learned: dict[str, float] = {}
     chips: dict[str, str] = {}
     """The colours of the chips sold at a roulette table, by seat."""
-    high_roller: HighRollerState | None = None
-    three_card: ThreeCardState | None = None
+    high_roller: dict[str, object] | None = None
+    three_card: dict[str, object] | None = None
+    game: dict[str, object] = {}
     call: StandingCall | None = None
     """The last call, while a person may still correct it."""
 
@@ -85,3 +92,23 @@ class Setup:
     """Which reading kinds each device sends (`wall_impact:left` for a wall's), where configuration tells."""
     locking_switches: frozenset[str] = LOCKING_SWITCHES
     """Switches whose opening locks the table."""
+
+
+def written(memory: object) -> dict[str, object]:
+    """Return what a game remembers as JSON values, in the words of its own type."""
+    values: dict[str, object] = msgspec.json.decode(msgspec.json.encode(memory))
+    return values
+
+
+def read_memory(values: Mapping[str, object] | None, kind: type[Memory]) -> Memory | None:
+    """Return what a game remembered, from its JSON values; None where there are none.
+
+    Raises:
+        SetupError: they are not what this game remembers.
+    """
+    if values is None:
+        return None
+    try:
+        return msgspec.convert(values, kind)
+    except msgspec.ValidationError as error:
+        raise SetupError(f"the state to go on from is not this game's: {error}") from error

@@ -1,0 +1,46 @@
+"""Craps, as the rest of the controller knows it."""
+
+from controller.games.craps.machine import CRAPS_TABLE, Craps
+from controller.games.craps.state import CrapsState
+from controller.games.game import Game
+from controller.machines.desk import Desk
+from controller.machines.health import Health
+from controller.machines.lifecycle import THROW
+from controller.machines.setup import Setup, SetupError
+
+
+def _machine(setup: Setup, desk: Desk, health: Health) -> Craps:
+    rules, state = setup.ruleset, setup.state
+    if setup.dice_table is None or rules.throw is None or rules.craps is None:
+        raise SetupError(f"rule set {rules.name} plays craps: give the dice_table's measures in the header")
+    phase = "run_out" if state.run_out else "point" if state.point else "come_out"
+    return Craps(
+        rules.throw,
+        rules.craps,
+        setup.dice_table,
+        desk,
+        health,
+        calls=state.calls or setup.calls,
+        state=CrapsState(
+            phase=phase,
+            point=state.point,
+            shooter=state.shooter,
+            warnings=state.warnings,
+            invalid_rolls=state.invalid_rolls,
+        ),
+        standing_call=state.call,
+        last_roll=setup.first.roll - 1,
+        betting_round=setup.first.round,
+        line_bet=state.line_bet,
+    )
+
+
+CRAPS = Game(
+    name="craps",
+    sections=("throw", "craps"),
+    geometry="dice_table",
+    attempt=THROW,
+    table=CRAPS_TABLE,
+    machine=_machine,
+    has_puck=True,
+)

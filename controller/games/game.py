@@ -1,0 +1,55 @@
+"""What the rest of the controller needs to know of a game: one `Game` value each, in its own room.
+
+A new game is a room with such a value, a line in the registry, and its configuration.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from controller.machines.desk import Desk
+from controller.machines.flat import MachineTable
+from controller.machines.game import GameMachine
+from controller.machines.health import Health
+from controller.machines.lifecycle import Words
+from controller.machines.setup import Setup, State
+
+Geometry = Literal["dice_table", "wheel"]
+Section = Literal["throw", "craps", "spin", "high_roller", "deal"]
+
+
+def _unchanged(state: State) -> State:
+    return state
+
+
+def _never(state: State) -> bool:
+    del state
+    return False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Game:
+    """A game, as everything outside its room knows it."""
+
+    name: str
+    """The word in rule sets' `game`."""
+    sections: tuple[Section, ...]
+    """The sections that its rule sets have, and no other."""
+    geometry: Geometry | None
+    """What a table's file and a log's header must say of the table: its measures, its wheel, or neither."""
+    attempt: Words
+    """Its attempts in the dealers' words: throws, spins or deals."""
+    table: MachineTable
+    """Its machine as data, for the manual."""
+    machine: Callable[[Setup, Desk, Health], GameMachine]
+    """Make its machine from the setup. Raises SetupError where that lacks what the game needs."""
+    after_stop: Callable[[State], State] = _unchanged
+    """Return the state to go on from after the controller was away."""
+    bets_stay_closed: Callable[[State], bool] = _never
+    """Return whether no bet is taken from this state before the next game, whatever closed the bets."""
+    dealt_face_down: bool = False
+    """Whether cards leave the shoe face down, so that nobody may know them before they are shown."""
+    hides_results: bool = False
+    """Whether what the sensors have seen lately tells of a result while bets are still taken."""
+    has_puck: bool = False
+    """Whether a puck shows the phase and the point."""

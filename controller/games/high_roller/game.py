@@ -1,0 +1,58 @@
+"""High Roller, as the rest of the controller knows it."""
+
+import msgspec
+
+from controller.games.game import Game
+from controller.games.high_roller.buying import missed
+from controller.games.high_roller.machine import HighRoller
+from controller.games.high_roller.table import HIGH_ROLLER_TABLE, ROLLING, HighRollerState
+from controller.machines.desk import Desk
+from controller.machines.health import Health
+from controller.machines.lifecycle import THROW
+from controller.machines.setup import Setup, SetupError, State, read_memory, written
+
+
+def _machine(setup: Setup, desk: Desk, health: Health) -> HighRoller:
+    rules, state = setup.ruleset, setup.state
+    if setup.dice_table is None or rules.throw is None or rules.high_roller is None:
+        raise SetupError(
+            f"rule set {rules.name} plays High Roller: give the dice_table's measures in the header"
+        )
+    return HighRoller(
+        rules.throw,
+        rules.high_roller,
+        setup.dice_table,
+        desk,
+        health,
+        calls=state.calls or setup.calls,
+        state=read_memory(state.high_roller, HighRollerState),
+        standing_call=state.call,
+        last_roll=setup.first.roll - 1,
+        betting_round=setup.first.round,
+    )
+
+
+def _after_stop(state: State) -> State:
+    """Count the cards that are owed as missed: they may have been pitched while the controller was away."""
+    game = read_memory(state.high_roller, HighRollerState)
+    if game is None or not game.owed:
+        return state
+    return msgspec.structs.replace(state, high_roller=written(missed(game, game.sold)))
+
+
+def _bets_stay_closed(state: State) -> bool:
+    """Return whether a game goes on, or its winner waits: no card is sold before the next game."""
+    game = read_memory(state.high_roller, HighRollerState)
+    return game is not None and game.stage in (*ROLLING, "won")
+
+
+HIGH_ROLLER = Game(
+    name="high_roller",
+    sections=("throw", "high_roller"),
+    geometry="dice_table",
+    attempt=THROW,
+    table=HIGH_ROLLER_TABLE,
+    machine=_machine,
+    after_stop=_after_stop,
+    bets_stay_closed=_bets_stay_closed,
+)

@@ -1,0 +1,39 @@
+"""Roulette, as the rest of the controller knows it."""
+
+from controller.games.game import Game
+from controller.games.roulette.machine import ROULETTE_TABLE, Roulette
+from controller.machines.desk import Desk
+from controller.machines.health import Health
+from controller.machines.lifecycle import SPIN
+from controller.machines.setup import Setup, SetupError
+from controller.rules.wheel import Learned
+
+
+def _machine(setup: Setup, desk: Desk, health: Health) -> Roulette:
+    rules, state = setup.ruleset, setup.state
+    if setup.wheel is None or rules.spin is None:
+        raise SetupError(f"rule set {rules.name} plays roulette: give the wheel's geometry in the header")
+    return Roulette(
+        rules.spin,
+        setup.wheel,
+        desk,
+        health,
+        calls=state.calls or setup.calls,
+        learned=Learned.from_figures(state.learned),
+        heard=None if state.standing is None else state.standing.wheel,
+        standing_call=state.call,
+        last_spin=setup.first.spin - 1,
+        betting_round=setup.first.round,
+        chips=state.chips,
+    )
+
+
+ROULETTE = Game(
+    name="roulette",
+    sections=("spin",),
+    geometry="wheel",
+    attempt=SPIN,
+    table=ROULETTE_TABLE,
+    machine=_machine,
+    hides_results=True,
+)

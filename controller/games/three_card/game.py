@@ -1,0 +1,36 @@
+"""Three Card Poker, as the rest of the controller knows it."""
+
+from controller.games.game import Game
+from controller.games.three_card.machine import THREE_CARD_TABLE, ThreeCard, ThreeCardState
+from controller.machines.desk import Desk
+from controller.machines.health import Health
+from controller.machines.lifecycle import DEAL
+from controller.machines.setup import Setup, SetupError, read_memory
+
+
+def _machine(setup: Setup, desk: Desk, health: Health) -> ThreeCard:
+    rules, state = setup.ruleset, setup.state
+    if rules.deal is None:
+        raise SetupError(f"rule set {rules.name} plays Three Card Poker: give it a section `deal`")
+    return ThreeCard(
+        rules.deal,
+        desk,
+        health,
+        calls=state.calls or setup.calls,
+        state=read_memory(state.three_card, ThreeCardState),
+        standing_call=state.call,
+        last_deal=setup.first.deal - 1,
+        betting_round=setup.first.round,
+    )
+
+
+THREE_CARD = Game(
+    name="three_card",
+    sections=("deal",),
+    geometry=None,
+    attempt=DEAL,
+    table=THREE_CARD_TABLE,
+    machine=_machine,
+    dealt_face_down=True,
+    hides_results=True,
+)
