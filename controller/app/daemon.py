@@ -7,6 +7,7 @@ status.
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from threading import Event
 
 import msgspec
@@ -67,6 +68,9 @@ ALIVE_S = 2.0
 """How often a start that verifies for long says so."""
 _encode = msgspec.json.Encoder().encode
 
+Draw = Callable[[Path, int], str | None]
+"""Draws an attempt of a journal, by its number, as SVG; None where nothing can be drawn to scale."""
+
 
 class InUseError(Exception):
     """Another controller has the journal or the socket; the message names it and what to do."""
@@ -86,16 +90,19 @@ class Daemon:
         clock: Clock | None = None,
         engine: EngineMaker | None = None,
         chance: Chance = lambda: 0.5,
+        draw: Draw = lambda _journal, _number: None,
     ) -> None:
         """Prepare; nothing is opened yet. `sources` make what readings come from.
 
         `clock` is the table's time, else the machine's or (with data time) the readings'. `engine` makes the
-        settlement engine of this process, `chance` (0 to 1) spreads the moments of publishing's new tries.
+        settlement engine of this process, `chance` (0 to 1) spreads the moments of publishing's new tries,
+        `draw` makes the pictures that screens show.
 
         Raises:
             UnfitSettings: the table's `publish:` section can't be obeyed here.
         """
         self.options = options
+        self.draw = draw
         self.settings = settings
         self.hub = Hub()
         self.board = Board(self._tell_fault)

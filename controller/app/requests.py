@@ -36,7 +36,7 @@ from controller.app.peers import INPUT_NEEDS, ROLES, Peer
 from controller.app.recording import ENDING
 from controller.app.resuming import CONTROLLER
 from controller.app.running import Live
-from controller.app.screens import board_of, floor_of, picture_of
+from controller.app.screens import board_of, floor_of
 from controller.app.status import Until, View, fault_of, status_of
 from controller.games.registry import game_of
 from controller.journal.contents import CONTROL
@@ -172,7 +172,7 @@ class Requests:
             )
         if awaited.attempt == "deal" or (awaited.attempt == "spin" and not view.bets_closed):
             return answer(svg=None)
-        return answer(svg=picture_of(self._daemon.options.place.journal, request.number))
+        return answer(svg=self._daemon.draw(self._daemon.options.place.journal, request.number))
 
     def _enter(self, request: Enter, peer: Peer, live: Live, console: str | None = None) -> bytes:
         if request.by == CONTROLLER:

@@ -6,7 +6,6 @@ a table without a screen does nothing for it.
 
 from collections import Counter, deque
 from collections.abc import Callable
-from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -16,13 +15,8 @@ from msgspec import Raw
 from controller.app.peers import INPUT_NEEDS, MAY, ROLES, Role
 from controller.app.status import View, fault_of, lock_of
 from controller.games.registry import game_of
-from controller.journal.attempts import find_attempt
 from controller.journal.chain import Row
-from controller.journal.contents import outcome_of
-from controller.journal.evidence import unpack
-from controller.journal.faults import JournalFault
 from controller.journal.reading import Reader
-from controller.journal.recall import judged_of
 from controller.machines.flat import Refused
 from controller.machines.roles import PLAYERS, must_be_theirs
 from controller.model.attempts import Awaited
@@ -37,9 +31,6 @@ from controller.model.outcomes import (
 )
 from controller.model.readings import Input
 from controller.model.rulesets import RuleSet
-from controller.pictures.draw import draw, see
-from controller.pictures.exhibit import Exhibit
-from controller.pictures.svg import as_svg
 from controller.publish.board import LOOK_BACK, RESULTS, TableBoard, follow, showing
 
 if TYPE_CHECKING:
@@ -268,28 +259,3 @@ def _is_theirs(name: str, role: str, rules: RuleSet) -> bool:
 def _hold_ms(rules: RuleSet) -> float:
     judged = rules.throw or rules.spin or rules.deal
     return 0.0 if judged is None else judged.call_hold_ms
-
-
-def picture_of(journal: Path, number: int) -> str | None:
-    """Draw attempt `number` as SVG; None where nothing can be drawn to scale.
-
-    Raises:
-        JournalFault: the journal has no such attempt, or can't be read.
-    """
-    with Reader(journal) as reader:
-        found = find_attempt(reader, number)
-        identity = reader.identity_at(found.rows[0].n)
-    if identity is None:
-        raise JournalFault("journal_not_one", journal, "an outcome before any session", "a session before it")
-    told = tuple(outcome_of(row.body) for row in found.rows if row.body is not None)
-    proved = [(told[i], row.evidence) for i, row in enumerate(found.rows) if row.evidence is not None]
-    if not proved:
-        return None
-    closed = None if found.closed is None or found.closed.body is None else outcome_of(found.closed.body)
-    judged = judged_of(proved[-1][0], unpack(proved[-1][1]))
-    exhibit = Exhibit(identity.setup, found.number, told, closed, judged)
-    seen = see(exhibit)
-    if seen is None:
-        return None
-    when = f"at {exhibit.last.t / 1e6:.1f} s"
-    return as_svg(draw(exhibit, seen, judged.verdict.sentence, when, []))

@@ -27,12 +27,22 @@ from controller.settings.mistakes import SettingsError
 from controller.settings.places import config_file
 from controller.settings.tables import load_table
 from controller.technician.acts import Act
-from controller.technician.calibration import Calibrated, UnfitError
-from controller.technician.camera import Laid, LayAt, calibrate_camera, laid_in, named_places
+from controller.technician.calibration import (
+    LEAST_THROWS,
+    Calibrated,
+    Laid,
+    LayAt,
+    Listen,
+    UnfitError,
+    calibrate_camera,
+    calibrate_wall,
+    laid_in,
+    named_places,
+    sorted_out,
+)
 from controller.technician.dice_acts import ThrowAtWall
-from controller.technician.walls import LEAST_THROWS, Listen, calibrate_wall, sorted_out
-from controller.technician.wheel import calibrate_wheel
 from controller.technician.wheel_acts import BallInPocket, SpinBall
+from controller.technician.wheel_calibration import calibrate_wheel
 from drivers.cameras.homography import CalibratedSettings, Homography, Point, plane_of
 from drivers.node.device import NodeSettings
 

@@ -19,18 +19,18 @@ from controller.cli.link import SOCKET, VARIABLE, Json, OutOfReachError, ask
 from controller.cli.screen import Screen, Style
 from controller.cli.shell import BAD_INPUT, FAILED, OK, printable, say
 from controller.cli.whole_file import unwritable, whole_file
-from controller.doctor import books, bundle, host, service, table
-from controller.doctor.finding import Finding, Machine, State
-from controller.doctor.log_lines import known_lines
 from controller.settings.mistakes import SettingsError
 from controller.settings.places import config_file
+from controller.technician import bundle, machine_checks, table_checks
+from controller.technician.bundle import known_lines
+from controller.technician.machine_checks import Finding, Machine, State
 
 EXAMPLES = (
     "tablectl doctor",
     "tablectl doctor roulette --json",
     "tablectl doctor craps --bundle support.tar.gz",
 )
-TABLE = "/etc/table/table.yaml"
+TABLE = "/etc/table/table_checks.yaml"
 LOG_LINES = 500
 ROWS = 50
 _CALL_S = 10.0
@@ -104,24 +104,24 @@ def _findings(
         socket=Path(arguments.socket),
         head=arguments.head or head_beside(arguments.journal / JOURNAL_FILE),
     )
-    settings, loaded = (None, []) if name is None else table.load(name)
-    yield host.python()
-    yield host.sqlite()
-    yield from host.extras(table.extras_of(settings))
-    yield host.clock(synchronized=system_wall().synced)
-    yield host.power(machine)
-    yield host.watchdog(machine)
-    yield from host.disk(arguments.journal)
+    settings, loaded = (None, []) if name is None else table_checks.load(name)
+    yield machine_checks.python()
+    yield machine_checks.sqlite()
+    yield from machine_checks.extras(table_checks.extras_of(settings))
+    yield machine_checks.clock(synchronized=system_wall().synced)
+    yield machine_checks.power(machine)
+    yield machine_checks.watchdog(machine)
+    yield from machine_checks.disk(arguments.journal)
     if name is None:
         yield Finding("unchecked", "table file", f"none at {TABLE}, and none named; name it after `doctor`")
     yield from loaded
     if settings is not None:
-        yield from table.ports(settings, machine.root)
-        yield from table.broker(settings.publish)
-    yield from books.books(options, os.environ)
-    yield service.caller(_user(), os.geteuid(), {os.getegid(), *os.getgroups()}, grp.getgrall())
-    yield from service.controller(status, why)
-    yield from service.units(machine)
+        yield from table_checks.ports(settings, machine.root)
+        yield from table_checks.broker(settings.publish)
+    yield from table_checks.books(options, os.environ)
+    yield machine_checks.caller(_user(), os.geteuid(), {os.getegid(), *os.getgroups()}, grp.getgrall())
+    yield from machine_checks.controller(status, why)
+    yield from machine_checks.units(machine)
 
 
 def _user() -> str:
@@ -182,8 +182,8 @@ def _members(
     if status is not None:
         members["status.json"] = msgspec.json.encode(bundle.without_secrets(status)).decode() + "\n"
     members["journal.jsonl"] = _newest_rows(arguments.journal)
-    names = set() if name is None else table.names_in(name)
-    for unit in service.UNITS:
+    names = set() if name is None else table_checks.names_in(name)
+    for unit in machine_checks.UNITS:
         told = machine.call(("journalctl", "-u", unit, "-n", str(LOG_LINES), "--no-pager", "-o", "short-iso"))
         if told and not told.startswith("-- No entries"):
             members[f"{unit}.log"] = known_lines(told, names)

@@ -13,10 +13,10 @@ from controller.machines.setup import Setup
 from controller.model.attempts import attempt_of
 from controller.model.effects import Effect, Judged
 from controller.model.outcomes import Outcome
-from controller.pictures.exhibit import Exhibit
 from controller.replay.errors import LogError
 from controller.replay.log import open_log
 from controller.replay.run import replay, setup_of
+from controller.technician.sheet import Exhibit
 
 _ID = re.compile(r".+/\d+/\d+")
 WHICH = (

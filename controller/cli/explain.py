@@ -18,17 +18,15 @@ from controller.cli.words import describe, lines_of
 from controller.machines.setup import SetupError
 from controller.model.rulesets import DealRules, RuleSet, SpinRules, ThrowRules
 from controller.model.verdicts import Reason, Ruling
-from controller.pictures.draw import Seen, draw, see
-from controller.pictures.drawing import Drawing
-from controller.pictures.exhibit import Exhibit
-from controller.pictures.in_characters import plot
-from controller.pictures.svg import as_svg
-from controller.pictures.throw_seen import ThrowSeen
-from controller.pictures.throw_words import story_lines
 from controller.replay.errors import LogError
 from controller.rules.dice.resting import FLAT_DEG
 from controller.rules.dice.wording import wall_words
 from controller.settings.mistakes import SettingsError
+from controller.technician.drawing import Drawing
+from controller.technician.in_characters import plot
+from controller.technician.pictures import Seen, as_svg, draw, see
+from controller.technician.sheet import Exhibit
+from controller.technician.throw_picture import ThrowSeen, story_lines
 
 EXAMPLES = (
     "tablectl explain                              # the journal's last throw, spin or deal",
@@ -185,7 +183,7 @@ def _painted(drawing: Drawing, picture: Path) -> bytes:
     if picture.suffix.lower() == ".svg":
         return as_svg(drawing).encode()
     # Pillow comes with an extra; without it the message of a missing import says which.
-    painted: bytes = import_module("controller.pictures.png").as_png(drawing)
+    painted: bytes = import_module("controller.technician.png").as_png(drawing)
     return painted
 
 

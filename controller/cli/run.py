@@ -131,7 +131,14 @@ def _prepared(arguments: argparse.Namespace) -> Daemon:
         sources=_sources(options, settings),
         engine=engine_maker(),
         chance=random.random,
+        draw=_draw,
     )
+
+
+def _draw(journal: Path, number: int) -> str | None:
+    from controller.technician.pictures import picture_of  # noqa: PLC0415 - many evenings show no picture
+
+    return picture_of(journal, number)
 
 
 def _sources(options: Options, settings: TableSettings) -> tuple[Callable[[Daemon], Source], ...]:

@@ -1,1 +1,1 @@
-"""What a technician's work shows: the guided test's acts, and the mathematics of calibration. Pure."""
+"""The technician's side: the doctor, tests of devices, calibration, and pictures of what was judged."""

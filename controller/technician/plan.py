@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 from controller.model.rulesets import SensorErrors
 from controller.model.tables import Device, TableSettings
-from controller.technician.acts import Act
-from controller.technician.desk_acts import HELD, DrawCard, OpenClose, PressButtons, ShowIt
+from controller.technician.acts import HELD, Act, DrawCard, OpenClose, PressButtons, ShowIt
 from controller.technician.dice_acts import LayDie, RollBoth, ThrowAtWall
 from controller.technician.wheel_acts import BallInPocket, PlayGame, SpinBall, TurnRotor
 

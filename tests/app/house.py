@@ -19,6 +19,7 @@ from controller.model.publishing import PublishSettings
 from controller.model.readings import AnyReading
 from controller.model.tables import TableSettings
 from controller.settings.tables import load_table
+from controller.technician.pictures import picture_of
 from tests.app.rig import until
 
 NIGHT_US = 1_800_000_000_000_000
@@ -68,7 +69,13 @@ class House:
         """Open a daemon without its threads."""
         settings = replace(self.settings or load_table(self.options.table), publish=self.publish)
         daemon = Daemon(
-            self.options, settings, environ={}, wall=self.wall, clock=self.clock, engine=self.engine
+            self.options,
+            settings,
+            environ={},
+            wall=self.wall,
+            clock=self.clock,
+            engine=self.engine,
+            draw=picture_of,
         )
         self.daemons.append(daemon)
         daemon.open()

@@ -8,8 +8,8 @@ import pytest
 
 from controller.cli import doctor
 from controller.cli.main import main
-from controller.doctor import service
 from controller.journal.keys import CREDENTIAL
+from controller.technician import machine_checks
 from tests.app.rig import Json, Table, tick, until
 from tests.scenes import SECOND_US
 
@@ -79,7 +79,7 @@ def test_no_secret_of_the_environment_the_credentials_or_the_journals_folder_get
 
 def test_a_journal_that_is_still_being_read_is_told_as_that() -> None:
     status = {"table": "craps", "headline": "open", "journal": {"verified": "from the last checkpoint"}}
-    told = {finding.about: finding.says for finding in service.controller(status, "")}
+    told = {finding.about: finding.says for finding in machine_checks.controller(status, "")}
     assert told["journal at work"] == (
         "its chain is verified from the last checkpoint; the rest is being read in the background"
     )

@@ -16,8 +16,7 @@ from controller.model.readings import (
     WallImpact,
 )
 from controller.settings.tables import load_table
-from controller.technician.acts import Finding
-from controller.technician.desk_acts import DrawCard, OpenClose, PressButtons
+from controller.technician.acts import DrawCard, Finding, OpenClose, PressButtons
 from controller.technician.plan import acts_for
 from drivers.sim.setting import types_for, with_technician
 from drivers.sim.technician import Technician

@@ -9,8 +9,15 @@ from hypothesis import strategies as st
 
 from controller.model.geometry import DiceTable
 from controller.model.readings import DieAt, DieRest
-from controller.technician.calibration import UnfitError
-from controller.technician.camera import RMS_LIMIT_MM, Laid, LayAt, calibrate_camera, laid_in, named_places
+from controller.technician.calibration import (
+    RMS_LIMIT_MM,
+    Laid,
+    LayAt,
+    UnfitError,
+    calibrate_camera,
+    laid_in,
+    named_places,
+)
 from drivers.cameras.homography import Homography, Point, plane_of
 
 TABLE = DiceTable(length_mm=3600, width_mm=1100, die_mm=19)

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from controller.model.readings import WallImpact
 from controller.replay.log import open_log
-from controller.technician.calibration import UnfitError
-from controller.technician.walls import LEAST_MARGIN, Listen, calibrate_wall, sorted_out
+from controller.technician.calibration import LEAST_MARGIN, Listen, UnfitError, calibrate_wall, sorted_out
 
 LOGS = Path(__file__).parents[1] / "logs"
 AT = ("devices", "wall-left", "least_peak")

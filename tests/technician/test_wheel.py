@@ -13,7 +13,7 @@ from controller.model.geometry import Wheel
 from controller.model.readings import AnyReading, BallBeam, PocketBall, RotorIndex
 from controller.replay.log import open_log
 from controller.technician.calibration import Calibrated, UnfitError
-from controller.technician.wheel import calibrate_wheel, turned_by
+from controller.technician.wheel_calibration import calibrate_wheel, turned_by
 from drivers.sim.wheel import EUROPEAN, croupier_at, some_wheel
 
 LOGS = Path(__file__).parents[1] / "logs"

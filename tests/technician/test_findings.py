@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from controller.app.options import Options
-from controller.doctor import books, host, service, table
-from controller.doctor.finding import Finding, Machine
 from controller.model.publishing import MqttSettings, PublishSettings
+from controller.technician import machine_checks, table_checks
+from controller.technician.machine_checks import Finding, Machine
 from drivers.link import gpio_kernel
 from drivers.link.gpio_edges import Chip
 from tests.journal.rig import rig_in
@@ -40,23 +40,23 @@ def telling(**answers: str) -> Machine:
     ],
 )
 def test_a_weak_supply_is_told(told: str, state: str, says: str) -> None:
-    found = host.power(telling(vcgencmd=told))
+    found = machine_checks.power(telling(vcgencmd=told))
     assert (found.state, says in found.says) == (state, True)
 
 
 def test_a_machine_that_tells_nothing_is_not_called_sick() -> None:
-    assert host.power(NOTHING).state == "unchecked"
-    assert host.watchdog(NOTHING).state == "unchecked"
-    assert states(list(service.units(NOTHING))) == ["unchecked", "unchecked"]
+    assert machine_checks.power(NOTHING).state == "unchecked"
+    assert machine_checks.watchdog(NOTHING).state == "unchecked"
+    assert states(list(machine_checks.units(NOTHING))) == ["unchecked", "unchecked"]
 
 
 def test_a_raspberry_pi_without_its_watchdog_is_told(tmp_path: Path) -> None:
     (tmp_path / "proc/device-tree").mkdir(parents=True)
     (tmp_path / "proc/device-tree/model").write_text("Raspberry Pi 5 Model B\0")
-    assert host.watchdog(Machine(tmp_path, lambda _: None)).state == "warning"
+    assert machine_checks.watchdog(Machine(tmp_path, lambda _: None)).state == "warning"
     (tmp_path / "dev").mkdir()
     (tmp_path / "dev/watchdog").touch()
-    assert host.watchdog(Machine(tmp_path, lambda _: None)).state == "ok"
+    assert machine_checks.watchdog(Machine(tmp_path, lambda _: None)).state == "ok"
 
 
 UNIT = "LoadState=loaded\nActiveState={}\nSubState=x\nNRestarts={}\nWatchdogUSec={}\nResult=watchdog\n"
@@ -72,17 +72,17 @@ UNIT = "LoadState=loaded\nActiveState={}\nSubState=x\nNRestarts={}\nWatchdogUSec
     ],
 )
 def test_a_unit_that_fell_is_told_with_how_often(told: str, expected: str) -> None:
-    assert states(list(service.units(telling(systemctl=told)))) == [expected, expected]
+    assert states(list(machine_checks.units(telling(systemctl=told)))) == [expected, expected]
 
 
 def test_a_unit_that_does_not_run_has_no_watchdog_to_miss() -> None:
     """systemd tells the watchdog of a unit that runs alone."""
-    found = list(service.units(telling(systemctl=UNIT.format("inactive", 0, "0"))))
+    found = list(machine_checks.units(telling(systemctl=UNIT.format("inactive", 0, "0"))))
     assert states(found) == ["ok", "ok"]
 
 
 def test_a_unit_without_a_watchdog_is_told() -> None:
-    found = list(service.units(telling(systemctl=UNIT.format("active", 0, "0"))))
+    found = list(machine_checks.units(telling(systemctl=UNIT.format("active", 0, "0"))))
     assert states(found) == ["ok", "warning"] * 2
 
 
@@ -96,9 +96,9 @@ def test_each_standing_fault_and_failed_check_of_the_controller_is_a_line() -> N
             {"name": "journal", "ok": True},
         ],
     }
-    found = list(service.controller(status, ""))
+    found = list(machine_checks.controller(status, ""))
     assert states(found) == ["ok", "fault", "fault"]
-    assert states(list(service.controller(None, "nobody answers"))) == ["fault"]
+    assert states(list(machine_checks.controller(None, "nobody answers"))) == ["fault"]
 
 
 def test_a_device_that_is_away_is_told_once() -> None:
@@ -113,7 +113,7 @@ def test_a_device_that_is_away_is_told_once() -> None:
             {"name": "faults", "ok": False, "says": "device_missing"},
         ],
     }
-    told = [(found.about, found.says) for found in service.controller(status, "")]
+    told = [(found.about, found.says) for found in machine_checks.controller(status, "")]
     assert told == [
         ("controller", "craps: answers, locked; what is wrong follows"),
         ("self-test devices", "not up: cam"),
@@ -121,33 +121,33 @@ def test_a_device_that_is_away_is_told_once() -> None:
 
 
 def test_a_port_that_is_not_there_is_a_fault_and_one_that_is_there_is_well(tmp_path: Path) -> None:
-    settings, loaded = table.load("craps")
+    settings, loaded = table_checks.load("craps")
     assert settings is not None
     assert states(loaded) == ["ok"]
-    assert set(states(list(table.ports(settings, tmp_path)))) == {"fault"}
+    assert set(states(list(table_checks.ports(settings, tmp_path)))) == {"fault"}
     by_id = tmp_path / "dev/serial/by-id"
     by_id.mkdir(parents=True)
     for number in range(1, 10):
         (by_id / f"usb-Table_Board_000{number}-if00").touch()
-    assert set(states(list(table.ports(settings, tmp_path)))) == {"ok"}
+    assert set(states(list(table_checks.ports(settings, tmp_path)))) == {"ok"}
 
 
 def test_a_gpio_table_is_told_its_chip_and_its_pin_factory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings, _ = table.load("roulette-gpio")
+    settings, _ = table_checks.load("roulette-gpio")
     assert settings is not None
-    gone = {finding.says for finding in table.ports(settings, tmp_path) if finding.state == "fault"}
+    gone = {finding.says for finding in table_checks.ports(settings, tmp_path) if finding.state == "fault"}
     assert "found no /dev/gpiochip*, expected the chip pinctrl-rp1" in gone
     (tmp_path / "dev").mkdir()
     (tmp_path / "dev/gpiochip4").touch()
     there = [Chip("/dev/gpiochip4", "pinctrl-bcm2711")]
     monkeypatch.setattr(gpio_kernel, "chips_of_machine", lambda: there)
-    wrong = [finding for finding in table.ports(settings, tmp_path) if "label" in finding.says]
+    wrong = [finding for finding in table_checks.ports(settings, tmp_path) if "label" in finding.says]
     assert states(wrong) == ["fault", "fault"]
     assert all("/dev/gpiochip4 [pinctrl-bcm2711]" in finding.says for finding in wrong)
     there[:] = [Chip("/dev/gpiochip4", "pinctrl-rp1")]
-    right = {finding.says for finding in table.ports(settings, tmp_path) if finding.state == "ok"}
+    right = {finding.says for finding in table_checks.ports(settings, tmp_path) if finding.state == "ok"}
     assert "/dev/gpiochip4 is pinctrl-rp1" in right
 
 
@@ -155,10 +155,10 @@ def test_a_gpio_table_is_told_its_chip_and_its_pin_factory(
 def test_a_pin_factory_that_is_not_installed_is_a_fault(
     package: str, state: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings, _ = table.load("roulette-gpio")
+    settings, _ = table_checks.load("roulette-gpio")
     assert settings is not None
-    monkeypatch.setattr(table, "find_spec", lambda name: find_spec({"lgpio": package}[name]))
-    (told,) = (finding for finding in table.ports(settings, tmp_path) if "pin factory" in finding.says)
+    monkeypatch.setattr(table_checks, "find_spec", lambda name: find_spec({"lgpio": package}[name]))
+    (told,) = (finding for finding in table_checks.ports(settings, tmp_path) if "pin factory" in finding.says)
     assert told.state == state
 
 
@@ -171,19 +171,19 @@ def test_who_asks_is_told_what_his_groups_open_and_what_he_lacks() -> None:
             ("dialout", 3, []),
         )
     ]
-    assert service.caller("root", 0, {0}, known).state == "ok"
+    assert machine_checks.caller("root", 0, {0}, known).state == "ok"
     assert (
-        service.caller("eve", 7, {7}, known[1:]).says
+        machine_checks.caller("eve", 7, {7}, known[1:]).says
         == "no group table-console: not installed here as a service"
     )
-    well = service.caller("ann", 7, {7, 1, 3}, known)
+    well = machine_checks.caller("ann", 7, {7, 1, 3}, known)
     assert (well.state, well.says) == (
         "ok",
         "in table-console, dialout; not in table-staff (rulings and approvals)",
     )
-    stranger = service.caller("eve", 7, {7}, known)
+    stranger = machine_checks.caller("eve", 7, {7}, known)
     assert (stranger.state, "usermod -aG table-console eve" in stranger.remedy) == ("unchecked", True)
-    given_since = service.caller("bob", 7, {7}, known)
+    given_since = machine_checks.caller("bob", 7, {7}, known)
     assert (given_since.state, given_since.remedy) == (
         "warning",
         "log in anew: table-console was given since",
@@ -193,7 +193,7 @@ def test_who_asks_is_told_what_his_groups_open_and_what_he_lacks() -> None:
 def test_every_mistake_of_a_table_file_is_a_line(tmp_path: Path) -> None:
     path = tmp_path / "bad.yaml"
     path.write_text("table: x\nruleset: craps-12-034\ncalls: perhaps\nspeed: 3\n")
-    settings, loaded = table.load(str(path))
+    settings, loaded = table_checks.load(str(path))
     assert settings is None
     assert len(loaded) >= 2
     assert set(states(loaded)) == {"fault"}
@@ -203,28 +203,28 @@ def test_a_broker_that_nobody_runs_is_a_fault_and_one_that_listens_is_well() -> 
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         publish = PublishSettings(to="mqtt", mqtt=MqttSettings(host="127.0.0.1", port=port))
-        assert states(list(table.broker(publish))) == ["ok"]
-    assert states(list(table.broker(publish))) == ["fault"]
-    assert list(table.broker(PublishSettings())) == []
+        assert states(list(table_checks.broker(publish))) == ["ok"]
+    assert states(list(table_checks.broker(publish))) == ["fault"]
+    assert list(table_checks.broker(PublishSettings())) == []
 
 
 def test_what_a_table_needs_installed_follows_its_file() -> None:
-    assert table.extras_of(None) == {"journal", "hardware"}
-    settings, _ = table.load("craps")
-    assert table.extras_of(settings) == {"journal", "hardware", "settlement"}
-    assert states(list(host.extras({"journal"})))[0] == "ok"
+    assert table_checks.extras_of(None) == {"journal", "hardware"}
+    settings, _ = table_checks.load("craps")
+    assert table_checks.extras_of(settings) == {"journal", "hardware", "settlement"}
+    assert states(list(machine_checks.extras({"journal"})))[0] == "ok"
 
 
 def test_a_missing_package_is_a_fault_only_where_it_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(host.PACKAGES, "mqtt", ("no_such_package",))
-    told = {found.about: found.state for found in host.extras({"mqtt"})}
+    monkeypatch.setitem(machine_checks.PACKAGES, "mqtt", ("no_such_package",))
+    told = {found.about: found.state for found in machine_checks.extras({"mqtt"})}
     assert told["extra mqtt"] == "fault"
-    assert {found.about: found.state for found in host.extras(())}["extra mqtt"] == "ok"
+    assert {found.about: found.state for found in machine_checks.extras(())}["extra mqtt"] == "ok"
 
 
 def test_a_journal_that_is_not_there_yet_is_no_fault(tmp_path: Path) -> None:
     options = Options(table="craps", journal=tmp_path / "none", socket=tmp_path / "control.sock")
-    assert states(list(books.books(options, {}))) == ["unchecked"]
+    assert states(list(table_checks.books(options, {}))) == ["unchecked"]
 
 
 @pytest.mark.parametrize("left", ["an older copy", "nothing", "no folder"])
@@ -241,7 +241,7 @@ def test_a_journal_that_its_head_remembers_longer_is_a_fault(tmp_path: Path, lef
     else:
         shutil.rmtree(tmp_path / "table")
     options = Options(table="craps", journal=tmp_path / "table", socket=tmp_path / "control.sock", head=head)
-    told = {found.about: found for found in books.books(options, {})}
+    told = {found.about: found for found in table_checks.books(options, {})}
     assert told["journal"].state == "fault"
     assert f"as {head} remembers" in told["journal"].says
 
@@ -254,7 +254,7 @@ def test_a_key_that_is_sealed_for_the_service_is_missed_by_nobody(tmp_path: Path
     if sealed:
         credential.touch()
     options = Options(table="craps", journal=tmp_path, socket=tmp_path / "none", head=rig.place.head)
-    told = {found.about: found for found in books.books(options, {}, credential)}
+    told = {found.about: found for found in table_checks.books(options, {}, credential)}
     assert not options.key_file.exists()
     assert ("signing key" in told) is sealed
     assert told["files and groups"].state == ("ok" if sealed else "fault")
@@ -263,17 +263,17 @@ def test_a_key_that_is_sealed_for_the_service_is_missed_by_nobody(tmp_path: Path
 def test_a_file_that_is_no_journal_is_a_fault(tmp_path: Path) -> None:
     (tmp_path / "journal.db").write_bytes(b"no database" * 1000)
     options = Options(table="craps", journal=tmp_path, socket=tmp_path / "control.sock")
-    assert "fault" in states(list(books.books(options, {})))
+    assert "fault" in states(list(table_checks.books(options, {})))
 
 
 def test_the_disk_is_measured_and_left_as_it_was(tmp_path: Path) -> None:
-    found = list(host.disk(tmp_path / "journal"))
+    found = list(machine_checks.disk(tmp_path / "journal"))
     assert [finding.about for finding in found] == ["disk", "disk speed"]
     assert os.listdir(tmp_path) == []
 
 
 def test_a_clock_that_nobody_sets_is_a_warning() -> None:
-    assert host.clock(synchronized=False).state == "warning"
-    assert host.clock(synchronized=True).state == "ok"
-    assert host.python().about == "python"
-    assert host.sqlite().state == "ok"
+    assert machine_checks.clock(synchronized=False).state == "warning"
+    assert machine_checks.clock(synchronized=True).state == "ok"
+    assert machine_checks.python().about == "python"
+    assert machine_checks.sqlite().state == "ok"

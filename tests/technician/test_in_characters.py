@@ -2,8 +2,8 @@
 
 import pytest
 
-from controller.pictures.in_characters import plot
-from tests.pictures.recorded import spin, throw
+from controller.technician.in_characters import plot
+from tests.technician.recorded import spin, throw
 
 
 @pytest.mark.parametrize("columns", [20, 80, 133, 500])

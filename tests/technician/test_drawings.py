@@ -8,12 +8,10 @@ from xml.etree import ElementTree
 import pytest
 from PIL import Image
 
-from controller.pictures.draw import draw, see
-from controller.pictures.drawing import Drawing, Line, Stroke, Words
-from controller.pictures.labels import Labels
-from controller.pictures.png import as_png
-from controller.pictures.svg import as_svg
-from tests.pictures.recorded import attempt
+from controller.technician.drawing import Drawing, Labels, Line, Stroke, Words
+from controller.technician.pictures import as_svg, draw, see
+from controller.technician.png import as_png
+from tests.technician.recorded import attempt
 
 SHOWN = [
     ("craps-12-034-voids", 1),

@@ -7,7 +7,7 @@ from math import dist
 
 from PIL import Image, ImageDraw, ImageFont
 
-from controller.pictures.drawing import PAPER, Disc, Drawing, Line, Spot, Stroke, Words
+from controller.technician.drawing import PAPER, Disc, Drawing, Line, Spot, Stroke, Words
 
 _FINE = 2
 """It is drawn so many times as large and then made smaller, which smooths all edges."""

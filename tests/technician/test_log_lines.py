@@ -3,8 +3,8 @@
 import pytest
 
 from controller.app.faults import Fault
-from controller.doctor import bundle
-from controller.doctor.log_lines import LEFT_OUT, known_lines
+from controller.technician import bundle
+from controller.technician.bundle import LEFT_OUT, known_lines
 
 NAMES = frozenset({"craps", "cam", "wall-left"})
 AT = "2026-11-28T13:00:00+0000 host-of-a-casino tablectl[123]: "

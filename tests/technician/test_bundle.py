@@ -6,7 +6,7 @@ import tarfile
 import pytest
 import yaml
 
-from controller.doctor import bundle
+from controller.technician import bundle
 
 HMAC = "00112233445566778899aabbccddeeff"
 SECRETS = (HMAC, "hunter2", "tok-abc", "swordfish", "in-a-comment", "s3cr3t")

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from controller.cli.exhibits import Asked, from_log
-from controller.pictures.exhibit import Exhibit
-from controller.pictures.spin_seen import SpinSeen, see_spin
-from controller.pictures.throw_seen import ThrowSeen, see_throw
+from controller.technician.sheet import Exhibit
+from controller.technician.spin_picture import SpinSeen, see_spin
+from controller.technician.throw_picture import ThrowSeen, see_throw
 
 LOGS = Path(__file__).parents[1] / "logs"
 

@@ -3,7 +3,7 @@
 import pytest
 
 from controller.rules.dice.encounter import Hit
-from tests.pictures.recorded import spin, throw
+from tests.technician.recorded import spin, throw
 
 
 class TestThrow:

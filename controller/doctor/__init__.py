@@ -1,1 +1,0 @@
-"""What a support person would ask of a table's machine: looked at, a line each, nothing changed."""

@@ -1,0 +1,261 @@
+"""The doctor's look at the machine: Python, disk, clock, power, the controller and its units."""
+
+import grp
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from time import perf_counter
+from typing import Literal, NamedTuple
+
+State = Literal["ok", "warning", "fault", "unchecked"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What was looked at, how it is, and what to do where it is not well."""
+
+    state: State
+    about: str
+    says: str
+    remedy: str = ""
+
+
+Call = Callable[[Sequence[str]], str | None]
+"""Runs a program and gives what it printed; None where it is not there or failed."""
+
+
+class Machine(NamedTuple):
+    """The machine under the table: its files from this root on, and its programs."""
+
+    root: Path
+    call: Call
+
+    def read(self, name: str) -> str | None:
+        """Give a file's text; None where it is not there or closed to this user."""
+        try:
+            return (self.root / name).read_text(encoding="utf-8", errors="replace").rstrip("\0\n")
+        except OSError:
+            return None
+
+
+PYTHONS = ((3, 11), (3, 13))
+SQLITE = (3, 51, 3)
+"""Older releases can lose commits when the WAL is reset."""
+LOW_BYTES, NO_BYTES = 1 << 30, 100 << 20
+SLOW_S = 1.0
+"""A commit that takes longer is a card that is worn out, or stalls."""
+PACKAGES = {
+    "journal": ("apsw", "cryptography"),
+    "hardware": ("serial", "gpiozero", "gpiod"),
+    "mqtt": ("paho",),
+    "settlement": ("sqlalchemy", "fastapi", "uvicorn"),
+    "pictures": ("PIL",),
+}
+"""What each extra brings, by the names that Python knows."""
+_THROTTLED = {
+    0: "the voltage is too low",
+    1: "the processor is slowed down",
+    2: "the processor is throttled",
+    3: "it is too hot",
+    16: "the voltage was too low since the start",
+    18: "the processor was throttled since the start",
+    19: "it was too hot since the start",
+}
+"""The bits of `vcgencmd get_throttled`, as the Raspberry Pi's documentation has them."""
+
+
+def python() -> Finding:
+    """Look at the interpreter."""
+    found = sys.version_info[:2]
+    says = f"Python {sys.version.split()[0]}"
+    if PYTHONS[0] <= found <= PYTHONS[1]:
+        return Finding("ok", "python", says)
+    return Finding("warning", "python", f"{says}, expected 3.11 to 3.13", "install a release that was tested")
+
+
+def extras(wanted: Collection[str]) -> Iterator[Finding]:
+    """Look whether what this table needs is installed."""
+    for extra, packages in PACKAGES.items():
+        missing = [name for name in packages if find_spec(name) is None]
+        if not missing:
+            yield Finding("ok", f"extra {extra}", "installed")
+        elif extra in wanted:
+            says = f"found no package {', '.join(missing)}, expected it installed: this table needs it"
+            yield Finding("fault", f"extra {extra}", says, f"make tools, or pip install '.[{extra}]'")
+        else:
+            yield Finding("ok", f"extra {extra}", "not installed, and this table does without")
+
+
+def sqlite() -> Finding:
+    """Look at the SQLite that writes the journal."""
+    try:
+        import apsw  # noqa: PLC0415 - a machine without the extra is looked at as well
+    except ImportError:
+        return Finding("unchecked", "sqlite", "apsw is not installed")
+    found = apsw.sqlite_lib_version()
+    if tuple(map(int, found.split("."))) >= SQLITE:
+        return Finding("ok", "sqlite", found)
+    return Finding("fault", "sqlite", f"{found}, expected 3.51.3 or newer", "make tools brings a newer apsw")
+
+
+def disk(folder: Path) -> Iterator[Finding]:
+    """Look at the disk that keeps the journal; writes one small file there and takes it away."""
+    place = next((one for one in (folder, *folder.parents) if one.is_dir()), Path("/"))
+    if os.statvfs(place).f_flag & os.ST_RDONLY:
+        yield Finding(
+            "fault", "disk", f"{place}: mounted read-only", "see dmesg; a worn-out card is replaced"
+        )
+        return
+    free = shutil.disk_usage(place).free
+    state: State = "ok" if free >= LOW_BYTES else "warning" if free >= NO_BYTES else "fault"
+    remedy = "" if state == "ok" else "move old recordings away; the table locks where nothing is left"
+    yield Finding(state, "disk", f"{place}: {free / 1e9:.1f} GB free", remedy)
+    if not os.access(place, os.W_OK | os.X_OK):
+        yield Finding("unchecked", "disk speed", f"{place}: this user may not write there; run as root")
+        return
+    took_s = _commit_s(place)
+    says = f"a synced write took {took_s * 1000:.0f} ms"
+    if took_s > SLOW_S:
+        yield Finding("warning", "disk speed", says, "the card stalls or is worn out: replace it")
+    else:
+        yield Finding("ok", "disk speed", says)
+
+
+def _commit_s(folder: Path) -> float:
+    with tempfile.TemporaryFile(dir=folder) as file:
+        begun = perf_counter()
+        file.write(b"\0" * 4096)
+        file.flush()
+        os.fsync(file.fileno())
+        return perf_counter() - begun
+
+
+def clock(*, synchronized: bool) -> Finding:
+    """Look whether the kernel trusts its wall clock."""
+    if synchronized:
+        return Finding("ok", "clock", "synchronized")
+    return Finding(
+        "warning",
+        "clock",
+        "not synchronized: wall times in the journal are marked so",
+        "connect a time server, or fit a clock battery; play goes on",
+    )
+
+
+def power(machine: Machine) -> Finding:
+    """Ask a Raspberry Pi whether its supply and its temperature are well."""
+    told = machine.call(("vcgencmd", "get_throttled"))
+    try:
+        bits = int((told or "").strip().partition("=")[2], 16)
+    except ValueError:
+        return Finding("unchecked", "power", "no vcgencmd here that answers: only a Raspberry Pi tells")
+    wrong = [says for bit, says in _THROTTLED.items() if bits >> bit & 1]
+    if wrong:
+        return Finding("fault", "power", "; ".join(wrong), "check supply, cable and airing")
+    return Finding("ok", "power", "voltage and temperature are well")
+
+
+def watchdog(machine: Machine) -> Finding:
+    """Look for the hardware watchdog that restarts a machine which hangs as a whole."""
+    model = machine.read("proc/device-tree/model")
+    if (machine.root / "dev/watchdog").exists():
+        return Finding("ok", "hardware watchdog", "/dev/watchdog is there")
+    if model is None:
+        return Finding("unchecked", "hardware watchdog", "no /dev/watchdog; this is no Raspberry Pi")
+    return Finding(
+        "warning", "hardware watchdog", f"{model}: no /dev/watchdog", "dtparam=watchdog=on in config.txt"
+    )
+
+
+UNITS = ("table.service", "table-settlement.service")
+Told = Mapping[str, object]
+TOLD_BY_CHECKS = frozenset({"self_test_waits", "device_missing"})
+"""Faults that the self-test's own lines tell already, each with its cause."""
+CONSOLE = "table-console"
+GROUPS: Mapping[str, str] = {
+    CONSOLE: "the controller's socket",
+    "table-staff": "rulings and approvals",
+    "table-technician": "tests, explanations, recordings",
+    "dialout": "serial ports",
+    "gpio": "GPIO lines",
+}
+"""What each group of the installed unit opens to its members."""
+
+
+def controller(status: Told | None, why: str) -> Iterator[Finding]:
+    """Go through a running controller's status; `why` says why there is none."""
+    if status is None:
+        yield Finding("fault", "controller", why, "systemctl start table, or tablectl run TABLE")
+        return
+    faults, checks = _list(status.get("faults")), _list(status.get("self_test"))
+    stands = f"answers, {status.get('lock')}; what is wrong follows" if faults else status["headline"]
+    yield Finding("ok", "controller", f"{status['table']}: {stands}")
+    journal = status.get("journal")
+    if isinstance(journal, Mapping) and "verified" in journal:
+        later = "" if journal["verified"] == "whole" else "; the rest is being read in the background"
+        yield Finding("ok", "journal at work", f"its chain is verified {journal['verified']}{later}")
+    for fault in faults:
+        if fault.get("code") not in TOLD_BY_CHECKS or not checks:
+            says = f"{fault.get('code')}: {fault.get('found')}"
+            remedy = f"tablectl faults says what to do about {fault.get('code')}"
+            yield Finding("fault", "standing fault", says, remedy)
+    for check in checks:
+        if not check.get("ok") and (check.get("name") != "faults" or not faults):
+            yield Finding(
+                "fault", f"self-test {check.get('name')}", str(check.get("says")), "tablectl devices"
+            )
+
+
+def units(machine: Machine) -> Iterator[Finding]:
+    """Ask systemd how the units stand, and how often each was started again."""
+    for unit in UNITS:
+        told = machine.call(
+            ("systemctl", "show", unit, "-p", "LoadState,ActiveState,SubState,NRestarts,WatchdogUSec,Result")
+        )
+        words = dict(line.partition("=")[::2] for line in (told or "").splitlines())
+        if words.get("LoadState") != "loaded":
+            yield Finding(
+                "unchecked", unit, "not installed here as a service" if words else "no systemd here"
+            )
+            continue
+        state, again = words.get("ActiveState"), words.get("NRestarts", "0")
+        says = f"{state} ({words.get('SubState')}), started again {again} times"
+        remedy = f"systemctl status {unit}; journalctl -u {unit}"
+        if state in {"failed", "activating"}:
+            yield Finding("fault", unit, f"{says}, {words.get('Result')}", remedy)
+        elif again not in {"0", ""}:
+            yield Finding("warning", unit, says, f"{remedy} -n 200; systemctl restart {unit} counts anew")
+        else:
+            yield Finding("ok", unit, says)
+        if state == "active" and words.get("WatchdogUSec", "0") in {"0", "infinity"}:
+            yield Finding("warning", unit, "no watchdog is set", "put the unit's own WatchdogSec back")
+
+
+def caller(user: str, uid: int, session: Collection[int], known: Sequence[grp.struct_group]) -> Finding:
+    """Say what this user's groups open to him; `session` are those that he has, `known` the machine's own."""
+    about = f"user {user}"
+    if uid == 0:
+        return Finding("ok", about, "may look at everything and do everything")
+    there = {group.gr_name: group for group in known if group.gr_name in GROUPS}
+    if CONSOLE not in there:
+        return Finding("unchecked", about, f"no group {CONSOLE}: not installed here as a service")
+    mine = {name for name, group in there.items() if group.gr_gid in session}
+    given = {name for name, group in there.items() if user in group.gr_mem} - mine
+    lacks = [f"{name} ({opens})" for name, opens in GROUPS.items() if name in there and name not in mine]
+    says = f"in {', '.join(name for name in GROUPS if name in mine) or 'none of the groups of the table'}"
+    if lacks:
+        says += f"; not in {', '.join(lacks)}"
+    if given:
+        return Finding("warning", about, says, f"log in anew: {', '.join(sorted(given))} was given since")
+    if CONSOLE not in mine:
+        return Finding("unchecked", about, says, f"sudo usermod -aG {CONSOLE} {user}, then log in anew")
+    return Finding("ok", about, says)
+
+
+def _list(value: object) -> Sequence[Told]:
+    return value if isinstance(value, list) else ()

@@ -1,0 +1,124 @@
+"""The picture that belongs to an attempt: a throw's plan, a spin's chart, or a sheet of words."""
+
+from pathlib import Path
+from xml.sax.saxutils import escape, quoteattr
+
+from controller.model.effects import Judged
+from controller.model.verdicts import DealVerdict, SpinVerdict, ThrowVerdict
+from controller.technician.drawing import PAPER, Disc, Drawing, Line, Mark, Stroke, Words
+from controller.technician.sheet import Exhibit, draw_words, hand_lines
+from controller.technician.spin_picture import SpinSeen, draw_spin, see_spin
+from controller.technician.throw_picture import ThrowSeen, draw_throw, see_throw
+
+Seen = ThrowSeen | SpinSeen
+
+
+def see(exhibit: Exhibit) -> Seen | None:
+    """Lay out what the judge saw; None where there is nothing to draw to scale."""
+    setup, judged = exhibit.setup, exhibit.judged
+    throw, spin = setup.ruleset.throw, setup.ruleset.spin
+    match judged:
+        case Judged(verdict=ThrowVerdict()) if throw is not None and setup.dice_table is not None:
+            return see_throw(judged, setup.dice_table, throw)
+        case Judged(verdict=SpinVerdict(grade="sensors")) if spin is not None and setup.wheel is not None:
+            closed_us = None if exhibit.closed is None else exhibit.closed.t
+            return see_spin(judged, setup.wheel, spin, closed_us)
+    return None
+
+
+def draw(exhibit: Exhibit, seen: Seen | None, sentence: str, when: str, lines: list[str]) -> Drawing:
+    """Draw an attempt; `sentence` is its verdict, `lines` are the words where there is nothing to scale."""
+    if isinstance(seen, ThrowSeen):
+        return draw_throw(exhibit, seen, sentence, when)
+    if isinstance(seen, SpinSeen):
+        return draw_spin(exhibit, seen, sentence, when)
+    verdict = None if exhibit.judged is None else exhibit.judged.verdict
+    hands = hand_lines(verdict) if isinstance(verdict, DealVerdict) else []
+    return draw_words(exhibit, sentence, when, [*hands, *lines])
+
+
+def picture_of(journal: Path, number: int) -> str | None:
+    """Draw attempt `number` as SVG; None where nothing can be drawn to scale.
+
+    Raises:
+        JournalFault: the journal has no such attempt, or can't be read.
+    """
+    # What reads a journal comes with an extra; a log is explained without it.
+    from controller.journal.attempts import find_attempt  # noqa: PLC0415 - see above
+    from controller.journal.contents import outcome_of  # noqa: PLC0415 - see above
+    from controller.journal.evidence import unpack  # noqa: PLC0415 - see above
+    from controller.journal.faults import JournalFault  # noqa: PLC0415 - see above
+    from controller.journal.reading import Reader  # noqa: PLC0415 - see above
+    from controller.journal.recall import judged_of  # noqa: PLC0415 - see above
+
+    with Reader(journal) as reader:
+        found = find_attempt(reader, number)
+        identity = reader.identity_at(found.rows[0].n)
+    if identity is None:
+        raise JournalFault("journal_not_one", journal, "an outcome before any session", "a session before it")
+    told = tuple(outcome_of(row.body) for row in found.rows if row.body is not None)
+    proved = [(told[i], row.evidence) for i, row in enumerate(found.rows) if row.evidence is not None]
+    if not proved:
+        return None
+    closed = None if found.closed is None or found.closed.body is None else outcome_of(found.closed.body)
+    judged = judged_of(proved[-1][0], unpack(proved[-1][1]))
+    exhibit = Exhibit(identity.setup, found.number, told, closed, judged)
+    seen = see(exhibit)
+    if seen is None:
+        return None
+    when = f"at {exhibit.last.t / 1e6:.1f} s"
+    return as_svg(draw(exhibit, seen, judged.verdict.sentence, when, []))
+
+
+_FONT = "DejaVu Sans, Verdana, Arial, sans-serif"
+_EDGE = 3
+
+
+def as_svg(drawing: Drawing) -> str:
+    """Write the drawing; the same drawing gives the same text."""
+    size = f'width="{drawing.width}" height="{drawing.height}"'
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} viewBox="0 0 {drawing.width} {drawing.height}"'
+        f' role="img" font-family={quoteattr(_FONT)}>\n<title>{escape(_printable(drawing.title))}</title>\n'
+        f'<rect {size} fill="{PAPER}"/>\n'
+    )
+    return head + "".join(_mark(mark) + "\n" for mark in drawing.marks) + "</svg>\n"
+
+
+def _mark(mark: Mark) -> str:
+    match mark:
+        case Line(spots=spots, stroke=stroke, fill=fill):
+            places = " ".join(f"{_n(x)},{_n(y)}" for x, y in spots)
+            return f'<polyline points="{places}" fill="{fill or "none"}"{_stroke(stroke)}/>'
+        case Disc(at=(x, y), radius=radius, stroke=stroke, fill=fill):
+            place = f'cx="{_n(x)}" cy="{_n(y)}" r="{_n(radius)}"'
+            return f'<circle {place} fill="{fill or "none"}"{_stroke(stroke)}/>'
+        case Words():
+            return _words(mark)
+
+
+def _words(words: Words) -> str:
+    weight = ' font-weight="bold"' if words.bold else ""
+    return (
+        f'<text x="{_n(words.at[0])}" y="{_n(words.at[1])}" font-size="{_n(words.size)}"'
+        f' text-anchor="{words.anchor}" fill="{words.colour}"{weight}'
+        f' stroke="{PAPER}" stroke-width="{_EDGE}" paint-order="stroke">'
+        f"{escape(_printable(words.text))}</text>"
+    )
+
+
+def _stroke(stroke: Stroke) -> str:
+    if not stroke.width:
+        return ""
+    dash = f' stroke-dasharray="{" ".join(map(_n, stroke.dash))}"' if stroke.dash else ""
+    return f' stroke="{stroke.colour}" stroke-width="{_n(stroke.width)}"{dash}'
+
+
+def _n(value: float) -> str:
+    """Write a tenth of a pixel, which is finer than any eye."""
+    return f"{value:.1f}".removesuffix(".0").replace("-0", "0" if value > -0.05 else "-0")
+
+
+def _printable(text: str) -> str:
+    """Leave out what XML can't carry: a log's words are its writer's to choose."""
+    return "".join(c if c.isprintable() else " " for c in text)
