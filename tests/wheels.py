@@ -6,9 +6,8 @@ from dataclasses import replace
 from controller.engine.session import Session
 from controller.machines.setup import Setup, State
 from controller.model.effects import Effect
-from controller.model.geometry import Wheel
+from controller.model.geometry import STANDARD_POCKETS, Wheel
 from controller.model.outcomes import Outcome
-from controller.model.pockets import STANDARD_POCKETS
 from controller.model.readings import AnyReading, WheelStatus
 from controller.model.rulesets import RuleSet
 from controller.settings.rulesets import load_ruleset

@@ -22,9 +22,8 @@ from controller.journal.tickets import Ticket
 from controller.machines.flat import Refused
 from controller.machines.roles import PLAYERS
 from controller.machines.setup import First, Setup
-from controller.model.attempts import Awaited
 from controller.model.effects import Effect, Lamp, Late, Proposed
-from controller.model.outcomes import Bets, Happening, Outcome
+from controller.model.outcomes import Awaited, Bets, Happening, Outcome
 from controller.model.readings import AnyReading, Card, Input, Switch
 from controller.publish.betting import Betting, Takes
 

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Meta
 
 from controller.app.hub import TOPICS, Topic
-from controller.model.strict_json import strict
+from controller.model.conversion import strict
 
 MAX_LINE = 65536
 """A longer request is no request (bytes)."""

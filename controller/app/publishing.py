@@ -14,7 +14,7 @@ from controller.journal.journal import Journal
 from controller.journal.keys import Key
 from controller.journal.reading import Reader
 from controller.journal.tickets import Ticket
-from controller.model.attempts import Awaited
+from controller.model.outcomes import Awaited
 from controller.model.tables import TableSettings
 from controller.publish.betting import Announcer, Betting
 from controller.publish.board import first_board

@@ -23,8 +23,7 @@ from controller.journal.contents import Recording
 from controller.machines.setup import First, Setup, State
 from controller.model.effects import Effect, Judged
 from controller.model.readings import AnyReading
-from controller.replay.header import Header
-from controller.replay.writer import LogWriter
+from controller.replay.log import Header, LogWriter
 
 ENDING = ".jsonl.gz"
 _BATCH_S = 0.25

@@ -12,8 +12,7 @@ from controller.journal.chain import Row
 from controller.journal.contents import WORDS, Word, outcome_of
 from controller.journal.recovery import InFlight, Recovered
 from controller.machines.setup import First, State
-from controller.model.attempts import Awaited
-from controller.model.outcomes import Data, DealVoid, Happening, Outcome, RollNoRoll, SpinNoSpin
+from controller.model.outcomes import Awaited, Data, DealVoid, Happening, Outcome, RollNoRoll, SpinNoSpin
 from controller.model.readings import AnyReading, BallBeam, Card, DieAt, DieReleased, Input, Reading
 from controller.model.rulesets import RuleSet
 from controller.model.verdicts import Reason

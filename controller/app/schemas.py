@@ -23,7 +23,7 @@ from controller.model.rulesets import RuleSet
 from controller.settings.devices import Bare, shape_of
 from controller.settings.places import config_home
 from controller.settings.rulesets import SECTIONS
-from controller.settings.table_file import TableFile
+from controller.settings.tables import TableFile
 
 _PAY_TABLES: Mapping[str, type] = {
     "craps": CrapsPayTable,

@@ -19,8 +19,8 @@ from controller.journal.chain import Row
 from controller.journal.reading import Reader
 from controller.machines.flat import Refused
 from controller.machines.roles import PLAYERS, must_be_theirs
-from controller.model.attempts import Awaited
 from controller.model.outcomes import (
+    Awaited,
     DealCalled,
     DealCorrected,
     RollCalled,

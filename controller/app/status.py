@@ -10,8 +10,7 @@ from controller.app.faults import CATALOGUE, WAITS, Fault
 from controller.app.hardware import NEVER, Seen
 from controller.journal.recovery import InFlight
 from controller.machines.setup import First, State
-from controller.model.attempts import Awaited
-from controller.model.outcomes import Happening
+from controller.model.outcomes import Awaited, Happening
 from drivers.health import TROUBLES
 from drivers.registry import DEVICE_MODULES, device_type
 

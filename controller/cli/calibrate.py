@@ -16,12 +16,11 @@ from controller.cli.guide import Guide, RefusedError, TestLink, add_guide, refus
 from controller.cli.link import OutOfReachError, add_socket, out_of_reach
 from controller.cli.shell import BAD_INPUT, FAILED, OK, printable, say, whole
 from controller.model.geometry import DiceTable
-from controller.model.keys import KeyPath
 from controller.model.readings import AnyReading, Wall
 from controller.model.rulesets import SensorErrors
-from controller.model.tables import Device, TableSettings
-from controller.replay.errors import LogError
+from controller.model.tables import Device, KeyPath, TableSettings
 from controller.replay.log import open_log
+from controller.replay.source import LogError
 from controller.settings.editing import EditError, changed, replace_file
 from controller.settings.mistakes import SettingsError
 from controller.settings.places import config_file

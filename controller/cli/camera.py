@@ -15,8 +15,7 @@ import yaml
 from controller.cli.shell import BAD_INPUT, FAILED, OK, OUT_OF_REACH, printable, say, whole
 from controller.model.conversion import converter_of
 from controller.model.readings import DeviceDown, DeviceUp, DieLost, DieRest, Reading
-from controller.replay.header import Header
-from controller.replay.writer import LogWriter
+from controller.replay.log import Header, LogWriter
 from drivers.vision.arrays import Array
 from drivers.vision.following import Follower
 from drivers.vision.moving import median_of

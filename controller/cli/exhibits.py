@@ -10,12 +10,11 @@ from controller.cli.link import add_kept
 from controller.cli.replay import ruleset_of
 from controller.cli.words import clock
 from controller.machines.setup import Setup
-from controller.model.attempts import attempt_of
 from controller.model.effects import Effect, Judged
-from controller.model.outcomes import Outcome
-from controller.replay.errors import LogError
+from controller.model.outcomes import Outcome, attempt_of
 from controller.replay.log import open_log
 from controller.replay.run import replay, setup_of
+from controller.replay.source import LogError
 from controller.technician.sheet import Exhibit
 
 _ID = re.compile(r".+/\d+/\d+")

@@ -13,7 +13,7 @@ from controller.journal.evidence import unpack
 from controller.journal.faults import JournalFault
 from controller.journal.reading import Rows
 from controller.journal.recall import judged_of
-from controller.replay.errors import LogError
+from controller.replay.source import LogError
 from controller.technician.sheet import Exhibit
 
 _decode_after = msgspec.json.Decoder(After).decode

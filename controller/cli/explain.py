@@ -18,7 +18,7 @@ from controller.cli.words import describe, lines_of
 from controller.machines.setup import SetupError
 from controller.model.rulesets import DealRules, RuleSet, SpinRules, ThrowRules
 from controller.model.verdicts import Reason, Ruling
-from controller.replay.errors import LogError
+from controller.replay.source import LogError
 from controller.rules.dice.resting import FLAT_DEG
 from controller.rules.dice.wording import wall_words
 from controller.settings.mistakes import SettingsError

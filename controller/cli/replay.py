@@ -12,16 +12,15 @@ from controller.cli.words import lines_of
 from controller.engine.session import Session
 from controller.machines.setup import Setup, SetupError, State
 from controller.model.effects import Effect, Late
-from controller.model.geometry import Wheel
+from controller.model.geometry import STANDARD_POCKETS, Wheel
 from controller.model.outcomes import Outcome
-from controller.model.pockets import STANDARD_POCKETS
 from controller.model.readings import AnyReading
 from controller.model.rulesets import Calls, RuleSet
 from controller.replay.capture import Capture, open_capture
 from controller.replay.compare import Json, as_json, compare, read_expected
-from controller.replay.errors import LogError
 from controller.replay.log import Log, open_log
 from controller.replay.run import replay, setup_of
+from controller.replay.source import LogError
 from controller.settings.mistakes import SettingsError
 from controller.settings.places import is_path
 from controller.settings.rulesets import load_ruleset

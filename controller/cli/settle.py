@@ -6,8 +6,7 @@ import sys
 from typing import BinaryIO, TextIO
 
 from controller.cli.shell import BAD_INPUT, OK, say
-from controller.replay.errors import LogError
-from controller.replay.files import name_of, open_input
+from controller.replay.source import LogError, name_of, open_input
 from controller.settings.mistakes import SettingsError
 from controller.settings.wagers import game_for
 from controller.settlement.run import settle

@@ -17,7 +17,7 @@ import msgspec
 
 from controller.app.service import Notifier
 from controller.cli.shell import BAD_INPUT, FAILED, OK, OUT_OF_REACH, ROWS, on_stop, say, whole
-from controller.model.publishing import LOCAL_HOSTS, MqttSettings, TlsSettings
+from controller.model.tables import LOCAL_HOSTS, MqttSettings, TlsSettings
 from controller.settings.mistakes import SettingsError
 
 EXAMPLES = (

@@ -19,7 +19,7 @@ from controller.console.guard import Guard
 from controller.console.link import Json, Link, LinkError
 from controller.console.pages import Pages
 from controller.console.sessions import COOKIE, Session, Sessions, SignedOutError
-from controller.model.strict_json import strict
+from controller.model.conversion import strict
 
 STREAMS = 48
 """Pages that are fed at once; one more is told to come again."""

@@ -12,9 +12,8 @@ from controller.machines.health import Health
 from controller.machines.roles import RULINGS, must_be_theirs
 from controller.machines.setup import First, Setup, Standing, State
 from controller.machines.table import TableMode
-from controller.model.attempts import Awaited, DiceOut
 from controller.model.effects import Effect, Late
-from controller.model.outcomes import Happening
+from controller.model.outcomes import Awaited, DiceOut, Happening
 from controller.model.readings import (
     AnyReading,
     Card,

@@ -8,7 +8,7 @@ from controller.journal.contents import WORDS, outcome_of
 from controller.journal.faults import JournalFault
 from controller.journal.reading import Rows
 from controller.journal.recall import CORRECTIONS_WITHIN
-from controller.model.attempts import attempt_of
+from controller.model.outcomes import attempt_of
 
 _SLICE = 500
 _ENDINGS = ("called", "no_roll", "no_spin", "void", "review", "corrected")

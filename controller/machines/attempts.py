@@ -11,9 +11,8 @@ from controller.machines.flat import FlatMachine, Refused
 from controller.machines.lifecycle import Words, life_cycle
 from controller.machines.results import Result, Results, Value
 from controller.machines.standing_call import StandingCall, as_spoken
-from controller.model.attempts import Awaited
 from controller.model.effects import Basis, Judged, Proposed
-from controller.model.outcomes import Data, Grade, Outcome
+from controller.model.outcomes import Awaited, Data, Grade, Outcome
 from controller.model.readings import Input, Reading
 from controller.model.rulesets import Calls
 from controller.model.verdicts import Dealt, DealVerdict, Notice, Reason, Ruling, SpinVerdict, ThrowVerdict

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import Protocol
 
-from controller.model.attempts import Awaited, DiceOut
+from controller.model.outcomes import Awaited, DiceOut
 from controller.model.readings import AnyReading, Input
 from controller.rules.wheel.wheel_word import WheelHeard
 

@@ -1,10 +1,17 @@
-"""Plain values into the program's types, and the one rule for it: a type is worked out at import.
+"""From JSON and plain values to the program's types.
 
-msgspec 0.22 works a type out where it is first decoded, and shows every thread what it has of it before it is
-whole; a thread that takes up the half crashes the process. So `decode(..., type=)` and `convert` stand in no
-function: a module makes its decoders (`msgspec.json.Decoder`) and its converters when it is imported.
+A type is worked out at import. msgspec 0.22 works it out where it is first decoded, and shows every thread
+what it has of it before it is whole; a thread that takes up the half crashes the process. So
+`decode(..., type=)` and `convert` stand in no function: a module makes its decoders (`msgspec.json.Decoder`)
+and its converters when it is imported.
+
+JSON that crosses a border has one meaning or none. RFC 8259 leaves open what a key given twice, a number
+beyond all range or half a surrogate pair means, and readers differ. Where money or a person's word crosses,
+such a text is refused, and its key named.
 """
 
+import json
+import math
 from collections.abc import Iterable
 from functools import partial
 from typing import Protocol, TypeVar
@@ -33,3 +40,110 @@ def converter_of(kind: type[T]) -> Converter[T]:
     """Work a type out, now, and give what makes values of it."""
     msgspec.json.Decoder(kind)
     return partial(msgspec.convert, type=kind)
+
+
+_MOST_DIGITS = 300
+"""Of a whole number: more is beyond the range of a double as well."""
+_SHOWN = 60
+"""Characters of what was found that a message repeats."""
+
+
+class NotStrict(ValueError):
+    """Text that is no JSON, or JSON with two meanings: what was found, and what was expected."""
+
+    def __init__(self, found: str, expected: str) -> None:
+        super().__init__(f"found {found}, expected {expected}")
+        self.found = found
+        self.expected = expected
+
+
+def strict(raw: bytes) -> object:
+    """Return the value of a JSON text in UTF-8.
+
+    Raises:
+        NotStrict: it is no JSON, nests too deep, gives a key twice, holds NaN, Infinity, a number beyond the
+            range of a double, half of a surrogate pair, or a NUL in a string.
+    """
+    try:
+        value: object = msgspec.json.decode(raw)
+    except (ValueError, RecursionError):
+        # The library does not name the key; what is below does, and finds whatever is wrong again.
+        return _slowly(raw)
+    return value if _plainly_one_meaning(value, raw) else _slowly(raw)
+
+
+def _plainly_one_meaning(value: object, raw: bytes) -> bool:
+    """Whether a look at the bytes is enough: no escape, and no more colons than a flat object's keys."""
+    if b"\\u" in raw:
+        return False
+    if isinstance(value, dict):
+        return raw.count(b":") == len(value)
+    return b":" not in raw
+
+
+def _slowly(raw: bytes) -> object:
+    expected = "one JSON text in UTF-8"
+    try:
+        value: object = json.loads(
+            raw.decode(),
+            object_pairs_hook=_object,
+            parse_constant=_Unfit,
+            parse_float=_number,
+            parse_int=_whole,
+        )
+    except NotStrict:
+        raise
+    except UnicodeDecodeError as error:
+        raise NotStrict(f"byte {error.start} {raw[error.start : error.start + 1]!r}", expected) from error
+    except RecursionError as error:
+        raise NotStrict("a text that nests too deep", expected) from error
+    except json.JSONDecodeError as error:
+        raise NotStrict(f"no JSON ({error.msg} at character {error.pos})", expected) from error
+    _check("the text", value)
+    return value
+
+
+class _Unfit(str):
+    """A number that is none, as it was written: what holds it names the key."""
+
+    __slots__ = ()
+
+
+def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found: dict[str, object] = {}
+    for key, value in pairs:
+        _check("a key", key)
+        if key in found:
+            raise NotStrict(f"`{key}` twice", "each key once")
+        _check(f"`{key}`", value)
+        found[key] = value
+    return found
+
+
+def _check(where: str, value: object) -> None:
+    """Check a value and those of a list; what lies in an object was checked when that was read."""
+    match value:
+        case _Unfit():
+            raise NotStrict(f"{where} {_cut(value)}", "a number within the range of a double")
+        case str() if "\0" in value:
+            raise NotStrict(f"a NUL in {where}: {_cut(ascii(value))}", "text without one")
+        case str() if not value.isascii() and any("\ud800" <= char <= "\udfff" for char in value):
+            raise NotStrict(f"half of a surrogate pair in {where}: {_cut(ascii(value))}", "whole characters")
+        case list():
+            for item in value:
+                _check(where, item)
+        case _:
+            pass
+
+
+def _number(text: str) -> float | _Unfit:
+    value = float(text)
+    return value if math.isfinite(value) else _Unfit(text)
+
+
+def _whole(text: str) -> int | _Unfit:
+    return int(text) if len(text) <= _MOST_DIGITS else _Unfit(text)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."

@@ -4,7 +4,9 @@ Dice tables: x from the left end wall (0) to the right one (`length_mm`), y from
 to the boxperson's (`width_mm`). Wheels: bowl angles in degrees, counter-clockwise positive seen from above.
 """
 
-from typing import Annotated, Self
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, NamedTuple, Self
 
 import msgspec
 from msgspec import Meta
@@ -63,3 +65,51 @@ class Wheel(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             rotor_index_deg=0.0,
             drop_rev_per_s=0.5,
         )
+
+
+_AMERICAN = """
+0 28 9 26 30 11 7 20 32 17 5 22 34 15 3 24 36 13 1
+00 27 10 25 29 12 8 19 31 18 6 21 33 16 4 23 35 14 2
+"""
+_EUROPEAN = """
+0 32 15 19 4 21 2 25 17 34 6 27 13 36 11 30 8 23
+10 5 24 16 33 1 20 14 31 9 22 18 29 7 28 12 35 3 26
+"""
+STANDARD_POCKETS: Mapping[str, tuple[str, ...]] = {
+    "american": tuple(_AMERICAN.split()),
+    "european": tuple(_EUROPEAN.split()),
+}
+"""Pockets of the two standard wheels, clockwise seen from above, from the zero on.
+
+A table's configuration that only says `american` or `european` gets these; a recorded log brings its own.
+"""
+
+
+class WheelMistake(NamedTuple):
+    """What is wrong with a wheel: at which key (and place in it), what was found, what was expected."""
+
+    key: tuple[str | int, ...]
+    found: str
+    expected: str
+
+
+def pocket_mistakes(pockets: str, order: Sequence[str]) -> Iterator[WheelMistake]:
+    """Find what is wrong with the pockets: an unknown kind of wheel, or not each of its pockets once."""
+    standard = STANDARD_POCKETS.get(pockets)
+    if standard is None:
+        yield WheelMistake(("pockets",), f"'{pockets}'", f"one of {', '.join(STANDARD_POCKETS)}")
+    elif Counter(order) != Counter(standard):
+        missing = sorted(set(standard) - set(order), key=int)
+        found = f"{len(order)} pockets" + (f" without {', '.join(missing)}" if missing else "")
+        expected = f"each of the {len(standard)} pockets of the {pockets} wheel once"
+        yield WheelMistake(("pockets_clockwise",), found, expected)
+
+
+def beam_mistakes(beams_deg: Sequence[float], *, judged: bool) -> Iterator[WheelMistake]:
+    """Find what is wrong with the beams; `judged` by them, it takes two to tell which way the ball runs."""
+    if judged and len(beams_deg) < 2:
+        yield WheelMistake(("beams_deg",), f"{len(beams_deg)} beam", "two beams or more (R-SPIN-1)")
+    for number, beam in enumerate(beams_deg):
+        if any((beam - other) % 360 == 0 for other in beams_deg[:number]):
+            found = f"{beam:g} a second time"
+            yield WheelMistake(("beams_deg", number), found, "each beam at an angle of its own")

@@ -3,15 +3,104 @@
 Filled by `controller.settings.tables` from one file of `config/tables`.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
+
+from annotated_types import Ge, Gt, Le, MinLen
 
 from controller.model.geometry import DiceTable, Wheel
-from controller.model.keys import KeyPath
-from controller.model.publishing import PublishSettings
 from controller.model.readings import Wall
 from controller.model.rulesets import Calls, RuleSet
+
+KeyPath = tuple[str | int, ...]
+"""Where a value is inside a document: keys, and positions in lists."""
+Setting = float | tuple[float, ...] | tuple[tuple[float, ...], ...]
+"""What a calibration writes: a number, a list of numbers, or rows of them."""
+
+
+LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
+"""A broker at one of these is on this machine, and needs no TLS."""
+PUBLIC_KEY = re.compile(r"[0-9a-f]{64}")
+"""An Ed25519 public key in hexadecimal digits."""
+TABLE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+"""What is a topic level, a client id and a common name at once."""
+
+Word = Annotated[str, MinLen(1)]
+Seconds = Annotated[float, Gt(0)]
+Port = Annotated[int, Ge(1), Le(65535)]
+Way = Literal["embedded", "mqtt", "socket"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TlsSettings:
+    """The three PEM files of TLS 1.3 with a certificate on both sides."""
+
+    ca: Word
+    """Who signed the broker's certificate."""
+    certificate: Word
+    """This table's own; its common name is the table's name."""
+    key: Word
+    """The certificate's private key."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MqttSettings:
+    """The way to an MQTT 5 broker."""
+
+    host: Word
+    """The broker's address; a number or a name in the hosts file needs no name server."""
+    port: Port = 8883
+    tls: TlsSettings | None = None
+    """Left out only for a broker on this machine."""
+    prefix: Word = "tables"
+    """The first part of every topic."""
+    keepalive_s: Annotated[int, Ge(1), Le(3600)] = 10
+    """After so long without a word from the broker the connection counts as lost."""
+    session_expiry_s: Annotated[int, Ge(60), Le(2**32 - 2)] = 86_400
+    """How long the broker keeps answers for a table that is away."""
+    engine_key: Word | None = None
+    """The settlement engine's public key (`tablectl settlement key`); left out, the first shown is kept."""
+    timeout_s: Seconds = 5.0
+    """How long each step of connecting, and each publish, may wait for the broker."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbeddedSettings:
+    """The settlement engine in the controller's own process."""
+
+    database: Word | None = None
+    """Its database's URL; left out, the SQLite file settlement.db beside the journal."""
+    api_port: Port | None = None
+    """Where its HTTP API listens on this machine; left out, there is none, and so no bets."""
+    word_wait_s: Seconds = 0.6
+    """How long a bet waits for the table's word that bets are open, before it is refused."""
+    malfunction: Literal["stand", "refund"] = "stand"
+    """What becomes of bets when a No Roll or No Spin is the equipment's fault."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishSettings:
+    """To whom outcomes go, and how long play goes on without an answer."""
+
+    to: Way | None = None
+    """A settlement engine in this process, one behind a broker, or one that asks at the control socket.
+    Left out, the one in this process; where that is not installed, the table says that nobody settles."""
+    embedded: EmbeddedSettings = field(default_factory=EmbeddedSettings)
+    mqtt: MqttSettings | None = None
+    max_in_flight: Annotated[int, Ge(1), Le(1000)] = 20
+    """Outcomes on their way before the oldest of them is acknowledged."""
+    max_unacknowledged: Annotated[int, Ge(1)] | None = None
+    """More outcomes than this without an acknowledgement lock play; left out, play is never locked for it."""
+    max_silence_s: Seconds = 120.0
+    """An outcome that waits this long while nothing is acknowledged is a fault."""
+    retry_s: Seconds = 5.0
+    """The first wait before outcomes are sent again; each further one is twice as long.
+    What a lost connection took is sent at once."""
+    retry_most_s: Seconds = 60.0
+    """The longest wait."""
+
 
 DeviceReading = Literal[
     "die_released",

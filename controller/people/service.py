@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from msgspec import Meta
 
-from controller.model.strict_json import strict
+from controller.model.conversion import strict
 from controller.people.desk import Desk, Refused
 from controller.people.register import MOST_PIN, RegisterError, write_private
 from controller.people.tokens import KEY_BYTES

@@ -12,7 +12,7 @@ from typing import Annotated, Literal, NamedTuple
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from controller.model.attempts import DiceOut
+from controller.model.outcomes import DiceOut
 from controller.publish.bounded import bounded
 from controller.publish.signing import WORD, Signature, Signer, Verifier, is_signed, sign_message
 

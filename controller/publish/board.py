@@ -12,8 +12,8 @@ from msgspec import Raw
 from controller.games.registry import game_of
 from controller.journal.chain import Row
 from controller.machines.setup import First, State
-from controller.model.attempts import Awaited
 from controller.model.outcomes import (
+    Awaited,
     Bets,
     Data,
     RollCalled,

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from controller.model.publishing import PublishSettings
+from controller.model.tables import PublishSettings
 from controller.publish.embedded import Consumer, EmbeddedSink
 from controller.publish.faults import Alarm, PublishFault
 from controller.publish.pinning import Pin

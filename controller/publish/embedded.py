@@ -6,7 +6,7 @@ from pathlib import Path
 from threading import Event, Lock, Thread
 from typing import NamedTuple, Protocol
 
-from controller.model.publishing import EmbeddedSettings
+from controller.model.tables import EmbeddedSettings
 from controller.publish.betting import OpenWord
 from controller.publish.events import Acknowledgement, Answer, AskLate, Message, TableStatus
 from controller.publish.faults import Alarm, PublishFault

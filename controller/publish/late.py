@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Protocol
 
-from controller.model.attempts import DiceOut
+from controller.model.outcomes import DiceOut
 from controller.publish.betting import Betting, OpenWord
 from controller.publish.events import AskLate
 

@@ -16,7 +16,7 @@ from typing import Literal
 import msgspec
 
 from controller.journal.contents import AckProof
-from controller.model.publishing import LOCAL_HOSTS, MqttSettings
+from controller.model.tables import LOCAL_HOSTS, MqttSettings
 from controller.publish.betting import OpenWord, word_bytes
 from controller.publish.bounded import Unreadable
 from controller.publish.events import (

@@ -17,7 +17,7 @@ from paho.mqtt.properties import Properties
 from paho.mqtt.reasoncodes import ReasonCode
 from paho.mqtt.subscribeoptions import SubscribeOptions
 
-from controller.model.publishing import MqttSettings, TlsSettings
+from controller.model.tables import MqttSettings, TlsSettings
 
 MAX_PACKET_BYTES = 65_536
 HEAD_BYTES = 1024

@@ -14,8 +14,8 @@ from controller.journal.chain import Row
 from controller.journal.contents import AckProof
 from controller.journal.faults import JournalFault
 from controller.journal.reading import check_contents
-from controller.model.attempts import Awaited
-from controller.model.publishing import PublishSettings
+from controller.model.outcomes import Awaited
+from controller.model.tables import PublishSettings
 from controller.publish.board import LOOK_BACK, TableBoard, board_bytes, follow, showing
 from controller.publish.events import (
     Acknowledgement,

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from controller.model.publishing import TABLE_NAME
+from controller.model.tables import TABLE_NAME
 
 PREFIX = "tables"
 

@@ -6,7 +6,7 @@ microseconds and the chance (0 to 1) that spreads the waits are handed in.
 
 from collections.abc import Callable, Iterable
 
-from controller.model.publishing import PublishSettings
+from controller.model.tables import PublishSettings
 from controller.publish.events import Message
 
 Chance = Callable[[], float]

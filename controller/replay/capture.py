@@ -6,9 +6,7 @@ from contextlib import contextmanager
 from typing import BinaryIO, NamedTuple
 
 from controller.replay.decoding import mark_of
-from controller.replay.errors import BadLineError, LogError
-from controller.replay.files import name_of, open_input
-from controller.replay.source import MAX_LINE, Source, unreadable
+from controller.replay.source import MAX_LINE, BadLineError, LogError, Source, name_of, open_input, unreadable
 
 EXPECTED = "`milliseconds TAB line`, as in `496<TAB>*X;2;002;31;0;146;1`"
 PAUSE_US = 10_000_000

@@ -1,18 +1,43 @@
-"""Compare the outcomes of a replay with those that it must give."""
+"""Recorded logs as regression tests: the outcomes of a replay against those that it must give."""
 
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
+from pathlib import Path
 from typing import BinaryIO
 
 import msgspec
 
 from controller.model.outcomes import Outcome
 from controller.replay.decoding import mark_of, shown
-from controller.replay.errors import LogError
-from controller.replay.files import open_input
-from controller.replay.source import Source, unreadable
+from controller.replay.source import LogError, Source, open_input, unreadable
+
+EXPECTED = ".expected.jsonl"
+LOG_ENDINGS = (".jsonl", ".jsonl.gz")
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A recorded log and the file of the outcomes that it must give."""
+
+    name: str
+    log: Path
+    expected: Path
+
+
+def find_cases(folder: Path) -> list[Case]:
+    """Find every `NAME.jsonl` or `NAME.jsonl.gz`, each with its `NAME.expected.jsonl`, in order of name."""
+    return sorted(_cases(folder), key=lambda case: (case.name, case.log))
+
+
+def _cases(folder: Path) -> Iterator[Case]:
+    for path in folder.iterdir():
+        ending = next((ending for ending in LOG_ENDINGS if path.name.endswith(ending)), None)
+        if ending is not None and not path.name.endswith(EXPECTED):
+            name = path.name.removesuffix(ending)
+            yield Case(name, path, path.with_name(name + EXPECTED))
+
 
 Json = dict[str, object]
 _ADVICE = "`tablectl replay LOG --json` writes such a file"

@@ -7,15 +7,13 @@ from typing import NamedTuple
 import msgspec
 
 from controller.engine.session import Session
-from controller.model.attempts import attempt_of
 from controller.model.effects import Effect, Judged
-from controller.model.outcomes import Outcome
+from controller.model.outcomes import Outcome, attempt_of
 from controller.model.readings import AnyReading, BallBeam, Card, DieAt, DieReleased, Reading, WheelStatus
 from controller.model.rulesets import RuleSet
-from controller.replay.errors import LogError
-from controller.replay.header import Header
-from controller.replay.log import Log, open_log
+from controller.replay.log import Header, Log, open_log
 from controller.replay.run import setup_of
+from controller.replay.source import LogError
 
 RulesOf = Callable[[Log], RuleSet]
 _LAUNCHES = (DieReleased, DieAt, BallBeam, WheelStatus, Card)

@@ -7,11 +7,11 @@ from typing import get_args
 
 import msgspec
 
-from controller.model.keys import KeyPath
 from controller.model.readings import AnyReading, Reading
+from controller.model.tables import KeyPath
 from controller.replay.source import MAX_LINE
+from controller.settings.document import SECTION, describe, shapes_at
 from controller.settings.mistakes import dotted
-from controller.settings.shapes import SECTION, describe, shapes_at
 
 UNDECODABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 """All that decoding hostile bytes can raise."""

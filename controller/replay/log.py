@@ -1,19 +1,103 @@
-"""Read a recorded sensor log: its header, then its readings in order of arrival, as far as they go."""
+"""Recorded sensor logs: a header, then readings in order of arrival; read as far as they go, and written."""
 
+import gzip
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import BinaryIO
+from types import TracebackType
+from typing import BinaryIO, Literal, NamedTuple, Self
 
 import msgspec
 
-from controller.model.readings import AnyReading
-from controller.replay.decoding import UNDECODABLE, LineError, decode_reading, salvage
-from controller.replay.errors import BadLineError, LogError
-from controller.replay.files import name_of, open_input
-from controller.replay.header import Header, read_header
-from controller.replay.source import MAX_LINE, Source, unreadable
+from controller.machines.setup import First, State
+from controller.model.geometry import DiceTable, Wheel
+from controller.model.readings import AnyReading, Reading
+from controller.model.rulesets import RuleSet
+from controller.replay.decoding import (
+    UNDECODABLE,
+    LineError,
+    decode_reading,
+    error_of,
+    fields_of,
+    salvage,
+    shown,
+)
+from controller.replay.source import MAX_LINE, BadLineError, LogError, Source, name_of, open_input, unreadable
+
+WORD = "table-readings"
+_PARTS: dict[str, type[msgspec.Struct]] = {
+    "dice_table": DiceTable,
+    "wheel": Wheel,
+    "first": First,
+    "state": State,
+}
+
+
+class Header(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="log", tag="table-readings"
+):
+    """What a log says of itself.
+
+    `epoch` is the ISO time of t = 0. A live recording adds `session`, `first` (the numbers that follow on)
+    and `state` (the game's state and what was learned, at its start); and what its table's file said: `rules`
+    (those in force, the table's own thresholds in them), `sources` (which reading kinds each device sends)
+    and `locking_switches`.
+    """
+
+    version: Literal[1]
+    table: str
+    ruleset: str = ""
+    epoch: str = ""
+    dice_table: DiceTable | None = None
+    wheel: Wheel | None = None
+    session: str | int | None = None
+    first: First | None = None
+    state: State | None = None
+    rules: RuleSet | None = None
+    sources: dict[str, tuple[str, ...]] | None = None
+    locking_switches: tuple[str, ...] | None = None
+
+
+_decode_header = msgspec.json.Decoder(Header).decode
+
+
+class ReadHeader(NamedTuple):
+    """A header, and the names of the keys in it that mean nothing here."""
+
+    header: Header
+    unknown: tuple[str, ...]
+
+
+def read_header(line: bytes) -> ReadHeader:
+    """Read a log's first line; raises LineError where it is no header of this format."""
+    expected = f'a header {{"log": "{WORD}", "version": 1, ...}}'
+    fields = fields_of(line, expected)
+    if "log" not in fields:
+        raise LineError(shown(line), expected)
+    for key, value in {"log": f'"{WORD}"', "version": "1"}.items():
+        found = bytes(fields[key]).decode() if key in fields else "nothing"
+        if found != value:
+            newer = key == "version" and found.isdecimal()
+            advice = "a newer release wrote it: replay it with that one" if newer else ""
+            raise LineError(
+                f"{shown(found.encode())} as `{key}` of the header", f"{value} in {expected}", advice
+            )
+    try:
+        header = _decode_header(line)
+    except UNDECODABLE as error:
+        wrong = error_of(error, fields, Header, "the header")
+        raise LineError(wrong.found, wrong.expected, "correct the header") from error
+    return ReadHeader(header, tuple(f"key `{name}` of the header" for name in _unknown(fields)))
+
+
+def _unknown(fields: dict[str, msgspec.Raw]) -> list[str]:
+    names = [name for name in fields if name not in {"log", *Header.__struct_encode_fields__}]
+    for part, struct in _PARTS.items():
+        inner = msgspec.json.decode(fields.get(part, b"null"), type=dict[str, msgspec.Raw] | None) or {}
+        names += [f"{part}.{name}" for name in inner if name not in struct.__struct_encode_fields__]
+    return names
+
 
 _NO_LOG = "is this a recorded sensor log?"
 
@@ -163,3 +247,44 @@ def _is_json(text: bytes) -> bool:
     except UNDECODABLE:
         return False
     return True
+
+
+class LogWriter:
+    """Write a log to an open binary stream, which stays the caller's to close.
+
+    Use it as a context manager: leaving it completes a gzip stream. The same readings give the same bytes.
+    """
+
+    def __init__(self, stream: BinaryIO, header: Header, *, compress: bool = False) -> None:
+        self._stream = stream
+        # No name and no time in the gzip header: they would make two equal logs differ.
+        self._packed = gzip.GzipFile("", "wb", fileobj=stream, mtime=0) if compress else None
+        self._encoder = msgspec.json.Encoder()
+        self._write(self._encoder.encode(header))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def write(self, reading: Reading) -> None:
+        """Append one reading, with its arrival time where it has one."""
+        self._write(self._encoder.encode(reading))
+
+    def flush(self) -> None:
+        """Hand all readings written so far to the stream, so that a power cut after its sync keeps them."""
+        if self._packed is not None:
+            self._packed.flush()
+        self._stream.flush()
+
+    def close(self) -> None:
+        """End the log; the stream stays open."""
+        if self._packed is not None:
+            self._packed.close()
+        self._stream.flush()
+
+    def _write(self, line: bytes) -> None:
+        (self._packed or self._stream).write(line + b"\n")

@@ -8,13 +8,11 @@ from controller.engine.session import Session
 from controller.games.registry import game_of
 from controller.machines.setup import LOCKING_SWITCHES, First, Setup, State
 from controller.model.effects import Effect, Late
-from controller.model.geometry import Wheel
+from controller.model.geometry import Wheel, beam_mistakes, pocket_mistakes
 from controller.model.readings import AnyReading, kind_of
 from controller.model.rulesets import Calls, RuleSet
-from controller.model.wheel_checks import beam_mistakes, pocket_mistakes
-from controller.replay.errors import LogError
-from controller.replay.header import Header
-from controller.replay.log import Log
+from controller.replay.log import Header, Log
+from controller.replay.source import LogError
 
 DEFAULT_SESSION = "replay"
 """The session's word in outcomes' ids where the log names none."""

@@ -4,9 +4,32 @@ A recorder that loses its power leaves a file that ends early: in mid-line, in t
 in a tail of NUL bytes where the file system had grown the file but not yet written it.
 """
 
+import sys
 import zlib
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 from typing import BinaryIO
+
+
+class LogError(Exception):
+    """A file that can't be used: which one, what was found, what was expected and what to do next."""
+
+    def __init__(self, file: str, found: str, expected: str, advice: str, line: int | None = None) -> None:
+        place = file if line is None else f"{file}, line {line}"
+        super().__init__(f"{place}: found {found}, expected {expected}; {advice}")
+        self.file = file
+        self.line = line
+        self.found = found
+        self.expected = expected
+
+
+class BadLineError(LogError):
+    """One line that is no reading; a lenient reader skips it."""
+
+    def __init__(self, file: str, line: int, found: str, expected: str) -> None:
+        super().__init__(file, found, expected, "correct the line, or skip such lines with --lenient", line)
+
 
 BLOCK = 1 << 18
 MAX_LINE = 1 << 20
@@ -93,3 +116,26 @@ class Source:
             return member, b""
         self._held_nuls -= len(tail) - len(ended.unused_data)
         return ended, unpacked
+
+
+STDIN = "-"
+
+
+def open_input(path: str, expected: str) -> AbstractContextManager[BinaryIO]:
+    """Open a file, or standard input for `-`; raises LogError where there is nothing readable."""
+    if path == STDIN:
+        if sys.stdin is None:
+            raise LogError(name_of(path), "it closed", expected, "feed it by a pipe, or name a file")
+        return nullcontext(sys.stdin.buffer)
+    try:
+        return Path(path).open("rb")
+    except IsADirectoryError as error:
+        raise LogError(path, "a directory", expected, "name a file in it") from error
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise LogError(path, f"no readable file ({reason})", expected, "check the name") from error
+
+
+def name_of(path: str) -> str:
+    """Give the name that messages call this input by."""
+    return "standard input" if path == STDIN else path

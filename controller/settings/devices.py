@@ -9,9 +9,8 @@ from dataclasses import dataclass, is_dataclass, make_dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
 
-from controller.model.keys import KeyPath
 from controller.model.readings import Wall
-from controller.model.tables import Claim, Device, DeviceReading, Speaks
+from controller.model.tables import Claim, Device, DeviceReading, KeyPath, Speaks
 from controller.settings.document import validate
 from controller.settings.mistakes import Mistake, SettingsError, did_you_mean, one_of
 from controller.settings.yaml_text import Document, Value

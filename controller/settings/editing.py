@@ -9,7 +9,7 @@ from pathlib import Path
 
 import yaml
 
-from controller.model.keys import KeyPath, Setting
+from controller.model.tables import KeyPath, Setting
 from controller.settings.mistakes import dotted
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
-from controller.model.keys import KeyPath
+from controller.model.tables import KeyPath
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from controller.games.registry import game_of
-from controller.model.keys import KeyPath
 from controller.model.rulesets import (
     DEAL_CAUSES,
     SPIN_CAUSES,
@@ -16,6 +15,7 @@ from controller.model.rulesets import (
     SpinRules,
     ThrowRules,
 )
+from controller.model.tables import KeyPath
 from controller.settings.document import validate
 from controller.settings.mistakes import SettingsError, did_you_mean
 from controller.settings.places import config_file

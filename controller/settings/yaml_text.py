@@ -14,7 +14,7 @@ import yaml
 from yaml.error import MarkedYAMLError
 from yaml.reader import ReaderError
 
-from controller.model.keys import KeyPath
+from controller.model.tables import KeyPath
 from controller.settings.mistakes import Mistake, SettingsError, dotted, shown_path
 
 Value = None | bool | int | float | str | list["Value"] | dict[str, "Value"]

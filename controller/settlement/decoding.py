@@ -8,7 +8,7 @@ from operator import or_
 
 import msgspec
 
-from controller.model.strict_json import NotStrict, strict
+from controller.model.conversion import NotStrict, strict
 from controller.settlement.wire import CENTS_FIELDS, Malformed, Request
 
 _TOLD = re.compile(r"(?P<says>.*?)(?: - at `(?P<path>\$.*)`)?", re.DOTALL)

@@ -14,7 +14,7 @@ import msgspec
 from fastapi import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from controller.model.strict_json import NotStrict, strict
+from controller.model.conversion import NotStrict, strict
 from controller.settlement_service.access import Role
 from controller.settlement_service.asks import Ask, Told, refusal
 

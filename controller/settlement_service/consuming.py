@@ -8,7 +8,7 @@ from contextlib import suppress
 from threading import Event as Signal
 from typing import NamedTuple
 
-from controller.model.publishing import MqttSettings
+from controller.model.tables import MqttSettings
 from controller.publish.bounded import Unreadable
 from controller.publish.events import (
     Again,

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from threading import Event, Thread
 
-from controller.model.publishing import MqttSettings
+from controller.model.tables import MqttSettings
 from controller.settlement_service.consuming import Broker, Clock, Say
 from controller.settlement_service.engine import Engine
 from controller.settlement_service.front import STOP_S, Front

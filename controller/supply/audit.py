@@ -1,12 +1,165 @@
-"""Hold an export of security advisories against what the lock files pin: `make audit ADVISORIES=FILE`."""
+"""Compare an export of security advisories with what the lock files pin: `make audit ADVISORIES=FILE`.
+
+Advisories are in the OSV format (ossf.github.io/osv-schema), as an operator brings them in a file.
+Nothing is asked for over a network: an export of the PyPI ecosystem is fetched by whoever may.
+"""
 
 import sys
+import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from controller.supply.advisories import Advisory, AdvisoryFault, affects, read_advisories
-from controller.supply.lock import LockFault, read_lock
+import msgspec
+from packaging.version import InvalidVersion, Version
+
+from controller.supply.lock import LockFault, canonical, read_lock
+
+ECOSYSTEM = "PyPI"
+
+
+class Package(msgspec.Struct, frozen=True):
+    """Whose releases an advisory is about."""
+
+    ecosystem: str = ""
+    name: str = ""
+
+
+class Event(msgspec.Struct, frozen=True):
+    """From, before or up to which release a range goes; one of them is set."""
+
+    introduced: str | None = None
+    fixed: str | None = None
+    last_affected: str | None = None
+    limit: str | None = None
+
+
+class Range(msgspec.Struct, frozen=True):
+    """A range of releases."""
+
+    type: str = ""
+    events: tuple[Event, ...] = ()
+
+
+class Affected(msgspec.Struct, frozen=True):
+    """One package's releases that an advisory is about."""
+
+    package: Package = Package()
+    ranges: tuple[Range, ...] = ()
+    versions: tuple[str, ...] = ()
+
+
+class Advisory(msgspec.Struct, frozen=True):
+    """One advisory."""
+
+    id: str
+    summary: str = ""
+    details: str = ""
+    aliases: tuple[str, ...] = ()
+    withdrawn: str | None = None
+    affected: tuple[Affected, ...] = ()
+
+
+class _Export(msgspec.Struct, frozen=True):
+    vulns: tuple[Advisory, ...]
+
+
+class AdvisoryFault(Exception):
+    """An export that can't be read: the file, what was found and what was expected."""
+
+
+_decode_one = msgspec.json.Decoder(Advisory).decode
+_decode_many = msgspec.json.Decoder(list[Advisory]).decode
+_decode_export = msgspec.json.Decoder(_Export).decode
+
+
+def read_advisories(path: Path) -> list[Advisory]:
+    """Read an export (a JSON object, array or lines, a zip or folder of such) without what was withdrawn.
+
+    Raises:
+        AdvisoryFault: a part of it is no advisory, or it holds none for Python packages: that would pass for
+            a clean bill.
+        OSError: the file can't be read.
+    """
+    read = [
+        advisory
+        for name, data in _parts(path)
+        for advisory in _advisories(name, data)
+        if advisory.withdrawn is None
+    ]
+    if not any(one.package.ecosystem == ECOSYSTEM for advisory in read for one in advisory.affected):
+        raise AdvisoryFault(f"{path}: found no advisory for {ECOSYSTEM}, expected an OSV export of it")
+    return read
+
+
+def affects(advisory: Advisory, name: str, version: str) -> bool | None:
+    """Return whether an advisory is about this release; None where it does not say so clearly."""
+    told = [
+        _affects(one, version)
+        for one in advisory.affected
+        if one.package.ecosystem == ECOSYSTEM and canonical(one.package.name) == name
+    ]
+    if True in told:
+        return True
+    return None if None in told else False
+
+
+def _affects(affected: Affected, version: str) -> bool | None:
+    if version in affected.versions:
+        return True
+    ranges = [one for one in affected.ranges if one.type in ("ECOSYSTEM", "SEMVER")]
+    if not ranges:
+        return False if affected.versions else None
+    try:
+        here = Version(version)
+        return any(_within(one.events, here) for one in ranges)
+    except InvalidVersion:
+        return None
+
+
+def _within(events: tuple[Event, ...], here: Version) -> bool:
+    """Go through a range's events in order of their releases, as the OSV schema's evaluation does."""
+    steps: list[tuple[Version, int, bool]] = []
+    for event in events:
+        if event.introduced is not None:
+            steps.append((Version("0.dev0" if event.introduced == "0" else event.introduced), 0, True))
+        if event.fixed is not None:
+            steps.append((Version(event.fixed), 0, False))
+        if event.last_affected is not None:
+            steps.append((Version(event.last_affected), 1, False))
+    inside = False
+    for release, beyond, begins in sorted(steps):
+        if here > release or (here == release and not beyond):
+            inside = begins
+    return inside
+
+
+def _parts(path: Path) -> Iterator[tuple[str, bytes]]:
+    if path.is_dir():
+        for file in sorted(path.rglob("*.json")):
+            yield str(file), file.read_bytes()
+    elif zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            for name in sorted(archive.namelist()):
+                if name.endswith(".json"):
+                    yield f"{path}, {name}", archive.read(name)
+    else:
+        yield str(path), path.read_bytes()
+
+
+def _advisories(name: str, data: bytes) -> list[Advisory]:
+    text = data.strip()
+    try:
+        if text.startswith(b"["):
+            return _decode_many(text)
+        whole = msgspec.json.decode(text)
+        return list(_decode_export(text).vulns) if "vulns" in whole else [_decode_one(text)]
+    except (msgspec.MsgspecError, TypeError) as error:
+        try:
+            return [_decode_one(line) for line in text.splitlines() if line.strip()]
+        except msgspec.MsgspecError:
+            raise AdvisoryFault(f"{name}: found {error}, expected advisories in the OSV format") from None
+
 
 FINE, FOUND, BAD_INPUT = 0, 1, 2
 

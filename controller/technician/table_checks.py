@@ -8,8 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from controller.app.options import Options
-from controller.model.publishing import PublishSettings
-from controller.model.tables import TableSettings
+from controller.model.tables import PublishSettings, TableSettings
 from controller.settings.mistakes import Mistake, SettingsError
 from controller.settings.tables import load_table
 from controller.technician.machine_checks import Finding

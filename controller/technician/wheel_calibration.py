@@ -13,8 +13,8 @@ from statistics import median
 from typing import NamedTuple
 
 from controller.model.geometry import Wheel
-from controller.model.keys import KeyPath, Setting
 from controller.model.readings import AnyReading, BallBeam, BallDrop, PocketBall, RotorIndex, Turning
+from controller.model.tables import KeyPath, Setting
 from controller.rules.wheel.rotor import Rotor
 from controller.technician.calibration import Calibrated, UnfitError
 from controller.technician.wheel_acts import DOUBLED_US

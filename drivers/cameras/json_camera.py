@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeGuard
 
+from controller.model.conversion import NotStrict, strict
 from controller.model.readings import AnyReading
-from controller.model.strict_json import NotStrict, strict
 from controller.model.tables import Speaks
 from drivers.cameras.homography import ERROR_MM, plane_of
 from drivers.device import Chance, DeviceType

@@ -14,8 +14,7 @@ from random import Random
 
 import msgspec
 
-from controller.model.geometry import Wheel
-from controller.model.pockets import STANDARD_POCKETS
+from controller.model.geometry import STANDARD_POCKETS, Wheel
 from drivers.sim.croupier import House
 from drivers.sim.wheel_motion import STEPS, Bearing, Bowl, Law, Run, Stretch, grain_of
 from drivers.sim.wheel_sensors import Optics

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Literal
 
-from controller.model.geometry import Wheel
-from controller.model.pockets import STANDARD_POCKETS
+from controller.model.geometry import STANDARD_POCKETS, Wheel
 from controller.model.readings import BallOut, DeviceDown, DeviceUp, ForeignObject, Input
 from drivers.sim.croupier import Croupier, House, Spin, SpinTruth, Word
 from drivers.sim.scenes import Feed, Header, Scene, Truth, Verdict, in_order_of_arrival

@@ -15,9 +15,8 @@ from controller.journal.chain import Row, Wall
 from controller.journal.contents import outcome_of
 from controller.journal.reading import Reader
 from controller.model.outcomes import Outcome
-from controller.model.publishing import PublishSettings
 from controller.model.readings import AnyReading
-from controller.model.tables import TableSettings
+from controller.model.tables import PublishSettings, TableSettings
 from controller.settings.tables import load_table
 from controller.technician.pictures import picture_of
 from tests.app.rig import until

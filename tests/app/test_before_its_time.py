@@ -11,11 +11,11 @@ from controller.app.hub import TIMING
 from controller.cli.link import conversation
 from controller.cli.main import main
 from controller.cli.past import ToldJournal
-from controller.model.publishing import MqttSettings
 from controller.model.readings import AnyReading, BallBeam
+from controller.model.tables import MqttSettings
 from controller.publish.mqtt_link import Connected, MqttLink, Received, Subscribed
-from controller.replay.errors import LogError
 from controller.replay.log import open_log
+from controller.replay.source import LogError
 from drivers.sim.wheel import AMERICAN, evening
 from tests.app.rig import Json, Table, lines_of, tick, until
 from tests.app.test_card_tables import FOLDS, HANDS, NO_MORE_BETS, PLAYS, SEATS, cards

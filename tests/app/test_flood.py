@@ -21,7 +21,7 @@ from controller.app.limits import A_USERS_DEEDS, IN_FULL, WINDOW_US, Bucket, Not
 from controller.app.peers import Groups, Peer
 from controller.app.publishing import BoardAlarm
 from controller.cli.link import ask
-from controller.model.publishing import MqttSettings
+from controller.model.tables import MqttSettings
 from controller.publish.mqtt import MqttSink
 from tests.app.house import House, HouseMaker, drain, live_of, play, unlocked
 from tests.app.rig import PATIENCE_S, Json, Table, tick, until

@@ -15,8 +15,8 @@ from controller.app.screens import floor_of
 from controller.app.service import Watchdog
 from controller.console.keys import keys_for
 from controller.console.seen import Floor
-from controller.model.publishing import EmbeddedSettings, PublishSettings
 from controller.model.readings import AnyReading
+from controller.model.tables import EmbeddedSettings, PublishSettings
 from controller.publish.embedded import EngineFor
 from controller.settlement_service.desk import Asking, Caller, Desk
 from controller.settlement_service.engine import Engine

@@ -12,8 +12,7 @@ from controller.app import recording as module
 from controller.app.faults import Board
 from controller.app.recording import Begin, Closed, End, Recorder
 from controller.model.readings import BallBeam
-from controller.replay.header import Header
-from controller.replay.log import open_log
+from controller.replay.log import Header, open_log
 from tests.app.rig import PATIENCE_S, until
 
 HEADER = Header(version=1, table="roulette", ruleset="roulette")

@@ -26,7 +26,7 @@ from controller.journal.keys import Key
 from controller.journal.reading import Reader
 from controller.journal.tickets import Ticket
 from controller.model.outcomes import Outcome
-from controller.model.publishing import MqttSettings, PublishSettings
+from controller.model.tables import MqttSettings, PublishSettings
 from controller.publish.events import TableStatus, message_of
 from controller.publish.mqtt import MqttSink
 from controller.publish.pump import Pump

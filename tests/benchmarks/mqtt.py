@@ -28,7 +28,7 @@ from controller.journal.journal import Journal
 from controller.journal.reading import Reader
 from controller.journal.tickets import Ticket
 from controller.model.outcomes import Happening, Outcome
-from controller.model.publishing import MqttSettings, PublishSettings
+from controller.model.tables import MqttSettings, PublishSettings
 from controller.publish.events import Acknowledgement, TableStatus, answer_bytes, read_event
 from controller.publish.mqtt import MqttSink
 from controller.publish.mqtt_link import Connected, MqttLink, Outgoing, Received, Subscribed

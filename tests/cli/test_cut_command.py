@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from controller.cli.main import main
-from controller.replay.cases import find_cases
+from controller.replay.compare import find_cases
 from controller.replay.log import open_log
 
 LOGS = Path(__file__).parents[1] / "logs"

@@ -28,7 +28,7 @@ from controller.console.seen import (
 )
 from controller.console.sessions import Session
 from controller.console.words import CAUSES
-from controller.model.pockets import STANDARD_POCKETS
+from controller.model.geometry import STANDARD_POCKETS
 from controller.model.rulesets import DEAL_CAUSES, SPIN_CAUSES, THROW_CAUSES
 
 PAGES = Pages()

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.model.strict_json import NotStrict, strict
+from controller.model.conversion import NotStrict, strict
 
 TWO_MEANINGS = {
     b'{"amount":500,"amount":1}': "`amount` twice",

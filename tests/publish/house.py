@@ -12,7 +12,7 @@ from controller.journal.journal import Journal
 from controller.journal.keys import Key, PublicKey
 from controller.journal.reading import Reader
 from controller.machines.setup import First, State
-from controller.model.publishing import MqttSettings, PublishSettings
+from controller.model.tables import MqttSettings, PublishSettings
 from controller.publish.board import first_board
 from controller.publish.events import (
     Acknowledgement,

@@ -11,8 +11,8 @@ from controller.journal.chain import Row, Wall, genesis, seal
 from controller.journal.drafting import outcome_draft
 from controller.journal.keys import Key, load_key, new_key
 from controller.machines.setup import First, State
-from controller.model.attempts import Awaited
 from controller.model.outcomes import (
+    Awaited,
     Bets,
     Data,
     Happening,
@@ -204,7 +204,7 @@ def test_it_is_written_as_its_schema_says(table: Table) -> None:
 
 @needs_mosquitto
 def test_whoever_comes_in_mid_game_finds_it_at_the_broker(tmp_path: Path) -> None:
-    from controller.model.publishing import MqttSettings  # noqa: PLC0415 - of this test alone
+    from controller.model.tables import MqttSettings  # noqa: PLC0415 - of this test alone
     from controller.publish.mqtt import MqttSink  # noqa: PLC0415 - as above
 
     with running(tmp_path) as mosquitto:

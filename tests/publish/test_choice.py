@@ -9,7 +9,7 @@ import pytest
 import yaml
 from pydantic import TypeAdapter, ValidationError
 
-from controller.model.publishing import MqttSettings, PublishSettings
+from controller.model.tables import MqttSettings, PublishSettings
 from controller.publish.choice import sink_for
 from controller.publish.embedded import Consumer, EmbeddedSink
 from controller.publish.events import Answer

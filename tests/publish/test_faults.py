@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import controller.publish
-from controller.model.publishing import MqttSettings
+from controller.model.tables import MqttSettings
 from controller.publish.embedded import TROUBLES
 from controller.publish.faults import FAULTS, PublishFault
 from controller.publish.mqtt import MqttSink

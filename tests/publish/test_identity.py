@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from controller.journal.keys import load_key, new_key
-from controller.model.publishing import MqttSettings, TlsSettings
+from controller.model.tables import MqttSettings, TlsSettings
 from controller.publish.mqtt import MqttSink
 from controller.publish.mqtt_link import (
     Connected,

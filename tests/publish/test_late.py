@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from controller.model.attempts import DiceOut
+from controller.model.outcomes import DiceOut
 from controller.publish.betting import Betting, OpenWord
 from controller.publish.events import AskLate
 from controller.publish.late import MAX_LODGED, LateDesk

@@ -8,7 +8,7 @@ import pytest
 
 from controller.journal.contents import CLOSED
 from controller.journal.reading import Reader
-from controller.model.publishing import MqttSettings, PublishSettings
+from controller.model.tables import MqttSettings, PublishSettings
 from controller.publish.acknowledged import check_acknowledgements
 from controller.publish.events import PlayerEvent, TableStatus
 from controller.publish.mqtt import MqttSink

@@ -12,7 +12,7 @@ from controller.journal.contents import AckProof
 from controller.journal.drafting import event_draft, outcome_draft
 from controller.journal.keys import Key, load_key, new_key
 from controller.model.outcomes import Outcome
-from controller.model.publishing import PublishSettings
+from controller.model.tables import PublishSettings
 from controller.publish.betting import OpenWord
 from controller.publish.events import Answer, Message, TableStatus
 from controller.publish.pump import Pump

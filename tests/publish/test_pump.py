@@ -10,7 +10,7 @@ from controller.journal.chain import Row
 from controller.journal.contents import AckProof
 from controller.journal.faults import JournalFault
 from controller.journal.reading import Reader
-from controller.model.publishing import PublishSettings
+from controller.model.tables import PublishSettings
 from controller.publish.betting import OpenWord
 from controller.publish.events import (
     Acknowledgement,

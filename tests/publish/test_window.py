@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.model.publishing import PublishSettings
+from controller.model.tables import PublishSettings
 from controller.publish.events import Message
 from controller.publish.window import Backoff, Patience, Window
 from tests.publish.house import SECOND_US, half

@@ -7,11 +7,9 @@ import pytest
 from controller.model.outcomes import Outcome
 from controller.model.readings import AnyReading
 from controller.replay.cutting import cut
-from controller.replay.errors import LogError
-from controller.replay.header import Header
-from controller.replay.log import Log
+from controller.replay.log import Header, Log, LogWriter
 from controller.replay.run import replay, setup_of
-from controller.replay.writer import LogWriter
+from controller.replay.source import LogError
 from controller.settings.rulesets import load_ruleset
 from drivers.sim.dice import TABLE, evening
 

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from controller.model.geometry import DiceTable
 from controller.model.readings import BallDrop, DieReleased, WallImpact
-from controller.replay.errors import BadLineError, LogError
 from controller.replay.log import Log, open_log
-from controller.replay.source import BLOCK, MAX_LINE
+from controller.replay.source import BLOCK, MAX_LINE, BadLineError, LogError
 from tests.replay.logs import DICE_HEADER, DROP, IMPACT, RELEASE, Fields, opened, readings_of, text_of
 
 WHOLE = text_of(DICE_HEADER, RELEASE, IMPACT, {**DROP, "arrived": 4100})

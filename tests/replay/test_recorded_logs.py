@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from controller.model.outcomes import Outcome
-from controller.replay.cases import Case, find_cases
-from controller.replay.compare import as_json, compare, read_expected
+from controller.replay.compare import Case, as_json, compare, find_cases, read_expected
 from controller.replay.log import open_log
 from controller.replay.run import replay, setup_of
 from controller.settings.rulesets import load_ruleset

@@ -11,10 +11,9 @@ import msgspec
 import pytest
 
 from controller.model.outcomes import Outcome, RollReview
-from controller.replay.errors import LogError
-from controller.replay.header import Header, read_header
-from controller.replay.log import Log
+from controller.replay.log import Header, Log, read_header
 from controller.replay.run import replay, setup_of
+from controller.replay.source import LogError
 from controller.settings.rulesets import load_ruleset
 from drivers.sim.dice import TABLE, evening
 from drivers.sim.scenes import write_log

@@ -3,9 +3,9 @@
 import msgspec
 import pytest
 
-from controller.replay.errors import LogError
-from controller.replay.header import Header
+from controller.replay.log import Header
 from controller.replay.run import setup_of
+from controller.replay.source import LogError
 from controller.settings.rulesets import load_ruleset
 from tests.wheels import AMERICAN, trusting
 

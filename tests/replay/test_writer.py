@@ -33,9 +33,7 @@ from controller.model.readings import (
     WallImpact,
     WheelStatus,
 )
-from controller.replay.header import Header
-from controller.replay.log import Log
-from controller.replay.writer import LogWriter
+from controller.replay.log import Header, Log, LogWriter
 
 HEADER = Header(
     version=1,

@@ -10,15 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.model.geometry import DiceTable, Wheel, Zone
-from controller.model.pockets import STANDARD_POCKETS
+from controller.model.geometry import STANDARD_POCKETS, DiceTable, Wheel, Zone
 from controller.model.readings import AnyReading
 from controller.model.tables import Device, DeviceReading, TableSettings
 from controller.settings.mistakes import Mistake, SettingsError
 from controller.settings.places import config_file, config_names
 from controller.settings.rulesets import load_ruleset
-from controller.settings.table_file import DiceTableSection, WheelSection, ZoneSection
-from controller.settings.tables import load_table
+from controller.settings.tables import DiceTableSection, WheelSection, ZoneSection, load_table
 
 CRAPS = """\
 table: pit-3

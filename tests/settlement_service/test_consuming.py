@@ -10,7 +10,7 @@ import pytest
 
 from controller.journal.keys import Key
 from controller.model.outcomes import Happening
-from controller.model.publishing import EmbeddedSettings, MqttSettings
+from controller.model.tables import EmbeddedSettings, MqttSettings
 from controller.publish.embedded import Blocked, EngineFor, Enrolment
 from controller.publish.events import (
     Acknowledgement,

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from controller.engine.session import Session
 from controller.journal.keys import Key
-from controller.model.attempts import DiceOut
+from controller.model.outcomes import DiceOut
 from controller.publish import late
 from controller.publish.late import LateDesk
 from tests.settlement_service.histories import SECOND_US, Trouble

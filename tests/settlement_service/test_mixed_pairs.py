@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from controller.model.publishing import MqttSettings
+from controller.model.tables import MqttSettings
 from controller.publish.events import (
     Acknowledgement,
     Answer,

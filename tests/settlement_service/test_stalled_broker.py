@@ -6,7 +6,7 @@ from threading import Event, Thread
 
 import pytest
 
-from controller.model.publishing import MqttSettings
+from controller.model.tables import MqttSettings
 from controller.publish.betting import Announcer, Betting, Takes
 from controller.publish.events import Message, TableStatus, read_event
 from controller.publish.mqtt import MqttSink

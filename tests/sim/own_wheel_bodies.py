@@ -12,7 +12,7 @@ import math
 import random
 from dataclasses import dataclass, field
 
-from controller.model.pockets import STANDARD_POCKETS
+from controller.model.geometry import STANDARD_POCKETS
 
 STEP_S = 0.002
 G_M_S2 = 9.81

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from controller.supply.advisories import AdvisoryFault, affects, read_advisories
-from controller.supply.audit import main
+from controller.supply.audit import AdvisoryFault, affects, main, read_advisories
 from controller.supply.lock import LockFault, canonical, read_lock
 
 HERE = Path(__file__).parents[2]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from controller.app.options import Options
-from controller.model.publishing import MqttSettings, PublishSettings
+from controller.model.tables import MqttSettings, PublishSettings
 from controller.technician import machine_checks, table_checks
 from controller.technician.machine_checks import Finding, Machine
 from drivers.link import gpio_kernel

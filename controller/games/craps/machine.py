@@ -17,12 +17,12 @@ from controller.machines.results import Result
 from controller.machines.setup import read_memory, written
 from controller.machines.standing_call import StandingCall
 from controller.machines.throws import Dice, Throws
-from controller.model.attempts import DiceOut
 from controller.model.geometry import DiceTable
 from controller.model.outcomes import (
     Bets,
     CrapsCall,
     Data,
+    DiceOut,
     Phase,
     RollCalled,
     RollCorrected,

@@ -8,8 +8,7 @@ from math import exp, sqrt
 from random import Random
 from typing import Literal
 
-from controller.model.geometry import Wheel
-from controller.model.pockets import STANDARD_POCKETS
+from controller.model.geometry import STANDARD_POCKETS, Wheel
 from controller.model.readings import BallBeam, BallDrop, PocketBall, Reading, RotorIndex, Turning
 
 STEP_S = 0.001
