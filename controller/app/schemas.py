@@ -15,22 +15,12 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
 from controller.app.device_types import Kinds
-from controller.games.craps.wagers.paytable import CrapsPayTable
-from controller.games.high_roller.wagers.paytable import HighRollerPayTable
-from controller.games.roulette.wagers.paytable import RoulettePayTable
-from controller.games.three_card.wagers.paytable import ThreeCardPayTable
+from controller.games.registry import GAMES
 from controller.model.rulesets import RuleSet
 from controller.settings.devices import Bare, shape_of
 from controller.settings.places import config_home
 from controller.settings.rulesets import SECTIONS
 from controller.settings.tables import TableFile
-
-_PAY_TABLES: Mapping[str, type] = {
-    "craps": CrapsPayTable,
-    "roulette": RoulettePayTable,
-    "three-card": ThreeCardPayTable,
-    "high-roller": HighRollerPayTable,
-}
 
 
 def schemas() -> Mapping[str, str]:
@@ -38,8 +28,10 @@ def schemas() -> Mapping[str, str]:
     rules = TypeAdapter(RuleSet).json_schema(schema_generator=_ForEditors)
     table = TypeAdapter(TableFile).json_schema(schema_generator=_ForEditors)
     files = {"ruleset": rules, "table": _with_devices(_with_thresholds(table, rules))}
-    for game, shape in _PAY_TABLES.items():
-        files[f"{game}-paytable"] = TypeAdapter(shape).json_schema(schema_generator=_ForEditors)
+    for name, game in GAMES.items():
+        shape = game.wagers().pay_table
+        key = f"{name.replace('_', '-')}-paytable"
+        files[key] = TypeAdapter(shape).json_schema(schema_generator=_ForEditors)
     return {f"{name}.schema.json": json.dumps(schema, indent=2) + "\n" for name, schema in files.items()}
 
 

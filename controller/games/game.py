@@ -13,6 +13,7 @@ from controller.machines.game import GameMachine
 from controller.machines.health import Health
 from controller.machines.lifecycle import Words
 from controller.machines.setup import Setup, State
+from controller.settlement.wagers import Wagers
 
 Geometry = Literal["dice_table", "wheel"]
 Section = Literal["throw", "craps", "spin", "high_roller", "deal"]
@@ -43,6 +44,8 @@ class Game:
     """Its machine as data, for the manual."""
     machine: Callable[[Setup, Desk, Health], GameMachine]
     """Make its machine from the setup. Raises SetupError where that lacks what the game needs."""
+    wagers: Callable[[], Wagers]
+    """Return what settlement needs to know of it; imported only where wagers are settled."""
     after_stop: Callable[[State], State] = _unchanged
     """Return the state to go on from after the controller was away."""
     bets_stay_closed: Callable[[State], bool] = _never

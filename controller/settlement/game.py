@@ -1,7 +1,7 @@
 """What every game of the settlement engine is, and the lines it answers with."""
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple, Protocol
+from typing import ClassVar, Literal, NamedTuple, Protocol
 
 import msgspec
 
@@ -50,6 +50,43 @@ class Reduced(Line, frozen=True, kw_only=True):
     do: str = "reduce"
     status: Literal["reduced"] = "reduced"
     returned: int
+
+
+class Bonus(Decided, frozen=True):
+    """What a bet earns beside its own odds: its stake is 0 and its id the bet's with `:bonus` behind it."""
+
+    ENDING: ClassVar[str] = ":bonus"
+
+    @property
+    def bet(self) -> str:
+        """The id of the bet that earned it."""
+        return self.id.removesuffix(self.ENDING)
+
+
+class PotShared(Line, frozen=True, kw_only=True):
+    """Where the stakes of a game went, in cents: gross = rake + bonus + prize.
+
+    `bonus_paid` is what the bonus pot gave besides, `winner` the player who has it and the prize.
+    """
+
+    id: str
+    wager: Literal["pot"] = "pot"
+    gross: int
+    rake: int
+    bonus: int
+    prize: int
+    bonus_paid: int
+    winner: str
+
+
+class PotRecorded(Line, frozen=True, kw_only=True):
+    """A bonus pot, in cents, that becomes rake at the end of the hours of operation, and by which rule."""
+
+    id: str
+    do: Literal["end"] = "end"
+    status: Literal["recorded"] = "recorded"
+    rake: int
+    rule: str
 
 
 class Refusal(NamedTuple):

@@ -4,14 +4,21 @@ Each game declares its own requests as subclasses of Request; what they share is
 exactly one of them is malformed and ends the run: a bet that was half understood is a guess.
 """
 
+from collections.abc import Iterable
 from typing import Literal
 
 import msgspec
+
+from controller.model.verdicts import Reason
 
 Cents = int
 """An amount of whole cents as a request gives it; `amounts` tells whether anybody can bet it."""
 CENTS_FIELDS = ("amount", "to")
 """The fields that hold one."""
+
+
+Asked = dict[str, object]
+"""One request, as an object of its JSON line."""
 
 
 class Request(
@@ -59,3 +66,8 @@ class Malformed(Exception):
         self.line = line
         self.found = found
         self.expected = expected
+
+
+def because(reasons: Iterable[Reason]) -> str:
+    """Return the causes of an outcome as the reason of a request: `off_table, cocked`."""
+    return ", ".join(dict.fromkeys(reason.code for reason in reasons))

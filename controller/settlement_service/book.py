@@ -4,7 +4,7 @@ Pure. The steps since the last settled state (the anchor) are kept, so that a co
 from there and a restart has little to play again.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import reduce
@@ -12,19 +12,13 @@ from operator import or_
 
 import msgspec
 
-from controller.games.craps.wagers.dice import Dice
-from controller.games.craps.wagers.requests import NewShooter, Roll
-from controller.games.high_roller.wagers.lines import GameMoney, PotRecorded
 from controller.model.conversion import converter_of
 from controller.settlement.game import Decided, Game, Reduced, Refusal
-from controller.settlement.wire import Request
-from controller.settlement_service.asking import Asked, GameName
-from controller.settlement_service.dice import follow, is_no_news, prelude_of
+from controller.settlement.wagers import Ended, Wagers
+from controller.settlement.wire import Asked, Request
 from controller.settlement_service.ledger import Movement
 from controller.settlement_service.steps import Anchor, Step, Told
 from controller.settlement_service.tally import Tally, Wager
-
-_RESULTS = {"roulette": "spin", "three_card": "deal"}
 
 
 class Contradiction(Exception):
@@ -62,18 +56,17 @@ class _Kept:
 
 
 class _State:
-    """A game under way: its tally and, for craps, what the dice stand at."""
+    """A game under way: its tally, and how far play has come beside the bets."""
 
     def __init__(self, rules: "GameOf", table: str, anchor: Anchor) -> None:
         self._rules = rules
-        self.dice = Dice()
-        self.tally = Tally(
-            table, rules.fresh(), Fraction(*anchor.carry), paid_at_table=rules.name == "high_roller"
-        )
+        self.course = rules.wagers.course()
+        at_table = rules.wagers.bought_at_table is not None
+        self.tally = Tally(table, rules.fresh(), Fraction(*anchor.carry), paid_at_table=at_table)
         for asked in anchor.prelude:
             request = rules.decode(asked)
             self.tally.apply(request)
-            follow(self.dice, request)
+            self.course.follow(request)
 
     def run(self, step: Step, *, shooters: bool = True) -> tuple[list[Told], Movement, bool]:
         """Take a step; give its lines, what it moves, and whether a player's request was refused.
@@ -83,14 +76,14 @@ class _State:
         lines: list[Told] = []
         moved = Movement()
         if step.kind == "reset":
-            self.dice = Dice()
+            self.course = self._rules.wagers.course()
         if step.refund:
             back = self.tally.refund(self._fresh(), step.refund)
             lines += [Told(step.n, line) for line in back.lines]
             moved.add(back.movement)
         for asked in step.requests:
             request = self._rules.decode(asked)
-            if is_no_news(self.dice, request) or (not shooters and isinstance(request, NewShooter)):
+            if self.course.is_no_news(request) or (not shooters and self.course.names_shooter(request)):
                 continue
             applied = self.tally.apply(request)
             lines += [Told(step.n, line) for line in applied.lines]
@@ -101,13 +94,13 @@ class _State:
                         str(msgspec.to_builtins(applied.lines[0])), "a request that is granted"
                     )
                 return lines, moved, True
-            follow(self.dice, request)
+            self.course.follow(request)
         self._check_point(step)
         return lines, moved, False
 
     def _fresh(self) -> Game:
         game = self._rules.fresh()
-        for asked in prelude_of(self.dice) if self._rules.name == "craps" else ():
+        for asked in self.course.prelude():
             game.apply(self._rules.decode(asked))
         return game
 
@@ -115,35 +108,24 @@ class _State:
         if step.point_after is None:
             return
         expected = None if step.point_after == "off" else step.point_after
-        if self.dice.point != expected:
-            raise Contradiction(f"point {expected} at the table", f"point {self.dice.point}")
+        if self.course.point != expected:
+            raise Contradiction(f"point {expected} at the table", f"point {self.course.point}")
 
-    def settled(self, step: Step, lines: Iterable[Told]) -> Sequence[Asked] | None:
+    def settled(self, step: Step, lines: Sequence[Told]) -> Sequence[Asked] | None:
         """Give the prelude of an anchor after this step; None where the state is not settled."""
         if self.tally.up:
             return None
-        name = self._rules.name
-        if name == "craps":
-            rolled = any(asked["do"] == Roll.__struct_config__.tag for asked in step.requests)
-            goes_on = self.dice.run_out or self.tally.remembers
-            return prelude_of(self.dice) if rolled and not goes_on else None
-        if name == "high_roller":
-            # The Bonus Pot and the row of wins are nothing again (H-BONUS-1, H-CLOSE-1, H-CLOSE-2).
-            emptied = any(
-                isinstance(told.line, PotRecorded)
-                or (isinstance(told.line, GameMoney) and told.line.bonus_paid > 0)
-                for told in lines
-            )
-            return () if emptied else None
-        return () if any(asked["do"] == _RESULTS[name] for asked in step.requests) else None
+        told = [each.line for each in lines]
+        return self._rules.wagers.settled_at(Ended(self.course, step.requests, told, self.tally.remembers))
 
 
 class GameOf:
-    """A rule set's game: its name, fresh books of it, and its requests."""
+    """A rule set's game: its name, what settlement knows of it, fresh books of it, and its requests."""
 
-    def __init__(self, name: GameName, fresh: Callable[[], Game]) -> None:
-        """Take the game's name and what opens a book of it."""
+    def __init__(self, name: str, wagers: Wagers, fresh: Callable[[], Game]) -> None:
+        """Take the game's name, its wagers and what opens a book of it."""
         self.name = name
+        self.wagers = wagers
         self.fresh = fresh
         self._request_of = converter_of(reduce(or_, fresh().vocabulary))
 
@@ -174,12 +156,12 @@ class TableBook:
     @property
     def point(self) -> int | None:
         """The point of a craps table."""
-        return self._state.dice.point
+        return self._state.course.point
 
     @property
     def line_bet(self) -> tuple[str, bool] | None:
         """The shooter of a craps table, and whether he has his line bet; None where there is no shooter."""
-        shooter = self._state.dice.shooter
+        shooter = self._state.course.shooter
         return None if shooter is None else (shooter, not self._state.tally.lacks_line_bet)
 
     @property

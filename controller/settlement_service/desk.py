@@ -8,9 +8,9 @@ import msgspec
 from sqlalchemy import insert, select
 
 from controller.settlement.game import Line
+from controller.settlement.wire import Asked
 from controller.settlement_service import schema
 from controller.settlement_service.access import Role
-from controller.settlement_service.asking import Asked
 from controller.settlement_service.book import Misread
 from controller.settlement_service.engine import Engine
 from controller.settlement_service.faults import RequestRefused
@@ -130,8 +130,8 @@ class Desk:
             player = str(bet["player"])
             need_account(work, player)
             standing = self._table(work, table)
-            if standing.game.name == "high_roller":
-                raise RequestRefused("H-BET-1", "cards are bought at the table, which tells of them itself")
+            if (refusal := standing.game.wagers.bought_at_table) is not None:
+                raise RequestRefused(*refusal)
             if standing.book.wager(str(bet["id"])) is not None or _had(work, table, str(bet["id"])):
                 raise RequestRefused("BOOK-ID", f"a wager {bet['id']} was made before; give each its own id")
             check_bet_seat(work, standing, bet, own=asking.caller.role != "staff")
@@ -234,7 +234,7 @@ def admit(table: Standing, asked: Asked, word: Admitted | NoWord) -> Admitted:
     if late and (refusal := table.book.late_refusal):
         raise RequestRefused(refusal.rule, refusal.reason)
     if not _may_open(table, asked):
-        raise RequestRefused(*(_NOT_OUT if late else _CLOSED.get(table.game.name, _CLOSED["roulette"])))
+        raise RequestRefused(*(_NOT_OUT if late else table.game.wagers.closed))
     if isinstance(word, NoWord):
         raise RequestRefused(*word)
     said = word.word
@@ -253,15 +253,9 @@ def _may_open(table: Standing, asked: Asked) -> bool:
         return table.dice_out and table.book.late_refusal is None
     if table.betting == "open":
         return True
-    return table.game.name == "three_card" and asked.get("wager") == "play"
+    return table.game.wagers.taken_while_closed(asked)
 
 
-_CLOSED = {
-    "craps": ("C34-MK-1a", "the dice are out; bet and change bets once they open again"),
-    "roulette": ("R-IRR-4", "No More Bets was called; bet again when this spin is decided"),
-    "three_card": ("T-DEAL-2", "cards are out; bet again when this deal is decided"),
-}
-"""Why nothing is taken while bets are closed, by game."""
 _NOT_OUT = ("C34-MK-1b", "the dice are not out: bet without `late`")
 
 

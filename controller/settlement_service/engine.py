@@ -220,13 +220,13 @@ class Engine:
 
     def _bets(self, work: Work, name: str) -> Bets | None:
         table = self._tables.get(name)
-        if table is None or table.halted or table.game.name not in ("craps", "three_card"):
+        if table is None or table.halted or not (tells := table.game.wagers.tells):
             return None
-        known = table.book.line_bet if table.game.name == "craps" else None
+        known = table.book.line_bet if "line_bet" in tells else None
         return Bets(
             At(table.next_seq - 1, table.book.last_n),
             None if known is None else (seat_of(work, name, known[0]), known[1]),
-            table.book.without_pair_plus if table.game.name == "three_card" else None,
+            table.book.without_pair_plus if "pair_plus" in tells else None,
         )
 
     def _tell(self, name: str, bets: Bets) -> None:

@@ -6,10 +6,10 @@ from typing import Literal
 
 from sqlalchemy import select, update
 
-from controller.games.craps.wagers.dice import Dice
-from controller.model.outcomes import Outcome, RollCalled, RollCorrected
+from controller.model.outcomes import Outcome
+from controller.settlement.wire import Asked
 from controller.settlement_service import schema
-from controller.settlement_service.asking import CORRECTIONS, RESULTS, Asked, asked_by
+from controller.settlement_service.asking import CORRECTIONS, RESULTS
 from controller.settlement_service.book import Contradiction, Misread
 from controller.settlement_service.deliveries import (
     Acked,
@@ -20,7 +20,6 @@ from controller.settlement_service.deliveries import (
     RefusalCode,
     opened,
 )
-from controller.settlement_service.dice import prelude_of
 from controller.settlement_service.standing import Standing
 from controller.settlement_service.steps import Step
 from controller.settlement_service.work import Work
@@ -138,12 +137,12 @@ class Intake:
     def _step_of(self, work: Work, table: Standing, outcome: Outcome) -> Step | None:
         """Give what an outcome does to the wager book; None where that is nothing."""
         n = table.book.last_n + 1
-        game = table.game.name
+        wagers = table.game.wagers
         if outcome.seq == table.skip_seq:
             return self._skipping(work, table, outcome)
-        if outcome.type in _NEW_BEGINNINGS and game != "high_roller":
+        if outcome.type in _NEW_BEGINNINGS and wagers.begins_anew:
             return Step(n=n, kind="reset", seq=outcome.seq, refund=f"{outcome.type}: the table begins anew")
-        asked = self._in_names(work, table.name, asked_by(outcome, game))
+        asked = self._in_names(work, table.name, wagers.asked_by(outcome))
         if not asked:
             return None
         correction = outcome.type in CORRECTIONS
@@ -155,20 +154,16 @@ class Intake:
             corrects=_corrects(outcome) if correction else None,
             result=outcome.type in RESULTS,
             refund=self._refunds(outcome),
-            point_after=_point_after(outcome) if game == "craps" else None,
+            point_after=wagers.point_after(outcome),
         )
 
     def _skipping(self, work: Work, table: Standing, outcome: Outcome) -> Step:
         """Hand all stakes back and begin again where the table says it is after this outcome."""
-        dice = Dice()
-        if isinstance(roll := outcome.data, RollCalled) and roll.phase is not None:
-            goes_on = roll.call != "seven_out" and roll.shooter is not None
-            shooter = self._names(work, table.name)[str(roll.shooter)] if goes_on else None
-            dice = Dice(point=roll.point_after, shooter=shooter, rolls=int(goes_on))
+        course = table.game.wagers.course_after(outcome, self._names(work, table.name))
         return Step(
             n=table.book.last_n + 1,
             kind="reset",
-            requests=tuple(prelude_of(dice)),
+            requests=tuple(course),
             seq=outcome.seq,
             result=True,
             refund="a contradiction, looked into by a person",
@@ -231,14 +226,6 @@ def _named(asked: Asked, names: Mapping[str, str]) -> Asked:
 def _corrects(outcome: Outcome) -> int | None:
     number = str(getattr(outcome.data, "corrects", "")).rpartition("/")[2]
     return int(number) if number.isdecimal() else None
-
-
-def _point_after(outcome: Outcome) -> int | Literal["off"] | None:
-    match outcome.data:
-        case RollCalled(point_after=point) | RollCorrected(dice=(_, _), point_after=point):
-            return "off" if point is None else point
-        case _:
-            return None
 
 
 def _not_taken(delivery: Delivery, code: RefusalCode, says: str) -> NotTaken:

@@ -2,8 +2,8 @@
 
 from sqlalchemy import select
 
+from controller.settlement.wire import Asked
 from controller.settlement_service import schema
-from controller.settlement_service.asking import Asked
 from controller.settlement_service.faults import RequestRefused
 from controller.settlement_service.standing import Standing
 from controller.settlement_service.work import Work

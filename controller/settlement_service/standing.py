@@ -8,6 +8,7 @@ from typing import Literal
 import msgspec
 from sqlalchemy import Connection, func, select
 
+from controller.games.registry import game_of
 from controller.journal.keys import PublicKey
 from controller.model.outcomes import Bets, Outcome, data_of
 from controller.publish.events import read_event
@@ -67,8 +68,8 @@ class Standing:
 
     @property
     def dice_out(self) -> bool:
-        """Whether the newest throw of a craps table is not decided, by what is settled of it."""
-        closed = self.game.name == "craps" and self.betting == "closed"
+        """Whether a game that takes bets with the dice out has a throw not decided, as far as is settled."""
+        closed = self.game.wagers.takes_late and self.betting == "closed"
         return closed and self.decided_seq < self.betting_seq
 
     def row(self) -> dict[str, object]:
@@ -93,7 +94,8 @@ def shipped_games() -> Games:
     def find(rules: str) -> GameOf:
         if rules not in known:
             pristine = game_for(rules)
-            known[rules] = GameOf(load_ruleset(rules).game, lambda: copy.deepcopy(pristine))
+            name = load_ruleset(rules).game
+            known[rules] = GameOf(name, game_of(name).wagers(), lambda: copy.deepcopy(pristine))
         return known[rules]
 
     return find

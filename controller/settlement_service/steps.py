@@ -5,7 +5,7 @@ from typing import Literal
 import msgspec
 
 from controller.settlement.game import Line
-from controller.settlement_service.asking import Asked
+from controller.settlement.wire import Asked
 
 Kind = Literal["asked", "outcome", "correction", "reset"]
 """A player's granted request, an outcome, an outcome in another's place, or the table opening anew."""

@@ -11,9 +11,18 @@ from typing import Protocol, runtime_checkable
 
 import msgspec
 
-from controller.games.high_roller.wagers.lines import GameMoney, PotRecorded
-from controller.games.three_card.wagers.showdown import BONUS_LINE
-from controller.settlement.game import Decided, Game, Line, Reduced, Refusal, Refused, Status
+from controller.settlement.game import (
+    Bonus,
+    Decided,
+    Game,
+    Line,
+    PotRecorded,
+    PotShared,
+    Reduced,
+    Refusal,
+    Refused,
+    Status,
+)
 from controller.settlement.wire import Increase, Request
 from controller.settlement_service.ledger import (
     CAGE,
@@ -182,10 +191,10 @@ class Tally:
             wager.stake = request.to
 
     def _decide(self, lines: Sequence[Line], moved: Movement) -> None:
-        pot = next((line for line in lines if isinstance(line, GameMoney)), None)
+        pot = next((line for line in lines if isinstance(line, PotShared)), None)
         for line in lines:
             match line:
-                case GameMoney():
+                case PotShared():
                     self._share_out(line, moved)
                 case PotRecorded(rake=left):
                     moved.move(left, bonus_pot(self._table), rake(self._table))
@@ -193,8 +202,10 @@ class Tally:
                     self._hand_back(self.wagers[id_], returned, moved)
                 case Decided(status="rejected" | "pending"):
                     pass
+                case Bonus():
+                    moved.move(line.payout, house(self._table), player_account(self.wagers[line.bet].player))
                 case Decided() if pot is not None:
-                    # The stakes of a High Roller game are its pot, which goes where the game's line says.
+                    # The stakes of a game with a pot are the pot, which goes where the game's line says.
                     self._close(self.wagers[line.id], line.status)
                 case Decided():
                     self._settle(line, moved)
@@ -202,10 +213,6 @@ class Tally:
                     pass
 
     def _settle(self, line: Decided, moved: Movement) -> None:
-        if line.wager == "ante_bonus":
-            ante = self.wagers[line.id.removesuffix(BONUS_LINE)]
-            moved.move(line.payout, house(self._table), player_account(ante.player))
-            return
         wager = self.wagers[line.id]
         moved.move(line.payout, house(self._table), at_risk(self._table))
         moved.move(line.returned, at_risk(self._table), player_account(wager.player))
@@ -220,7 +227,7 @@ class Tally:
         moved.move(cents, at_risk(self._table), player_account(wager.player))
         wager.stake -= cents
 
-    def _share_out(self, money: GameMoney, moved: Movement) -> None:
+    def _share_out(self, money: PotShared, moved: Movement) -> None:
         pool = at_risk(self._table)
         moved.move(money.rake, pool, rake(self._table))
         moved.move(money.bonus, pool, bonus_pot(self._table))

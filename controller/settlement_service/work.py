@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Table, func, insert, select, text, update
 
 from controller.model.outcomes import Bets, Outcome, SpinCalled
 from controller.publish.betting import OpenWord
-from controller.settlement.game import Decided, Line
+from controller.settlement.game import Bonus, Line
 from controller.settlement_service import schema
 from controller.settlement_service.asking import RESULTS
 from controller.settlement_service.book import Booked
@@ -267,6 +267,4 @@ def _id_of(line: Line) -> object:
 
 
 def _named(line: Line) -> str:
-    named = str(_id_of(line))
-    bonus = isinstance(line, Decided) and line.wager == "ante_bonus"
-    return named.rpartition(":")[0] if bonus else named
+    return line.bet if isinstance(line, Bonus) else str(_id_of(line))

@@ -7,6 +7,7 @@ from random import Random
 
 import pytest
 
+from controller.games.high_roller.wagers.contract import SHARED_FIGURES
 from controller.model.outcomes import (
     GameStarted,
     GameVoid,
@@ -17,9 +18,10 @@ from controller.model.outcomes import (
 from controller.settings import wagers
 from controller.settings.mistakes import SettingsError
 from controller.settings.rulesets import load_ruleset
-from controller.settings.wagers import SHARED_FIGURES, game_for
+from controller.settings.wagers import game_for
 from controller.settlement.run import settle
-from controller.settlement_service.asking import CORRECTIONS, Asked, GameName, asked_by
+from controller.settlement.wire import Asked
+from controller.settlement_service.asking import CORRECTIONS, asked_by
 from drivers.sim import high_roller, three_card
 from tests.engine.play import play
 from tests.games.high_roller.wagers.scene import paytable
@@ -29,7 +31,7 @@ from tests.sim.play import outcomes_of
 Json = Mapping[str, object]
 
 
-def requests_of(outcomes: list[Outcome], game: GameName) -> list[Asked]:
+def requests_of(outcomes: list[Outcome], game: str) -> list[Asked]:
     """Give what a settlement is asked by an evening; a correction takes the place of what it corrects.
 
     What was asked since, as a consequence of the corrected result, falls with it.

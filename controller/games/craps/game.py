@@ -7,6 +7,7 @@ from controller.machines.desk import Desk
 from controller.machines.health import Health
 from controller.machines.lifecycle import THROW
 from controller.machines.setup import Setup, SetupError
+from controller.settlement.wagers import Wagers
 
 
 def _machine(setup: Setup, desk: Desk, health: Health) -> Craps:
@@ -35,6 +36,12 @@ def _machine(setup: Setup, desk: Desk, health: Health) -> Craps:
     )
 
 
+def _wagers() -> Wagers:
+    from controller.games.craps.wagers.contract import WAGERS  # noqa: PLC0415 - for settlement alone
+
+    return WAGERS
+
+
 CRAPS = Game(
     name="craps",
     sections=("throw", "craps"),
@@ -42,5 +49,6 @@ CRAPS = Game(
     attempt=THROW,
     table=CRAPS_TABLE,
     machine=_machine,
+    wagers=_wagers,
     has_puck=True,
 )

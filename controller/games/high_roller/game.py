@@ -10,6 +10,7 @@ from controller.machines.desk import Desk
 from controller.machines.health import Health
 from controller.machines.lifecycle import THROW
 from controller.machines.setup import Setup, SetupError, State, read_memory, written
+from controller.settlement.wagers import Wagers
 
 
 def _machine(setup: Setup, desk: Desk, health: Health) -> HighRoller:
@@ -46,6 +47,12 @@ def _bets_stay_closed(state: State) -> bool:
     return game is not None and game.stage in (*ROLLING, "won")
 
 
+def _wagers() -> Wagers:
+    from controller.games.high_roller.wagers.contract import WAGERS  # noqa: PLC0415 - for settlement alone
+
+    return WAGERS
+
+
 HIGH_ROLLER = Game(
     name="high_roller",
     sections=("throw", "high_roller"),
@@ -53,6 +60,7 @@ HIGH_ROLLER = Game(
     attempt=THROW,
     table=HIGH_ROLLER_TABLE,
     machine=_machine,
+    wagers=_wagers,
     after_stop=_after_stop,
     bets_stay_closed=_bets_stay_closed,
 )

@@ -7,6 +7,7 @@ from controller.machines.health import Health
 from controller.machines.lifecycle import SPIN
 from controller.machines.setup import Setup, SetupError
 from controller.rules.wheel import Learned
+from controller.settlement.wagers import Wagers
 
 
 def _machine(setup: Setup, desk: Desk, health: Health) -> Roulette:
@@ -28,6 +29,12 @@ def _machine(setup: Setup, desk: Desk, health: Health) -> Roulette:
     )
 
 
+def _wagers() -> Wagers:
+    from controller.games.roulette.wagers.contract import WAGERS  # noqa: PLC0415 - for settlement alone
+
+    return WAGERS
+
+
 ROULETTE = Game(
     name="roulette",
     sections=("spin",),
@@ -35,5 +42,6 @@ ROULETTE = Game(
     attempt=SPIN,
     table=ROULETTE_TABLE,
     machine=_machine,
+    wagers=_wagers,
     hides_results=True,
 )

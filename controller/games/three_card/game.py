@@ -6,6 +6,7 @@ from controller.machines.desk import Desk
 from controller.machines.health import Health
 from controller.machines.lifecycle import DEAL
 from controller.machines.setup import Setup, SetupError, read_memory
+from controller.settlement.wagers import Wagers
 
 
 def _machine(setup: Setup, desk: Desk, health: Health) -> ThreeCard:
@@ -24,6 +25,12 @@ def _machine(setup: Setup, desk: Desk, health: Health) -> ThreeCard:
     )
 
 
+def _wagers() -> Wagers:
+    from controller.games.three_card.wagers.contract import WAGERS  # noqa: PLC0415 - for settlement alone
+
+    return WAGERS
+
+
 THREE_CARD = Game(
     name="three_card",
     sections=("deal",),
@@ -31,6 +38,7 @@ THREE_CARD = Game(
     attempt=DEAL,
     table=THREE_CARD_TABLE,
     machine=_machine,
+    wagers=_wagers,
     dealt_face_down=True,
     hides_results=True,
 )

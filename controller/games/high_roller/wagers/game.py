@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from controller.games.high_roller.wagers.lines import GameMoney, PotRecorded
 from controller.games.high_roller.wagers.money import split
 from controller.games.high_roller.wagers.paytable import HighRollerPayTable
 from controller.games.high_roller.wagers.play import Play
@@ -17,7 +16,7 @@ from controller.rules.high_roller.rolls import (
     clockwise_from,
     rank_of,
 )
-from controller.settlement.game import BOOK_ID, Line, Refusal, pending
+from controller.settlement.game import BOOK_ID, Line, PotRecorded, PotShared, Refusal, pending
 from controller.settlement.wire import Increase, Reduce, Remove, Request
 
 _TABLE = "table"
@@ -194,7 +193,7 @@ class HighRoller:
             share_first=not self._policy.share_joins_after,
         )
         self._play = None
-        summary = GameMoney(
+        summary = PotShared(
             id=f"{_GAME_LINE}{play.number}",
             gross=money.gross,
             rake=money.rake,
@@ -221,4 +220,4 @@ class HighRoller:
         if players >= 2:
             return []
         left, self._pot = self._pot.cents, BonusPot()
-        return [PotRecorded(id=_TABLE, rake=left)] if left else []
+        return [PotRecorded(id=_TABLE, rake=left, rule="H-CLOSE-2")] if left else []

@@ -7,8 +7,8 @@ from fractions import Fraction
 from controller.games.three_card.wagers.hands import Card, card
 from controller.games.three_card.wagers.paytable import LimitedWager, ThreeCardPayTable
 from controller.games.three_card.wagers.requests import Bet, Close, Deal, Void
-from controller.games.three_card.wagers.showdown import BONUS_LINE, EqualHands, Showdown, Stake
-from controller.settlement.game import BOOK_ID, Line, Refusal, pending
+from controller.games.three_card.wagers.showdown import EqualHands, Showdown, Stake
+from controller.settlement.game import BOOK_ID, Bonus, Line, Refusal, pending
 from controller.settlement.money import BreakageLedger
 from controller.settlement.wire import Increase, Reduce, Remove, Request
 
@@ -20,7 +20,7 @@ _STANDS = Refusal(
 )
 _UNKNOWN = Refusal(BOOK_ID, "no wager of this id is up; name one that was accepted and is not decided")
 _TWICE = Refusal(BOOK_ID, "a wager of this id was accepted before; give each wager an id of its own")
-_BONUS_ID = Refusal(BOOK_ID, f"ids that end in {BONUS_LINE} are those of Ante Bonus lines; give another")
+_BONUS_ID = Refusal(BOOK_ID, f"ids that end in {Bonus.ENDING} are those of Ante Bonus lines; give another")
 _LATE = Refusal("T-DEAL-2", "no more bets, the cards are out; bet again before the next deal")
 _NO_ANTE = Refusal("T-DEAL-8", "the Ante is mandatory; bet the ante on this position first")
 _NO_PAIR_PLUS = Refusal(
@@ -87,7 +87,7 @@ class ThreeCard:
     def _bet(self, bet: Bet) -> list[Line]:
         if bet.id in self._ids:
             return [_TWICE.reject(bet.id, bet.wager, bet.amount)]
-        if bet.id.endswith(BONUS_LINE):
+        if bet.id.endswith(Bonus.ENDING):
             return [_BONUS_ID.reject(bet.id, bet.wager, bet.amount)]
         seat = str(bet.seat)
         position = self._positions.get(seat, {})

@@ -6,13 +6,11 @@ from typing import Literal, NamedTuple
 from controller.games.three_card.wagers.hands import Card, Strength, row, side_row, strength
 from controller.games.three_card.wagers.paytable import ThreeCardPayTable
 from controller.rules.cards.hands import meet
-from controller.settlement.game import Decided
+from controller.settlement.game import Bonus, Decided
 from controller.settlement.money import BreakageLedger, payout
 from controller.settlement.paytable import Pays
 
 EqualHands = Literal["push", "dealer_wins"]
-BONUS_LINE = ":bonus"
-"""What follows an Ante's id in the id of its bonus line."""
 
 
 class Stake(NamedTuple):
@@ -104,7 +102,7 @@ class Showdown:
         if pays:
             paid = self._pay(ante.cents, pays)
             reason = f"{pays.rule}: {held} pays {pays.ratio}"
-            yield Decided(ante.id + BONUS_LINE, "ante_bonus", "win", 0, paid, paid, reason)
+            yield Bonus(ante.id + Bonus.ENDING, "ante_bonus", "win", 0, paid, paid, reason)
 
     def _pair_plus(self, stake: Stake, held: Strength) -> Decided:
         earned = row(held)

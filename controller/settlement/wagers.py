@@ -1,0 +1,153 @@
+"""What settlement needs to know of a game: one `Wagers` value each, in its own room."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, Protocol, TypeVar
+
+from controller.model.outcomes import Outcome
+from controller.model.rulesets import RuleSet
+from controller.settlement.edges import Report
+from controller.settlement.game import Game, Line, Refusal
+from controller.settlement.wire import Asked, Request
+
+T = TypeVar("T")
+Told = Literal["line_bet", "pair_plus"]
+
+
+class LoadPayTable(Protocol):
+    """What reads a rule set's pay table from its file."""
+
+    def __call__(self, shape: type[T], /) -> T:
+        """Return the pay table as this type. Raises SettingsError with every mistake in the file."""
+
+
+class Differing(NamedTuple):
+    """A figure that the rule set and the pay table both hold, and do not agree on."""
+
+    section: str
+    key: str
+    played: int
+    paid: int
+
+
+class PayTableDiffers(Exception):
+    """The table that plays and the pay table part the money differently."""
+
+    def __init__(self, figures: Sequence[Differing]) -> None:
+        super().__init__(", ".join(figure.key for figure in figures))
+        self.figures = tuple(figures)
+
+
+class Course(Protocol):
+    """How far play has come at a table beside its bets, so that a fresh game can be brought there."""
+
+    @property
+    def point(self) -> int | None:
+        """The point that is on; None where there is none."""
+
+    @property
+    def shooter(self) -> str | None:
+        """The player who has the dice; None where nobody is known to."""
+
+    def follow(self, request: Request) -> None:
+        """Note a request that was granted."""
+
+    def is_no_news(self, request: Request) -> bool:
+        """Return whether the table only repeats what is so already."""
+
+    def names_shooter(self, request: Request) -> bool:
+        """Return whether a request says who has the dice: after a correction the table says so again."""
+
+    def prelude(self) -> Sequence[Asked]:
+        """Return the requests that bring a fresh game without bets here."""
+
+
+class NoCourse:
+    """The course of a game of which nothing is left between attempts but its bets."""
+
+    point: int | None = None
+    shooter: str | None = None
+
+    def follow(self, request: Request) -> None:
+        """Note nothing."""
+
+    def is_no_news(self, request: Request) -> bool:
+        """Return that every request says something new."""
+        del request
+        return False
+
+    def names_shooter(self, request: Request) -> bool:
+        """Return that nobody has dice."""
+        del request
+        return False
+
+    def prelude(self) -> Sequence[Asked]:
+        """Return nothing: a fresh game is there already."""
+        return ()
+
+
+class Ended(NamedTuple):
+    """An attempt's end: where the table is, what was asked and told, and whether the game holds more."""
+
+    course: Course
+    asked: Sequence[Asked]
+    lines: Sequence[Line]
+    remembers: bool
+
+
+def decided_by(do: str) -> Callable[[Ended], Sequence[Asked] | None]:
+    """Return a `settled_at` for a game that is as new after each request of this name."""
+
+    def settled_at(ended: Ended) -> Sequence[Asked] | None:
+        return () if any(asked["do"] == do for asked in ended.asked) else None
+
+    return settled_at
+
+
+def _never(asked: Asked) -> bool:
+    del asked
+    return False
+
+
+def _no_point(outcome: Outcome) -> int | Literal["off"] | None:
+    del outcome
+    return None
+
+
+def _fresh(outcome: Outcome, players: Mapping[str, str]) -> Sequence[Asked]:
+    del outcome, players
+    return ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wagers:
+    """A game's wagers, as everything outside its room knows them."""
+
+    pay_table: type[object]
+    """The type of its pay tables."""
+    open: Callable[[RuleSet, LoadPayTable], Game]
+    """Return the game with its pay table and an empty book. Raises SettingsError or PayTableDiffers."""
+    report: Callable[[RuleSet, LoadPayTable], Report]
+    """Return the exact edges of its pay table. Raises SettingsError."""
+    asked_by: Callable[[Outcome], list[Asked]]
+    """Return what an outcome asks of the book, in order; a correction gives what holds instead."""
+    closed: Refusal
+    """Why nothing is taken while bets are closed."""
+    settled_at: Callable[[Ended], Sequence[Asked] | None]
+    """Return what brings a fresh game to where this one is with no bet up; None where none could be there."""
+    course: Callable[[], Course] = NoCourse
+    """Return the course of a table that begins."""
+    course_after: Callable[[Outcome, Mapping[str, str]], Sequence[Asked]] = _fresh
+    """Return what brings a fresh game to where the table is after an outcome, given the players by seat."""
+    point_after: Callable[[Outcome], int | Literal["off"] | None] = _no_point
+    """Return the point that an outcome says is on; None where it says nothing of it."""
+    taken_while_closed: Callable[[Asked], bool] = _never
+    """Return whether a request is taken though bets are closed."""
+    takes_late: bool = False
+    """Whether bets made with the dice out are taken where two of the crew confirm them."""
+    tells: frozenset[Told] = frozenset()
+    """What its table is told of the bets: the shooter's line bet, or who has no Pair Plus."""
+    bought_at_table: Refusal | None = None
+    """Why no bet is taken here: it is bought at the table, which tells of it, and paid from the cage."""
+    begins_anew: bool = True
+    """Whether all stakes go back when the table opens or closes."""
