@@ -25,7 +25,7 @@ from controller.settings.tables import TableFile
 
 def schemas() -> Mapping[str, str]:
     """Give the text of each schema file by its name."""
-    rules = TypeAdapter(RuleSet).json_schema(schema_generator=_ForEditors)
+    rules = _with_games(TypeAdapter(RuleSet).json_schema(schema_generator=_ForEditors))
     table = TypeAdapter(TableFile).json_schema(schema_generator=_ForEditors)
     files = {"ruleset": rules, "table": _with_devices(_with_thresholds(table, rules))}
     for name, game in GAMES.items():
@@ -85,6 +85,13 @@ def _attribute_docstrings(cls: type) -> Iterator[tuple[str, str]]:
             continue
         if isinstance(following, ast.Expr) and isinstance(following.value, ast.Constant):
             yield attribute.target.id, " ".join(str(following.value.value).split())
+
+
+def _with_games(rules: JsonSchemaValue) -> JsonSchemaValue:
+    """Let a rule set be of a game that is in the registry, and of no other."""
+    described = rules["properties"]["game"]["description"]
+    game = {"description": described, "enum": list(GAMES), "type": "string"}
+    return {**rules, "properties": {**rules["properties"], "game": game}}
 
 
 def _with_thresholds(table: JsonSchemaValue, rules: JsonSchemaValue) -> JsonSchemaValue:

@@ -10,6 +10,7 @@ from typing import Protocol
 from controller.machines.attempts import Attempts
 from controller.machines.desk import Desk
 from controller.machines.flat import Refused
+from controller.machines.game import PlaysAttempts
 from controller.machines.health import Health
 from controller.machines.lifecycle import THROW
 from controller.machines.results import Result, Results
@@ -290,6 +291,37 @@ class Throws:
     def follow_up(self, t: int) -> None:
         """Let the game publish what follows."""
         self._game.follow_up(t)
+
+
+class PlaysThrows(PlaysAttempts):
+    """What a dice game's machine answers by its throws alone."""
+
+    throws: Throws
+
+    @property
+    def attempts(self) -> Attempts[Dice, ThrowVerdict]:
+        """The throws, one after another through their life-cycle."""
+        return self.throws.attempts
+
+    def see(self, reading: Reading) -> None:
+        """Handle a reading, in time order."""
+        self.throws.see(reading)
+
+    def late(self, reading: AnyReading) -> None:
+        """Handle a reading that came too late to count."""
+        self.throws.late(reading)
+
+    def timer(self, name: str, t: int) -> None:
+        """Handle a timer that is due at t."""
+        self.throws.timer(name, t)
+
+    def begins_attempt(self, reading: Reading) -> bool:
+        """Return whether this reading would begin a throw."""
+        return isinstance(reading, DieReleased) and not self.attempts.under_way
+
+    def turned_away(self, reading: Reading) -> None:
+        """Note that this release was made while the table did not play."""
+        self.throws.turned_away(reading)
 
 
 def _fast(before: DieAt, now: DieAt) -> bool:

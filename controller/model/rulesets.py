@@ -245,7 +245,8 @@ class RuleSet:
 
     name: Word
     title: Word
-    game: Literal["craps", "roulette", "high_roller", "three_card"]
+    game: Word
+    """The game that the document describes; `controller.games.registry` has them all."""
     throw: ThrowRules | None = None
     craps: CrapsRules | None = None
     spin: SpinRules | None = None

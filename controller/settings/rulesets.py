@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from controller.games.registry import game_of
+from controller.games.registry import GAMES, game_of
 from controller.model.rulesets import (
     DEAL_CAUSES,
     SPIN_CAUSES,
@@ -17,7 +17,7 @@ from controller.model.rulesets import (
 )
 from controller.model.tables import KeyPath
 from controller.settings.document import validate
-from controller.settings.mistakes import SettingsError, did_you_mean
+from controller.settings.mistakes import SettingsError, did_you_mean, one_of
 from controller.settings.places import config_file
 from controller.settings.yaml_text import Document, parse_document
 
@@ -69,6 +69,10 @@ def checked_ruleset(document: Document, changed_in: str = "") -> RuleSet:
 
 
 def _contradictions(rules: RuleSet) -> Iterator[_Contradiction]:
+    if rules.game not in GAMES:
+        hint = did_you_mean(rules.game, tuple(GAMES))
+        yield _Contradiction((("game",),), f"'{rules.game}'", one_of(tuple(GAMES)), hint)
+        return
     wanted = game_of(rules.game).sections
     for section in SECTIONS:
         there = getattr(rules, section) is not None

@@ -7,16 +7,14 @@ from dataclasses import replace
 import msgspec
 
 from controller.games.craps.state import CrapsState
-from controller.machines.attempts import Attempts
 from controller.machines.desk import Desk
 from controller.machines.flat import Arrow, FlatMachine, MachineTable, Refused
-from controller.machines.game import PlaysAttempts
 from controller.machines.health import Health
 from controller.machines.late_wagers import LateWagers
 from controller.machines.results import Result
 from controller.machines.setup import read_memory, written
 from controller.machines.standing_call import StandingCall
-from controller.machines.throws import Dice, Throws
+from controller.machines.throws import Dice, PlaysThrows, Throws
 from controller.model.geometry import DiceTable
 from controller.model.outcomes import (
     Bets,
@@ -31,9 +29,9 @@ from controller.model.outcomes import (
     Seat,
     ShooterChanged,
 )
-from controller.model.readings import AnyReading, DieReleased, Input, Reading
+from controller.model.readings import Input
 from controller.model.rulesets import Calls, CrapsRules, ThrowRules
-from controller.model.verdicts import Notice, Reason, ThrowVerdict
+from controller.model.verdicts import Notice, Reason
 
 NATURALS = (7, 11)
 CRAPS = (2, 3, 12)
@@ -87,7 +85,7 @@ CRAPS_TABLE = MachineTable(
 )
 
 
-class Craps(PlaysAttempts):
+class Craps(PlaysThrows):
     """One craps game on its throws."""
 
     def __init__(
@@ -130,11 +128,6 @@ class Craps(PlaysAttempts):
     # --- what the session asks ---
 
     @property
-    def attempts(self) -> Attempts[Dice, ThrowVerdict]:
-        """The throws, one after another through their life-cycle."""
-        return self.throws.attempts
-
-    @property
     def dice_out(self) -> DiceOut | None:
         """What late wagers depend on, from the release to the call; None without a throw (C34-MK-1b)."""
         if not self.open_attempt:
@@ -161,26 +154,6 @@ class Craps(PlaysAttempts):
     def next_numbers(self) -> dict[str, int]:
         """Give the numbers of the next roll and of the present round of bets."""
         return {"roll": self.attempts.number + 1, "round": self._round}
-
-    def see(self, reading: Reading) -> None:
-        """Take a reading, in time order."""
-        self.throws.see(reading)
-
-    def late(self, reading: AnyReading) -> None:
-        """Take a reading that came too late to count."""
-        self.throws.late(reading)
-
-    def timer(self, name: str, t: int) -> None:
-        """Take a timer that is due at t."""
-        self.throws.timer(name, t)
-
-    def begins_attempt(self, reading: Reading) -> bool:
-        """Tell whether this reading would begin a throw."""
-        return isinstance(reading, DieReleased) and not self.attempts.under_way
-
-    def turned_away(self, reading: Reading) -> None:
-        """Take that this release was made while the table did not play."""
-        self.throws.turned_away(reading)
 
     def enter(self, entered: Input) -> bool:
         """Take a person's input; False when this game has no such input. Raises Refused."""

@@ -18,15 +18,13 @@ from controller.games.high_roller.rolls import (
     take_total,
 )
 from controller.games.high_roller.table import BUYING, HIGH_ROLLER_TABLE, ROLLING, HighRollerState
-from controller.machines.attempts import Attempts
 from controller.machines.desk import Desk
 from controller.machines.flat import FlatMachine, Refused, would
-from controller.machines.game import PlaysAttempts
 from controller.machines.health import Health
 from controller.machines.results import Result
 from controller.machines.setup import read_memory, written
 from controller.machines.standing_call import StandingCall
-from controller.machines.throws import Dice, Throws
+from controller.machines.throws import Dice, PlaysThrows, Throws
 from controller.model.geometry import DiceTable
 from controller.model.outcomes import (
     Bets,
@@ -37,13 +35,13 @@ from controller.model.outcomes import (
 )
 from controller.model.readings import AnyReading, Card, DeviceDown, DieReleased, Input, Reading
 from controller.model.rulesets import Calls, HighRollerRules, ThrowRules
-from controller.model.verdicts import Reason, ThrowVerdict
+from controller.model.verdicts import Reason
 
 TURNED_AWAY_US = 8_000_000
 """One refusal for this long, however often the dice are released while no roll is due."""
 
 
-class HighRoller(PlaysAttempts):
+class HighRoller(PlaysThrows):
     """One High Roller table, game after game."""
 
     def __init__(
@@ -78,11 +76,6 @@ class HighRoller(PlaysAttempts):
             self.throws.resume(standing_call, before)
 
     # --- what the session asks ---
-
-    @property
-    def attempts(self) -> Attempts[Dice, ThrowVerdict]:
-        """The throws, one after another through their life-cycle."""
-        return self.throws.attempts
 
     def remembers(self) -> Mapping[str, object]:
         """Give what the game remembers between throws, in the words of a recording's state."""
@@ -119,10 +112,6 @@ class HighRoller(PlaysAttempts):
             self._miss(reading, Refused("card_late"))
         elif self.open_attempt or buying.no_roll_due(self._state) is None:
             self.throws.late(reading)
-
-    def timer(self, name: str, t: int) -> None:
-        """Take a timer that is due at t."""
-        self.throws.timer(name, t)
 
     def begins_attempt(self, reading: Reading) -> bool:
         """Tell whether this reading would begin a throw, or lay a card that somebody bought."""

@@ -1,0 +1,245 @@
+"""Over and Under Seven, a game of the fairs: two dice are thrown; what is bet on is under 7, 7, or over 7.
+
+The controller does not know it. It is here to show what a new game takes: a machine on the throws that there
+are, its wagers, and the value that says the rest.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+from controller.games.game import Game
+from controller.machines.desk import Desk
+from controller.machines.flat import Arrow, FlatMachine, MachineTable
+from controller.machines.health import Health
+from controller.machines.lifecycle import THROW
+from controller.machines.results import Result
+from controller.machines.setup import Setup, SetupError
+from controller.machines.throws import Dice, PlaysThrows, Throws
+from controller.model.outcomes import (
+    Bets,
+    Data,
+    Outcome,
+    RollCalled,
+    RollCorrected,
+    RollNoRoll,
+    RollReview,
+)
+from controller.model.readings import Input
+from controller.settlement.edges import Edge, Report
+from controller.settlement.game import BOOK_ID, Decided, Line, Refusal, pending
+from controller.settlement.money import payout
+from controller.settlement.paytable import Pays
+from controller.settlement.wagers import Wagers, decided_by
+from controller.settlement.wire import Asked, Cents, Request, because
+
+Side = Literal["under", "seven", "over"]
+
+TABLE = MachineTable(
+    name="over_under",
+    initial="betting",
+    states={"betting": "bets are placed", "rolling": "the dice roll; no bet is taken"},
+    triggers={"thrown": "the dice leave the hand", "over": "the roll is called, or is none"},
+    arrows=(
+        Arrow("thrown", ("betting", "rolling"), "rolling"),
+        Arrow("over", ("betting", "rolling"), "betting"),
+    ),
+    refusals={},
+)
+
+
+class OverUnder(PlaysThrows):
+    """The machine: bets close when the dice are thrown, and open when the roll is called."""
+
+    warnings = 0
+
+    def __init__(self, setup: Setup, desk: Desk, health: Health) -> None:
+        rules, table, state = setup.ruleset.throw, setup.dice_table, setup.state
+        if rules is None or table is None:
+            raise SetupError("over_under: give the dice_table's measures in the header")
+        calls, last = state.calls or setup.calls, setup.first.roll - 1
+        self._desk, self._round, self._machine = desk, setup.first.round, FlatMachine(TABLE)
+        self.throws = Throws(self, rules, table, desk, health, calls=calls, last=last)
+        if state.call is not None:
+            self.throws.resume(state.call, None)
+
+    def enter(self, entered: Input) -> bool:
+        return self.attempts.enter(entered)
+
+    def allowed(self, t: int) -> Iterator[str]:
+        return self.attempts.allowed(t)
+
+    def reset(self, t: int) -> None:
+        del t
+        self.attempts.begin_anew()
+
+    def remembers(self) -> Mapping[str, object]:
+        return {"call": self.attempts.standing_call()}
+
+    def next_numbers(self) -> Mapping[str, int]:
+        return {"roll": self.attempts.number + 1, "round": self._round}
+
+    def snapshot(self) -> object:
+        return None
+
+    def restore(self, snapshot: object) -> None:
+        """A roll leaves nothing behind that a correction would have to take back."""
+
+    def began(self, t: int) -> None:
+        self._machine.fire("thrown")
+        self._desk.publish("bets.closed", t, Bets(round=self._round, cause="dice_released"))
+
+    def call(self, result: Result[Dice]) -> Data:
+        assert result.value is not None
+        return RollCalled(
+            roll=result.number,
+            dice=result.value,
+            total=sum(result.value),
+            phase=None,
+            point=None,
+            call="no_decision",
+            point_after=None,
+            shooter=None,
+            grade=result.grade,
+            notices=result.notices,
+            by=result.by,
+            who=result.who,
+        )
+
+    def no_result(self, result: Result[Dice]) -> Data:
+        by = result.by or "sensors"
+        return RollNoRoll(
+            roll=result.number, reasons=result.reasons, by=by, who=result.who, notices=result.notices
+        )
+
+    def review(self, result: Result[Dice]) -> Data:
+        return RollReview(
+            roll=result.number, reasons=result.reasons, dice=result.value, notices=result.notices
+        )
+
+    def correct(self, result: Result[Dice], corrects: str, ruling: str, since: Sequence[Input]) -> Data:
+        del since
+        return RollCorrected(
+            roll=result.number,
+            corrects=corrects,
+            ruling=ruling,
+            by=result.by or "",
+            who=result.who,
+            dice=result.value,
+            total=sum(result.value) if result.value else None,
+            reasons=result.reasons,
+        )
+
+    def follow_up(self, t: int) -> None:
+        if self._machine.state == "rolling":
+            self._machine.fire("over")
+            self._round += 1
+            self._desk.publish("bets.opened", t, Bets(round=self._round, cause="result"))
+
+
+class Bet(Request, frozen=True, kw_only=True, tag="bet"):
+    """Bet on one of three sides."""
+
+    id: str
+    player: str
+    wager: Side
+    amount: Cents
+
+
+class Roll(Request, frozen=True, kw_only=True, tag="roll"):
+    """A roll that counts."""
+
+    dice: tuple[int, int]
+
+
+class NoRoll(Request, frozen=True, kw_only=True, tag="no_roll"):
+    """A roll that does not count: bets stand."""
+
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OverUnderPayTable:
+    """What each side pays."""
+
+    name: str
+    title: str
+    pays: Mapping[Side, Pays]
+
+
+def side_of(total: int) -> Side:
+    """Return the side that a total is on."""
+    return "seven" if total == 7 else "under" if total < 7 else "over"
+
+
+class OverUnderWagers:
+    """The wager book: every roll that counts decides every bet."""
+
+    vocabulary: Sequence[type[Request]] = (Bet, Roll, NoRoll)
+
+    def __init__(self, table: OverUnderPayTable) -> None:
+        self._pays, self._up = table.pays, dict[str, Bet]()
+
+    def apply(self, request: Request) -> list[Line]:
+        match request:
+            case Bet() if request.id in self._up:
+                twice = Refusal(BOOK_ID, "a bet of this id is up; give each bet an id of its own")
+                return [twice.reject(request.id, request.wager, request.amount)]
+            case Bet():
+                self._up[request.id] = request
+            case Roll():
+                decided, self._up = self._up, {}
+                return [self._decided(bet, side_of(sum(request.dice))) for bet in decided.values()]
+        return []
+
+    def finish(self) -> list[Line]:
+        return [pending(bet.id, bet.wager, bet.amount) for bet in self._up.values()]
+
+    def _decided(self, bet: Bet, side: Side) -> Decided:
+        pays = self._pays[bet.wager]
+        if bet.wager != side:
+            return Decided(bet.id, bet.wager, "lose", bet.amount, 0, 0, f"{pays.rule}: {side}")
+        won = payout(bet.amount, pays.ratio, 1).paid_cents
+        return Decided(bet.id, bet.wager, "win", bet.amount, won, bet.amount + won, f"{pays.rule}: {side}")
+
+
+def report(table: OverUnderPayTable) -> Report:
+    """Work out each side's edge over the 36 rolls."""
+    ways = [side_of(one + other) for one in range(1, 7) for other in range(1, 7)]
+    edges = [
+        Edge(wager=side, edge=1 - Fraction(ways.count(side), 36) * (pays.ratio.exact + 1))
+        for side, pays in table.pays.items()
+    ]
+    return Report(ruleset=table.name, title=table.title, edges=tuple(edges))
+
+
+def asked_by(outcome: Outcome) -> list[Asked]:
+    """Return what an outcome asks of the book."""
+    match outcome.data:
+        case RollCalled(dice=dice) | RollCorrected(dice=(int(), int()) as dice):
+            return [{"do": "roll", "dice": dice}]
+        case RollNoRoll(reasons=reasons) | RollCorrected(reasons=reasons):
+            return [{"do": "no_roll", "reason": because(reasons)}]
+        case _:
+            return []
+
+
+WAGERS = Wagers(
+    pay_table=OverUnderPayTable,
+    open=lambda _, load: OverUnderWagers(load(OverUnderPayTable)),
+    report=lambda _, load: report(load(OverUnderPayTable)),
+    asked_by=asked_by,
+    closed=Refusal("OU-1", "the dice are out; bet again when this roll is called"),
+    settled_at=decided_by("roll"),
+)
+
+OVER_UNDER = Game(
+    name="over_under",
+    sections=("throw",),
+    geometry="dice_table",
+    attempt=THROW,
+    table=TABLE,
+    machine=OverUnder,
+    wagers=lambda: WAGERS,
+)
