@@ -1,13 +1,14 @@
 """Who may enter what: players their own words, technicians no ruling, faces whom the rules name."""
 
 from controller.machines.flat import Refused
-from controller.machines.late_wagers import CONFIRM_BY
 from controller.model.readings import Input
 from controller.model.rulesets import RuleSet
 
 PLAYERS = frozenset({"player", "shooter", "guest"})
 """Roles that may not rule, lock or open a table; everybody else at a console is staff."""
 PLAYERS_MAY = frozenset({"pass_dice", "play", "fold", "decline", "buy", "leave"})
+CONFIRM_BY = ("dealer", "boxperson")
+"""Who must confirm a wager made with the dice out, each of them once (C34-MK-1b)."""
 RULINGS = frozenset(
     {"accept", "void", "no_roll", "set_dice", "no_spin", "set_number", "misdeal", "set_card", "play", "fold"}
 )

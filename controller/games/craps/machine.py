@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import msgspec
 
+from controller.games.craps.late_wagers import LateWagers
 from controller.games.craps.state import CrapsState
 from controller.machines.desk import Desk
 from controller.machines.flat import Arrow, FlatMachine, MachineTable, Refused
 from controller.machines.health import Health
-from controller.machines.late_wagers import LateWagers
 from controller.machines.results import Result
 from controller.machines.setup import read_memory, written
 from controller.machines.standing_call import StandingCall

@@ -4,10 +4,8 @@ Nothing here changes a throw: whether a wager stands is the settlement engine's,
 """
 
 from controller.machines.flat import Refused
+from controller.machines.roles import CONFIRM_BY
 from controller.model.readings import Input
-
-CONFIRM_BY = ("dealer", "boxperson")
-"""Who must confirm, each of them once."""
 
 
 class LateWagers:
