@@ -8,14 +8,14 @@ from controller.settings.mistakes import Mistake, SettingsError, shown_path
 from controller.settings.paytables import load_paytable
 from controller.settings.places import config_file
 from controller.settings.rulesets import load_ruleset
+from controller.settlement.book import Book
 from controller.settlement.edges import Report
-from controller.settlement.game import Game
 from controller.settlement.wagers import LoadPayTable, PayTableDiffers
 
 T = TypeVar("T")
 
 
-def game_for(ruleset: str) -> Game:
+def game_for(ruleset: str) -> Book:
     """Open a rule set's game with its pay table and an empty wager book.
 
     Raises SettingsError for an unknown rule set or a pay table with mistakes.

@@ -4,12 +4,15 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from controller.settlement.amounts import impossible_amount
+from controller.settlement.book import BOOK_AMOUNT, Book, Line, Refusal
 from controller.settlement.decoding import Decoder
-from controller.settlement.game import Game
+from controller.settlement.money import MOST_CENTS
+from controller.settlement.wire import Increase, Reduce, Request
+
+_BETWEEN = f"an amount is 1 to {MOST_CENTS:,} cents"
 
 
-def settle(lines: Iterable[bytes], game: Game) -> Iterator[bytes]:
+def settle(lines: Iterable[bytes], game: Book) -> Iterator[bytes]:
     """Answer request lines with result lines, each as soon as it is known, and end with the bets left.
 
     Blank lines are skipped. Raises Malformed at the first line that is no request of the game; what was
@@ -27,3 +30,22 @@ def settle(lines: Iterable[bytes], game: Game) -> Iterator[bytes]:
             yield encoder.encode_lines(answers)
     if left := game.finish():
         yield encoder.encode_lines(left)
+
+
+def impossible_amount(request: Request) -> Line | None:
+    """Answer a request whose amount is no sum of money that can be bet; None for every other."""
+    match request:
+        case Increase(to=to) if not 1 <= to <= MOST_CENTS:
+            return _refusal(to).refuse(request.id, "increase")
+        case Reduce(to=to) if not 0 <= to <= MOST_CENTS:
+            return _refusal(to).refuse(request.id, "reduce")
+        case Increase() | Reduce():
+            return None
+    amount = getattr(request, "amount", None)
+    if amount is None or 1 <= amount <= MOST_CENTS:
+        return None
+    return _refusal(amount).reject(getattr(request, "id", ""), getattr(request, "wager", ""), amount)
+
+
+def _refusal(found: int) -> Refusal:
+    return Refusal(BOOK_AMOUNT, f"{_BETWEEN}; found {found}")

@@ -6,8 +6,8 @@ from typing import Literal, NamedTuple, Protocol, TypeVar
 
 from controller.model.outcomes import Outcome
 from controller.model.rulesets import RuleSet
+from controller.settlement.book import Book, Line, Refusal
 from controller.settlement.edges import Report
-from controller.settlement.game import Game, Line, Refusal
 from controller.settlement.wire import Asked, Request
 
 T = TypeVar("T")
@@ -125,7 +125,7 @@ class Wagers:
 
     pay_table: type[object]
     """The type of its pay tables."""
-    open: Callable[[RuleSet, LoadPayTable], Game]
+    open: Callable[[RuleSet, LoadPayTable], Book]
     """Return the game with its pay table and an empty book. Raises SettingsError or PayTableDiffers."""
     report: Callable[[RuleSet, LoadPayTable], Report]
     """Return the exact edges of its pay table. Raises SettingsError."""

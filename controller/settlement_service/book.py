@@ -13,7 +13,7 @@ from operator import or_
 import msgspec
 
 from controller.model.conversion import converter_of
-from controller.settlement.game import Decided, Game, Reduced, Refusal
+from controller.settlement.book import Book, Decided, Reduced, Refusal
 from controller.settlement.wagers import Ended, Wagers
 from controller.settlement.wire import Asked, Request
 from controller.settlement_service.ledger import Movement
@@ -98,7 +98,7 @@ class _State:
         self._check_point(step)
         return lines, moved, False
 
-    def _fresh(self) -> Game:
+    def _fresh(self) -> Book:
         game = self._rules.fresh()
         for asked in self.course.prelude():
             game.apply(self._rules.decode(asked))
@@ -122,7 +122,7 @@ class _State:
 class GameOf:
     """A rule set's game: its name, what settlement knows of it, fresh books of it, and its requests."""
 
-    def __init__(self, name: str, wagers: Wagers, fresh: Callable[[], Game]) -> None:
+    def __init__(self, name: str, wagers: Wagers, fresh: Callable[[], Book]) -> None:
         """Take the game's name, its wagers and what opens a book of it."""
         self.name = name
         self.wagers = wagers

@@ -7,7 +7,7 @@ from hashlib import sha256
 import msgspec
 from sqlalchemy import insert, select
 
-from controller.settlement.game import Line
+from controller.settlement.book import Line
 from controller.settlement.wire import Asked
 from controller.settlement_service import schema
 from controller.settlement_service.access import Role

@@ -4,7 +4,7 @@ from typing import Literal
 
 import msgspec
 
-from controller.settlement.game import Line
+from controller.settlement.book import Line
 from controller.settlement.wire import Asked
 
 Kind = Literal["asked", "outcome", "correction", "reset"]

@@ -11,10 +11,10 @@ from typing import Protocol, runtime_checkable
 
 import msgspec
 
-from controller.settlement.game import (
+from controller.settlement.book import (
     Bonus,
+    Book,
     Decided,
-    Game,
     Line,
     PotRecorded,
     PotShared,
@@ -97,7 +97,7 @@ class Tally:
     """One table's game and wagers. `wagers` are all that were accepted since `forget`."""
 
     def __init__(
-        self, table: str, game: Game, carry: Fraction = Fraction(), *, paid_at_table: bool = False
+        self, table: str, game: Book, carry: Fraction = Fraction(), *, paid_at_table: bool = False
     ) -> None:
         """Begin with an empty book; `carry` is the part of a cent of breakage not booked yet.
 
@@ -161,7 +161,7 @@ class Tally:
             self._book_breakage(moved)
         return applied
 
-    def refund(self, fresh: Game, reason: str) -> Applied:
+    def refund(self, fresh: Book, reason: str) -> Applied:
         """Hand all stakes back and go on with this fresh game."""
         moved = Movement()
         lines: list[Line] = []
@@ -251,7 +251,7 @@ class Tally:
 _NEVER_LATE = Refusal("C34-MK-1b", "wagers made with the dice out are craps wagers alone")
 
 
-def _breaking(game: Game) -> _Breaks | None:
+def _breaking(game: Book) -> _Breaks | None:
     """Give a game that rounds down; a High Roller game has nothing to round but its rake."""
     return game if isinstance(game, _Breaks) else None
 

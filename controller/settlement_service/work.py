@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Table, func, insert, select, text, update
 
 from controller.model.outcomes import Bets, Outcome, SpinCalled
 from controller.publish.betting import OpenWord
-from controller.settlement.game import Bonus, Line
+from controller.settlement.book import Bonus, Line
 from controller.settlement_service import schema
 from controller.settlement_service.asking import RESULTS
 from controller.settlement_service.book import Booked

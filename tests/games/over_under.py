@@ -27,8 +27,8 @@ from controller.model.outcomes import (
     RollReview,
 )
 from controller.model.readings import Input
+from controller.settlement.book import BOOK_ID, Decided, Line, Refusal, pending
 from controller.settlement.edges import Edge, Report
-from controller.settlement.game import BOOK_ID, Decided, Line, Refusal, pending
 from controller.settlement.money import payout
 from controller.settlement.paytable import Pays
 from controller.settlement.wagers import Wagers, decided_by

@@ -5,14 +5,14 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
+from controller.settlement.book import Book, Decided, Line
 from controller.settlement.decoding import Decoder
-from controller.settlement.game import Decided, Game, Line
 from controller.settlement.wire import Malformed
 
 Json = Mapping[str, object]
 
 
-def outlives(game: Game, requests: Iterable[Json]) -> list[Line]:
+def outlives(game: Book, requests: Iterable[Json]) -> list[Line]:
     """Send all requests, skip what is malformed, and give all answers; each must fit on the wire."""
     decoder = Decoder(game.vocabulary)
     told: list[Line] = []

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from controller.games.high_roller.table import HighRollerState
-from controller.games.high_roller.wagers.game import HighRoller as Settled
+from controller.games.high_roller.wagers.book import HighRollerBook as Settled
 from controller.games.high_roller.wagers.paytable import HighRollerPayTable
 from controller.machines.setup import read_memory
 from controller.model.outcomes import (

@@ -1,140 +1,242 @@
-"""The wager book: the bets that are up, in the order they were made."""
+"""A craps table's bets from the first to the last, by either document."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Sequence
+from fractions import Fraction
 
-from controller.games.craps.wagers.decisions import CRAPS, NATURALS, Dice, Endings
+from controller.games.craps.wagers.bets import Bet, Bets
+from controller.games.craps.wagers.decisions import Decisions, Ending, roll_index
+from controller.games.craps.wagers.dice import Dice, SharpShooterEndings
+from controller.games.craps.wagers.gates import Gates
+from controller.games.craps.wagers.paytable import FLAT, CrapsPayTable
+from controller.games.craps.wagers.requests import VOCABULARY, NewShooter, NoAction, NoRoll, Roll, RunOut
+from controller.games.craps.wagers.requests import Bet as BetRequest
+from controller.settlement.book import BOOK_ID, Decided, Line, Reduced, Refusal, Status, pending
+from controller.settlement.money import BreakageLedger, payout
+from controller.settlement.wire import Increase, Reduce, Remove, Request, Working
 
-Spot = tuple[str, str, int | None, str | None, Dice | None]
-"""Where a player's chips lie: player, wager, number, flat bet that odds are behind, faces of a Hop."""
+COMES = ("come", "dont_come")
+
+Change = Working | Increase | Reduce | Remove | NoAction
+"""A request about a bet that is up."""
 
 
-@dataclass(slots=True, kw_only=True)
-class Bet:
-    """One bet that is up. `stake_cents` is what is at risk now."""
+class CrapsBook:
+    """The wager book and ledger of one craps table."""
 
-    id: str
-    player: str
-    wager: str
-    stake_cents: int
-    endings: Endings
-    """What each roll does to it; empty for a Sharp Shooter, which the hand decides."""
-    number: int | None = None
-    """A line bet's own number once it has one, or the number that its odds or its place are on."""
-    base: str | None = None
-    faces: Dice | None = None
-    """The faces of a Hop, the lower first."""
-    original_cents: int = 0
-    """The most that the player ever wagered on it: what lay odds are measured by (!34-27)."""
-    called_on: bool | None = None
-    """Called on or off by the player; None leaves it to the rules."""
-    call_lapses: bool = False
-    """Whether that call ends when the next point is set."""
-    off_on_come_out: bool = False
-    stays_up: bool = False
-    rides: bool = False
+    def __init__(self, table: CrapsPayTable) -> None:
+        self._settings = table.settings
+        self._decisions = Decisions(table)
+        self._sharp_shooter = SharpShooterEndings(table)
+        self._book = Bets()
+        self._dice = Dice()
+        self._gates = Gates(table, self._decisions, self._book, self._dice)
+        self._breakage = BreakageLedger()
 
     @property
-    def spot(self) -> Spot:
-        """Where it lies."""
-        return self.player, self.wager, self.number, self.base, self.faces
+    def vocabulary(self) -> Sequence[type[Request]]:
+        """The requests of a craps table."""
+        return VOCABULARY
 
-    def works(self, come_out: bool) -> bool:
-        """Return whether a roll counts for it."""
-        if self.called_on is None:
-            return not (come_out and self.off_on_come_out)
-        return self.called_on
-
-
-@dataclass(slots=True)
-class Lowered:
-    """A Don't bet that was lowered: none is made or raised in its place until it is decided (C34-MK-4)."""
-
-    player: str
-    wager: str
-    number: int | None
-    """The number that it waits for; None while it has none."""
-
-    def decided_by(self, total: int) -> bool:
-        """Follow the bet as it would stand after a roll; return whether the roll decides it."""
-        if self.number is not None:
-            return total in (self.number, 7)
-        if total in NATURALS or total in CRAPS:
-            return True
-        self.number = total
-        return False
-
-
-class Book:
-    """Bets by id. An id is never taken twice, so that a repeated request can't bet twice."""
-
-    def __init__(self) -> None:
-        self.bets: dict[str, Bet] = {}
-        self._taken: set[str] = set()
-        self._made_this_roll: set[tuple[str, str]] = set()
-        self._taken_down_this_roll: set[tuple[str, str]] = set()
-        self._lowered: list[Lowered] = []
-
-    def takes(self, id: str) -> bool:  # noqa: A002 - the contract's own word
-        """Say whether a bet may have this id."""
-        return id not in self._taken
-
-    def put_up(self, bet: Bet) -> None:
-        """Enter a bet."""
-        self.bets[bet.id] = bet
-        self._taken.add(bet.id)
-        self._made_this_roll.add((bet.player, bet.wager))
-
-    def take_down(self, bet: Bet) -> None:
-        """Strike out a bet that is decided or handed back."""
-        del self.bets[bet.id]
-
-    def note_handed_back(self, bet: Bet) -> None:
-        """Remember until the next roll that a player had this kind of bet handed back."""
-        self._taken_down_this_roll.add((bet.player, bet.wager))
-
-    def made_this_roll(self, player: str, wager: str) -> bool:
-        """Return whether a player made such a bet since the last roll."""
-        return (player, wager) in self._made_this_roll
-
-    def handed_back_this_roll(self, player: str, wager: str) -> bool:
-        """Return whether a player had such a bet handed back since the last roll."""
-        return (player, wager) in self._taken_down_this_roll
-
-    def lower(self, bet: Bet) -> None:
-        """Remember that a Don't bet was reduced or removed."""
-        self._lowered.append(Lowered(bet.player, bet.wager, bet.number))
-
-    def has_lowered(self, player: str, wager: str) -> bool:
-        """Return whether a player has lowered such a bet whose decision is still to come."""
-        return any(one.player == player and one.wager == wager for one in self._lowered)
+    @property
+    def breakage_cents(self) -> Fraction:
+        """What rounding down has left with the house so far, exactly."""
+        return self._breakage.total_cents
 
     @property
     def remembers(self) -> bool:
-        """Whether the book holds more than its bets: a new one would not do instead."""
-        return bool(self._lowered)
+        """Whether more than bets and dice must be kept: Don't bets that may not be replaced yet."""
+        return self._book.remembers
 
-    def next_roll(self, total: int) -> None:
-        """Forget who made what since the last roll, and the lowered bets that this one decides."""
-        self._made_this_roll.clear()
-        self._taken_down_this_roll.clear()
-        if self._lowered:
-            self._lowered = [one for one in self._lowered if not one.decided_by(total)]
+    @property
+    def line_bet_missing(self) -> bool:
+        """Whether the shooter must still bet Pass or Don't Pass before throwing (C34-DICE-4, CV1-SHOOT-1).
 
-    def on_spot(self, bet: Bet) -> int:
-        """Return the cents that a bet's player has on its spot beside it."""
-        return sum(
-            other.stake_cents for other in self.bets.values() if other.spot == bet.spot and other.id != bet.id
+        A roll that comes all the same is a fact, and settles like any other; in a run-out none is asked for.
+        """
+        shooter = self._dice.shooter
+        asked = shooter is not None and self._dice.point is None and not self._dice.run_out
+        return asked and not any(
+            bet.player == shooter and bet.wager in ("pass", "dont_pass") for bet in self._book
         )
 
-    def behind(self, base: str) -> list[Bet]:
-        """Give the odds behind a flat bet."""
-        return [bet for bet in self.bets.values() if bet.base == base]
+    @property
+    def late_refusal(self) -> Refusal | None:
+        """Why no bet is taken with the dice out, though it is confirmed; None where it is."""
+        return self._gates.late_refusal
 
-    def any_of(self, *wagers: str) -> bool:
-        """Say whether any bet of these kinds is up."""
-        return any(bet.wager in wagers for bet in self.bets.values())
+    def apply(self, request: Request) -> list[Line]:
+        """Do what one request says and answer it, bets in the order they were made."""
+        match request:
+            case BetRequest():
+                return self._bet(request)
+            case Roll():
+                return self._roll(request.dice)
+            case Working() | Increase() | Reduce() | Remove() | NoAction():
+                return self._change(request)
+            case NewShooter():
+                return self._new_shooter(request.player)
+            case RunOut():
+                return self._run_out(request)
+            case NoRoll():
+                return []
+            case _:
+                raise TypeError(f"{type(request).__name__} is no request of a craps table")
 
-    def __iter__(self) -> Iterator[Bet]:
-        """Go through the bets in the order they were made, as they stand now."""
-        return iter(tuple(self.bets.values()))
+    def finish(self) -> list[Line]:
+        """Tell of the bets that nothing decided."""
+        return [pending(bet.id, bet.wager, bet.stake_cents) for bet in self._book]
+
+    def _bet(self, request: BetRequest) -> list[Line]:
+        bet = self._gates.bet(request)
+        if isinstance(bet, Refusal):
+            return [bet.reject(request.id, request.wager, request.amount)]
+        self._book.put_up(bet)
+        return []
+
+    def _change(self, request: Change) -> list[Line]:
+        bet = self._book.bets.get(request.id)
+        refusal = self._forbids(bet, request) if bet else Refusal(BOOK_ID, "no bet with this id is up")
+        if bet is None or refusal:
+            assert refusal
+            return [refusal.refuse(request.id, str(type(request).__struct_config__.tag))]
+        match request:
+            case Working(on=on):
+                self._gates.take_call(bet, on=None if on == "default" else on, stands=request.stands)
+            case Increase():
+                bet.stake_cents = request.to
+                bet.original_cents = max(bet.original_cents, request.to)
+            case Reduce():
+                handed_back = bet.stake_cents - request.to
+                bet.stake_cents = request.to
+                self._note_lowered(bet)
+                return [Reduced(id=bet.id, returned=handed_back), *self._uncovered_odds(bet)]
+            case Remove():
+                return self._hand_back(bet, "removed", "taken down by the player")
+            case NoAction():
+                return self._hand_back(bet, "void", f"{self._settings.no_action.rule}: No Action")
+        return []
+
+    def _forbids(self, bet: Bet, request: Change) -> Refusal | None:
+        match request:
+            case Working():
+                return self._gates.call(bet, on=request.on is not False)
+            case Increase():
+                return self._gates.increase(bet, request.to)
+            case Reduce():
+                return self._gates.reduce(bet, request.to)
+            case Remove():
+                return self._gates.remove(bet)
+            case NoAction():
+                return self._gates.no_action(bet)
+
+    def _hand_back(self, bet: Bet, status: Status, reason: str) -> list[Line]:
+        odds_too = [
+            self._close(odds, "removed", 0, odds.stake_cents, f"its {bet.wager} is no longer up")
+            for odds in self._book.behind(bet.id)
+        ]
+        self._book.note_handed_back(bet)
+        self._note_lowered(bet)
+        handed_back = self._close(bet, status, 0, bet.stake_cents, reason)
+        if bet.wager in COMES:
+            self._end_run_out()
+        return [handed_back, *odds_too]
+
+    def _note_lowered(self, bet: Bet) -> None:
+        if bet.wager in ("dont_pass", "dont_come") and self._settings.dont_lowered_stays_low.value:
+            self._book.lower(bet)
+
+    def _uncovered_odds(self, flat: Bet) -> list[Line]:
+        """Hand back the lay odds that a reduced bet no longer covers, the last made first (!34-27)."""
+        if not self._settings.lay_odds_follow_reduction.value:
+            return []
+        behind = self._book.behind(flat.id)
+        most = self._gates.most_odds_cents(behind[0], flat.stake_cents) if behind else None
+        excess = 0 if most is None else sum(odds.stake_cents for odds in behind) - most
+        lines: list[Line] = []
+        for odds in reversed(behind):
+            back = min(excess, odds.stake_cents)
+            if back <= 0:
+                break
+            excess -= back
+            if back == odds.stake_cents:
+                reason = f"!34-27: its reduced {flat.wager} does not cover it"
+                lines.append(self._close(odds, "removed", 0, back, reason))
+            else:
+                odds.stake_cents -= back
+                lines.append(Reduced(id=odds.id, returned=back))
+        return lines
+
+    def _roll(self, dice: tuple[int, int]) -> list[Line]:
+        index, thrown = roll_index(dice), self._dice.throw(dice[0] + dice[1])
+        hand_ending = self._sharp_shooter.after(thrown, self._dice.points_made)
+        lines: list[Line] = []
+        for bet in self._book:
+            ending = bet.endings[index] if bet.endings else hand_ending
+            if ending is None:
+                if bet.number is None and bet.wager in FLAT:
+                    self._give_number(bet, thrown.total)
+            elif bet.works(thrown.come_out):
+                lines.append(self._end(bet, ending))
+            elif bet.base is not None:
+                lines.append(
+                    self._close(bet, "push", 0, bet.stake_cents, "off when its flat bet was decided")
+                )
+        self._dice.move_point(thrown)
+        if thrown.come_out and self._dice.point is not None:
+            self._end_calls()
+        self._end_run_out()
+        self._book.next_roll(thrown.total)
+        return lines
+
+    def _end_run_out(self) -> None:
+        """End a run-out once it has no Come or Don't Come bet left to decide (C34-CONT-2b)."""
+        self._dice.run_out = self._dice.run_out and self._book.any_of(*COMES)
+
+    def _end_calls(self) -> None:
+        """Leave bets to the rules again whose call was for the come-out that is over."""
+        for bet in self._book:
+            if bet.call_lapses:
+                bet.called_on, bet.call_lapses = None, False
+
+    def _give_number(self, bet: Bet, number: int) -> None:
+        endings = self._decisions.row(bet.wager, number)
+        assert endings is not None
+        bet.number, bet.endings = number, endings
+
+    def _end(self, bet: Bet, ending: Ending) -> Decided:
+        stake = bet.stake_cents
+        if ending.ratio is None:
+            return self._close(bet, ending.status, 0, stake if ending.status == "push" else 0, ending.reason)
+        part = payout(stake, ending.ratio, self._settings.pay_unit_cents.value)
+        self._breakage.keep(part)
+        most = self._settings.max_win_cents.value
+        paid = part.paid_cents if most is None else min(part.paid_cents, most)
+        if bet.rides:
+            return self._ride(bet, paid, ending.reason)
+        if bet.stays_up:
+            return Decided(bet.id, bet.wager, "win", stake, paid, paid, ending.reason)
+        return self._close(bet, "win", paid, stake + paid, ending.reason)
+
+    def _ride(self, bet: Bet, paid: int, reason: str) -> Decided:
+        stake, most = bet.stake_cents, self._settings.maximum_cents.value
+        riding = stake + paid if most is None else min(stake + paid, most - self._book.on_spot(bet))
+        bet.stake_cents = riding
+        return Decided(bet.id, bet.wager, "win", stake, paid, stake + paid - riding, f"{reason}; it rides")
+
+    def _close(self, bet: Bet, status: Status, paid: int, returned: int, reason: str) -> Decided:
+        self._book.take_down(bet)
+        return Decided(bet.id, bet.wager, status, bet.stake_cents, paid, returned, reason)
+
+    def _new_shooter(self, player: str | None) -> list[Line]:
+        lines: list[Line] = []
+        ending = self._sharp_shooter.by_points(self._dice.points_made, "giving up the dice")
+        if self._dice.rolls and ending and not self._dice.goes_on_with(player):
+            lines.extend(self._end(bet, ending) for bet in self._book if bet.wager == "sharp_shooter")
+        self._dice.take(player)
+        return lines
+
+    def _run_out(self, request: RunOut) -> list[Line]:
+        if refusal := self._gates.run_out(on=request.on, by_table=request.by_table):
+            return [refusal.refuse("table", "run_out")]
+        self._dice.run_out = request.on
+        return []

@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
+from controller.games.craps.wagers.book import CrapsBook
 from controller.games.craps.wagers.dice import Dice
 from controller.games.craps.wagers.edges import report
-from controller.games.craps.wagers.game import Craps
 from controller.games.craps.wagers.paytable import CrapsPayTable
 from controller.games.craps.wagers.requests import NewShooter, Roll, RunOut
 from controller.model.outcomes import Outcome, RollCalled, RollCorrected, RollNoRoll, ShooterChanged
-from controller.settlement.game import Refusal
+from controller.settlement.book import Refusal
 from controller.settlement.wagers import Ended, Wagers
 from controller.settlement.wire import Asked, Request
 
@@ -128,7 +128,7 @@ def _point_after(outcome: Outcome) -> int | Literal["off"] | None:
 
 WAGERS = Wagers(
     pay_table=CrapsPayTable,
-    open=lambda _, load: Craps(load(CrapsPayTable)),
+    open=lambda _, load: CrapsBook(load(CrapsPayTable)),
     report=lambda _, load: report(load(CrapsPayTable)),
     asked_by=asked_by,
     closed=Refusal("C34-MK-1a", "the dice are out; bet and change bets once they open again"),

@@ -8,8 +8,7 @@ from typing import NamedTuple
 from controller.games.craps.wagers.decisions import CRAPS, ROLLS, Decisions, Ending, Endings
 from controller.games.craps.wagers.dice import SharpShooterEndings
 from controller.games.craps.wagers.paytable import BOX_NUMBERS, FLAT, FLAT_OF, LAID, CrapsPayTable, rules_of
-from controller.settlement.edges import Chance, Edge, Finding, Report, decimal
-from controller.settlement.findings import of_breakage, of_edges
+from controller.settlement.edges import Chance, Edge, Finding, Report, decimal, of_breakage, of_edges
 from controller.settlement.money import Ratio
 from controller.settlement.paytable import Pays
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
+from controller.games.high_roller.wagers.book import HighRollerBook
 from controller.games.high_roller.wagers.edges import report
-from controller.games.high_roller.wagers.game import HighRoller
 from controller.games.high_roller.wagers.paytable import HighRollerPayTable
 from controller.model.outcomes import (
     BonusPaid,
@@ -17,7 +17,7 @@ from controller.model.outcomes import (
 )
 from controller.model.rulesets import HighRollerRules, RuleSet
 from controller.rules.high_roller.rolls import policy_of
-from controller.settlement.game import PotRecorded, PotShared, Refusal
+from controller.settlement.book import PotRecorded, PotShared, Refusal
 from controller.settlement.wagers import Differing, Ended, LoadPayTable, PayTableDiffers, Wagers
 from controller.settlement.wire import Asked, because
 
@@ -85,12 +85,12 @@ def _bought(started: GameStarted) -> list[Asked]:
     ]
 
 
-def _open(rules: RuleSet, load: LoadPayTable) -> HighRoller:
+def _open(rules: RuleSet, load: LoadPayTable) -> HighRollerBook:
     assert rules.high_roller is not None
     table = load(HighRollerPayTable)
     if differing := tuple(_differing(rules.high_roller, table)):
         raise PayTableDiffers(differing)
-    return HighRoller(table, policy_of(rules.high_roller))
+    return HighRollerBook(table, policy_of(rules.high_roller))
 
 
 def _differing(rules: HighRollerRules, table: HighRollerPayTable) -> Iterator[Differing]:

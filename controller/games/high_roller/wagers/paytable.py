@@ -5,6 +5,7 @@ from typing import Annotated
 
 from annotated_types import Ge, Le
 
+from controller.rules.high_roller import money
 from controller.settlement.paytable import Amount, Figure
 
 Cents = Annotated[int, Ge(0), Le(10**6)]
@@ -86,3 +87,13 @@ class HighRollerPayTable:
     title: str
     printed_rake_per_cent: str
     settings: HighRollerSettings
+
+
+def split(gross: int, bonus_take: int, settings: HighRollerSettings) -> money.Split:
+    """Part a game's money (H-MONEY-1), in cents."""
+    return money.split(
+        gross,
+        bonus_take,
+        rake_percent=settings.rake_percent.value,
+        rake_above_bonus_cents=settings.rake_above_bonus_cents.value,
+    )

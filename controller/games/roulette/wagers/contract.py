@@ -1,10 +1,10 @@
 """What settlement needs to know of roulette: what outcomes ask of the book."""
 
+from controller.games.roulette.wagers.book import RouletteBook
 from controller.games.roulette.wagers.edges import report
-from controller.games.roulette.wagers.game import Roulette
 from controller.games.roulette.wagers.paytable import RoulettePayTable
 from controller.model.outcomes import Outcome, SpinCalled, SpinCorrected, SpinNoSpin
-from controller.settlement.game import Refusal
+from controller.settlement.book import Refusal
 from controller.settlement.wagers import Wagers, decided_by
 from controller.settlement.wire import Asked, because
 
@@ -27,7 +27,7 @@ def asked_by(outcome: Outcome) -> list[Asked]:
 
 WAGERS = Wagers(
     pay_table=RoulettePayTable,
-    open=lambda _, load: Roulette(load(RoulettePayTable)),
+    open=lambda _, load: RouletteBook(load(RoulettePayTable)),
     report=lambda _, load: report(load(RoulettePayTable)),
     asked_by=asked_by,
     closed=Refusal("R-IRR-4", "No More Bets was called; bet again when this spin is decided"),

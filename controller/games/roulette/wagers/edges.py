@@ -6,8 +6,7 @@ from typing import Literal
 
 from controller.games.roulette.wagers.layout import RULES, Layout, Spot
 from controller.games.roulette.wagers.paytable import RoulettePayTable
-from controller.settlement.edges import Edge, Finding, Report, decimal
-from controller.settlement.findings import of_breakage, of_edges
+from controller.settlement.edges import Edge, Finding, Report, decimal, of_breakage, of_edges
 
 _WITHOUT_A_ROW: Literal["high"] = "high"
 """The one wager that the printed pay table leaves out (!R-2)."""

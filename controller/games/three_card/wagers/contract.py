@@ -1,12 +1,12 @@
 """What settlement needs to know of Three Card Poker: what outcomes ask of the book."""
 
+from controller.games.three_card.wagers.book import ThreeCardBook
 from controller.games.three_card.wagers.edges import report
-from controller.games.three_card.wagers.game import ThreeCard
 from controller.games.three_card.wagers.paytable import ThreeCardPayTable
 from controller.model.outcomes import DealCalled, DealCorrected, DealVoid, Outcome
 from controller.model.rulesets import RuleSet
+from controller.settlement.book import Refusal
 from controller.settlement.edges import Report
-from controller.settlement.game import Refusal
 from controller.settlement.wagers import LoadPayTable, Wagers, decided_by
 from controller.settlement.wire import Asked, because
 
@@ -31,9 +31,9 @@ def _dealt(hands: dict[str, tuple[str, ...]], dealer: tuple[str, ...], folds: tu
     return {"do": "deal", "hands": hands, "dealer": dealer, "folds": folds, "undealt": "void"}
 
 
-def _open(rules: RuleSet, load: LoadPayTable) -> ThreeCard:
+def _open(rules: RuleSet, load: LoadPayTable) -> ThreeCardBook:
     assert rules.deal is not None
-    return ThreeCard(load(ThreeCardPayTable), rules.deal.equal_hands)
+    return ThreeCardBook(load(ThreeCardPayTable), rules.deal.equal_hands)
 
 
 def _report(rules: RuleSet, load: LoadPayTable) -> Report:

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 from controller.games.three_card.wagers.hands import Card, Strength, row, side_row, strength
 from controller.games.three_card.wagers.paytable import ThreeCardPayTable
 from controller.rules.cards.hands import meet
-from controller.settlement.game import Bonus, Decided
+from controller.settlement.book import Bonus, Decided
 from controller.settlement.money import BreakageLedger, payout
 from controller.settlement.paytable import Pays
 

@@ -14,7 +14,7 @@ import json
 from collections.abc import Iterator, Mapping
 from functools import cache
 
-from controller.games.craps.wagers.game import Craps
+from controller.games.craps.wagers.book import CrapsBook
 from controller.games.craps.wagers.paytable import CrapsPayTable
 from controller.settings.paytables import load_paytable
 from controller.settlement.run import settle
@@ -33,7 +33,7 @@ def play(table: CrapsPayTable | str, steps: str) -> list[str]:
     """Play a scene and give what is told, in order."""
     shown = paytable(table) if isinstance(table, str) else table
     lines = (json.dumps(request(step.split())).encode() for step in steps.split(";"))
-    told = b"".join(settle(lines, Craps(shown))).splitlines()
+    told = b"".join(settle(lines, CrapsBook(shown))).splitlines()
     return [short(json.loads(line)) for line in told]
 
 

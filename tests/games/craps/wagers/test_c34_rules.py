@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from controller.games.craps.wagers.game import Craps
+from controller.games.craps.wagers.book import CrapsBook
 from controller.settlement.decoding import Decoder
 from tests.games.craps.wagers.scene import C34, CV1, paytable, play, request
 
@@ -331,7 +331,7 @@ def test_rule_of_craps_12_034(rule: str, steps: str, told: str) -> None:
 
 @pytest.mark.parametrize("rules", [C34, CV1])
 def test_c34_dice_4_the_shooter_must_make_a_line_bet_before_throwing(rules: str) -> None:
-    table = Craps(paytable(rules))
+    table = CrapsBook(paytable(rules))
     decoder = Decoder(table.vocabulary)
     assert not table.line_bet_missing
     missing = []

@@ -39,9 +39,9 @@ from crapssim.table import Player, Table, TableUpdate
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.games.craps.wagers.game import Craps
+from controller.games.craps.wagers.book import CrapsBook
 from controller.games.craps.wagers.requests import Bet, Roll
-from controller.settlement.game import Decided
+from controller.settlement.book import Decided
 from tests.games.craps.wagers.scene import CV1, paytable
 
 STAKE_CENTS, STAKE_DOLLARS = 600, 6.0
@@ -78,7 +78,7 @@ class Both:
     """One table played twice."""
 
     def __init__(self) -> None:
-        self.ours = Craps(paytable(CV1))
+        self.ours = CrapsBook(paytable(CV1))
         self.theirs = Table()
         self.players: dict[str, Player] = {}
         self.net_cents: dict[str, int] = {}

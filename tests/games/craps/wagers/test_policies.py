@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from controller.games.craps.wagers.game import Craps
+from controller.games.craps.wagers.book import CrapsBook
 from controller.games.craps.wagers.requests import Bet, Roll
 from tests.games.craps.wagers.scene import C34, CV1, paytable, play
 
@@ -134,7 +134,7 @@ def test_every_policy_is_turned_in_these_tests() -> None:
 
 
 def test_what_rounding_keeps_is_told_to_the_fraction_of_a_cent() -> None:
-    game = Craps(paytable(CV1))
+    game = CrapsBook(paytable(CV1))
     for request in (
         Roll(dice=(2, 2)),
         Bet(id="a", player="p1", wager="place", number=6, amount=500),

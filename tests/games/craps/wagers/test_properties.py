@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.games.craps.wagers.game import Craps
+from controller.games.craps.wagers.book import CrapsBook
 from controller.settlement.decoding import Decoder
 from tests.games.craps.wagers.scene import C34, CV1, paytable
 
@@ -67,7 +67,7 @@ QUICK = settings(derandomize=True, max_examples=60, deadline=None)
 
 def play(name: str, steps: Sequence[Step]) -> list[tuple[Step, list[Told]]]:
     """Give each step with what was told of it, and last the end with the bets that are left."""
-    game = Craps(paytable(name))
+    game = CrapsBook(paytable(name))
     decoder = Decoder(game.vocabulary)
     told = [(step, game.apply(decoder.decode(json.dumps(step).encode(), 1))) for step in steps]
     told.append(({"do": "end"}, game.finish()))

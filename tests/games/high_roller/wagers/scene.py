@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping
 from functools import cache
 
-from controller.games.high_roller.wagers.game import HighRoller
+from controller.games.high_roller.wagers.book import HighRollerBook
 from controller.games.high_roller.wagers.paytable import HighRollerPayTable
 from controller.settings.paytables import load_paytable
 from controller.settlement.run import settle
@@ -33,7 +33,7 @@ def play(steps: str, table: HighRollerPayTable | None = None) -> list[str]:
 def tell(steps: str, table: HighRollerPayTable | None = None) -> list[dict[str, object]]:
     """Play a scene and give the lines themselves."""
     requests = [json.dumps(request(step.split())).encode() for step in steps.split(";")]
-    told = b"".join(settle(requests, HighRoller(table or paytable())))
+    told = b"".join(settle(requests, HighRollerBook(table or paytable())))
     return [json.loads(line) for line in told.splitlines()]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.games.high_roller.wagers.game import HighRoller
+from controller.games.high_roller.wagers.book import HighRollerBook
 from controller.settlement.run import settle
 from tests.games.high_roller.wagers.scene import paytable
 from tests.settlement.absurd import ends, keep, outlives
@@ -40,7 +40,7 @@ def throws(dice: Sequence[tuple[int, int]]) -> list[Json]:
 
 def settled(requests: Sequence[Json]) -> list[dict[str, object]]:
     lines = [json.dumps(request).encode() for request in requests]
-    return [json.loads(line) for line in b"".join(settle(lines, HighRoller(paytable()))).splitlines()]
+    return [json.loads(line) for line in b"".join(settle(lines, HighRollerBook(paytable()))).splitlines()]
 
 
 def cents(line: Json, key: str) -> int:
@@ -173,6 +173,6 @@ def test_no_requests_raise_anything_and_each_card_ends_once(
     opening: list[Json], requests: list[Json]
 ) -> None:
     absurd = [keep(request, FIELDS) for request in requests]
-    ended = ends(outlives(HighRoller(paytable()), [*opening, *absurd]))
+    ended = ends(outlives(HighRollerBook(paytable()), [*opening, *absurd]))
     assert len(ended) == len(set(ended))
     assert {card["id"] for card in opening[1:]} <= set(ended)

@@ -8,13 +8,13 @@ from dataclasses import replace
 
 import pytest
 
-from controller.games.high_roller.wagers.game import HighRoller
-from controller.games.high_roller.wagers.money import split
+from controller.games.high_roller.wagers.book import HighRollerBook
 from controller.games.high_roller.wagers.paytable import (
     Decks,
     HighRollerPayTable,
     HighRollerSettings,
     OptionalShare,
+    split,
 )
 from controller.rules.high_roller.rolls import clockwise_from
 from controller.settlement.paytable import Figure
@@ -268,7 +268,7 @@ def test_h_bet_1_one_card_is_the_only_wager_at_one_price() -> None:
         b'{"do":"bet","id":"b","player":"1","card":"7","wager":"pass"}',
         b'{"do":"bet","id":"c","player":1,"card":7,"amount":100}',
     ]
-    told = b"".join(settle([game, *bets], HighRoller(paytable()))).decode().splitlines()
+    told = b"".join(settle([game, *bets], HighRollerBook(paytable()))).decode().splitlines()
     assert ["H-BET-1" in line for line in told] == [True, True, False]
     assert '"status":"pending","stake":100' in told[2]
 
@@ -305,7 +305,7 @@ def test_h_6_a_game_that_does_not_say_takes_the_share_of_the_settings() -> None:
         b'{"do":"bet","id":"c","player":"2","card":"6"}',
         b'{"do":"throw","dice":[3,4]}',
     ]
-    told = b"".join(settle(requests, HighRoller(paytable())))
+    told = b"".join(settle(requests, HighRollerBook(paytable())))
     assert b'"gross":300,"rake":30,"bonus":200,"prize":70' in told
 
 
@@ -333,4 +333,4 @@ def test_reasons_name_the_rule() -> None:
 )
 def test_a_line_that_is_no_request_ends_the_run(line: str) -> None:
     with pytest.raises(Malformed, match="line 1: found"):
-        list(settle([line.encode()], HighRoller(paytable())))
+        list(settle([line.encode()], HighRollerBook(paytable())))

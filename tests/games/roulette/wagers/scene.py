@@ -9,7 +9,7 @@ A scene is steps parted by semicolons: `a straight 17 500`, `b split 0/00 500`, 
 import json
 from functools import cache
 
-from controller.games.roulette.wagers.game import Roulette
+from controller.games.roulette.wagers.book import RouletteBook
 from controller.games.roulette.wagers.layout import HOW_MANY
 from controller.games.roulette.wagers.paytable import RoulettePayTable
 from controller.settings.paytables import load_paytable
@@ -34,7 +34,7 @@ def tell(steps: str, table: RoulettePayTable | str = PRINTED) -> list[dict[str, 
     """Play a scene and give the lines themselves."""
     shown = paytable(table) if isinstance(table, str) else table
     requests = [json.dumps(request(step.split())).encode() for step in steps.split(";")]
-    return [json.loads(line) for line in b"".join(settle(requests, Roulette(shown))).splitlines()]
+    return [json.loads(line) for line in b"".join(settle(requests, RouletteBook(shown))).splitlines()]
 
 
 def request(words: list[str]) -> dict[str, object]:

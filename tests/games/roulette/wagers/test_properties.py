@@ -8,7 +8,7 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.games.roulette.wagers.game import Roulette
+from controller.games.roulette.wagers.book import RouletteBook
 from controller.games.roulette.wagers.layout import HOW_MANY, RULES, Layout
 from controller.settlement.run import settle
 from tests.games.roulette.wagers.scene import PRINTED, USUAL, paytable
@@ -45,7 +45,7 @@ def bets(draw: st.DrawFn) -> list[Json]:
 
 def settled(requests: Sequence[Json], name: str = PRINTED) -> list[dict[str, object]]:
     lines = [json.dumps(request).encode() for request in requests]
-    return [json.loads(line) for line in b"".join(settle(lines, Roulette(paytable(name)))).splitlines()]
+    return [json.loads(line) for line in b"".join(settle(lines, RouletteBook(paytable(name)))).splitlines()]
 
 
 def spin(number: str) -> Json:
@@ -137,7 +137,9 @@ FIELDS = {
 @settings(often, max_examples=150)
 @given(bets(), st.lists(REQUESTS, max_size=12))
 def test_no_requests_raise_anything_and_each_bet_ends_once(made: list[Json], requests: list[Json]) -> None:
-    told = outlives(Roulette(paytable(PRINTED)), [*made, *(keep(request, FIELDS) for request in requests)])
+    told = outlives(
+        RouletteBook(paytable(PRINTED)), [*made, *(keep(request, FIELDS) for request in requests)]
+    )
     ended = ends(told)
     assert len(ended) == len(set(ended))
     assert {bet["id"] for bet in made} <= set(ended)

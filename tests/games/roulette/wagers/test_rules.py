@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from controller.games.roulette.wagers.game import Roulette
+from controller.games.roulette.wagers.book import RouletteBook
 from controller.games.roulette.wagers.paytable import RoulettePayTable, WheelKind
 from controller.settlement.paytable import Switch
 from controller.settlement.run import settle
@@ -185,4 +185,4 @@ def test_a_line_that_is_no_request_ends_the_run_and_names_itself(line: str) -> N
 
 
 def run_raw(line: str) -> list[bytes]:
-    return list(settle([line.encode()], Roulette(paytable(PRINTED))))
+    return list(settle([line.encode()], RouletteBook(paytable(PRINTED))))

@@ -9,7 +9,7 @@ returned), `b lose`, `c push 100`, `d rejected RULE` and so on.
 import json
 from functools import cache
 
-from controller.games.three_card.wagers.game import ThreeCard
+from controller.games.three_card.wagers.book import ThreeCardBook
 from controller.games.three_card.wagers.paytable import ThreeCardPayTable
 from controller.settings.paytables import load_paytable
 from controller.settlement.run import settle
@@ -32,7 +32,7 @@ def play(steps: str, table: ThreeCardPayTable | None = None) -> list[str]:
 def tell(steps: str, table: ThreeCardPayTable | None = None) -> list[dict[str, object]]:
     """Play a scene and give the lines themselves."""
     requests = [json.dumps(request(step.split())).encode() for step in steps.split(";")]
-    told = b"".join(settle(requests, ThreeCard(table or paytable())))
+    told = b"".join(settle(requests, ThreeCardBook(table or paytable())))
     return [json.loads(line) for line in told.splitlines()]
 
 

@@ -7,8 +7,16 @@ from functools import cache
 from itertools import combinations, islice
 from pathlib import Path
 
-from controller.games.three_card.wagers.counts import DEALERS, HANDS, SIX_CARDS, showdowns, side_rows
-from controller.games.three_card.wagers.edges import best_play, hand_counts, report
+from controller.games.three_card.wagers.edges import (
+    DEALERS,
+    HANDS,
+    SIX_CARDS,
+    best_play,
+    hand_counts,
+    report,
+    showdowns,
+    side_rows,
+)
 from controller.games.three_card.wagers.hands import Card, Row, SideRow, deck, row, side_row, strength
 from controller.games.three_card.wagers.paytable import PrintedChance, ThreeCardPayTable
 from controller.settings.places import config_file

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pokerkit import RhodeIslandHoldemLookup
 
-from controller.games.three_card.wagers.game import ThreeCard
+from controller.games.three_card.wagers.book import ThreeCardBook
 from controller.games.three_card.wagers.hands import RANKS, SUITS
 from controller.settlement.run import settle
 from tests.games.three_card.wagers.scene import paytable
@@ -61,7 +61,7 @@ def bet(seat: str, wager: str, cents: int) -> Json:
 
 def settled(requests: Sequence[Json]) -> list[dict[str, object]]:
     lines = [json.dumps(request).encode() for request in requests]
-    return [json.loads(line) for line in b"".join(settle(lines, ThreeCard(paytable()))).splitlines()]
+    return [json.loads(line) for line in b"".join(settle(lines, ThreeCardBook(paytable()))).splitlines()]
 
 
 @often
@@ -168,6 +168,6 @@ def test_no_requests_raise_anything_and_each_wager_ends_once(
 ) -> None:
     made, deal = played
     absurd = [keep(request, FIELDS) for request in requests]
-    ended = ends(outlives(ThreeCard(paytable()), [*made, *absurd, *([deal] if dealt else [])]))
+    ended = ends(outlives(ThreeCardBook(paytable()), [*made, *absurd, *([deal] if dealt else [])]))
     assert len(ended) == len(set(ended))
     assert {one["id"] for one in made} <= set(ended)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from controller.games.three_card.wagers.game import ThreeCard
+from controller.games.three_card.wagers.book import ThreeCardBook
 from controller.games.three_card.wagers.paytable import SideAfterFold, ThreeCardPayTable, ThreeCardSettings
 from controller.settlement.paytable import Switch
 from controller.settlement.run import settle
@@ -204,7 +204,7 @@ def test_t_8_a_house_may_ask_for_pair_plus_under_the_side_bet() -> None:
 )
 def test_a_line_that_is_no_request_ends_the_run(line: str) -> None:
     with pytest.raises(Malformed, match="line 1: found"):
-        list(settle([line.encode()], ThreeCard(paytable())))
+        list(settle([line.encode()], ThreeCardBook(paytable())))
 
 
 def test_t_6_a_house_may_pay_the_ante_bonus_of_a_folded_hand() -> None:
@@ -221,5 +221,5 @@ def test_t_3_in_a_house_where_the_dealer_wins_equal_hands_ante_and_play_lose() -
         b'{"do":"bet","id":"p","seat":"3","wager":"play","amount":100}',
         b'{"do":"deal","hands":{"3":["Kh","8c","3d"]},"dealer":["Kc","8d","3s"]}',
     ]
-    told = b"".join(settle(asked, ThreeCard(paytable(), "dealer_wins"))).splitlines()
+    told = b"".join(settle(asked, ThreeCardBook(paytable(), "dealer_wins"))).splitlines()
     assert [b'"lose"' in line and b"!T-3" in line for line in told] == [True, True]

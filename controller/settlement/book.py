@@ -1,4 +1,4 @@
-"""What every game of the settlement engine is, and the lines it answers with."""
+"""What the wager book of every game is, and the lines it answers with."""
 
 from collections.abc import Sequence
 from typing import ClassVar, Literal, NamedTuple, Protocol
@@ -109,8 +109,8 @@ def pending(id: str, wager: str, stake: int) -> Decided:  # noqa: A002 - the con
     return Decided(id, wager, "pending", stake, 0, 0, "not decided when the requests ended")
 
 
-class Game(Protocol):
-    """A game with its wager book. Deterministic: the same requests give the same lines."""
+class Book(Protocol):
+    """A game's wager book. Deterministic: the same requests give the same lines."""
 
     @property
     def vocabulary(self) -> Sequence[type[Request]]:
