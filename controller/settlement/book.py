@@ -105,7 +105,7 @@ class Refusal(NamedTuple):
 
 
 def pending(id: str, wager: str, stake: int) -> Decided:  # noqa: A002 - the contract's own word
-    """Tell of a bet that nothing decided before the end."""
+    """Return the line of a bet that nothing decided before the end."""
     return Decided(id, wager, "pending", stake, 0, 0, "not decided when the requests ended")
 
 
@@ -120,4 +120,4 @@ class Book(Protocol):
         """Do what a request of the vocabulary says and answer it; raises nothing for any such request."""
 
     def finish(self) -> list[Line]:
-        """Tell of the bets that are left, in the order they were made."""
+        """Return a line for each bet that is left, in the order they were made."""

@@ -52,7 +52,7 @@ class Decoder:
 def _malformed(
     value: object, raw: bytes, line: int, error: str, kinds: Mapping[str, type[Request]]
 ) -> Malformed:
-    """Say what is wrong with a line that is JSON: with its `do` first, then with a field."""
+    """Return what is wrong with a line that is JSON: with its `do` first, then with a field."""
     do = value.get("do") if isinstance(value, dict) else None
     kind = kinds.get(do) if isinstance(do, str) else None
     if kind is None:

@@ -20,7 +20,7 @@ def decimal(value: Fraction, places: int) -> str:
 
 
 def as_printed(value: Fraction, printed: str) -> bool:
-    """Say whether a document's figure is the value, to as many digits as it has."""
+    """Return whether a document's figure is the value, to as many digits as it has."""
     return decimal(value, len(printed.partition(".")[2])) == printed
 
 
@@ -39,12 +39,12 @@ class Edge:
 
     @property
     def per_cent(self) -> str:
-        """Give the edge in per cent with four decimal places."""
+        """The edge in per cent with four decimal places."""
         return decimal(self.edge * 100, 4)
 
     @property
     def agrees(self) -> bool | None:
-        """Say whether the document is right; None where it prints nothing."""
+        """Whether the document is right; None where it prints nothing."""
         return None if self.printed is None else as_printed(self.edge * 100, self.printed)
 
 
@@ -59,7 +59,7 @@ class Chance:
 
     @property
     def agrees(self) -> bool | None:
-        """Say whether the document is right; None where it prints nothing."""
+        """Whether the document is right; None where it prints nothing."""
         shown = self.chance * 100 if self.in_per_cent else self.chance
         return None if self.printed is None else as_printed(shown, self.printed)
 
@@ -86,7 +86,7 @@ class Report:
 
     @property
     def agrees(self) -> bool:
-        """Say whether everything that the document prints is right."""
+        """Whether everything that the document prints is right."""
         rows: tuple[Edge | Chance, ...] = (*self.edges, *self.chances)
         return all(row.agrees is not False for row in rows)
 

@@ -22,7 +22,7 @@ class Ratio(NamedTuple):
 
     @property
     def exact(self) -> Fraction:
-        """Give the ratio as a fraction of the stake."""
+        """The ratio as a fraction of the stake."""
         return Fraction(self.pays, self.to)
 
 
@@ -35,7 +35,7 @@ class Payout(NamedTuple):
 
     @property
     def breakage_cents(self) -> Fraction:
-        """Give what the house kept by rounding down, exactly."""
+        """What the house kept by rounding down, exactly."""
         return Fraction(self.breakage, self.over)
 
 
@@ -59,5 +59,5 @@ class BreakageLedger:
 
     @property
     def total_cents(self) -> Fraction:
-        """Give the whole breakage, exactly."""
+        """The whole breakage, exactly."""
         return sum((Fraction(part, over) for over, part in self._over.items()), Fraction())

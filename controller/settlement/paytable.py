@@ -23,7 +23,7 @@ class Pays:
 
     @property
     def ratio(self) -> Ratio:
-        """Give the odds as a ratio."""
+        """The odds as a ratio."""
         return Ratio(*self.pays)
 
 
@@ -42,16 +42,16 @@ class Limits:
 
     @property
     def least_cents(self) -> int:
-        """Give the least."""
+        """The least that may be bet."""
         return self.value[0]
 
     @property
     def most_cents(self) -> int:
-        """Give the most."""
+        """The most that may be bet."""
         return self.value[1]
 
     def holds(self, cents: int) -> bool:
-        """Tell whether an amount is within the limits."""
+        """Return whether an amount is within the limits."""
         return self.least_cents <= cents <= self.most_cents
 
     def __str__(self) -> str:

@@ -13,7 +13,7 @@ from controller.rules.high_roller.rolls import CARDS_A_DECK, OF_A_RANK, rank_of
 
 
 def rank_entered(card: str | int | None, what: str) -> int:
-    """Give the total that a card matches, however it is written (`Qh`, `Q`, `12`). Raises Refused."""
+    """Return the total that a card matches, however it is written (`Qh`, `Q`, `12`). Raises Refused."""
     text = "" if card is None else str(card).strip().upper()
     rank = rank_of(text) or (rank_of(text[:-1]) if text[-1:] in ("C", "D", "H", "S") else None)
     if rank is None:
@@ -22,7 +22,7 @@ def rank_entered(card: str | int | None, what: str) -> int:
 
 
 def seated(state: HighRollerState, seat: Seat | None, what: str) -> tuple[HighRollerState, str]:
-    """Give the table with this seat at it, and its name. Raises Refused where none is named."""
+    """Return the table with this seat at it, and its name. Raises Refused where none is named."""
     if seat is None or not str(seat):
         raise Refused("bad_argument", f"{what} needs a seat; enter it again")
     name = str(seat)
@@ -33,7 +33,7 @@ def seated(state: HighRollerState, seat: Seat | None, what: str) -> tuple[HighRo
 
 
 def draw(state: HighRollerState, seat: Seat | None, rank: int, rules: HighRollerRules) -> HighRollerState:
-    """Give a player his card for the button; equal best ones draw again (H-BTN-1, !H-9)."""
+    """Deal a player his card for the button; equal best ones draw again (H-BTN-1, !H-9)."""
     state, name = seated(state, seat, "draw_button")
     if state.redraw:
         if name not in state.redraw:
@@ -49,7 +49,7 @@ def draw(state: HighRollerState, seat: Seat | None, rank: int, rules: HighRoller
 
 
 def place_button(state: HighRollerState, rules: HighRollerRules) -> HighRollerState:
-    """Give the button to the highest card, or by setting the lowest (H-BTN-1, !H-9).
+    """Place the button at the highest card, or by setting the lowest (H-BTN-1, !H-9).
 
     Raises Refused while there is no single one.
     """
@@ -71,7 +71,7 @@ def _still_to_draw(state: HighRollerState) -> tuple[str, ...]:
 
 
 def is_re_buy(state: HighRollerState, name: str) -> bool:
-    """Tell whether a purchase by this player belongs to the re-buy: the option has been round once."""
+    """Return whether a purchase by this player belongs to the re-buy: the option has been round once."""
     if state.stage == "re_buy":
         return True
     order = state.clockwise
@@ -158,7 +158,7 @@ def entered(state: HighRollerState) -> HighRollerState:
 
 
 def bought(state: HighRollerState, entered: Input, count: int) -> CardsBought:
-    """Tell of a purchase."""
+    """Return what is published of a purchase."""
     player = state.seat(str(entered.seat))
     return CardsBought(game=state.game, player=player, count=count, by=entered.by, who=entered.who)
 
@@ -166,7 +166,7 @@ def bought(state: HighRollerState, entered: Input, count: int) -> CardsBought:
 def pitched(
     state: HighRollerState, seen: Card | Input, name: str, rank: int, replaced: int | None
 ) -> CardPitched:
-    """Tell of a card that lies in front of its player."""
+    """Return what is published of a card that lies in front of its player."""
     by, who = (seen.by, seen.who) if isinstance(seen, Input) else ("shoe", None)
     player = state.seat(name)
     return CardPitched(game=state.game, player=player, card=rank, replaces=replaced, by=by, who=who)
@@ -183,7 +183,7 @@ def _must_exist(state: HighRollerState, rank: int, rules: HighRollerRules) -> No
 def replace_card(
     state: HighRollerState, seat: Seat | None, rank: int, replaced: int, rules: HighRollerRules
 ) -> HighRollerState:
-    """Put right a card that was read or entered wrong, while cards are bought."""
+    """Correct a card that was read or entered wrong, while cards are bought."""
     name = str(seat)
     held = list(state.cards.get(name, ()))
     if seat is None or replaced not in held or state.stage not in BUYING:
@@ -195,7 +195,7 @@ def replace_card(
 
 
 def bonus_take(entered: int | None, rules: HighRollerRules) -> int:
-    """Give what a game gives to the Bonus Pot: as entered before the roll, else as set (!H-6)."""
+    """Return what a game gives to the Bonus Pot: as entered before the roll, else as set (!H-6)."""
     take = rules.bonus_take_cents if entered is None else entered
     if not 0 <= take <= rules.bonus_most_cents:
         most = rules.bonus_most_cents
@@ -214,7 +214,7 @@ def ready(state: HighRollerState) -> None:
 
 
 def no_roll_due(state: HighRollerState) -> Refused | None:
-    """Say why dice that are thrown now do not count; None where a roll is due."""
+    """Return why dice that are thrown now do not count; None where a roll is due."""
     if state.stage in ROLLING:
         return None
     if state.stage not in BUYING:

@@ -40,7 +40,7 @@ def started(state: HighRollerState, bonus_take: int, rules: HighRollerRules) -> 
 
 
 def start_of(state: HighRollerState, rules: HighRollerRules) -> GameStarted:
-    """Tell who plays with which cards, and for what."""
+    """Return what is published of a game that begins: who plays with which cards, and for what."""
     clockwise = state.clockwise
     return GameStarted(
         game=state.game,
@@ -54,7 +54,7 @@ def start_of(state: HighRollerState, rules: HighRollerRules) -> GameStarted:
 
 
 def roller(state: HighRollerState) -> str:
-    """Name the player whose roll it is (H-ROLL-1, H-ORDER-1)."""
+    """Return the player whose roll it is (H-ROLL-1, H-ORDER-1)."""
     if state.roll_off is not None:
         return state.roll_off.next.player
     return state.thrower or state.clockwise[0]
@@ -69,14 +69,14 @@ def dealer_rolls(state: HighRollerState, name: str) -> tuple[Notice, ...]:
 
 
 def remaining(state: HighRollerState) -> tuple[str, ...]:
-    """Name who is still in, in the order of their rolls."""
+    """Return who is still in, in the order of their rolls."""
     if state.roll_off is not None:
         return state.roll_off.players
     return tuple(state.holders)
 
 
 def take_total(state: HighRollerState, total: int, rules: HighRollerRules) -> Taken:
-    """Take a legal roll's total."""
+    """Handle a legal roll's total."""
     if state.roll_off is not None:
         return _went_on(state, state.roll_off.roll(total), rules)
     found = eliminate(state.bought, total, state.clockwise, policy_of(rules))
@@ -110,7 +110,7 @@ def decline(state: HighRollerState, rules: HighRollerRules) -> Taken:
 
 
 def game_void(state: HighRollerState, reason: Reason, *, by: str, who: str | None) -> Told:
-    """Tell that the game is void and all stakes go back (!H-19)."""
+    """Return what is published of a game that is void: all stakes go back (!H-19)."""
     return "game.void", GameVoid(game=state.game, reasons=(reason,), by=by, who=who)
 
 

@@ -119,22 +119,22 @@ class HighRollerState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Name the seats, clockwise."""
+        """The names of the seats, clockwise."""
         return tuple(map(str, self.seats))
 
     @property
     def clockwise(self) -> list[str]:
-        """Name the seats clockwise from the button."""
+        """The names of the seats clockwise from the button."""
         return clockwise_from(self.button, self.names) if self.button in self.names else list(self.names)
 
     @property
     def holders(self) -> list[str]:
-        """Name those who have cards, clockwise from the button."""
+        """Those who have cards, clockwise from the button."""
         return [seat for seat in self.clockwise if self.cards.get(seat)]
 
     @property
     def bought(self) -> list[BoughtCard]:
-        """Give every card in front of a player, clockwise from the button."""
+        """Every card in front of a player, clockwise from the button."""
         return [
             BoughtCard(f"{seat}:{number}", seat, rank)
             for seat in self.clockwise
@@ -147,9 +147,9 @@ class HighRollerState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
         return sum(map(len, self.cards.values())) + sum(self.owed.values())
 
     def seat(self, name: str) -> Seat:
-        """Give a seat as it was first named."""
+        """Return a seat as it was first named."""
         return next((seat for seat in self.seats if str(seat) == name), name)
 
     def having(self, **changes: object) -> "HighRollerState":
-        """Give this state with something changed."""
+        """Return this state with something changed."""
         return msgspec.structs.replace(self, **changes)

@@ -17,7 +17,7 @@ from controller.model.outcomes import (
 def called(
     result: Result[Dice], before: HighRollerState, after: HighRollerState, call: HighRollerCall
 ) -> RollCalled:
-    """Tell of a roll that counts: who threw it, who is still in, and who rolls next."""
+    """Return what is published of a roll that counts: who threw it, who is still in, and who rolls next."""
     assert result.value is not None
     thrower = roller(before)
     return RollCalled(
@@ -41,7 +41,7 @@ def called(
 
 
 def illegal(result: Result[Dice]) -> RollNoRoll:
-    """Tell of a roll that the same player throws again (H-LEGAL-4)."""
+    """Return what is published of a roll that the same player throws again (H-LEGAL-4)."""
     return RollNoRoll(
         roll=result.number,
         reasons=result.reasons,
@@ -52,7 +52,7 @@ def illegal(result: Result[Dice]) -> RollNoRoll:
 
 
 def under_review(result: Result[Dice]) -> RollReview:
-    """Tell what a person must rule on."""
+    """Return what is published of a roll that a person must rule on."""
     return RollReview(roll=result.number, reasons=result.reasons, dice=result.value, notices=result.notices)
 
 
@@ -65,7 +65,7 @@ def corrected(
     corrects: str,
     ruling: str,
 ) -> RollCorrected:
-    """Tell of a roll in place of the one just undone, with all that followed from it."""
+    """Return what is published of a roll in place of the one just undone, and of all that follows."""
     return RollCorrected(
         roll=result.number,
         corrects=corrects,

@@ -38,11 +38,11 @@ class Launches:
         return self._candidate is not None
 
     def pending_at(self, t: int) -> bool:
-        """Tell whether a pulse seen lately may be a launch's: one seen long ago was a hand's."""
+        """Return whether a pulse seen lately may be a launch's: one seen long ago was a hand's."""
         return self.pending and t - self._last_pulse_us <= NO_BALL_US
 
     def turn_away(self, reading: Reading) -> bool:
-        """Take a reading while the table does not play; tell whether it could begin a spin."""
+        """Handle a reading while the table does not play; return whether it could begin a spin."""
         is_pulse, ran = isinstance(reading, BallBeam), self.old_ball_runs
         if is_pulse:
             self._refused_us = reading.t
@@ -57,7 +57,7 @@ class Launches:
         self._running_out = RunningOut(watch)
 
     def see(self, reading: Reading) -> SpinWatch | None:
-        """Take a reading; return the watch of a spin that has begun."""
+        """Handle a reading; return the watch of a spin that has begun."""
         old = self._running_out
         if old is None:
             return self._look(reading)
@@ -86,12 +86,12 @@ class Launches:
         return fresh
 
     def take(self) -> SpinWatch | None:
-        """Give the watch of what may be a launch: a person says that it is one."""
+        """Return the watch of what may be a launch: a person says that it is one."""
         candidate, self._candidate = self._candidate, None
         return candidate
 
     def told_by(self, word: WheelStatus) -> SpinWatch:
-        """Give the watch of a spin that a smart wheel says has begun."""
+        """Return the watch of a spin that a smart wheel says has begun."""
         watch = self.take()
         if watch is None:
             self.first_pulse_us = word.t
@@ -129,7 +129,7 @@ class Launches:
             self.let_run_out(candidate)
 
     def _ran_before(self, candidate: SpinWatch) -> bool:
-        """Tell whether the ball seems to have been sent off while the table did not play."""
+        """Return whether the ball seems to have been sent off while the table did not play."""
         since_us = candidate.ran_since_us if candidate.ball_runs else self.first_pulse_us
         return since_us <= self._refused_us
 
@@ -163,11 +163,11 @@ class RunningOut:
             self._see_device(reading)
 
     def is_over(self, t: int) -> bool:
-        """Tell whether a pulse then is another ball's: this one was not heard for so long."""
+        """Return whether a pulse then is another ball's: this one was not heard for so long."""
         return t - self._last_us > SURELY_SEEN_US
 
     def see(self, reading: Reading) -> None:
-        """Take a reading, in time order."""
+        """Handle a reading, in time order."""
         if isinstance(reading, BallBeam):
             self._last_us = reading.t
             self.watch.follow(reading)

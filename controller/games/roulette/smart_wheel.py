@@ -46,7 +46,7 @@ class SmartSpins(WheelSpins):
     # --- readings and timers ---
 
     def see(self, reading: Reading) -> None:
-        """Take a reading, in time order."""
+        """Handle a reading, in time order."""
         before = self.games.last
         begins = self.games.see(reading) if isinstance(reading, WheelStatus) else None
         word = self._word
@@ -57,14 +57,14 @@ class SmartSpins(WheelSpins):
             self._begin(before, reading)
 
     def timer(self, name: str, t: int) -> None:
-        """Take a timer of ours that is due at t."""
+        """Handle a timer of ours that is due at t."""
         if name == "hold":
             self.attempts.hold_over()
         elif name == "give_up" and self.attempts.under_way:
             self._decide(t)
 
     def would_launch(self, reading: Reading) -> bool:
-        """Tell whether this reading begins a spin.
+        """Return whether this reading begins a spin.
 
         Asked while the table does not play, and so that spin is known and never counts later.
         """

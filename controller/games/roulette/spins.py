@@ -90,14 +90,14 @@ class Spins(WheelSpins):
     # --- readings and timers ---
 
     def see(self, reading: Reading) -> None:
-        """Take a reading, in time order."""
+        """Handle a reading, in time order."""
         if type(reading) is BallBeam and self._machine.state == SPIN.under_way:
             self._see_pulse(reading)
         else:
             self._see_with_care(reading)
 
     def _see_pulse(self, pulse: BallBeam) -> None:
-        """Take a pulse while a spin is under way."""
+        """Handle a pulse while a spin is under way."""
         watch = self._watch
         assert watch is not None
         watch.see(pulse)
@@ -135,7 +135,7 @@ class Spins(WheelSpins):
             self._objects.append(reading)
 
     def timer(self, name: str, t: int) -> None:
-        """Take a timer of ours that is due at t."""
+        """Handle a timer of ours that is due at t."""
         if name == "hold":
             self.attempts.hold_over()
         elif name == SPOKEN:
@@ -152,7 +152,7 @@ class Spins(WheelSpins):
             self._decide(t)
 
     def would_launch(self, reading: Reading) -> bool:
-        """Tell whether this reading could begin a spin.
+        """Return whether this reading could begin a spin.
 
         Asked while the table does not play, and so that spin is known and never counts later.
         """
@@ -359,5 +359,5 @@ class Spins(WheelSpins):
 
 
 def late_close_notice() -> Notice:
-    """Give the notice that bets were still open at the drop."""
+    """Return the notice that bets were still open at the drop."""
     return Notice(code="late_close", seen="bets were still open when the ball dropped", rule="R-SPIN-3")

@@ -37,7 +37,7 @@ class WheelGame(Results[str], Protocol):
         """The ball left the track."""
 
     def rule(self, entered: Input) -> None:
-        """Take a person's ruling on the present or the last spin; raises Refused where there is none."""
+        """Handle a person's ruling on the present or the last spin; raises Refused where there is none."""
 
 
 class WheelSpins(ABC):
@@ -77,15 +77,15 @@ class WheelSpins(ABC):
 
     @abstractmethod
     def see(self, reading: Reading) -> None:
-        """Take a reading, in time order."""
+        """Handle a reading, in time order."""
 
     @abstractmethod
     def timer(self, name: str, t: int) -> None:
-        """Take a timer of ours that is due at t."""
+        """Handle a timer of ours that is due at t."""
 
     @abstractmethod
     def would_launch(self, reading: Reading) -> bool:
-        """Tell whether this reading could begin a spin.
+        """Return whether this reading could begin a spin.
 
         Asked while the table does not play, and so that spin is known and never counts later.
         """
@@ -128,7 +128,7 @@ class WheelSpins(ABC):
             raise Refused("which_spin", says)
 
     def _sign_of_another(self, t: int, *, new_round: bool) -> str | None:
-        """Say what tells that another spin may have been launched since the last was decided."""
+        """Return what tells that another spin may have been launched since the last was decided."""
         if new_round:
             return "bets were closed or opened by hand"
         if self.attempts.away:
@@ -157,10 +157,10 @@ class WheelSpins(ABC):
 
     @abstractmethod
     def _runs(self, t: int) -> bool:
-        """Tell whether the ball is seen to run, so that nobody can say yet where it lies."""
+        """Return whether the ball is seen to run, so that nobody can say yet where it lies."""
 
     def snapshot(self) -> object:
-        """Give the game's state."""
+        """Return the game's state."""
         return self._game.snapshot()
 
     def restore(self, snapshot: object) -> None:
@@ -168,11 +168,11 @@ class WheelSpins(ABC):
         self._game.restore(snapshot)
 
     def value_of(self, verdict: SpinVerdict) -> str | None:
-        """Give the number seen."""
+        """Return the number seen."""
         return verdict.number
 
     def value_entered(self, entered: Input) -> str:
-        """Give the number a person entered; raises Refused while the ball runs or for no pocket."""
+        """Return the number a person entered; raises Refused while the ball runs or for no pocket."""
         if not self.result_can_be_entered(entered.t):
             raise Refused("result_not_in")
         number = str(entered.number)
@@ -186,11 +186,11 @@ class WheelSpins(ABC):
         return not (self.attempts.under_way and self._runs(t))
 
     def readings(self) -> tuple[Reading, ...]:
-        """Give every reading of the present spin."""
+        """Return every reading of the present spin."""
         return tuple(self._seen)
 
     def basis(self) -> Basis:
-        """Give what the last verdict rests on beside them."""
+        """Return what the last verdict rests on beside them."""
         return self._basis
 
     def began(self, t: int) -> None:

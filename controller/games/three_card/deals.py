@@ -90,7 +90,7 @@ class Deals:
     # --- readings, timers and inputs ---
 
     def see(self, reading: Reading) -> None:
-        """Take a reading, in time order."""
+        """Handle a reading, in time order."""
         attempts = self.attempts
         if isinstance(reading, Card) and self.would_begin(reading):
             self._begin(reading)
@@ -101,14 +101,14 @@ class Deals:
             self._follow(reading)
 
     def late(self, reading: Reading) -> None:
-        """Take a reading that came too late to count: of a card nobody knows then whose it is."""
+        """Handle a reading that came too late to count: of a card nobody knows then whose it is."""
         if not isinstance(reading, Card):
             return
         self._late = f"a card of {reading.dev} was told too late to be known in its place"
         self.attempts.came_late(self._late)
 
     def would_begin(self, card: Card) -> bool:
-        """Tell whether this card begins a deal: not one that is dealt, under review or just void."""
+        """Return whether this card begins a deal: not one that is dealt, under review or just void."""
         attempts = self.attempts
         if attempts.under_way or attempts.state == "held":
             return False
@@ -129,14 +129,14 @@ class Deals:
         self._runs_on_from_us = None
 
     def timer(self, name: str, t: int) -> None:
-        """Take a timer of ours that is due at t."""
+        """Handle a timer of ours that is due at t."""
         if name == "hold":
             self.attempts.hold_over()
         elif name == "deal" and self.attempts.under_way:
             self._decide(t, self._judge(t))
 
     def act(self, entered: Input) -> None:
-        """Take a position's play or fold. Raises Refused."""
+        """Handle a position's play or fold. Raises Refused."""
         attempts = self.attempts
         attempts.must_be_this(entered)
         if attempts.state in ("called", "settled"):
@@ -156,7 +156,7 @@ class Deals:
         self._note(entered)
 
     def set_card(self, entered: Input) -> None:
-        """Take a card that a person enters: unread, never read, or read wrong. Raises Refused."""
+        """Handle a card that a person enters: unread, never read, or read wrong. Raises Refused."""
         if not self.attempts.open:
             self.attempts.set_result(entered)
             return
@@ -267,7 +267,7 @@ class Deals:
     # --- what the life-cycle asks of its game ---
 
     def snapshot(self) -> object:
-        """Give the game's state."""
+        """Return the game's state."""
         return self._game.snapshot()
 
     def restore(self, snapshot: object) -> None:
@@ -275,7 +275,7 @@ class Deals:
         self._game.restore(snapshot)
 
     def value_of(self, verdict: DealVerdict) -> Dealt | None:
-        """Give the deal as it was seen, where nothing of it is unknown."""
+        """Return the deal as it was seen, where nothing of it is unknown."""
         return verdict.dealt
 
     def result_can_be_entered(self, t: int) -> bool:
@@ -285,14 +285,14 @@ class Deals:
         return self.attempts.open or (layout.all_out and layout.all_acted)
 
     def acts(self) -> Iterator[str]:
-        """Name what a position can still do, or be ruled to have done: play, fold."""
+        """Return what a position can still do, or be ruled to have done: play, fold."""
         if self.attempts.open or self.attempts.state == "called":
             layout = self._layout()
             done = [layout.acts.get(position) for position in layout.seats]
             yield from (act for act in ("play", "fold") if any(each != act for each in done))
 
     def value_entered(self, entered: Input) -> Dealt:
-        """Give the deal with what a person entered in it; raises Refused where that leaves it unknown."""
+        """Return the deal with what a person entered in it; raises Refused where that leaves it unknown."""
         entered = self._of_this_deal(entered)
         if entered.name == "set_card":
             self._must_fit(entered)
@@ -312,11 +312,11 @@ class Deals:
         return verdict
 
     def readings(self) -> tuple[Reading, ...]:
-        """Give every reading of the present deal, and what people entered in it."""
+        """Return every reading of the present deal, and what people entered in it."""
         return tuple(self._readings)
 
     def basis(self) -> Basis:
-        """Give what the last verdict rests on beside them."""
+        """Return what the last verdict rests on beside them."""
         return self._basis
 
     def began(self, t: int) -> None:

@@ -76,7 +76,7 @@ class Bets:
         self._lowered: list[Lowered] = []
 
     def takes(self, id: str) -> bool:  # noqa: A002 - the contract's own word
-        """Say whether a bet may have this id."""
+        """Return whether a bet may have this id."""
         return id not in self._taken
 
     def put_up(self, bet: Bet) -> None:
@@ -128,11 +128,11 @@ class Bets:
         )
 
     def behind(self, base: str) -> list[Bet]:
-        """Give the odds behind a flat bet."""
+        """Return the odds behind a flat bet."""
         return [bet for bet in self.bets.values() if bet.base == base]
 
     def any_of(self, *wagers: str) -> bool:
-        """Say whether any bet of these kinds is up."""
+        """Return whether any bet of these kinds is up."""
         return any(bet.wager in wagers for bet in self.bets.values())
 
     def __iter__(self) -> Iterator[Bet]:

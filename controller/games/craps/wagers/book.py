@@ -83,7 +83,7 @@ class CrapsBook:
                 raise TypeError(f"{type(request).__name__} is no request of a craps table")
 
     def finish(self) -> list[Line]:
-        """Tell of the bets that nothing decided."""
+        """Return a line for each bet that nothing decided."""
         return [pending(bet.id, bet.wager, bet.stake_cents) for bet in self._book]
 
     def _bet(self, request: BetRequest) -> list[Line]:

@@ -44,7 +44,7 @@ NATURALS = (7, 11)
 
 
 def roll_index(dice: Dice) -> int:
-    """Give a roll's place in a row of endings."""
+    """Return a roll's place in a row of endings."""
     return dice[0] * 6 + dice[1] - 7
 
 
@@ -64,14 +64,14 @@ class Decisions:
         self._hops = dict(_hop_rows(table))
 
     def row(self, wager: str, number: int | None = None) -> Endings | None:
-        """Give the row of a bet but a Hop, on its number where it has one; None where there is no such bet.
+        """Return the row of a bet but a Hop, on its number where it has one; None where there is no such bet.
 
         A line bet without a number is on its first roll.
         """
         return self.rows.get((wager, number))
 
     def hop(self, faces: Sequence[int]) -> Endings | None:
-        """Give the row of a Hop on a pair of faces in any order; None where two dice never show them."""
+        """Return the row of a Hop on a pair of faces in any order; None where two dice never show them."""
         return self._hops.get((min(faces), max(faces))) if len(faces) == 2 else None
 
 

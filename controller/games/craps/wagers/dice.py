@@ -29,7 +29,7 @@ class Dice:
     run_out: bool = False
 
     def throw(self, total: int) -> Thrown:
-        """Say what a roll is, and count it in the hand."""
+        """Return what a roll is, and count it in the hand."""
         thrown = Thrown(
             total,
             come_out=self.point is None,
@@ -79,7 +79,7 @@ class SharpShooterEndings:
         self._bet = table.sharp_shooter
 
     def after(self, thrown: Thrown, points: int) -> Ending | None:
-        """Give the ending after a roll that brings the hand to so many points; None while it goes on."""
+        """Return the ending after a roll that brings the hand to so many points; None while it goes on."""
         if thrown.seven_out:
             return self.by_points(points, "the seven-out")
         crapped_out = thrown.come_out and thrown.total in CRAPS
@@ -91,7 +91,7 @@ class SharpShooterEndings:
         return None
 
     def by_points(self, points: int, end: str) -> Ending | None:
-        """Give the ending of a hand that is over."""
+        """Return the ending of a hand that is over."""
         if self._bet is None:
             return None
         counted = f"{points} {'point' if points == 1 else 'points'} made before {end}"

@@ -71,7 +71,7 @@ def _net(ending: Ending) -> Fraction:
 
 
 def sharp_shooter_chances(table: CrapsPayTable) -> dict[int, Fraction]:
-    """Give the chance of each number of points in a hand; the largest stands for itself and more."""
+    """Return the chance of each number of points in a hand; the largest stands for itself and more."""
     if table.sharp_shooter is None:
         return {}
     top = max(table.sharp_shooter.pays)

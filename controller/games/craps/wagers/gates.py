@@ -29,7 +29,7 @@ class Gates:
         self._dice = dice
 
     def bet(self, request: BetRequest) -> Bet | Refusal:
-        """Give a bet as it will stand in the book, or say why it is not taken."""
+        """Return a bet as it will stand in the book, or why it is not taken."""
         for gate in (self._unknown, self._late, self._misplaced, self._untimely, self._unsupported):
             if refusal := gate(request):
                 return refusal
@@ -59,7 +59,7 @@ class Gates:
         return bet
 
     def increase(self, bet: Bet, cents: int) -> Refusal | None:
-        """Refuse to raise a bet to `cents`, or give None."""
+        """Return why it is refused to raise a bet to `cents`; None where it is not."""
         if cents <= bet.stake_cents:
             return Refusal(
                 BOOK_AMOUNT, f"it stands at {bet.stake_cents} cents; increase takes a larger stake"
@@ -76,7 +76,7 @@ class Gates:
         return self._size(bet, cents)
 
     def reduce(self, bet: Bet, cents: int) -> Refusal | None:
-        """Refuse to reduce a bet to `cents`, or give None."""
+        """Return why it is refused to reduce a bet to `cents`; None where it is not."""
         if refusal := self.remove(bet):
             return refusal
         if cents >= bet.stake_cents:
@@ -86,7 +86,7 @@ class Gates:
         return self._limits.size(bet.wager, cents)
 
     def remove(self, bet: Bet) -> Refusal | None:
-        """Refuse to take a bet down, or give None."""
+        """Return why it is refused to take a bet down; None where it is not."""
         settings = self._settings
         if bet.wager in ("pass", "come") and (bet.number or settings.line_locked.value == "once_made"):
             return Refusal(self._line[bet.wager].lowered, f"{bet.wager} stands until it is decided")
@@ -98,7 +98,7 @@ class Gates:
         return None
 
     def call(self, bet: Bet, *, on: bool) -> Refusal | None:
-        """Refuse to call a bet on or off, or give None."""
+        """Return why it is refused to call a bet on or off; None where it is not."""
         policy = self._settings.may_be_off
         if on or bet.wager in policy.value:
             return None
@@ -120,14 +120,14 @@ class Gates:
         return self._limits.most_odds_cents(odds, flat_cents)
 
     def no_action(self, bet: Bet) -> Refusal | None:
-        """Refuse to hand a bet back by No Action, or give None."""
+        """Return why it is refused to hand a bet back by No Action; None where it is not."""
         policy = self._settings.no_action
         if policy.value and bet.wager == "dont_come":
             return None
         return Refusal(policy.rule, f"No Action is for a Don't Come, not for {bet.wager}; use remove")
 
     def run_out(self, *, on: bool, by_table: bool = False) -> Refusal | None:
-        """Refuse to begin throws without a line bet, or give None."""
+        """Return why it is refused to begin throws without a line bet; None where it is not."""
         policy = self._settings.run_out
         if not on:
             return None

@@ -76,7 +76,7 @@ class Numbered:
     results: Mapping[int, str] = field(default_factory=dict)
 
     def result(self, number: int) -> str:
-        """Give the rule by which a number wins or loses."""
+        """Return the rule by which a number wins or loses."""
         return self.results.get(number, self.rule)
 
 
@@ -99,7 +99,7 @@ class Combined:
     high: Mapping[int, OneRollWager] = field(default_factory=dict)
 
     def shares(self, high: int | None = None) -> dict[OneRollWager, int]:
-        """Give the units on each part, with the extra unit of a Horn High on its number."""
+        """Return the units on each part, with the extra unit of a Horn High on its number."""
         shares = dict(self.parts)
         if high is not None:
             shares[self.high[high]] = shares.get(self.high[high], 0) + 1
@@ -107,7 +107,7 @@ class Combined:
 
     @property
     def unit_count(self) -> int:
-        """Give the units that one bet is made of."""
+        """The units that one bet is made of."""
         return sum(self.parts.values()) + (1 if self.high else 0)
 
 
@@ -304,7 +304,7 @@ class CrapsPayTable:
                 raise ValueError(f"a {name} that loses all of its stake or none, not {-net} of it on {total}")
 
     def net(self, combined: Combined, total: int, high: int | None = None) -> Fraction:
-        """Give what a combined bet wins on a total, as a fraction of its whole stake; -1 when it loses.
+        """Return what a combined bet wins on a total, as a fraction of its whole stake; -1 when it loses.
 
         Each part is a separate wager (C34-PAY-22, C34-PAY-23): what the winning one pays, less the others.
         """
@@ -317,12 +317,12 @@ class CrapsPayTable:
 
 
 def by_name(rows: Mapping[_Name, _Row]) -> dict[str, _Row]:
-    """Give rows for look-up by a name that may not be among them."""
+    """Return rows for look-up by a name that may not be among them."""
     return {str(name): row for name, row in rows.items()}
 
 
 def rules_of(table: CrapsPayTable) -> dict[str, str]:
-    """Give every wager on offer with the rule that defines it, in the order of the document."""
+    """Return every wager on offer with the rule that defines it, in the order of the document."""
     rules: dict[str, str] = {}
     rules.update({wager: line.made for wager, line in table.line.items()})
     rules.update({wager: odds.rule for wager, odds in table.odds.items()})

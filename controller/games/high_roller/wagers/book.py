@@ -60,7 +60,7 @@ class Play:
 
     @property
     def roller(self) -> str:
-        """Give the player whose turn it is to throw (H-ROLL-1, H-ORDER-1)."""
+        """The player whose turn it is to throw (H-ROLL-1, H-ORDER-1)."""
         if self.roll_off:
             return self.roll_off.next.player
         if self.policy.button_needs_cards:
@@ -79,7 +79,7 @@ class Play:
         return Refusal(rule, f"it is player {self.roller}'s turn, by {order}; found player {player}")
 
     def throw(self, total: int) -> BoughtCard | None:
-        """Take a legal roll; give the winning card once there is one."""
+        """Handle a legal roll; return the winning card once there is one."""
         self.started = True
         if self.roll_off:
             return self._go_on(self.roll_off.roll(total))
@@ -92,7 +92,7 @@ class Play:
         return found
 
     def decline(self) -> Refusal | BoughtCard | None:
-        """Leave out the roll that is next, or say why not; give the winning card once there is one."""
+        """Leave out the roll that is next, or say why not; return the winning card once there is one."""
         if self.roll_off is None:
             return Refusal("H-MULTI-1", "only rolls of the roll-off may be left out; the button throws first")
         if not self.roll_off.may_decline():
@@ -165,7 +165,7 @@ class HighRollerBook:
                 raise TypeError(f"{type(request).__name__} is no request of a High Roller table")
 
     def finish(self) -> list[Line]:
-        """Tell of the cards of a game that is not decided, in the order they were bought."""
+        """Return a line for each card of a game that is not decided, in the order they were bought."""
         cards = self._play.cards if self._play else []
         return [pending(card.id, "card", self._settings.card_cents.value) for card in cards]
 

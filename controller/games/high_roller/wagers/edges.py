@@ -14,12 +14,12 @@ TOTALS = Counter(one + other for one, other in product(range(1, 7), repeat=2))
 
 
 def stays_in(total: int) -> Fraction:
-    """Give the chance that the elimination throw matches a card of this rank (2 to 12)."""
+    """Return the chance that the elimination throw matches a card of this rank (2 to 12)."""
     return Fraction(TOTALS[total], 36)
 
 
 def nobody_matches_of(cards: int, decks: int) -> Fraction:
-    """Give the chance that the elimination throw matches none of so many cards, and is thrown again.
+    """Return the chance that the elimination throw matches none of so many cards, and is thrown again.
 
     The cards were just dealt from full decks of eleven ranks, unseen.
     """
@@ -31,7 +31,7 @@ def nobody_matches_of(cards: int, decks: int) -> Fraction:
 
 
 def wins_roll_off(rolls: Sequence[int]) -> tuple[Fraction, ...]:
-    """Give each player's chance to win when they have so many rolls each (H-WIN-1, H-MULTI-1).
+    """Return each player's chance to win when they have so many rolls each (H-WIN-1, H-MULTI-1).
 
     Players tied at the top roll again by one roll each (!H-3), so that each of them has the same chance then.
     """
@@ -41,7 +41,7 @@ def wins_roll_off(rolls: Sequence[int]) -> tuple[Fraction, ...]:
 
 
 def _wins_with(best: int, rolls: Sequence[int], player: int) -> Fraction:
-    """Give the chance that this player's best roll is `best` and he wins with it, ties included."""
+    """Return the chance that this player's best roll is `best` and he wins with it, ties included."""
     tied_with = [_best_is(best, rolls[player])]
     for other, count in enumerate(rolls):
         if other == player:

@@ -77,7 +77,7 @@ class RouletteBook:
         return []
 
     def finish(self) -> list[Line]:
-        """Tell of the bets that are left, in the order they were made."""
+        """Return a line for each bet that is left, in the order they were made."""
         return [pending(id_, chips.spot.wager, chips.cents) for id_, chips in self._layout_chips.items()]
 
     def _bet(self, bet: Bet) -> list[Line]:

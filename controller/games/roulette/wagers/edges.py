@@ -29,25 +29,25 @@ def report(table: RoulettePayTable) -> Report:
 
 
 def usual_odds(covers: int) -> Fraction:
-    """Give what is usually paid to one on so many of 36 numbers: fair without zeros, in whole units."""
+    """Return what is usually paid to one on so many of 36 numbers: fair without zeros, in whole units."""
     return Fraction(36 // covers - 1)
 
 
 def spot_edge(spot: Spot, pays: Fraction, pockets: tuple[str, ...]) -> Fraction:
-    """Give the edge of one place by asking every pocket."""
+    """Return the edge of one place by asking every pocket."""
     net = sum((pays if pocket in spot.covers else Fraction(-1) for pocket in pockets), Fraction(0))
     return -net / len(pockets)
 
 
 def _edges(table: RoulettePayTable, layout: Layout) -> Iterator[Edge]:
-    """Give one row a wager, since its places are alike; none where the wheel has no place for it."""
+    """Yield one row a wager, since its places are alike; none where the wheel has no place for it."""
     for wager, pays in table.pays.items():
         for edge in {spot_edge(spot, pays.ratio.exact, layout.pockets) for spot in layout.spots(wager)}:
             yield Edge(wager=wager, edge=edge)
 
 
 def _lost_row(table: RoulettePayTable, edges: Mapping[str, Fraction]) -> Iterator[Finding]:
-    """See whether the odds are the usual list with one row lost and all below it moved up (!R-1)."""
+    """Find odds that are the usual list with one row lost and all below it moved up (!R-1)."""
     odds: dict[str, Fraction] = {wager: pays.ratio.exact for wager, pays in table.pays.items()}
     usual = {wager: usual_odds(len(Layout().spots(wager)[0].covers)) for wager in RULES}
     printed = [odds[wager] for wager in RULES if wager != _WITHOUT_A_ROW]
@@ -68,7 +68,7 @@ def _lost_row(table: RoulettePayTable, edges: Mapping[str, Fraction]) -> Iterato
 
 
 def _no_row(table: RoulettePayTable) -> Iterator[Finding]:
-    """Tell of the wager that the document offers without odds (!R-2)."""
+    """Find the wager that the document offers without odds (!R-2)."""
     pays = table.pays[_WITHOUT_A_ROW]
     yield Finding(
         code="no_printed_odds",

@@ -82,13 +82,13 @@ class Layout:
         }
 
     def spots(self, wager: str) -> tuple[Spot, ...]:
-        """Give every place for this wager."""
+        """Return every place for this wager."""
         if wager in self._inside:
             return tuple(self._inside[wager].values())
         return self._parts[wager] if wager in self._parts else (self._outside[wager],)
 
     def find(self, wager: str, numbers: tuple[str, ...], which: int | None) -> Spot:
-        """Give the place that a bet names.
+        """Return the place that a bet names.
 
         `numbers` in any order for a wager on numbers, `which` (1 to 3) for a column or dozen.
         Raises NoSuchSpot.
@@ -130,7 +130,7 @@ class Layout:
         )
 
     def _nearest(self, wager: str, numbers: tuple[str, ...]) -> str:
-        """Name the places of this wager that share most with what was asked for."""
+        """Return the places of this wager that share most with what was asked for."""
         places = self._inside[wager]
         most = max(len(covers.intersection(numbers)) for covers in places)
         near = [covers for covers in places if len(covers.intersection(numbers)) == most]
@@ -141,7 +141,7 @@ class Layout:
 
 
 def colour(number: str) -> Literal["red", "black", "green"]:
-    """Give the colour of a pocket; the zeros are green."""
+    """Return the colour of a pocket; the zeros are green."""
     if number in ("0", "00"):
         return "green"
     return "red" if number in RED else "black"
@@ -165,7 +165,7 @@ def _block(row: int, rows: int, column: int, columns: int) -> Numbers:
 
 
 def _blocks(rows: int, columns: int) -> list[Numbers]:
-    """Give every block of this size on the twelve rows of three."""
+    """Return every block of this size on the twelve rows of three."""
     return [
         _block(row, rows, column, columns)
         for row in range(_ROWS - rows + 1)
@@ -194,7 +194,7 @@ def _dozens() -> list[Numbers]:
 
 
 def _outside() -> dict[str, Numbers]:
-    """Give the even-money wagers; 0 and 00 belong to none of them (!R-6)."""
+    """Return the even-money wagers; 0 and 00 belong to none of them (!R-6)."""
     return {
         "red": RED,
         "black": frozenset(_ALL) - RED,

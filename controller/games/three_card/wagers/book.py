@@ -81,7 +81,7 @@ class ThreeCardBook:
         return []
 
     def finish(self) -> list[Line]:
-        """Tell of the wagers that are left, in the order they were made."""
+        """Return a line for each wager that is left, in the order they were made."""
         return [pending(stake.id, stake.wager, stake.cents) for stake in self._order]
 
     def _bet(self, bet: Bet) -> list[Line]:
@@ -159,7 +159,7 @@ class ThreeCardBook:
         return self._settle(hands, _cards(deal.dealer))
 
     def _irregular(self, deal: Deal) -> str:
-        """Say what voids a deal: a wrong number of cards, or one card twice (T-IRR-1, T-DECK-1)."""
+        """Return what voids a deal: a wrong number of cards, or one card twice (T-IRR-1, T-DECK-1)."""
         counts = {f"position {seat}": len(hand) for seat, hand in deal.hands.items()}
         if deal.undealt == "irregular":
             for seat in self._positions:

@@ -173,7 +173,7 @@ def best_play(table: ThreeCardPayTable, equal: EqualHands = "push") -> BestPlay:
 
 
 def _against_dealer(met: Showdown, flat: Fraction, equal: EqualHands) -> Fraction:
-    """Give what Ante and Play win together against all dealers, in Antes (T-RES-2 to T-RES-4, !T-3)."""
+    """Return what Ante and Play win together against all dealers, in Antes (T-RES-2 to T-RES-4, !T-3)."""
     won = met.unqualified * flat + met.lower * 2 * flat
     lost = met.higher + (met.equal if equal == "dealer_wins" else 0)
     return (won - 2 * lost) / DEALERS
@@ -184,7 +184,7 @@ def _pair_plus_worth(pays: Mapping[Row, Pays]) -> Fraction:
 
 
 def _mean(rows: Mapping[K | None, int], pays: Mapping[K, Pays]) -> Fraction:
-    """Give what a stake wins or loses on average over counted rows; None is no row."""
+    """Return what a stake wins or loses on average over counted rows; None is no row."""
     net = Fraction(0)
     for earned, count in rows.items():
         won = _to_one(pays, earned)

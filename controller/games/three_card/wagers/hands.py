@@ -42,7 +42,7 @@ class SideRow(StrEnum):
 
 
 def side_row(cards: Iterable[Card]) -> SideRow | None:
-    """Give the highest row that the best five of six cards earn; None below three of a kind.
+    """Return the highest row that the best five of six cards earn; None below three of a kind.
 
     Five-card hands rank as in poker: a flush beats a straight, and 5-4-3-2-A is a straight.
     """
@@ -54,7 +54,7 @@ def side_row(cards: Iterable[Card]) -> SideRow | None:
 
 
 def suited_row(ranks: Iterable[int]) -> SideRow:
-    """Give the row of five or six cards of one suit: they leave no room for a hand of pairs above a flush."""
+    """Return the row of five or six cards of one suit; they leave no room for pairs above a flush."""
     held = set(ranks)
     if held == {9, 10, 11, 12, 13, ACE}:
         return SideRow.MAJOR_ROYAL
@@ -65,7 +65,7 @@ def suited_row(ranks: Iterable[int]) -> SideRow:
 
 
 def unsuited_row(ranks: Iterable[int]) -> SideRow | None:
-    """Give the row of six cards without five of one suit."""
+    """Return the row of six cards without five of one suit."""
     counts = Counter(ranks)
     most, second = sorted(counts.values(), reverse=True)[:2]
     if most == 4:
@@ -78,6 +78,6 @@ def unsuited_row(ranks: Iterable[int]) -> SideRow | None:
 
 
 def _five_in_a_row(ranks: set[int]) -> int:
-    """Give the top of the highest five-card straight, or 0."""
+    """Return the top of the highest five-card straight, or 0."""
     held = ranks | ({1} if ACE in ranks else set())
     return next((top for top in range(ACE, 4, -1) if held.issuperset(range(top - 4, top + 1))), 0)

@@ -128,5 +128,5 @@ class Showdown:
 
 
 def folded(position: Position) -> bool:
-    """Tell whether a position is given up: an Ante without Play is a fold."""
+    """Return whether a position is given up: an Ante without Play is a fold."""
     return "ante" in position and "play" not in position
