@@ -1,7 +1,9 @@
 """What the wager book of every game is, and the lines it answers with."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar, Literal, NamedTuple, Protocol
+from fractions import Fraction
+from typing import ClassVar, Literal, NamedTuple
 
 import msgspec
 
@@ -109,15 +111,46 @@ def pending(id: str, wager: str, stake: int) -> Decided:  # noqa: A002 - the con
     return Decided(id, wager, "pending", stake, 0, 0, "not decided when the requests ended")
 
 
-class Book(Protocol):
+NEVER_LATE = Refusal("C34-MK-1b", "wagers made with the dice out are craps wagers alone")
+
+
+class Book(ABC):
     """A game's wager book. Deterministic: the same requests give the same lines."""
 
     @property
+    @abstractmethod
     def vocabulary(self) -> Sequence[type[Request]]:
         """The requests this game understands."""
 
+    @abstractmethod
     def apply(self, request: Request) -> list[Line]:
         """Do what a request of the vocabulary says and answer it; raises nothing for any such request."""
 
+    @abstractmethod
     def finish(self) -> list[Line]:
         """Return a line for each bet that is left, in the order they were made."""
+
+    @property
+    def breakage_cents(self) -> Fraction:
+        """What rounding down has left with the house so far, exactly; nothing where all is paid in full."""
+        return Fraction()
+
+    @property
+    def remembers(self) -> bool:
+        """Whether the book holds more than its bets, so that a fresh one would not do without any."""
+        return False
+
+    @property
+    def line_bet_missing(self) -> bool:
+        """Whether the shooter has not made the line bet that is asked of him by now."""
+        return False
+
+    @property
+    def late_refusal(self) -> Refusal | None:
+        """Why no bet is taken with the dice out, though it is confirmed; None where it is."""
+        return NEVER_LATE
+
+    @property
+    def without_pair_plus(self) -> tuple[str, ...]:
+        """The positions that have an Ante and no Pair Plus."""
+        return ()

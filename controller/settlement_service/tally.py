@@ -7,7 +7,6 @@ proved by playing its requests again.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol, runtime_checkable
 
 import msgspec
 
@@ -63,36 +62,6 @@ class Applied:
         )
 
 
-@runtime_checkable
-class _Breaks(Protocol):
-    @property
-    def breakage_cents(self) -> Fraction: ...
-
-
-@runtime_checkable
-class _Remembers(Protocol):
-    @property
-    def remembers(self) -> bool: ...
-
-
-@runtime_checkable
-class _AsksLineBet(Protocol):
-    @property
-    def line_bet_missing(self) -> bool: ...
-
-
-@runtime_checkable
-class _TakesLate(Protocol):
-    @property
-    def late_refusal(self) -> Refusal | None: ...
-
-
-@runtime_checkable
-class _HasPairPlus(Protocol):
-    @property
-    def without_pair_plus(self) -> tuple[str, ...]: ...
-
-
 class Tally:
     """One table's game and wagers. `wagers` are all that were accepted since `forget`."""
 
@@ -106,7 +75,6 @@ class Tally:
         self._paid_at_table = paid_at_table
         self._table = table
         self._game = game
-        self._breaks = _breaking(game)
         self._carry = carry
         self._breakage_booked = 0
         self.wagers: dict[str, Wager] = {}
@@ -119,27 +87,27 @@ class Tally:
     @property
     def lacks_line_bet(self) -> bool:
         """Whether the shooter of a craps table has not made the line bet that is asked of him by now."""
-        return isinstance(self._game, _AsksLineBet) and self._game.line_bet_missing
+        return self._game.line_bet_missing
 
     @property
     def late_refusal(self) -> Refusal | None:
         """Why this game takes no bet with the dice out, though it is confirmed; None where it does."""
-        return self._game.late_refusal if isinstance(self._game, _TakesLate) else _NEVER_LATE
+        return self._game.late_refusal
 
     @property
     def without_pair_plus(self) -> tuple[str, ...]:
         """The positions of a Three Card Poker table that have an Ante and no Pair Plus."""
-        return self._game.without_pair_plus if isinstance(self._game, _HasPairPlus) else ()
+        return self._game.without_pair_plus
 
     @property
     def carry(self) -> Fraction:
         """The part of a cent of breakage that is not booked yet."""
-        return self._carry + self._game_breakage() - self._breakage_booked
+        return self._carry + self._game.breakage_cents - self._breakage_booked
 
     @property
     def remembers(self) -> bool:
         """Whether the game holds more than its bets, so that a fresh one would not do without any."""
-        return isinstance(self._game, _Remembers) and self._game.remembers
+        return self._game.remembers
 
     def cost(self, request: Request) -> int:
         """Give the cents that a request takes from its player, were it granted."""
@@ -169,8 +137,8 @@ class Tally:
             moved.move(wager.stake, at_risk(self._table), player_account(wager.player))
             lines.append(Decided(wager.id, wager.wager, "void", wager.stake, 0, wager.stake, reason))
             wager.stake, wager.status = 0, "void"
-        self._carry += self._game_breakage()
-        self._game, self._breaks = fresh, _breaking(fresh)
+        self._carry += self._game.breakage_cents
+        self._game = fresh
         return Applied(tuple(lines), moved)
 
     def forget(self, ids: Sequence[str]) -> None:
@@ -237,23 +205,12 @@ class Tally:
     def _close(self, wager: Wager, status: Status) -> None:
         wager.stake, wager.status = 0, status
 
-    def _game_breakage(self) -> Fraction:
-        return self._breaks.breakage_cents if self._breaks else Fraction()
-
     def _book_breakage(self, moved: Movement) -> None:
-        whole = int(self._carry + self._game_breakage()) - self._breakage_booked
+        whole = int(self._carry + self._game.breakage_cents) - self._breakage_booked
         if whole:
             # The house pays what the odds say exactly; what a player can't be paid of it is breakage.
             moved.move(whole, house(self._table), breakage(self._table))
             self._breakage_booked += whole
-
-
-_NEVER_LATE = Refusal("C34-MK-1b", "wagers made with the dice out are craps wagers alone")
-
-
-def _breaking(game: Book) -> _Breaks | None:
-    """Give a game that rounds down; a High Roller game has nothing to round but its rake."""
-    return game if isinstance(game, _Breaks) else None
 
 
 class _BetFields(msgspec.Struct, frozen=True):

@@ -27,7 +27,7 @@ from controller.model.outcomes import (
     RollReview,
 )
 from controller.model.readings import Input
-from controller.settlement.book import BOOK_ID, Decided, Line, Refusal, pending
+from controller.settlement.book import BOOK_ID, Book, Decided, Line, Refusal, pending
 from controller.settlement.edges import Edge, Report
 from controller.settlement.money import payout
 from controller.settlement.paytable import Pays
@@ -173,7 +173,7 @@ def side_of(total: int) -> Side:
     return "seven" if total == 7 else "under" if total < 7 else "over"
 
 
-class OverUnderWagers:
+class OverUnderBook(Book):
     """The wager book: every roll that counts decides every bet."""
 
     vocabulary: Sequence[type[Request]] = (Bet, Roll, NoRoll)
@@ -227,7 +227,7 @@ def asked_by(outcome: Outcome) -> list[Asked]:
 
 WAGERS = Wagers(
     pay_table=OverUnderPayTable,
-    open=lambda _, load: OverUnderWagers(load(OverUnderPayTable)),
+    open=lambda _, load: OverUnderBook(load(OverUnderPayTable)),
     report=lambda _, load: report(load(OverUnderPayTable)),
     asked_by=asked_by,
     closed=Refusal("OU-1", "the dice are out; bet again when this roll is called"),

@@ -10,7 +10,7 @@ from controller.games.craps.wagers.gates import Gates
 from controller.games.craps.wagers.paytable import FLAT, CrapsPayTable
 from controller.games.craps.wagers.requests import VOCABULARY, NewShooter, NoAction, NoRoll, Roll, RunOut
 from controller.games.craps.wagers.requests import Bet as BetRequest
-from controller.settlement.book import BOOK_ID, Decided, Line, Reduced, Refusal, Status, pending
+from controller.settlement.book import BOOK_ID, Book, Decided, Line, Reduced, Refusal, Status, pending
 from controller.settlement.money import BreakageLedger, payout
 from controller.settlement.wire import Increase, Reduce, Remove, Request, Working
 
@@ -20,7 +20,7 @@ Change = Working | Increase | Reduce | Remove | NoAction
 """A request about a bet that is up."""
 
 
-class CrapsBook:
+class CrapsBook(Book):
     """The wager book and ledger of one craps table."""
 
     def __init__(self, table: CrapsPayTable) -> None:

@@ -19,7 +19,7 @@ from controller.rules.high_roller.rolls import (
     eliminate,
     rank_of,
 )
-from controller.settlement.book import BOOK_ID, Decided, Line, PotRecorded, PotShared, Refusal, pending
+from controller.settlement.book import BOOK_ID, Book, Decided, Line, PotRecorded, PotShared, Refusal, pending
 from controller.settlement.wire import Increase, Reduce, Remove, Request
 
 _TABLE = "table"
@@ -129,7 +129,7 @@ class Play:
         return Decided(card.id, "card", "lose", self.card_cents, 0, 0, reason)
 
 
-class HighRollerBook:
+class HighRollerBook(Book):
     """A High Roller table's games."""
 
     def __init__(self, table: HighRollerPayTable, policy: RollPolicy = RECOMMENDED) -> None:

@@ -7,7 +7,17 @@ from fractions import Fraction
 from controller.games.roulette.wagers.layout import RULES, Layout, NoSuchSpot, Spot, colour
 from controller.games.roulette.wagers.paytable import RoulettePayTable
 from controller.games.roulette.wagers.requests import Bet, Close, NoSpin, SingleZeroSpin, Spin
-from controller.settlement.book import BOOK_AMOUNT, BOOK_ID, Decided, Line, Reduced, Refusal, Refused, pending
+from controller.settlement.book import (
+    BOOK_AMOUNT,
+    BOOK_ID,
+    Book,
+    Decided,
+    Line,
+    Reduced,
+    Refusal,
+    Refused,
+    pending,
+)
 from controller.settlement.money import BreakageLedger, Ratio, payout
 from controller.settlement.wire import Increase, Reduce, Remove, Request
 
@@ -28,7 +38,7 @@ class _Chips:
     cents: int
 
 
-class RouletteBook:
+class RouletteBook(Book):
     """A roulette table's wager book. Bets open at the start and again after each spin or No Spin."""
 
     def __init__(self, table: RoulettePayTable) -> None:

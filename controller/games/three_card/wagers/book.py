@@ -8,7 +8,7 @@ from controller.games.three_card.wagers.hands import Card, card
 from controller.games.three_card.wagers.paytable import LimitedWager, ThreeCardPayTable
 from controller.games.three_card.wagers.requests import Bet, Close, Deal, Void
 from controller.games.three_card.wagers.showdown import EqualHands, Showdown, Stake
-from controller.settlement.book import BOOK_ID, Bonus, Line, Refusal, pending
+from controller.settlement.book import BOOK_ID, Bonus, Book, Line, Refusal, pending
 from controller.settlement.money import BreakageLedger
 from controller.settlement.wire import Increase, Reduce, Remove, Request
 
@@ -29,7 +29,7 @@ _NO_PAIR_PLUS = Refusal(
 _NOTHING_TO_PLAY = Refusal("T-ANTE-2", "Play goes with an Ante; there is none on this position")
 
 
-class ThreeCardBook:
+class ThreeCardBook(Book):
     """A Three Card Poker table's wager book. Bets open at the start and again after each deal."""
 
     def __init__(self, table: ThreeCardPayTable, equal: EqualHands = "push") -> None:
