@@ -18,7 +18,7 @@ from controller.app.resuming import CONTROLLER, CutOff, Progress, Resumed, begun
 from controller.app.status import View
 from controller.journal.faults import CROWDED, JournalFault
 from controller.journal.journal import Journal
-from controller.journal.tickets import Ticket
+from controller.journal.writer import Ticket
 from controller.machines.flat import Refused
 from controller.machines.roles import PLAYERS
 from controller.machines.setup import First, Setup

@@ -51,7 +51,7 @@ from controller.journal.opening import Acceptance
 from controller.journal.reading import Reader
 from controller.model.tables import TableSettings
 from controller.publish.events import TableStatus
-from controller.publish.window import Chance
+from controller.publish.sink import Chance
 
 TURN_S = 0.5
 """How often the daemon looks after its parts."""

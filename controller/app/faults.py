@@ -10,9 +10,8 @@ from operator import itemgetter
 from threading import Lock
 from typing import NamedTuple
 
-from controller.journal.fault_words import WHAT
 from controller.journal.faults import FAULTS as JOURNAL_FAULTS
-from controller.journal.faults import JournalFault
+from controller.journal.faults import WHAT, JournalFault
 from controller.publish.faults import FAULTS as PUBLISH_FAULTS
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from controller.app.clock import Clock
-from controller.journal.tickets import Ticket
+from controller.journal.writer import Ticket
 from controller.machines.flat import Refused
 from controller.machines.refusals import REFUSALS
 from controller.model.effects import Effect, Late

@@ -21,8 +21,8 @@ from controller.app.options import APPROVED_FILE, ENGINE_PIN_FILE
 from controller.journal.chain import Wall
 from controller.journal.head import Place
 from controller.journal.keys import CREDENTIAL, Key, PublicKey, load_key, new_pem, read_key, write_key
-from controller.journal.rotation import Replaced, Word, check_replaceable, replace_key
-from controller.publish.pinning import read_pin, write_pin
+from controller.journal.opening import Replaced, Word, check_replaceable, replace_key
+from controller.publish.identity import read_pin, write_pin
 
 Kind = Literal["console", "release", "node"]
 NODE_BYTES = 16

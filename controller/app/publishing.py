@@ -13,19 +13,19 @@ from controller.journal.faults import JournalFault
 from controller.journal.journal import Journal
 from controller.journal.keys import Key
 from controller.journal.reading import Reader
-from controller.journal.tickets import Ticket
+from controller.journal.writer import Ticket
 from controller.model.outcomes import Awaited
 from controller.model.tables import TableSettings
 from controller.publish.betting import Announcer, Betting
-from controller.publish.board import first_board
 from controller.publish.choice import sink_for
 from controller.publish.embedded import Consumer, EngineFor, Enrolment
 from controller.publish.events import AskLate, TableStatus
 from controller.publish.faults import PublishFault
+from controller.publish.identity import Pin, read_pin, write_pin
 from controller.publish.late import LateDesk
-from controller.publish.pinning import Pin, read_pin, write_pin
+from controller.publish.players import first_board
 from controller.publish.pump import Pump
-from controller.publish.window import Chance
+from controller.publish.sink import Chance
 
 EngineMaker = Callable[[EngineFor], Consumer]
 """Makes the settlement engine of this process; it opens nothing before its own thread begins."""

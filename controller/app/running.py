@@ -34,15 +34,15 @@ from controller.journal.keys import Key
 from controller.journal.opening import Acceptance
 from controller.journal.reading import Reader
 from controller.journal.recovery import power_lost
-from controller.journal.tickets import Ticket
 from controller.journal.verify import Progress, Verified
+from controller.journal.writer import Ticket
 from controller.machines.setup import First, Setup
 from controller.model.effects import Effect
 from controller.model.outcomes import Bets, Data, Happening, Outcome
 from controller.model.readings import Input
 from controller.model.tables import TableSettings
-from controller.publish.board import first_board
 from controller.publish.events import AskLate
+from controller.publish.players import first_board
 
 DEVICES_WITHIN_US = 20_000_000
 """A wheel is mute for seconds after power-on, a camera's program starts slowly: later it is a fault."""

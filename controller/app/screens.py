@@ -31,7 +31,7 @@ from controller.model.outcomes import (
 )
 from controller.model.readings import Input
 from controller.model.rulesets import RuleSet
-from controller.publish.board import LOOK_BACK, RESULTS, TableBoard, follow, showing
+from controller.publish.players import LOOK_BACK, RESULTS, TableBoard, follow, showing
 
 if TYPE_CHECKING:
     from controller.app.daemon import Daemon

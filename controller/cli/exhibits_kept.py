@@ -8,8 +8,7 @@ from controller.cli.exhibits import Asked
 from controller.cli.past import Kept, ToldJournal
 from controller.journal.attempts import find_attempt
 from controller.journal.chain import Row
-from controller.journal.contents import After, Recording, outcome_of
-from controller.journal.evidence import unpack
+from controller.journal.contents import After, Recording, outcome_of, unpack
 from controller.journal.faults import JournalFault
 from controller.journal.reading import Rows
 from controller.journal.recall import judged_of

@@ -14,15 +14,14 @@ from controller.cli.shell import BAD_INPUT, FAILED, OK, ROWS, Command, printable
 from controller.cli.words import lines_of
 from controller.journal.chain import Row
 from controller.journal.contents import CLOSED, EVENTS
-from controller.journal.ending import check_begun
 from controller.journal.faults import JournalFault
-from controller.journal.head import Place, read_head
+from controller.journal.head import Place, check_begun, read_head
 from controller.journal.keys import PublicKey
 from controller.journal.opening import FORGIVABLE
 from controller.journal.reading import Reader
 from controller.journal.recall import Recalled, recall
 from controller.model.outcomes import OUTCOME_TYPES
-from controller.publish.acknowledged import check_acknowledgements
+from controller.publish.identity import check_acknowledgements
 
 _JOURNAL_EXAMPLES = (
     "tablectl journal verify",

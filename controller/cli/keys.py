@@ -14,8 +14,8 @@ from controller.cli.shell import BAD_INPUT, FAILED, OK, say
 from controller.journal.faults import JournalFault
 from controller.journal.head import Place
 from controller.journal.keys import load_key, new_key
+from controller.journal.opening import Word
 from controller.journal.reading import Reader
-from controller.journal.rotation import Word
 
 EXAMPLES = (
     "tablectl keys show table --journal /var/lib/table",

@@ -15,12 +15,14 @@ from controller.journal.contents import (
     WORDS,
     After,
     Begun,
+    Evidence,
     Noted,
     Word,
     canonical,
     encode,
+    evidence_of,
+    pack,
 )
-from controller.journal.evidence import Evidence, evidence_of, pack
 from controller.machines.setup import First, Setup, State
 from controller.model.effects import Effect, Judged, Lamp, Late, Proposed
 from controller.model.outcomes import Outcome

@@ -1,6 +1,7 @@
 """What can be wrong with a journal: a stable code, its likely cause, what to do next and when it clears."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from threading import Lock
 from typing import NamedTuple
 
 
@@ -261,3 +262,96 @@ class JournalFault(Exception):
         self.expected = expected
         self.kind = FAULTS[code]
         super().__init__(f"{where}: found {found}, expected {expected}; {self.kind.next_step} [{code}]")
+
+
+WHAT: Mapping[str, str] = {
+    "journal_absent": "the journal's file is not there",
+    "journal_ack_differs": "settlement acknowledged an outcome with another chain hash than this journal's",
+    "journal_ack_unknown": "settlement acknowledged an outcome that is not in this journal",
+    "journal_bad_signature": "a row's signature is not that of the table's key",
+    "journal_closed": "the journal is closed and takes no rows",
+    "journal_crowded": "a request or acknowledgement was put off: the disk is behind with earlier rows",
+    "journal_cut_short": "the journal ends before the last row that the head file remembers",
+    "journal_damaged": "the journal's file can't be read to its end",
+    "journal_disk_full": "the disk has no room for the next row",
+    "journal_downgraded": "the journal says that its rows need no signatures, though they have them",
+    "journal_empty": "the journal's file holds no rows",
+    "journal_end_unsigned": "the journal's last rows are not signed by the table's key",
+    "journal_forked": "the journal's last row is not the one that the head file remembers under its number",
+    "journal_head_damaged": "the head file can't be read",
+    "journal_head_forged": "the head file is not signed by the table's key",
+    "journal_head_missing": "the journal has rows, and its head file is not there",
+    "journal_head_unsigned": "the head file carries no signature",
+    "journal_in_use": "another process holds the journal",
+    "journal_io_error": "the disk failed to read or write the journal",
+    "journal_key_differs": "the key that is given is not the one that the journal was begun with",
+    "journal_key_exposed": "others than the service's user may read the key file",
+    "journal_key_missing": "the journal's key is not there",
+    "journal_key_unreadable": "the key file holds no key that can be used",
+    "journal_newer": "the journal's layout is newer than this release knows",
+    "journal_no_access": "this user may not read or write the journal",
+    "journal_no_such_outcome": "no outcome of this id is in the journal",
+    "journal_not_flushed": "rows had not reached the disk when the controller stopped",
+    "journal_not_one": "the file under the journal's name is no journal",
+    "journal_old_layout": "the journal and its head file are of a release that signed neither rows nor head",
+    "journal_other_table": "the journal is another table's",
+    "journal_out_of_sequence": "an outcome's number does not follow on from the last",
+    "journal_outbox_differs": "the outbox does not hold what the journal's rows say is unacknowledged",
+    "journal_overflow": "rows wait for the disk in greater number than can be kept, so nothing more is taken",
+    "journal_pragma_refused": "the file system does not let SQLite write the journal as safely as it must",
+    "journal_read_only": "the disk of the journal can't be written",
+    "journal_restored": "the journal is older than its head file: rows that were told are missing",
+    "journal_row_changed": "a row's contents do not fit its hash",
+    "journal_row_missing": "a row's number is missing between its neighbours",
+    "journal_row_moved": "a row does not follow on from the one before it in the chain",
+    "journal_schema_changed": "the file's tables, indexes or triggers are not those of a journal",
+    "journal_sqlite_too_old": "the SQLite library that was found loses commits",
+    "journal_stopped": "the journal's thread has stopped",
+    "journal_teller_failed": "rows are on the disk, but not everybody was told of them",
+    "journal_wal_grows": "the WAL of the journal is not written back and grows",
+    "journal_write_failed": "the journal's file can't be written",
+}
+"""What each of the journal's faults is, by its code."""
+
+
+Alarm = Callable[[JournalFault | None], None]
+"""Hears each fault as it begins, and None when all is well again. It must return at once."""
+
+
+FROM_OUTSIDE = "ack"
+"""The duty whose faults are of what settlement, or whoever passes for it, sent: the journal is well."""
+WAL = "wal"
+"""The duty of keeping the WAL small: a reader in the way is a fault, and rows are written all the same."""
+
+
+class Alarms:
+    """The faults of the writer's several duties."""
+
+    def __init__(self, alarm: Alarm) -> None:
+        """Tell this listener."""
+        self._alarm = alarm
+        self._holding: dict[str, JournalFault] = {}
+        self._lock = Lock()
+
+    @property
+    def present(self) -> JournalFault | None:
+        """A fault of writing that holds now, the first that began; whatever others send is none."""
+        with self._lock:
+            return next(
+                (fault for duty, fault in self._holding.items() if duty not in (FROM_OUTSIDE, WAL)), None
+            )
+
+    def began(self, duty: str, fault: JournalFault) -> None:
+        """This duty fails."""
+        with self._lock:
+            before = self._holding.get(duty)
+            self._holding[duty] = fault
+        if before is None or before.code != fault.code:
+            self._alarm(fault)
+
+    def over(self, duty: str) -> None:
+        """This duty succeeded."""
+        with self._lock:
+            all_well = self._holding.pop(duty, None) is not None and not self._holding
+        if all_well:
+            self._alarm(None)

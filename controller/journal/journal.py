@@ -5,7 +5,6 @@ from contextlib import ExitStack
 from types import TracebackType
 from typing import Self
 
-from controller.journal.alarms import Alarm
 from controller.journal.chain import Draft
 from controller.journal.contents import (
     PRUNED,
@@ -19,15 +18,14 @@ from controller.journal.contents import (
     Word,
 )
 from controller.journal.drafting import Drafter, event_draft
-from controller.journal.faults import JournalFault
+from controller.journal.faults import Alarm, JournalFault
 from controller.journal.head import Place
 from controller.journal.keys import Key
 from controller.journal.opening import Acceptance, open_journal
 from controller.journal.reading import Reader
 from controller.journal.recovery import Recovered, recovered_from
-from controller.journal.tickets import Entry, Ticket
 from controller.journal.verify import Progress
-from controller.journal.writer import Limits, Told, WallClock, Writer
+from controller.journal.writer import Entry, Limits, Ticket, Told, WallClock, Writer
 from controller.machines.setup import First, State
 from controller.model.effects import Effect, Late
 from controller.model.outcomes import Outcome

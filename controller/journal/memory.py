@@ -22,7 +22,7 @@ from controller.journal.contents import (
     Word,
     encode,
 )
-from controller.journal.waiting import Ranges, with_number, without
+from controller.journal.outbox import Ranges, with_number, without
 from controller.machines.setup import First, State
 
 _IDENTITY = msgspec.json.Decoder(Identity)

@@ -9,16 +9,13 @@ from typing import BinaryIO, Protocol, Self
 import msgspec
 
 from controller.journal.chain import Row, digest_of
-from controller.journal.contents import CHECKPOINT, SESSION_STARTED, Identity, outcome_of
-from controller.journal.ending import check_head
-from controller.journal.evidence import unpack
+from controller.journal.contents import CHECKPOINT, SESSION_STARTED, Identity, outcome_of, unpack
 from controller.journal.faults import JournalFault
-from controller.journal.head import Place, read_head
-from controller.journal.keyring import Keyring, read_keyring
+from controller.journal.head import Place, check_head, read_head
 from controller.journal.keys import PublicKey
 from controller.journal.retention import row_before
 from controller.journal.store import LANDMARK, Origin, fetch_one, open_reader, origin_of, rows_where
-from controller.journal.verify import Progress, Verified, verify_all
+from controller.journal.verify import Keyring, Progress, Verified, read_keyring, verify_all
 
 SLICE = 500
 _encode = msgspec.json.Encoder().encode

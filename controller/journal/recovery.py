@@ -8,9 +8,8 @@ import apsw
 import msgspec
 
 from controller.journal.contents import WORDS, Standing, StandingFault, Word
-from controller.journal.ending import check_head
 from controller.journal.faults import JournalFault
-from controller.journal.head import Place, read_head
+from controller.journal.head import Place, check_head, read_head
 from controller.journal.keys import PublicKey
 from controller.journal.memory import Memory
 from controller.journal.store import open_reader, origin_of

@@ -13,8 +13,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from controller.model.outcomes import DiceOut
-from controller.publish.bounded import bounded
-from controller.publish.signing import WORD, Signature, Signer, Verifier, is_signed, sign_message
+from controller.publish.wire import WORD, Signature, Signer, Verifier, bounded, is_signed, sign_message
 
 SAY_EVERY_US = 400_000
 """The word is said at least twice a second while bets are open: every 0.4 s leaves room for a busy core."""

@@ -5,9 +5,8 @@ from collections.abc import Callable
 from controller.model.tables import PublishSettings
 from controller.publish.embedded import Consumer, EmbeddedSink
 from controller.publish.faults import Alarm, PublishFault
-from controller.publish.pinning import Pin
-from controller.publish.sink import Sink
-from controller.publish.window import Chance
+from controller.publish.identity import Pin
+from controller.publish.sink import Chance, Sink
 
 
 class UnfitSettings(ValueError):

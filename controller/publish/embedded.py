@@ -10,8 +10,8 @@ from controller.model.tables import EmbeddedSettings
 from controller.publish.betting import OpenWord
 from controller.publish.events import Acknowledgement, Answer, AskLate, Message, TableStatus
 from controller.publish.faults import Alarm, PublishFault
-from controller.publish.signing import Signer
 from controller.publish.sink import Post, Ready
+from controller.publish.wire import Signer
 
 TURN_S = 0.5
 TROUBLES = frozenset({"settlement_failed", "settlement_refused", "settlement_unfit"})

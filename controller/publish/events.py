@@ -15,14 +15,16 @@ from msgspec import UNSET, Meta, UnsetType
 
 from controller.journal.chain import Row, Wall
 from controller.publish.betting import Digest, Nonce
-from controller.publish.bounded import MAX_EVENT_BYTES, MAX_STATUS_BYTES, bounded
 from controller.publish.players import player_data
-from controller.publish.signing import (
+from controller.publish.wire import (
     ANSWER,
     EVENT,
+    MAX_EVENT_BYTES,
+    MAX_STATUS_BYTES,
     Signature,
     Signer,
     Verifier,
+    bounded,
     is_signed,
     sign_message,
 )

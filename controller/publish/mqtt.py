@@ -18,7 +18,6 @@ import msgspec
 from controller.journal.contents import AckProof
 from controller.model.tables import LOCAL_HOSTS, MqttSettings
 from controller.publish.betting import OpenWord, word_bytes
-from controller.publish.bounded import Unreadable
 from controller.publish.events import (
     CONTENT_TYPE,
     Acknowledgement,
@@ -32,6 +31,7 @@ from controller.publish.events import (
     read_answer,
 )
 from controller.publish.faults import Alarm, PublishFault
+from controller.publish.identity import Namesake, Pin
 from controller.publish.mqtt_link import (
     NO_SUBSCRIBER,
     SESSION_TAKEN_OVER,
@@ -45,12 +45,9 @@ from controller.publish.mqtt_link import (
     Subscribed,
     tls_context,
 )
-from controller.publish.namesake import Namesake
-from controller.publish.pinning import Pin
-from controller.publish.signing import Signer
-from controller.publish.sink import Acknowledged, Post, Ready, Report
+from controller.publish.sink import Acknowledged, Backoff, Chance, Post, Ready, Report
 from controller.publish.topics import topics_of
-from controller.publish.window import Backoff, Chance
+from controller.publish.wire import Signer, Unreadable
 
 TURN_S = 0.5
 REFUSED = 0x80

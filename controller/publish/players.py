@@ -1,12 +1,32 @@
-"""What of an outcome players may see: for each type the keys that are kept, and nothing that is not named.
+"""What players may see of outcomes, and the board that a display or a console starts from in mid-game.
 
-Rotor and ball timing stays with the staff, before and after the bets are closed: the rotor of one spin is
-that of the next. So do sentences, notices, names, proofs, and the hand of a position that folded.
+For each type of outcome the keys that are kept are named; what is not named is left out. Rotor and ball
+timing stays with the staff, before and after the bets are closed: the rotor of one spin is that of the next.
+So do sentences, notices, names, proofs, and the hand of a position that folded.
+
+The board is retained at the broker. It is made of what players may see and of what the core says waits for a
+person, without what was seen or is proposed: so it tells nothing before its time.
 """
 
 from collections.abc import Mapping
+from typing import Literal
 
 import msgspec
+from msgspec import Raw
+
+from controller.games.registry import game_of
+from controller.journal.chain import Row
+from controller.machines.setup import First, State
+from controller.model.outcomes import (
+    Awaited,
+    Bets,
+    Data,
+    RollCalled,
+    RollCorrected,
+    Seat,
+    ShooterChanged,
+    data_of,
+)
 
 _ROLL = ("roll", "dice", "total", "phase", "point", "call", "point_after", "shooter", "run_out")
 _HIGH_ROLLER = ("game", "player", "remaining", "next_player")
@@ -82,3 +102,169 @@ def _uncovered(hands: msgspec.Raw, folds: tuple[str, ...]) -> msgspec.Raw:
 def _without_rank_of_folds(results: msgspec.Raw) -> msgspec.Raw:
     standing = [result for result in _decode_list(results) if bytes(result["result"]) != b'"fold"']
     return msgspec.Raw(_encode(standing))
+
+
+RESULTS = 10
+"""Results that the board holds, as a display shows them."""
+LOOK_BACK = 4000
+"""Rows of the journal that are read at a start for the newest results: an hour's and more."""
+Puck = Literal["off", 4, 5, 6, 8, 9, 10]
+_WORDS = ("roll", "spin", "deal")
+
+
+class BoardResult(msgspec.Struct, frozen=True, kw_only=True):
+    """How an attempt came out: `data` is what players may see of the outcome, as on the players' topic."""
+
+    type: str
+    subject: str
+    sequence: int
+    corrected: bool = False
+    """Whether a person's ruling took the place of what was told first."""
+    data: Raw
+
+
+class BoardReason(msgspec.Struct, frozen=True, kw_only=True):
+    """A reason as players may see it: what sensors measured is left out."""
+
+    code: str
+    rule: str | None
+    die: int | None
+
+
+class BoardAwaited(msgspec.Struct, frozen=True, kw_only=True):
+    """An attempt that waits for a person: its number, what is missing, and the rulings that are taken now.
+
+    `proposed` (`calls: confirm`) is a call that a person must accept; what it is stays with the staff.
+    """
+
+    attempt: Literal["roll", "spin", "deal"]
+    number: int
+    state: Literal["review", "proposed"]
+    missing: tuple[BoardReason, ...]
+    may: tuple[str, ...]
+
+
+class TableBoard(msgspec.Struct, frozen=True, kw_only=True):
+    """What a table's board shows; `sequence` is the newest outcome in it.
+
+    `phase`, `point` (None: off), `puck` and `shooter` are those of craps. `results` are the last ten, the
+    newest first, corrections in their places. `awaited` is what waits for a person now.
+    """
+
+    table: str
+    session: str
+    sequence: int
+    state: Literal["open", "closed"]
+    lock: Literal["unlocked", "locked"]
+    bets: Literal["open", "closed"]
+    round: int
+    phase: Literal["come_out", "point"] | None = None
+    point: int | None = None
+    puck: Puck | None = None
+    shooter: Seat | None = None
+    results: tuple[BoardResult, ...] = ()
+    awaited: BoardAwaited | None = None
+
+
+class _Told(msgspec.Struct, frozen=True, kw_only=True):
+    type: str
+    seq: int
+    data: Raw
+
+
+_decode_told = msgspec.json.Decoder(_Told).decode
+_encode_board = msgspec.json.Encoder().encode
+
+
+def first_board(table: str, session: str, game: str, state: State, first: First) -> TableBoard:
+    """Return a table's board as it goes on from this state, before any outcome is followed."""
+    board = TableBoard(
+        table=table,
+        session=session,
+        sequence=0,
+        state=state.table,
+        lock=state.lock,
+        bets="open",
+        round=first.round,
+        shooter=state.shooter,
+    )
+    return _with_point(board, state.point) if game_of(game).has_puck else board
+
+
+def follow(board: TableBoard, row: Row) -> TableBoard:
+    """Return the board after one more outcome's row; one whose body was dropped changes nothing."""
+    if row.seq is None or row.body is None or row.seq <= board.sequence:
+        return board
+    told = _decode_told(row.body)
+    data = data_of(told.type, told.data)
+    board = msgspec.structs.replace(_moved(board, told.type, data), sequence=told.seq)
+    word, _, what = told.type.partition(".")
+    if word not in _WORDS or what == "review":
+        return board
+    return _with_result(board, told, word, data)
+
+
+def showing(board: TableBoard, awaited: Awaited | None) -> TableBoard:
+    """Return the board with what waits for a person now; the same one where that has not changed."""
+    shown = None
+    if awaited is not None:
+        shown = BoardAwaited(
+            attempt=awaited.attempt,
+            number=awaited.number,
+            state=awaited.state,
+            missing=tuple(BoardReason(code=r.code, rule=r.rule, die=r.die) for r in awaited.reasons),
+            may=awaited.may,
+        )
+    return board if board.awaited == shown else msgspec.structs.replace(board, awaited=shown)
+
+
+def board_bytes(board: TableBoard) -> bytes:
+    """Return a board's bytes."""
+    return _encode_board(board)
+
+
+def _moved(board: TableBoard, type_: str, data: Data) -> TableBoard:
+    replace = msgspec.structs.replace
+    match type_, data:
+        case "bets.opened" | "bets.closed", Bets(round=round_):
+            return replace(board, bets="open" if type_ == "bets.opened" else "closed", round=round_)
+        case "table.opened", _:
+            anew = replace(board, state="open", shooter=None)
+            return anew if board.puck is None else _with_point(anew, None)
+        case "table.closed", _:
+            return replace(board, state="closed")
+        case "table.locked", _:
+            return replace(board, lock="locked")
+        case "table.unlocked", _:
+            return replace(board, lock="unlocked")
+        case _, ShooterChanged(shooter=shooter):
+            return replace(board, shooter=shooter)
+        case _, RollCalled(phase=str(), point_after=point):
+            return _with_point(board, point)
+        case _, RollCorrected(dice=(_, _), phase=str(), point_after=point):
+            return _with_point(board, point)
+        case _, RollCorrected(dice=None, point=point) if board.puck is not None and point is not None:
+            return _with_point(board, point)
+        case _:
+            return board
+
+
+def _with_point(board: TableBoard, point: int | None) -> TableBoard:
+    puck: Puck = "off" if point is None else point  # type: ignore[assignment]  # a point is one of these numbers
+    phase: Literal["come_out", "point"] = "come_out" if point is None else "point"
+    return msgspec.structs.replace(board, phase=phase, point=point, puck=puck)
+
+
+def _with_result(board: TableBoard, told: _Told, word: str, data: Data) -> TableBoard:
+    shown, number = player_data(told.type, told.data), getattr(data, word, None)
+    if shown is None or number is None:
+        return board
+    subject = f"{word}/{number}"
+    corrected = told.type.endswith(".corrected")
+    result = BoardResult(
+        type=told.type, subject=subject, sequence=told.seq, corrected=corrected, data=Raw(shown)
+    )
+    others = tuple(one for one in board.results if one.subject != subject)
+    at = next((i for i, one in enumerate(board.results) if one.subject == subject), 0)
+    results = (*others[:at], result, *others[at:])[:RESULTS]
+    return msgspec.structs.replace(board, results=results)

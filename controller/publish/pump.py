@@ -16,7 +16,6 @@ from controller.journal.faults import JournalFault
 from controller.journal.reading import check_contents
 from controller.model.outcomes import Awaited
 from controller.model.tables import PublishSettings
-from controller.publish.board import LOOK_BACK, TableBoard, board_bytes, follow, showing
 from controller.publish.events import (
     Acknowledgement,
     Again,
@@ -30,9 +29,9 @@ from controller.publish.events import (
     message_of,
 )
 from controller.publish.faults import Alarm, PublishFault
-from controller.publish.signing import Signer
-from controller.publish.sink import Acknowledged, Ready, Report, Sink
-from controller.publish.window import Chance, Patience, Window
+from controller.publish.players import LOOK_BACK, TableBoard, board_bytes, follow, showing
+from controller.publish.sink import Acknowledged, Chance, Patience, Ready, Report, Sink, Window
+from controller.publish.wire import Signer
 
 Word = TypeVar("Word")
 TURN_S = 0.5

@@ -12,7 +12,6 @@ import msgspec
 
 from controller.model.outcomes import OUTCOME_TYPES
 from controller.publish.betting import OpenWord
-from controller.publish.board import TableBoard
 from controller.publish.events import (
     CONTENT_TYPE,
     SCHEMA_VERSION,
@@ -28,7 +27,7 @@ from controller.publish.events import (
     TableStatus,
     schema_id,
 )
-from controller.publish.players import PLAYER_KEYS, REASON_KEYS
+from controller.publish.players import PLAYER_KEYS, REASON_KEYS, TableBoard
 from controller.publish.topics import PREFIX, Topics
 
 FOLDER = Path(__file__).parents[2] / "docs" / "messages"

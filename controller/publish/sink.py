@@ -1,12 +1,17 @@
-"""What a sink is: it takes messages, and tells what comes back."""
+"""Sinks: they take messages, so many at a time, in order and again after a while, and report what comes back.
 
-from collections.abc import Callable, Sequence
+The window also notices when settlement has been silent for too long or is too far behind. Pure: the time in
+microseconds and the chance (0 to 1) that spreads the waits are handed in.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, Protocol
 
 from controller.journal.contents import AckProof
+from controller.model.tables import PublishSettings
 from controller.publish.betting import OpenWord
 from controller.publish.events import Acknowledgement, Answer, Message, TableStatus
-from controller.publish.signing import Signer
+from controller.publish.wire import Signer
 
 
 class Ready:
@@ -49,3 +54,127 @@ class Sink(Protocol):
 
     def stop(self, timeout_s: float) -> bool:
         """End; False where the thread did not end in time."""
+
+
+Chance = Callable[[], float]
+"""Gives a number from 0 up to 1: tables that lost the same broker do not come back in the same moment."""
+
+
+class Backoff:
+    """Waits that double up to a limit, each shortened by up to half by chance."""
+
+    def __init__(self, first_s: float, most_s: float, chance: Chance) -> None:
+        self._first_us = first_s * 1e6
+        self._most_us = most_s * 1e6
+        self._chance = chance
+        self._tries = 0
+
+    def next_us(self) -> int:
+        """Give the next wait in microseconds."""
+        longest = min(self._most_us, self._first_us * 2.0 ** min(self._tries, 32))
+        self._tries += 1
+        return round(longest * (0.5 + self._chance() / 2))
+
+    def ease(self) -> None:
+        """Go half the way back: whoever is slow is not helped by repetition."""
+        self._tries //= 2
+
+    def reset(self) -> None:
+        """Begin with the first wait again."""
+        self._tries = 0
+
+
+class Window:
+    """The outcomes that were offered and not acknowledged, in order."""
+
+    def __init__(self, settings: PublishSettings, chance: Chance) -> None:
+        self._size = settings.max_in_flight
+        self._backoff = Backoff(settings.retry_s, settings.retry_most_s, chance)
+        self._waiting: dict[str, Message] = {}
+        self._due_us: int | None = None
+        self._newest_seq = 0
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    @property
+    def oldest(self) -> Message | None:
+        """The first that is not acknowledged."""
+        return next(iter(self._waiting.values()), None)
+
+    @property
+    def room(self) -> int:
+        """How many more may be offered: an outcome that hangs holds up those that follow it."""
+        oldest = self.oldest
+        if oldest is None:
+            return self._size
+        return max(0, self._size - (self._newest_seq - oldest.seq + 1))
+
+    @property
+    def due_us(self) -> int | None:
+        """When what waits is offered again; None while nothing does."""
+        return self._due_us if self._waiting else None
+
+    def add(self, messages: Iterable[Message], now_us: int) -> None:
+        """Note that these were offered now."""
+        for message in messages:
+            self._waiting[message.id] = message
+            self._newest_seq = message.seq
+        if self._due_us is None and self._waiting:
+            self._due_us = now_us + self._backoff.next_us()
+
+    def holds(self, told_id: str, chain: str) -> bool:
+        """Tell whether this outcome waits, under this chain hash."""
+        message = self._waiting.get(told_id)
+        return message is not None and message.chain == chain
+
+    def acknowledged(self, told_id: str, now_us: int) -> None:
+        """Take out an outcome that waited."""
+        del self._waiting[told_id]
+        self._backoff.ease()
+        self._due_us = now_us + self._backoff.next_us() if self._waiting else None
+
+    def due(self, now_us: int) -> tuple[Message, ...]:
+        """Give all that waits, in order, where it is time to offer it again."""
+        if self._due_us is None or now_us < self._due_us:
+            return ()
+        self._due_us = now_us + self._backoff.next_us()
+        return tuple(self._waiting.values())
+
+    def hurry(self, now_us: int) -> None:
+        """Offer what waits at once: whoever takes it has only just come back."""
+        self._backoff.reset()
+        if self._waiting:
+            self._due_us = now_us
+
+    def clear(self) -> None:
+        """Forget what was offered; the outbox still has it."""
+        self._waiting.clear()
+        self._backoff.reset()
+        self._due_us = None
+
+
+class Patience:
+    """Tells when settlement has been silent for too long, or is too many outcomes behind, and when not."""
+
+    def __init__(self, settings: PublishSettings) -> None:
+        self._most = settings.max_unacknowledged
+        self._longest_us = round(settings.max_silence_s * 1e6)
+        self._heard_us: int | None = None
+        self._behind = False
+
+    def heard(self, now_us: int) -> None:
+        """Note an acknowledgement."""
+        self._heard_us = now_us
+
+    def silent(self, now_us: int, waiting: int) -> bool:
+        """Tell whether outcomes wait and nothing was acknowledged for too long."""
+        if self._heard_us is None or not waiting:
+            self._heard_us = now_us
+        return now_us - self._heard_us > self._longest_us
+
+    def behind(self, waiting: int) -> bool:
+        """Tell whether too many wait; that ends when half of the most is left."""
+        if self._most is not None:
+            self._behind = waiting > (self._most // 2 if self._behind else self._most)
+        return self._behind

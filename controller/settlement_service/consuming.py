@@ -9,7 +9,6 @@ from threading import Event as Signal
 from typing import NamedTuple
 
 from controller.model.tables import MqttSettings
-from controller.publish.bounded import Unreadable
 from controller.publish.events import (
     Again,
     Ask,
@@ -31,6 +30,7 @@ from controller.publish.mqtt_link import (
     tls_context,
 )
 from controller.publish.topics import topics_of
+from controller.publish.wire import Unreadable
 from controller.settlement_service import deliveries
 from controller.settlement_service.deliveries import NotTaken
 from controller.settlement_service.engine import At, Engine

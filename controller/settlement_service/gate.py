@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from controller.journal.keys import PublicKey
 from controller.publish.betting import OpenWord, read_word, word_signed_by
-from controller.publish.bounded import Unreadable
+from controller.publish.wire import Unreadable
 
 WAIT_S = 0.6
 """How long a bet waits for the word: the table's lateness (120 ms), a turn of its core, a slow network."""

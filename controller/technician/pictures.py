@@ -45,8 +45,7 @@ def picture_of(journal: Path, number: int) -> str | None:
     """
     # What reads a journal comes with an extra; a log is explained without it.
     from controller.journal.attempts import find_attempt  # noqa: PLC0415 - see above
-    from controller.journal.contents import outcome_of  # noqa: PLC0415 - see above
-    from controller.journal.evidence import unpack  # noqa: PLC0415 - see above
+    from controller.journal.contents import outcome_of, unpack  # noqa: PLC0415 - see above
     from controller.journal.faults import JournalFault  # noqa: PLC0415 - see above
     from controller.journal.reading import Reader  # noqa: PLC0415 - see above
     from controller.journal.recall import judged_of  # noqa: PLC0415 - see above

@@ -175,9 +175,8 @@ def _start(options: Options, environ: Mapping[str, str], sealed: Path) -> Iterat
 
 def _journal(options: Options) -> Iterator[Finding]:
     try:
-        from controller.journal.ending import check_begun  # noqa: PLC0415 - needs the extra journal
         from controller.journal.faults import JournalFault  # noqa: PLC0415 - as above
-        from controller.journal.head import read_head  # noqa: PLC0415 - as above
+        from controller.journal.head import check_begun, read_head  # noqa: PLC0415 - needs the extra journal
         from controller.journal.reading import Reader  # noqa: PLC0415 - as above
     except ImportError:
         yield Finding("unchecked", "journal", "needs the extra `journal`")

@@ -11,7 +11,7 @@ from controller.app.device_types import Pairs, hardware_of, load_with_hardware
 from controller.app.hardware import Hardware
 from controller.app.options import Options
 from controller.cli.simulate import boards_in, table_file
-from controller.journal.evidence import unpack
+from controller.journal.contents import unpack
 from controller.model.effects import Effect, Judged
 from controller.model.tables import TableSettings
 from controller.settings.places import config_file

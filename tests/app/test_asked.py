@@ -3,7 +3,7 @@
 import msgspec
 
 from controller.app.inlet import Answers, Inlet
-from controller.journal.tickets import Ticket
+from controller.journal.writer import Ticket
 from controller.machines.flat import Refused
 from controller.model.effects import Late
 from controller.model.readings import Input

@@ -11,8 +11,8 @@ import paho.mqtt.client as paho
 import pytest
 from paho.mqtt.enums import CallbackAPIVersion
 
-from controller.publish.board import BoardAwaited, TableBoard
 from controller.publish.events import TableStatus
+from controller.publish.players import BoardAwaited, TableBoard
 from tests.app.rig import PATIENCE_S, Table, lines_of, tick, until
 from tests.publish.broker import Mosquitto, needs_mosquitto
 from tests.scenes import SECOND_US, throw

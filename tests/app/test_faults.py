@@ -10,8 +10,8 @@ import pytest
 import controller.app
 from controller.app.faults import CATALOGUE, Board, Change, Fault, manual
 from controller.cli.main import COMMANDS, parser_for
-from controller.journal.fault_words import WHAT
 from controller.journal.faults import FAULTS as JOURNAL_FAULTS
+from controller.journal.faults import WHAT
 from controller.publish.faults import FAULTS as PUBLISH_FAULTS
 
 APP = Path(controller.app.__path__[0])

@@ -24,7 +24,7 @@ from controller.journal.chain import Row
 from controller.journal.journal import Journal
 from controller.journal.keys import Key
 from controller.journal.reading import Reader
-from controller.journal.tickets import Ticket
+from controller.journal.writer import Ticket
 from controller.model.outcomes import Outcome
 from controller.model.tables import MqttSettings, PublishSettings
 from controller.publish.events import TableStatus, message_of

@@ -26,7 +26,7 @@ import msgspec
 from controller.app.clock import MonotonicClock
 from controller.journal.journal import Journal
 from controller.journal.reading import Reader
-from controller.journal.tickets import Ticket
+from controller.journal.writer import Ticket
 from controller.model.outcomes import Happening, Outcome
 from controller.model.tables import MqttSettings, PublishSettings
 from controller.publish.events import Acknowledgement, TableStatus, answer_bytes, read_event

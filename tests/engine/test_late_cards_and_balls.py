@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import pytest
 from msgspec.structs import replace
 
-from controller.journal.evidence import evidence_of
-from controller.journal.rejudging import judge_again
+from controller.journal.contents import evidence_of
+from controller.journal.recall import judge_again
 from controller.machines.setup import Setup
 from controller.model.effects import Judged, Late
 from controller.model.outcomes import DealCalled, DealReview, DealVoid, SpinCalled, SpinReview

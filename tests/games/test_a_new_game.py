@@ -11,7 +11,7 @@ from controller.app import schemas
 from controller.games.registry import GAMES
 from controller.machines.setup import First
 from controller.model.outcomes import Bets, Outcome, RollCalled, RollNoRoll
-from controller.publish.board import first_board
+from controller.publish.players import first_board
 from controller.settings.mistakes import SettingsError
 from controller.settings.places import config_home
 from controller.settings.rulesets import load_ruleset

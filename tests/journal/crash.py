@@ -24,8 +24,7 @@ from controller.journal.faults import JournalFault
 from controller.journal.head import HeadFile
 from controller.journal.journal import Journal
 from controller.journal.reading import Reader
-from controller.journal.tickets import Ticket
-from controller.journal.writer import Limits
+from controller.journal.writer import Limits, Ticket
 from tests.journal.disks import RecordingDisk, Written, mounted
 from tests.journal.rig import NAME, Rig, append, begin, durable, evening, rig_in
 

@@ -16,8 +16,7 @@ from controller.journal.head import Place
 from controller.journal.journal import Journal
 from controller.journal.keys import Key, load_key, new_key
 from controller.journal.opening import Acceptance
-from controller.journal.tickets import Ticket
-from controller.journal.writer import Limits
+from controller.journal.writer import Limits, Ticket
 from controller.machines.setup import First, Setup, State
 from controller.model.effects import Effect
 from controller.model.outcomes import Outcome

@@ -29,8 +29,7 @@ from controller.journal.journal import Journal
 from controller.journal.keys import load_key
 from controller.journal.reading import Reader
 from controller.journal.recovery import power_lost, recover
-from controller.journal.tickets import Ticket
-from controller.journal.writer import Limits
+from controller.journal.writer import Limits, Ticket
 from controller.machines.setup import First, State
 from tests.journal.disks import Disk, mounted
 from tests.journal.rig import NAME, NIGHT_US, Hand, Rig, append, hands, identity, rig_in, setup_at, throws

@@ -11,8 +11,7 @@ from controller.journal.faults import JournalFault
 from controller.journal.journal import Journal
 from controller.journal.reading import Reader
 from controller.journal.store import open_reader
-from controller.journal.tickets import Ticket
-from controller.journal.writer import Limits
+from controller.journal.writer import Limits, Ticket
 from controller.model.effects import Late
 from controller.model.readings import BallDrop
 from tests.journal.disks import Disk, RefusingDisk, StallingDisk, mounted

@@ -9,12 +9,10 @@ import msgspec
 import pytest
 
 from controller.engine.session import Session
-from controller.journal.contents import After, Recording, canonical, outcome_of
-from controller.journal.evidence import Evidence, pack, unpack
+from controller.journal.contents import After, Evidence, Recording, canonical, outcome_of, pack, unpack
 from controller.journal.faults import JournalFault
 from controller.journal.reading import Reader
-from controller.journal.recall import Recalled, recall
-from controller.journal.rejudging import judge_again
+from controller.journal.recall import Recalled, judge_again, recall
 from controller.machines.setup import First, Setup, State
 from controller.model.effects import Judged
 from controller.model.readings import AnyReading, DeviceDown

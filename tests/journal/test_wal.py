@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from controller.journal import readers
-from controller.journal.readers import readers_of
+from controller.journal import lock
+from controller.journal.lock import readers_of
 from controller.journal.writer import Limits
 from tests.app.rig import until
 from tests.journal.rig import Rig, begin, durable
@@ -66,6 +66,6 @@ def test_where_the_system_tells_nothing_nobody_is_named(
 ) -> None:
     assert readers_of(tmp_path / "none.db") == []
     rig.played(1)
-    monkeypatch.setattr(readers, "LOCKS", tmp_path / "not-there")
+    monkeypatch.setattr(lock, "LOCKS", tmp_path / "not-there")
     with rig.open():
         assert readers_of(rig.place.journal) == []

@@ -13,7 +13,6 @@ from controller.journal.keys import Key, PublicKey
 from controller.journal.reading import Reader
 from controller.machines.setup import First, State
 from controller.model.tables import MqttSettings, PublishSettings
-from controller.publish.board import first_board
 from controller.publish.events import (
     Acknowledgement,
     Again,
@@ -25,6 +24,7 @@ from controller.publish.events import (
     signed_by,
 )
 from controller.publish.faults import FAULTS, PublishFault
+from controller.publish.identity import Pin
 from controller.publish.mqtt import MqttSink
 from controller.publish.mqtt_link import (
     Connected,
@@ -35,7 +35,7 @@ from controller.publish.mqtt_link import (
     Subscribed,
     tls_context,
 )
-from controller.publish.pinning import Pin
+from controller.publish.players import first_board
 from controller.publish.pump import Pump
 from controller.publish.sink import Sink
 from tests.journal.rig import NAME, Rig, append, begin, durable, evening, renumbered, rig_in

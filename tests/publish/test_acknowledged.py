@@ -9,8 +9,8 @@ import pytest
 from controller.cli.main import main
 from controller.journal.contents import CLOSED, AckProof
 from controller.journal.reading import Reader
-from controller.publish.acknowledged import Checked, check_acknowledgements
 from controller.publish.events import Acknowledgement, answer_bytes
+from controller.publish.identity import Checked, check_acknowledgements
 from tests.journal.rig import NAME, Rig, append, begin, durable, evening, rig_in
 from tests.publish.house import ENGINE, ENGINE_KEY
 

@@ -24,7 +24,7 @@ from controller.model.outcomes import (
     SpinCalled,
 )
 from controller.model.verdicts import Reason
-from controller.publish.board import RESULTS, TableBoard, board_bytes, first_board, follow, showing
+from controller.publish.players import RESULTS, TableBoard, board_bytes, first_board, follow, showing
 from controller.publish.schemas import FOLDER
 from tests.publish.broker import needs_mosquitto, running
 from tests.publish.house import House, Settlement, pinned, until

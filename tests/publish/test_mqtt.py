@@ -9,8 +9,8 @@ import pytest
 from controller.journal.contents import CLOSED
 from controller.journal.reading import Reader
 from controller.model.tables import MqttSettings, PublishSettings
-from controller.publish.acknowledged import check_acknowledgements
 from controller.publish.events import PlayerEvent, TableStatus
+from controller.publish.identity import check_acknowledgements
 from controller.publish.mqtt import MqttSink
 from controller.publish.mqtt_link import Connected, MqttLink, Outgoing, Received, Subscribed
 from tests.journal.rig import NAME

@@ -4,7 +4,7 @@ import msgspec
 
 from controller.publish.events import TableStatus
 from controller.publish.faults import PublishFault
-from controller.publish.namesake import EARLIER_US, Namesake
+from controller.publish.identity import EARLIER_US, Namesake
 
 
 class Heard:

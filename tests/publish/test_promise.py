@@ -16,8 +16,8 @@ from controller.model.tables import PublishSettings
 from controller.publish.betting import OpenWord
 from controller.publish.events import Answer, Message, TableStatus
 from controller.publish.pump import Pump
-from controller.publish.signing import Signer
 from controller.publish.sink import Post, Ready
+from controller.publish.wire import Signer
 from tests.publish.house import Alarms, Books, Clock, half
 from tests.publish.samples import SAMPLES
 

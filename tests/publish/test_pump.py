@@ -23,8 +23,8 @@ from controller.publish.events import (
     read_event,
 )
 from controller.publish.pump import REPORTS, _Newest
-from controller.publish.signing import Signer
 from controller.publish.sink import Post, Ready
+from controller.publish.wire import Signer
 from tests.journal.rig import NAME, durable
 from tests.publish.house import ENGINE, Books, House, until
 

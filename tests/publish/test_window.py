@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from controller.model.tables import PublishSettings
 from controller.publish.events import Message
-from controller.publish.window import Backoff, Patience, Window
+from controller.publish.sink import Backoff, Patience, Window
 from tests.publish.house import SECOND_US, half
 
 SETTINGS = PublishSettings(max_in_flight=5, retry_s=1.0, retry_most_s=8.0, max_unacknowledged=10)

@@ -21,9 +21,9 @@ from controller.publish.events import (
     TableStatus,
     read_event,
 )
+from controller.publish.identity import Pin
 from controller.publish.mqtt import MqttSink
 from controller.publish.mqtt_link import Outgoing
-from controller.publish.pinning import Pin
 from controller.publish.sink import Acknowledged, Report
 from controller.publish.topics import topics_of
 from controller.settlement_service.consuming import Broker

@@ -16,8 +16,8 @@ from controller.publish.events import (
     TableStatus,
     answer_bytes,
 )
+from controller.publish.identity import Pin, read_pin, write_pin
 from controller.publish.mqtt import MqttSink
-from controller.publish.pinning import Pin, read_pin, write_pin
 from controller.publish.sink import Acknowledged
 from controller.settlement_service.faults import RequestRefused
 from controller.settlement_service.key import EngineKey, engine_key, rotate

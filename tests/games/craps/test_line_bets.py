@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from controller.journal.evidence import evidence_of, pack, unpack
-from controller.journal.rejudging import judge_again
+from controller.journal.contents import evidence_of, pack, unpack
+from controller.journal.recall import judge_again
 from controller.machines.setup import State
 from controller.model.effects import Judged, Lamp
 from controller.model.outcomes import Bets, Happening, RollCalled, RollNoRoll, RollReview

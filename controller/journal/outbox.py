@@ -1,5 +1,6 @@
-"""Match the settlement engine's acknowledgements with the outcomes in the outbox."""
+"""The outbox: which outcomes settlement has not acknowledged, and what an acknowledgement closes."""
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -11,6 +12,31 @@ from controller.journal.contents import ACK_REFUSED, CLOSED, Ack, AckRefused, ou
 from controller.journal.drafting import event_draft
 from controller.journal.faults import JournalFault
 from controller.journal.store import fetch_one, rows_where
+
+Ranges = tuple[tuple[int, int], ...]
+"""First and last number of each gap-free run, ascending. Acknowledged in order they are one run or none."""
+
+
+def with_number(ranges: Ranges, number: int) -> Ranges:
+    """Return the ranges with a number more, which is greater than all there."""
+    if ranges and ranges[-1][1] == number - 1:
+        return (*ranges[:-1], (ranges[-1][0], number))
+    return (*ranges, (number, number))
+
+
+def without(ranges: Ranges, number: int) -> Ranges:
+    """Return the ranges less a number; the same where it is in none."""
+    place = bisect_right(ranges, number, key=lambda run: run[0]) - 1
+    if place < 0 or ranges[place][1] < number:
+        return ranges
+    first, last = ranges[place]
+    parted = ((first, number - 1), (number + 1, last))
+    return (*ranges[:place], *(run for run in parted if run[0] <= run[1]), *ranges[place + 1 :])
+
+
+def numbers(ranges: Ranges) -> set[int]:
+    """Return every number in them."""
+    return {number for first, last in ranges for number in range(first, last + 1)}
 
 
 class Answer(NamedTuple):

@@ -1,0 +1,211 @@
+"""Who is who: whose answers a table believes, and whether another client has its name.
+
+A table believes what its settlement engine's key signed. The key is the one that the table's file names
+(`engine_key`), or the first that an engine showed, kept beside the journal under the table's own signature.
+Another is believed where the one before signed it (a rotation).
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from controller.journal.chain import Row
+from controller.journal.contents import Ack
+from controller.journal.keys import PublicKey
+from controller.publish.events import (
+    Acknowledgement,
+    Answer,
+    Meeting,
+    TableStatus,
+    answer_signed_by,
+    endorsed,
+    read_answer,
+    read_status,
+)
+from controller.publish.faults import Alarm, PublishFault
+from controller.publish.wire import Signature, Signer, Unreadable, Verifier, is_signed, sign_message
+
+PIN = b"table-engine pin\0"
+Found = Literal["believed", "unsigned", "forged"]
+
+
+class _Kept(msgspec.Struct, frozen=True, kw_only=True):
+    key: str
+    by: str
+    signature: Signature | msgspec.UnsetType = msgspec.UNSET
+
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(_Kept).decode
+
+
+class Pin:
+    """The settlement engine's public key, as this table holds it."""
+
+    def __init__(self, key: bytes | None = None, keep: Callable[[bytes, str], None] | None = None) -> None:
+        """Begin with this key (32 bytes), or none yet; `keep` makes one last that was learned."""
+        self._key = None if key is None else PublicKey(key)
+        self._keep = keep
+
+    @property
+    def key(self) -> str | None:
+        """The public key in hexadecimal digits; None before an engine showed one."""
+        return None if self._key is None else self._key.raw.hex()
+
+    def recall(self, key: bytes | None) -> None:
+        """Take up a key that was kept, unless the table's file names one."""
+        if self._key is None and key is not None:
+            self._key = PublicKey(key)
+
+    def look(self, payload: bytes, answer: Answer) -> Found:
+        """Return whether these bytes, read as this answer, are the engine's own."""
+        if answer.signature is msgspec.UNSET:
+            return "forged" if self._key is not None else "unsigned"
+        if self._key is not None and answer_signed_by(payload, self._key):
+            return "believed"
+        if isinstance(answer, Meeting) and self._may_learn(answer):
+            shown = PublicKey(bytes.fromhex(answer.key))
+            if answer_signed_by(payload, shown):
+                self._key = shown
+                if self._keep is not None:
+                    self._keep(shown.raw, answer.by)
+                return "believed"
+        return "forged"
+
+    def _may_learn(self, meeting: Meeting) -> bool:
+        return self._key is None or endorsed(meeting, self._key)
+
+
+def read_pin(path: Path, key: Verifier) -> bytes | None:
+    """Read the engine's key that was kept; None where none was, or not under this table's signature."""
+    try:
+        payload = path.read_bytes()
+        kept = _decode(payload)
+        return bytes.fromhex(kept.key) if is_signed(payload, PIN, key) else None
+    except (OSError, msgspec.MsgspecError, ValueError):
+        return None
+
+
+def write_pin(path: Path, key: Signer, engine_key: bytes, by: str) -> None:
+    """Keep the engine's key; raises OSError where the disk does not take it."""
+    new = path.with_suffix(".new")
+    new.write_bytes(sign_message(_encode(_Kept(key=engine_key.hex(), by=by)), PIN, key))
+    new.replace(path)
+
+
+_ACK = msgspec.json.Decoder(Ack)
+
+
+class Checked(NamedTuple):
+    """What was found of the rows `outbox.closed`."""
+
+    signed: int
+    """Acknowledgements whose kept words bear the engine's signature."""
+    unsigned: int
+    """Those without kept words: of an engine in the table's own process, or of an older release."""
+    keys: tuple[str, ...]
+    """The engine's public keys in hex, in the order in which they first signed."""
+    wrong: tuple[str, ...]
+    """For each that does not hold: its row, what was found and what was expected."""
+
+
+def check_acknowledgements(rows: Iterable[Row]) -> Checked:
+    """Check every acknowledgement among the rows `outbox.closed`."""
+    signed = unsigned = 0
+    keys: dict[str, None] = {}
+    wrong: list[str] = []
+    for row in rows:
+        if row.body is None:
+            continue
+        ack = _ACK.decode(row.body)
+        if ack.proof is None:
+            unsigned += 1
+            continue
+        found = _fault_of(ack)
+        if found is not None:
+            wrong.append(
+                f"row {row.n}: found {found}, expected the settlement engine's signed word on {ack.id}"
+            )
+            continue
+        signed += 1
+        keys[ack.proof.key] = None
+    return Checked(signed, unsigned, tuple(keys), tuple(wrong))
+
+
+def _fault_of(ack: Ack) -> str | None:
+    assert ack.proof is not None
+    words = ack.proof.words.encode()
+    try:
+        told = read_answer(words)
+        signed = answer_signed_by(words, PublicKey(bytes.fromhex(ack.proof.key)))
+    except (msgspec.MsgspecError, ValueError) as error:
+        return f"words or a key that can't be read ({error})"
+    if not isinstance(told, Acknowledgement) or (told.id, told.chain, told.by) != (ack.id, ack.chain, ack.by):
+        return "words that acknowledge something else"
+    return None if signed else f"a signature that is not key {ack.proof.key}'s"
+
+
+EARLIER_US = 150_000_000
+"""So long after the first connection messages of this table's own last run may still come: a broker takes a
+half-dead link for gone after one and a half times its keep-alive."""
+ALONE_US = 60_000_000
+"""So long must nobody else take the table's identity before that is over."""
+
+
+class Namesake:
+    """Looks at the status under the table's own name: not every broker says who took a connection."""
+
+    def __init__(self, alarm: Alarm, where: str) -> None:
+        self._alarm = alarm
+        self._where = where
+        self._told: deque[bytes] = deque(maxlen=64)
+        self._session: int | None = None
+        self._first_us: int | None = None
+        self._connections = 0
+        self._since_us: int | None = None
+
+    def connected(self, now_us: int) -> None:
+        """Note that the broker has taken the table."""
+        self._connections += 1
+        if self._first_us is None:
+            self._first_us = now_us
+        if self._since_us is not None:
+            self._since_us = now_us
+
+    def told(self, payload: bytes) -> None:
+        """Note a status of the table's own."""
+        self._told.append(payload)
+        with suppress(Unreadable):
+            session = read_status(payload).session
+            self._session = session if session is not None else self._session
+
+    def look(self, payload: bytes, now_us: int, *, retained: bool) -> None:
+        """Look at a status: one that was kept at the first connection may be of this table's last run."""
+        if payload in self._told or (retained and self._connections < 2):
+            return
+        with suppress(Unreadable):
+            status = read_status(payload)
+            if status.state == "online" and not self._is_of_last_run(status, now_us):
+                found = f"a status that is not this table's: session {status.session}, {status.headline}"
+                self.found(found, now_us)
+
+    def _is_of_last_run(self, status: TableStatus, now_us: int) -> bool:
+        """Return whether this is an own earlier session's word, late over a link that was dying."""
+        if self._session is None or self._first_us is None or now_us - self._first_us > EARLIER_US:
+            return False
+        return status.session is None or status.session < self._session
+
+    def found(self, found: str, now_us: int) -> None:
+        """Note that there is another one."""
+        self._since_us = now_us
+        self._alarm.began(PublishFault("identity_taken", self._where, found))
+
+    def note_calm(self, now_us: int) -> None:
+        """Take the fault back once nobody else has come for a while."""
+        if self._since_us is not None and now_us - self._since_us > ALONE_US:
+            self._since_us = None
+            self._alarm.over("identity_taken")
