@@ -1,7 +1,6 @@
 """Craps, as the rest of the controller knows it."""
 
-from controller.games.craps.machine import CRAPS_TABLE, Craps
-from controller.games.craps.state import CrapsState
+from controller.games.craps.machine import CRAPS_TABLE, Craps, CrapsState
 from controller.games.game import Game
 from controller.machines.desk import Desk
 from controller.machines.health import Health

@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import msgspec
 
 from controller.games.craps.late_wagers import LateWagers
-from controller.games.craps.state import CrapsState
 from controller.machines.desk import Desk
 from controller.machines.flat import Arrow, FlatMachine, MachineTable, Refused
 from controller.machines.health import Health
@@ -83,6 +82,17 @@ CRAPS_TABLE = MachineTable(
         ("point", "run_out_over"): "no_change",
     },
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrapsState:
+    """The phase, the point that is on, the shooter, and what is counted of this shooter."""
+
+    phase: str = "come_out"
+    point: int | None = None
+    shooter: Seat | None = None
+    warnings: int = 0
+    invalid_rolls: int = 0
 
 
 class Craps(PlaysThrows):

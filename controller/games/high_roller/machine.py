@@ -6,16 +6,20 @@ from functools import partial
 
 import msgspec
 
-from controller.games.high_roller import buying, told
+from controller.games.high_roller import buying
 from controller.games.high_roller.rolls import (
     Taken,
     Told,
+    called,
+    corrected,
     decline,
     game_void,
+    illegal,
     roller,
     start_of,
     started,
     take_total,
+    under_review,
 )
 from controller.games.high_roller.table import BUYING, HIGH_ROLLER_TABLE, ROLLING, HighRollerState
 from controller.machines.desk import Desk
@@ -212,16 +216,16 @@ class HighRoller(PlaysThrows):
         assert result.value is not None
         before = self._state
         taken = self._take(sum(result.value))
-        return told.called(result, before, self._state, taken.call)
+        return called(result, before, self._state, taken.call)
 
     def no_result(self, result: Result[Dice]) -> Data:
         """Rule a roll illegal: the same player rolls again (H-LEGAL-4)."""
         self._desk.inspections.ask_after(result.reasons)
-        return told.illegal(result)
+        return illegal(result)
 
     def review(self, result: Result[Dice]) -> Data:
         """Say what a person must rule on."""
-        return told.under_review(result)
+        return under_review(result)
 
     def correct(self, result: Result[Dice], corrects: str, ruling: str, since: Sequence[Input]) -> Data:
         """Apply a roll in place of the one just undone, with all that followed, and what people entered."""
@@ -230,7 +234,7 @@ class HighRoller(PlaysThrows):
         for entered in since:
             with suppress(Refused):  # a roll is left out no more where the corrected one gives it to another
                 self._enter_again(entered)
-        return told.corrected(result, before, self._state, call, corrects=corrects, ruling=ruling)
+        return corrected(result, before, self._state, call, corrects=corrects, ruling=ruling)
 
     def follow_up(self, t: int) -> None:
         """Publish who is out and who has won."""
