@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from controller.machines.standing_call import StandingCall
+from controller.model.conversion import Converter
 from controller.model.geometry import DiceTable, Wheel
 from controller.model.outcomes import Seat
 from controller.model.readings import DeviceDown, DeviceFault
@@ -100,8 +101,8 @@ def written(memory: object) -> dict[str, object]:
     return values
 
 
-def read_memory(values: Mapping[str, object] | None, kind: type[Memory]) -> Memory | None:
-    """Return what a game remembered, from its JSON values; None where there are none.
+def read_memory(values: Mapping[str, object] | None, convert: Converter[Memory]) -> Memory | None:
+    """Return what a game remembered, from its JSON values and the converter of its type; None for none.
 
     Raises:
         SetupError: they are not what this game remembers.
@@ -109,6 +110,6 @@ def read_memory(values: Mapping[str, object] | None, kind: type[Memory]) -> Memo
     if values is None:
         return None
     try:
-        return msgspec.convert(values, kind)
+        return convert(values)
     except msgspec.ValidationError as error:
         raise SetupError(f"the state to go on from is not this game's: {error}") from error

@@ -10,6 +10,7 @@ from typing import BinaryIO, Literal, NamedTuple, Self
 
 import msgspec
 
+from controller.games.registry import GAMES
 from controller.machines.setup import First, State
 from controller.model.geometry import DiceTable, Wheel
 from controller.model.readings import AnyReading, Reading
@@ -24,6 +25,7 @@ from controller.replay.decoding import (
     shown,
 )
 from controller.replay.source import MAX_LINE, BadLineError, LogError, Source, name_of, open_input, unreadable
+from controller.settings.mistakes import one_of
 
 WORD = "table-readings"
 _PARTS: dict[str, type[msgspec.Struct]] = {
@@ -88,6 +90,9 @@ def read_header(line: bytes) -> ReadHeader:
     except UNDECODABLE as error:
         wrong = error_of(error, fields, Header, "the header")
         raise LineError(wrong.found, wrong.expected, "correct the header") from error
+    if header.rules is not None and header.rules.game not in GAMES:
+        found = f'"{header.rules.game}" as `rules.game` of the header'
+        raise LineError(found, one_of(GAMES), "correct the header")
     return ReadHeader(header, tuple(f"key `{name}` of the header" for name in _unknown(fields)))
 
 

@@ -11,8 +11,8 @@ import pytest
 
 from controller.app.daemon import Daemon
 from controller.app.recording import Rotation
-from controller.games.high_roller.table import HighRollerState
-from controller.games.three_card.machine import ThreeCardState
+from controller.games.high_roller.table import as_high_roller_state
+from controller.games.three_card.machine import as_three_card_state
 from controller.journal.contents import STATE_NOTED, Noted
 from controller.machines.setup import State, read_memory, written
 from controller.model.outcomes import Bets, DealReview, DealVoid, Happening, Outcome, RollNoRoll, RollReview
@@ -156,7 +156,7 @@ def test_who_sits_where_survives_a_cut_before_any_card(house: HouseMaker, tmp_pa
     play(daemon, [says(START_US, "seats", "dealer", seats=("1", "2"), what="ann")])
     assert one.types()[-1] == "table.unlocked"
     _, daemon = started_again(one, tmp_path)
-    named = read_memory(state_of(daemon).three_card, ThreeCardState)
+    named = read_memory(state_of(daemon).three_card, as_three_card_state)
     assert named is not None
     assert (named.seats, named.players) == (("1", "2"), {"1": "ann", "2": "ann"})
 
@@ -251,7 +251,7 @@ def test_a_game_goes_on_after_a_cut_at_any_step(house: HouseMaker, tmp_path: Pat
     one, daemon = game_until(house, tmp_path, 0)
     for number, step in enumerate(GAME):
         goes_on(daemon, step, START_US + number * 10 * SECOND_US)
-        before = read_memory(state_of(daemon).high_roller, HighRollerState)
+        before = read_memory(state_of(daemon).high_roller, as_high_roller_state)
         assert state_of(daemon).high_roller == live_of(daemon).core._segment.session.state().high_roller
         again, after = started_again(one, tmp_path / str(number))
         assert before is not None

@@ -13,7 +13,7 @@ from controller.app.daemon import Daemon
 from controller.app.resuming import Progress
 from controller.engine.session import Session
 from controller.games.high_roller.buying import missed
-from controller.games.high_roller.table import HighRollerState
+from controller.games.high_roller.table import as_high_roller_state
 from controller.machines import setup
 from controller.machines.setup import read_memory
 from controller.model.effects import Effect
@@ -133,7 +133,7 @@ class Doomed:
 
     def killed(self) -> None:
         """Lose the power, and start on what was on the disk."""
-        before = read_memory(live_of(self.daemon).core.view.state.high_roller, HighRollerState)
+        before = read_memory(live_of(self.daemon).core.view.state.high_roller, as_high_roller_state)
         self.kills += 1
         disk = self.folder / str(self.kills)
         copy_at_rest(self.house.options.journal, disk)

@@ -4,7 +4,7 @@ import pytest
 
 from controller.cli.status import _show
 from controller.cli.words import describe
-from controller.games.three_card.machine import ThreeCardState
+from controller.games.three_card.machine import as_three_card_state
 from controller.machines.setup import read_memory
 from controller.model.outcomes import Bets
 from tests.app.house import HouseMaker, drain, live_of, play, unlocked
@@ -32,6 +32,6 @@ def test_T_DEAL_2b_it_is_journaled_shown_in_status_and_prompted_for_when_bets_cl
     assert describe(closed).endswith("name the positions without Pair Plus: 2, 5")
     daemon = one.restart(daemon)
     drain(daemon)
-    seated = read_memory(live_of(daemon).core.view.state.three_card, ThreeCardState)
+    seated = read_memory(live_of(daemon).core.view.state.three_card, as_three_card_state)
     assert seated is not None
     assert seated.without_pair_plus == ("2", "5"), "a restart forgets nothing"

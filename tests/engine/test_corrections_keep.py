@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controller.engine.session import Session
-from controller.games.three_card.machine import ThreeCardState
+from controller.games.three_card.machine import as_three_card_state
 from controller.machines.setup import Setup, State, read_memory
 from controller.model.outcomes import (
     DealCorrected,
@@ -106,7 +106,7 @@ def test_bets_that_the_dealer_closed_since_stay_closed_over_a_corrected_number()
 def test_seats_named_since_outlast_a_corrected_card() -> None:
     table = seated().deals().act(p1="play", p2="play").says("seats", seats=["1", "2", "4"])
     table.says("set_card", card="4h", seat="1", what="Jd")
-    state = read_memory(table.quiet(1).played.session.state().three_card, ThreeCardState)
+    state = read_memory(table.quiet(1).played.session.state().three_card, as_three_card_state)
     assert table.end().data(DealCorrected)[0].hands is not None
     assert state is not None
     assert state.seats == ("1", "2", "4")

@@ -14,6 +14,7 @@ from controller.machines.results import Result
 from controller.machines.setup import read_memory, written
 from controller.machines.standing_call import StandingCall
 from controller.machines.throws import Dice, PlaysThrows, Throws
+from controller.model.conversion import converter_of
 from controller.model.geometry import DiceTable
 from controller.model.outcomes import (
     Bets,
@@ -95,6 +96,10 @@ class CrapsState:
     invalid_rolls: int = 0
 
 
+as_craps_state = converter_of(CrapsState)
+"""Make it of JSON values."""
+
+
 class Craps(PlaysThrows):
     """One craps game on its throws."""
 
@@ -131,7 +136,7 @@ class Craps(PlaysThrows):
         self._bets_open = True
         self._round = betting_round
         self.throws = Throws(self, throw_rules, table, desk, health, calls=calls, last=last_roll)
-        before = None if standing_call is None else read_memory(standing_call.craps, CrapsState)
+        before = None if standing_call is None else read_memory(standing_call.craps, as_craps_state)
         if standing_call is not None and before is not None:
             self.throws.resume(standing_call, before)
 

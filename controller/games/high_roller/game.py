@@ -5,7 +5,11 @@ import msgspec
 from controller.games.game import Game
 from controller.games.high_roller.buying import missed
 from controller.games.high_roller.machine import HighRoller
-from controller.games.high_roller.table import HIGH_ROLLER_TABLE, ROLLING, HighRollerState
+from controller.games.high_roller.table import (
+    HIGH_ROLLER_TABLE,
+    ROLLING,
+    as_high_roller_state,
+)
 from controller.machines.desk import Desk
 from controller.machines.health import Health
 from controller.machines.lifecycle import THROW
@@ -26,7 +30,7 @@ def _machine(setup: Setup, desk: Desk, health: Health) -> HighRoller:
         desk,
         health,
         calls=state.calls or setup.calls,
-        state=read_memory(state.high_roller, HighRollerState),
+        state=read_memory(state.high_roller, as_high_roller_state),
         standing_call=state.call,
         last_roll=setup.first.roll - 1,
         betting_round=setup.first.round,
@@ -35,7 +39,7 @@ def _machine(setup: Setup, desk: Desk, health: Health) -> HighRoller:
 
 def _after_stop(state: State) -> State:
     """Count the cards that are owed as missed: they may have been pitched while the controller was away."""
-    game = read_memory(state.high_roller, HighRollerState)
+    game = read_memory(state.high_roller, as_high_roller_state)
     if game is None or not game.owed:
         return state
     return msgspec.structs.replace(state, high_roller=written(missed(game, game.sold)))
@@ -43,7 +47,7 @@ def _after_stop(state: State) -> State:
 
 def _bets_stay_closed(state: State) -> bool:
     """Return whether a game goes on, or its winner waits: no card is sold before the next game."""
-    game = read_memory(state.high_roller, HighRollerState)
+    game = read_memory(state.high_roller, as_high_roller_state)
     return game is not None and game.stage in (*ROLLING, "won")
 
 

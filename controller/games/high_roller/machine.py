@@ -21,7 +21,13 @@ from controller.games.high_roller.rolls import (
     take_total,
     under_review,
 )
-from controller.games.high_roller.table import BUYING, HIGH_ROLLER_TABLE, ROLLING, HighRollerState
+from controller.games.high_roller.table import (
+    BUYING,
+    HIGH_ROLLER_TABLE,
+    ROLLING,
+    HighRollerState,
+    as_high_roller_state,
+)
 from controller.machines.desk import Desk
 from controller.machines.flat import FlatMachine, Refused, would
 from controller.machines.health import Health
@@ -75,7 +81,9 @@ class HighRoller(PlaysThrows):
         self._following: tuple[Told, ...] = ()
         self._turned_away_until = 0
         self.throws = Throws(self, throw_rules, table, desk, health, calls=calls, last=last_roll)
-        before = None if standing_call is None else read_memory(standing_call.high_roller, HighRollerState)
+        before = (
+            None if standing_call is None else read_memory(standing_call.high_roller, as_high_roller_state)
+        )
         if standing_call is not None and before is not None:
             self.throws.resume(standing_call, before)
 

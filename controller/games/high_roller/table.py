@@ -3,6 +3,7 @@
 import msgspec
 
 from controller.machines.flat import Arrow, MachineTable
+from controller.model.conversion import converter_of
 from controller.model.outcomes import Seat
 from controller.rules.high_roller.money import BonusPot
 from controller.rules.high_roller.rolls import BoughtCard, RollOff, clockwise_from
@@ -153,3 +154,7 @@ class HighRollerState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     def having(self, **changes: object) -> "HighRollerState":
         """Return this state with something changed."""
         return msgspec.structs.replace(self, **changes)
+
+
+as_high_roller_state = converter_of(HighRollerState)
+"""Make it of JSON values."""

@@ -1,7 +1,11 @@
 """Three Card Poker, as the rest of the controller knows it."""
 
 from controller.games.game import Game
-from controller.games.three_card.machine import THREE_CARD_TABLE, ThreeCard, ThreeCardState
+from controller.games.three_card.machine import (
+    THREE_CARD_TABLE,
+    ThreeCard,
+    as_three_card_state,
+)
 from controller.machines.desk import Desk
 from controller.machines.health import Health
 from controller.machines.lifecycle import DEAL
@@ -18,7 +22,7 @@ def _machine(setup: Setup, desk: Desk, health: Health) -> ThreeCard:
         desk,
         health,
         calls=state.calls or setup.calls,
-        state=read_memory(state.three_card, ThreeCardState),
+        state=read_memory(state.three_card, as_three_card_state),
         standing_call=state.call,
         last_deal=setup.first.deal - 1,
         betting_round=setup.first.round,

@@ -13,6 +13,7 @@ from controller.machines.health import Health
 from controller.machines.results import Result
 from controller.machines.setup import written
 from controller.machines.standing_call import StandingCall
+from controller.model.conversion import converter_of
 from controller.model.outcomes import (
     Bets,
     Data,
@@ -107,6 +108,10 @@ class ThreeCardState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     players: dict[str, str] = {}
     without_pair_plus: tuple[str, ...] = ()
     """What the settlement engine said last: the positions with an Ante and without Pair Plus."""
+
+
+as_three_card_state = converter_of(ThreeCardState)
+"""Make it of JSON values."""
 
 
 class ThreeCard(PlaysAttempts):

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
-from controller.games.high_roller.table import HighRollerState
+from controller.games.high_roller.table import HighRollerState, as_high_roller_state
 from controller.machines.setup import State, read_memory, written
 from controller.model.outcomes import (
     RollCalled,
@@ -81,7 +81,7 @@ class Night:
     def state(self) -> HighRollerState:
         """What the table remembers now."""
         self.played.effects += self.played.session.advance(self.now + 5 * SECOND_US)
-        state = read_memory(self.played.session.state().high_roller, HighRollerState)
+        state = read_memory(self.played.session.state().high_roller, as_high_roller_state)
         assert state is not None
         return state
 

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from controller.games.high_roller.table import HighRollerState
+from controller.games.high_roller.table import as_high_roller_state
 from controller.games.high_roller.wagers.book import HighRollerBook as Settled
 from controller.games.high_roller.wagers.paytable import HighRollerPayTable
 from controller.machines.setup import read_memory
@@ -87,6 +87,6 @@ def test_gap_H_12_a_games_own_share_may_begin_the_next_pot() -> None:
     night.buys("2", *[8] * 10).buys("1", *[7] * 10).rolls(7)
     played = night.end()
     assert [won.bonus_paid for won in played.data(GameWon)] == [0, 200]
-    assert read_memory(night.played.session.state().high_roller, HighRollerState) == msgspec.structs.replace(
-        night.state, pot=BonusPot(cents=200)
-    )
+    assert read_memory(
+        night.played.session.state().high_roller, as_high_roller_state
+    ) == msgspec.structs.replace(night.state, pot=BonusPot(cents=200))

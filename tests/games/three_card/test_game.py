@@ -2,7 +2,7 @@
 
 import pytest
 
-from controller.games.three_card.machine import ThreeCardState
+from controller.games.three_card.machine import ThreeCardState, as_three_card_state
 from controller.machines.setup import read_memory, written
 from controller.model.effects import Lamp
 from controller.model.outcomes import Bets, DealCalled, DealReview
@@ -142,7 +142,7 @@ def test_T_DEAL_1d_gap_T_15_one_player_may_play_two_adjacent_positions() -> None
     table = Table().says("seats", seats=["3", "4"], what="Ann").says("seats", seats=["1", "7"], what="Bob")
     table.says("seats", seats=["5"], what="Ann").quiet(1)
     assert table.played.refusals() == ["too_many_positions", "too_many_positions"]
-    state = read_memory(table.played.session.state().three_card, ThreeCardState)
+    state = read_memory(table.played.session.state().three_card, as_three_card_state)
     assert state == ThreeCardState(seats=("3", "4"), players={"3": "Ann", "4": "Ann"})
 
 

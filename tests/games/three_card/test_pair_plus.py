@@ -1,6 +1,6 @@
 """The engine's word on positions without Pair Plus: the dealer's prompt, and no reason to stop."""
 
-from controller.games.three_card.machine import ThreeCardState
+from controller.games.three_card.machine import as_three_card_state
 from controller.machines.setup import read_memory
 from controller.model.outcomes import Bets, DealCalled, DealVoid, Happening
 from tests.engine.play import Played
@@ -51,7 +51,7 @@ def test_the_next_deal_begins_without_what_was_said_of_the_last() -> None:
 
 def test_a_recording_goes_on_with_what_the_engine_said_before_it() -> None:
     state = without("2").end().session.state()
-    seated = read_memory(state.three_card, ThreeCardState)
+    seated = read_memory(state.three_card, as_three_card_state)
     assert seated is not None
     assert seated.without_pair_plus == ("2",)
     played = Table(state=state).says("no_more_bets").end()
