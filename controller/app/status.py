@@ -1,6 +1,8 @@
 """What other threads may know of the core: all of it at one moment."""
 
+import resource
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -67,6 +69,7 @@ def status_of(daemon: "Daemon") -> dict[str, object]:
         },
         "sources": [source.name for source in daemon.sources],
         "waiting": daemon.inlet.waiting,
+        "process": _process(),
     }
     live = daemon.live
     if live is None:
@@ -99,6 +102,16 @@ def status_of(daemon: "Daemon") -> dict[str, object]:
             "verified": "whole" if live.sound else "from the last checkpoint",
         },
         "publish": daemon.publishing.status(),
+    }
+
+
+def _process() -> dict[str, object]:
+    """Return what this process has used of the CPU and what memory it has now (proc(5), statm: pages)."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    return {
+        "cpu_s": round(used.ru_utime + used.ru_stime, 2),
+        "resident_bytes": pages * resource.getpagesize(),
     }
 
 

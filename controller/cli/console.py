@@ -38,6 +38,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--known-as", action="append", default=[], metavar="HOST", help="a name that browsers know it by"
     )
+    parser.add_argument(
+        "--metrics-to",
+        action="append",
+        default=[],
+        metavar="ADDRESS",
+        help="let Prometheus ask for /metrics from there too (this machine always may)",
+    )
     parser.add_argument("--certificate", type=Path, metavar="FILE", help="TLS certificate (PEM)")
     parser.add_argument("--key", type=Path, metavar="FILE", help="its key (PEM)")
 
@@ -53,6 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
         hosts=tuple(arguments.known_as),
         certificate=arguments.certificate,
         key=arguments.key,
+        metrics_to=tuple(arguments.metrics_to),
     )
     if (fault := settings.fault()) is not None:
         say(f"console: {fault}")

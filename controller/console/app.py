@@ -1,7 +1,7 @@
 """The console's requests: pages, streams of changed panels, and the words that people touch."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Annotated, TypeVar
@@ -15,8 +15,9 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from controller.console.feed import Feed, Now
-from controller.console.guard import Guard
+from controller.console.guard import LOOPBACK, Guard
 from controller.console.link import Json, Link, LinkError
+from controller.console.metrics import CONTENT_TYPE, exposition, read_status
 from controller.console.pages import Pages
 from controller.console.sessions import COOKIE, Session, Sessions, SignedOutError
 from controller.model.conversion import strict
@@ -89,11 +90,15 @@ class Refusal(Exception):
 class Console:
     """One console: its feed, its sessions, its pages."""
 
-    def __init__(self, table: Link, desk: Link, name: str, *, secure: bool) -> None:
+    def __init__(
+        self, table: Link, desk: Link, name: str, *, secure: bool, scrapers: Iterable[str] = LOOPBACK
+    ) -> None:
         """Follow this table, and sign people in at this desk.
 
-        `secure`: the pages are served over TLS, so the cookie goes over nothing else.
+        `secure`: the pages are served over TLS, so the cookie goes over nothing else. `scrapers` are the
+        addresses from which metrics may be asked for.
         """
+        self._scrapers = frozenset(scrapers)
         self.feed = Feed(table)
         self.pages = Pages()
         self.sessions = Sessions(desk, name)
@@ -113,6 +118,7 @@ class Console:
             Route("/say", self._told(self._say), methods=["POST"]),
             Route("/display", self._display),
             Route("/display/events", self._display_events),
+            Route("/metrics", self._metrics),
             Mount("/static", StaticFiles(directory=_STATIC)),
         ]
         return Guard(Starlette(routes=routes, lifespan=self._lifespan), hosts)
@@ -153,6 +159,22 @@ class Console:
         if not isinstance(svg, str):
             return PlainTextResponse(str(told.get("says", "nothing can be drawn of it")), 404)
         return Response(svg, media_type="image/svg+xml")
+
+    async def _metrics(self, request: Request) -> Response:
+        client = request.client.host if request.client is not None else ""
+        if client not in self._scrapers:
+            return PlainTextResponse(
+                f"found {client}, expected one of {', '.join(sorted(self._scrapers))}; start the console with"
+                f" --metrics-to {client} for a Prometheus that runs there",
+                403,
+            )
+        try:
+            status = read_status((await self._table.once(do="status")).get("status"))
+        except (LinkError, msgspec.ValidationError):
+            status = None
+        return Response(
+            exposition(status, self.feed.told, self._streams), headers={"content-type": CONTENT_TYPE}
+        )
 
     # --- streams ---
 

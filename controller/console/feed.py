@@ -1,6 +1,7 @@
 """What all screens show, held once: asked anew at each nudge of the controller, passed on to each stream."""
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -8,6 +9,7 @@ from dataclasses import dataclass
 import msgspec
 
 from controller.console.link import Json, Link, LinkError
+from controller.console.metrics import type_told
 from controller.console.seen import Board, Floor, read_board, read_floor
 
 AGAIN_S = 0.3
@@ -38,6 +40,8 @@ class Feed:
         self._changed = asyncio.Condition()
         self.now = Now()
         self.version = 0
+        self.told: Counter[str] = Counter()
+        """Outcomes of each type that were told since the console started."""
 
     async def run(self) -> None:
         """Follow it until cancelled."""
@@ -64,8 +68,10 @@ class Feed:
         while True:
             try:
                 async with aclosing(self._lines()) as lines:
-                    async for _ in lines:
+                    async for line in lines:
                         self._dirty.set()
+                        if (type_ := type_told(line)) is not None:
+                            self.told[type_] += 1
             except LinkError:
                 self._dirty.set()
             await asyncio.sleep(AGAIN_S)

@@ -35,6 +35,8 @@ class Settings:
     """Names beside the loopback's own that this console goes by."""
     certificate: Path | None = None
     key: Path | None = None
+    metrics_to: tuple[str, ...] = ()
+    """Addresses beside this machine's own from which Prometheus may ask."""
 
     @property
     def secure(self) -> bool:
@@ -82,6 +84,7 @@ def serve(settings: Settings, ready: Callable[[str], None]) -> None:
         Link(settings.sign_in, "the sign-in process"),
         settings.name,
         secure=settings.secure,
+        scrapers=(*LOOPBACK, *settings.metrics_to),
     )
     config: Any = {  # Any: the library's own arguments
         "host": settings.host,

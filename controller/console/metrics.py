@@ -1,0 +1,216 @@
+"""Metrics of the table, the controller and this console, for Prometheus (OpenMetrics text).
+
+Nothing is told that could time a ball: no count of readings, which grows with each of its passes while bets
+are open (R-SPIN-3), and no card.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+import msgspec
+from prometheus_client import CollectorRegistry, PlatformCollector, ProcessCollector
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.openmetrics.exposition import CONTENT_TYPE_LATEST as CONTENT_TYPE
+from prometheus_client.openmetrics.exposition import generate_latest
+from prometheus_client.registry import Collector
+
+from controller.console.link import Json
+from controller.console.seen import Fault
+from controller.model.conversion import converter_of
+
+__all__ = ["CONTENT_TYPE", "exposition", "read_status", "type_told"]
+
+
+class Awaited(msgspec.Struct, frozen=True, kw_only=True):
+    """What waits for a person: a review, or a result that the table proposes."""
+
+    state: str
+
+
+class Device(msgspec.Struct, frozen=True, kw_only=True):
+    """A device and whether it answers."""
+
+    type: str = ""
+    up: bool = False
+
+
+class Journal(msgspec.Struct, frozen=True, kw_only=True):
+    """How far the journal is, and how many rows wait for the disk."""
+
+    last_row: int = 0
+    waiting: int = 0
+
+
+class Publish(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether settlement takes outcomes now, and how many it has not acknowledged."""
+
+    ready: bool = False
+    unacknowledged: int | None = None
+
+
+class Process(msgspec.Struct, frozen=True, kw_only=True):
+    """What the controller's process uses: seconds of CPU since its start, bytes resident now."""
+
+    cpu_s: float = 0.0
+    resident_bytes: int = 0
+
+
+class Wall(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether the machine's clock is synchronized."""
+
+    synchronized: bool = False
+
+
+class State(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether the table is open: that is left out where it is."""
+
+    table: str = "open"
+
+
+class Status(msgspec.Struct, frozen=True, kw_only=True):
+    """The part of the controller's status that metrics are made of."""
+
+    table: str
+    ruleset: str = ""
+    lock: str = "locked"
+    faults: tuple[Fault, ...] = ()
+    wall: Wall = Wall()
+    awaited: Awaited | None = None
+    state: State | None = None
+    """None until the controller has opened its journal."""
+    next: dict[str, int] = {}
+    late: int = 0
+    testing: bool = False
+    devices: dict[str, Device] = {}
+    journal: Journal = Journal()
+    publish: Publish = Publish()
+    process: Process = Process()
+
+
+_status_of = converter_of(Status)
+
+
+def read_status(told: object) -> Status:
+    """Read a status; raises `msgspec.ValidationError`."""
+    return _status_of(told)
+
+
+def exposition(status: Status | None, told: Counter[str], streams: int) -> bytes:
+    """Return all metrics as OpenMetrics text.
+
+    `status` is None where the controller does not answer; `told` counts the outcomes of each type since this
+    console started, `streams` the screens that it feeds now.
+    """
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_Table(status, told, streams))
+    ProcessCollector(namespace="console", registry=registry)
+    PlatformCollector(registry=registry)
+    text: bytes = generate_latest(registry)  # type: ignore[no-untyped-call]  # the library leaves it untyped
+    return text
+
+
+class _Table(Collector):
+    def __init__(self, status: Status | None, told: Counter[str], streams: int) -> None:
+        self._status = status
+        self._told = told
+        self._streams = streams
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield each family of metrics."""
+        yield _gauge("table_up", "Whether the controller answers", {(): self._status is not None})
+        yield _gauge("console_streams", "Screens that are fed now", {(): self._streams})
+        yield _counter(
+            "table_outcomes_told",
+            "Outcomes told since the console started",
+            ("type",),
+            {(type_,): count for type_, count in self._told.items()},
+        )
+        if self._status is not None:
+            yield from _families(self._status)
+
+
+def _families(status: Status) -> Iterator[Metric]:
+    of_what = InfoMetricFamily("table", "Which table this is")
+    of_what.add_metric((), {"table": status.table, "ruleset": status.ruleset})
+    yield of_what
+    yield _gauge(
+        "table_open",
+        "Whether the table is open",
+        {(): status.state is not None and status.state.table == "open"},
+    )
+    yield _gauge("table_locked", "Whether the table is locked", {(): status.lock == "locked"})
+    yield _gauge("table_testing", "Whether a technician has the table in test mode", {(): status.testing})
+    waits = "" if status.awaited is None else status.awaited.state
+    yield _gauge(
+        "table_awaits_person",
+        "Whether an attempt waits for a person, by why",
+        {(why,): why == waits for why in ("review", "proposed")},
+        ("why",),
+    )
+    yield _gauge(
+        "table_fault",
+        "Faults that hold",
+        {(fault.code, fault.where): 1 for fault in status.faults},
+        ("code", "where"),
+    )
+    yield _gauge(
+        "table_device_up",
+        "Whether a device answers",
+        {(name, device.type): device.up for name, device in status.devices.items()},
+        ("device", "type"),
+    )
+    yield _counter(
+        "table_attempts",
+        "Rolls, spins or deals since the journal began",
+        ("attempt",),
+        {(word,): status.next[word] - 1 for word in ("roll", "spin", "deal") if status.next.get(word, 1) > 1},
+    )
+    yield _counter(
+        "table_outcomes", "Outcomes since the journal began", (), {(): status.next.get("seq", 1) - 1}
+    )
+    yield _counter(
+        "table_late_readings", "Readings that came too late to count, this session", (), {(): status.late}
+    )
+    yield _gauge(
+        "table_clock_synchronized", "Whether the clock is synchronized", {(): status.wall.synchronized}
+    )
+    yield _gauge("table_journal_waiting", "Rows that wait for the disk", {(): status.journal.waiting})
+    yield _gauge("table_settlement_ready", "Whether settlement takes outcomes", {(): status.publish.ready})
+    if status.publish.unacknowledged is not None:
+        yield _gauge(
+            "table_unacknowledged_outcomes",
+            "Outcomes that settlement has not acknowledged",
+            {(): status.publish.unacknowledged},
+        )
+    yield _counter(
+        "table_cpu_seconds", "CPU that the controller's process used", (), {(): status.process.cpu_s}
+    )
+    yield _gauge(
+        "table_resident_bytes", "Memory of the controller's process", {(): status.process.resident_bytes}
+    )
+
+
+def _gauge(
+    name: str, words: str, values: dict[tuple[str, ...], float], labels: Iterable[str] = ()
+) -> GaugeMetricFamily:
+    family = GaugeMetricFamily(name, words, labels=tuple(labels))
+    for of, value in values.items():
+        family.add_metric(of, float(value))
+    return family
+
+
+def _counter(
+    name: str, words: str, labels: Iterable[str], values: dict[tuple[str, ...], float]
+) -> CounterMetricFamily:
+    family = CounterMetricFamily(name, words, labels=tuple(labels))
+    for of, value in values.items():
+        family.add_metric(of, float(value))
+    return family
+
+
+def type_told(line: Json) -> str | None:
+    """Return the type of the outcome that a watched line tells; None where it tells none."""
+    outcome = line.get("outcome")
+    type_ = outcome.get("type") if isinstance(outcome, dict) else None
+    return type_ if isinstance(type_, str) else None
