@@ -14,8 +14,8 @@ from controller.app.hardware import Devices
 from controller.app.hub import Discretion, Hub, Lamps
 from controller.app.inlet import HALTED, Answers, Asked, Inlet, Taken
 from controller.app.recording import Pieces, Recorder, Rotation, Segment
-from controller.app.resuming import CONTROLLER, CutOff, Progress, Resumed, begun_between, holds, numbered
 from controller.app.status import View
+from controller.engine.resume import CONTROLLER, CutOff, OpenAttempts, Resumed, begun_between, holds
 from controller.journal.faults import CROWDED, JournalFault
 from controller.journal.journal import Journal
 from controller.journal.writer import Ticket
@@ -87,7 +87,7 @@ class Core:
         self._note_betting = betting
         self._awaiting = awaiting
         self._late_confirmed = late_confirmed
-        self._cut_off = CutOff(resumed.pending, setup.ruleset)
+        self._cut_off = CutOff(resumed.pending, setup)
         self._held = resumed.held
         self._bets_closed = resumed.bets_closed and bool(resumed.pending)
         self._awaited = self._cut_off.awaited
@@ -106,7 +106,7 @@ class Core:
         self._readings = 0
         self._unsettled = False
         self._settles_us = 0
-        self._progress = Progress(setup.first)
+        self._attempts = OpenAttempts(setup.first)
         self._state, self._first = setup.state, setup.first
         self._lateness_us = round(setup.ruleset.max_lateness_ms * 1000)
         self._pieces = Pieces(setup, epoch, recorder, rotation, self._heard)
@@ -139,7 +139,7 @@ class Core:
             state=self._state,
             first=self._first,
             attempt_open=self._attempt_open,
-            in_flight=self._progress.undecided_before(self._first),
+            in_flight=self._attempts.undecided_before(self._first),
             held=self._held,
             bets_closed=self._bets_closed,
             testing=self._testing,
@@ -254,7 +254,7 @@ class Core:
         """End it whole between two decisions, or cut off in flight: then nobody knows what came of it."""
         if self._halted:
             self._segment.cut()
-        elif self._progress.undecided_before(self._first):
+        elif self._attempts.undecided_before(self._first):
             # Time ran on behind the last reading; without this one a replay would not know how far.
             now_us = self._now_us
             stopped = Switch(t=now_us, dev=CONTROLLER, name="stopped", open=False, arrived=now_us)
@@ -277,7 +277,7 @@ class Core:
     @property
     def _attempt_open(self) -> bool:
         """Whether an attempt waits for its call or for a ruling."""
-        return self._progress.open_before(self._first)
+        return self._attempts.open_before(self._first)
 
     def _take(self, reading: AnyReading, now_us: int) -> None:
         self._readings += 1
@@ -405,7 +405,7 @@ class Core:
                 self._lock_asked = False
                 self._show_lock()
         else:
-            self._progress.follow(outcome)
+            self._attempts.follow(outcome)
 
     # --- locks and faults ---
 
@@ -461,12 +461,9 @@ class Core:
     def _void_pending(self, entered: Input | None, now_us: int) -> None:
         """Close what was cut off as void, by a person's ruling or because play goes on without one."""
         self._hand_over(self._segment.end())
-        told = self._cut_off.close(entered)
-        if self._bets_closed:
-            self._first = msgspec.structs.replace(self._first, round=self._first.round + 1)
-            told.append(("bets.opened", Bets(round=self._first.round, cause="result")))
-        outcomes = numbered(told, f"{self._setup.table}/{self._setup.session}", self._first.seq, now_us)
-        self._first = msgspec.structs.replace(self._first, seq=self._first.seq + len(told))
+        outcomes, self._first = self._cut_off.close(
+            entered, self._first, now_us, bets_closed=self._bets_closed
+        )
         self._append(outcomes, None)
         for outcome in outcomes:
             self._follow(outcome)

@@ -8,6 +8,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 from controller.app.faults import Board, Fault
 from controller.app.inlet import Inlet
 from controller.app.service import ERROR, log
+from controller.engine.resume import is_of_the_past
 from controller.machines.setup import Setup
 from controller.model.outcomes import Outcome, SpinNoSpin
 from controller.model.readings import (
@@ -33,7 +34,6 @@ UNANSWERED = "unanswered"
 _VOIDS = frozenset({"roll.no_roll", "spin.no_spin", "deal.void"})
 _RESULTS = frozenset({"roll.called", "spin.called", "deal.called", "bets.closed"})
 _REVIEWS = frozenset({"roll.review", "spin.review", "deal.review"})
-_NOBODY = "nobody"
 
 
 class Device(Protocol):
@@ -216,8 +216,7 @@ class Hardware:
         data = outcome.data
         if not isinstance(data, SpinNoSpin):
             return
-        past = data.by == _NOBODY or any(reason.code == "power_lost" for reason in data.reasons)
-        if not past:
+        if not is_of_the_past(data.reasons, data.by):
             for name, state in self._wheels.copy().items():
                 if state in WHEEL_PLAYS:
                     self._ask(name, _void_game)

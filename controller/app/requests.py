@@ -34,10 +34,10 @@ from controller.app.messages import (
 from controller.app.options import JOURNAL_FILE, RECORDINGS
 from controller.app.peers import INPUT_NEEDS, ROLES, Peer
 from controller.app.recording import ENDING
-from controller.app.resuming import CONTROLLER
 from controller.app.running import Live
 from controller.app.screens import board_of, floor_of
 from controller.app.status import Until, View, fault_of, status_of
+from controller.engine.resume import CONTROLLER
 from controller.games.registry import game_of
 from controller.journal.contents import CONTROL
 from controller.journal.faults import JournalFault

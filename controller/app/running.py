@@ -1,7 +1,7 @@
 """A running table: journal open, core at work, self-test passed or waiting."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from threading import Lock
@@ -18,27 +18,24 @@ from controller.app.inlet import Inlet
 from controller.app.options import Options
 from controller.app.publishing import Publishing
 from controller.app.recording import Closed, Recorder
-from controller.app.resuming import CONTROLLER, LOOK_BACK, TELLING, Resumed, causes_of, resume
 from controller.app.screens import Showing
 from controller.app.service import ERROR, Watchdog, log
 from controller.app.status import Until
 from controller.app.verifier import Verifier
+from controller.engine.resume import CONTROLLER, TELLING, LastWord, Resumed, opening_words, resume
 from controller.engine.session import SETTLEMENT
 from controller.games.game import Game
 from controller.games.registry import game_of
-from controller.journal.chain import Wall
+from controller.journal.chain import Row, Wall
 from controller.journal.contents import Identity, outcome_of
 from controller.journal.faults import JournalFault
 from controller.journal.journal import Journal
 from controller.journal.keys import Key
 from controller.journal.opening import Acceptance
 from controller.journal.reading import Reader
-from controller.journal.recovery import power_lost
 from controller.journal.verify import Progress, Verified
 from controller.journal.writer import Ticket
-from controller.machines.setup import First, Setup
-from controller.model.effects import Effect
-from controller.model.outcomes import Bets, Data, Happening, Outcome
+from controller.machines.setup import Setup
 from controller.model.readings import Input
 from controller.model.tables import TableSettings
 from controller.publish.events import AskLate
@@ -117,6 +114,10 @@ def passed(checks: tuple[Check, ...]) -> bool:
     return all(check.ok for check in checks)
 
 
+OUTLIVES_RESTARTS = frozenset({"clock_stepped", "device_component", TEST_FAILED})
+"""Faults that only a person clears and that nothing at a start would find again."""
+LOOK_BACK = 5000
+"""Rows that are searched for what locked the table; a lock without its row counts as a person's."""
 STOP_S = 5.0
 """How long each thread may take to stop."""
 _encode = msgspec.json.Encoder().encode
@@ -210,7 +211,7 @@ class Live:
         self.setup = setup_of(settings, resumed, self.journal.recovered.session)
         started = self._start(digests, resumed)
         board.began(Fault(WAITS, "self-test", "it has not passed yet"))
-        for fault in resumed.faults:
+        for fault in self._lasting_faults():
             if fault.code != TEST_FAILED:
                 board.began(fault, "before the restart")
             elif fault.where.partition(", ")[0] in settings.devices:
@@ -300,7 +301,16 @@ class Live:
         recovered = self.journal.recovered
         with Reader(self._options.place.journal) as reader:
             from_n = max(recovered.verified_from, recovered.last_n - LOOK_BACK)
-            return resume(game, recovered, reader.rows(from_n, types=TELLING))
+            last_words = map(_last_word, reader.rows(from_n, types=TELLING))
+            return resume(
+                game, recovered.state, recovered.first, recovered.in_flight, filter(None, last_words)
+            )
+
+    def _lasting_faults(self) -> Iterator[Fault]:
+        """Yield the faults that only a person clears, and that nobody had cleared before the stop."""
+        for fault in self.journal.recovered.faults:
+            if fault.code in OUTLIVES_RESTARTS:
+                yield Fault(fault.code, fault.where, fault.found)
 
     def _start(self, digests: Digests, resumed: Resumed) -> Ticket:
         """Journal who plays, then what was cut off and that the table is locked until its self-test."""
@@ -312,31 +322,11 @@ class Live:
             setup=self.setup,
         )
         started = self.journal.start(identity)
-        told, first = self._first_words(resumed)
+        told, first = opening_words(resumed, self.setup, self._inlet.now_us)
         if told:
             self.journal.append(told, self.setup.state, first)
         self.setup = replace(self.setup, first=first)
         return started
-
-    def _first_words(self, resumed: Resumed) -> tuple[list[Effect], First]:
-        table, session, t = self.setup.table, self.setup.session, self._inlet.now_us
-        recovered = self.journal.recovered._replace(first=self.setup.first)
-        causes = causes_of(self.setup.ruleset)
-        reviews, first = power_lost(recovered, table=table, session=session, t=t, causes=causes)
-        words: list[tuple[str, Data]] = []
-        if resumed.bets_closed and not resumed.pending:
-            first = msgspec.structs.replace(first, round=first.round + 1)
-            words.append(("bets.opened", Bets(round=first.round, cause="restart")))
-        if resumed.state.lock == "unlocked":
-            says = "the controller started; play goes on after the self-test"
-            words.append(("table.locked", Happening(cause="self_test", by=CONTROLLER, says=says)))
-        numbered = [
-            Outcome(type=kind, t=t, id=f"{table}/{session}/{seq}", seq=seq, data=data)
-            for seq, (kind, data) in enumerate(words, first.seq)
-        ]
-        told: list[Effect] = [*reviews, *numbered]
-        first = msgspec.structs.replace(first, seq=first.seq + len(numbered))
-        return told, first
 
     # --- in other threads ---
 
@@ -391,6 +381,16 @@ class Live:
 
     def _piece_closed(self, piece: Closed) -> None:
         self.core.note("recording.closed", piece._asdict())
+
+
+def _last_word(row: Row) -> LastWord | None:
+    """Return what one of the last rows tells; None where its body is gone."""
+    if row.body is None:
+        return None
+    try:
+        return LastWord(row.name, outcome_of(row.body).data)
+    except (msgspec.MsgspecError, KeyError):
+        return LastWord(row.name, None)
 
 
 def setup_of(settings: TableSettings, resumed: Resumed, session: int) -> Setup:

@@ -10,7 +10,7 @@ import msgspec
 from controller.app.clock import iso
 from controller.app.faults import CATALOGUE, WAITS, Fault
 from controller.app.hardware import NEVER, Seen
-from controller.journal.recovery import InFlight
+from controller.engine.resume import InFlight
 from controller.machines.setup import First, State
 from controller.model.outcomes import Awaited, Happening
 from drivers.health import TROUBLES

@@ -19,9 +19,9 @@ from controller.app.messages import (
     too_long,
 )
 from controller.app.peers import Peer
-from controller.app.resuming import CONTROLLER
 from controller.app.running import Live
 from controller.app.status import View, devices_of
+from controller.engine.resume import CONTROLLER
 from controller.model.readings import Input
 from controller.settings.places import config_file
 from drivers.lines import LineSplitter

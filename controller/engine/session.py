@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 
 from controller.engine.order import STEP_US, Order, Step
+from controller.engine.resume import causes_of, power_lost
 from controller.games.registry import game_of
 from controller.machines.desk import NEVER_US, Desk
 from controller.machines.flat import Refused
@@ -170,7 +171,7 @@ class Session:
             for ready in self._order.rest():
                 self._take(ready)
             self._own_up()
-            self._game.cut_short(self._order.now)
+            self._game.cut_short(self._order.now, power_lost(causes_of(self._setup.ruleset)))
             return self._handed_out()
         for ready in self._order.rest():
             self._fire_timers(ready.t)

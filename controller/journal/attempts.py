@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from controller.journal.chain import Row
-from controller.journal.contents import WORDS, outcome_of
+from controller.journal.contents import outcome_of
 from controller.journal.faults import JournalFault
 from controller.journal.reading import Rows
 from controller.journal.recall import CORRECTIONS_WITHIN
-from controller.model.outcomes import attempt_of
+from controller.model.outcomes import WORDS, attempt_of
 
 _SLICE = 500
 _ENDINGS = ("called", "no_roll", "no_spin", "void", "review", "corrected")

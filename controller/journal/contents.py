@@ -1,13 +1,13 @@
 """What rows hold: outcomes as they are published, events that are no outcomes, and what stood afterwards."""
 
 import zlib
-from typing import Literal, cast
+from typing import cast
 
 import msgspec
 
 from controller.machines.setup import First, Setup, State
 from controller.model.effects import Basis, Judged, Verdict
-from controller.model.outcomes import Outcome, data_of
+from controller.model.outcomes import Outcome, Word, data_of
 from controller.model.readings import AnyReading
 from controller.model.verdicts import DealVerdict, Reason, SpinVerdict, ThrowVerdict
 
@@ -39,10 +39,6 @@ EVENTS = (
 """The name of every row that is no outcome."""
 LANDMARKS = frozenset({SESSION_STARTED, CHECKPOINT, ACCEPTED, PRUNED, KEY_REPLACED})
 """Events that are signed as outcomes are, wherever in a commit they stand."""
-
-Word = Literal["roll", "spin", "deal"]
-"""What an attempt is called in outcomes and in the session's numbers."""
-WORDS: tuple[Word, ...] = ("roll", "spin", "deal")
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,12 +12,10 @@ from controller.journal.contents import (
     LATE,
     PROPOSED,
     STATE_NOTED,
-    WORDS,
     After,
     Begun,
     Evidence,
     Noted,
-    Word,
     canonical,
     encode,
     evidence_of,
@@ -25,7 +23,7 @@ from controller.journal.contents import (
 )
 from controller.machines.setup import First, Setup, State
 from controller.model.effects import Effect, Judged, Lamp, Late, Proposed
-from controller.model.outcomes import Outcome
+from controller.model.outcomes import WORDS, Outcome, Word
 
 
 class Drafter:

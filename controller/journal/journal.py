@@ -15,7 +15,6 @@ from controller.journal.contents import (
     Identity,
     Pruned,
     Recording,
-    Word,
 )
 from controller.journal.drafting import Drafter, event_draft
 from controller.journal.faults import Alarm, JournalFault
@@ -28,7 +27,7 @@ from controller.journal.verify import Progress
 from controller.journal.writer import Entry, Limits, Ticket, Told, WallClock, Writer
 from controller.machines.setup import First, State
 from controller.model.effects import Effect, Late
-from controller.model.outcomes import Outcome
+from controller.model.outcomes import Outcome, Word
 
 
 class Journal:

@@ -11,7 +11,6 @@ from controller.journal.contents import (
     FAULT_BEGAN,
     FAULT_OVER,
     SESSION_STARTED,
-    WORDS,
     Accepted,
     Ack,
     After,
@@ -19,11 +18,11 @@ from controller.journal.contents import (
     Identity,
     Standing,
     StandingFault,
-    Word,
     encode,
 )
 from controller.journal.outbox import Ranges, with_number, without
 from controller.machines.setup import First, State
+from controller.model.outcomes import WORDS, Word
 
 _IDENTITY = msgspec.json.Decoder(Identity)
 _BEGUN = msgspec.json.Decoder(Begun)

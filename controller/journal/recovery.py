@@ -1,13 +1,13 @@
-"""Where a table goes on after a stop of whatever kind, and what it owes for an attempt that was cut off."""
+"""Where a table goes on after a stop of whatever kind, as its journal holds it."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 import apsw
 import msgspec
 
-from controller.journal.contents import WORDS, Standing, StandingFault, Word
+from controller.engine.resume import InFlight
+from controller.journal.contents import Standing, StandingFault
 from controller.journal.faults import JournalFault
 from controller.journal.head import Place, check_head, read_head
 from controller.journal.keys import PublicKey
@@ -15,20 +15,7 @@ from controller.journal.memory import Memory
 from controller.journal.store import open_reader, origin_of
 from controller.journal.verify import Progress, Walk
 from controller.machines.setup import First, State
-from controller.model.outcomes import Data, DealReview, Outcome, RollReview, SpinReview
-from controller.model.verdicts import Reason
-
-_RULED: Mapping[Word, str] = {"roll": "no_roll", "spin": "no_spin", "deal": "misdeal"}
-"""The one ruling on what a power cut left in flight: what was seen of it is not known to be whole."""
-
-
-class InFlight(NamedTuple):
-    """An attempt that had begun and was not called: `told_review` when its review was told already."""
-
-    attempt: Word
-    number: int
-    begun_t: int
-    told_review: bool
+from controller.model.outcomes import WORDS, Word
 
 
 class Recovered(NamedTuple):
@@ -105,39 +92,3 @@ def recovered_from(memory: Memory, last_n: int, last_link: bytes) -> Recovered:
 
 def _in_flight(word: Word, standing: Standing) -> InFlight:
     return InFlight(word, standing.number, standing.t, standing.review)
-
-
-def power_lost(
-    recovered: Recovered, *, table: str, session: str, t: int, causes: Mapping[str, str]
-) -> tuple[list[Outcome], First]:
-    """Give the reviews that must be published for what was cut off, and the numbers that come after them.
-
-    `t` is the new session's time, `causes` the rule ids by cause. What was under review already is not told
-    again.
-    """
-    told: list[Outcome] = []
-    seq = recovered.first.seq
-    for cut in recovered.in_flight:
-        if cut.told_review:
-            continue
-        seen = f"power was lost before the call; only {_RULED[cut.attempt]} can be ruled, or play on voids it"
-        reason = Reason(code="power_lost", rule=causes.get("power_lost", ""), seen=seen)
-        told.append(
-            Outcome(
-                type=f"{cut.attempt}.review",
-                t=t,
-                id=f"{table}/{session}/{seq}",
-                seq=seq,
-                data=_review(cut, reason),
-            )
-        )
-        seq += 1
-    return told, msgspec.structs.replace(recovered.first, seq=seq)
-
-
-def _review(cut: InFlight, reason: Reason) -> Data:
-    if cut.attempt == "roll":
-        return RollReview(roll=cut.number, reasons=(reason,), dice=None, notices=())
-    if cut.attempt == "deal":
-        return DealReview(deal=cut.number, reasons=(reason,), notices=())
-    return SpinReview(spin=cut.number, reasons=(reason,), number=None, notices=())

@@ -14,12 +14,11 @@ from controller.journal.contents import (
     FAULT_BEGAN,
     FAULT_OVER,
     SESSION_STARTED,
-    WORDS,
     Identity,
     StandingFault,
     outcome_of,
 )
-from controller.model.outcomes import Data, Happening, Outcome
+from controller.model.outcomes import WORDS, Data, Happening, Outcome
 from controller.model.verdicts import Reason
 
 RESULTS = frozenset({"roll.called", "spin.called", "deal.called"})

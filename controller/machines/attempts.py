@@ -299,13 +299,13 @@ class Attempts(Generic[Value, V]):
         if voidable:
             yield "void"
 
-    def lose_power(self, t: int) -> None:
-        """The recording ends here: what was in flight goes to review."""
+    def cut_short(self, t: int, reason: Reason) -> None:
+        """Put what is in flight under review for this reason: the recording ends at t."""
         if not self.machine.allows("power_lost"):
             return
         self._fire("power_lost")
         self._desk.stop_timer("hold")
-        self._review(t, (self._reason("power_lost", "power was lost before the call"),))
+        self._review(t, (reason,))
 
     def _declare_void(self, entered: Input) -> None:
         if self._standing_is_void():

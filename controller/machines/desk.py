@@ -6,7 +6,7 @@ from typing import Literal
 from controller.machines.inspections import Inspections
 from controller.machines.refusals import REFUSALS
 from controller.model.effects import Effect, Lamp
-from controller.model.outcomes import Data, Happening, Outcome
+from controller.model.outcomes import Data, Happening, Outcome, outcome_id
 from controller.model.readings import Input, Reading
 
 NEVER_US = 2**63
@@ -32,7 +32,7 @@ class Desk:
         """Publish one outcome; its number and id follow on from the last."""
         seq = self.next_seq
         self.next_seq = seq + 1
-        outcome = Outcome(type=kind, t=t, id=f"{self.table}/{self.session}/{seq}", seq=seq, data=data)
+        outcome = Outcome(type=kind, t=t, id=outcome_id(self.table, self.session, seq), seq=seq, data=data)
         self.effects.append(outcome)
         return outcome
 

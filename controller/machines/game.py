@@ -6,6 +6,7 @@ from typing import Protocol
 
 from controller.model.outcomes import Awaited, DiceOut
 from controller.model.readings import AnyReading, Input
+from controller.model.verdicts import Reason
 from controller.rules.wheel.wheel_word import WheelHeard
 
 
@@ -71,8 +72,8 @@ class GameMachine(Protocol):
     def stop_judging(self) -> None:
         """Judge no more: the recording is cut off here."""
 
-    def cut_short(self, t: int) -> None:
-        """Put what is in flight under review: the recording ends at t."""
+    def cut_short(self, t: int, reason: Reason) -> None:
+        """Put what is in flight under review for this reason: the recording ends at t."""
 
 
 class AttemptsOfGame(Protocol):
@@ -94,7 +95,7 @@ class AttemptsOfGame(Protocol):
 
     def doubt(self, seen: str) -> None: ...
 
-    def lose_power(self, t: int) -> None: ...
+    def cut_short(self, t: int, reason: Reason) -> None: ...
 
 
 class PlaysAttempts(ABC):
@@ -142,6 +143,6 @@ class PlaysAttempts(ABC):
         """Judge no more: only what was told stands."""
         self.attempts.ending = True
 
-    def cut_short(self, t: int) -> None:
-        """Put the attempt in flight under review: the recording ends at t."""
-        self.attempts.lose_power(t)
+    def cut_short(self, t: int, reason: Reason) -> None:
+        """Put the attempt in flight under review for this reason: the recording ends at t."""
+        self.attempts.cut_short(t, reason)

@@ -346,6 +346,11 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     data: Data
 
 
+def outcome_id(table: str, session: str, seq: int) -> str:
+    """Return the id of a session's outcome: table/session/number."""
+    return f"{table}/{session}/{seq}"
+
+
 OUTCOME_TYPES: dict[str, type[Data]] = {
     "roll.called": RollCalled,
     "roll.no_roll": RollNoRoll,
@@ -388,7 +393,9 @@ def data_of(type_: str, text: bytes | msgspec.Raw) -> Data:
     return _DATA[type_].decode(text)
 
 
-_ATTEMPTS = frozenset({"roll", "spin", "deal"})
+Word = Literal["roll", "spin", "deal"]
+"""What an attempt is called in outcomes and in the session's numbers."""
+WORDS: tuple[Word, ...] = ("roll", "spin", "deal")
 
 
 def attempt_of(outcome: Outcome) -> int | None:
@@ -397,7 +404,7 @@ def attempt_of(outcome: Outcome) -> int | None:
     A table has attempts of one kind alone, so the number names one.
     """
     word = outcome.type.partition(".")[0]
-    number = getattr(outcome.data, word, None) if word in _ATTEMPTS else None
+    number = getattr(outcome.data, word, None) if word in WORDS else None
     return number if isinstance(number, int) else None
 
 
@@ -417,7 +424,7 @@ class Awaited(msgspec.Struct, frozen=True, kw_only=True):
     seen so far, `proposes` what is called once a person accepts it; neither ever names a covered card.
     """
 
-    attempt: Literal["roll", "spin", "deal"]
+    attempt: Word
     number: int
     state: Literal["review", "proposed"]
     reasons: tuple[Reason, ...] = ()

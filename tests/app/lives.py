@@ -14,7 +14,6 @@ from controller.journal.chain import Row
 from controller.journal.contents import (
     ATTEMPT_BEGUN,
     SESSION_STARTED,
-    WORDS,
     After,
     Begun,
     Identity,
@@ -26,7 +25,7 @@ from controller.journal.reading import Reader
 from controller.journal.recovery import recover
 from controller.machines.setup import First, Setup, State
 from controller.model.effects import Effect
-from controller.model.outcomes import Outcome
+from controller.model.outcomes import WORDS, Outcome
 from controller.model.readings import AnyReading, Input
 from controller.replay.decoding import decode_reading
 from tests.app.rig import Table, lines_of, tick, until

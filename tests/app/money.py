@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from controller.app.resuming import Progress
+from controller.engine.resume import OpenAttempts
 from controller.engine.session import Session
 from controller.journal.keys import load_key, new_key
 from controller.machines.desk import NEVER_US
@@ -247,7 +247,7 @@ class Evening:
 
     def _played_apart(self) -> Iterator[Part]:
         """Give the evening in parts: each up to where bets close, or to a rest after one of `breaks`."""
-        progress = Progress(First())
+        progress = OpenAttempts(First())
         part, due = Part([], []), False
         for arrived_us, reading in with_rests(self.feed):
             part.feed.append((arrived_us, reading))

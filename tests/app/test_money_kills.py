@@ -10,7 +10,7 @@ from typing import NamedTuple, cast
 import msgspec
 
 from controller.app.daemon import Daemon
-from controller.app.resuming import Progress
+from controller.engine.resume import OpenAttempts
 from controller.engine.session import Session
 from controller.games.high_roller.buying import missed
 from controller.games.high_roller.table import as_high_roller_state
@@ -183,7 +183,7 @@ def uninterrupted(daemon: Daemon, steps: Iterable[Step]) -> Uninterrupted:
     """Play the evening through."""
     setup = live_of(daemon).setup
     session = Session(replace(setup, state=live_of(daemon).core.view.state))
-    progress = Progress(setup.first)
+    progress = OpenAttempts(setup.first)
     evening = Uninterrupted([], [], [])
 
     def follow(effects: Sequence[Effect]) -> bool:

@@ -13,8 +13,8 @@ import threading
 import time
 from pathlib import Path
 
-from controller.app.resuming import Resumed
 from controller.app.running import setup_of
+from controller.engine.resume import Resumed
 from controller.journal.chain import Wall
 from controller.journal.contents import Identity
 from controller.journal.head import Place

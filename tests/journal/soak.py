@@ -21,14 +21,16 @@ from pathlib import Path
 import apsw
 import msgspec
 
+from controller.engine.resume import opening_words, resume
 from controller.engine.session import Session
+from controller.games.craps.game import CRAPS
 from controller.journal.chain import Wall
 from controller.journal.contents import canonical
 from controller.journal.faults import JournalFault
 from controller.journal.journal import Journal
 from controller.journal.keys import load_key
 from controller.journal.reading import Reader
-from controller.journal.recovery import power_lost, recover
+from controller.journal.recovery import recover
 from controller.journal.writer import Limits, Ticket
 from controller.machines.setup import First, State
 from tests.journal.disks import Disk, mounted
@@ -95,8 +97,9 @@ def play(folder: Path, pipe: int, seed: int, operations: int) -> None:
             vfs=vfs,
         )
         recovered = journal.recovered
-        session = str(recovered.session)
-        owed, first = power_lost(recovered, table=NAME, session=session, t=0, causes={})
+        locked = msgspec.structs.replace(recovered.state, lock="locked")
+        resumed = resume(CRAPS, locked, recovered.first, recovered.in_flight, ())
+        owed, first = opening_words(resumed, setup_at(resumed.first, resumed.state, recovered.session), 0)
         journal.start(identity(setup_at(first, recovered.state, recovered.session)))
         chance = random.Random(seed)
         played = hands(

@@ -5,17 +5,20 @@ import shutil
 import msgspec
 import pytest
 
+from controller.engine.resume import InFlight, opening_words, resume
 from controller.engine.session import Session
+from controller.games.registry import game_of
 from controller.games.three_card.machine import ThreeCardState
 from controller.journal import recovery
 from controller.journal.contents import StandingFault
 from controller.journal.faults import JournalFault
 from controller.journal.journal import Journal
-from controller.journal.recovery import InFlight, Recovered, power_lost, recover
+from controller.journal.recovery import Recovered, recover
 from controller.journal.writer import Limits
 from controller.machines.setup import First, State, written
-from controller.model.outcomes import DealReview, RollReview, SpinReview
+from controller.model.outcomes import DealReview, Outcome, RollReview, SpinReview
 from controller.model.readings import AnyReading, DieReleased
+from controller.settings.rulesets import load_ruleset
 from tests.journal.rig import (
     NAME,
     Hand,
@@ -44,6 +47,14 @@ def cut_off(
     shutil.copytree(rig.folder, after.folder)
     journal.close()
     return recover(after.place, rig.key.public, NAME)
+
+
+def opening(recovered: Recovered, rules: str = "craps-12-034") -> tuple[list[Outcome], First]:
+    """Return what the next session, at a table that was locked, publishes before all else."""
+    locked = msgspec.structs.replace(recovered.state, lock="locked")
+    resumed = resume(game_of(load_ruleset(rules).game), locked, recovered.first, recovered.in_flight, ())
+    setup = setup_at(resumed.first, resumed.state, recovered.session, rules=rules)
+    return opening_words(resumed, setup, 7)
 
 
 def test_nothing_played_begins_at_the_beginning(rig: Rig) -> None:
@@ -105,7 +116,7 @@ def test_a_throw_under_review_stays_so(rig: Rig) -> None:
     doubtful = [*throw(SECOND_US, confidence=0.3), says(9 * SECOND_US, "nonsense")]
     recovered = cut_off(rig, doubtful)
     assert recovered.in_flight == (InFlight("roll", 1, SECOND_US, told_review=True),)
-    told, first = power_lost(recovered, table=NAME, session="2", t=7, causes={})
+    told, first = opening(recovered)
     assert told == []
     assert first == recovered.first
 
@@ -131,7 +142,7 @@ def test_a_review_that_lapsed_makes_room_for_the_next_throw(rig: Rig) -> None:
 
 def test_what_was_cut_off_is_published_as_a_review(rig: Rig) -> None:
     recovered = cut_off(rig, throw(SECOND_US))
-    told, first = power_lost(recovered, table=NAME, session="2", t=7, causes={"power_lost": "C34-INV-2vi"})
+    told, first = opening(recovered)
     (outcome,) = told
     assert (outcome.type, outcome.id, outcome.seq) == ("roll.review", f"{NAME}/2/2", 2)
     assert isinstance(outcome.data, RollReview)
@@ -154,7 +165,7 @@ def test_a_spin_that_told_nothing_yet_can_be_noted(rig: Rig) -> None:
         assert durable(journal.begun("spin", 1, 124)).rows == ()
     recovered = recover(rig.place, rig.key.public, NAME)
     assert recovered.in_flight == (InFlight("spin", 1, 123, told_review=False),)
-    (outcome,), _ = power_lost(recovered, table=NAME, session="2", t=7, causes={})
+    (outcome,), _ = opening(recovered)
     assert isinstance(outcome.data, SpinReview)
 
 
@@ -164,7 +175,7 @@ def test_a_deal_cut_off_is_published_as_a_review_that_names_no_card(rig: Rig) ->
         durable(journal.begun("deal", 4, 123))
     recovered = recover(rig.place, rig.key.public, NAME)
     assert recovered.in_flight == (InFlight("deal", 4, 123, told_review=False),)
-    (outcome,), _ = power_lost(recovered, table=NAME, session="2", t=7, causes={"power_lost": "T-IRR-1"})
+    (outcome,), _ = opening(recovered, "three-card-poker-12-014")
     assert outcome.type == "deal.review"
     assert isinstance(outcome.data, DealReview)
     assert outcome.data.deal == 4

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from controller.cli.main import main
+from controller.engine.resume import InFlight
 from controller.journal.chain import Wall
 from controller.journal.contents import Accepted
 from controller.journal.faults import JournalFault
@@ -16,7 +17,6 @@ from controller.journal.journal import Journal
 from controller.journal.keys import load_key
 from controller.journal.opening import Acceptance
 from controller.journal.reading import Reader
-from controller.journal.recovery import InFlight
 
 ANN = Acceptance(by="manager", who="ann", reason="upgraded from 0.1.0")
 NOW = Wall(1_800_000_000_000_000, synced=True)

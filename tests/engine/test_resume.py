@@ -1,0 +1,123 @@
+"""What a table publishes before it goes on after a stop, and what becomes of an attempt that was cut off."""
+
+import pytest
+
+from controller.engine.resume import (
+    CONTROLLER,
+    CutOff,
+    InFlight,
+    LastWord,
+    OpenAttempts,
+    begun_between,
+    opening_words,
+    resume,
+)
+from controller.games.craps.game import CRAPS
+from controller.machines.setup import First, Setup, State
+from controller.model.outcomes import Bets, Happening, Outcome, RollNoRoll, RollReview, SpinNoSpin
+from controller.settings.rulesets import load_ruleset
+from tests.scenes import TABLE, says
+
+ROLL_4 = InFlight("roll", 4, 1_000, told_review=False)
+CLOSED = LastWord("bets.closed", Bets(round=3, cause="dice_released"))
+
+
+def locked(by: str) -> LastWord:
+    return LastWord("table.locked", Happening(cause="lock", by=by))
+
+
+def setup(first: First, state: State | None = None, rules: str = "craps-12-034") -> Setup:
+    return Setup(
+        table="t1",
+        session="7",
+        ruleset=load_ruleset(rules),
+        first=first,
+        state=state or State(),
+        dice_table=TABLE,
+    )
+
+
+def opening(
+    *last: LastWord, cut: tuple[InFlight, ...] = (), lock: str = "unlocked"
+) -> tuple[list[Outcome], First]:
+    state = State(lock="locked" if lock == "locked" else "unlocked")
+    resumed = resume(CRAPS, state, First(seq=20, roll=4, round=3), cut, last)
+    return opening_words(resumed, setup(resumed.first), 5)
+
+
+def test_a_throw_cut_off_goes_to_review_and_the_table_locks() -> None:
+    told, first = opening(CLOSED, cut=(ROLL_4,))
+    assert [(o.type, o.id) for o in told] == [("roll.review", "t1/7/20"), ("table.locked", "t1/7/21")]
+    assert isinstance(told[0].data, RollReview)
+    assert [(r.code, r.rule) for r in told[0].data.reasons] == [("power_lost", "C34-INV-2vi")]
+    assert first == First(seq=22, roll=5, round=3)
+
+
+def test_a_review_that_was_told_is_not_told_again() -> None:
+    told, first = opening(cut=(ROLL_4._replace(told_review=True),), lock="locked")
+    assert told == []
+    assert first == First(seq=20, roll=5, round=3)
+
+
+def test_bets_closed_with_nothing_in_flight_open_again() -> None:
+    told, first = opening(CLOSED, lock="locked")
+    assert [(o.type, o.data) for o in told] == [("bets.opened", Bets(round=4, cause="restart"))]
+    assert first == First(seq=21, roll=4, round=4)
+
+
+@pytest.mark.parametrize(
+    ("last", "held"),
+    [
+        ((), True),
+        ((locked(CONTROLLER),), False),
+        ((locked("supervisor"),), True),
+        ((LastWord("table.locked", None),), True),
+        ((locked("supervisor"), LastWord("table.unlocked", Happening(cause="unlock", by=CONTROLLER))), False),
+        (
+            (
+                locked(CONTROLLER),
+                LastWord("input.refused", Happening(cause="already_locked", what="lock", by="boxperson")),
+            ),
+            True,
+        ),
+    ],
+    ids=["unknown", "its own", "a person's", "unreadable", "unlocked", "asked again by a person"],
+)
+def test_only_a_lock_that_is_known_to_be_its_own_is_undone_without_a_person(
+    last: tuple[LastWord, ...], held: bool
+) -> None:
+    assert resume(CRAPS, State(lock="locked"), First(), (), last).held is held
+
+
+def test_a_ruling_voids_what_was_cut_off_and_opens_the_bets() -> None:
+    cut = CutOff((ROLL_4,), setup(First()))
+    assert cut.ruled_by(says(1, "no_roll"))
+    assert not cut.ruled_by(says(1, "set_dice", dice=(1, 2)))
+    ruling = says(1, "no_roll", by="boxperson", who="ann")
+    told, first = cut.close(ruling, First(seq=9, roll=5, round=2), 1, bets_closed=True)
+    assert [o.type for o in told] == ["roll.no_roll", "bets.opened"]
+    assert isinstance(told[0].data, RollNoRoll)
+    assert [r.code for r in told[0].data.reasons] == ["power_lost", "called"]
+    assert (told[0].data.by, told[0].data.who) == ("boxperson", "ann")
+    assert first == First(seq=11, roll=5, round=3)
+    assert cut.awaited is None
+
+
+def test_play_that_goes_on_without_a_ruling_voids_it_too() -> None:
+    cut = CutOff((InFlight("spin", 2, 0, told_review=True),), setup(First()))
+    told, first = cut.close(None, First(seq=9, spin=3), 1, bets_closed=False)
+    assert isinstance(told[0].data, SpinNoSpin)
+    assert ([r.code for r in told[0].data.reasons], told[0].data.by) == (["power_lost", "unruled"], "nobody")
+    assert first.seq == 10
+
+
+def test_an_attempt_is_open_until_it_ends_and_undecided_until_its_review() -> None:
+    attempts, now = OpenAttempts(First(roll=4)), First(roll=5)
+    assert begun_between(First(roll=4), now) == [("roll", 4)]
+    assert (attempts.open_before(now), attempts.undecided_before(now)) == (True, True)
+    attempts.follow(Outcome(type="roll.review", t=1, id="t1/7/1", seq=1, data=_review(4)))
+    assert (attempts.open_before(now), attempts.undecided_before(now)) == (True, False)
+
+
+def _review(number: int) -> RollReview:
+    return RollReview(roll=number, reasons=(), dice=None, notices=())
