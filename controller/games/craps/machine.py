@@ -97,7 +97,7 @@ class CrapsState:
 
 
 as_craps_state = converter_of(CrapsState)
-"""Make it of JSON values."""
+"""Makes one of the JSON values of a recorded state."""
 
 
 class Craps(PlaysThrows):
@@ -136,9 +136,10 @@ class Craps(PlaysThrows):
         self._bets_open = True
         self._round = betting_round
         self.throws = Throws(self, throw_rules, table, desk, health, calls=calls, last=last_roll)
-        before = None if standing_call is None else read_memory(standing_call.craps, as_craps_state)
-        if standing_call is not None and before is not None:
-            self.throws.resume(standing_call, before)
+        if standing_call is not None:
+            before = read_memory(standing_call.craps, as_craps_state)
+            if before is not None:
+                self.throws.resume(standing_call, before)
 
     # --- what the session asks ---
 

@@ -81,11 +81,10 @@ class HighRoller(PlaysThrows):
         self._following: tuple[Told, ...] = ()
         self._turned_away_until = 0
         self.throws = Throws(self, throw_rules, table, desk, health, calls=calls, last=last_roll)
-        before = (
-            None if standing_call is None else read_memory(standing_call.high_roller, as_high_roller_state)
-        )
-        if standing_call is not None and before is not None:
-            self.throws.resume(standing_call, before)
+        if standing_call is not None:
+            before = read_memory(standing_call.high_roller, as_high_roller_state)
+            if before is not None:
+                self.throws.resume(standing_call, before)
 
     # --- what the session asks ---
 

@@ -157,4 +157,4 @@ class HighRollerState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 
 
 as_high_roller_state = converter_of(HighRollerState)
-"""Make it of JSON values."""
+"""Makes one of the JSON values of a recorded state."""

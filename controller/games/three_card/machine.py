@@ -111,7 +111,7 @@ class ThreeCardState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
 
 as_three_card_state = converter_of(ThreeCardState)
-"""Make it of JSON values."""
+"""Makes one of the JSON values of a recorded state."""
 
 
 class ThreeCard(PlaysAttempts):
