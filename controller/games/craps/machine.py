@@ -152,7 +152,7 @@ class Craps(PlaysThrows):
         return DiceOut(confirmed, self.throws.motion.until_us if confirmed else None)
 
     def remembers(self) -> Mapping[str, object]:
-        """Give what the game remembers between throws, in the words of a recording's state."""
+        """Return what the game remembers between throws, in the words of a recording's state."""
         state = self._state
         call, before = self.attempts.standing_call(), self.attempts.before
         if call is not None and isinstance(before, CrapsState):
@@ -168,11 +168,11 @@ class Craps(PlaysThrows):
         }
 
     def next_numbers(self) -> dict[str, int]:
-        """Give the numbers of the next roll and of the present round of bets."""
+        """Return the numbers of the next roll and of the present round of bets."""
         return {"roll": self.attempts.number + 1, "round": self._round}
 
     def enter(self, entered: Input) -> bool:
-        """Take a person's input; False when this game has no such input. Raises Refused."""
+        """Handle a person's input; False when this game has no such input. Raises Refused."""
         if entered.name == "line_bet":
             self._line_bet = None if entered.seat is None else (str(entered.seat), entered.on is True)
             self._show_line_bet(entered.t)
@@ -201,7 +201,7 @@ class Craps(PlaysThrows):
         return True
 
     def allowed(self, t: int) -> Iterator[str]:
-        """Name the inputs that make sense at t."""
+        """Yield the inputs that make sense at t."""
         yield from self.attempts.allowed(t)
         if self._late.waiting and self.attempts.under_way and not self.throws.motion.over:
             yield "confirm_late"
@@ -227,7 +227,7 @@ class Craps(PlaysThrows):
         return self._state.warnings
 
     def snapshot(self) -> object:
-        """Give the state to come back to."""
+        """Return the state to come back to."""
         return self._state
 
     def restore(self, snapshot: object) -> None:
@@ -312,7 +312,7 @@ class Craps(PlaysThrows):
         )
 
     def review(self, result: Result[Dice]) -> Data:
-        """Say what a person must rule on."""
+        """Return what is published of an attempt that a person must rule on."""
         return RollReview(
             roll=result.number, reasons=result.reasons, dice=result.value, notices=result.notices
         )
@@ -445,7 +445,7 @@ _BETWEEN_THROWS = frozenset({"new_shooter", "pass_dice", "run_out"})
 
 
 def call_for(phase: str, point: int | None, total: int) -> CrapsCall:
-    """Give the call of a total (C34-PASS-2..5, CV1-RND-2..7); in a run-out no point is set (!34-16)."""
+    """Return the call of a total (C34-PASS-2..5, CV1-RND-2..7); in a run-out no point is set (!34-16)."""
     if phase == "point":
         if total == point:
             return "point_made"

@@ -89,14 +89,14 @@ class HighRoller(PlaysThrows):
     # --- what the session asks ---
 
     def remembers(self) -> Mapping[str, object]:
-        """Give what the game remembers between throws, in the words of a recording's state."""
+        """Return what the game remembers between throws, in the words of a recording's state."""
         call, before = self.attempts.standing_call(), self.attempts.before
         if call is not None and isinstance(before, HighRollerState):
             call = msgspec.structs.replace(call, high_roller=written(before))
         return {"high_roller": written(self._state), "call": call}
 
     def next_numbers(self) -> Mapping[str, int]:
-        """Give the numbers of the next roll and of the present round of buying."""
+        """Return the numbers of the next roll and of the present round of buying."""
         return {"roll": self.attempts.number + 1, "round": self._round}
 
     @property
@@ -106,7 +106,7 @@ class HighRoller(PlaysThrows):
         return attempts.under_way or attempts.state == "held" or bool(self._state.owed)
 
     def see(self, reading: Reading) -> None:
-        """Take a reading, in time order."""
+        """Handle a reading, in time order."""
         if isinstance(reading, Card):
             self._see_card(reading)
             return
@@ -118,27 +118,27 @@ class HighRoller(PlaysThrows):
             self._turn_away(reading, refusal)
 
     def late(self, reading: AnyReading) -> None:
-        """Take a reading that came too late to count."""
+        """Handle a reading that came too late to count."""
         if isinstance(reading, Card):
             self._miss(reading, Refused("card_late"))
         elif self.open_attempt or buying.no_roll_due(self._state) is None:
             self.throws.late(reading)
 
     def begins_attempt(self, reading: Reading) -> bool:
-        """Tell whether this reading would begin a throw, or lay a card that somebody bought."""
+        """Return whether this reading would begin a throw, or lay a card that somebody bought."""
         if isinstance(reading, Card):
             return bool(self._state.owed)
         return isinstance(reading, DieReleased) and not self.attempts.under_way
 
     def turned_away(self, reading: Reading) -> None:
-        """Take that this release was made, or this card pitched, while the table did not play."""
+        """Note that this release was made, or this card pitched, while the table did not play."""
         if not isinstance(reading, Card):
             self.throws.turned_away(reading)
         elif reading.to is None:
             self._state = buying.missed(self._state)
 
     def enter(self, entered: Input) -> bool:
-        """Take a person's input; False when this game has no such input. Raises Refused."""
+        """Handle a person's input; False when this game has no such input. Raises Refused."""
         match entered.name:
             case "draw_button":
                 self._draw_button(entered)
@@ -164,7 +164,7 @@ class HighRoller(PlaysThrows):
         return True
 
     def allowed(self, t: int) -> Iterator[str]:
-        """Name the inputs that make sense at t."""
+        """Yield the inputs that make sense at t."""
         attempts, allows, state = self.attempts, self._machine.allows, self._state
         of_roll = tuple(attempts.allowed(t))
         yield from of_roll
@@ -205,7 +205,7 @@ class HighRoller(PlaysThrows):
         return 0
 
     def snapshot(self) -> object:
-        """Give the state to come back to."""
+        """Return the state to come back to."""
         return self._state
 
     def restore(self, snapshot: object) -> None:
@@ -231,7 +231,7 @@ class HighRoller(PlaysThrows):
         return illegal(result)
 
     def review(self, result: Result[Dice]) -> Data:
-        """Say what a person must rule on."""
+        """Return what is published of an attempt that a person must rule on."""
         return under_review(result)
 
     def correct(self, result: Result[Dice], corrects: str, ruling: str, since: Sequence[Input]) -> Data:
@@ -342,7 +342,7 @@ class HighRoller(PlaysThrows):
             self._desk.publish("cards.bought", entered.t, buying.bought(state, entered, count))
 
     def _ready_to_sell(self) -> HighRollerState:
-        """Give the state in which a card is sold: the button placed, the game before done with."""
+        """Return the state in which a card is sold: the button placed, the game before done with."""
         state = self._state
         if state.over:
             raise Refused("final_game_over")
@@ -409,7 +409,7 @@ class HighRoller(PlaysThrows):
         self._open_bets(t, "result")
 
     def _settle_last(self) -> None:
-        """Take that play went on from what the last roll led to: nothing changes that roll any more."""
+        """Settle the last roll: play went on from what it led to, and nothing changes it any more."""
         if self.attempts.machine.allows("settled"):
             self.attempts.machine.fire("settled")
 

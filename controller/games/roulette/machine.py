@@ -129,7 +129,7 @@ class Roulette(PlaysAttempts):
             self, rules, wheel, desk, health, calls=calls, learned=learned, heard=heard, last=last_spin
         )
         self.see: Callable[[Reading], None] = self.spins.see
-        """Take a reading, in time order."""
+        """Handles a reading, in time order."""
         if standing_call is not None:
             number = standing_call.value
             self.attempts.resume(standing_call, number if isinstance(number, str) else None, self.snapshot())
@@ -144,7 +144,7 @@ class Roulette(PlaysAttempts):
         return self.spins.attempts
 
     def remembers(self) -> dict[str, object]:
-        """Give what the game remembers between spins, in the words of a recording's state."""
+        """Return what the game remembers between spins, in the words of a recording's state."""
         return {
             "learned": self.spins.learned.figures(),
             "call": self.attempts.standing_call(),
@@ -152,7 +152,7 @@ class Roulette(PlaysAttempts):
         }
 
     def next_numbers(self) -> dict[str, int]:
-        """Give the numbers of the next spin and of the present round of bets."""
+        """Return the numbers of the next spin and of the present round of bets."""
         return {"spin": self.attempts.number + 1, "round": self._round}
 
     @property
@@ -161,23 +161,23 @@ class Roulette(PlaysAttempts):
         return self.spins.games.heard
 
     def begins_attempt(self, reading: Reading) -> bool:
-        """Tell whether this reading could begin a spin."""
+        """Return whether this reading could begin a spin."""
         return self.spins.would_launch(reading)
 
     def turned_away(self, reading: Reading) -> None:
-        """Take a launch while the table did not play: the spins remember each ball that is in the track."""
+        """Note nothing: the spins remember each ball in the track, also of a launch that does not count."""
 
     def late(self, reading: AnyReading) -> None:
-        """Take a reading that came too late to count."""
+        """Handle a reading that came too late to count."""
         if isinstance(reading, DECIDES) and reading.t >= self.attempts.began_us:
             self.attempts.came_late(f"a {kind_of(reading)} of {reading.dev} came too late to count")
 
     def timer(self, name: str, t: int) -> None:
-        """Take a timer that is due at t."""
+        """Handle a timer that is due at t."""
         self.spins.timer(name, t)
 
     def enter(self, entered: Input) -> bool:
-        """Take a person's input; False when this game has no such input. Raises Refused."""
+        """Handle a person's input; False when this game has no such input. Raises Refused."""
         match entered.name:
             case "no_more_bets":
                 self._dealer_closes(entered)
@@ -202,7 +202,7 @@ class Roulette(PlaysAttempts):
         return True
 
     def allowed(self, t: int) -> Iterator[str]:
-        """Name the inputs that make sense at t."""
+        """Yield the inputs that make sense at t."""
         entered = tuple(self.attempts.allowed(t))
         yield from entered
         if "no_spin" not in entered and self._bets_open and not self.open_attempt:
@@ -216,7 +216,7 @@ class Roulette(PlaysAttempts):
         yield "chips"
 
     def rule(self, entered: Input) -> None:
-        """Take a person's ruling on the present or the last spin; raises Refused where there is none."""
+        """Handle a person's ruling on the present or the last spin; raises Refused where there is none."""
         self.spins.ruling_is_for_last(entered, new_round=self._bets_by_hand)
         self.attempts.enter(entered)
 
@@ -236,7 +236,7 @@ class Roulette(PlaysAttempts):
         return self._bets_open
 
     def snapshot(self) -> object:
-        """Give the state to come back to: a spin changes nothing but the stage of the round."""
+        """Return the state to come back to: a spin changes nothing but the stage of the round."""
         return "dropped"
 
     def restore(self, snapshot: object) -> None:
@@ -296,7 +296,7 @@ class Roulette(PlaysAttempts):
         )
 
     def review(self, result: Result[str]) -> Data:
-        """Say what a person must rule on."""
+        """Return what is published of an attempt that a person must rule on."""
         return SpinReview(
             spin=result.number, reasons=result.reasons, number=result.value, notices=result.notices
         )
@@ -362,7 +362,7 @@ class Roulette(PlaysAttempts):
 
 
 def colour_of(number: str) -> Colour:
-    """Give the colour of a number's pocket."""
+    """Return the colour of a number's pocket."""
     if number in GREEN:
         return "green"
     return "red" if number in RED else "black"

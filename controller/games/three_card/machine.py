@@ -157,14 +157,14 @@ class ThreeCard(PlaysAttempts):
         return self.deals.attempts
 
     def remembers(self) -> Mapping[str, object]:
-        """Give what the game remembers between deals, in the words of a recording's state."""
+        """Return what the game remembers between deals, in the words of a recording's state."""
         seated = ThreeCardState(
             seats=self.seats, players=dict(self._players), without_pair_plus=self._without_pair_plus
         )
         return {"three_card": written(seated), "call": self.deals.standing_call()}
 
     def next_numbers(self) -> Mapping[str, int]:
-        """Give the numbers of the next deal and of the present round of bets."""
+        """Return the numbers of the next deal and of the present round of bets."""
         return {"deal": self.attempts.number + 1, "round": self._round}
 
     @property
@@ -173,27 +173,27 @@ class ThreeCard(PlaysAttempts):
         return self._machine.state in ("no_more_bets", "dealing", "acting")
 
     def see(self, reading: Reading) -> None:
-        """Take a reading, in time order."""
+        """Handle a reading, in time order."""
         self.deals.see(reading)
 
     def begins_attempt(self, reading: Reading) -> bool:
-        """Tell whether this reading would begin a deal."""
+        """Return whether this reading would begin a deal."""
         return isinstance(reading, Card) and self.deals.would_begin(reading)
 
     def turned_away(self, reading: Reading) -> None:
-        """Take that this card was dealt while the table did not play."""
+        """Note that this card was dealt while the table did not play."""
         self.deals.turned_away(reading)
 
     def late(self, reading: AnyReading) -> None:
-        """Take a reading that came too late to count."""
+        """Handle a reading that came too late to count."""
         self.deals.late(reading)
 
     def timer(self, name: str, t: int) -> None:
-        """Take a timer that is due at t."""
+        """Handle a timer that is due at t."""
         self.deals.timer(name, t)
 
     def enter(self, entered: Input) -> bool:
-        """Take a person's input; False when this game has no such input. Raises Refused."""
+        """Handle a person's input; False when this game has no such input. Raises Refused."""
         match entered.name:
             case "seats":
                 self._name_seats(entered)
@@ -220,7 +220,7 @@ class ThreeCard(PlaysAttempts):
         return True
 
     def allowed(self, t: int) -> Iterator[str]:
-        """Name the inputs that make sense at t."""
+        """Yield the inputs that make sense at t."""
         attempts = self.attempts
         yield from attempts.allowed(t)
         yield from filter(self._machine.allows, ("no_more_bets", "open_bets"))
@@ -242,7 +242,7 @@ class ThreeCard(PlaysAttempts):
     # --- what the deals ask ---
 
     def snapshot(self) -> object:
-        """Give the state to come back to: a deal changes nothing but the stage of the round."""
+        """Return the state to come back to: a deal changes nothing but the stage of the round."""
         return "showdown"
 
     def restore(self, snapshot: object) -> None:
@@ -302,7 +302,7 @@ class ThreeCard(PlaysAttempts):
         )
 
     def review(self, result: Result[Dealt]) -> Data:
-        """Say what a person must rule on."""
+        """Return what is published of an attempt that a person must rule on."""
         return DealReview(deal=result.number, reasons=result.reasons, notices=result.notices)
 
     def correct(self, result: Result[Dealt], corrects: str, ruling: str, since: Sequence[Input]) -> Data:
@@ -362,7 +362,7 @@ class ThreeCard(PlaysAttempts):
         )
 
     def _name_seats(self, entered: Input) -> None:
-        """Name the positions dealt in, or (with `what`) the two that one player plays (T-DEAL-1d)."""
+        """Note the positions dealt in, or (with `what`) the two that one player plays (T-DEAL-1d)."""
         if self.open_attempt:
             raise Refused("under_way")
         named = [position_of(seat) for seat in entered.seats or ()]
