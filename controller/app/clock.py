@@ -22,7 +22,7 @@ class Clock(Protocol):
     """Gives the table's time in microseconds; it never goes back."""
 
     def now_us(self) -> int:
-        """Give the time."""
+        """Return the time."""
 
     def reach(self, now_us: int) -> None:
         """Hear that a reading arrived at this time, where the readings tell the time."""
@@ -32,11 +32,11 @@ class MonotonicClock:
     """The machine's own monotonic clock."""
 
     def now_us(self) -> int:
-        """Give the time since the machine started."""
+        """Return the time since the machine started."""
         return time.monotonic_ns() // 1000
 
     def reach(self, now_us: int) -> None:
-        """Take no notice: this clock goes by itself."""
+        """Do nothing: this clock runs by itself."""
 
 
 class DataClock:
@@ -46,16 +46,16 @@ class DataClock:
         self._now_us = 0
 
     def now_us(self) -> int:
-        """Give the latest arrival."""
+        """Return the latest arrival."""
         return self._now_us
 
     def reach(self, now_us: int) -> None:
-        """Go on to this arrival; never back."""
+        """Advance to this arrival; never go back."""
         self._now_us = max(self._now_us, now_us)
 
 
 def system_wall() -> Wall:
-    """Give the wall time, and whether the kernel says that it is synchronized."""
+    """Return the wall time, and whether the kernel says that it is synchronized."""
     state = int(_adjtimex(ctypes.create_string_buffer(_TIMEX_BYTES)))
     return Wall(time.time_ns() // 1000, 0 <= state < _TIME_ERROR)
 
@@ -78,7 +78,7 @@ class WallWatch:
     """Notices when the wall clock is set, by the monotonic clock beside it."""
 
     def __init__(self, wall: Callable[[], Wall], monotonic_us: Callable[[], int], tolerance_us: int) -> None:
-        """Take what both say now as right; a step below the tolerance is no news."""
+        """Start from what both clocks say now; a step below the tolerance is ignored."""
         self._wall = wall
         self._monotonic_us = monotonic_us
         self._tolerance_us = tolerance_us
@@ -86,7 +86,7 @@ class WallWatch:
         self._offset_us = self._offset()
 
     def step(self) -> Step | None:
-        """Give the step since the last time of asking, if there was one."""
+        """Return the step since the last call, if there was one."""
         offset_us = self._offset()
         synced_before, self._synced = self._synced, self._wall().synced
         by_us = offset_us - self._offset_us

@@ -69,7 +69,7 @@ class Control:
         self._thread = Thread(target=self._accept, name="control", daemon=True)
 
     def start(self) -> None:
-        """Begin to answer."""
+        """Start accepting connections."""
         self._listener.settimeout(TURN_S)
         self._daemon.watch_over("control", lambda: self.turns)
         self._thread.start()
@@ -106,7 +106,7 @@ class Control:
                 Thread(target=self._serve, args=(seat,), name="client", daemon=True).start()
 
     def _admit(self, connection: socket.socket) -> Seat | None:
-        """Give a connection its place, or tell it that there is none."""
+        """Assign a place to a connection, or refuse it."""
         connection.settimeout(SEND_S)
         try:
             peer = peer_of(connection, self._groups)
@@ -118,7 +118,7 @@ class Control:
             return seat
         processes = ", ".join(map(str, seat))
         says = (
-            f"all its {PLACES} places that this user can have are taken; end one of the processes {processes}"
+            f"all of its {PLACES} places open to this user are taken; stop one of the processes {processes}"
         )
         with connection, suppress(OSError):
             connection.sendall(refusal("too_many", says))
@@ -149,7 +149,7 @@ class Control:
             block = _received(connection, left_s)
             connection.settimeout(SEND_S)
             if block is None or (left_s == 0 and b"\n" not in block):
-                says = f"{hearing.waits_for} did not come in time; connect again and send it at once"
+                says = f"{hearing.waits_for} did not arrive in time; reconnect and send it at once"
                 connection.sendall(refusal("too_slow", says))
                 return
             if not block:
@@ -194,7 +194,7 @@ class Control:
             while not self._stopping:
                 lines = watcher.take(1.0)
                 if watcher.dropped:
-                    connection.sendall(refusal("too_slow", "lines were missed; connect again and ask anew"))
+                    connection.sendall(refusal("too_slow", "lines were missed; reconnect and ask again"))
                     return
                 # An empty send finds out nothing: whether the client is gone shows with the next line.
                 if lines:
@@ -205,7 +205,7 @@ class Control:
             hub.leave(watcher)
 
     def _stands(self, request: Watch) -> bytes:
-        """Return what a watcher that comes in mid-game must know: what waits for a person."""
+        """Return what a watcher that joins in mid-game must know: what waits for a person."""
         live = self._daemon.live
         awaited = None if live is None else live.core.view.awaited
         return awaited_line(awaited) if awaited is not None and "outcomes" in request.topics else b""
@@ -259,7 +259,7 @@ def _remove_stale(path: Path) -> None:
     if not path.exists():
         return
     if not stat.S_ISSOCK(path.stat().st_mode):
-        raise FileExistsError(17, "a file that is no socket stands there", str(path))
+        raise FileExistsError(17, "a file that is not a socket is there", str(path))
     if not answered(path):
         path.unlink()
         return
@@ -291,7 +291,7 @@ class Hearing:
     """One client's requests: bytes and the time go in, whole lines come out, however the bytes are cut."""
 
     def __init__(self, now_us: int, limit: int) -> None:
-        """Take lines of so many bytes at most."""
+        """Accept lines of at most `limit` bytes."""
         self.waits_for = "a first request"
         """What has to come in time."""
         self._lines = LineSplitter(limit)
@@ -299,11 +299,11 @@ class Hearing:
         self._begun = False
 
     def left_s(self, now_us: int) -> float | None:
-        """Give how much time is left for what it waits for; None where that has time."""
+        """Return the time left until the client is dropped; None if there is no limit now."""
         return None if self._due_us is None else max(0.0, (self._due_us - now_us) / 1e6)
 
     def hear(self, block: bytes, now_us: int) -> list[bytes | None]:
-        """Take bytes; give each whole line, None for one that was too long."""
+        """Return each line that these bytes complete; None for one that was too long."""
         lines = [None if dropped else line for line, dropped in self._lines.feed(block)]
         if block.endswith(b"\n"):
             self._begun, self._due_us = False, None

@@ -9,7 +9,7 @@ from threading import Event, Thread
 
 import msgspec
 
-from controller.app.faults import Board, Fault
+from controller.app.faults import ActiveFaults, Fault
 from controller.app.hardware import Devices
 from controller.app.hub import Discretion, Hub, Lamps
 from controller.app.inlet import HALTED, Answers, Asked, Inlet, Taken
@@ -58,7 +58,7 @@ class Core:
         journal: Journal,
         inlet: Inlet,
         recorder: Recorder,
-        board: Board,
+        board: ActiveFaults,
         hub: Hub,
         epoch: str,
         rotation: Rotation,
@@ -68,7 +68,7 @@ class Core:
         awaiting: Callable[[Awaited | None], None] = lambda _awaited: None,
         late_confirmed: Callable[[str, Ticket], None] = lambda _wager, _row: None,
     ) -> None:
-        """Go on from what was resumed; `failed` hears when the core stops on a defect, `lit` of lamps.
+        """Start from what was resumed; `failed` is called when the core stops on a defect, `lit` for lamps.
 
         `betting` hears in every turn how betting stands, and the table's time; `awaiting` hears of each
         change of what waits for a person, not in test mode; `late_confirmed` of each confirmation of a wager
@@ -126,14 +126,14 @@ class Core:
         self._thread.start()
 
     def stop(self, timeout_s: float) -> bool:
-        """Take what waits, let a held call end, and stop; False where that took too long."""
+        """Process what is queued, let a held call end, and stop; return False on a timeout."""
         self._stop.set()
         self._thread.join(timeout_s)
         return not self._thread.is_alive()
 
     @property
     def view(self) -> View:
-        """Give how it stands."""
+        """The core's state at this moment."""
         return View(
             now_us=self._now_us,
             state=self._state,
@@ -160,7 +160,7 @@ class Core:
         return self._segment.session.testing
 
     def enter(self, entered: Input) -> Asked | None:
-        """Hand over a person's input; give where its answer will be, None where there was no room."""
+        """Queue a person's input; return its pending answer, or None if the queue is full."""
         return self._answers.enter(entered)
 
     def _heard(self, entered: AnyReading, refused: Refused | None, answer: str = "") -> None:
@@ -200,7 +200,7 @@ class Core:
             self._failed()
 
     def turn(self, timeout_s: float) -> bool:
-        """Take what comes next, or after this time only the time; tell whether a reading came."""
+        """Process the next reading, or only the time after this timeout; return whether a reading came."""
         taken = self._inlet.take(timeout_s)
         self._turn(taken)
         return taken.reading is not None
@@ -225,7 +225,7 @@ class Core:
 
     @property
     def _betting_now(self) -> Betting:
-        """Say for this moment what may be bet, and up to when that is certain."""
+        """Return what may be bet at this moment, and until when that is certain."""
         session = self._segment.session
         plays = self._state.table == "open" and self._state.lock == "unlocked"
         takes: Takes | None = None
@@ -236,7 +236,7 @@ class Core:
         return Betting(takes, self._first.round, self._first.seq - 1, session.certain_us, out)
 
     def run_out(self) -> None:
-        """Take what has arrived, and give a call that is held the time it needs."""
+        """Process what has arrived, and let a held call run out its time."""
         rules = self._setup.ruleset
         attempts = rules.throw or rules.spin or rules.deal
         hold_ms = attempts.call_hold_ms if attempts else 0.0
@@ -342,7 +342,7 @@ class Core:
         self._note_awaited()
 
     def _note_awaited(self) -> None:
-        """Let the lamp and whoever watches know at once when something waits for a person, and when not."""
+        """Update the lamp and the watchers when something starts or stops waiting for a person."""
         awaited = self._segment.session.awaited() or self._cut_off.awaited
         if awaited != self._awaited:
             self._awaited = awaited
@@ -351,7 +351,7 @@ class Core:
             self._awaiting(None if self._testing else awaited)
 
     def _note_allowed(self) -> None:
-        """Look at what may be entered now, and nudge screens where it or anything else has changed."""
+        """Work out what may be entered now, and nudge screens if that or anything else changed."""
         if not self._may_be_others and self._now_us - self._may_us < ALLOWED_US:
             return
         before, self._may = self._may, () if self._halted else self._allowed()
@@ -478,7 +478,7 @@ class Core:
             self._segment = self._pieces.next(self._state, self._first, self._segment)
 
     def _at_rest(self, now_us: int) -> bool:
-        """Whether an engine begun anew would know all that matters to what comes."""
+        """Whether a freshly started engine would know everything that matters to what comes next."""
         under_way = self._attempt_open or self._bets_closed or self._testing or self._lock_asked
         still = (
             now_us - self._last_word_us > self._pieces.rotation.quiet_us

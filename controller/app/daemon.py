@@ -14,7 +14,7 @@ import msgspec
 
 from controller.app import service
 from controller.app.clock import Clock, DataClock, MonotonicClock, WallWatch, iso, system_wall
-from controller.app.faults import WAITS, Board, Change, Fault, of_journal
+from controller.app.faults import WAITS, ActiveFaults, Change, Fault, of_journal
 from controller.app.hardware import Hardware
 from controller.app.hub import Hub
 from controller.app.identity import (
@@ -28,7 +28,7 @@ from controller.app.identity import (
 from controller.app.inlet import OVERFLOW, Inlet
 from controller.app.options import Options
 from controller.app.publishing import EngineMaker, Publishing
-from controller.app.running import STOP_S, Live
+from controller.app.running import STOP_S, RunningTable
 from controller.app.service import (
     CRITICAL,
     ERROR,
@@ -105,7 +105,7 @@ class Daemon:
         self.draw = draw
         self.settings = settings
         self.hub = Hub()
-        self.board = Board(self._tell_fault)
+        self.board = ActiveFaults(self._tell_fault)
         self.monotonic = MonotonicClock()
         self.clock: Clock = clock or (DataClock() if options.data_time else self.monotonic)
         self.inlet = Inlet(self.clock, capacity=options.capacity, overflowed=self._overflowed)
@@ -113,7 +113,7 @@ class Daemon:
         self.digests: Digests = digests_of(options.table, settings)
         self.approved: Approved | None = None
         self.key: Key | None = None
-        self.live: Live | None = None
+        self.live: RunningTable | None = None
         self.started = wall()
         self.sources = [make(self) for make in sources]
         self.hardware = next((source for source in self.sources if isinstance(source, Hardware)), None)
@@ -145,7 +145,7 @@ class Daemon:
     def open(self) -> None:
         """Open the journal and take up the table, without its threads yet.
 
-        A journal that can't be opened is a fault, and is tried again by and by.
+        A journal that can't be opened is a fault, and is retried every 5 s.
 
         Raises:
             InUseError: another controller has it.
@@ -153,7 +153,7 @@ class Daemon:
         try:
             self._make_folders()
             self.key = self._key()
-            live = Live(
+            live = RunningTable(
                 self.options,
                 self.settings,
                 self.digests,
@@ -199,7 +199,7 @@ class Daemon:
                 self._watchdog.watch(source.name, partial(getattr, source, "turns"))
 
     def run(self) -> None:
-        """Look after the parts until told to stop."""
+        """Run the daemon's own duties until it is told to stop."""
         if self.hardware is not None:
             self.hardware.power_on()
         self.begin()
@@ -244,7 +244,7 @@ class Daemon:
         self._stop.set()
 
     def close(self) -> int:
-        """Stop sources, core, recorder and journal, in this order; give the exit code."""
+        """Stop sources, core, recorder and journal, in this order; return the exit code."""
         self._notifier.tell(STOPPING)
         for source in self.sources:
             if self._begun or source is self.hardware:
@@ -257,11 +257,11 @@ class Daemon:
     # --- for the control socket ---
 
     def watch_over(self, name: str, turns: Callable[[], int]) -> None:
-        """Let the watchdog wait for this thread as well; `turns` goes up while it lives."""
+        """Add a thread to the watchdog; `turns` must increase while it is alive."""
         self._watchdog.watch(name, turns)
 
     def headline(self) -> str:
-        """Say in a line how the table stands."""
+        """Return the table's status in one line."""
         present = [fault for fault in self.board.present if fault.code != WAITS]
         first = next((fault for fault in present if fault.kind.locks), None)
         awaited = None if self.live is None else self.live.core.view.awaited
@@ -278,7 +278,7 @@ class Daemon:
         return f"table {view.state.table}, {view.state.lock}{waits}"
 
     def why_locked(self) -> str | None:
-        """Say why nobody may unlock now; None where a person may."""
+        """Return why the table can't be unlocked now; None if a person may unlock it."""
         if self.live is None:
             return self.headline()
         self.live.test()
@@ -286,7 +286,7 @@ class Daemon:
         return "; ".join(failing) or None
 
     def approve_identity(self, by: str, who: str) -> None:
-        """Take the present identity as right; raises OSError where that can't be kept."""
+        """Approve the present identity; raises OSError if the approval can't be saved."""
         assert self.key is not None
         told = Approved(digests=self.digests, by=by, who=who)
         write_approved(self.options.approved, self.key, told)
@@ -294,16 +294,16 @@ class Daemon:
         self.board.over("identity_changed")
 
     def accept_journal(self, by: str, who: str, reason: str) -> None:
-        """Go on with the journal that is there, on a person's word; it is opened at the next turn."""
+        """Accept the journal that is there, on a person's word; it is opened at the next turn."""
         self._accept = Acceptance(by=by, who=who, reason=reason)
         self._reopen_at_us = 0
 
     def approve_devices(self) -> None:
-        """Take devices as well that said that a part of theirs failed."""
+        """Approve devices that reported a failed part."""
         self.board.clear_code("device_component")
 
     def approve_clock(self) -> None:
-        """Take the wall clock as right."""
+        """Approve the wall clock."""
         self.board.clear_code("clock_stepped")
         self.board.over("clock_behind")
 
@@ -323,7 +323,7 @@ class Daemon:
         self.begin()
 
     def _verifying(self, rows: int, of: int) -> None:
-        """Tell systemd that a start is at work: it ends one that takes longer than it was told."""
+        """Tell systemd that the start is still in progress, so that it does not time out."""
         now_us = self.monotonic.now_us()
         if now_us >= self._alive_at_us:
             self._alive_at_us = now_us + round(ALIVE_S * 1e6)
@@ -347,7 +347,7 @@ class Daemon:
                 raise fault_of_os(error, path, "a folder that can be written") from error
         return key_of_service(self._environ, path)
 
-    def _check_identity(self, live: Live) -> None:
+    def _check_identity(self, live: RunningTable) -> None:
         assert self.key is not None
         self.approved = read_approved(self.options.approved, self.key)
         if self.approved is None and live.journal.recovered.session == 1:
@@ -361,7 +361,7 @@ class Daemon:
             self.board.began(Fault("identity_changed", where, f"another {', '.join(parts)}"))
         live.core.note("identity.checked", {"digests": self.digests, "changed": parts})
 
-    def _check_clock_against_journal(self, live: Live) -> None:
+    def _check_clock_against_journal(self, live: RunningTable) -> None:
         with Reader(self.options.place.journal) as reader:
             last_n = live.journal.recovered.last_n
             last = next(reader.rows(last_n, last_n), None) if last_n else None

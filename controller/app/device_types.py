@@ -44,20 +44,20 @@ class Kind(DeviceKind):
 
     @cached_property
     def family(self) -> DeviceType:
-        """Return the type as its family describes it."""
+        """The type, as its family of devices defines it."""
         return device_type(self.name)
 
     @property
     def settings(self) -> type:
-        """Return the dataclass of its settings."""
+        """The dataclass of its settings."""
         return self.family.settings
 
     def speaks(self, name: str, settings: object) -> Iterable[Speaks]:
-        """Return for which devices of the table one of this name speaks."""
+        """Return the devices of the table that a device of this name speaks for."""
         return self.family.speaks(name, settings)
 
     def claims(self, settings: object) -> Iterator[Claim]:
-        """Return what it has for itself alone."""
+        """Yield what the device must have to itself."""
         match self.family.address(settings):
             case StreamAddress(name=name):
                 yield Claim(("port",), name)
@@ -139,7 +139,7 @@ class KeyFileError(Exception):
 
 
 def key_in(path: Path) -> str:
-    """Give the key in this file, as hexadecimal digits; raises KeyFileError."""
+    """Return the key in this file, as hexadecimal digits; raises KeyFileError."""
     try:
         mode = path.stat().st_mode
         text = path.read_text(encoding="ascii").strip()
@@ -181,7 +181,7 @@ Pairs = Sequence[tuple[AnyDevice, AnyPort]]
 def hardware_of(
     settings: TableSettings, now_us: Callable[[], int], station: Callable[[Pairs], Station] | None = None
 ) -> Hardware:
-    """Make the devices of a table with their links, not started yet.
+    """Create a table's devices with their links, not started yet.
 
     Times are those of `now_us`, which must be the machine's monotonic clock where edges of GPIO lines count.
     `station` is what they stand in, where it is not the usual one.
@@ -202,7 +202,7 @@ def _chance() -> float:
 
 
 def _joined(name: str, devices: Mapping[str, Device], folder: Path) -> Device:
-    """Return a device with its key, and with what the file says elsewhere of those that it speaks for."""
+    """Return a device's settings completed with its key and with those of the devices it speaks for."""
     device = devices[name]
     settings: Any = device.settings  # each kind has its own
     if settings is None:

@@ -29,71 +29,71 @@ TEST_FAILED = "test_failed"
 WAITS = "self_test_waits"
 
 _ITSELF = "by itself"
-_APPROVED = "when a person of the staff approves it"
+_APPROVED = "when a member of staff approves it"
 
 _OWN: Mapping[str, FaultKind] = {
     "inlet_overflow": FaultKind(
-        "readings were lost: more came than the core could take",
-        "a device that sends without pause, or a machine that is too busy",
-        "look for the device with the highest rate in `tablectl devices`, and for other programs at work",
-        "by itself, half a minute after the last loss",
+        "readings were lost: more arrived than the core could process",
+        "a device that sends without pause, or an overloaded machine",
+        "find the device with the highest rate in `tablectl devices`, and stop other programs on the machine",
+        "by itself, 30 s after the last loss",
     ),
     "core_failed": FaultKind(
-        "the core stopped on a defect of its own",
+        "the core stopped on a defect of the controller",
         "a defect of the controller",
-        "send the message with `tablectl doctor --bundle FILE`; the service starts anew by itself",
+        "send the message with `tablectl doctor --bundle FILE`; systemd restarts the service",
         "when the controller is started again",
     ),
     "core_halted": FaultKind(
-        "nothing is judged any more: outcomes could not be handed to the journal",
-        "the journal's own fault, which is listed beside this one",
-        "mend that, then restart the controller",
+        "judging has stopped: outcomes could not be written to the journal",
+        "the journal's fault, which is listed with this one",
+        "fix that fault, then restart the controller",
         "when the controller is started again",
     ),
     "recording_failed": FaultKind(
         "the raw readings can't be recorded",
         "a full, worn or read-only disk",
-        "free or mend the disk of the recordings",
+        "free space on the recordings' disk, or repair it",
         "by itself, as soon as a write succeeds",
     ),
     "recording_lost": FaultKind(
         "raw readings are missing from the present recording",
-        "the disk refused them for longer than they could wait",
-        "mend the disk; outcomes keep their own evidence",
+        "the disk refused writes for longer than readings can be buffered",
+        "repair the disk; outcomes keep their own evidence",
         "by itself, with the next recording",
         locks=False,
     ),
     WAITS: FaultKind(
         "the self-test has not passed since the start",
         "the controller has just started, or a device is missing or a switch open",
-        "see what it waits for in `tablectl status`",
+        "`tablectl status` shows what it waits for",
         "by itself, once all its checks pass",
     ),
     "device_missing": FaultKind(
-        "a device that the table's file names is not up since the start",
+        "a device in the table's file has not come up since the start",
         "its cable, its power, its port's name in the file, or its firmware",
-        "see `tablectl devices`: each has its last trouble there, and what to do about it",
+        "`tablectl devices` shows each device's last trouble and what to do about it",
         "by itself, once every device is up",
     ),
     "device_down": FaultKind(
-        "a device is away or silent; what needs it to be judged goes to review",
-        "its cable, its power or its program: what was found names it",
-        "do what stands there; `tablectl devices` tells when it is up, `tablectl test DEVICE` that it sees",
+        "a device is disconnected or silent; what needs it to be judged goes to review",
+        "its cable, its power or its program: the fault's text says which",
+        "do what its text says; `tablectl devices` shows when it is up, `tablectl test DEVICE` that it works",
         "by itself, once the device is up",
         locks=False,
     ),
     "readings_late": FaultKind(
-        "a device's readings come later than they may, and do not count",
+        "a device's readings arrive too late to count",
         "a slow or shared USB hub, a busy machine, or a device whose clock drifts",
-        "look at its clock and rate in `tablectl devices`; give it a port of its own, or restart it",
+        "check its clock and rate in `tablectl devices`; give it a port of its own, or restart it",
         "by itself, a minute after the last late reading",
         locks=False,
     ),
     "switch_open": FaultKind(
         "a door, lid or tamper switch that locks the table is open",
-        "somebody opened it, or its wire is off",
-        "close it and look at what is behind it; then `tablectl input unlock`",
-        "by itself, once the switch is closed; the lock that it set a person undoes",
+        "somebody opened it, or its wire is disconnected",
+        "close it and check what is behind it; then `tablectl input unlock`",
+        "by itself, once the switch is closed; a person must still unlock the table",
         locks=False,
     ),
     TEST_FAILED: FaultKind(
@@ -104,60 +104,60 @@ _OWN: Mapping[str, FaultKind] = {
         locks=False,
     ),
     "device_component": FaultKind(
-        "a wheel says that a sensor, its motor or its encoder failed",
+        "a wheel reports that a sensor, its motor or its encoder failed",
         "a worn or dirty part of the wheel",
-        "run the wheel's self-test and mend it, then power-cycle it, or `tablectl approve device`",
-        "when the wheel comes up anew, or a person of the staff approves it (after a restart a person alone)",
+        "run the wheel's self-test and repair it, then power-cycle it, or `tablectl approve device`",
+        "when the wheel restarts or a member of staff approves it; after a restart, on approval only",
     ),
     "device_configuration": FaultKind(
         "a wheel's settings are not the approved ones",
-        "somebody set a parameter, or the wheel was exchanged",
-        "compare them in `tablectl devices`, set the approved ones again and power-cycle the wheel",
+        "somebody changed a parameter, or the wheel was replaced",
+        "compare them in `tablectl devices`, restore the approved ones and power-cycle the wheel",
         "by itself, once the settings read back are the approved ones",
     ),
     "clock_stepped": FaultKind(
-        "the wall clock was set by more than it may drift",
-        "a person, a time server or a bad clock battery set it",
+        "the wall clock was changed by more than it can drift",
+        "a person, a time server or a failing clock battery changed it",
         "check the time, then `tablectl approve clock`",
         _APPROVED,
     ),
     "clock_behind": FaultKind(
         "the wall clock is behind the journal's last row",
-        "no clock battery, and no time server yet",
+        "no clock battery, and no contact with a time server yet",
         "set the clock or wait for the time server, or `tablectl approve clock`",
-        "by itself, once the clock is right, or when a person of the staff approves it",
+        "by itself, once the clock is right, or when a member of staff approves it",
     ),
     "identity_changed": FaultKind(
         "program, rule set, pay table or configuration is not what was approved last",
         "an update, or a changed file",
-        "if you changed it, `tablectl approve identity`; if not, find out who did before play goes on",
+        "if you changed it, `tablectl approve identity`; if not, find out who did before play continues",
         _APPROVED,
     ),
     "source_failed": FaultKind(
         "a source of readings can't be read",
-        "it is missing, or may not be read",
-        "make it, start what listens there, or mend its permissions",
+        "it is missing, or this user may not read it",
+        "create it, start what listens there, or fix its permissions",
         "by itself, as soon as it can be read",
     ),
     "source_bad_line": FaultKind(
-        "a source sent lines that are no readings",
+        "a source sent lines that are not readings",
         "another program writes to it, or a writer was cut off in mid-line",
-        "end the other program; the line is in the service's log",
-        "by itself, half a minute after the last such line",
+        "stop the other program; the line is in the service's log",
+        "by itself, 30 s after the last such line",
         locks=False,
     ),
     "verifier_ended": FaultKind(
-        "the process that verifies the whole journal ended without a word",
-        "the machine ran out of memory, or somebody ended it",
+        "the process that verifies the whole journal ended without a result",
+        "the machine ran out of memory, or somebody killed it",
         "see `journalctl -u table`; `tablectl journal verify` does the same by hand",
-        "by itself, once a process of its kind comes to its end; one is tried every ten seconds",
+        "by itself, once such a process completes; one is started every 10 s",
         locks=False,
     ),
     "thread_stopped": FaultKind(
-        "one of the controller's threads no longer turns",
-        "a disk that stands still, or a defect of the controller",
-        "wait for systemd, which starts the service anew; one started by hand: end it and start it again",
-        "by itself, once the thread turns again",
+        "one of the controller's threads is stuck",
+        "a disk that has stalled, or a defect of the controller",
+        "wait for systemd to restart the service; if it was started by hand, stop it and start it again",
+        "by itself, once the thread runs again",
     ),
 }
 
@@ -189,7 +189,7 @@ class Fault(NamedTuple):
 
     @property
     def kind(self) -> FaultKind:
-        """Give its entry in the catalogue."""
+        """The fault's entry in the catalogue."""
         return CATALOGUE[self.code]
 
     def __str__(self) -> str:
@@ -197,12 +197,12 @@ class Fault(NamedTuple):
 
 
 def duty_of_test(where: str) -> str:
-    """Return the duty under which a failed test stands on the board: one for each sensor."""
+    """Return the duty under which a failed test is active: one for each sensor."""
     return f"test of {where}"
 
 
 def of_journal(fault: JournalFault) -> Fault:
-    """Give a journal's fault as one of the daemon's."""
+    """Return a journal's fault as one of the daemon's."""
     return Fault(fault.code, fault.where, f"found {fault.found}, expected {fault.expected}")
 
 
@@ -222,7 +222,7 @@ def manual() -> Iterator[str]:
         yield f"- play: {'locked while it holds' if kind.locks else 'goes on'}"
 
 
-MOST_UNSEEN = 3
+MAX_UNSEEN = 3
 """Changes of one fault that wait for the core: it began, is over, and began again."""
 Listener = Callable[["Change"], None]
 """Hears of each change, in the thread that made it; it must return at once and never write on the board."""
@@ -235,11 +235,11 @@ class Change(NamedTuple):
     began: bool
 
 
-class Board:
+class ActiveFaults:
     """The faults that hold, each once for its code and duty."""
 
     def __init__(self, listener: Listener = lambda _: None) -> None:
-        """Tell this listener."""
+        """Report each change to this listener."""
         self._listener = listener
         self._holding: dict[tuple[str, str], Fault] = {}
         self._changes: dict[tuple[str, str], list[tuple[int, Change]]] = {}
@@ -248,7 +248,7 @@ class Board:
         self._lock = Lock()
 
     def began(self, fault: Fault, duty: str = "") -> None:
-        """Put a fault on the board; one that is there already for this duty is no news."""
+        """Add a fault; one that is already active for this duty is ignored."""
         with self._lock:
             if (fault.code, duty) in self._holding:
                 return
@@ -258,7 +258,7 @@ class Board:
         self._listener(change)
 
     def over(self, code: str, duty: str = "") -> bool:
-        """Take it off; False where it was not there."""
+        """Clear a fault; return False if it was not active."""
         with self._lock:
             fault = self._holding.pop((code, duty), None)
             if fault is None:
@@ -273,19 +273,19 @@ class Board:
         the last time is kept: whoever can bring one about must not fill the journal with it."""
         key = (change.fault.code, duty)
         of_it = self._changes.setdefault(key, [])
-        if len(of_it) == MOST_UNSEEN:
+        if len(of_it) == MAX_UNSEEN:
             del of_it[:2]
         self._order += 1
         of_it.append((self._order, change))
 
     def clear(self, duty: str) -> None:
-        """Take off every fault of a duty."""
+        """Clear every fault of a duty."""
         for code, its in tuple(self._holding):
             if its == duty:
                 self.over(code, duty)
 
     def clear_code(self, code: str) -> None:
-        """Take off a fault of every duty."""
+        """Clear a fault for every duty."""
         for its, duty in tuple(self._holding):
             if its == code:
                 self.over(code, duty)
@@ -302,7 +302,7 @@ class Board:
         return tuple(fault for fault in self.present if fault.kind.locks)
 
     def changes(self) -> list[Change]:
-        """Give what changed since the last time of asking, for the journal."""
+        """Return the changes since the last call, for the journal."""
         if not self._changes:
             return []
         with self._lock:

@@ -5,7 +5,7 @@ from functools import partial
 from threading import Event, Lock
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from controller.app.faults import Board, Fault
+from controller.app.faults import ActiveFaults, Fault
 from controller.app.inlet import Inlet
 from controller.app.service import ERROR, log
 from controller.engine.resume import is_of_the_past
@@ -42,7 +42,7 @@ class Device(Protocol):
     name: str
 
     def status(self) -> Mapping[str, object]:
-        """Give what a technician wants to know of it."""
+        """Return the device's figures for a technician."""
 
 
 @runtime_checkable
@@ -50,7 +50,7 @@ class Panel(Protocol):
     """A device with lamps of its own, which it lights again by itself when its lines come back."""
 
     def show(self, now_us: int, lamp: str, shows: str) -> None:
-        """Have every output that follows this lamp show it."""
+        """Set every output that follows this lamp."""
 
 
 @runtime_checkable
@@ -78,23 +78,23 @@ class Station(Protocol):
 
     @property
     def turns(self) -> int:
-        """Give a number that goes up while its thread is alive."""
+        """A count that increases while its thread is alive."""
 
     def start(self, hear: Hear) -> None:
-        """Hand on every reading from now on."""
+        """Pass on every reading from now on."""
 
     def stop(self, timeout_s: float) -> bool:
         """End all threads; False where one does not end in time."""
 
     def ask(self, name: str, work: Work) -> None:
-        """Let the station's thread do something with a device."""
+        """Run a piece of work on a device in the station's thread."""
 
 
 class Hardware:
     """The devices of one table as a source of readings, and as what shows its lamps."""
 
     def __init__(self, station: Station, names: Mapping[str, str]) -> None:
-        """Take a station with devices of these names, each with its kind."""
+        """Wrap a station whose devices have these names and types."""
         self.name = "devices"
         self._station = station
         self._kinds = names
@@ -109,12 +109,12 @@ class Hardware:
 
     @property
     def turns(self) -> int:
-        """Give the turns of the station's thread."""
+        """The turns of the station's thread."""
         return self._station.turns
 
     @property
     def kinds(self) -> Mapping[str, str]:
-        """Give each device's kind by its name."""
+        """Each device's type by its name."""
         return self._kinds
 
     def power_on(self) -> None:
@@ -154,7 +154,7 @@ class Hardware:
     # --- lamps and buzzer ---
 
     def show(self, lamp: str, shows: str) -> None:
-        """Have a lamp show this from now on, at once and again after every reconnection."""
+        """Set a lamp, at once and again after every reconnection."""
         self._wanted[lamp] = shows
         self.refresh()
 
@@ -164,19 +164,19 @@ class Hardware:
             self._ask(name, self._bring)
 
     def try_out(self, name: str, lamp: str, shows: str) -> None:
-        """Let one device's lamp, or its buzzer, show something for a test; nothing else changes."""
+        """Set one device's lamp, or its buzzer, for a test; nothing else changes."""
         self._tried.setdefault(name, set()).add(lamp)
         self._ask(name, partial(_try, lamp=lamp, shows=shows))
 
     def end_tries(self) -> None:
-        """Let every lamp that was tried out show again what it should."""
+        """Restore every lamp that was set for a test."""
         tried, self._tried = self._tried, {}
         for name, lamps in tried.items():
             for lamp in lamps - {BUZZER}:
                 self._ask(name, partial(_try, lamp=lamp, shows=self._wanted.get(lamp, "off")))
 
     def told(self, outcome: Outcome) -> None:
-        """Let the table be heard and seen of what was just told for good."""
+        """Show and sound an outcome that has become durable."""
         if outcome.type in _VOIDS:
             self.show("no_roll", "on")
             self._void(outcome)
@@ -224,7 +224,7 @@ class Hardware:
     # --- status ---
 
     def status(self) -> Mapping[str, Mapping[str, object]]:
-        """Give what each device says of itself, asked in the devices' thread; what is late is left out."""
+        """Return each device's own figures, read in the devices' thread; late answers are left out."""
         if not self._on:
             return {}
         found: dict[str, Mapping[str, object]] = {}
@@ -315,7 +315,7 @@ NEVER = Seen(up=False, says="not heard of yet")
 class Devices:
     """Written by the core's thread, read by others."""
 
-    def __init__(self, setup: Setup, board: Board) -> None:
+    def __init__(self, setup: Setup, board: ActiveFaults) -> None:
         """Expect nothing yet; put on the board the faults that a device says of itself."""
         self._locking = setup.locking_switches
         self._board = board
@@ -325,7 +325,7 @@ class Devices:
         """By device how many readings came late one after the other, and when the last came."""
 
     def saw(self, reading: AnyReading) -> None:
-        """Take note of a reading."""
+        """Record a reading."""
         if isinstance(reading, Input) and reading.dev in ("controller", "control"):
             return
         before = self._seen.get(reading.dev)
@@ -348,7 +348,7 @@ class Devices:
             self._board.over("switch_open", duty)
 
     def came_late(self, reading: Reading, behind_us: int, now_us: int) -> None:
-        """Take note of a reading that came too late to count."""
+        """Record a reading that came too late to count."""
         count, _ = self._late.get(reading.dev, (0, 0))
         self._late[reading.dev] = count + 1, now_us
         if count + 1 == LATE_MANY:
@@ -359,7 +359,7 @@ class Devices:
             self._board.began(Fault("readings_late", reading.dev, found), f"late {reading.dev}")
 
     def look(self, now_us: int) -> None:
-        """Take back what nothing was heard of for a while."""
+        """Clear what has not recurred for a while."""
         for dev, (_, last_us) in tuple(self._late.items()):
             if now_us - last_us > LATE_HOLDS_US:
                 del self._late[dev]
@@ -378,17 +378,17 @@ class Devices:
 
     @property
     def seen(self) -> dict[str, Seen]:
-        """Give every device that was heard of, by its name."""
+        """Every device heard of so far, by its name."""
         return self._seen.copy()
 
     def missing(self, wanted: frozenset[str]) -> dict[str, str]:
-        """Give those that are down or were never heard of, each with what it said last."""
+        """Return the devices that are down or were never heard of, each with its last report."""
         seen = self.seen
         return {name: one.says for name in sorted(wanted) if not (one := seen.get(name, NEVER)).up}
 
     @property
     def open_switches(self) -> tuple[str, ...]:
-        """Name the locking switches that are open."""
+        """Return the locking switches that are open."""
         opened = self._open.copy()
         return tuple(
             sorted(
@@ -400,7 +400,7 @@ class Devices:
 
 
 def _fault_of(code: str, reading: DeviceDown | DeviceFault) -> Fault | None:
-    """Give the fault that a device's own word is: results would rest on what is wrong, or it is away."""
+    """Return the fault that a device's report amounts to, if any."""
     if code == "component":
         return Fault("device_component", reading.dev, reading.reason)
     if code == "configuration":

@@ -25,7 +25,7 @@ Topic = Literal["outcomes", "readings", "lamps", "faults", "table"]
 Channel = Topic | Literal["timing"]
 """What a watcher hears: his topics, and with the readings, for technicians, ball and rotor timing."""
 TOPICS: tuple[Topic, ...] = ("outcomes", "readings", "lamps", "faults")
-"""What is heard where a watcher names nothing; `table` only nudges screens to ask anew."""
+"""What is heard where a watcher names nothing; `table` only prompts screens to ask again."""
 BACKLOG = 1024
 """Lines that may wait for one watcher; one more, and it is dropped."""
 
@@ -52,7 +52,7 @@ class Watcher:
             self._changed.notify()
 
     def take(self, timeout_s: float) -> list[bytes]:
-        """Give the lines that wait, or none after this time."""
+        """Return the queued lines, or none after a timeout."""
         with self._changed:
             self._changed.wait_for(lambda: self.dropped or bool(self._waiting), timeout_s)
             lines = list(self._waiting)
@@ -64,7 +64,7 @@ class Hub:
     """Passes lines on to every watcher of their topic."""
 
     def __init__(self, backlog: int = BACKLOG) -> None:
-        """Let so many lines wait for one watcher."""
+        """Allow `backlog` lines to wait for one watcher."""
         self._backlog = backlog
         self._watchers: tuple[Watcher, ...] = ()
 
@@ -79,7 +79,7 @@ class Hub:
         self._watchers = tuple(other for other in self._watchers if other is not watcher)
 
     def wants(self, topic: Channel) -> bool:
-        """Tell whether anybody listens: else the line need not be made."""
+        """Return whether anybody listens to a topic; if nobody does, the line need not be made."""
         return any(topic in watcher.topics for watcher in self._watchers)
 
     def tell(self, topic: Channel, line: bytes) -> None:
@@ -106,7 +106,7 @@ class Discretion:
         self._waiting: deque[bytes] = deque(maxlen=HELD_BACK)
 
     def tell(self, reading: AnyReading, *, betting: bool, testing: bool = False) -> None:
-        """Tell of a reading; `betting`: bets can be placed now; `testing`: nothing counts."""
+        """Publish a reading to watchers; `betting`: bets can be placed now; `testing`: nothing counts."""
         if not self._hub.wants("readings"):
             self._waiting.clear()
             return
@@ -125,7 +125,7 @@ class Discretion:
             self._hub.tell("readings", _line(reading, b""))
 
     def bets_closed(self) -> None:
-        """Let go of what waited for it."""
+        """Release the readings that were held until the bets closed."""
         while self._waiting:
             self._hub.tell("timing", self._waiting.popleft())
 
@@ -148,7 +148,7 @@ class Lamps:
     """Each lamp by its name, and what it shows; a lamp of no name here was never lit."""
 
     def __init__(self, hub: Hub, lit: Callable[[str, str], None]) -> None:
-        """Tell the hub and `lit` of each change."""
+        """Report each change to the hub and to `lit`."""
         self.shown: dict[str, str] = {}
         self.asks = ""
         """What a guided test asks for now: the lamp `test` shows it."""
@@ -156,14 +156,14 @@ class Lamps:
         self._lit = lit
 
     def light(self, name: str, shows: str) -> None:
-        """Let a lamp show this; what it shows already is no news."""
+        """Set a lamp; nothing happens if it already shows this."""
         if self.shown.get(name) != shows:
             self.shown[name] = shows
             self._lit(name, shows)
             self._hub.tell("lamps", b'{"lamp":%s}\n' % _encode({"name": name, "shows": shows}))
 
     def mark_test(self, *, testing: bool) -> None:
-        """Let the lamp `test` show whether a test runs, and what it asks for; dark it needs no telling."""
+        """Set the lamp `test` to whether a test runs and what it asks for."""
         shows = (self.asks or "on") if testing else "off"
         if shows != self.shown.get("test", "off"):
             self.light("test", shows)

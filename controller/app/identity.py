@@ -32,12 +32,12 @@ class Digests(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def software(self) -> str:
-        """Name the program in a line."""
+        """The program in one line."""
         return f"{self.version} sha256:{self.program}"
 
     @property
     def config(self) -> str:
-        """Name the configuration in a line."""
+        """The configuration in one line."""
         return f"table:{self.table} ruleset:{self.ruleset} paytable:{self.paytable}"
 
 
@@ -67,7 +67,7 @@ def digests_of(name: str, settings: TableSettings) -> Digests:
 
 
 def changed(before: Digests, now: Digests) -> tuple[str, ...]:
-    """Name the parts that differ."""
+    """Return the names of the parts that differ."""
     return tuple(part for part in PARTS if getattr(before, part) != getattr(now, part))
 
 

@@ -81,17 +81,17 @@ class Inlet:
         return has_room
 
     def post_patiently(self, reading: AnyReading, timeout_s: float) -> bool:
-        """Hand over a reading that brings its own arrival, waiting for room; False where none came."""
+        """Queue a reading that has its own arrival, waiting for room; return False on a timeout."""
         with self._changed:
             if not self._room.wait_for(lambda: len(self._waiting) < self._capacity, timeout_s):
                 return False
             return self._place(reading, stamped=True)
 
     def take(self, timeout_s: float) -> Taken:
-        """Give the next reading, or after this time without one the time."""
+        """Return the next reading; after a timeout, only the time."""
         with self._changed:
             if not self._waiting:
-                self._own_up()
+                self._report_losses()
             if not self._waiting:
                 self._changed.wait_for(lambda: bool(self._waiting), timeout_s)
             if self._waiting:
@@ -103,7 +103,7 @@ class Inlet:
 
     @property
     def now_us(self) -> int:
-        """Give the table's time."""
+        """Return the table's time."""
         with self._changed:
             return self._now()
 
@@ -121,7 +121,7 @@ class Inlet:
         if len(self._waiting) >= self._capacity:
             self._lose(reading, arrived)
             return False
-        self._own_up()
+        self._report_losses()
         t = reading.t if stamped else arrived
         reading = msgspec.structs.replace(reading, t=t, arrived=arrived)
         placed(reading)
@@ -135,8 +135,8 @@ class Inlet:
             down = isinstance(reading, DeviceDown)
         self._lost[reading.dev] = Lost(before.first_us, before.readings + 1, down)
 
-    def _own_up(self) -> None:
-        """Say in the readings themselves what was lost, so that a replay knows it too."""
+    def _report_losses(self) -> None:
+        """Report what was lost in the readings themselves, so that a replay knows it too."""
         if not self._lost:
             return
         lost, self._lost = self._lost, {}
@@ -158,8 +158,8 @@ class Inlet:
         return self._last_us
 
 
-HALTED = Refused("halted", "the journal takes nothing more, so nothing is decided; see `tablectl faults`")
-_LATE = Refused("late", "it came too late to count; enter it again")
+HALTED = Refused("halted", "the journal accepts no more rows, so nothing is decided; see `tablectl faults`")
+_LATE = Refused("late", "it arrived too late to count; enter it again")
 
 
 ROOM_FOR_READINGS = 0.75
@@ -180,12 +180,12 @@ class Asked:
 
     @property
     def says(self) -> str:
-        """Say why it was refused."""
+        """Why the input was refused."""
         assert self.refused is not None
         return self.refused.says or REFUSALS[self.refused.code]
 
     def decided(self, ticket: Ticket | None) -> None:
-        """Say that it was decided on, and what must be on the disk before that is told."""
+        """Mark the input as decided; the answer is held until `ticket` is durable."""
         self._ticket = ticket
         self._decided.set()
 
@@ -198,13 +198,13 @@ class Answers:
     """The inputs under way. Anybody enters one; all else is the core thread's."""
 
     def __init__(self, inlet: Inlet) -> None:
-        """Hand inputs over to this inlet."""
+        """Queue inputs in this inlet."""
         self._inlet = inlet
         self._waiting: dict[int, tuple[Reading, Asked]] = {}
         self._decided: list[Asked] = []
 
     def enter(self, entered: Input) -> Asked | None:
-        """Hand over an input; give where its answer will be, None where there was no room."""
+        """Queue an input; return its pending answer, or None if the inlet is full."""
         asked = Asked()
 
         def placed(reading: Reading) -> None:
@@ -231,7 +231,7 @@ class Answers:
                     self.heard(effect.reading, _LATE)
 
     def tell(self, ticket: Ticket | None) -> None:
-        """Let everybody know whose input was decided on, once this is on the disk."""
+        """Answer everyone whose input was decided, once this ticket is durable."""
         decided, self._decided = self._decided, []
         for asked in decided:
             asked.decided(ticket)

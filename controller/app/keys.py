@@ -56,7 +56,7 @@ _decode = msgspec.json.Decoder(Step).decode
 
 
 def make(kind: Kind, path: Path) -> str:
-    """Make a key in a new file that its owner alone can read; return its public half or fingerprint."""
+    """Create a key in a new file that only its owner can read; return its public half or fingerprint."""
     write_key(path, _fresh(kind))
     return shown(kind, path)
 
@@ -72,7 +72,7 @@ def shown(kind: Kind, path: Path) -> str:
 
 
 def rotate(kind: Kind, path: Path, *, who: str, reason: str, lost: bool = False) -> Step:
-    """Put a new key in this one's place; where that is `lost`, only the person's word joins the two.
+    """Replace a key; if the old one is `lost`, only the person's word joins the two.
 
     Raises:
         KeyFault: there is no such key, or one although it is said to be lost.
@@ -239,7 +239,7 @@ class KeyPlace:
 def replace_table_key(
     place: Place, where: KeyPlace, word: Word, *, lost: bool, wall: Callable[[], Wall]
 ) -> tuple[Replaced, str]:
-    """Put a new key in the place of a table's; return the row that says so, and the new public key in hex.
+    """Replace a table's key; return the row that records it, and the new public key in hex.
 
     Cut off at any moment, done again it goes on where it was: the new key lies in `FILE.new` before the
     journal tells of it, and takes the old one's place after.

@@ -55,7 +55,7 @@ class Seats:
     _lock: Lock = field(default_factory=Lock)
 
     def admit(self, connection: socket.socket, peer: Peer, now_us: int) -> Seat | tuple[int, ...]:
-        """Give a connection its place; the processes that have those it could have, where there is none.
+        """Assign a place to a connection; if there is none, return the processes that hold its places.
 
         Where all are taken it gets the place of the client who has been silent for the longest, of its own
         user or of one who has more places; of the latter one who watches too, rather than none.
@@ -72,7 +72,7 @@ class Seats:
             return seat
 
     def leave(self, seat: Seat) -> None:
-        """Give a place back."""
+        """Release a place."""
         with self._lock:
             if not seat.taken:
                 self._seats.remove(seat)
@@ -88,7 +88,7 @@ class Seats:
         return taken[kind] < OWN[kind] or shared < SHARED
 
     def _of(self, kind: Kind) -> list[Seat]:
-        """Name the places that this kind could have: all of its own kind's, and the shared ones."""
+        """Return the places that this kind could take: its own and the shared ones."""
         taken: Counter[Kind] = Counter()
         reach = []
         for seat in self._seats:
@@ -109,7 +109,7 @@ class Seats:
     def _take_away(self, seat: Seat) -> None:
         seat.taken = True
         self._seats.remove(seat)
-        says = "all places were taken and this one was silent for the longest; connect again"
+        says = "all places were taken and this one had been silent the longest; reconnect"
         with suppress(OSError):
             _, can_take, _ = select.select([], [seat.connection], [], 0)
             if can_take and not seat.busy:
@@ -137,13 +137,13 @@ class Bucket:
     """A token bucket in whatever time it is told; it may be overdrawn, and says for how long."""
 
     def __init__(self, rate: Rate, now_us: int) -> None:
-        """Begin full."""
+        """Start with a full bucket."""
         self._rate = rate
         self._tokens = rate.burst
         self._last_us = now_us
 
     def wait_s(self, now_us: int) -> float:
-        """Take a token; return how long to wait until it is there, 0 where it is."""
+        """Take a token; return how long to wait until it is available (0: no wait)."""
         passed_s = max(0, now_us - self._last_us) / 1e6
         self._last_us = max(now_us, self._last_us)
         self._tokens = min(self._rate.burst, self._tokens + passed_s * self._rate.per_s) - 1
@@ -158,7 +158,7 @@ class Bucket:
 class Pace:
     """A bucket for each unix user; any thread may ask."""
 
-    MOST = 256
+    MAX_REMEMBERED = 256
     """Users remembered before those are forgotten who have been silent for long enough."""
 
     def __init__(self, rate: Rate) -> None:
@@ -167,9 +167,9 @@ class Pace:
         self._lock = Lock()
 
     def wait_s(self, uid: int, now_us: int) -> float:
-        """Take one of this user's tokens; return how long he has to wait for it."""
+        """Take one of this user's tokens; return how long to wait until it is available."""
         with self._lock:
-            if uid not in self._buckets and len(self._buckets) >= self.MOST:
+            if uid not in self._buckets and len(self._buckets) >= self.MAX_REMEMBERED:
                 self._buckets = {who: one for who, one in self._buckets.items() if not one.full(now_us)}
             return self._buckets.setdefault(uid, Bucket(self._rate, now_us)).wait_s(now_us)
 
@@ -193,7 +193,7 @@ class Refused(NamedTuple):
 class Tally:
     """Counts refusals; any thread may add, and one sums up from time to time."""
 
-    MOST = 64
+    MAX_REMEMBERED = 64
     """Kinds told apart in one window; the others are summed without a name."""
 
     def __init__(self) -> None:
@@ -206,7 +206,7 @@ class Tally:
         """Count a refusal; return whether it gets a row of its own."""
         with self._lock:
             kind = refused
-            if refused not in self._since_us and len(self._since_us) >= self.MOST:
+            if refused not in self._since_us and len(self._since_us) >= self.MAX_REMEMBERED:
                 kind = Refused(-1, "others", "others")
             self._since_us.setdefault(kind, now_us)
             self._counts[kind] = self._counts.get(kind, 0) + 1

@@ -46,7 +46,7 @@ class AskFaults(Request, frozen=True, kw_only=True, tag="faults"):
 
 
 class Watch(Request, frozen=True, kw_only=True, tag="watch"):
-    """Tell me from now on; this connection then carries nothing else."""
+    """Watch these topics from now on; this connection then carries nothing else."""
 
     topics: tuple[Topic, ...] = TOPICS
 

@@ -31,7 +31,7 @@ ENGINE_PIN_FILE = "settlement-engine.json"
 
 
 def head_beside(journal: Path) -> Path:
-    """Name the head file of a journal's file where nobody says: beside it, or as the units lay it.
+    """Return the default head file of a journal's file: beside it, or where the units keep it.
 
     These keep it in a folder of its own (`table-head` for `table`), and so does a copy of both.
     """
@@ -75,20 +75,20 @@ class Options:
 
     @property
     def place(self) -> Place:
-        """Give the journal's place."""
+        """Where the journal and its head file are."""
         return Place(self.journal / JOURNAL_FILE, self.head or self.journal / HEAD_FILE)
 
     @property
     def key_file(self) -> Path:
-        """Give the signing key's file."""
+        """The signing key's file."""
         return self.key or self.journal / "table.key"
 
     @property
     def recordings(self) -> Path:
-        """Give the folder of the recordings."""
+        """The folder of the recordings."""
         return self.journal / RECORDINGS
 
     @property
     def approved(self) -> Path:
-        """Give the file that keeps the identity approved last."""
+        """The file that holds the identity approved last."""
         return self.journal / APPROVED_FILE

@@ -61,12 +61,12 @@ class Peer(NamedTuple):
         return self._replace(roles=frozenset({"technician" if role == "technician" else "staff"}))
 
     def may(self, deed: str) -> bool:
-        """Tell whether this peer may do this."""
+        """Return whether this peer has permission for `deed`."""
         return bool(self.roles & MAY[deed])
 
 
 def credentials_of(connection: socket.socket) -> tuple[int, int, int]:
-    """Give process, user and group at the other end, as the kernel knows them."""
+    """Return the process, user and group at the other end, as reported by the kernel."""
     pid, uid, gid = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
     return pid, uid, gid
 
@@ -96,7 +96,7 @@ def peer_of(connection: socket.socket, groups: Groups) -> Peer:
 
 
 def group_id(group: str) -> int:
-    """Give a group's number; raises LookupError where there is no such group."""
+    """Return a group's id; raises LookupError if there is no such group."""
     try:
         return grp.getgrnam(group).gr_gid
     except KeyError:
@@ -104,7 +104,7 @@ def group_id(group: str) -> int:
 
 
 def answered(path: Path) -> bool:
-    """Tell whether somebody listens at this unix socket; raises OSError where that can't be found out."""
+    """Return whether anything listens at this unix socket; raises OSError if that can't be determined."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         try:
             probe.connect(str(path))

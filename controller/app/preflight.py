@@ -40,7 +40,7 @@ def mistakes_in(options: Options, environ: Mapping[str, str]) -> Iterator[Mistak
 
 
 def others_at_work(options: Options) -> Iterator[Mistake]:
-    """Name the controllers that have this journal or this socket."""
+    """Find other controllers that hold this journal or this socket."""
     holder = holder_of(options.place.journal)
     if holder is not None:
         yield Mistake(
@@ -83,7 +83,7 @@ def _groups(options: Options) -> Iterator[Mistake]:
 
 
 def _folder(option: str, folder: Path, *, to_be_made: bool = False) -> Iterator[Mistake]:
-    """Tell why a folder can't be written; a disk that is read-only is another matter, and locks the table."""
+    """Check that a folder can be written. A read-only disk is no mistake here: it locks the table."""
     made = folder if folder.exists() or not to_be_made else folder.parent
     wrong = _why_not(made)
     if wrong is not None:

@@ -5,7 +5,7 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from controller.app.faults import Board, Fault
+from controller.app.faults import ActiveFaults, Fault
 from controller.app.options import ENGINE_PIN_FILE
 from controller.app.service import Watchdog
 from controller.journal.chain import Row
@@ -34,7 +34,7 @@ EngineMaker = Callable[[EngineFor], Consumer]
 class BoardAlarm:
     """Puts publishing's faults on the table's board of faults."""
 
-    def __init__(self, board: Board) -> None:
+    def __init__(self, board: ActiveFaults) -> None:
         self._board = board
 
     def began(self, fault: PublishFault) -> None:
@@ -53,7 +53,7 @@ class Publishing:
         self,
         settings: TableSettings,
         folder: Path,
-        board: Board,
+        board: ActiveFaults,
         *,
         engine: EngineMaker | None,
         chance: Chance,
@@ -118,7 +118,7 @@ class Publishing:
         pair_plus: Callable[[tuple[str, ...]], None],
         ask_late: Callable[[AskLate], bool],
     ) -> None:
-        """Take up the journal's outbox; raises JournalFault where it can't be read.
+        """Attach to the journal's outbox; raises JournalFault if it can't be read.
 
         `table_now_us` is the clock that readings are stamped with; None where the readings tell the time.
         `line_bet` takes the engine's word whether the shooter at a seat has his line bet, `pair_plus`
@@ -171,7 +171,7 @@ class Publishing:
             )
 
     def note_betting(self, betting: Betting, now_us: int) -> None:
-        """Take how betting stands, in the core's thread; settlement is told where that is due."""
+        """Note the betting state, in the core's thread; settlement is told when that is due."""
         if self._announcer is not None and self._late is not None and self._started:
             self._announcer.note(betting, now_us)
             self._late.note(betting, now_us)
@@ -191,7 +191,7 @@ class Publishing:
             self._late.confirmed(wager, row)
 
     def note_awaited(self, awaited: Awaited | None) -> None:
-        """Take what waits for a person now, in the core's thread; the board shows it."""
+        """Note what waits for a person now, in the core's thread; the board shows it."""
         if self._pump is not None:
             self._pump.awaits(awaited)
 
@@ -207,7 +207,7 @@ class Publishing:
         return self._ask_late is not None and self._ask_late(asked)
 
     def _ask(self, nonce: str) -> bool:
-        """Take a question of the engine in this process; False where nobody can answer it."""
+        """Accept a question of the in-process engine; return False if nobody can answer it."""
         if self._announcer is None:
             return False
         self._announcer.ask(nonce)
@@ -219,7 +219,7 @@ class Publishing:
             self._pump.told(outcomes)
 
     def start(self, watchdog: Watchdog, *, sound: bool) -> None:
-        """Begin to publish once what waits is verified; `sound` says that the whole journal is."""
+        """Start publishing once the outbox is verified; `sound`: the whole journal is."""
         pump = self._pump
         if pump is not None and not self._started and (sound or self._verified):
             self._started = True
@@ -231,7 +231,7 @@ class Publishing:
         return not (self._started and self._pump is not None) or self._pump.stop(timeout_s)
 
     def status(self) -> dict[str, object]:
-        """Give where outcomes go, whether they are taken there now, and what is not acknowledged."""
+        """Return where outcomes go, whether the sink is ready, and what is not acknowledged."""
         sink = self._sink
         to = self._settings.publish.to or ("embedded" if sink is not None else "nobody")
         told: dict[str, object] = {

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from controller.app.faults import Board, Fault
+from controller.app.faults import ActiveFaults, Fault
 from controller.engine.session import Heard, Session
 from controller.journal.contents import Recording
 from controller.machines.setup import First, Setup, State
@@ -35,7 +35,7 @@ MAX_UNWRITTEN = 8 * 1024 * 1024
 
 
 class Begin(NamedTuple):
-    """Begin a piece."""
+    """The start of a recording."""
 
     name: str
     header: Header
@@ -60,7 +60,7 @@ class Recorder:
     """One thread, one file at a time."""
 
     def __init__(
-        self, folder: Path, board: Board, *, closed: Callable[[Closed], None], keep_bytes: int
+        self, folder: Path, board: ActiveFaults, *, closed: Callable[[Closed], None], keep_bytes: int
     ) -> None:
         """Write into this folder; `closed` hears of each piece, `keep_bytes` bounds them all together."""
         self._folder = folder
@@ -84,7 +84,7 @@ class Recorder:
         return piece is not None and piece.lossy
 
     def put(self, item: Begin | AnyReading | End) -> None:
-        """Hand over the next thing to write, at once."""
+        """Queue the next item to write; returns at once."""
         self._queue.put(item)
 
     def stop(self, timeout_s: float) -> bool:
@@ -167,7 +167,7 @@ class _Piece:
         self._added = True
         self._log.write(reading)
 
-    def write_out(self, board: Board, *, packed: bool = False) -> None:
+    def write_out(self, board: ActiveFaults, *, packed: bool = False) -> None:
         """Write all that was added."""
         if self._added and not packed:
             self._log.flush()
@@ -183,7 +183,7 @@ class _Piece:
         else:
             board.over("recording_failed", "recorder")
 
-    def end(self, board: Board, *, whole: bool) -> None:
+    def end(self, board: ActiveFaults, *, whole: bool) -> None:
         """End the file; one that is not whole ends as a power cut would leave it."""
         if whole:
             self._log.close()
@@ -206,7 +206,7 @@ class _Piece:
             os.fdatasync(self._descriptor)
             self._unsynced_turns = 0
 
-    def _give_up_where_too_much_waits(self, board: Board) -> None:
+    def _give_up_where_too_much_waits(self, board: ActiveFaults) -> None:
         if len(self._unwritten) <= MAX_UNWRITTEN:
             return
         # A hole in a packed stream damages all after it: the piece ends here, and the next is whole again.
@@ -224,7 +224,7 @@ class Segment:
     def __init__(
         self, setup: Setup, name: str, epoch: str, recorder: Recorder, heard: Heard | None = None
     ) -> None:
-        """Begin a recording of this name; `heard` is told what came of each input.
+        """Start a recording of this name; `heard` is called with the result of each input.
 
         Raises SetupError where the setup lacks what its game needs.
         """
@@ -268,7 +268,7 @@ class Segment:
         return self.session.feed(reading)
 
     def recording(self, effects: Sequence[Effect]) -> Recording:
-        """Say where the readings behind these effects are: by arrival, with the hash of all lines so far."""
+        """Return the span of readings behind these effects, by arrival, with the hash of all lines so far."""
         arrivals = [
             reading.t if reading.arrived is None else reading.arrived
             for effect in effects
@@ -314,7 +314,7 @@ class Pieces:
         self._begun = 0
 
     def next(self, state: State, first: First, after: Segment | None = None) -> Segment:
-        """Begin a recording, where there is one before it with what devices said in that."""
+        """Start the next recording; it carries over what devices reported in the one before it."""
         self._begun += 1
         name = f"{self._setup.table}-{int(self._setup.session):06d}-{self._begun:03d}"
         standing = None if after is None else after.session.standing()
@@ -322,7 +322,7 @@ class Pieces:
         return Segment(setup, name, self._epoch, self._recorder, self._heard)
 
     def due(self, segment: Segment, now_us: int) -> bool:
-        """Tell whether a recording is long enough, or one that lost something must end."""
+        """Return whether a recording is long enough, or must end because it lost readings."""
         began_us = segment.began_us
         long = began_us is not None and now_us - began_us > self.rotation.after_us
         return long or segment.size > self.rotation.size or self._recorder.lossy

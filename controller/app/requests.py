@@ -34,7 +34,7 @@ from controller.app.messages import (
 from controller.app.options import JOURNAL_FILE, RECORDINGS
 from controller.app.peers import INPUT_NEEDS, ROLES, Peer
 from controller.app.recording import ENDING
-from controller.app.running import Live
+from controller.app.running import RunningTable
 from controller.app.screens import board_of, floor_of
 from controller.app.status import Until, View, fault_of, status_of
 from controller.engine.resume import CONTROLLER
@@ -60,21 +60,21 @@ _APPROVES = {
 """What a person's approval clears."""
 _input_of = converter_of(Input)
 _SAYS = {
-    "not_allowed": "this user may not do that; ask one who is in the group for it",
-    "nothing_to_approve": "no fault waits for it; `tablectl faults` lists those that hold",
-    "overflow": "the controller could not take it; enter it again",
+    "not_allowed": "this user may not do that; ask someone in the group that may",
+    "nothing_to_approve": "no fault waits for this approval; `tablectl faults` lists the active ones",
+    "overflow": "the controller's queue is full; enter it again",
 }
 
 
 def _closed(request: Enter, view: View) -> str | None:
-    """Say that the review or proposal that a ruling is for is closed; None where it still waits."""
+    """Return why a ruling's review or proposal is closed; None if it is still open."""
     named = (request.what or "").partition(" ")[0]
     awaited = view.awaited
     if awaited is not None and str(awaited.number) == named:
         return None
     word = next((word for word in ("spin", "deal") if getattr(view.first, word) > 1), "roll")
     return (
-        f"{word} {named} is not under review any more: somebody ruled on it, or play went on; look at what"
+        f"{word} {named} is no longer under review: somebody ruled on it, or play went on; check what"
         " stands, and call it back if it is wrong"
     )
 
@@ -93,7 +93,7 @@ class Requests:
         self._verifier = Verifier(daemon.options.sign_in_key, _since_boot_us)
 
     def answer(self, request: AnyRequest, peer: Peer) -> bytes:
-        """Do what is asked, where this peer may, and give the answer's line."""
+        """Do what is asked, where this peer may, and return the answer's line."""
         try:
             return self._answer(request, peer)
         except JournalFault as fault:
@@ -119,9 +119,14 @@ class Requests:
                 return self._if_may(peer, "outbox", request, self._outbox)
             case Settled():
                 return self._if_may(peer, "settle", request, self._settled)
-        return refusal("bad_request", "watch and test take a connection of their own, ask and try a test's")
+        return refusal(
+            "bad_request",
+            "`watch` and `test` need a connection of their own; `ask` and `try` belong to a test",
+        )
 
-    def _if_may(self, peer: Peer, deed: str, request: R, do: Callable[[R, Peer, Live], bytes]) -> bytes:
+    def _if_may(
+        self, peer: Peer, deed: str, request: R, do: Callable[[R, Peer, RunningTable], bytes]
+    ) -> bytes:
         if not peer.may(deed):
             return self.forbidden(peer, deed)
         live = self._daemon.live
@@ -162,19 +167,20 @@ class Requests:
         deed = INPUT_NEEDS.get(request.name, "rule")
         return self._if_may(peer.signed_in_as(claims.role), deed, signed, enter)
 
-    def _picture(self, request: AskPicture, _peer: Peer, live: Live) -> bytes:
+    def _picture(self, request: AskPicture, _peer: Peer, live: RunningTable) -> bytes:
         """Draw what waits for a person: no covered card, and nothing of a ball that bets are taken on."""
         view = live.core.view
         awaited = view.awaited
         if awaited is None or awaited.number != request.number:
             return refusal(
-                "not_now", "only what waits for a person is drawn; tablectl explain draws the past"
+                "not_now",
+                "only an attempt that waits for a person is drawn; `tablectl explain` draws past ones",
             )
         if awaited.attempt == "deal" or (awaited.attempt == "spin" and not view.bets_closed):
             return answer(svg=None)
         return answer(svg=self._daemon.draw(self._daemon.options.place.journal, request.number))
 
-    def _enter(self, request: Enter, peer: Peer, live: Live, console: str | None = None) -> bytes:
+    def _enter(self, request: Enter, peer: Peer, live: RunningTable, console: str | None = None) -> bytes:
         if request.by == CONTROLLER:
             return refusal("bad_request", "`by` is a person's role, such as boxperson or dealer")
         if request.by not in ROLES:
@@ -199,12 +205,12 @@ class Requests:
         if not request.wait_s:
             return answer(entered=request.name)
         if not asked.wait(request.wait_s):
-            return refusal("no_answer", f"nothing came of it in {request.wait_s:g} s; see `tablectl watch`")
+            return refusal("no_answer", f"no result within {request.wait_s:g} s; see `tablectl watch`")
         if asked.refused is not None:
             return refusal(asked.refused.code, asked.says, asked.allowed)
         return answer(entered=request.name, obeyed=True, says=asked.answer or f"{request.name}: done")
 
-    def _approve(self, request: Approve, peer: Peer, live: Live) -> bytes:
+    def _approve(self, request: Approve, peer: Peer, live: RunningTable) -> bytes:
         holding = sorted({fault.code for fault in self._daemon.board.present} & _APPROVES[request.what])
         if not holding:
             return refusal("nothing_to_approve", _SAYS["nothing_to_approve"])
@@ -218,22 +224,22 @@ class Requests:
             else:
                 self._daemon.approve_clock()
         except OSError as error:
-            return refusal("not_kept", f"the approval can't be kept: {error.strerror}")
+            return refusal("not_kept", f"the approval can't be saved: {error.strerror}")
         self.note(live, peer, f"approve {request.what}", said=said)
         return answer(approved=request.what, cleared=holding)
 
     def _accept_journal(self, request: Approve, peer: Peer) -> bytes:
-        """Let the table go on with an older journal: the one deed that is done while none is open."""
+        """Accept an older journal: the one request that is granted while no journal is open."""
         if not peer.may("approve"):
             return self.forbidden(peer, "approve")
         if self._daemon.live is not None:
-            return refusal("not_now", "the journal is open; nothing is to be accepted")
+            return refusal("not_now", "the journal is open; there is nothing to accept")
         if not request.reason:
-            return refusal("bad_request", "`reason` must say why an older journal is gone on with")
+            return refusal("bad_request", "`reason` must say why play continues with an older journal")
         self._daemon.accept_journal(peer.user, request.who or peer.user, request.reason)
         return answer(approved=request.what)
 
-    def _outbox(self, request: AskOutbox, _peer: Peer, _live: Live) -> bytes:
+    def _outbox(self, request: AskOutbox, _peer: Peer, _live: RunningTable) -> bytes:
         with Reader(self._daemon.options.place.journal) as reader:
             rows = reader.outbox(request.limit, request.after)
         waiting = [
@@ -243,15 +249,17 @@ class Requests:
         ]
         return answer(outbox=waiting)
 
-    def _settled(self, request: Settled, peer: Peer, live: Live) -> bytes:
+    def _settled(self, request: Settled, peer: Peer, live: RunningTable) -> bytes:
         ticket = live.journal.acknowledge(request.id, request.chain, peer.user)
         if not ticket.wait(DURABLE_S):
-            return refusal("not_durable", "the disk has not taken it yet; acknowledge it again")
+            return refusal("not_durable", "it is not on the disk yet; acknowledge it again")
         if ticket.fault is not None:
             return refusal("no_match", "no outcome of this id and chain hash; see `tablectl faults`")
         return answer(closed=request.id)
 
-    def note(self, live: Live, peer: Peer, deed: str, *, said: Mapping[str, object] | None = None) -> None:
+    def note(
+        self, live: RunningTable, peer: Peer, deed: str, *, said: Mapping[str, object] | None = None
+    ) -> None:
         """Journal who did what, by the identity that the kernel gives."""
         used = {"user": peer.user, "uid": peer.uid, "pid": peer.pid, "did": deed, "granted": True}
         live.core.note(CONTROL, used if said is None else {**used, "said": said})
@@ -263,7 +271,7 @@ class Requests:
             now_us = self._daemon.monotonic.now_us()
             self._tally.sum_up(now_us, partial(live.core.note_if_room, CONTROL), all_of_it=all_of_it)
 
-    def _note_refusal(self, live: Live, peer: Peer, deed: str) -> None:
+    def _note_refusal(self, live: RunningTable, peer: Peer, deed: str) -> None:
         refused = Refused(peer.uid, peer.user, deed)
         if self._tally.in_full(refused, self._daemon.monotonic.now_us()):
             used = {"user": peer.user, "uid": peer.uid, "pid": peer.pid, "did": deed, "granted": False}
@@ -285,7 +293,7 @@ _decode_arrival = msgspec.json.Decoder(_Arrival).decode
 
 
 def past_until(view: View, game: str, last_n: int, opened: Until) -> Until:
-    """Tell how far the past goes for who may not know what is under way; `last_n` was read before `view`."""
+    """Return how much of the past may be told while an attempt is open; read `last_n` before `view`."""
     plays = view.state.table == "open" and view.state.lock == "unlocked" and not view.testing
     betting = plays and not view.bets_closed
     kind = game_of(game)
@@ -293,7 +301,7 @@ def past_until(view: View, game: str, last_n: int, opened: Until) -> Until:
     return opened if hidden else Until(last_n, view.now_us)
 
 
-def past(request: AskPast, live: Live, journal: Path) -> Iterator[bytes]:
+def past(request: AskPast, live: RunningTable, journal: Path) -> Iterator[bytes]:
     """Answer in lines; raises JournalFault where the journal has not what is asked for."""
     with Reader(journal / JOURNAL_FILE) as reader:
         last_n = reader.last_n()
@@ -322,11 +330,11 @@ def past(request: AskPast, live: Live, journal: Path) -> Iterator[bytes]:
 
 
 def _recorded(path: Path, limit_us: int) -> Iterator[bytes]:
-    """Give the lines of a recording as far as it is written, up to the first one that came too late."""
+    """Yield the lines of a recording as written so far, up to the first that arrived after the limit."""
     try:
         stream = path.open("rb")
     except OSError as error:
-        yield refusal("no_recording", f"{path.name}: {error.strerror}; it was made room for or moved")
+        yield refusal("no_recording", f"{path.name}: {error.strerror}; it was deleted to make room, or moved")
         return
     yield answer(recording=path.name)
     rest = b""

@@ -10,7 +10,7 @@ import msgspec
 
 from controller.app.clock import iso
 from controller.app.core import Core
-from controller.app.faults import TEST_FAILED, WAITS, Board, Fault, duty_of_test, of_journal
+from controller.app.faults import TEST_FAILED, WAITS, ActiveFaults, Fault, duty_of_test, of_journal
 from controller.app.hardware import Devices, Hardware
 from controller.app.hub import Hub
 from controller.app.identity import Digests
@@ -57,7 +57,7 @@ class SelfTest:
     """The checks of one table."""
 
     def __init__(
-        self, journal: Journal, started: Ticket, devices: Devices, board: Board, wanted: frozenset[str]
+        self, journal: Journal, started: Ticket, devices: Devices, board: ActiveFaults, wanted: frozenset[str]
     ) -> None:
         """`started` proves that the journal takes rows; `wanted` are the devices that must be up."""
         self._journal = journal
@@ -71,7 +71,7 @@ class SelfTest:
         return (self._writable(), self._up(), self._closed(), self._well())
 
     def look_for_missing(self, since_start_us: int) -> None:
-        """Name the devices that are still not up so long after the start, until all are."""
+        """Report the devices that are still down this long after the start, until all are up."""
         missing = self._devices.missing(self._wanted)
         waits = any(fault.code == WAITS for fault in self._board.present)
         if not missing:
@@ -110,7 +110,7 @@ def _each(missing: Mapping[str, str]) -> str:
 
 
 def passed(checks: tuple[Check, ...]) -> bool:
-    """Tell whether all is well."""
+    """Return whether every check passed."""
     return all(check.ok for check in checks)
 
 
@@ -123,7 +123,7 @@ STOP_S = 5.0
 _encode = msgspec.json.Encoder().encode
 
 
-class Live:
+class RunningTable:
     """Journal, recorder, core and self-test of one run."""
 
     def __init__(
@@ -133,7 +133,7 @@ class Live:
         digests: Digests,
         key: Key,
         *,
-        board: Board,
+        board: ActiveFaults,
         hub: Hub,
         inlet: Inlet,
         wall: Callable[[], Wall],
@@ -394,7 +394,7 @@ def _last_word(row: Row) -> LastWord | None:
 
 
 def setup_of(settings: TableSettings, resumed: Resumed, session: int) -> Setup:
-    """Make the session's start: as it was left, but locked."""
+    """Return the session's setup: as the table was left, but locked."""
     return Setup(
         table=settings.table,
         ruleset=settings.rules,
@@ -417,7 +417,7 @@ def setup_of(settings: TableSettings, resumed: Resumed, session: int) -> Setup:
 
 
 def _unlit(lamp: str, shows: str) -> None:
-    """Take no notice: a table without hardware of its own has no lamps but those that watchers hear of."""
+    """Do nothing: a table without its own hardware has only the lamps that watchers see."""
 
 
 def _boot_id() -> str:

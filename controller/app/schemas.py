@@ -24,7 +24,7 @@ from controller.settings.tables import TableFile
 
 
 def schemas() -> Mapping[str, str]:
-    """Give the text of each schema file by its name."""
+    """Return the text of each schema file by its name."""
     rules = _with_games(TypeAdapter(RuleSet).json_schema(schema_generator=_ForEditors))
     table = TypeAdapter(TableFile).json_schema(schema_generator=_ForEditors)
     files = {"ruleset": rules, "table": _with_devices(_with_thresholds(table, rules))}
@@ -95,7 +95,7 @@ def _with_games(rules: JsonSchemaValue) -> JsonSchemaValue:
 
 
 def _with_thresholds(table: JsonSchemaValue, rules: JsonSchemaValue) -> JsonSchemaValue:
-    """Let a table's file change any threshold of a rule set, and ask it for none."""
+    """Allow a table's file to change any threshold of a rule set, and require none."""
     for section in SECTIONS:
         note = table["properties"][section]["description"]
         table["properties"][section] = {**rules["properties"][section], "description": note}
@@ -104,7 +104,7 @@ def _with_thresholds(table: JsonSchemaValue, rules: JsonSchemaValue) -> JsonSche
 
 
 def _with_devices(table: JsonSchemaValue) -> JsonSchemaValue:
-    """Let a device be of any kind, each with its own keys, or one that another device speaks for."""
+    """Allow any type of device, each with its own keys, or one that another device speaks for."""
     shapes = [Bare, *(shape_of(name, kind) for name, kind in sorted(Kinds().items()))]
     made = [TypeAdapter(shape).json_schema(schema_generator=_ForEditors) for shape in shapes]
     parts = {name: part for shape in made for name, part in shape.pop("$defs", {}).items()}

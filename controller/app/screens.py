@@ -35,7 +35,7 @@ from controller.publish.players import LOOK_BACK, RESULTS, TableBoard, follow, s
 
 if TYPE_CHECKING:
     from controller.app.daemon import Daemon
-    from controller.app.running import Live
+    from controller.app.running import RunningTable
 
 WAITING = 1024
 """Rows that may wait for a screen to ask; with more of them all is read from the journal again."""
@@ -108,7 +108,7 @@ class Counts:
                 self._settled[oldest] += 1
 
     def now(self) -> dict[str, int]:
-        """Return each result with how often it came."""
+        """Return how often each result came."""
         return dict(self._settled + Counter(one for one in self._newest.values() if one is not None))
 
 
@@ -116,7 +116,7 @@ class Showing:
     """Follows what the journal tells. `told` returns at once, in the journal's thread; any thread may ask."""
 
     def __init__(self, first: Callable[[], TableBoard], open_journal: Callable[[], Reader]) -> None:
-        """Begin with this board, before any outcome of the journal."""
+        """Start from this board, before any outcome of the journal."""
         self._first = first
         self._open_journal = open_journal
         self._lock = Lock()
@@ -184,7 +184,7 @@ _NOT_SHOWN = ("call", "learned", "standing")
 
 
 def floor_of(daemon: "Daemon") -> dict[str, object]:
-    """Return how the table stands, as JSON values; raises JournalFault where the journal can't be read."""
+    """Return the table's state for the staff's screens, as JSON values; raises JournalFault."""
     rules = daemon.settings.rules
     told: dict[str, object] = {
         "table": daemon.settings.table,
@@ -203,7 +203,7 @@ def floor_of(daemon: "Daemon") -> dict[str, object]:
     return {**told, "up": True, **_of_view(live, live.core.view, rules)}
 
 
-def board_of(live: "Live") -> dict[str, object]:
+def board_of(live: "RunningTable") -> dict[str, object]:
     """Return what players may see: the board as it is published, and how often each result came.
 
     Raises JournalFault where the journal can't be read.
@@ -213,7 +213,7 @@ def board_of(live: "Live") -> dict[str, object]:
     return {"board": shown.board, "counts": shown.counts}
 
 
-def _of_view(live: "Live", view: View, rules: RuleSet) -> dict[str, object]:
+def _of_view(live: "RunningTable", view: View, rules: RuleSet) -> dict[str, object]:
     state: dict[str, object] = msgspec.to_builtins(view.state)
     for key in _NOT_SHOWN:
         state.pop(key, None)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Literal
 
-from controller.app.faults import Board, Fault
+from controller.app.faults import ActiveFaults, Fault
 
 Level = Literal["<2>", "<3>", "<4>", "<5>", "<6>"]
 CRITICAL: Level = "<2>"
@@ -62,7 +62,7 @@ IN_USE = 4
 NOT_FLUSHED = 5
 """Stopped, but the disk did not take the last rows."""
 DEFECT = 70
-"""The core failed on a defect of its own; systemd starts it anew."""
+"""The core failed on a defect of its own; systemd restarts it."""
 
 
 STUCK_S = 10.0
@@ -73,8 +73,8 @@ CODE = "thread_stopped"
 class Watchdog:
     """Counts the turns of threads."""
 
-    def __init__(self, board: Board) -> None:
-        """Put threads that are stuck on this board."""
+    def __init__(self, board: ActiveFaults) -> None:
+        """Report threads that are stuck as faults."""
         self._board = board
         self._watched: dict[str, Callable[[], int]] = {}
         self._fed: Mapping[str, int] = {}
@@ -85,7 +85,7 @@ class Watchdog:
         self._watched[name] = turns
 
     def look(self, now_us: int) -> bool:
-        """Tell whether every thread has turned since this last said so; note those that are stuck."""
+        """Return whether every thread has turned since the last True; report those that are stuck."""
         turns = {name: count() for name, count in self._watched.items()}
         for name, count in turns.items():
             before, since_us = self._moved.get(name, (-1, now_us))

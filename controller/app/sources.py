@@ -14,7 +14,7 @@ from typing import Protocol
 
 import msgspec
 
-from controller.app.faults import Board, Fault
+from controller.app.faults import ActiveFaults, Fault
 from controller.app.inlet import Inlet
 from controller.model.readings import AnyReading
 from controller.replay.decoding import UNDECODABLE, decode_reading, shown
@@ -35,11 +35,11 @@ class Source(Protocol):
 
     @property
     def name(self) -> str:
-        """Give its name, for faults and status."""
+        """The source's name, for faults and status."""
 
     @property
     def turns(self) -> int:
-        """Give a number that goes up while its thread is alive."""
+        """A count that increases while its thread is alive."""
 
     def start(self, inlet: Inlet) -> None:
         """Post readings from now on, in a thread of its own; faults go to the board, never out of here."""
@@ -55,7 +55,7 @@ class Mapper:
         self._offset_us: int | None = None
 
     def to_table(self, t_us: int, now_us: int) -> int:
-        """Give the table's time of what the sender stamped and what arrives now."""
+        """Convert a sender's time stamp to the table's time, given when it arrived."""
         ahead = now_us - t_us
         if self._offset_us is None:
             self._offset_us = 0 if 0 <= ahead <= _SAME_CLOCK_US else ahead
@@ -72,7 +72,7 @@ class JsonLines:
     def __init__(
         self,
         path: str,
-        board: Board,
+        board: ActiveFaults,
         clock_us: Callable[[], int],
         *,
         data_time: bool,

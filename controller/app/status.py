@@ -54,7 +54,7 @@ class View(NamedTuple):
 
 
 def status_of(daemon: "Daemon") -> dict[str, object]:
-    """Give the whole status as JSON values."""
+    """Return the whole status as JSON values."""
     now = daemon.wall()
     told: dict[str, object] = {
         "table": daemon.settings.table,
@@ -116,7 +116,7 @@ def _process() -> dict[str, object]:
 
 
 def lock_of(view: View) -> dict[str, object] | None:
-    """Return who locked the table, why, and what unlocks it; None where it is not locked."""
+    """Return who locked the table, why, and what unlocks it; None if it is not locked."""
     if view.state.lock != "locked":
         return None
     lock = view.locked_by
@@ -135,11 +135,11 @@ def lock_of(view: View) -> dict[str, object] | None:
     return {"by": lock.by or lock.what or "", "who": lock.who, "cause": cause, "says": says, "clears": clears}
 
 
-_BY_HAND = "when a person of the staff unlocks it: tablectl input unlock --by supervisor"
+_BY_HAND = "when a member of staff unlocks it: tablectl input unlock --by supervisor"
 
 
 def devices_of(daemon: "Daemon", seen: Mapping[str, Seen]) -> dict[str, dict[str, object]]:
-    """Give of each device how it is, how much it sends, its last trouble, what to do, and its own figures."""
+    """Return for each device its health, its rate, its last trouble and remedy, and its own figures."""
     hardware = daemon.hardware
     figures = {} if hardware is None else hardware.status()
     kinds = {} if hardware is None else hardware.kinds
@@ -162,13 +162,13 @@ def devices_of(daemon: "Daemon", seen: Mapping[str, Seen]) -> dict[str, dict[str
 
 
 def _remedy(kind: str, trouble: str) -> str:
-    """Return what to do about a device's last trouble; nothing where there was none that its type knows."""
+    """Return what to do about a device's last trouble; empty if there was none that its type knows."""
     causes = device_type(kind).causes if kind in DEVICE_MODULES else TROUBLES
     return causes[trouble].do if trouble in causes else ""
 
 
 def fault_of(fault: Fault) -> dict[str, object]:
-    """Give a fault with its entry in the catalogue."""
+    """Return a fault with its entry in the catalogue."""
     kind = CATALOGUE[fault.code]
     return {"code": fault.code, "where": fault.where, "found": fault.found, **kind._asdict()}
 

@@ -19,7 +19,7 @@ from controller.app.messages import (
     too_long,
 )
 from controller.app.peers import Peer
-from controller.app.running import Live
+from controller.app.running import RunningTable
 from controller.app.status import View, devices_of
 from controller.engine.resume import CONTROLLER
 from controller.model.readings import Input
@@ -52,7 +52,7 @@ class Tests:
         self,
         connection: socket.socket,
         peer: Peer,
-        live: Live,
+        live: RunningTable,
         begin: BeginTest,
         *,
         note: Note,
@@ -60,7 +60,7 @@ class Tests:
     ) -> None:
         """Carry readings out and requests in until the client is gone; raises OSError with its connection."""
         if not self._one.acquire(blocking=False):
-            connection.sendall(refusal("busy", "another guided test is under way; wait for its end"))
+            connection.sendall(refusal("busy", "another guided test is running; wait until it ends"))
             return
         try:
             why = why_not(live.core.view)
@@ -76,7 +76,7 @@ class Tests:
             self._one.release()
 
     def note_result(self, tested: Tested) -> None:
-        """Put on the board each sensor that failed, until a test of it passes, now or after a restart."""
+        """Report each sensor that failed as a fault, until a test of it passes, now or after a restart."""
         board = self._daemon.board
         for sensor in (*tested.passed, *tested.failed):
             board.over(TEST_FAILED, duty_of_test(f"{tested.device}, {sensor}"))
@@ -84,7 +84,9 @@ class Tests:
             fault = Fault(TEST_FAILED, f"{tested.device}, {sensor}", says)
             board.began(fault, duty_of_test(fault.where))
 
-    def _test(self, connection: socket.socket, who: str, live: Live, stopping: Callable[[], bool]) -> None:
+    def _test(
+        self, connection: socket.socket, who: str, live: RunningTable, stopping: Callable[[], bool]
+    ) -> None:
         daemon = self._daemon
         watcher = daemon.hub.watch(frozenset(("readings", "timing")))
         begun = False
@@ -116,8 +118,8 @@ class Tests:
             daemon.hub.leave(watcher)
             self._end(live, who, begun=begun, stopping=stopping())
 
-    def _end(self, live: Live, who: str, *, begun: bool, stopping: bool) -> None:
-        """Leave test mode, unless somebody else has, with every lamp as it should be."""
+    def _end(self, live: RunningTable, who: str, *, begun: bool, stopping: bool) -> None:
+        """Leave test mode, unless that has happened already, and restore every lamp."""
         daemon = self._daemon
         live.core.lamps.asks = ""
         if daemon.hardware is not None:
@@ -131,13 +133,13 @@ class Tests:
                 Input(t=0, dev=CONTROLLER, name="lock", by=CONTROLLER, reason="switch_open"), stamped=False
             )
 
-    def _switch(self, live: Live, who: str, *, on: bool) -> None:
+    def _switch(self, live: RunningTable, who: str, *, on: bool) -> None:
         """Switch test mode; a full inlet is no reason to stay in it."""
         word = Input(t=0, dev="control", name="test_mode", by="technician", who=who, on=on)
         while not self._daemon.inlet.post(word, stamped=False) and self._daemon.live is live:
             self._pause.wait(TURN_S)
 
-    def _begun(self, live: Live) -> bytes:
+    def _begun(self, live: RunningTable) -> bytes:
         daemon = self._daemon
         return answer(
             testing=True,
@@ -152,7 +154,7 @@ class Tests:
 class _Requests:
     """What the client asks for while its test runs."""
 
-    def __init__(self, connection: socket.socket, daemon: "Daemon", live: Live, tests: Tests) -> None:
+    def __init__(self, connection: socket.socket, daemon: "Daemon", live: RunningTable, tests: Tests) -> None:
         self._connection = connection
         self._tests = tests
         self._daemon = daemon
@@ -160,7 +162,7 @@ class _Requests:
         self._lines = LineSplitter(MAX_LINE)
 
     def go_on(self) -> bool:
-        """Take what has come; False where the client is gone."""
+        """Process the requests that have come; return False if the client is gone."""
         while select.select([self._connection], [], [], 0)[0]:
             block = self._connection.recv(MAX_LINE)
             if not block:
@@ -192,15 +194,15 @@ class _Requests:
                     return refusal("bad_request", f"found device {device!r}, expected one of {known}")
                 self._tests.note_result(request)
                 return answer(noted=device)
-        return refusal("bad_request", "during a test only `ask`, `try` and `tested` are taken")
+        return refusal("bad_request", "during a test only `ask`, `try` and `tested` are accepted")
 
 
 def why_not(view: View) -> str | None:
-    """Say why no test may begin now; None where one may."""
+    """Return why no test may begin now; None if one may."""
     if view.testing:
-        return "test mode is on already; switch it off: `tablectl input test_mode off --by technician`"
+        return "test mode is already on; switch it off: `tablectl input test_mode off --by technician`"
     if view.halted:
-        return "the journal takes nothing more; see `tablectl faults`"
+        return "the journal accepts no more rows; see `tablectl faults`"
     if view.attempt_open:
         return "a throw, spin or deal is under way or under review; rule on it first"
     if view.pending:

@@ -15,7 +15,7 @@ from threading import Event, Lock, Thread
 
 import msgspec
 
-from controller.app.faults import Board, Fault, of_journal
+from controller.app.faults import ActiveFaults, Fault, of_journal
 from controller.app.service import INFO, log
 from controller.journal.faults import FAULTS, JournalFault
 from controller.journal.reading import Reader
@@ -77,7 +77,7 @@ _decode = msgspec.json.Decoder(Found).decode
 class Verifier:
     """One walk along the journal, from its first row."""
 
-    def __init__(self, journal: Path, board: Board, *, done: Callable[[Verified], None]) -> None:
+    def __init__(self, journal: Path, board: ActiveFaults, *, done: Callable[[Verified], None]) -> None:
         """`done` hears of a sound journal; a fault goes to the board and locks play."""
         self._journal = journal
         self._board = board
@@ -88,11 +88,11 @@ class Verifier:
         self._thread = Thread(target=self._work, name="verifier", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self, timeout_s: float) -> None:
-        """Leave off."""
+        """Stop verifying."""
         self._stop.set()
         with self._lock:
             if self._process is not None:

@@ -27,7 +27,7 @@ from controller.settings.places import config_file
 from controller.settings.tables import load_table
 from controller.technician.acts import Act
 from controller.technician.calibration import (
-    LEAST_THROWS,
+    MIN_THROWS,
     Calibrated,
     Laid,
     LayAt,
@@ -63,19 +63,19 @@ class Given(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Give the device's name."""
+        """The device's name."""
         name: str = self.arguments.device
         return name
 
     def device(self) -> Device:
-        """Give the device; raises AskedError where there is none of this name."""
+        """Return the device; raises AskedError if there is none of this name."""
         devices = self.settings.devices
         if self.name not in devices:
             raise AskedError(f"found no device {self.name!r}, expected one of {', '.join(devices)}")
         return devices[self.name]
 
     def felt(self) -> DiceTable:
-        """Give the dice table; raises AskedError where there is none."""
+        """Return the dice table; raises AskedError if there is none."""
         if self.settings.dice_table is None:
             raise AskedError("found no dice_table in the table's file, expected one")
         return self.settings.dice_table
@@ -119,7 +119,7 @@ def camera(given: Given) -> Calibrated:
 
 
 def _plane(name: str, device: Device) -> Homography | None:
-    """Give the calibration in force: through it the readings' places go back to the camera's own."""
+    """Return the calibration in force, which maps readings back to the camera's image."""
     settings = device.settings
     if not isinstance(settings, CalibratedSettings):
         raise AskedError(
@@ -214,7 +214,7 @@ def _heard(guide: Guide, name: str, wall: Wall, count: int) -> tuple[list[float]
 
 
 def _threshold(name: str, settings: TableSettings) -> tuple[KeyPath, float]:
-    """Give where the threshold stands in the file (at the device, or its board's channel), and what it is."""
+    """Return the threshold's key in the file (the device's, or its board channel's) and its value."""
     for speaker, device in settings.devices.items():
         board = device.settings
         if not isinstance(board, NodeSettings):
@@ -301,7 +301,7 @@ def offer(path: Path, found: Calibrated, arguments: argparse.Namespace, guide: G
     done = replace_file(path, before, after.encode("utf-8"), stamp, _check)
     if not arguments.json:
         print(f"written: {done.path}; the old one is {done.kept}")
-        print(f"It is another table now: {NEXT}.")
+        print(f"The table's identity has changed: {NEXT}.")
     return msgspec.structs.replace(plain, written=True, kept=str(done.kept), next=NEXT)
 
 
@@ -370,7 +370,7 @@ def _add_camera(parser: argparse.ArgumentParser) -> None:
 def _add_walls(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--throws",
-        type=whole(LEAST_THROWS, 1000),
+        type=whole(MIN_THROWS, 1000),
         default=6,
         metavar="N",
         help="throws at the wall (default: 6)",

@@ -116,7 +116,7 @@ class Live:
     """A device's frames (`/dev/video0`), or a film's at its own pace, stamped on the monotonic clock."""
 
     def __init__(self, source: str) -> None:
-        """Name the source."""
+        """Open this device or film."""
         self.source = source
 
     def frames(self) -> Iterator[tuple[int, Array]]:
@@ -156,7 +156,7 @@ class Watching:
     """Turns live frames into readings: no face and no track from a view that is in doubt."""
 
     def __init__(self, rig: Rig) -> None:
-        """Begin by learning the empty table."""
+        """Start by learning the empty table."""
         self._rig = rig
         self._learnt: list[Array] = []
         self._follower: Follower | None = None
@@ -165,7 +165,7 @@ class Watching:
         self._fault: str | None = None
 
     def frame(self, t_us: int, picture: Array) -> list[Reading]:
-        """Return what a frame says: nothing while the table is learnt, or while the view is in doubt."""
+        """Return the readings of a frame; none while the table is being learnt or the view is in doubt."""
         if self._view is None or self._follower is None or self._empty is None:
             self._learnt.append(picture)
             if len(self._learnt) == LEARNING:
@@ -193,7 +193,7 @@ class Watching:
 
 
 def line_of(reading: Reading) -> bytes:
-    """Return a reading as the table's socket takes it: the table writes `dev` itself."""
+    """Return a reading as the table's socket expects it: the table fills in `dev`."""
     fields = {name: value for name, value in msgspec.to_builtins(reading).items() if value is not None}
     fields.pop("dev", None)
     return json.dumps(fields).encode() + b"\n"
@@ -349,7 +349,7 @@ def _lies(rest: DieRest, why: str) -> str:
 
 
 def decoded(data: bytes) -> "cv2.typing.MatLike | None":
-    """Return the picture in a file's bytes, blue, green, red; None where it holds none."""
+    """Return the picture in a file's bytes (blue, green, red); None if it is no picture."""
     import numpy as np  # noqa: PLC0415 - comes with the extra that cv2 needs
 
     if not data:

@@ -75,7 +75,7 @@ def run_cut(arguments: argparse.Namespace) -> int:
 
 
 def same_file(one: Path, other: Path) -> bool:
-    """Tell whether two names are of one file that is there."""
+    """Return whether both paths name the same existing file."""
     return one.exists() and other.exists() and one.samefile(other)
 
 
@@ -100,7 +100,7 @@ def recorded(which: Asked, arguments: argparse.Namespace) -> Asked | None:
 
 
 def expectation_beside(out: Path, given: Path | None = None) -> Path | None:
-    """Name the file of expected outcomes; None, and said, where the log's own name is of another kind."""
+    """Return the file of expected outcomes; None, with a message, if the log's name has another ending."""
     ending = next((ending for ending in LOG_ENDINGS if out.name.endswith(ending)), None)
     if ending is None or out.name.endswith(EXPECTED):
         say(f"{out}: found a name of another kind, expected NAME.jsonl or NAME.jsonl.gz")
@@ -180,7 +180,7 @@ def run_record(arguments: argparse.Namespace) -> int:
 
 
 def _played(arguments: argparse.Namespace) -> tuple[int, int]:
-    """Wait, and give the numbers of the first and the last attempt that was played meanwhile."""
+    """Wait, and return the numbers of the first and the last attempt that was played meanwhile."""
     begun_s = time.monotonic()
     first = _next(_status(arguments.socket))
     say(f"records from #{first} on; Ctrl-C ends it between two attempts")
@@ -215,7 +215,7 @@ def _status(path: str) -> Json:
 
 
 def _next(status: Json) -> int:
-    """Give the number of the next attempt; one that is under way has its number, and counts as the next."""
+    """Return the number of the next attempt; one that is under way counts as the next."""
     following = status.get("next")
     numbers = following if isinstance(following, dict) else {}
     number = next((int(numbers[name]) for name in _ATTEMPTS if name in numbers), 1)

@@ -155,7 +155,7 @@ class _Show:
             self.differences.append(f"{rules.title}: {difference}")
 
     def evening(self, header: Header, feed: Feed, scenes: Sequence[Scene]) -> list[Disagreement]:
-        """Play one table's evening; give where its outcomes and the simulator's truth part."""
+        """Play one table's evening; return where its outcomes and the simulator's truth part."""
         rules = load_ruleset(header.ruleset)
         self._screen.line(self._screen.styled(rules.title, "bold"))
         self._screen.line()
@@ -169,7 +169,7 @@ class _Show:
         return disagreements(scenes, told)
 
     def summary(self, attempts: int, wrong: Sequence[Disagreement]) -> None:
-        """Say how the evening went."""
+        """Print a summary of the evening."""
         agreed = attempts - len({(each.scene.kind, each.attempt) for each in wrong}) - len(self.differences)
         style: Style = "green" if agreed == attempts else "red"
         line = f"{agreed} of {attempts} calls agree with what happened on the tables"
@@ -271,7 +271,7 @@ class _Show:
         return f"{pair:<7}"
 
     def _roll_dice(self, attempt: int) -> None:
-        """Let the dice tumble on the screen for a moment before the call."""
+        """Animate the dice on the screen for a moment before the call."""
         if not self._pause_s:
             return
         for frame in range(_FRAMES):

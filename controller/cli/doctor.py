@@ -72,7 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Look at everything; 1 where something is not well."""
+    """Check everything; return 1 if anything is wrong."""
     machine = Machine(Path("/"), _call)
     name = arguments.table or (TABLE if Path(TABLE).exists() else None)
     status, why = _status(arguments.socket)
@@ -172,7 +172,7 @@ def _members(
     status: Json | None,
     findings: Sequence[Finding],
 ) -> dict[str, str]:
-    """Make the archive's files; a part that can't be had says why in its place."""
+    """Return the archive's files; a part that is not available says why in its place."""
     members = {
         "doctor.jsonl": "".join(f"{_cleaned(found)}\n" for found in findings),
         "versions.txt": "".join(f"{one}\n" for one in bundle.versions()),
@@ -202,7 +202,7 @@ def _settings(name: str) -> str:
 
 
 def _newest_rows(folder: Path) -> str:
-    """Give the newest rows by name, number and time; what they hold is the journal's own."""
+    """Return the newest rows by name, number and time, without their contents."""
     try:
         from controller.journal.faults import JournalFault  # noqa: PLC0415 - needs the extra journal
         from controller.journal.reading import Reader  # noqa: PLC0415 - as above

@@ -32,7 +32,7 @@ class Asked(NamedTuple):
     id: str | None = None
 
     def __str__(self) -> str:
-        """Name it as it was asked for."""
+        """Return the name that was asked for."""
         return (
             self.log or self.id or ("the journal's last" if self.number is None else f"number {self.number}")
         )
@@ -106,5 +106,5 @@ def exhibit_of(effects: Iterable[Effect], setup: Setup, which: Asked) -> Exhibit
 
 
 def when(exhibit: Exhibit) -> str:
-    """Say at which time of the table's clock it was decided."""
+    """Return when it was decided, by the table's clock, in words."""
     return f"at {clock(exhibit.last.t)}"

@@ -60,7 +60,9 @@ def recording_of(reader: Kept, which: Asked) -> Asked:
     path = reader.path.parent / RECORDINGS / (recording.name + ENDING)
     if not path.exists():
         advice = "name the log itself with LOG#n, wherever it was copied to"
-        raise LogError(str(path), "no such recording: it was made room for or moved", "it there", advice)
+        raise LogError(
+            str(path), "no such recording: it was deleted to make room, or moved", "it there", advice
+        )
     return Asked(str(path), found.number)
 
 

@@ -119,7 +119,7 @@ def _show(exhibit: Exhibit, seen: Seen | None, *, plotted: bool) -> None:
 
 
 def sentence_of(exhibit: Exhibit) -> str:
-    """Give the verdict in a sentence: the judge's, or what a person made of it."""
+    """Return the verdict in a sentence: the judge's, or what a person made of it."""
     judged = exhibit.judged
     if judged is not None and judged.outcome == exhibit.last:
         ruling, _, said = judged.verdict.sentence.partition(": ")
@@ -132,7 +132,7 @@ def sentence_of(exhibit: Exhibit) -> str:
 
 
 def lines(exhibit: Exhibit) -> Iterator[str]:
-    """Give all that was told of it, what it rests on, and what the rules ask for."""
+    """Yield what was published of it, what it rests on, and what the rules require."""
     for outcome in exhibit.told:
         yield from lines_of(outcome, explain=True)
         if exhibit.judged is not None and exhibit.judged.outcome == outcome:
@@ -188,7 +188,7 @@ def _painted(drawing: Drawing, picture: Path) -> bytes:
 
 
 def threshold(code: str, ruleset: RuleSet) -> str | None:
-    """Say what a rule set asks for where this cause is given; None where it is no matter of a figure."""
+    """Return what a rule set requires where this cause is given; None if no figure is involved."""
     asked: Mapping[str, str] = {}
     if ruleset.throw is not None:
         asked = _of_throw(ruleset.throw)

@@ -42,7 +42,7 @@ class TestLink:
     begun: Json
 
     def __init__(self, path: str, who: str | None) -> None:
-        """Begin; raises OutOfReachError, or RefusedError with the reason."""
+        """Start a test; raises OutOfReachError, or RefusedError with the reason."""
         self._path = path
         self._rest = b""
         self._readings: list[AnyReading] = []
@@ -74,16 +74,16 @@ class TestLink:
         self._link.close()
 
     def ask(self, word: str) -> None:
-        """Let the lamp `test` show what is asked for; a number makes it another request than the last."""
+        """Show on the lamp `test` what is asked for; a number tells it from the request before."""
         self._asked += 1
         self._say({"do": "ask", "shows": f"{word}-{self._asked}"})
 
     def try_out(self, device: str, lamp: str, shows: str) -> None:
-        """Let a lamp or the buzzer show something until the test ends."""
+        """Set a lamp or the buzzer until the test ends."""
         self._say({"do": "try", "device": device, "lamp": lamp, "shows": shows})
 
     def tell_result(self, device: str, passed: Sequence[str], failed: Mapping[str, str]) -> None:
-        """Tell the table what the test found, which it keeps until the test is repeated with success."""
+        """Report the test's result to the table, which keeps it until the test is repeated successfully."""
         self._say({"do": "tested", "device": device, "passed": passed, "failed": failed})
 
     def fresh(self) -> None:
@@ -94,7 +94,7 @@ class TestLink:
         self._readings.clear()
 
     def wait(self, timeout_s: float, *, typed: bool) -> tuple[list[AnyReading], str | None]:
-        """Give the readings that have come, and a line that was typed meanwhile."""
+        """Return the readings that have come, and a line that was typed meanwhile."""
         keyboard = [sys.stdin] if typed and sys.stdin is not None else []
         ready, _, _ = select.select([self._link, *keyboard], [], [], timeout_s)
         if self._link in ready:
@@ -120,7 +120,7 @@ class TestLink:
         except OSError as error:
             raise unreachable(self._path, error) from error
         if not block:
-            raise OutOfReachError(f"{self._path}: the controller hung up; see its log")
+            raise OutOfReachError(f"{self._path}: the controller closed the connection; see its log")
         self._rest += block
 
     def _say(self, request: Json) -> None:
@@ -134,7 +134,7 @@ class Guide:
     """Asks a technician for one act after the other."""
 
     def __init__(self, link: TestLink, timeout_s: float, *, quietly: bool) -> None:
-        """Give each act so long; `quietly` the requests go to standard error."""
+        """Allow `timeout_s` for each act; with `quietly` the requests go to standard error."""
         self.link = link
         self._timeout_s = timeout_s
         self._stream = sys.stderr if quietly else sys.stdout
@@ -202,5 +202,5 @@ def _seconds(text: str) -> float:
 
 
 def refused(error: RefusedError) -> None:
-    """Say why the controller refused."""
+    """Print why the controller refused."""
     say(error)

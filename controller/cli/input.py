@@ -95,7 +95,7 @@ def run_input(arguments: argparse.Namespace) -> int:
 
 
 def arguments_of(name: str, words: Sequence[str]) -> Json:
-    """Give an input's arguments from its words; raises ArgumentError."""
+    """Return an input's arguments from its words; raises ArgumentError."""
     given: Json = {}
     plain: list[str] = []
     for word in words:
@@ -154,7 +154,7 @@ def add_approve_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_approve(arguments: argparse.Namespace) -> int:
-    """Hand it to the controller; 1 where it was refused."""
+    """Send the approval to the controller; return 1 if it was refused."""
     request: dict[str, object] = {
         "do": "approve",
         "what": arguments.what,

@@ -160,7 +160,7 @@ def _verify(arguments: argparse.Namespace) -> int:
 
 
 def _begun(place: Place) -> bool:
-    """Tell whether there is a journal, where its head says that there was: one that is gone is a finding."""
+    """Return whether the journal is there; one that its head file names and that is gone is a finding."""
     try:
         check_begun(place, read_head(place.head))
     except JournalFault as fault:
@@ -207,7 +207,7 @@ def _which(arguments: argparse.Namespace) -> tuple[int, int | None, list[str]]:
 
 
 def _unknown(types: list[str]) -> bool:
-    """Tell, and say, whether a type is asked for that no row can have."""
+    """Return whether a type was asked for that no row can have, and print a message if so."""
     known = {*OUTCOME_TYPES, *EVENTS}
     unknown = next((name for name in types if name not in known), None)
     if unknown is not None:
@@ -216,7 +216,7 @@ def _unknown(types: list[str]) -> bool:
 
 
 def _said_if_none(count: int, arguments: argparse.Namespace) -> int:
-    """Say that nothing was found rather than be silent; standard output stays the rows' own."""
+    """Print a message on standard error if nothing was found; standard output is for rows alone."""
     if not count:
         upto = "the end" if arguments.to_n is None else f"row {arguments.to_n}"
         of = f" of type {' or '.join(arguments.type)}" if arguments.type else ""

@@ -69,7 +69,7 @@ def conversation(path: str, request: Json) -> Iterator[Json]:
             with link.makefile("rb") as lines:
                 first = lines.readline()
                 if not first:
-                    raise OutOfReachError(f"{path}: the controller hung up; see its log")
+                    raise OutOfReachError(f"{path}: the controller closed the connection; see its log")
                 link.settimeout(None)
                 yield admitted(path, msgspec.json.decode(first, type=Json))
                 for line in lines:
@@ -89,28 +89,28 @@ def _connect(link: socket.socket, path: str) -> None:
 
 
 def send(link: socket.socket, request: Json) -> None:
-    """Say a request; a controller that has hung up already may have said why, which is still to be read."""
+    """Send a request. A controller that has hung up may have said why, so that is still read."""
     with suppress(BrokenPipeError):
         link.sendall(msgspec.json.encode(request) + b"\n")
 
 
 def admitted(path: str, first: Json) -> Json:
-    """Give back a controller's first word; raises OutOfReachError where that is that it has no place."""
+    """Return a controller's first answer; raises OutOfReachError if it had no place for this client."""
     if first.get("code") == "too_many":
         raise OutOfReachError(f"{path}: the controller is there, but {first['says']}, or try again later")
     return first
 
 
 def unreachable(path: str, error: OSError) -> OutOfReachError:
-    """Say that nobody answers at this socket."""
+    """Return the error for a socket at which no controller answers."""
     found = error.strerror or str(error)
     return OutOfReachError(
-        f"{path}: found no controller that answers ({found}), expected its control socket;"
+        f"{path}: found no controller answering ({found}), expected its control socket;"
         " start it with `tablectl run TABLE`, or name its socket with --socket"
     )
 
 
 def out_of_reach(error: OutOfReachError) -> int:
-    """Say so, and give the exit code."""
+    """Print the error and return the exit code."""
     say(error)
     return OUT_OF_REACH

@@ -56,7 +56,7 @@ _MODULES = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run `tablectl`; give the exit code (`tablectl --help` lists them)."""
+    """Run `tablectl`; return the exit code (`tablectl --help` lists them)."""
     if argv is not None:
         return _run(list(argv))
     words = sys.argv[1:]
@@ -70,7 +70,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def parser_for(chosen: Container[str]) -> argparse.ArgumentParser:
-    """Make the parser, with the arguments of the chosen commands alone.
+    """Return the parser, with the arguments of the chosen commands only.
 
     Only these are imported, so that help stays instant on a Raspberry Pi; raises ImportError where one
     needs a package that is not there.
@@ -160,7 +160,7 @@ def _obey(chosen: str, words: list[str]) -> int:
         code: int = arguments.run(arguments)
     except PermissionError as error:
         what = error.filename or "a file"
-        say(f"{what}: found it closed to this user, expected to read or write it; run as root or its owner")
+        say(f"{what}: found it closed to this user, expected read or write access; run as root or its owner")
         return shell.BAD_INPUT
     except ImportError as error:
         wanted = advice(error, chosen)
@@ -172,7 +172,7 @@ def _obey(chosen: str, words: list[str]) -> int:
 
 
 def _undecodable(words: Sequence[str]) -> str | None:
-    """Say which word holds bytes that are no UTF-8: nothing could print, send or keep it."""
+    """Return a message about the first word that is not UTF-8 and so can't be printed, sent or stored."""
     for place, word in enumerate(words, start=1):
         if not word.isascii() and any("\ud800" <= char <= "\udfff" for char in word):
             found = os.fsencode(word).decode("ascii", "backslashreplace")
@@ -181,7 +181,7 @@ def _undecodable(words: Sequence[str]) -> str | None:
 
 
 def _empty_option(words: Sequence[str]) -> str | None:
-    """Name the option that got an empty word for a value: it must not pass for one that was not given."""
+    """Return the option that was given an empty value: it must not pass for one that was not given."""
     for before, word in pairwise(("", *words)):
         if not word:
             return f" after {before}" if before.startswith("-") else ""
@@ -221,7 +221,7 @@ _ALL_OF: Mapping[str, str] = {
 
 
 def advice(error: ImportError, command: str) -> str | None:
-    """Say what to install for this command; None where no extra brings what it misses."""
+    """Return what to install for this command; None if no extra provides the missing package."""
     package = (error.name or "").partition(".")[0]
     extra = _EXTRA_OF.get(package)
     if extra is None:

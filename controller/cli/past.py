@@ -47,26 +47,26 @@ class ToldJournal:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Say why what was looked for may not have been told; nothing stands open between two requests."""
+        """Print why a row may be missing; no connection is open between two requests."""
         if isinstance(error, JournalFault) and self._held_back:
-            say("what came since bets were opened is told once they are closed, and hands are decided")
+            say("rows since bets opened can be read once bets are closed and hands are decided")
 
     def rows(
         self, from_n: int = 1, to_n: int | None = None, types: Collection[str] = (), *, evidence: bool = False
     ) -> Iterator[Row]:
-        """Give rows in order, `to_n` included, of all types or of these; with their evidence where asked."""
+        """Yield rows in order, `to_n` included, of all types or of these; with evidence if asked."""
         wanted: Json = {"do": "rows", "from_n": from_n, "types": sorted(types), "evidence": evidence}
         for told in self._asked(wanted if to_n is None else {**wanted, "to_n": to_n}):
             if "row" in told:
                 yield _part(told, "row", _row_of)
 
     def find(self, told_id: str) -> Row:
-        """Give an outcome's row by its id, with its evidence."""
+        """Return an outcome's row by its id, with its evidence."""
         (told,) = self._asked({"do": "row", "id": told_id}, ends=False)
         return _part(told, "row", _row_of)
 
     def identity_at(self, n: int) -> Identity | None:
-        """Give who played at this row; None before the first session."""
+        """Return the session that wrote this row; None before the first."""
         (told,) = self._asked({"do": "identity", "at": n}, ends=False)
         return None if told["identity"] is None else _part(told, "identity", _identity_of)
 
@@ -76,7 +76,7 @@ class ToldJournal:
         return PublicKey(_part(told, "key", _bytes_of))
 
     def last_n(self) -> int:
-        """Give the number of the last row that is told."""
+        """Return the number of the last row that may be read."""
         return self._last_n
 
     def recording(self, name: str) -> Path:
@@ -133,5 +133,5 @@ def open_journal(arguments: argparse.Namespace) -> Kept:
 
 
 def journal_file(path: Path) -> Path:
-    """Give the journal's file in this folder, or the file itself."""
+    """Return the journal's file in this folder, or the file itself."""
     return path / JOURNAL_FILE if path.is_dir() else path

@@ -36,7 +36,7 @@ _PROGRESS_EVERY = 10_000
 
 
 def setup_for_wheel(ruleset: RuleSet, pockets: int, calls: Calls | None) -> Setup:
-    """Make the start of a table that has nothing but the wheel, and so must take it at its word.
+    """Return the setup of a table that has only the wheel, and so must trust its own report.
 
     Raises SetupError where the rule set is not of roulette.
     """

@@ -84,7 +84,7 @@ def _show(arguments: argparse.Namespace) -> int:
 
 
 def _rules_beside(name: str) -> Mapping[str, str]:
-    """Return what a rule set's file says beside each of its keys: the rule, or the reason."""
+    """Return the rule or reason that a rule set's file gives beside each key."""
     path = config_file("rulesets", name)
     lines = path.read_text(encoding="utf-8").splitlines()
     places = parse_document(path).places
@@ -225,7 +225,7 @@ def _printed(printed: str | None, *, agrees: bool | None) -> str:
 
 
 def _report_of(report: Report) -> dict[str, object]:
-    """Give a report as JSON values; exact figures are fractions written as text."""
+    """Return a report as JSON values; exact figures are fractions written as text."""
     return {
         "ruleset": report.ruleset,
         "title": report.title,

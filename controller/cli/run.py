@@ -110,7 +110,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _prepared(arguments: argparse.Namespace) -> Daemon:
-    """Make the daemon of these arguments with nothing opened; raises all that is wrong with them at once."""
+    """Create the daemon for these arguments without opening anything; raises every mistake at once."""
     options, environ = _options(arguments), dict(os.environ)
     settings: TableSettings | None = None
     wrong: list[Mistake] = []
@@ -191,7 +191,7 @@ def _options(arguments: argparse.Namespace) -> Options:
 
 
 def engine_maker() -> EngineMaker | None:
-    """Give what makes the engine; None where the extra `settlement` is not installed."""
+    """Return the factory of the engine; None if the extra `settlement` is not installed."""
     return _Late if find_spec("sqlalchemy") is not None else None
 
 

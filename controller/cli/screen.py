@@ -39,7 +39,7 @@ class Screen:
             print("\r\x1b[K" + self._shown(text), end="", file=self._stream, flush=True)
 
     def styled(self, text: str, style: Style) -> str:
-        """Give the text in a style where there is colour."""
+        """Return the text in a style, if the terminal has colour."""
         if not self.colour or style == "plain":
             return text
         return f"\x1b[{_CODES[style]}m{text}\x1b[0m"
@@ -55,7 +55,7 @@ class Screen:
 
 
 def _speaks_utf8(environment: Mapping[str, str]) -> bool:
-    """Tell whether the locale is a UTF-8 one; Python itself writes UTF-8 even in the C locale."""
+    """Return whether the locale is UTF-8; Python itself writes UTF-8 even in the C locale."""
     locale = environment.get("LC_ALL") or environment.get("LC_CTYPE") or environment.get("LANG") or "C"
     return "utf" in locale.lower()
 
@@ -72,7 +72,7 @@ def aligned(rows: Iterable[Row], indent: str = "  ") -> Iterator[str]:
 
 
 def rows_of(value: Mapping[str, Value], path: str = "") -> Iterator[Row]:
-    """Give every value of a nested document with its dotted key; a figure keeps its rule beside it."""
+    """Yield every value of a nested document with its dotted key; a figure keeps its rule beside it."""
     for name, part in value.items():
         key = f"{path}.{name}" if path else name
         if isinstance(part, Mapping) and not _is_figure(part):

@@ -143,7 +143,7 @@ def _do(arguments: argparse.Namespace) -> int:
 
 
 def _wants_one_that_is_there(arguments: argparse.Namespace) -> bool:
-    """Tell whether it makes no sense in a new database: a first table, or a token of no account, does."""
+    """Return whether the command needs an existing database; enrolling a first table does not."""
     match arguments.does:
         case "run":
             return False
@@ -161,7 +161,7 @@ def _check_there(database: str) -> None:
 
 
 def _deed(arguments: argparse.Namespace) -> Callable[["Engine"], None]:
-    """Give what is asked for, its words looked through; raises ValueError or SettingsError."""
+    """Return the checked request; raises ValueError or SettingsError."""
     match arguments.does:
         case "run":
             return partial(_run, _serving(arguments), _key_file(arguments))

@@ -67,7 +67,7 @@ MANY = 100_000
 
 
 def whole(least: int, most: int) -> Callable[[str], int]:
-    """Give a reader of whole numbers in a range; anything else is a usage error that says the range."""
+    """Return an argparse type for whole numbers in a range; anything else is a usage error."""
 
     def number(text: str) -> int:
         try:
@@ -99,7 +99,7 @@ class OutputError(Exception):
 
 
 def guard(environment: Mapping[str, str] = os.environ) -> None:
-    """Take the process's own streams into hand, once, before anything is read or written.
+    """Guard the process's standard streams, once, before anything is read or written.
 
     A stream that was closed gets its number kept by /dev/null, so that no file opened later is taken for it.
     """
@@ -113,7 +113,7 @@ def guard(environment: Mapping[str, str] = os.environ) -> None:
 
 
 def end_quietly_on_signals(*, service: bool = False) -> None:
-    """Let a hang-up, Ctrl-C or SIGTERM unwind the command, so that nothing is left half done.
+    """Make a hang-up, Ctrl-C or SIGTERM unwind the command, so that nothing is left half done.
 
     A second one ends it at once. What nohup ignores stays ignored. A service that is told to stop before it
     has begun is stopped in order.
@@ -124,7 +124,7 @@ def end_quietly_on_signals(*, service: bool = False) -> None:
 
 
 def give_up_output() -> None:
-    """Let what is left in the buffer of standard output go nowhere."""
+    """Discard what is left in the buffer of standard output."""
     raw = _raw_of(sys.stdout)
     if isinstance(raw, _Output):
         raw.given_up = True
@@ -208,7 +208,7 @@ def _raw_of(stream: object) -> object:
 
 
 def _closed() -> frozenset[int]:
-    """Put /dev/null in the place of each closed standard stream; tell which they were."""
+    """Open /dev/null in place of each closed standard stream; return which were closed."""
     closed = set()
     while (taken := os.open(os.devnull, os.O_RDWR)) <= 2:
         os.set_inheritable(taken, True)
@@ -218,7 +218,7 @@ def _closed() -> frozenset[int]:
 
 
 def _plain(environment: Mapping[str, str]) -> bool:
-    """Tell whether the locale is the plain one; Python itself would write UTF-8 there."""
+    """Return whether the locale is C or POSIX; Python itself would write UTF-8 there."""
     if environment.get("PYTHONIOENCODING") or environment.get("PYTHONUTF8") == "1":
         return False
     locale = environment.get("LC_ALL") or environment.get("LC_CTYPE") or environment.get("LANG") or "C"
@@ -239,7 +239,7 @@ def _in_ascii(char: str) -> str:
 
 
 def on_stop(stop: Callable[[], None]) -> None:
-    """Let SIGTERM and Ctrl-C call this.
+    """Call `stop` on SIGTERM and Ctrl-C.
 
     The handler may interrupt the main thread inside the very wait whose lock `stop` takes, so another thread
     takes it; a signal at the interpreter's own end finds none any more, and is not needed.

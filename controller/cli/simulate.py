@@ -107,7 +107,7 @@ class _Evening:
     """One run of the command."""
 
     def __init__(self, arguments: argparse.Namespace) -> None:
-        """Make the folder, the table's file, the ports and everything behind them."""
+        """Create the folder, the table's file, the ports and everything behind them."""
         self._arguments = arguments
         path = config_file("tables", arguments.table)
         settings = load_table(str(path))
@@ -189,7 +189,7 @@ class _Evening:
 
 
 def in_words(story: Story) -> str:
-    """Say in a line what happened."""
+    """Return what happened in one line."""
     at = f"{time_in_words(story.t):>11}"
     match story:
         case Played(attempt=attempt, scene=scene, disturbed_by=faults):
@@ -205,7 +205,7 @@ def in_words(story: Story) -> str:
 
 
 def _ends(told: Sequence[Told]) -> str:
-    """Say how a game of cards ends: with its last word, and who won it."""
+    """Return how a card game ends: its last outcome, and who won it."""
     if not told:
         return ""
     last = next((each for each in told if each["type"] == "game.won"), told[-1])
@@ -220,7 +220,7 @@ def table_file(
     types: Mapping[str, DeviceKind],
     guess: Sequence[Pair] | None = None,
 ) -> str:
-    """Write a table's file anew with the virtual ports in it; `guess` is how scripts are calibrated."""
+    """Rewrite a table's file with the virtual ports in it; `guess` is how scripts are calibrated."""
     import yaml  # noqa: PLC0415 - only this command writes YAML
 
     assert isinstance(document.value, dict)
@@ -262,7 +262,7 @@ def _port(kind: DeviceKind, name: str, folder: Path, guess: Sequence[Pair] | Non
 
 
 def _type_in(document: Document, name: str) -> DeviceKind | None:
-    """Give the type that the file names, where it is one that can be virtual."""
+    """Return the type that the file names, if it is one that can be virtual."""
     kind = section_of(document, name).get("type")
     return cast("DeviceKind", kind) if kind in _KINDS else None
 
@@ -279,7 +279,7 @@ def _seed(text: str) -> int | None:
 
 
 def boards_in(document: Document, settings: TableSettings) -> Mapping[str, Mapping[int, Sensor]]:
-    """Give what hangs on which channel of which board; raises NoEveningError where that is no device's."""
+    """Return each board's sensors by channel; raises NoEveningError if one is no device's."""
     return {
         name: dict(sensors)
         for name in settings.devices
@@ -288,7 +288,7 @@ def boards_in(document: Document, settings: TableSettings) -> Mapping[str, Mappi
 
 
 def section_of(document: Document, name: str) -> Mapping[str, Value]:
-    """Give what the file says of a device."""
+    """Return what the file says of a device."""
     devices = document.value.get("devices") if isinstance(document.value, dict) else None
     section = devices.get(name) if isinstance(devices, dict) else None
     return section if isinstance(section, dict) else {}

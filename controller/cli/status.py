@@ -119,7 +119,7 @@ def _checks(status: Status, *, everything: bool) -> Iterator[Row]:
 
 
 def health(device: Mapping[str, object]) -> str:
-    """Say in words how a device is: well, away, or what troubles it, and what to do."""
+    """Return a device's health in words: well, away, or what is wrong and what to do."""
     says, do = device.get("says"), device.get("do")
     seen_s = device.get("last_seen_s")
     if not device.get("up"):
@@ -127,7 +127,7 @@ def health(device: Mapping[str, object]) -> str:
         return f"{since}: {says or 'it sends nothing'}{f'; {do}' if do else ''}"
     if troubled := troubles_of(device):
         return f"troubled: {', '.join(troubled)}{f'; {do}' if do else ''}"
-    return f"well, {device.get('readings_per_s', 0):g} readings a second"
+    return f"well, {device.get('readings_per_s', 0):g} readings/s"
 
 
 def _mapping(value: object) -> dict[str, object]:
@@ -183,7 +183,7 @@ def run_devices(arguments: argparse.Namespace) -> int:
 
 def _show_devices(devices: Mapping[str, Device]) -> None:
     if not devices:
-        print("the table's file names no devices, and none was heard of")
+        print("the table's file names no devices, and none has reported")
     for name, device in devices.items():
         print(printable(f"{name:<12} {'up' if device['up'] else 'DOWN':<5} {', '.join(_figures(device))}"))
         if not device["up"] or _troubles(device):
@@ -213,7 +213,7 @@ def _troubles(device: Device) -> bool:
 
 
 def troubles_of(device: Mapping[str, object]) -> list[str]:
-    """Name what troubles a device now, in its own words."""
+    """Return a device's present troubles, by their codes."""
     figures = device.get("figures")
     troubles = figures.get("troubles") if isinstance(figures, dict) else None
     return [str(one) for one in troubles] if isinstance(troubles, list | tuple | dict) else []
@@ -309,10 +309,10 @@ def _list_outbox(waiting: object, arguments: argparse.Namespace) -> None:
     if arguments.json:
         return
     if len(waiting) == arguments.limit:
-        print(f"the first {len(waiting)}; --after {waiting[-1]['n']} lists what may follow")
+        print(f"the first {len(waiting)}; --after {waiting[-1]['n']} lists the rest")
     elif not waiting:
         after = f" after row {arguments.after}" if arguments.after else ""
-        print(f"nothing waits{after}: settlement has acknowledged every outcome")
+        print(f"nothing waiting{after}: settlement has acknowledged every outcome")
 
 
 _WATCH_EXAMPLES = (
@@ -356,12 +356,12 @@ def run_watch(arguments: argparse.Namespace) -> int:
 
 
 def _watch_ended(path: str) -> int:
-    """Say why nothing more comes: a controller that is still there has given up on this reader."""
+    """Print why the stream ended: a controller that still answers has dropped this reader."""
     from controller.app.peers import answered  # noqa: PLC0415 - at the end of `watch` alone
 
     with suppress(OSError):
         if answered(Path(path)):
-            say(f"{path}: lines were missed: this reader was too slow, or the controller started anew")
+            say(f"{path}: lines were missed: this reader was too slow, or the controller restarted")
             return FAILED
     say(f"{path}: the controller has stopped")
     return OK

@@ -149,7 +149,7 @@ class _Test:
     # --- outputs ---
 
     def _lamps_at_all(self) -> list[str]:
-        """Name the lamps that a device can show: a panel those that it follows, a board all."""
+        """Return the lamps that a device can show: those that a panel follows; all for a board."""
         kind = self._settings.devices[self._name]
         outputs = getattr(kind.settings, "outputs", None)
         if isinstance(outputs, Mapping):

@@ -78,7 +78,7 @@ def plugged_in(sys: Path) -> Iterator[Plugged]:
 
 
 def name_of(one: Plugged, *, alone: bool) -> str:
-    """Give the port's name below /dev: the device's own words, and its number or its socket."""
+    """Return the port's name below /dev: the device's own words, and its number or its socket."""
     which = f"{one.serial}-{one.interface}" if alone else one.socket
     words = f"{one.says or 'port'}-{which}".lower()
     kept = "".join(c if c in _KEEPS_NUMBER else "-" for c in words)

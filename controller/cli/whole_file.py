@@ -34,7 +34,7 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
 
 
 def why_not(path: Path) -> str | None:
-    """Say why a file could not be written there, for a look before long work; None where it can."""
+    """Return why a file can't be written there, to check before long work; None if it can."""
     try:
         descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     except OSError as error:
@@ -45,7 +45,7 @@ def why_not(path: Path) -> str | None:
 
 
 def unwritable(path: Path, error: OSError) -> str:
-    """Say why a file can't be written, and what to do about it."""
+    """Return why a file can't be written, and what to do about it."""
     if not path.parent.exists():
         return f"{path}: found no folder {path.parent}, expected one; make it: mkdir --parents {path.parent}"
     if not path.parent.is_dir():

@@ -43,7 +43,7 @@ _LISTED = 3
 
 
 def lines_of(effect: Effect, *, explain: bool) -> Iterator[str]:
-    """Give an effect's lines: outcomes and proposals always, what is behind them when explaining."""
+    """Yield an effect's lines: outcomes and proposals always, what is behind them when explaining."""
     return map(printable, _lines_of(effect, explain=explain))
 
 
@@ -82,7 +82,7 @@ def reading_line(reading: Reading) -> str:
 
 
 def in_words(outcome: Outcome) -> str:
-    """Say what an outcome tells beside its type, in a few words."""
+    """Return an outcome's contents beside its type, in a few words."""
     data = outcome.data
     if isinstance(data, Happening) and data.cause == outcome.type.replace(".", "_"):
         return f"{data.what or ''}{_by(data.by, data.who)}{f': {data.says}' if data.says else ''}"
@@ -91,7 +91,7 @@ def in_words(outcome: Outcome) -> str:
 
 @singledispatch
 def describe(data: Data) -> str:
-    """Say what an outcome tells in a few words."""
+    """Return an outcome's contents in a few words."""
     return msgspec.json.encode(data).decode()
 
 
@@ -287,7 +287,7 @@ def _money(cents: int) -> str:
 
 
 def _causes(reasons: Iterable[Reason]) -> str:
-    """Name each cause once, with the dice that it concerns."""
+    """Return each cause once, with the dice that it concerns."""
     dice: dict[str, set[int]] = {}
     for reason in reasons:
         dice.setdefault(reason.code, set()).update([] if reason.die is None else [reason.die])
@@ -331,7 +331,7 @@ _PLAIN = {2: "Two, aces", 3: "Three, ace-deuce", 11: "Yo-leven", 12: "Twelve, bo
 
 
 def call_in_words(roll: RollCalled | RollCorrected) -> str:
-    """Say a roll that counts as the stickperson calls it."""
+    """Return a roll as the stickperson calls it."""
     assert roll.dice is not None
     total = sum(roll.dice)
     word = NUMBERS[total]
@@ -352,5 +352,5 @@ def call_in_words(roll: RollCalled | RollCorrected) -> str:
 
 
 def puck_in_words(point_after: int | None) -> str:
-    """Say where the puck lies."""
+    """Return where the puck lies."""
     return "OFF" if point_after is None else f"ON {NUMBERS[point_after]}"

@@ -27,34 +27,34 @@ class Act(Protocol):
 
     @property
     def sensor(self) -> str:
-        """Name what it is about, as `--only` takes it: a kind of reading, or a switch."""
+        """The sensor under test, as `--only` takes it: a kind of reading, or a switch."""
 
     @property
     def word(self) -> str:
-        """Give the word that the lamp `test` shows."""
+        """The word that the lamp `test` shows."""
 
     @property
     def ask(self) -> str:
-        """Say what the technician is to do."""
+        """What the technician is asked to do."""
 
     def hear(self, reading: AnyReading) -> None:
-        """Take a reading of any device."""
+        """Process a reading of any device."""
 
     def enough(self, quiet_s: float) -> bool:
-        """Tell whether nothing more is to come, when nothing was heard for so long."""
+        """Return whether the act is complete, after this long without a reading."""
 
     def findings(self) -> Sequence[Finding]:
-        """Say what was found, also where too little was heard."""
+        """Return what was found, even if too little was heard."""
 
 
 def judged(sensor: str, says: str, *faults: str, **figures: Figure) -> Finding:
-    """Make a finding that is a fail where there are faults; they follow what was seen."""
+    """Return a finding that fails if there are faults; they follow what was seen."""
     status: Status = "fail" if faults else "pass"
     return Finding(sensor=sensor, status=status, says="; ".join((says, *faults)), figures=figures)
 
 
 def unseen(sensor: str, expected: str) -> Finding:
-    """Make the finding of a sensor that told nothing."""
+    """Return the finding for a sensor that reported nothing."""
     return Finding(sensor=sensor, status="fail", says=f"nothing seen, expected {expected}")
 
 
@@ -79,21 +79,21 @@ class OpenClose:
 
     @property
     def sensor(self) -> str:
-        """Name the switch."""
+        """The switch's name."""
         return self.name
 
     @property
     def word(self) -> str:
-        """Give the lamp's word."""
+        """The word that the lamp `test` shows."""
         return f"open_{self.name}"
 
     @property
     def ask(self) -> str:
-        """Say what to do."""
+        """What the technician is asked to do."""
         return f"open the {self.name}, then close it again"
 
     def hear(self, reading: AnyReading) -> None:
-        """Take this switch."""
+        """Note this switch."""
         if isinstance(reading, Switch) and reading.dev == self.dev and reading.name == self.name:
             self.opened = self.opened or reading.open
             self.closed = self.opened and not reading.open
@@ -104,7 +104,7 @@ class OpenClose:
         return self.closed
 
     def findings(self) -> Sequence[Finding]:
-        """Tell which of both was seen."""
+        """Return whether it was seen to open and to close."""
         if not self.opened:
             return [unseen(self.name, "that it opens and closes")]
         says = "opened and closed" if self.closed else "opened"
@@ -122,7 +122,7 @@ class PressButtons:
     pressed: list[str] = field(default_factory=list)
 
     def hear(self, reading: AnyReading) -> None:
-        """Take what the buttons say."""
+        """Note each press."""
         if isinstance(reading, Input) and reading.dev == self.dev:
             self.pressed.append(reading.name)
 
@@ -131,7 +131,7 @@ class PressButtons:
         return bool(self.pressed) and quiet_s > PRESSING_S
 
     def findings(self) -> Sequence[Finding]:
-        """Name the buttons; a technician compares."""
+        """Return the buttons by name, for the technician to compare."""
         if not self.pressed:
             return [unseen("input", "a button's word")]
         each = dict.fromkeys(self.pressed)
@@ -152,7 +152,7 @@ class DrawCard:
     card: Card | None = None
 
     def hear(self, reading: AnyReading) -> None:
-        """Take a card."""
+        """Note a card."""
         if isinstance(reading, Card) and reading.dev == self.dev:
             self.card = reading
 
@@ -162,7 +162,7 @@ class DrawCard:
         return self.card is not None
 
     def findings(self) -> Sequence[Finding]:
-        """Tell its code."""
+        """Return the card's code."""
         if self.card is None:
             return [unseen("card", "a card")]
         rank, suit = self.card.rank, self.card.suit
@@ -182,12 +182,12 @@ class ShowIt:
 
     @property
     def word(self) -> str:
-        """Give the lamp's word."""
+        """The word that the lamp `test` shows."""
         return f"hold_{self.sensor}"
 
     @property
     def ask(self) -> str:
-        """Say what to do."""
+        """What the technician is asked to do."""
         return HELD[self.sensor]
 
     def hear(self, reading: AnyReading) -> None:
@@ -200,5 +200,5 @@ class ShowIt:
         return self.seen > 0
 
     def findings(self) -> Sequence[Finding]:
-        """Tell whether it was seen."""
+        """Return whether it was seen."""
         return [judged(self.sensor, "seen", seen=self.seen)] if self.seen else [unseen(self.sensor, "it")]

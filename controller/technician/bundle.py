@@ -32,7 +32,7 @@ _SAYS_SECRET = re.compile(
 
 
 def without_secrets(document: object, name: str = "") -> object:
-    """Give a document with whatever may be a secret left out: by its key's name, and by its looks."""
+    """Return a document with whatever may be a secret left out: by its key's name, and by its looks."""
     match document:
         case Mapping() if name == "digests":
             return document
@@ -63,7 +63,7 @@ def clean(text: str) -> str:
 
 
 def settings_without_secrets(text: str) -> str:
-    """Give a YAML file without comments and secrets; nothing of one that can't be read."""
+    """Return a YAML file without comments and secrets; nothing of one that can't be read."""
     try:
         document = yaml.safe_load(text)
     except yaml.YAMLError:
@@ -72,7 +72,7 @@ def settings_without_secrets(text: str) -> str:
 
 
 def versions() -> Iterator[str]:
-    """Name every package that is installed, with its release."""
+    """Yield every installed package with its release."""
     yield from sorted({f"{one.metadata['Name']}=={one.version}" for one in distributions()})
 
 

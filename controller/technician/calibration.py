@@ -27,18 +27,18 @@ class Calibrated:
     figures: Mapping[str, object] = field(default_factory=dict)
 
 
-LEAST_POINTS = 4
+MIN_POINTS = 4
 NAMES_OUTLIER_FROM = 6
 """With one point left out of five, four fit anything: none could be told to be wrong."""
 RMS_LIMIT_MM = 4.0
 """Twice the error of one track point: more, and a die's place was not what was said."""
-LEAST_SHARE = 0.02
+MIN_SHARE = 0.02
 """Of the table's area: three points whose triangle is smaller lie on a line, as far as one can see."""
 _PLAINLY = 3.0
 LIES_S = 1.0
 """A die that was not touched for so long lies where it was meant to."""
 MOVED_MM = 50.0
-"""In a log, a die that rests this far from where it rested before was laid anew."""
+"""In a log, a die that rests this far from where it rested before was laid again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Laid:
 
 
 def named_places(table: DiceTable) -> Mapping[str, Point]:
-    """Give the places: a die pushed into each corner, or against a rail at half the length."""
+    """Return the places: a die pushed into each corner, or against a rail at half the length."""
     half = table.die_mm / 2
     ends = {"left": half, "middle": table.length_mm / 2, "right": table.length_mm - half}
     sides = {"front": half, "back": table.width_mm - half}
@@ -66,8 +66,8 @@ def calibrate_camera(
     Raises:
         UnfitError: too few points, on a line, or one that does not fit the others, which is named.
     """
-    if len(laid) < LEAST_POINTS:
-        raise UnfitError(f"found {len(laid)} points, expected at least {LEAST_POINTS}: lay more dice")
+    if len(laid) < MIN_POINTS:
+        raise UnfitError(f"found {len(laid)} points, expected at least {MIN_POINTS}: lay more dice")
     _check_spread(laid, table)
     plane, misses = _fitted(laid)
     rms = _rms(misses)
@@ -80,7 +80,7 @@ def calibrate_camera(
         for n, (point, miss) in enumerate(zip(laid, misses, strict=True))
     ]
     lines.append(f"rms {rms:.2f} mm (limit {RMS_LIMIT_MM:g}), worst {max(misses):.2f} mm")
-    if len(laid) == LEAST_POINTS:
+    if len(laid) == MIN_POINTS:
         lines.append("four points fit any camera: lay a fifth and a sixth to find out whether one is wrong")
     rows = tuple((*_rounded(point.seen, 3), *_rounded(point.place, 2)) for point in laid)
     return Calibrated(
@@ -109,7 +109,7 @@ def _pair(point: Laid) -> Pair:
 
 
 def _why_off(laid: Sequence[Laid], misses: Sequence[float], rms: float) -> str:
-    """Name the one point without which the others agree, where there is one."""
+    """Return a hint at the one point without which the others agree, if there is one."""
     said = f"found an rms of {rms:.1f} mm, expected at most {RMS_LIMIT_MM:g}"
     for number, point in enumerate(laid) if len(laid) >= NAMES_OUTLIER_FROM else ():
         others = [*laid[:number], *laid[number + 1 :]]
@@ -119,7 +119,7 @@ def _why_off(laid: Sequence[Laid], misses: Sequence[float], rms: float) -> str:
             continue
         own = plane.misses([_pair(point)])[0]
         if _rms(rest) <= RMS_LIMIT_MM and own > _PLAINLY * RMS_LIMIT_MM:
-            return f"{said}; {point.name} is off by {own:.0f} mm from where the others put it: lay it anew"
+            return f"{said}; {point.name} is off by {own:.0f} mm from where the others put it: lay it again"
     worst = max(range(len(laid)), key=lambda number: misses[number])
     return (
         f"{said}; the worst is {laid[worst].name} ({misses[worst]:.0f} mm), but the others do not agree"
@@ -128,10 +128,10 @@ def _why_off(laid: Sequence[Laid], misses: Sequence[float], rms: float) -> str:
 
 
 def _check_spread(laid: Sequence[Laid], table: DiceTable) -> None:
-    least = LEAST_SHARE * table.length_mm * table.width_mm
+    least = MIN_SHARE * table.length_mm * table.width_mm
     widest = max(
         min(_area(*corners) for corners in combinations([point.place for point in four], 3))
-        for four in combinations(laid, LEAST_POINTS)
+        for four in combinations(laid, MIN_POINTS)
     )
     if widest < least:
         names = ", ".join(point.name for point in laid)
@@ -154,7 +154,7 @@ def _rounded(point: Point, digits: int) -> Point:
 
 
 def laid_in(readings: Iterable[AnyReading], dev: str) -> list[Point]:
-    """Give where one die after another was laid, in a recording's order, as the camera told it (mm)."""
+    """Return where one die after another was laid, in a recording's order, as the camera told it (mm)."""
     places: list[Point] = []
     for reading in readings:
         if not isinstance(reading, DieRest) or reading.dev != dev:
@@ -179,17 +179,17 @@ class LayAt:
 
     @property
     def word(self) -> str:
-        """Give the lamp's word."""
+        """The word that the lamp `test` shows."""
         return f"put_{self.place[0]:g}_{self.place[1]:g}"
 
     @property
     def ask(self) -> str:
-        """Say what to do."""
+        """What the technician is asked to do."""
         x, y = self.place
         return f"{self.name}: lay one die at x {x:g}, y {y:g} mm, no other on the table, hands away"
 
     def hear(self, reading: AnyReading) -> None:
-        """Take where it rests, anew when it is moved."""
+        """Note where the die rests; once it is moved, its new place."""
         if reading.dev != self.dev:
             return
         match reading:
@@ -205,15 +205,15 @@ class LayAt:
         return len(self.rests) == 1 and quiet_s > LIES_S
 
     def findings(self) -> Sequence[Finding]:
-        """Tell where the camera sees it so far."""
+        """Return where the camera sees the die so far."""
         if len(self.rests) != 1:
             return [unseen(self.name, f"one die at rest (found {len(self.rests)})")]
         rest = next(iter(self.rests.values()))
         return [judged(self.name, f"seen at {rest.x:.1f}, {rest.y:.1f} mm so far", x_mm=rest.x, y_mm=rest.y)]
 
 
-LEAST_THROWS = 5
-LEAST_MARGIN = 2.5
+MIN_THROWS = 5
+MIN_MARGIN = 2.5
 """The weakest die must be so many times as loud as the loudest noise, or no threshold tells them apart."""
 LISTEN_S = 3.0
 """So long without a sound, the room is quiet."""
@@ -239,7 +239,7 @@ class Listen:
     peaks: list[float] = field(default_factory=list)
 
     def hear(self, reading: AnyReading) -> None:
-        """Take this wall's impacts."""
+        """Note this wall's impacts."""
         if isinstance(reading, WallImpact) and reading.dev == self.dev and reading.wall == self.wall:
             self.peaks.append(reading.peak)
 
@@ -248,14 +248,14 @@ class Listen:
         return quiet_s > LISTEN_S if self.most is None else len(self.peaks) >= self.most
 
     def findings(self) -> Sequence[Finding]:
-        """Tell what was heard."""
+        """Return what was heard."""
         return [judged(self.sensor, _line("heard", self.peaks), heard=len(self.peaks))]
 
 
 def sorted_out(
     readings: Sequence[AnyReading], dev: str, wall: Wall, table: DiceTable, ringing_us: int
 ) -> tuple[list[float], list[float]]:
-    """Give the peaks of dice and those of the room, told apart by the tracks; ringing is left out."""
+    """Return the peaks of dice and those of the room, told apart by the tracks; ringing is left out."""
     track = [reading for reading in readings if isinstance(reading, DieAt)]
     impacts = sorted(
         (r for r in readings if isinstance(r, WallImpact) and r.dev == dev and r.wall == wall),
@@ -299,13 +299,13 @@ def calibrate_wall(
     Raises:
         UnfitError: too few throws, or noise as loud as dice.
     """
-    if len(dice) < LEAST_THROWS:
-        raise UnfitError(f"found {len(dice)} throws heard, expected at least {LEAST_THROWS}: throw more")
+    if len(dice) < MIN_THROWS:
+        raise UnfitError(f"found {len(dice)} throws heard, expected at least {MIN_THROWS}: throw more")
     weakest, loudest = min(dice), max(noise, default=before)
-    if loudest * LEAST_MARGIN > weakest:
+    if loudest * MIN_MARGIN > weakest:
         raise UnfitError(
             f"found noise of peak {loudest:g} and a die of peak {weakest:g}, expected the die"
-            f" {LEAST_MARGIN:g} times as loud: mount the sensor anew, or find what makes the noise"
+            f" {MIN_MARGIN:g} times as loud: remount the sensor, or find what makes the noise"
         )
     between = sqrt(loudest * weakest) if loudest else _UNHEARD * weakest
     threshold = round(min(between, SAFETY * weakest), 1)

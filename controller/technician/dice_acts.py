@@ -22,12 +22,12 @@ SETTLED_S = 2.0
 
 
 def distance_mm(wall: Wall, table: DiceTable, x_mm: float, y_mm: float) -> float:
-    """Give how far a die's centre is from a wall."""
+    """Return how far a die's centre is from a wall."""
     return {"left": x_mm, "right": table.length_mm - x_mm, "front": y_mm, "back": table.width_mm - y_mm}[wall]
 
 
 def along_mm(wall: Wall, x_mm: float, y_mm: float) -> float:
-    """Give a place along a wall: y on the end walls, x on the others."""
+    """Return a place along a wall: y on the end walls, x on the others."""
     return y_mm if wall in ("left", "right") else x_mm
 
 
@@ -48,16 +48,16 @@ class ThrowAtWall:
 
     @property
     def word(self) -> str:
-        """Give the lamp's word."""
+        """The word that the lamp `test` shows."""
         return f"throw_{self.wall}"
 
     @property
     def ask(self) -> str:
-        """Say what to do."""
+        """What the technician is asked to do."""
         return f"throw one die at the {self.wall} wall"
 
     def hear(self, reading: AnyReading) -> None:
-        """Take impacts of this sensor, and the track."""
+        """Note impacts at this sensor, and the track."""
         match reading:
             case WallImpact(dev=self.dev, wall=self.wall):
                 self.impacts.append(reading)
@@ -110,7 +110,7 @@ class LayDie:
     rest: DieRest | None = None
 
     def hear(self, reading: AnyReading) -> None:
-        """Take a die at rest."""
+        """Note a die at rest."""
         if isinstance(reading, DieRest) and reading.dev == self.dev:
             self.rest = reading
 
@@ -120,7 +120,7 @@ class LayDie:
         return self.rest is not None
 
     def findings(self) -> Sequence[Finding]:
-        """Look at the face, the confidence and the tilt."""
+        """Check the face, the confidence and the tilt."""
         lies = self.rest
         if lies is None:
             return [unseen("die_rest", "a die at rest")]
@@ -155,7 +155,7 @@ class RollBoth:
     ended: set[int] = field(default_factory=set)
 
     def hear(self, reading: AnyReading) -> None:
-        """Take what this camera tells of dice."""
+        """Note what this camera reports of dice."""
         if reading.dev != self.dev:
             return
         match reading:

@@ -59,12 +59,12 @@ class Words:
 
     @property
     def width(self) -> float:
-        """Give about how wide they are."""
+        """Return about how wide they are."""
         return width_of(self.text, self.size)
 
     @property
     def left(self) -> float:
-        """Give where they begin."""
+        """Return where they begin."""
         return self.at[0] - {"start": 0.0, "middle": 0.5, "end": 1.0}[self.anchor] * self.width
 
 
@@ -114,7 +114,7 @@ class Drawing:
 
 
 def width_of(text: str, size: float) -> float:
-    """Give about how wide words are."""
+    """Return about how wide words are."""
     return len(text) * size * CHARACTER
 
 
@@ -170,12 +170,12 @@ class Labels:
         self._taken: list[_Box] = []
 
     def keep_free(self, at: Spot, radius: float) -> None:
-        """Let no label lie here."""
+        """Keep labels off this area."""
         x, y = at
         self._taken.append(_Box(x - radius, y - radius, x + radius, y + radius))
 
     def keep_line_free(self, spots: Sequence[Spot], radius: float) -> None:
-        """Let no label lie on this line."""
+        """Keep labels off this line."""
         for (x, y), (x_next, y_next) in pairwise(spots):
             steps = max(int(max(abs(x_next - x), abs(y_next - y)) / (2 * radius)), 1)
             for step in range(steps + 1):

@@ -18,7 +18,7 @@ class Grid:
     """So many columns and rows; spots are given as shares of the whole, from the upper left corner."""
 
     def __init__(self, columns: int, rows: int, *, braille: bool) -> None:
-        """Begin empty."""
+        """Start empty."""
         self.columns = columns
         self.rows = rows
         self._braille = braille
@@ -49,7 +49,7 @@ class Grid:
             self._letters[column + i, row] = letter
 
     def lines(self) -> list[str]:
-        """Give the rows."""
+        """Return the rows."""
         return ["".join(self._shown(x, y) for x in range(self.columns)).rstrip() for y in range(self.rows)]
 
     def _shown(self, x: int, y: int) -> str:
@@ -78,14 +78,14 @@ def _within(share: float, size: int) -> int:
     return min(max(int(share * size), 0), size - 1)
 
 
-_LEAST_COLUMNS, _MOST_COLUMNS = 40, 160
+_MIN_COLUMNS, _MAX_COLUMNS = 40, 160
 _SPEED_ROWS = 9
 _GUTTER = 7
 
 
 def plot(seen: ThrowSeen | SpinSeen, columns: int, *, braille: bool) -> list[str]:
     """Draw what was seen, so many columns wide."""
-    columns = min(max(columns, _LEAST_COLUMNS), _MOST_COLUMNS)
+    columns = min(max(columns, _MIN_COLUMNS), _MAX_COLUMNS)
     if isinstance(seen, ThrowSeen):
         return _throw(seen, columns, braille=braille)
     return _spin(seen, columns, braille=braille)

@@ -36,7 +36,7 @@ class Machine(NamedTuple):
     call: Call
 
     def read(self, name: str) -> str | None:
-        """Give a file's text; None where it is not there or closed to this user."""
+        """Return a file's text; None if it is missing or closed to this user."""
         try:
             return (self.root / name).read_text(encoding="utf-8", errors="replace").rstrip("\0\n")
         except OSError:
@@ -70,7 +70,7 @@ _THROTTLED = {
 
 
 def python() -> Finding:
-    """Look at the interpreter."""
+    """Check the Python release."""
     found = sys.version_info[:2]
     says = f"Python {sys.version.split()[0]}"
     if PYTHONS[0] <= found <= PYTHONS[1]:
@@ -79,7 +79,7 @@ def python() -> Finding:
 
 
 def extras(wanted: Collection[str]) -> Iterator[Finding]:
-    """Look whether what this table needs is installed."""
+    """Check that what this table needs is installed."""
     for extra, packages in PACKAGES.items():
         missing = [name for name in packages if find_spec(name) is None]
         if not missing:
@@ -88,11 +88,11 @@ def extras(wanted: Collection[str]) -> Iterator[Finding]:
             says = f"found no package {', '.join(missing)}, expected it installed: this table needs it"
             yield Finding("fault", f"extra {extra}", says, f"make tools, or pip install '.[{extra}]'")
         else:
-            yield Finding("ok", f"extra {extra}", "not installed, and this table does without")
+            yield Finding("ok", f"extra {extra}", "not installed, and not needed by this table")
 
 
 def sqlite() -> Finding:
-    """Look at the SQLite that writes the journal."""
+    """Check the SQLite that writes the journal."""
     try:
         import apsw  # noqa: PLC0415 - a machine without the extra is looked at as well
     except ImportError:
@@ -104,16 +104,14 @@ def sqlite() -> Finding:
 
 
 def disk(folder: Path) -> Iterator[Finding]:
-    """Look at the disk that keeps the journal; writes one small file there and takes it away."""
+    """Check the disk that holds the journal; writes one small file there and removes it."""
     place = next((one for one in (folder, *folder.parents) if one.is_dir()), Path("/"))
     if os.statvfs(place).f_flag & os.ST_RDONLY:
-        yield Finding(
-            "fault", "disk", f"{place}: mounted read-only", "see dmesg; a worn-out card is replaced"
-        )
+        yield Finding("fault", "disk", f"{place}: mounted read-only", "see dmesg; replace a worn-out card")
         return
     free = shutil.disk_usage(place).free
     state: State = "ok" if free >= LOW_BYTES else "warning" if free >= NO_BYTES else "fault"
-    remedy = "" if state == "ok" else "move old recordings away; the table locks where nothing is left"
+    remedy = "" if state == "ok" else "move old recordings away; the table locks when the disk is full"
     yield Finding(state, "disk", f"{place}: {free / 1e9:.1f} GB free", remedy)
     if not os.access(place, os.W_OK | os.X_OK):
         yield Finding("unchecked", "disk speed", f"{place}: this user may not write there; run as root")
@@ -121,7 +119,7 @@ def disk(folder: Path) -> Iterator[Finding]:
     took_s = _commit_s(place)
     says = f"a synced write took {took_s * 1000:.0f} ms"
     if took_s > SLOW_S:
-        yield Finding("warning", "disk speed", says, "the card stalls or is worn out: replace it")
+        yield Finding("warning", "disk speed", says, "the card stalls or is worn out; replace it")
     else:
         yield Finding("ok", "disk speed", says)
 
@@ -136,7 +134,7 @@ def _commit_s(folder: Path) -> float:
 
 
 def clock(*, synchronized: bool) -> Finding:
-    """Look whether the kernel trusts its wall clock."""
+    """Check whether the kernel's clock is synchronized."""
     if synchronized:
         return Finding("ok", "clock", "synchronized")
     return Finding(
@@ -153,15 +151,15 @@ def power(machine: Machine) -> Finding:
     try:
         bits = int((told or "").strip().partition("=")[2], 16)
     except ValueError:
-        return Finding("unchecked", "power", "no vcgencmd here that answers: only a Raspberry Pi tells")
+        return Finding("unchecked", "power", "vcgencmd does not answer: only a Raspberry Pi reports this")
     wrong = [says for bit, says in _THROTTLED.items() if bits >> bit & 1]
     if wrong:
-        return Finding("fault", "power", "; ".join(wrong), "check supply, cable and airing")
-    return Finding("ok", "power", "voltage and temperature are well")
+        return Finding("fault", "power", "; ".join(wrong), "check power supply, cable and ventilation")
+    return Finding("ok", "power", "voltage and temperature are normal")
 
 
 def watchdog(machine: Machine) -> Finding:
-    """Look for the hardware watchdog that restarts a machine which hangs as a whole."""
+    """Check for the hardware watchdog, which restarts a machine that hangs as a whole."""
     model = machine.read("proc/device-tree/model")
     if (machine.root / "dev/watchdog").exists():
         return Finding("ok", "hardware watchdog", "/dev/watchdog is there")
@@ -188,12 +186,12 @@ GROUPS: Mapping[str, str] = {
 
 
 def controller(status: Told | None, why: str) -> Iterator[Finding]:
-    """Go through a running controller's status; `why` says why there is none."""
+    """Check a running controller's status; `why` says why there is none."""
     if status is None:
         yield Finding("fault", "controller", why, "systemctl start table, or tablectl run TABLE")
         return
     faults, checks = _list(status.get("faults")), _list(status.get("self_test"))
-    stands = f"answers, {status.get('lock')}; what is wrong follows" if faults else status["headline"]
+    stands = f"answers, {status.get('lock')}; its faults follow" if faults else status["headline"]
     yield Finding("ok", "controller", f"{status['table']}: {stands}")
     journal = status.get("journal")
     if isinstance(journal, Mapping) and "verified" in journal:
@@ -229,18 +227,20 @@ def units(machine: Machine) -> Iterator[Finding]:
         if state in {"failed", "activating"}:
             yield Finding("fault", unit, f"{says}, {words.get('Result')}", remedy)
         elif again not in {"0", ""}:
-            yield Finding("warning", unit, says, f"{remedy} -n 200; systemctl restart {unit} counts anew")
+            yield Finding(
+                "warning", unit, says, f"{remedy} -n 200; systemctl restart {unit} resets the count"
+            )
         else:
             yield Finding("ok", unit, says)
         if state == "active" and words.get("WatchdogUSec", "0") in {"0", "infinity"}:
-            yield Finding("warning", unit, "no watchdog is set", "put the unit's own WatchdogSec back")
+            yield Finding("warning", unit, "no watchdog is configured", "restore the unit's own WatchdogSec")
 
 
 def caller(user: str, uid: int, session: Collection[int], known: Sequence[grp.struct_group]) -> Finding:
-    """Say what this user's groups open to him; `session` are those that he has, `known` the machine's own."""
+    """Check what this user's groups permit; `session`: the groups in effect, `known`: the machine's."""
     about = f"user {user}"
     if uid == 0:
-        return Finding("ok", about, "may look at everything and do everything")
+        return Finding("ok", about, "may see and do everything")
     there = {group.gr_name: group for group in known if group.gr_name in GROUPS}
     if CONSOLE not in there:
         return Finding("unchecked", about, f"no group {CONSOLE}: not installed here as a service")
@@ -251,9 +251,9 @@ def caller(user: str, uid: int, session: Collection[int], known: Sequence[grp.st
     if lacks:
         says += f"; not in {', '.join(lacks)}"
     if given:
-        return Finding("warning", about, says, f"log in anew: {', '.join(sorted(given))} was given since")
+        return Finding("warning", about, says, f"log in again: {', '.join(sorted(given))} was added since")
     if CONSOLE not in mine:
-        return Finding("unchecked", about, says, f"sudo usermod -aG {CONSOLE} {user}, then log in anew")
+        return Finding("unchecked", about, says, f"sudo usermod -aG {CONSOLE} {user}, then log in again")
     return Finding("ok", about, says)
 
 

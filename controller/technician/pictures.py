@@ -14,7 +14,7 @@ Seen = ThrowSeen | SpinSeen
 
 
 def see(exhibit: Exhibit) -> Seen | None:
-    """Lay out what the judge saw; None where there is nothing to draw to scale."""
+    """Return what the judge saw; None if there is nothing to draw to scale."""
     setup, judged = exhibit.setup, exhibit.judged
     throw, spin = setup.ruleset.throw, setup.ruleset.spin
     match judged:
@@ -119,5 +119,5 @@ def _n(value: float) -> str:
 
 
 def _printable(text: str) -> str:
-    """Leave out what XML can't carry: a log's words are its writer's to choose."""
+    """Replace what XML can't carry: a log's writer chose its words."""
     return "".join(c if c.isprintable() else " " for c in text)

@@ -13,7 +13,7 @@ MIN_CONFIDENCE = 0.6
 
 
 def acts_for(name: str, settings: TableSettings) -> list[Act]:
-    """Give the acts that test this device, in a fitting order; none for one that reads nothing."""
+    """Return the acts that test this device, in a fitting order; none for one that reads nothing."""
     device = settings.devices[name]
     return [*_dice(name, device, settings), *_wheel(name, device, settings), *_desk(name, device, settings)]
 

@@ -25,18 +25,18 @@ class Exhibit(NamedTuple):
 
     @property
     def last(self) -> Outcome:
-        """Give the outcome that holds."""
+        """Return the outcome that holds."""
         return self.told[-1]
 
     @property
     def closed_by(self) -> str:
-        """Give what closed the bets, in the outcomes' own word."""
+        """Return what closed the bets, in the outcomes' own word."""
         data = None if self.closed is None else self.closed.data
         return data.cause if isinstance(data, Bets) else ""
 
     @property
     def heading(self) -> str:
-        """Name the attempt and what came of it, as in "Roll 3: No Roll"."""
+        """The attempt and its result, as in "Roll 3: No Roll"."""
         word, _, came = self.last.type.partition(".")
         said = {"no_roll": "No Roll", "no_spin": "No Spin", "review": "in review", "void": "void"}
         return f"{word.capitalize()} {self.number}: {said.get(came, came)}"
@@ -49,7 +49,7 @@ _SIZE = 12.5
 
 
 def titled(exhibit: Exhibit, sentence: str, when: str) -> Drawing:
-    """Begin a sheet: the verdict in a word, then in a sentence, and where and when it was."""
+    """Return a new sheet: the verdict in a word and in a sentence, the place and the time."""
     drawing = Drawing(WIDTH, HEIGHT, f"{exhibit.heading}. {sentence}")
     drawing.words((MARGIN, 40), exhibit.heading, 23, bold=True)
     place = f"table {exhibit.setup.table}, rules {exhibit.setup.ruleset.name}, {when}"
@@ -83,7 +83,7 @@ def draw_words(exhibit: Exhibit, sentence: str, when: str, lines: Sequence[str])
 
 
 def hand_lines(verdict: DealVerdict) -> list[str]:
-    """Give a deal's hands, a line each; one that is not whole has none."""
+    """Return a deal's hands, a line each; one that is not whole has none."""
     dealt = verdict.dealt
     if dealt is None:
         return []

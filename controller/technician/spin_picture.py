@@ -82,7 +82,7 @@ class SpinSeen:
 
     @property
     def last_s(self) -> float:
-        """Give where the time axis must reach."""
+        """Return where the time axis must reach."""
         pulses = [pulse.seconds for pulse in self.pulses]
         reads = [read.seconds for read in self.reads]
         events = [seconds for seconds, _ in self.events]
@@ -90,7 +90,7 @@ class SpinSeen:
 
 
 def see_spin(judged: Judged, wheel: Wheel, rules: SpinRules, closed_us: int | None) -> SpinSeen:
-    """Lay out what the judge of this spin had before it; `closed_us` is when the bets were closed."""
+    """Return what the judge of this spin had before it; `closed_us`: when the bets were closed."""
     basis, verdict = judged.basis, judged.verdict
     assert isinstance(verdict, SpinVerdict)
     seen = sorted((r for r in judged.readings if r.t <= basis.decided_at_us), key=lambda r: r.t)
@@ -152,7 +152,7 @@ def _laps(run: BallRun | None) -> Iterator[tuple[float, float]]:
 
 
 def _fitted(trace: SpinTrace, zero: int) -> tuple[Fitted, ...]:
-    """Lay out the run pass by pass, and its end; what start and end leave open is the same all along."""
+    """Return the run pass by pass, and its end; what start and end leave open is the same throughout."""
     run = trace.ball()
     if run is None:
         return ()
@@ -171,7 +171,7 @@ def _fitted(trace: SpinTrace, zero: int) -> tuple[Fitted, ...]:
 
 
 def ball_lines(seen: SpinSeen) -> Iterator[str]:
-    """Say how the ball ran."""
+    """Yield how the ball ran."""
     own = sum(pulse.own for pulse in seen.pulses)
     if seen.fitted:
         end = seen.fitted[-1]
@@ -190,7 +190,7 @@ def ball_lines(seen: SpinSeen) -> Iterator[str]:
 
 
 def bets_lines(seen: SpinSeen, cause: str) -> Iterator[str]:
-    """Say when the bets were closed, and how well the drop was predicted."""
+    """Yield when the bets were closed, and how well the drop was predicted."""
     if seen.closed_s is None:
         yield "no more bets was not called"
     else:
@@ -204,7 +204,7 @@ def bets_lines(seen: SpinSeen, cause: str) -> Iterator[str]:
 
 
 def pocket_lines(seen: SpinSeen) -> Iterator[str]:
-    """Say what the rotor did and which pockets were read."""
+    """Yield what the rotor did and which pockets were read."""
     if seen.rotor_direction is None:
         yield "no index pass in the spin told the rotor's direction"
     else:
@@ -342,7 +342,7 @@ def _moments(drawing: Drawing, seen: SpinSeen, time: _Axis, labels: Labels) -> N
 
 
 def _rows(drawing: Drawing, seen: SpinSeen, time: _Axis) -> float:
-    """Draw a row for each beam, for the rotor's mark and for the pocket reads; give where they end."""
+    """Draw a row for each beam, for the rotor's mark and for the pocket reads; return where they end."""
     names = [f"beam {beam}" for beam in range(seen.beams)]
     shown = [*names, "rotor's mark", "pocket read", "", *(["other"] if seen.events else [])]
     high = min(17.0, _ROWS_HIGH / len(shown))

@@ -48,12 +48,12 @@ def _loaded(name: str, load_it: Callable[[], TableSettings]) -> tuple[TableSetti
 
 
 def _of_the_chip(wrong: Mistake) -> bool:
-    """Tell whether the device's own line says it: a chip that is not there, or is closed to this user."""
+    """Return whether the device's own check covers it: a chip that is missing or closed to this user."""
     return wrong.key.endswith(".chip")
 
 
 def extras_of(settings: TableSettings | None) -> set[str]:
-    """Name the extras that this table needs."""
+    """Return the extras that this table needs."""
     needs = {"journal", "hardware"}
     if settings is not None:
         needs |= {"mqtt"} if settings.publish.to == "mqtt" else set()
@@ -62,7 +62,7 @@ def extras_of(settings: TableSettings | None) -> set[str]:
 
 
 def ports(settings: TableSettings, root: Path) -> Iterator[Finding]:
-    """Look whether each device's port is there, and open to this user."""
+    """Check that each device's port exists and is open to this user."""
     for name, device in settings.devices.items():
         port = getattr(device.settings, "port", None)
         chip = getattr(device.settings, "chip", None)
@@ -79,7 +79,7 @@ def _port(about: str, root: Path, port: str) -> Finding:
     name = port.removeprefix("unix:").removeprefix("pipe:")
     path = root / name.removeprefix("/")
     if name != port:
-        return Finding("ok", about, f"{port}: its script or pipe is waited for")
+        return Finding("ok", about, f"{port}: its script or pipe may come later")
     if not path.exists():
         remedy = "plug it in; `tablectl udev` and ls -l /dev/serial/by-id show what is there"
         return Finding("fault", about, f"{port}: found no such port, expected the device there", remedy)
@@ -112,7 +112,7 @@ def _chip(about: str, root: Path, label: str) -> Finding:
 
 
 def _factory(about: str, factory: str) -> Finding:
-    """Look whether the pin factory is there; importing it would make its pipe and start its thread."""
+    """Check that the pin factory is installed; importing it would create its pipe and start its thread."""
     if find_spec(factory) is None:
         says = f"found no package {factory}, expected it for the pin factory {factory}"
         return Finding("fault", about, says, "make tools, or pip install '.[hardware]'")
@@ -142,12 +142,12 @@ SEALED = Path("/etc/table/credentials/table-key")
 
 
 def books(options: Options, environ: Mapping[str, str], sealed: Path = SEALED) -> Iterator[Finding]:
-    """Look at the journal's folder and all in it; a controller that runs is not disturbed."""
+    """Check the journal's folder and everything in it without disturbing a running controller."""
     if not options.journal.exists() and not options.place.head.exists():
-        yield Finding("unchecked", "journal", f"{options.journal}: not there yet; the first start makes it")
+        yield Finding("unchecked", "journal", f"{options.journal}: not there yet; the first start creates it")
         return
     if options.journal.exists() and not os.access(options.journal, os.R_OK | os.X_OK):
-        yield Finding("unchecked", "journal", f"{options.journal}: closed to this user; run as root")
+        yield Finding("unchecked", "journal", f"{options.journal}: not accessible to this user; run as root")
         return
     yield from _start(options, environ, sealed)
     yield from _journal(options)
@@ -156,7 +156,7 @@ def books(options: Options, environ: Mapping[str, str], sealed: Path = SEALED) -
 
 def _start(options: Options, environ: Mapping[str, str], sealed: Path) -> Iterator[Finding]:
     if not os.access(options.journal, os.W_OK):
-        yield Finding("unchecked", "files and groups", "only the table's own user or root can tell")
+        yield Finding("unchecked", "files and groups", "only the table's own user or root can check")
         return
     try:
         from controller.app.preflight import mistakes_in  # noqa: PLC0415 - needs the extra journal
@@ -166,11 +166,11 @@ def _start(options: Options, environ: Mapping[str, str], sealed: Path) -> Iterat
     wrong = list(mistakes_in(options, environ))
     if options.key is None and not options.key_file.exists() and sealed.exists():
         wrong = [mistake for mistake in wrong if mistake.file != str(options.key_file)]
-        yield Finding("ok", "signing key", f"{sealed}: sealed to this machine; the service alone reads it")
+        yield Finding("ok", "signing key", f"{sealed}: sealed to this machine; only the service can read it")
     for mistake in wrong:
         yield Finding("fault", "files and groups", str(mistake), mistake.hint)
     if not wrong:
-        yield Finding("ok", "files and groups", "folders, keys, head file and groups are as they should be")
+        yield Finding("ok", "files and groups", "folders, keys, head file and groups are in order")
 
 
 def _journal(options: Options) -> Iterator[Finding]:
@@ -185,7 +185,7 @@ def _journal(options: Options) -> Iterator[Finding]:
     try:
         check_begun(options.place, read_head(head))
         if not path.exists():
-            yield Finding("unchecked", "journal", f"{path}: not there yet; the first start makes it")
+            yield Finding("unchecked", "journal", f"{path}: not there yet; the first start creates it")
             return
         with Reader(path) as reader:
             found = reader.verify_all(every_signature=False, head=head)
@@ -197,7 +197,7 @@ def _journal(options: Options) -> Iterator[Finding]:
         f" sessions and checkpoints, ends at row {found.last_n}; `tablectl journal verify` checks them all"
     )
     if found.unvouched:
-        yield Finding("warning", "journal", f"{says}. Nobody vouches for {'; '.join(found.unvouched)}")
+        yield Finding("warning", "journal", f"{says}. Not vouched for: {'; '.join(found.unvouched)}")
     else:
         yield Finding("ok", "journal", says)
 
@@ -207,5 +207,7 @@ def _recordings(options: Options) -> Finding:
     size = sum(path.stat().st_size for path in files)
     says = f"{len(files)} recordings, {size / 1e6:.1f} MB of at most {options.keep_bytes / 1e6:.0f}"
     if size > options.keep_bytes:
-        return Finding("warning", "recordings", says, "they are pruned while a controller runs; start it")
+        return Finding(
+            "warning", "recordings", says, "the controller deletes the oldest while it runs; start it"
+        )
     return Finding("ok", "recordings", says)

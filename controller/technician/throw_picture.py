@@ -79,7 +79,7 @@ class ThrowSeen:
 
 
 def see_throw(judged: Judged, table: DiceTable, rules: ThrowRules) -> ThrowSeen:
-    """Lay out what the judge of this throw had before it."""
+    """Return what the judge of this throw had before it."""
     basis = judged.basis
     scene = sort_out(judged.readings, table, rules.sensors, basis.sources, basis.decided_at_us)
     # While a die still flies when a person calls No Roll, the judge says nothing of walls.
@@ -173,7 +173,7 @@ _TILTED_DEG = 3.0
 
 
 def rest_words(die: DieShown) -> str:
-    """Say how a die lies, in a few words."""
+    """Return how a die lies, in a few words."""
     rest = die.rest
     assert rest is not None
     face = "no face read" if rest.up is None else f"{rest.up}"
@@ -181,7 +181,7 @@ def rest_words(die: DieShown) -> str:
 
 
 def die_lines(die: DieShown, table: DiceTable) -> Iterator[str]:
-    """Say what one die did, from the hand to its rest."""
+    """Yield what one die did, from the hand to its rest."""
     if not die.seen.seen:
         yield "was not seen"
         return
@@ -217,7 +217,7 @@ def _end(die: DieShown, table: DiceTable) -> Iterator[str]:
 
 
 def heard_lines(seen: ThrowSeen) -> Iterator[str]:
-    """Say what each wall heard, and whose it is."""
+    """Yield what each wall heard, and which die made it."""
     for heard in seen.heard:
         impact = heard.impact
         whose = " and ".join(f"die {die}" for die in heard.dice)
@@ -231,7 +231,7 @@ def heard_lines(seen: ThrowSeen) -> Iterator[str]:
 
 
 def story_lines(seen: ThrowSeen) -> Iterator[str]:
-    """Say which stories of the walls stand, and how much worse the next one fits, in squared errors."""
+    """Yield which stories of the walls stand, and how much worse the next one fits, in squared errors."""
     for told in seen.stories:
         if not told.worse:
             yield f"best: {told.words}"
@@ -242,18 +242,18 @@ def story_lines(seen: ThrowSeen) -> Iterator[str]:
 
 
 def _without_name(seen: str) -> str:
-    """Leave out "die 1" where the column is headed so."""
+    """Leave out "die 1" under a heading that says it."""
     name, _, rest = seen.partition(" ")
     number, _, said = rest.partition(" ")
     return said if name == "die" and number in {"1", "2"} else seen
 
 
-_LEFT, _TOP, _MOST_HIGH = 96.0, 122.0, 330.0
+_LEFT, _TOP, _MAX_HIGH = 96.0, 122.0, 330.0
 _WALL = Stroke(INK, 4)
 _ZONE = Stroke("#8a8a8a", 1)
 _ZONE_FILL = "#eeeeee"
 _EVERY_S = 0.2
-_MOST_PEAK_PX = 16.0
+_MAX_PEAK_PX = 16.0
 _DASH = (5.0, 4.0)
 
 
@@ -272,7 +272,7 @@ def draw_throw(exhibit: Exhibit, seen: ThrowSeen, sentence: str, when: str) -> D
     """Draw the plan, 1200 by 700 pixels."""
     drawing = titled(exhibit, sentence, when)
     table = seen.table
-    per_mm = min((WIDTH - 2 * _LEFT) / table.length_mm, _MOST_HIGH / table.width_mm)
+    per_mm = min((WIDTH - 2 * _LEFT) / table.length_mm, _MAX_HIGH / table.width_mm)
     left = (WIDTH - table.length_mm * per_mm) / 2
     scale = _Scale(per_mm, left, _TOP + table.width_mm * per_mm)
     right = left + table.length_mm * per_mm
@@ -346,7 +346,7 @@ def _impact(drawing: Drawing, heard: Heard, scale: _Scale, seen: ThrowSeen, labe
     }[impact.wall]
     x, y = scale.spot(place)
     loudest = max(other.impact.peak for other in seen.heard) or 1.0
-    long = 6 + _MOST_PEAK_PX * impact.peak / loudest
+    long = 6 + _MAX_PEAK_PX * impact.peak / loudest
     start, end = (x + 4 * dx, y + 4 * dy), (x + (4 + long) * dx, y + (4 + long) * dy)
     drawing.line(start, end, stroke=Stroke(INK, 4))
     labels.keep_line_free((start, end), 4)

@@ -15,7 +15,7 @@ DOUBLED_US = 100_000
 """No ball passes the same beam twice within this time (10 rev/s)."""
 STILL_S = 3.5
 """The slowest lap of a ball on the track, and more."""
-LEAST_LAPS = 3
+MIN_LAPS = 3
 INDEX_PASSES = 4
 READS = 3
 _GAP = 1.6
@@ -37,7 +37,7 @@ class SpinBall:
     drops: int = 0
 
     def hear(self, reading: AnyReading) -> None:
-        """Take pulses and the drop."""
+        """Note pulses and the drop."""
         if reading.dev != self.dev:
             return
         if isinstance(reading, BallBeam):
@@ -49,7 +49,7 @@ class SpinBall:
         return bool(self.pulses) and (quiet_s > STILL_S or (self.drops > 0 and quiet_s > 0.5))
 
     def findings(self) -> Sequence[Finding]:
-        """Tell of each beam what it saw, missed and saw twice."""
+        """Return for each beam what it saw, missed and saw twice."""
         each = [sorted(p.t for p in self.pulses if p.beam == beam) for beam in range(self.beams)]
         passes = [_once_each(times) for times in each]
         laps = max((round(_laps(times)) for times in passes), default=0)
@@ -68,7 +68,7 @@ class SpinBall:
         return found
 
     def _order(self, passes: Sequence[Sequence[int]]) -> Finding:
-        """Tell whether the beams follow each other in one and the same order, lap by lap."""
+        """Check that the beams follow each other in the same order on every lap."""
         inside = sorted((t, beam) for beam, times in enumerate(passes) for t in times)
         seen = [beam for beam, times in enumerate(passes) if times]
         if len(seen) < 2:
@@ -111,7 +111,7 @@ def _beam(beam: int, passes: int, doubled: int, laps: int) -> Finding:
         return unseen(sensor, f"a pulse in each of {laps} laps; clean it, look at its cable")
     missed = max(0, laps - passes)
     says = f"{passes} passes in {laps} laps, {missed} missed, {doubled} doubled (limit 1 in 10)"
-    faults = [f"found {laps} laps, expected {LEAST_LAPS}: spin harder"] if laps < LEAST_LAPS else []
+    faults = [f"found {laps} laps, expected {MIN_LAPS}: spin harder"] if laps < MIN_LAPS else []
     if missed > max(1, laps // 10) or doubled > max(1, laps // 10):
         faults.append("clean it and look at its adjustment")
     return judged(sensor, says, *faults, passes=passes, laps=laps, missed=missed, doubled=doubled)
@@ -128,7 +128,7 @@ class TurnRotor:
     passes: list[RotorIndex] = field(default_factory=list)
 
     def hear(self, reading: AnyReading) -> None:
-        """Take index passes."""
+        """Note index passes."""
         if isinstance(reading, RotorIndex) and reading.dev == self.dev:
             self.passes.append(reading)
 
@@ -138,7 +138,7 @@ class TurnRotor:
         return len(self.passes) >= INDEX_PASSES
 
     def findings(self) -> Sequence[Finding]:
-        """Tell direction and speed."""
+        """Return direction and speed."""
         if len(self.passes) < 2:
             return [unseen("rotor_index", f"{INDEX_PASSES} passes of the rotor's mark")]
         ways = sorted({p.direction for p in self.passes})
@@ -172,16 +172,16 @@ class BallInPocket:
 
     @property
     def word(self) -> str:
-        """Give the lamp's word."""
+        """The word that the lamp `test` shows."""
         return f"pocket_{self.number}"
 
     @property
     def ask(self) -> str:
-        """Say what to do."""
+        """What the technician is asked to do."""
         return f"lay the ball into pocket {self.number} and turn the rotor slowly, eight turns or more"
 
     def hear(self, reading: AnyReading) -> None:
-        """Take index passes, and reads, which are placed with the pass that follows."""
+        """Note index passes, and reads, which are placed by the pass that follows."""
         if reading.dev == self.dev and isinstance(reading, PocketBall):
             self.seen += 1
             self._waiting.append(reading)
@@ -197,7 +197,7 @@ class BallInPocket:
         return len(self.reads) >= READS
 
     def findings(self) -> Sequence[Finding]:
-        """Tell the pocket and how far from its middle the reader sees the ball."""
+        """Return the pocket and how far from its middle the reader sees the ball."""
         if not self.reads:
             expected = f"{READS} reads placed by the rotor's passes"
             return [unseen("pocket_ball", f"{expected} ({self.seen} reads came)")]
@@ -211,9 +211,9 @@ class BallInPocket:
         )
         faults = []
         if numbers != [self.number]:
-            faults.append(f"expected {self.number}: `tablectl calibrate wheel` measures the index anew")
+            faults.append(f"expected {self.number}: `tablectl calibrate wheel` measures the index again")
         if abs(off_deg) > limit_deg:
-            faults.append("between two pockets: `tablectl calibrate wheel` measures the index anew")
+            faults.append("between two pockets: `tablectl calibrate wheel` measures the index again")
         if len(self.reads) < READS:
             faults.append(f"expected {READS} reads")
         found = ", ".join(map(str, numbers))
@@ -235,7 +235,7 @@ class PlayGame:
     states: list[WheelStatus] = field(default_factory=list)
 
     def hear(self, reading: AnyReading) -> None:
-        """Take the wheel's states."""
+        """Note the wheel's states."""
         if isinstance(reading, WheelStatus) and reading.dev == self.dev:
             self.states.append(reading)
 
@@ -245,7 +245,7 @@ class PlayGame:
         return any(said.state == 5 for said in self.states)
 
     def findings(self) -> Sequence[Finding]:
-        """Tell the number and what the wheel complained of."""
+        """Return the number and what the wheel reported as wrong."""
         last = next((said for said in reversed(self.states) if said.state == 5), None)
         if last is None:
             seen = ", ".join(dict.fromkeys(str(said.state) for said in self.states)) or "none"

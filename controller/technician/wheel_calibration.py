@@ -1,7 +1,7 @@
 """A wheel's beams, index and drop speed from a ball and a rotor that slow down smoothly.
 
 Between four passes of one beam in a row the ball's place is a smooth curve of time, which the passes of every
-other beam lie on: each lap gives each beam's angle anew. Angles are those from beam 0, whose own angle stays
+other beam lie on: each lap gives each beam's angle again. Angles are those from beam 0, whose own angle stays
 where the table's file has it: only what lies between the sensors can be measured.
 """
 
@@ -20,17 +20,17 @@ from controller.technician.calibration import Calibrated, UnfitError
 from controller.technician.wheel_acts import DOUBLED_US
 from drivers.cameras.homography import least_squares
 
-LEAST_PASSES = 12
+MIN_PASSES = 12
 """Passes of a beam without which its angle is not believed."""
 SPREAD_LIMIT_DEG = 2.5
 """The passes of one beam lie closer together than this, or it was not one ball that slowed down smoothly."""
-LEAST_READS = 3
+MIN_READS = 3
 NEW_SPIN_US = 5_000_000
 """Longer without a pulse than the slowest lap: another spin."""
 _SLOWER = (0.97, 1.4)
 """A lap lasts so many times as long as the one before, or a pulse was missed or doubled."""
-_LEAST_DROPS = 1
-_MOST_SPEED_AGE_S = 3.0
+_MIN_DROPS = 1
+_MAX_SPEED_AGE_S = 3.0
 
 
 class Window(NamedTuple):
@@ -39,7 +39,7 @@ class Window(NamedTuple):
     t_us: tuple[int, int, int, int]
 
     def turns_at(self, t_us: float) -> float:
-        """Give the turns since the first pass: the cubic through the four."""
+        """Return the turns since the first pass: the cubic through the four."""
         turns = 0.0
         for number, own in enumerate(self.t_us):
             share = float(number)
@@ -95,7 +95,7 @@ def _windows(times_us: Sequence[int]) -> list[Window]:
 
 
 def _between(spin: Spin, anchor: int) -> dict[int, list[float]]:
-    """Give the turns from the anchor's beam to every other, for each pass between the anchor's own."""
+    """Return the turns from the anchor's beam to every other, for each pass between the anchor's own."""
     found: dict[int, list[float]] = {}
     for window in _windows(spin.pulses.get(anchor, [])):
         _, begin, end, _ = window.t_us
@@ -106,18 +106,18 @@ def _between(spin: Spin, anchor: int) -> dict[int, list[float]]:
 
 
 def mean_deg(angles_deg: Sequence[float]) -> float:
-    """Give the mean direction of angles (degrees, 0 to 360)."""
+    """Return the mean direction of angles (degrees, 0 to 360)."""
     x, y = (sum(part(radians(angle)) for angle in angles_deg) for part in (cos, sin))
     return degrees(atan2(y, x)) % 360.0
 
 
 def turned_by(after_deg: float, before_deg: float) -> float:
-    """Give how far an angle is from another, -180 to 180 degrees."""
+    """Return how far an angle is from another, -180 to 180 degrees."""
     return (after_deg - before_deg + 180.0) % 360.0 - 180.0
 
 
 def _middle_deg(angles_deg: Sequence[float]) -> float:
-    """Give the median of angles around their mean direction, which a stray one does not move."""
+    """Return the median of angles around their mean direction, which a stray one does not move."""
     around = mean_deg(angles_deg)
     return (around + median(turned_by(angle, around) for angle in angles_deg)) % 360.0
 
@@ -146,7 +146,7 @@ def beam_angles(spins: Sequence[Spin], beams: int) -> dict[int, Beam]:
     if dead:
         raise UnfitError(
             f"found no pulse of beam {', '.join(dead)}, expected every beam to see the ball:"
-            " mend it first (`tablectl test` finds out more)"
+            " fix it first (`tablectl test` shows more)"
         )
     anchor = max(seen, key=lambda beam: sum(len(_windows(spin.pulses.get(beam, []))) for spin in spins))
     from_anchor = _measured(spins, anchor)
@@ -155,9 +155,9 @@ def beam_angles(spins: Sequence[Spin], beams: int) -> dict[int, Beam]:
         if beam == anchor:
             continue
         found = from_anchor.get(beam, [])
-        if len(found) < LEAST_PASSES:
+        if len(found) < MIN_PASSES:
             raise UnfitError(
-                f"found {len(found)} usable passes of beam {beam}, expected {LEAST_PASSES}:"
+                f"found {len(found)} usable passes of beam {beam}, expected {MIN_PASSES}:"
                 " spin the ball again, harder, against the rotor"
             )
         middle = _middle_deg(found)
@@ -175,7 +175,7 @@ def beam_angles(spins: Sequence[Spin], beams: int) -> dict[int, Beam]:
 
 
 def _measured(spins: Sequence[Spin], anchor: int) -> dict[int, list[float]]:
-    """Give every pass's angle from the anchor; the ball runs against the rotor."""
+    """Return every pass's angle from the anchor; the ball runs against the rotor."""
     found: dict[int, list[float]] = {}
     told = False
     for spin in spins:
@@ -202,13 +202,13 @@ def drop_speeds(spins: Sequence[Spin], angles: Mapping[int, Beam]) -> list[float
             continue
         beam, last = max(windows, key=lambda item: item[1].t_us[3])
         age_s = (spin.drop_us - last.t_us[3]) / 1e6
-        if 0 <= age_s <= _MOST_SPEED_AGE_S:
+        if 0 <= age_s <= _MAX_SPEED_AGE_S:
             speeds.append(_speed_at(spin, beam, last, angles))
     return speeds
 
 
 def _speed_at(spin: Spin, beam: int, last: Window, angles: Mapping[int, Beam]) -> float:
-    """Fit turns as a quadratic of time to the passes of the last two laps; give its slope at the drop."""
+    """Fit turns as a quadratic of time to the passes of the last two laps; return its slope at the drop."""
     assert spin.drop_us is not None
     sense = 1.0 if spin.rotor == "cw" else -1.0
     rows, turns = [], []
@@ -245,9 +245,9 @@ def index_angle(readings: Sequence[AnyReading], wheel: Wheel, number: str) -> tu
                     sense = 1.0 if place.direction == "ccw" else -1.0
                     found.append((aim_deg - sense * 360.0 * place.turns) % 360.0)
             waiting = [read for read in waiting if rotor.place(read.t) is None and rotor.waits(read.t)]
-    if len(found) < LEAST_READS:
+    if len(found) < MIN_READS:
         raise UnfitError(
-            f"found {len(found)} reads placed by the rotor's passes, expected {LEAST_READS}: turn the rotor"
+            f"found {len(found)} reads placed by the rotor's passes, expected {MIN_READS}: turn the rotor"
             " slowly, eight turns or more, with the ball in that pocket"
         )
     middle = _middle_deg(found)
@@ -289,7 +289,7 @@ def calibrate_wheel(
         "passes": [angles[beam].passes for beam in range(len(beams))],
     }
     speeds = drop_speeds(spins, angles)
-    if len(speeds) >= _LEAST_DROPS:
+    if len(speeds) >= _MIN_DROPS:
         speed = round(median(speeds), 3)
         values["wheel", "drop_rev_per_s"] = speed
         scatter = 1.4826 * median(abs(s - speed) for s in speeds) / speed

@@ -32,7 +32,7 @@ class TableClock(SharedClock):
     """The virtual table's clock as the daemon's."""
 
     def reach(self, now_us: int) -> None:
-        """Take no notice: this clock goes by itself."""
+        """Do nothing: this clock runs by itself."""
 
 
 class Evening:

@@ -10,7 +10,7 @@ from controller.app.clock import Clock
 from controller.app.daemon import Daemon
 from controller.app.options import Options
 from controller.app.publishing import EngineMaker
-from controller.app.running import Live
+from controller.app.running import RunningTable
 from controller.journal.chain import Row, Wall
 from controller.journal.contents import outcome_of
 from controller.journal.reading import Reader
@@ -31,7 +31,7 @@ class HandClock:
         self.us = 0
 
     def now_us(self) -> int:
-        """Give the time."""
+        """Return the time."""
         return self.us
 
     def reach(self, now_us: int) -> None:
@@ -99,7 +99,7 @@ class House:
         return [outcome.type for outcome in self.outcomes()]
 
 
-def live_of(daemon: Daemon) -> Live:
+def live_of(daemon: Daemon) -> RunningTable:
     """Give the open table."""
     assert daemon.live is not None
     return daemon.live

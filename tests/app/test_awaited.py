@@ -108,7 +108,7 @@ def test_status_fits_on_a_screen_and_says_what_to_do(
     said = capsys.readouterr().out
     assert "under review: a person must rule" in said
     assert "say " in said
-    assert "do: free or mend the disk" in said
+    assert "do: free space on the recordings' disk" in said
     assert "clears: by itself" in said
     assert len(said.splitlines()) <= 40
     assert "sha256" not in said
@@ -126,7 +126,7 @@ def test_a_lock_is_told_with_who_set_it_and_what_clears_it(house: HouseMaker) ->
         lock = told(daemon)["locked"]
         assert isinstance(lock, dict)
         assert (lock["by"], lock["who"], lock["cause"]) == ("supervisor", "ann", "the felt is torn")
-        assert str(lock["clears"]).startswith("when a person of the staff unlocks it")
+        assert str(lock["clears"]).startswith("when a member of staff unlocks it")
         daemon = one.restart(daemon)
         drain(daemon)
         live_of(daemon).test()
@@ -199,7 +199,7 @@ def test_readings_that_come_late_are_a_fault_with_a_remedy_for_a_minute(house: H
 
 def test_devices_are_told_in_words() -> None:
     well: dict[str, object] = {"up": True, "says": "", "readings_per_s": 90.0, "figures": {}, "do": ""}
-    assert health(well) == "well, 90 readings a second"
+    assert health(well) == "well, 90 readings/s"
     away = {**well, "up": False, "last_seen_s": 12.0, "says": "device_down: unplugged", "do": "plug it in"}
     assert health(away) == "away for 12 s: device_down: unplugged; plug it in"
     troubled = {**well, "figures": {"troubles": ["noise"]}, "do": "look at its cable"}

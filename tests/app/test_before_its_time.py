@@ -147,7 +147,7 @@ def test_R_SPIN_3_while_bets_are_open_nobody_learns_how_ball_and_rotor_run(
     )
     assert beams_in(ToldJournal(table.socket).recording(name)) == 0
     assert main(["explain", "--socket", table.socket]) == 1
-    assert "told once they are closed" in capsys.readouterr().err
+    assert "can be read once bets are closed" in capsys.readouterr().err
 
     table.feed(lines_of(feed[launched:], 10 * SECOND_US))
     table.feed([tick(feed[-1][0] + 20 * SECOND_US)])

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import controller.app
-from controller.app.faults import CATALOGUE, Board, Change, Fault, manual
+from controller.app.faults import CATALOGUE, ActiveFaults, Change, Fault, manual
 from controller.cli.main import COMMANDS, parser_for
 from controller.journal.faults import FAULTS as JOURNAL_FAULTS
 from controller.journal.faults import WHAT
@@ -74,7 +74,7 @@ def test_the_manual_of_faults_is_what_the_catalogue_says() -> None:
 
 def test_a_fault_is_told_once_when_it_begins_and_once_when_it_is_over() -> None:
     heard: list[Change] = []
-    board = Board(heard.append)
+    board = ActiveFaults(heard.append)
     fault = Fault("clock_stepped", "wall clock", "an hour")
     board.began(fault)
     board.began(fault)
@@ -87,7 +87,7 @@ def test_a_fault_is_told_once_when_it_begins_and_once_when_it_is_over() -> None:
 
 
 def test_one_duty_that_is_well_again_leaves_the_faults_of_others() -> None:
-    board = Board()
+    board = ActiveFaults()
     board.began(Fault("journal_disk_full", "journal", "no space"), "journal")
     board.began(Fault("recording_failed", "piece", "no space"), "recorder")
     board.clear("journal")

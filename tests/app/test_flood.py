@@ -16,7 +16,7 @@ import pytest
 
 from controller.app import control as control_module
 from controller.app.control import Control
-from controller.app.faults import MOST_UNSEEN, Fault
+from controller.app.faults import MAX_UNSEEN, Fault
 from controller.app.limits import A_USERS_DEEDS, IN_FULL, WINDOW_US, Bucket, Note, Pace, Rate, Refused, Tally
 from controller.app.peers import Groups, Peer
 from controller.app.publishing import BoardAlarm
@@ -155,7 +155,7 @@ def test_a_fault_that_comes_and_goes_before_the_core_looks_is_a_few_rows(at: At)
     drain(at.daemon)
     rows = [row.name for row in at.house.rows()[before:] if row.name.startswith("fault.")]
     assert rows[-1] == "fault.began"
-    assert len(rows) <= MOST_UNSEEN
+    assert len(rows) <= MAX_UNSEEN
     at.plays()
 
 
@@ -197,7 +197,7 @@ def test_users_who_were_silent_are_forgotten_and_none_who_owes_time() -> None:
         pace.wait_s(uid, uid * 10_000_000)
     pace.wait_s(5000, 10_000_000_000)
     assert pace.wait_s(5000, 10_000_000_000) > 0
-    assert len(pace._buckets) <= Pace.MOST + 1
+    assert len(pace._buckets) <= Pace.MAX_REMEMBERED + 1
 
 
 def keeping(told: list[Mapping[str, object]]) -> Note:
@@ -227,11 +227,11 @@ def test_a_sum_that_finds_no_room_is_told_later_and_nothing_is_counted_twice() -
 def test_many_users_are_summed_without_a_name_rather_than_remembered_without_end() -> None:
     tally = Tally()
     in_full = sum(tally.in_full(Refused(uid, "guest", "rule"), 0) for uid in range(1000))
-    assert in_full == Tally.MOST
+    assert in_full == Tally.MAX_REMEMBERED
     told: list[Mapping[str, object]] = []
     kept = keeping(told)
     tally.sum_up(WINDOW_US, kept)
-    assert [row["count"] for row in told] == [1000 - Tally.MOST]
+    assert [row["count"] for row in told] == [1000 - Tally.MAX_REMEMBERED]
 
 
 # --- with another user's process ---

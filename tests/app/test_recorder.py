@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from controller.app import recording as module
-from controller.app.faults import Board
+from controller.app.faults import ActiveFaults
 from controller.app.recording import Begin, Closed, End, Recorder
 from controller.model.readings import BallBeam
 from controller.replay.log import Header, open_log
@@ -23,7 +23,7 @@ class Desk:
 
     def __init__(self, folder: Path, keep_bytes: int = 10**9) -> None:
         self.folder = folder
-        self.board = Board()
+        self.board = ActiveFaults()
         self.closed: list[Closed] = []
         self.recorder = Recorder(folder, self.board, closed=self.closed.append, keep_bytes=keep_bytes)
         self.recorder.start()

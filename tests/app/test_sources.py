@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from controller.app.faults import Board
+from controller.app.faults import ActiveFaults
 from controller.app.inlet import Inlet
 from controller.app.sources import MAX_LINE, JsonLines, Mapper
 from controller.model.readings import AnyReading
@@ -21,7 +21,7 @@ class Bench:
 
     def __init__(self, path: Path, *, data_time: bool = False) -> None:
         self.clock = HandClock()
-        self.board = Board()
+        self.board = ActiveFaults()
         self.inlet = Inlet(self.clock)
         self.source = JsonLines(str(path), self.board, self.clock.now_us, data_time=data_time)
 

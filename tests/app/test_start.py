@@ -254,7 +254,7 @@ def test_a_stop_at_any_moment_of_the_start_is_in_order(
 
 
 def test_a_fault_that_is_found_again_is_told_once(tmp_path: Path) -> None:
-    """A journal that can't be opened is tried again by and by, and the log is not filled with it."""
+    """A journal that can't be opened is retried every 5 s, and the log is not filled with it."""
     told = subprocess.run(
         [sys.executable, "-c", OPENED_THRICE, str(tmp_path)],
         capture_output=True,

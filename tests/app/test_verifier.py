@@ -9,7 +9,7 @@ from threading import Event
 import pytest
 
 from controller.app import verifier as verifier_module
-from controller.app.faults import Board
+from controller.app.faults import ActiveFaults
 from controller.app.verifier import Verifier
 from controller.journal.verify import Verified
 from tests.app.rig import PATIENCE_S, until
@@ -29,7 +29,7 @@ class Heard:
     """What the verifier says."""
 
     def __init__(self, journal: Path) -> None:
-        self.board = Board()
+        self.board = ActiveFaults()
         self.found: list[Verified] = []
         self.over = Event()
         self.verifier = Verifier(journal, self.board, done=self._done)

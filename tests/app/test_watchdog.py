@@ -1,6 +1,6 @@
 """The watchdog: fed only when every thread has turned, and a thread that is stuck is a fault."""
 
-from controller.app.faults import Board
+from controller.app.faults import ActiveFaults
 from controller.app.service import STUCK_S, Watchdog
 
 SECOND_US = 1_000_000
@@ -18,7 +18,7 @@ class Turns:
 
 def test_every_thread_must_have_turned_before_systemd_hears_of_it_again() -> None:
     core, recorder = Turns(), Turns()
-    watchdog = Watchdog(Board())
+    watchdog = Watchdog(ActiveFaults())
     watchdog.watch("core", core)
     watchdog.watch("recorder", recorder)
     assert watchdog.look(0)
@@ -32,7 +32,7 @@ def test_every_thread_must_have_turned_before_systemd_hears_of_it_again() -> Non
 
 def test_a_thread_that_is_stuck_is_a_fault_until_it_turns_again() -> None:
     core, recorder = Turns(), Turns()
-    board = Board()
+    board = ActiveFaults()
     watchdog = Watchdog(board)
     watchdog.watch("core", core)
     watchdog.watch("recorder", recorder)

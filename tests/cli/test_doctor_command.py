@@ -27,7 +27,7 @@ def test_a_table_that_does_not_run_is_a_finding_with_its_remedy(
 ) -> None:
     assert examine(tmp_path, "craps") == 1
     told = capsys.readouterr().out
-    assert "found no controller that answers" in told
+    assert "found no controller answering" in told
     assert "-> systemctl start table, or tablectl run TABLE" in told
     assert "not checked" in told.splitlines()[-1]
 
@@ -47,7 +47,7 @@ def test_a_journal_and_a_head_file_closed_to_this_user_hide_nothing_else(
     monkeypatch.setattr(os, "access", lambda *_: False)
     (tmp_path / "journal").mkdir()
     assert examine(tmp_path) == 1
-    assert f"{tmp_path / 'journal'}: closed to this user; run as root" in capsys.readouterr().out
+    assert f"{tmp_path / 'journal'}: not accessible to this user; run as root" in capsys.readouterr().out
 
 
 def test_each_line_of_json_is_one_finding(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -93,7 +93,7 @@ def test_a_second_ruling_on_a_closed_review_is_refused_in_words(screens: Screens
     late.choose("die 1 shows 6")
     late.choose("die 2 shows 6")
     late.touch(f"Rule 6-6 for roll {roll}")
-    late.is_told(f"roll {roll} is not under review any more")
+    late.is_told(f"roll {roll} is no longer under review")
     ann.reads("No Roll")
     expect(ann.page.locator("#results li").first).not_to_contain_text("corrected")
 

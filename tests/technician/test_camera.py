@@ -85,7 +85,7 @@ def test_a_die_that_lay_elsewhere_is_named(wrong: str) -> None:
     points = laid(camera(0.2, 0.3, 1.0), Random(5), 0.05)
     points = [one if one.name != wrong else moved(one, 60.0) for one in points]
     points.append(Laid("spot", (900.0, 300.0), seen_at(camera(0.2, 0.3, 1.0), (900.0, 300.0))))
-    with pytest.raises(UnfitError, match=rf"{wrong} is off by \d+ mm .*lay it anew"):
+    with pytest.raises(UnfitError, match=rf"{wrong} is off by \d+ mm .*lay it again"):
         calibrate_camera(points, TABLE, "cam", None)
 
 

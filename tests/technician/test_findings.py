@@ -34,9 +34,9 @@ def telling(**answers: str) -> Machine:
 @pytest.mark.parametrize(
     ("told", "state", "says"),
     [
-        ("throttled=0x0\n", "ok", "well"),
+        ("throttled=0x0\n", "ok", "normal"),
         ("throttled=0x50005\n", "fault", "the voltage is too low; the processor is throttled"),
-        ("error\n", "unchecked", "no vcgencmd"),
+        ("error\n", "unchecked", "vcgencmd does not answer"),
     ],
 )
 def test_a_weak_supply_is_told(told: str, state: str, says: str) -> None:
@@ -115,7 +115,7 @@ def test_a_device_that_is_away_is_told_once() -> None:
     }
     told = [(found.about, found.says) for found in machine_checks.controller(status, "")]
     assert told == [
-        ("controller", "craps: answers, locked; what is wrong follows"),
+        ("controller", "craps: answers, locked; its faults follow"),
         ("self-test devices", "not up: cam"),
     ]
 
@@ -186,7 +186,7 @@ def test_who_asks_is_told_what_his_groups_open_and_what_he_lacks() -> None:
     given_since = machine_checks.caller("bob", 7, {7}, known)
     assert (given_since.state, given_since.remedy) == (
         "warning",
-        "log in anew: table-console was given since",
+        "log in again: table-console was added since",
     )
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from controller.model.readings import WallImpact
 from controller.replay.log import open_log
-from controller.technician.calibration import LEAST_MARGIN, Listen, UnfitError, calibrate_wall, sorted_out
+from controller.technician.calibration import MIN_MARGIN, Listen, UnfitError, calibrate_wall, sorted_out
 
 LOGS = Path(__file__).parents[1] / "logs"
 AT = ("devices", "wall-left", "least_peak")
@@ -24,7 +24,7 @@ def test_every_die_is_above_the_threshold_and_all_noise_below(
     dice: list[float], noise: list[float], before: float
 ) -> None:
     loudest = max(noise, default=before)
-    if min(dice) < LEAST_MARGIN * loudest:
+    if min(dice) < MIN_MARGIN * loudest:
         with pytest.raises(UnfitError, match=r"found noise of peak \d+ and a die of peak \d+"):
             calibrate_wall(AT, dice, noise, (), before)
         return
