@@ -227,6 +227,12 @@ FAULTS: Mapping[str, FaultKind] = {
         _REPORT,
         _REOPEN,
     ),
+    "journal_taken_away": FaultKind(
+        "a person or program deleted, renamed or replaced the file while the controller had it open",
+        "put the same file back under its name; one that was deleted can be copied from /proc/PID/fd while"
+        f" the controller runs; then restart it. If it is lost: {_GO_ON}",
+        "by itself, once the file that was opened lies under its name again",
+    ),
     "journal_teller_failed": FaultKind(
         "a defect of the controller in what hears that rows are durable",
         f"{_REPORT}; the rows are safe",
@@ -307,6 +313,7 @@ WHAT: Mapping[str, str] = {
     "journal_schema_changed": "the file's tables, indexes or triggers are not those of a journal",
     "journal_sqlite_too_old": "the SQLite library that was found loses commits",
     "journal_stopped": "the journal's thread has stopped",
+    "journal_taken_away": "one of the journal's files is no longer the one that the controller opened",
     "journal_teller_failed": "rows are on the disk, but not everybody was told of them",
     "journal_wal_grows": "the WAL of the journal is not written back and grows",
     "journal_write_failed": "the journal's file can't be written",

@@ -15,7 +15,7 @@ class Lock:
 
     def __init__(self, journal: Path) -> None:
         """Take the lock; raises JournalFault with the holder's process id where another has it."""
-        self.path = _beside(journal)
+        self.path = lock_of(journal)
         try:
             self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
@@ -38,7 +38,7 @@ class Lock:
 def holder_of(journal: Path) -> str | None:
     """Give the process id of the controller that holds this journal's lock, without taking or making it."""
     try:
-        descriptor = os.open(_beside(journal), os.O_RDONLY)
+        descriptor = os.open(lock_of(journal), os.O_RDONLY)
     except OSError:
         return None
     try:
@@ -50,7 +50,8 @@ def holder_of(journal: Path) -> str | None:
     return None
 
 
-def _beside(journal: Path) -> Path:
+def lock_of(journal: Path) -> Path:
+    """Return the lock file of a journal."""
     return journal.with_name(journal.name + ".lock")
 
 

@@ -10,7 +10,7 @@ import apsw
 
 from controller.journal.chain import Row, Wall, genesis
 from controller.journal.faults import JournalFault
-from controller.journal.lock import fault_of_os, sync_directory
+from controller.journal.lock import fault_of_os, lock_of, sync_directory
 from controller.journal.schema import ALL_SIGNED, check_schema, migrate, version_of
 
 OLDEST_SQLITE = (3, 51, 3)
@@ -96,6 +96,31 @@ def open_writer(path: Path, vfs: str | None = None) -> apsw.Connection:
         raise
     sync_directory(path.parent)
     return connection
+
+
+class OpenFiles:
+    """The files of a journal that is open for writing, watched for being deleted, renamed or replaced."""
+
+    def __init__(self, journal: Path, head: Path) -> None:
+        """Remember which files lie under the names now; raises OSError where one is not there."""
+        beside = (journal.with_name(journal.name + ending) for ending in ("-wal", "-shm"))
+        self._opened = {file: _identity(file) for file in (journal, *beside, lock_of(journal), head)}
+
+    def fault(self) -> JournalFault | None:
+        """Return the fault of the first name under which the file that was opened lies no more."""
+        for file, opened in self._opened.items():
+            try:
+                found = None if _identity(file) == opened else "another file under its name"
+            except OSError as error:
+                found = error.strerror or str(error)
+            if found is not None:
+                return JournalFault("journal_taken_away", file, found, "the file that the controller opened")
+        return None
+
+
+def _identity(file: Path) -> tuple[int, int]:
+    there = file.stat()
+    return there.st_dev, there.st_ino
 
 
 def open_reader(path: Path) -> apsw.Connection:

@@ -19,7 +19,7 @@ from controller.journal.memory import checkpoint_body
 from controller.journal.opening import Opened, head_at
 from controller.journal.outbox import Acks
 from controller.journal.retention import drop_some
-from controller.journal.store import BUSY_MS, fault_of, insert
+from controller.journal.store import BUSY_MS, OpenFiles, fault_of, insert
 from controller.model.effects import Late
 
 
@@ -107,6 +107,8 @@ class Limits:
     """From here on (64 MB) a reader that is in the way of writing it back is a fault."""
     retry_s: float = 0.1
     """The first pause after a failed write; it doubles up to 50 times this."""
+    look_s: float = 1.0
+    """A writer with nothing to do looks this often whether the journal's files are still its own."""
 
 
 class Writer:
@@ -127,6 +129,7 @@ class Writer:
         self._connection = opened.connection
         self._path = path
         self._head = opened.head
+        self._files = OpenFiles(path, opened.head.path)
         self._key = key
         self._n = opened.last_n
         self._link = opened.last_link
@@ -145,6 +148,7 @@ class Writer:
         self._pruning: list[tuple[Ticket, list[Row]]] = []
         self._wal_pages = 0
         self._stopped: JournalFault | None = None
+        self._taken_away: JournalFault | None = None
         self._abandon = Event()
         self._door = Lock()
         self._taken = 0
@@ -200,7 +204,8 @@ class Writer:
         """Write what waits and a last checkpoint, then close.
 
         Raises:
-            JournalFault: the disk took longer; the rows not written are lost with this process.
+            JournalFault: the disk took longer, or the files were taken away; the rows not written are lost
+                with this process.
         """
         with self._door:
             closed = JournalFault("journal_closed", self._path, "a closed journal", "an open one")
@@ -213,6 +218,8 @@ class Writer:
             self._thread.join(_GRACE_S)
             found = f"{self.waiting} entries that the disk did not take in {timeout_s:g} s"
             raise JournalFault("journal_not_flushed", self._path, found, "every row written")
+        if self._taken_away is not None:
+            raise self._taken_away
 
     def _work(self) -> None:
         try:
@@ -222,6 +229,7 @@ class Writer:
                 last = entries[-1].last
                 self._write(entries, last=last)
                 self._tidy()
+            self._wait_for_files()
             self._write_back()
         except _AbandonedError:
             pass
@@ -231,6 +239,9 @@ class Writer:
             self._alarms.began("writer", self._stopped)
         finally:
             with suppress(apsw.Error):
+                if self._taken_away is not None:
+                    # SQLite would write back into, and delete, whatever lies under the names now.
+                    self._connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
                 self._connection.close()
 
     def _next_entries(self) -> list[Entry]:
@@ -248,7 +259,11 @@ class Writer:
                 return self._queue.get_nowait()
             except Empty:
                 self._prune_on()
-        return self._queue.get()
+        while True:
+            try:
+                return self._queue.get(timeout=self._limits.look_s)
+            except Empty:
+                self._look_at_files()
 
     def _write(self, entries: Sequence[Entry], *, last: bool) -> None:
         drafts: list[Draft] = []
@@ -273,7 +288,9 @@ class Writer:
         drafts, self._owed = [*drafts, *self._owed], []
         rows = self._sealed(drafts, last=last)
         if rows or closed:
+            self._wait_for_files()
             self._commit(rows, closed)
+            self._wait_for_files()
         for entry, begin, end in spans:
             if entry.pruned is not None:
                 self._pruning.append((entry.ticket, rows[begin:end]))
@@ -336,6 +353,20 @@ class Writer:
             healed = Healed(code=fault.code, found=fault.found, since=since, rows=len(rows))
             self._owed.append(event_draft(HEALED, healed, self._wall()))
             self._alarms.over("write")
+
+    def _wait_for_files(self) -> None:
+        """Go on once the files lie under their own names: what is written to a deleted one is not kept."""
+        while self._look_at_files() is not None:
+            if self._stopped is not None or self._abandon.wait(self._limits.retry_s):
+                raise _AbandonedError
+
+    def _look_at_files(self) -> JournalFault | None:
+        self._taken_away = self._files.fault()
+        if self._taken_away is not None:
+            self._alarms.began("files", self._taken_away)
+        else:
+            self._alarms.over("files")
+        return self._taken_away
 
     def _tell(self, ticket: Ticket, rows: Sequence[Row]) -> None:
         ticket.done(rows)

@@ -29,7 +29,7 @@ NIGHT_US = 1_800_000_000_000_000
 """Wall time of the first row; each further one is a second later."""
 PATIENCE_S = 60.0
 """How long a test waits for a thread before it calls it hung."""
-LIMITS = Limits(retry_s=0.001)
+LIMITS = Limits(retry_s=0.001, look_s=0.01)
 
 
 class Hand(NamedTuple):

@@ -1,0 +1,41 @@
+"""A table whose journal somebody deletes or renames while it runs: it is told, and the table locks."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from drivers.sim import dice
+from tests.app.rig import Table, lines_of, tick, until
+
+
+def _deleted(file: Path) -> None:
+    file.unlink()
+
+
+def _renamed(file: Path) -> None:
+    file.rename(file.with_name("aside"))
+
+
+@pytest.mark.parametrize("deed", [_deleted, _renamed])
+def test_a_table_whose_journal_is_taken_away_locks_and_tells_nothing_more(
+    tmp_path: Path, deed: Callable[[Path], None]
+) -> None:
+    table = Table(tmp_path)
+    table.start()
+    try:
+        table.unlock()
+        until(lambda: any("unlocked" in str(line) for line in table.told), "the unlocking to be told")
+        deed(table.journal / "journal.db")
+        until(lambda: "journal_taken_away" in str(table.status()), "the fault")
+        until(lambda: table.status()["lock"] == "locked", "the lock")
+        told = list(table.told)
+        _, feed, _ = dice.evening(3, {"valid": 1.0}, 2)
+        readings = list(feed)
+        table.feed([*lines_of(readings), tick(readings[-1][0] + 10_000_000)])
+        assert table.terminate() != 0
+    finally:
+        if table.process is not None:
+            table.kill()
+    assert table.told == told
+    assert "journal_taken_away" in table.log

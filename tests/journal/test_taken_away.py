@@ -1,0 +1,133 @@
+"""A journal's files that somebody deletes, renames or replaces while the table has them open."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from controller.journal.faults import JournalFault
+from controller.journal.journal import Journal
+from controller.journal.reading import Reader
+from tests.journal.rig import PATIENCE_S, Rig, append, begin, durable, evening, rig_in
+
+
+def _delete(file: Path) -> None:
+    file.unlink()
+
+
+def _rename(file: Path) -> None:
+    file.rename(file.with_name("aside"))
+
+
+def _put_a_copy_in_its_place(file: Path) -> None:
+    copy = file.with_name("copy")
+    copy.write_bytes(file.read_bytes())
+    copy.replace(file)
+
+
+def _move_the_folder(file: Path) -> None:
+    file.parent.rename(file.parent.with_name("elsewhere-now"))
+
+
+Deed = Callable[[Path], None]
+DEEDS: tuple[Deed, ...] = (_delete, _rename, _put_a_copy_in_its_place, _move_the_folder)
+FILES = ("journal.db", "journal.db-wal", "journal.db-shm", "journal.db.lock", "head")
+
+
+def _file(rig: Rig, name: str) -> Path:
+    return rig.place.head if name == "head" else rig.place.journal.with_name(name)
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> Rig:
+    """Make a table in a folder that can be moved."""
+    folder = tmp_path / "table"
+    folder.mkdir()
+    return rig_in(folder)
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("deed", DEEDS)
+def test_it_is_a_fault_though_nothing_is_written(rig: Rig, deed: Deed, name: str) -> None:
+    journal = rig.open()
+    durable(begin(journal))
+    deed(_file(rig, name))
+    assert rig.alarmed.wait(PATIENCE_S)
+    assert rig.alarms == ["journal_taken_away"]
+    assert journal.fault is not None
+    assert journal.fault.where == str(_file(rig, name)) or deed is _move_the_folder
+    with pytest.raises(JournalFault, match="journal_taken_away"):
+        journal.close()
+
+
+@pytest.mark.parametrize("name", FILES[:2])
+@pytest.mark.parametrize("deed", DEEDS)
+def test_no_outcome_is_told_that_lies_in_a_file_that_is_gone(rig: Rig, deed: Deed, name: str) -> None:
+    hands = evening(3)
+    journal = rig.open()
+    durable(begin(journal))
+    durable(append(journal, hands[0]))
+    told = list(rig.told)
+    deed(_file(rig, name))
+    tickets = [append(journal, hand) for hand in hands[1:]]
+    with pytest.raises(JournalFault, match="journal_taken_away"):
+        journal.close()
+    assert rig.told == told
+    assert not any(ticket.durable for ticket in tickets)
+
+
+def test_what_waited_is_told_once_the_file_is_put_back(rig: Rig) -> None:
+    hands = evening(3)
+    journal = rig.open()
+    durable(begin(journal))
+    _rename(rig.place.journal)
+    assert rig.alarmed.wait(PATIENCE_S)
+    tickets = [append(journal, hand) for hand in hands]
+    rig.place.journal.with_name("aside").rename(rig.place.journal)
+    for ticket in tickets:
+        durable(ticket)
+    assert rig.alarms == ["journal_taken_away", None]
+    journal.close()
+    with Reader(rig.place.journal) as reader:
+        assert reader.verify_all().outcomes == len(rig.told)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_what_was_told_is_there_once_the_file_is_put_back_after_the_end(rig: Rig, name: str) -> None:
+    journal = rig.open()
+    durable(begin(journal))
+    for hand in evening(3):
+        durable(append(journal, hand))
+    told = [row.seq for row in rig.told]
+    _rename(_file(rig, name))
+    with pytest.raises(JournalFault, match="journal_taken_away"):
+        journal.close()
+    _file(rig, name).with_name("aside").replace(_file(rig, name))
+    rig.open().close()
+    with Reader(rig.place.journal) as reader:
+        assert [row.seq for row in reader.rows() if row.seq is not None] == told
+
+
+def test_who_deletes_the_lock_gets_no_second_table_unnoticed(rig: Rig) -> None:
+    """Without its lock file the journal could be opened twice: the first of the two says so."""
+    first = rig.open()
+    durable(begin(first))
+    _file(rig, "journal.db.lock").unlink()
+    second: Journal | None = None
+    try:
+        second = rig.open()
+        assert rig.alarmed.wait(PATIENCE_S)
+        assert isinstance(first.fault, JournalFault)
+        assert first.fault.code == "journal_taken_away"
+    finally:
+        if second is not None:
+            second.close()
+        with pytest.raises(JournalFault, match="journal_taken_away"):
+            first.close()
+
+
+def test_an_ordinary_evening_is_no_fault(rig: Rig) -> None:
+    rig.played(4)
+    assert rig.alarms == []
+    assert not os.path.lexists(rig.place.journal.with_name("journal.db-wal"))
