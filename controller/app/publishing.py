@@ -159,6 +159,7 @@ class Publishing:
                 ask_late=ask_late,
                 line_bet=line_bet,
                 pair_plus=pair_plus,
+                session=journal.recovered.session,
                 last_seq=next_seq - 1,
                 acknowledged_seq=waits_from - 1,
                 board=first_board(

@@ -164,11 +164,12 @@ class LineBet(msgspec.Struct, frozen=True, kw_only=True, tag="line_bet", tag_fie
 
     The table takes it as the input `line_bet` (C34-DICE-4, CV1-SHOOT-1); that it does not come stops nothing.
 
-    `sequence` and `step` are the newest settled outcome's number and the wager book's step when it was so: an
-    older word that is sent again is no news.
+    `session` is the table's, from its status; `sequence` and `step` are the newest settled outcome's number
+    and the wager book's step when it was so: an older word that is sent again is no news.
     """
 
     table: Name
+    session: Count
     sequence: Count
     step: Count
     seat: Name
@@ -182,11 +183,12 @@ class PairPlus(msgspec.Struct, frozen=True, kw_only=True, tag="pair_plus", tag_f
 
     The table takes it as the input `pair_plus` (T-DEAL-2b); that it does not come stops nothing.
 
-    `sequence` and `step` are the newest settled outcome's number and the wager book's step when it was so: an
-    older word that is sent again is no news.
+    `session` is the table's, from its status; `sequence` and `step` are the newest settled outcome's number
+    and the wager book's step when it was so: an older word that is sent again is no news.
     """
 
     table: Name
+    session: Count
     sequence: Count
     step: Count
     without: tuple[Name, ...]

@@ -125,6 +125,7 @@ class Pump:
         ask_late: Callable[[AskLate], object] = lambda _asked: None,
         line_bet: Callable[[str, bool], None] = lambda _seat, _has: None,
         pair_plus: Callable[[tuple[str, ...]], None] = lambda _without: None,
+        session: int = 0,
         last_seq: int = 0,
         acknowledged_seq: int = 0,
         board: TableBoard | None = None,
@@ -134,7 +135,8 @@ class Pump:
         `now_us` is monotonic, `last_seq` the newest outcome's number in the journal, `acknowledged_seq` that
         up to which all are acknowledged, `status` gives how the
         table stands (the pump fills in what it knows of outcomes), `ask` takes the engine's questions whether
-        bets are open, `ask_late` those whether a wager made with the dice out is confirmed. `board` is the
+        bets are open, `ask_late` those whether a wager made with the dice out is confirmed. `session` is the
+        table's: the engine's word on bets counts for that one alone. `board` is the
         table's before any outcome of the journal.
         """
         self._table = table
@@ -148,6 +150,7 @@ class Pump:
         self._status = status
         self._ask = ask
         self._ask_late = ask_late
+        self._session = session
         self._line_bet = line_bet
         self._pair_plus = pair_plus
         self._line_bets: _Newest[tuple[str, bool]] = _Newest(acknowledged_seq)
@@ -284,6 +287,8 @@ class Pump:
                 self._ask(report.nonce)
             case AskLate():
                 self._ask_late(report)
+            case LineBet() | PairPlus() if report.session != self._session:
+                pass  # Said to an earlier session: somebody's copy, or on its way while the table restarted.
             case LineBet():
                 self._line_bets.hear((report.seat, report.has), (report.sequence, report.step))
             case PairPlus():

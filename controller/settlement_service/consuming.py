@@ -309,10 +309,30 @@ class Broker:
                 self._say_to(link, table, self._pair_plus(table, bets.without_pair_plus, bets.at))
 
     def _line_bet(self, table: str, seat: str, has: bool, at: At) -> LineBet:
-        return LineBet(table=table, sequence=at.sequence, step=at.step, seat=seat, has=has, by=self._name)
+        return LineBet(
+            table=table,
+            session=self._session(table),
+            sequence=at.sequence,
+            step=at.step,
+            seat=seat,
+            has=has,
+            by=self._name,
+        )
 
     def _pair_plus(self, table: str, without: tuple[str, ...], at: At) -> PairPlus:
-        return PairPlus(table=table, sequence=at.sequence, step=at.step, without=without, by=self._name)
+        return PairPlus(
+            table=table,
+            session=self._session(table),
+            sequence=at.sequence,
+            step=at.step,
+            without=without,
+            by=self._name,
+        )
+
+    def _session(self, table: str) -> int:
+        """Return the session that the table's status names: it takes a word for no other."""
+        met = self._met.get(table)
+        return 0 if met is None or met.session is None else met.session
 
     def _settle(self) -> None:
         batch = [self._waiting.popleft() for _ in range(min(BATCH, len(self._waiting)))]

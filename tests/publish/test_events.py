@@ -173,8 +173,14 @@ def test_devices_and_refusals_are_the_staff_s_alone(type_: str, key: Key) -> Non
         (Again(from_seq=5, by="engine"), "again"),
         (Ask(nonce="0f" * 16, by="engine"), "ask"),
         (Meeting(table="table-7", sequence=5, chain="0f" * 32, key="0e" * 32, by="engine"), "meeting"),
-        (LineBet(table="table-7", sequence=4, step=9, seat="3", has=False, by="engine"), "line_bet"),
-        (PairPlus(table="table-7", sequence=4, step=9, without=("2", "5"), by="engine"), "pair_plus"),
+        (
+            LineBet(table="table-7", session=1, sequence=4, step=9, seat="3", has=False, by="engine"),
+            "line_bet",
+        ),
+        (
+            PairPlus(table="table-7", session=1, sequence=4, step=9, without=("2", "5"), by="engine"),
+            "pair_plus",
+        ),
     ],
 )
 def test_answers_are_read_as_they_were_written(answer: Answer, name: str, key: Key) -> None:

@@ -394,10 +394,12 @@ def test_the_line_bet_told_without_end_reaches_the_core_now_and_then(house: Hous
         patch.setattr(house.pump, "_line_bet", lambda seat, has: entered.append((seat, has)))
         for _ in range(400):
             for has in (True, False, True):
-                house.pump.post(LineBet(table=NAME, sequence=4, step=9, seat="3", has=has, by=ENGINE))
+                house.pump.post(
+                    LineBet(table=NAME, session=0, sequence=4, step=9, seat="3", has=has, by=ENGINE)
+                )
             house.turn()
         assert entered == [("3", True)]
-        house.pump.post(LineBet(table=NAME, sequence=4, step=9, seat="3", has=False, by=ENGINE))
+        house.pump.post(LineBet(table=NAME, session=0, sequence=4, step=9, seat="3", has=False, by=ENGINE))
         house.turn()
         house.clock.forward(1)
         house.turn()
@@ -410,10 +412,12 @@ def test_positions_without_pair_plus_told_without_end_reach_the_core_now_and_the
         patch.setattr(house.pump, "_pair_plus", entered.append)
         for _ in range(400):
             for without in (("2",), (), ("2",)):
-                house.pump.post(PairPlus(table=NAME, sequence=4, step=9, without=without, by=ENGINE))
+                house.pump.post(
+                    PairPlus(table=NAME, session=0, sequence=4, step=9, without=without, by=ENGINE)
+                )
             house.turn()
         assert entered == [("2",)]
-        house.pump.post(PairPlus(table=NAME, sequence=4, step=9, without=(), by=ENGINE))
+        house.pump.post(PairPlus(table=NAME, session=0, sequence=4, step=9, without=(), by=ENGINE))
         house.clock.forward(1)
         house.turn()
         assert entered == [("2",), ()]
@@ -431,12 +435,34 @@ def test_a_word_on_bets_that_is_older_than_one_that_was_heard_is_no_news(house: 
             (3, 11, False),
             (5, 9, True),
         ):
-            word = LineBet(table=NAME, sequence=sequence, step=step, seat="3", has=has, by=ENGINE)
+            word = LineBet(table=NAME, session=0, sequence=sequence, step=step, seat="3", has=has, by=ENGINE)
             house.pump.post(word)
             house.turn()
             house.clock.forward(1)
             house.turn()
         assert entered == [("3", False), ("3", True)]
+
+
+def test_a_word_on_bets_said_to_an_earlier_session_is_no_news(house: House) -> None:
+    """A table that restarted between two outcomes has the same number as before: only the session differs."""
+    entered: list[object] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(house.pump, "_session", 12)
+        patch.setattr(house.pump, "_line_bet", lambda seat, has: entered.append((seat, has)))
+        patch.setattr(house.pump, "_pair_plus", entered.append)
+        for session in (11, 13, 0):
+            house.pump.post(
+                LineBet(table=NAME, session=session, sequence=9, step=9, seat="3", has=False, by=ENGINE)
+            )
+            house.pump.post(
+                PairPlus(table=NAME, session=session, sequence=9, step=9, without=("2",), by=ENGINE)
+            )
+            house.turn()
+            house.clock.forward(1)
+        assert entered == []
+        house.pump.post(LineBet(table=NAME, session=12, sequence=9, step=9, seat="3", has=True, by=ENGINE))
+        house.turn()
+        assert entered == [("3", True)]
 
 
 def test_a_word_from_before_what_was_acknowledged_at_the_start_is_no_news() -> None:

@@ -16,6 +16,7 @@ from controller.publish.events import (
     Acknowledgement,
     Again,
     Answer,
+    LineBet,
     Meeting,
     Message,
     TableStatus,
@@ -243,3 +244,19 @@ def test_a_table_that_closes_is_met_once_its_closing_is_settled(roulette: Sealed
     line.until(
         lambda: newest in {(one.sequence, one.chain) for one in line.reports if isinstance(one, Meeting)}
     )
+
+
+@needs_mosquitto
+def test_what_is_told_of_bets_is_told_to_the_session_that_the_table_is_in(
+    house: House, craps: SealedTable, mosquitto: Mosquitto
+) -> None:
+    line = Line(craps, mosquitto, house)
+
+    def told() -> list[tuple[int, bool]]:
+        return [(one.session, one.has) for one in line.reports if isinstance(one, LineBet)]
+
+    line.sends(craps.takes_dice("3"))
+    line.until(lambda: told()[-1:] == [(1, False)])
+    line.sink.tell(TableStatus(table=craps.name, state="online", session=2, says_open=True))
+    line.until(lambda: told()[-1:] == [(2, False)])
+    line.close()

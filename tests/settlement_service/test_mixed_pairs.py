@@ -128,8 +128,8 @@ def test_a_rotated_key_is_believed_where_the_one_before_signed_it(tmp_path: Path
     "word",
     [
         Meeting(table="wheel-2", sequence=7, chain="0f" * 32, key="0" * 64, by="settlement"),
-        LineBet(table="craps-2", sequence=4, step=9, seat="3", has=False, by="settlement"),
-        PairPlus(table="cards-2", sequence=4, step=9, without=("3",), by="settlement"),
+        LineBet(table="craps-2", session=1, sequence=4, step=9, seat="3", has=False, by="settlement"),
+        PairPlus(table="cards-2", session=1, sequence=4, step=9, without=("3",), by="settlement"),
     ],
 )
 def test_what_the_engine_says_to_another_table_is_not_for_this_one(word: Answer, sink: Sink) -> None:
