@@ -2,7 +2,8 @@
 #
 #   make run     an evening at a virtual table
 #   make tools   what a running table and the tests need besides, pinned, into .venv
-#   make test    every check that CI makes
+#   make test    style, types, import contracts and the tests that need nothing but Python: minutes
+#   make check   those, and the tests with processes, brokers, databases and browsers: all that CI makes
 #   make bench   the benchmarks in full        make soak   the long runs (SECONDS=600 each of two, KILLS=300, SPINS=5000, THROWS=10000,
 #                the WAGERS=100000 of each rule set)
 #   make crash   power cuts, block by block (STATES=500)
@@ -40,21 +41,26 @@ THROWS := 10000
 FITS := import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info)
 CANDIDATES := $(or $(PYTHON),python3.13 python3.12 python3.11 python3)
 
-.PHONY: install upgrade rollback uninstall wheelhouse run tools test bench soak crash lock schema diagrams rules pictures audit sbom clean
+.PHONY: install upgrade rollback uninstall wheelhouse run tools test check sound bench soak crash lock schema diagrams rules pictures audit sbom clean
 
 run: .venv/.run
 	@$(BIN)/tablectl demo
 
 tools: .venv/.dev
 
-test: .venv/.dev
+test: sound
+	@$(BIN)/python -m pytest --quiet -n $(WORKERS) -m "not slow and not live"
+
+check: sound
+	@$(BIN)/python -m pytest --quiet -n $(WORKERS) -m "not slow" --durations=15
+
+sound: .venv/.dev
 	@$(BIN)/ruff check $(CODE)
 	@$(BIN)/ruff format --check --quiet $(CODE)
 	@$(BIN)/mypy --no-error-summary
 	@$(BIN)/lint-imports --no-logo >.venv/imports.txt || { cat .venv/imports.txt; exit 1; }
 	@$(BIN)/python -m controller.app.schemas --check
 	@$(BIN)/python -m controller.publish.schemas --check
-	@$(BIN)/python -m pytest --quiet -n $(WORKERS) -m "not slow"
 
 bench: .venv/.dev
 	@set -e; for name in $(BENCHMARKS); do $(BIN)/python -m "tests.benchmarks.$$name"; done

@@ -2,8 +2,32 @@
 
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+
+TESTS = Path(__file__).parent
+LIVE = (
+    *("app", "cli", "console", "people", "publish", "settlement_service", "supply", "systemd", "technician"),
+    *("upgrade", "sim", "drivers/link", "drivers/vision", "journal/test_power_cuts.py"),
+)
+"""Packages whose tests start processes, brokers, databases or browsers, or play whole evenings."""
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Spare `make test` the import of what it leaves out."""
+    return True if "not live" in config.getoption("markexpr") and _is_live(collection_path) else None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what `make check` runs and `make test` leaves out."""
+    for item in items:
+        if _is_live(item.path):
+            item.add_marker(pytest.mark.live)
+
+
+def _is_live(path: Path) -> bool:
+    return any(path.is_relative_to(TESTS / live) for live in LIVE)
 
 
 @pytest.fixture
