@@ -2,5 +2,5 @@
 
 Flat `transitions` machines stand side by side: the table's mode, one attempt's life-cycle (shared by throws,
 spins and deals), and the game. Each is a table of data from which the diagrams and the cell-by-cell tests are
-made. Machines append effects; they never read a clock, and a trigger fired from within a trigger is a defect.
+made. Machines append effects; they never read a clock.
 """

@@ -111,9 +111,9 @@ class Attempts(Generic[Value, V]):
         """Begin the next attempt; a review or proposal that nobody ruled on lapses."""
         if self.state in ("proposed", "review"):
             seen = f"nobody ruled on it before the next {self.words.begin}"
-            self._fire(self.words.void)
+            self.machine.fire(self.words.void)
             self._void(t, (self._reason("unruled", seen),), by="nobody", follow_up=False)
-        self._fire(self.words.begin)
+        self.machine.fire(self.words.begin)
         self.number += 1
         self._verdict = None
         self._cleared_in_hold = False
@@ -142,16 +142,16 @@ class Attempts(Generic[Value, V]):
         self._open_reasons = verdict.reasons
         self._decided_at = t
         if verdict.ruling is Ruling.REVIEW:
-            self._fire("judged_review")
+            self.machine.fire("judged_review")
             self._review(t, verdict.reasons)
         elif self.calls == "confirm":
-            self._fire("judged_proposal")
+            self.machine.fire("judged_proposal")
             self._desk.effects.append(Proposed(t=t, attempt=self.number, verdict=verdict))
         elif verdict.ruling is Ruling.VOID:
-            self._fire("judged_void")
+            self.machine.fire("judged_void")
             self._void(t, verdict.reasons, by="sensors", notices=verdict.notices)
         else:
-            self._fire("judged_valid")
+            self.machine.fire("judged_valid")
             self._desk.set_timer("hold", t + self._hold_us)
 
     def reconsider(self, verdict: V) -> None:
@@ -176,14 +176,14 @@ class Attempts(Generic[Value, V]):
 
     def moved(self) -> None:
         """Take back a decision during the hold: what was at rest moves again."""
-        self._fire("moved")
+        self.machine.fire("moved")
         self._desk.stop_timer("hold")
 
     def hold_over(self) -> None:
         """End the hold: the call is made."""
         verdict = self._verdict
         assert verdict is not None
-        self._fire("hold_over")
+        self.machine.fire("hold_over")
         self._call(self._decided_at, self._game.value_of(verdict), _grade_of(verdict))
         self._end_hold()
 
@@ -226,13 +226,13 @@ class Attempts(Generic[Value, V]):
 
     def settle(self) -> None:
         """Take that all it decided is paid: nothing changes it any more. Raises Refused."""
-        self._fire(self.words.settle)
+        self.machine.fire(self.words.settle)
         self._answer("settled")
 
     def begin_anew(self) -> None:
         """Take that the table opens: nothing changes what was called before."""
         if self.machine.allows(self.words.settle):
-            self._fire(self.words.settle)
+            self.machine.fire(self.words.settle)
 
     def awaited(self) -> Awaited | None:
         """Return what a person must rule on or confirm now; None where nothing waits."""
@@ -303,7 +303,7 @@ class Attempts(Generic[Value, V]):
         """Put what is in flight under review for this reason: the recording ends at t."""
         if not self.machine.allows("power_lost"):
             return
-        self._fire("power_lost")
+        self.machine.fire("power_lost")
         self._desk.stop_timer("hold")
         self._review(t, (reason,))
 
@@ -315,11 +315,11 @@ class Attempts(Generic[Value, V]):
         if self.open:
             verdict = self._game.judge(entered.t, reason)
             reasons = verdict.reasons if reason in verdict.reasons else (*verdict.reasons, reason)
-            self._fire(self.words.void)
+            self.machine.fire(self.words.void)
             self._void(entered.t, reasons, by=entered.by, who=entered.who, judged=verdict)
             self._end_hold()
         else:
-            self._fire(self.words.void)
+            self.machine.fire(self.words.void)
             self._correct(entered, None, (reason,))
         self.ruled(entered)
         self._answer_ruling(was)
@@ -329,16 +329,16 @@ class Attempts(Generic[Value, V]):
         self.must_be_this(entered)
         was = self._as_it_was()
         if not self.machine.allows(self.words.set_result):
-            self._fire(self.words.set_result)
+            self.machine.fire(self.words.set_result)
         value = self._game.value_entered(entered)
         if self.open:
-            self._fire(self.words.set_result)
+            self.machine.fire(self.words.set_result)
             self._call(entered.t, value, "person", entered)
             self._end_hold()
         elif value == self._standing_value:
             raise Refused("no_change")
         else:
-            self._fire(self.words.set_result)
+            self.machine.fire(self.words.set_result)
             self._correct(entered, value, ())
         self.ruled(entered)
         self._answer_ruling(was)
@@ -357,13 +357,13 @@ class Attempts(Generic[Value, V]):
             raise Refused("nothing_to_accept")
         was = self._as_it_was()
         if self.state == "proposed" and verdict.ruling is Ruling.VOID:
-            self._fire(f"accept_{self.words.void}")
+            self.machine.fire(f"accept_{self.words.void}")
             self._void(entered.t, verdict.reasons, by=entered.by, who=entered.who, notices=verdict.notices)
             self.ruled(entered)
             self._answer_ruling(was)
             return
         grade: Grade = _grade_of(verdict) if self.state == "held" else "person"
-        self._fire("accept")
+        self.machine.fire("accept")
         self._call(entered.t, self._game.value_of(verdict), grade, entered)
         self._end_hold()
         self.ruled(entered)
@@ -376,7 +376,7 @@ class Attempts(Generic[Value, V]):
             self.cleared = True
         elif not self.under_way:
             self._cleared_in_hold = self.state == "held"
-            self._fire(clear)
+            self.machine.fire(clear)
             self.cleared = True
 
     def _turned_away_lies(self, clear: str) -> bool:
@@ -387,7 +387,7 @@ class Attempts(Generic[Value, V]):
         self._desk.stop_timer("hold")
         if self._cleared_in_hold and self.words.clear:
             self._cleared_in_hold = False
-            self._fire(self.words.clear)
+            self.machine.fire(self.words.clear)
 
     def _standing_is_void(self) -> bool:
         closed = self.state in (self.words.void, self.words.cleared)
@@ -512,9 +512,6 @@ class Attempts(Generic[Value, V]):
 
     def _answer(self, says: str) -> None:
         self._desk.answer = f"{self.words.attempt.capitalize()} {self.number}: {says}"
-
-    def _fire(self, trigger: str) -> None:
-        self.machine.fire(trigger)
 
 
 def _grade_of(verdict: ThrowVerdict | SpinVerdict | DealVerdict) -> Grade:

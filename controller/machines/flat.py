@@ -1,14 +1,15 @@
 """`transitions`, wrapped once: tables of data whose every cell of (state, trigger) is an arrow or a refusal.
 
-The library's traps are closed here: no automatic transitions, no queue (a queued refusal reports success), no
-guards (a refused guard is silent) and no trigger from within a trigger.
+The library drives: its events are fired, its model holds the state, and its callback tells of each move. Its
+traps are closed: no automatic transitions, no queue (a queued refusal reports success), no guards (a refused
+guard is silent).
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
-from transitions import Machine
+from transitions import EventData, Machine
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,82 +76,64 @@ def would(do: Callable[[], object]) -> bool:
     return True
 
 
-class _Model:
-    state: str
+Moved = Callable[..., None]
+"""Hears of a move: its trigger, then what was said when it was fired."""
+
+
+class FlatMachine:
+    """One machine at work: the model in which the library's machine of its table keeps the state."""
+
+    def __init__(self, table: MachineTable, state: str | None = None, moved: Moved | None = None) -> None:
+        """Start in `state` (the table's initial one by default); `moved` hears of each move that is made."""
+        self.table = table
+        self.state = table.initial
+        """The state it is in; the library writes it."""
+        self.moved = moved
+        self._machine = _library_machine(table, tells=moved is not None)
+        if state is not None:
+            self.restore(state)
+
+    def fire(self, trigger: str, *about: object) -> None:
+        """Fire the library's event of this trigger; `about` is passed on to who hears of the move.
+
+        Raises:
+            Refused: the present state does not allow it; nothing has changed.
+        """
+        if not self.allows(trigger):
+            raise Refused(self.table.refusals[self.state, trigger])
+        self._machine.events[trigger].trigger(self, *about)
+
+    def allows(self, trigger: str) -> bool:
+        """Return whether this trigger has an arrow from the present state."""
+        event = self._machine.events.get(trigger)
+        return event is not None and self.state in event.transitions
+
+    def restore(self, state: str) -> None:
+        """Go back to a state it was in before: for corrections and for starting from a recorded state."""
+        self._machine.set_state(state, self)
 
 
 @cache
-def _library_machine(table: MachineTable) -> Machine:
-    """Return the library's machine of a table, made once: what is in which state, each model says."""
+def _library_machine(table: MachineTable, *, tells: bool) -> Machine:
+    """Return the library's machine of a table, made once for all models that tell of their moves, or do not.
+
+    It lists none of its models, and so keeps none of them alive.
+    """
     return Machine(
         model=None,
         states=list(table.states),
         initial=table.initial,
         transitions=[[a.trigger, list(a.sources), a.to] for a in table.arrows],
+        after_state_change=_tell if tells else None,
         auto_transitions=False,
         queued=False,
         send_event=True,
     )
 
 
-@cache
-def _arrows(table: MachineTable) -> Mapping[tuple[str, str], str]:
-    """Return where each arrow of a table's machine leads, by state and trigger."""
-    return {
-        (source, trigger): str(arrow.dest)
-        for trigger, event in _library_machine(table).events.items()
-        for source, (arrow,) in event.transitions.items()
-    }
-
-
-class FlatMachine:
-    """One machine at work on its table."""
-
-    def __init__(
-        self,
-        table: MachineTable,
-        state: str | None = None,
-        watch: Callable[[str, str, str], None] | None = None,
-    ) -> None:
-        """Start in `state` (the table's initial one by default); `watch` hears each (trigger, from, to)."""
-        self.table = table
-        self.state = state or table.initial
-        """The state it is in."""
-        self._watch = watch
-        self._firing = False
-        self._model = _Model()
-        self._machine = _library_machine(table)
-        self._machine.set_state(self.state, self._model)
-        self._arrows = _arrows(table)
-
-    def fire(self, trigger: str) -> None:
-        """Follow this trigger's arrow.
-
-        Raises:
-            Refused: the present state does not allow it; nothing has changed.
-            RuntimeError: fired from within another trigger, which is a defect.
-        """
-        if self._firing:
-            raise RuntimeError(f"{self.table.name}: {trigger} fired from within a trigger")
-        source = self.state
-        to = self._arrows.get((source, trigger))
-        if to is None:
-            raise Refused(self.table.refusals[source, trigger])
-        self._firing = True
-        try:
-            # The library's own way there looks for guards and callbacks, of which these machines have none.
-            self._machine.set_state(to, self._model)
-            self.state = to
-            if self._watch is not None:
-                self._watch(trigger, source, to)
-        finally:
-            self._firing = False
-
-    def allows(self, trigger: str) -> bool:
-        """Tell whether this trigger has an arrow from the present state."""
-        return (self.state, trigger) in self._arrows
-
-    def restore(self, state: str) -> None:
-        """Go back to a state it was in before: for corrections and for starting from a recorded state."""
-        self._machine.set_state(state, self._model)
-        self.state = state
+def _tell(event: EventData) -> None:
+    model = event.model
+    assert isinstance(model, FlatMachine)
+    assert event.event is not None
+    assert model.moved is not None
+    model.moved(event.event.name, *event.args)

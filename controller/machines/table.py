@@ -42,8 +42,8 @@ class TableMode:
     def __init__(self, desk: Desk, *, door: str = "open", lock: str = "unlocked") -> None:
         """Start open and unlocked unless told otherwise."""
         self._desk = desk
-        self._door = FlatMachine(DOOR_TABLE, door)
-        self._lock = FlatMachine(LOCK_TABLE, lock)
+        self._door = FlatMachine(DOOR_TABLE, door, self._tell)
+        self._lock = FlatMachine(LOCK_TABLE, lock, self._tell)
         self._test = FlatMachine(TEST_TABLE)
 
     @property
@@ -72,32 +72,26 @@ class TableMode:
         """Open the table. Raises Refused."""
         if self.lock == "locked":
             raise Refused("table_locked")
-        self._door.fire("open_table")
-        self._happen("table.opened", "open_table", entered)
+        self._door.fire("open_table", entered.t, _by("open_table", entered))
 
     def close(self, entered: Input) -> None:
         """Close the table. Raises Refused."""
-        self._door.fire("close_table")
-        self._happen("table.closed", "close_table", entered)
+        self._door.fire("close_table", entered.t, _by("close_table", entered))
 
     def lock_up(self, entered: Input) -> None:
         """Lock the table by a person's word. Raises Refused."""
-        self._lock.fire("lock")
-        self._happen("table.locked", entered.reason or "lock", entered)
+        self._lock.fire("lock", entered.t, _by(entered.reason or "lock", entered))
 
     def unlock(self, entered: Input) -> None:
         """Unlock the table. Raises Refused."""
-        self._lock.fire("unlock")
-        self._happen("table.unlocked", entered.reason or "unlock", entered)
+        self._lock.fire("unlock", entered.t, _by(entered.reason or "unlock", entered))
 
     def lock_by_switch(self, switch: Switch) -> None:
         """Lock the table because a switch opened; a locked one stays locked."""
         if self.lock == "unlocked":
-            self._lock.fire("lock")
             says = f"{switch.name} switch opened on {switch.dev}; close it, inspect the table, then unlock"
-            self._desk.publish(
-                "table.locked", switch.t, Happening(cause=f"{switch.name}_open", what=switch.dev, says=says)
-            )
+            opened = Happening(cause=f"{switch.name}_open", what=switch.dev, says=says)
+            self._lock.fire("lock", switch.t, opened)
 
     def set_test_mode(self, on: bool) -> None:
         """Switch test mode. Raises Refused."""
@@ -113,5 +107,17 @@ class TableMode:
         yield from filter(self._lock.allows, ("lock", "unlock"))
         yield "test_mode on"
 
-    def _happen(self, kind: str, cause: str, entered: Input) -> None:
-        self._desk.publish(kind, entered.t, Happening(cause=cause, by=entered.by, who=entered.who))
+    def _tell(self, trigger: str, t: int, happening: Happening) -> None:
+        self._desk.publish(_TOLD_AS[trigger], t, happening)
+
+
+_TOLD_AS = {
+    "open_table": "table.opened",
+    "close_table": "table.closed",
+    "lock": "table.locked",
+    "unlock": "table.unlocked",
+}
+
+
+def _by(cause: str, entered: Input) -> Happening:
+    return Happening(cause=cause, by=entered.by, who=entered.who)

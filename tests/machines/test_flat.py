@@ -52,24 +52,31 @@ def test_every_refusal_in_the_catalogue_says_what_to_do() -> None:
     assert all(len(says.split()) > 3 for says in REFUSALS.values())
 
 
-def test_a_watcher_hears_each_move_once() -> None:
-    heard: list[tuple[str, str, str]] = []
-    machine = FlatMachine(LIGHT, watch=lambda *move: heard.append(move))
-    machine.fire("press")
-    machine.fire("press")
-    assert heard == [("press", "off", "on"), ("press", "on", "off")]
+def test_who_listens_hears_each_move_once_and_in_the_state_that_it_led_to() -> None:
+    heard: list[tuple[object, ...]] = []
+    machine = FlatMachine(LIGHT, moved=lambda *told: heard.append((*told, machine.state)))
+    machine.fire("press", "ann")
+    with pytest.raises(Refused):
+        machine.fire("break", "bob")
+    machine.fire("press", "eve")
+    assert heard == [("press", "ann", "on"), ("press", "eve", "off")]
 
 
-def test_a_trigger_from_within_a_trigger_is_a_defect() -> None:
-    machine = FlatMachine(LIGHT, watch=lambda *_: machine.fire("press"))
-    with pytest.raises(RuntimeError, match="from within"):
-        machine.fire("press")
+def test_machines_of_one_table_keep_their_states_apart() -> None:
+    one, other = FlatMachine(LIGHT), FlatMachine(LIGHT)
+    one.fire("press")
+    assert (one.state, other.state) == ("on", "off")
+
+
+def test_a_state_that_the_table_lacks_is_a_defect() -> None:
+    with pytest.raises(ValueError, match="dim"):
+        FlatMachine(LIGHT, "dim")
 
 
 def test_no_automatic_transition_by_passes_the_table() -> None:
     machine = FlatMachine(LIGHT)
     assert set(machine._machine.events) == set(LIGHT.triggers) - {"break"}
-    assert not [name for name in dir(machine._model) if name.startswith("to_")]
+    assert not [name for name in dir(machine) if name.startswith("to_")]
 
 
 @pytest.mark.parametrize(
