@@ -117,21 +117,27 @@ DUST = st.lists(st.tuples(st.integers(0, 17_000_000), st.integers(0, 3)), max_si
 SEEN = st.lists(st.integers(0, 9).map(bool), min_size=50, max_size=50)
 
 
-@settings(max_examples=80, deadline=None)
+@pytest.mark.parametrize("dear", [chains.WAY_CLEAR + 0.02, chains.WAY_CLEAR + 0.6])
+@settings(max_examples=50, deadline=None)
 @given(beams=st.sampled_from([FOUR, TWO]), seen=SEEN, dust=DUST, jitter=st.randoms(use_true_random=False))
 def test_what_is_not_followed_changes_nothing_that_is_told(
-    beams: tuple[float, ...], seen: list[bool], dust: list[tuple[int, int]], jitter: random.Random
+    dear: float,
+    beams: tuple[float, ...],
+    seen: list[bool],
+    dust: list[tuple[int, int]],
+    jitter: random.Random,
 ) -> None:
     pulses = [
-        (t + jitter.randrange(-2_000, 2_000), beam)
+        (t + jitter.randrange(-4_000, 4_000), beam)
         for (t, beam), heard in zip(passes(beams, slowing(40)), seen, strict=False)
         if heard
     ]
     pulses = sorted([*pulses, *((t, beam % len(beams)) for t, beam in dust)])
     quick, whole = Chain(beams, DROP), Chain(beams, DROP)
     for t, beam in pulses:
-        quick.see(t, beam)
         with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(chains, "_DEAR", dear)
+            quick.see(t, beam)
             patch.setattr(chains, "_DEAR", inf)
             patch.setattr(Chain, "_price_of_faster", lambda *_: inf)
             whole.see(t, beam)
