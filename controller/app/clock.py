@@ -25,7 +25,7 @@ class Clock(Protocol):
         """Return the time."""
 
     def reach(self, now_us: int) -> None:
-        """Hear that a reading arrived at this time, where the readings tell the time."""
+        """Note that a reading arrived at this time, where the readings tell the time."""
 
 
 class MonotonicClock:

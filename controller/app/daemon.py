@@ -323,7 +323,7 @@ class Daemon:
         self.begin()
 
     def _verifying(self, rows: int, of: int) -> None:
-        """Tell systemd that the start is still in progress, so that it does not time out."""
+        """Notify systemd that the start is still in progress, so that it does not time out."""
         now_us = self.monotonic.now_us()
         if now_us >= self._alive_at_us:
             self._alive_at_us = now_us + round(ALIVE_S * 1e6)

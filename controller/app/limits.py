@@ -143,7 +143,7 @@ class Bucket:
         self._last_us = now_us
 
     def wait_s(self, now_us: int) -> float:
-        """Take a token; return how long to wait until it is available (0: no wait)."""
+        """Spend a token; return how long to wait until it is available (0: no wait)."""
         passed_s = max(0, now_us - self._last_us) / 1e6
         self._last_us = max(now_us, self._last_us)
         self._tokens = min(self._rate.burst, self._tokens + passed_s * self._rate.per_s) - 1
@@ -167,7 +167,7 @@ class Pace:
         self._lock = Lock()
 
     def wait_s(self, uid: int, now_us: int) -> float:
-        """Take one of this user's tokens; return how long to wait until it is available."""
+        """Spend one of this user's tokens; return how long to wait until it is available."""
         with self._lock:
             if uid not in self._buckets and len(self._buckets) >= self.MAX_REMEMBERED:
                 self._buckets = {who: one for who, one in self._buckets.items() if not one.full(now_us)}

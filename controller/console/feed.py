@@ -59,7 +59,7 @@ class Feed:
         return True
 
     async def stir(self) -> None:
-        """Let every stream look again though nothing has changed at the table, as when a person signs out."""
+        """Wake every stream though nothing has changed at the table, as when a person signs out."""
         async with self._changed:
             self.version += 1
             self._changed.notify_all()

@@ -119,7 +119,7 @@ class Order:
         """Microseconds; nothing earlier will be accepted any more."""
 
     def put_all(self, readings: Iterable[AnyReading]) -> Iterator[tuple[AnyReading, int | None]]:
-        """Take readings as they arrive; stop at each that leaves something to tell, with what `put` gives.
+        """Handle readings as they arrive; yield each that leaves something to tell, with what `put` returns.
 
         Stops before a person's input too, with None: whether that waits at all is the session's to say.
         """
@@ -142,7 +142,7 @@ class Order:
                 yield reading, behind_us
 
     def put(self, reading: AnyReading) -> int:
-        """Take a reading as it arrives; give how far its time is off the mark (0: it counts).
+        """Handle a reading as it arrives; return how far its time is off the mark (0: it counts).
 
         That is how many microseconds too late it is, or how far ahead of its own arrival. Of one that waits
         to be confirmed `set_aside` tells, where it is not.
@@ -163,7 +163,7 @@ class Order:
         return self._weigh(reading, now, told=True)
 
     def _weigh(self, reading: AnyReading, now: int, *, told: bool) -> int:
-        """Take one that is doubtful or follows on such a one; `told`: its arrival is known."""
+        """Handle one that is doubtful or follows on such a one; `told`: its arrival is known."""
         doubted = self._doubted
         if doubted is not None:
             if doubted.now > self._now and now < doubted.now - self._lateness_us and self._against is None:
@@ -199,7 +199,7 @@ class Order:
         return back_us
 
     def _step_back(self, first: _Doubted) -> int:
-        """Let time go on a second from where it was, though the clock was set back; give the shift."""
+        """Advance time a second from where it was, though the clock was set back; return the shift."""
         back_us = self._now - first.now
         shift_us = back_us + STEP_US
         self._shift_us += shift_us
@@ -230,7 +230,7 @@ class Order:
         return 0
 
     def run_on_to(self, entered: Input) -> bool:
-        """Let time run on to an input's arrival; False, with nothing changed, where its time is doubtful."""
+        """Advance time to an input's arrival; False, with nothing changed, where its time is doubtful."""
         t, arrived = entered.t, entered.arrived
         now = t if arrived is None else max(t, arrived)
         near = now - self._now >= -STEP_US
@@ -249,7 +249,7 @@ class Order:
         return self.watermark <= entered.t and all(type(e[2]) not in _NOT_OVERTAKEN for e in self._waiting)
 
     def advance(self, now_us: int) -> None:
-        """Let time run on without a reading."""
+        """Advance time without a reading."""
         now = now_us + self._shift_us
         if self._doubted is not None and self._now < self._doubted.now <= now:
             self._settle_doubt(now)
@@ -257,7 +257,7 @@ class Order:
         self.watermark = max(self.watermark, self._now - self._lateness_us)
 
     def ready(self) -> Sequence[AnyReading]:
-        """Take every reading before the watermark, in order."""
+        """Return every reading before the watermark, in order."""
         waiting = self._waiting
         limit = self.watermark * _RANKS
         if not waiting or waiting[0][0] >= limit:
@@ -267,14 +267,14 @@ class Order:
         return self._take(bisect_left(waiting, limit, key=_key))
 
     def rest(self) -> Sequence[AnyReading]:
-        """Take every reading that still waits, in order; the watermark then stands behind the last."""
+        """Return every reading that still waits, in order; the watermark then stands behind the last."""
         while self._doubted is not None:
             self._settle_doubt(max(self._now, self._doubted.now))
         self.watermark = max(self.watermark, self._now)
         return self._take(len(self._waiting))
 
     def due_us(self, timer_us: int) -> int:
-        """Give the time to be told by `advance` at which this timer, or the first that waits, is due."""
+        """Return the time to be told by `advance` at which this timer, or the first that waits, is due."""
         first_us = self._waiting[0][0] // _RANKS if self._waiting else timer_us
         return min(first_us, timer_us) + self._lateness_us + 1 - self._shift_us
 

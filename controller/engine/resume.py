@@ -282,7 +282,7 @@ class OpenAttempts:
         self._reviewed = dict(self._ended)
 
     def follow(self, outcome: Outcome) -> None:
-        """Take an outcome, whether it concerns an attempt or not."""
+        """Handle an outcome, whether it concerns an attempt or not."""
         reached = self._reviewed if outcome.type.endswith(".review") else self._ended
         for word in WORDS:
             number = getattr(outcome.data, word, None)

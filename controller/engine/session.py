@@ -78,7 +78,7 @@ class Session:
         """How many readings came too late to count."""
 
     def feed(self, reading: AnyReading) -> Sequence[Effect]:
-        """Take one reading as it arrives; give the effects that can be told now, usually none."""
+        """Handle one reading as it arrives; return the effects that can be told now, usually none."""
         if type(reading) is Input:
             self._hear(reading)
         else:
@@ -86,7 +86,7 @@ class Session:
         return self._handed_out() if self._desk.effects else _NOTHING
 
     def feed_all(self, readings: Iterable[AnyReading]) -> Sequence[Effect]:
-        """Take many readings as they arrive; give what `feed` gives for one after the other."""
+        """Handle many readings as they arrive; return what `feed` returns for each, in order."""
         for reading, behind_us in self._order.put_all(readings):
             if behind_us is not None:
                 self._go_on(reading, behind_us)
@@ -135,14 +135,14 @@ class Session:
             self._own_up()
 
     def advance(self, now_us: int) -> Sequence[Effect]:
-        """Let time run on to now without a reading (a live table's ticks)."""
+        """Advance time to now without a reading (a live table's ticks)."""
         self._order.advance(now_us)
         self._run()
         return self._handed_out()
 
     @property
     def due_us(self) -> int:
-        """Give when `advance` has something to do, if no reading comes before."""
+        """Return when `advance` has something to do, if no reading comes before."""
         return self._order.due_us(self._desk.next_due_us)
 
     @property
@@ -186,7 +186,7 @@ class Session:
         return self._mode.testing
 
     def state(self) -> State:
-        """Give the state between attempts, as a recording's header carries it."""
+        """Return the state between attempts, as a recording's header carries it."""
         table = State(
             table="open" if self._mode.door == "open" else "closed",
             lock="locked" if self._mode.lock == "locked" else "unlocked",
@@ -197,7 +197,7 @@ class Session:
         return msgspec.structs.replace(table, **self._game.remembers())
 
     def standing(self) -> Standing:
-        """Give what devices said that still holds, beside the state: what a recording goes on from."""
+        """Return what devices said that still holds, beside the state: what a recording goes on from."""
         return Standing(devices=tuple(self._health.wrong), wheel=self._game.heard)
 
     def allowed(self) -> tuple[str, ...]:
@@ -222,11 +222,11 @@ class Session:
         return msgspec.structs.replace(awaited, may=may)
 
     def first(self) -> First:
-        """Give the numbers that come next."""
+        """Return the numbers that come next."""
         return msgspec.structs.replace(First(seq=self._desk.next_seq), **self._game.next_numbers())
 
     def _own_up(self) -> None:
-        """Tell of the times that the order found wrong."""
+        """Report the times that the order found wrong."""
         order = self._order
         while order.set_aside:
             self._set_aside(*order.set_aside.pop(0))

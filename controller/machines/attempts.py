@@ -30,10 +30,10 @@ class Game(Results[Value], Protocol[Value, V]):
     """What a game does with its attempts, and how it judges them."""
 
     def value_of(self, verdict: V) -> Value | None:
-        """Give what the judge saw."""
+        """Return what the judge saw."""
 
     def value_entered(self, entered: Input) -> Value:
-        """Give what a person entered; raises Refused when it makes no sense."""
+        """Return what a person entered; raises Refused when it makes no sense."""
 
     def result_can_be_entered(self, t: int) -> bool:
         """Return whether a person can know a result of the present attempt at t."""
@@ -42,10 +42,10 @@ class Game(Results[Value], Protocol[Value, V]):
         """Judge the attempt on what was seen up to t."""
 
     def readings(self) -> tuple[Reading, ...]:
-        """Give every reading of the attempt."""
+        """Return every reading of the attempt."""
 
     def basis(self) -> Basis:
-        """Give what the judge's last word rests on beside them."""
+        """Return what the judge's last word rests on beside them."""
 
 
 class Attempts(Generic[Value, V]):
@@ -131,7 +131,7 @@ class Attempts(Generic[Value, V]):
         self._game.began(t)
 
     def judged(self, t: int, verdict: V) -> None:
-        """Take the judge's word, decided by a reading or timer at t."""
+        """Handle the judge's word, decided by a reading or timer at t."""
         if self.ending:
             return
         if self._doubt:
@@ -155,20 +155,20 @@ class Attempts(Generic[Value, V]):
             self._desk.set_timer("hold", t + self._hold_us)
 
     def reconsider(self, verdict: V) -> None:
-        """Take the judge's new word on an attempt under review; only a person ends the review."""
+        """Handle the judge's new word on an attempt under review; only a person ends the review."""
         self._verdict = verdict
 
     def doubt(self, seen: str) -> None:
-        """Take that the times of what is under way can't be believed: a person rules on it."""
+        """Send what is under way to review: its times can't be believed."""
         if self.under_way:
             self._doubt = self._doubt or seen
 
     def object_to(self, objection: Reason) -> None:
-        """Let a person rule on the attempt under way where it would count."""
+        """Send the attempt under way to review where it would count."""
         self._objection = objection
 
     def came_late(self, seen: str) -> None:
-        """Take that what may decide it came too late: a person rules on it, if it is not called."""
+        """Send the attempt to review, if it is not called: what may decide it came too late."""
         self.doubt(seen)
         if self.state == "held" and self._verdict is not None and not self.ending:
             self._doubt = seen
@@ -188,7 +188,7 @@ class Attempts(Generic[Value, V]):
         self._end_hold()
 
     def enter(self, entered: Input) -> bool:
-        """Take a person's input if it concerns an attempt; False when it is none of ours.
+        """Handle a person's input if it concerns an attempt; False when it is none of ours.
 
         Raises:
             Refused: it makes no sense now, or names another attempt than the one it would act on.
@@ -225,12 +225,12 @@ class Attempts(Generic[Value, V]):
         raise Refused("other_attempt", says)
 
     def settle(self) -> None:
-        """Take that all it decided is paid: nothing changes it any more. Raises Refused."""
+        """Settle the attempt: all it decided is paid, nothing changes it any more. Raises Refused."""
         self.machine.fire(self.words.settle)
         self._answer("settled")
 
     def begin_anew(self) -> None:
-        """Take that the table opens: nothing changes what was called before."""
+        """Handle the table's opening: nothing changes what was called before."""
         if self.machine.allows(self.words.settle):
             self.machine.fire(self.words.settle)
 
@@ -325,7 +325,7 @@ class Attempts(Generic[Value, V]):
         self._answer_ruling(was)
 
     def set_result(self, entered: Input) -> None:
-        """Take the result that a person entered, before the call or as a ruling after it. Raises Refused."""
+        """Handle the result that a person entered, before the call or after it. Raises Refused."""
         self.must_be_this(entered)
         was = self._as_it_was()
         if not self.machine.allows(self.words.set_result):
@@ -380,7 +380,7 @@ class Attempts(Generic[Value, V]):
             self.cleared = True
 
     def _turned_away_lies(self, clear: str) -> bool:
-        """Tell whether all that can be taken away now was thrown while the table did not play."""
+        """Return whether all that can be taken away now was thrown while the table did not play."""
         return not (self.cleared or self.under_way or self.machine.allows(clear))
 
     def _end_hold(self) -> None:
@@ -515,5 +515,5 @@ class Attempts(Generic[Value, V]):
 
 
 def _grade_of(verdict: ThrowVerdict | SpinVerdict | DealVerdict) -> Grade:
-    """Tell what a verdict rests on: the table's own sensors, or a smart wheel's word."""
+    """Return what a verdict rests on: the table's own sensors, or a smart wheel's word."""
     return verdict.grade if isinstance(verdict, SpinVerdict) else "sensors"

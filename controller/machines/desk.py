@@ -67,7 +67,7 @@ class Desk:
             self._find_next()
 
     def due_before(self, t: int) -> Iterator[tuple[str, int]]:
-        """Give each timer due before t, the earliest first; each stops as it is given."""
+        """Yield each timer due before t, the earliest first; each stops as it is given."""
         while self.next_due_us < t:
             due_us = self.next_due_us
             name = min(name for name, due in self._timers.items() if due == due_us)

@@ -46,7 +46,7 @@ class Health:
         self.sources[reading.dev] = _in_order((*kinds, kind_of(reading) + wall))
 
     def see(self, reading: DeviceReading, *, tell: bool) -> None:
-        """Take a device's word; with `tell` off (test mode) it is published later, if it still holds."""
+        """Handle a device's word; with `tell` off (test mode) it is published later, if it still holds."""
         if isinstance(reading, DeviceDown):
             self.down[reading.dev] = reading
             self._gone.setdefault(reading.dev, reading)
@@ -64,7 +64,7 @@ class Health:
             self._untold[reading.dev] = reading
 
     def go_on_with(self, standing: Iterable[DeviceDown | DeviceFault]) -> None:
-        """Take what was wrong before this recording, and was told then."""
+        """Restore what was wrong before this recording, and was told then."""
         for reading in standing:
             self._told[reading.dev] = reading
             if isinstance(reading, DeviceDown):
@@ -74,17 +74,17 @@ class Health:
 
     @property
     def wrong(self) -> Iterator[DeviceDown | DeviceFault]:
-        """Give what is wrong with devices now: those that are away, and those that do not see everything."""
+        """Yield what is wrong with devices now: those that are away, and those that do not see everything."""
         yield from self.down.values()
         yield from self._blind.values()
 
     def standing(self, since_us: int) -> Iterator[DeviceReading]:
-        """Give what is wrong with devices now, and the absences that ended since then, each with its end."""
+        """Yield what is wrong with devices now, and the absences that ended since then, each with its end."""
         yield from (reading for pair in self._returns if pair[1].t >= since_us for reading in pair)
         yield from self.wrong
 
     def absences(self, now_us: int) -> Iterator[tuple[int, int, str]]:
-        """Give from when to when devices were away, as far back as is kept; until now where one still is."""
+        """Yield from when to when devices were away, as far back as is kept; until now where one still is."""
         yield from ((gone.t, back.t, gone.dev) for gone, back in self._returns)
         yield from ((self._gone.get(dev, down).t, now_us, dev) for dev, down in self.down.items())
 

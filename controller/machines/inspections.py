@@ -30,7 +30,7 @@ class Inspections:
         return tuple(self._waiting)
 
     def go_on_with(self, waiting: Iterable[str]) -> None:
-        """Take up what a recorded state says was waiting."""
+        """Restore what a recorded state says was waiting."""
         self._waiting = list(waiting)
 
     def ask_after(self, reasons: Iterable[Reason]) -> None:
@@ -41,13 +41,13 @@ class Inspections:
                 self._waiting.append(what)
 
     def notices(self) -> tuple[Notice, ...]:
-        """Give a notice for each inspection that play did not wait for."""
+        """Return a notice for each inspection that play did not wait for."""
         return tuple(
             Notice(code="not_inspected", seen=f"the {what} was not inspected") for what in self._waiting
         )
 
     def done(self, entered: Input) -> None:
-        """Take a person's word that it was inspected. Raises Refused when nothing such waits."""
+        """Handle a person's word that it was inspected. Raises Refused when nothing such waits."""
         if entered.what not in self._waiting:
             waits = ", ".join(self._waiting) or "nothing"
             raise Refused(

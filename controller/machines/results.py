@@ -29,7 +29,7 @@ class Results(Protocol[Value]):
     """What every game does with its attempts, from the first to what follows from the last."""
 
     def snapshot(self) -> object:
-        """Give the game's state, to come back to when the result is corrected."""
+        """Return the game's state, to come back to when the result is corrected."""
 
     def restore(self, snapshot: object) -> None:
         """Go back to that state."""
@@ -44,7 +44,7 @@ class Results(Protocol[Value]):
         """Apply a result that does not count, and give what to publish."""
 
     def review(self, result: Result[Value]) -> Data:
-        """Give what to publish for a review."""
+        """Return what to publish for a review."""
 
     def correct(self, result: Result[Value], corrects: str, ruling: str, since: Sequence[Input]) -> Data:
         """Apply a result in place of the one just undone, then what people entered since.

@@ -98,7 +98,7 @@ class Throws:
     # --- readings and timers ---
 
     def see(self, reading: Reading) -> None:
-        """Take a reading, in time order."""
+        """Handle a reading, in time order."""
         attempts = self.attempts
         if attempts.under_way:
             self._readings.append(reading)
@@ -115,12 +115,12 @@ class Throws:
             self._look_for_throw(reading)
 
     def turned_away(self, release: Reading) -> None:
-        """Take a release while the table does not play: neither die of that throw begins another."""
+        """Handle a release while the table does not play: neither die of that throw begins another."""
         self._turned_away_us = release.t
         self.attempts.cleared = False
 
     def late(self, reading: AnyReading) -> None:
-        """Take a reading that came too late to count: the throw that it belongs to may have needed it."""
+        """Handle a reading that came too late to count: the throw that it belongs to may have needed it."""
         attempts = self.attempts
         if not isinstance(reading, OF_A_THROW):
             return
@@ -135,13 +135,13 @@ class Throws:
             self._late.append(reading)
 
     def _over_us(self) -> int:
-        """Give the time up to which releases are the present or the last throw's own, or were judged."""
+        """Return the time up to which releases are the present or the last throw's own, or were judged."""
         if self.attempts.under_way:
             return self._basis.decided_at_us
         return max(self._basis.decided_at_us, self._readings[-1].t if self._readings else 0)
 
     def timer(self, name: str, t: int) -> None:
-        """Take a timer of ours that is due at t."""
+        """Handle a timer of ours that is due at t."""
         if name == "hold":
             self.attempts.hold_over()
         elif name == "settle" and self.attempts.under_way:
@@ -212,7 +212,7 @@ class Throws:
     # --- what the life-cycle asks of its game ---
 
     def snapshot(self) -> object:
-        """Give the game's state."""
+        """Return the game's state."""
         return self._game.snapshot()
 
     def restore(self, snapshot: object) -> None:
@@ -220,11 +220,11 @@ class Throws:
         self._game.restore(snapshot)
 
     def value_of(self, verdict: ThrowVerdict) -> Dice | None:
-        """Give the faces seen."""
+        """Return the faces seen."""
         return verdict.dice
 
     def value_entered(self, entered: Input) -> Dice:
-        """Give the faces a person entered; raises Refused for dice that fly or faces that are none."""
+        """Return the faces a person entered; raises Refused for dice that fly or faces that are none."""
         if not self.result_can_be_entered(entered.t):
             raise Refused("result_not_in")
         dice = entered.dice
@@ -260,36 +260,36 @@ class Throws:
         return motion_of(self._readings)
 
     def readings(self) -> tuple[Reading, ...]:
-        """Give every reading of the present throw."""
+        """Return every reading of the present throw."""
         return tuple(self._readings)
 
     def basis(self) -> Basis:
-        """Give what the last verdict rests on beside them."""
+        """Return what the last verdict rests on beside them."""
         return self._basis
 
     def began(self, t: int) -> None:
-        """Tell the game that a throw begins."""
+        """Notify the game that a throw begins."""
         self._game.began(t)
 
     def call(self, result: Result[Dice]) -> Data:
-        """Let the game apply a roll that counts."""
+        """Apply a roll that counts to the game; return its data."""
         return self._game.call(result)
 
     def no_result(self, result: Result[Dice]) -> Data:
-        """Let the game apply a No Roll."""
+        """Apply a No Roll to the game; return its data."""
         self._desk.stop_timer("settle")
         return self._game.no_result(result)
 
     def review(self, result: Result[Dice]) -> Data:
-        """Let the game say what a review tells."""
+        """Return what a review tells."""
         return self._game.review(result)
 
     def correct(self, result: Result[Dice], corrects: str, ruling: str, since: Sequence[Input]) -> Data:
-        """Let the game apply a correction."""
+        """Apply a correction to the game; return its data."""
         return self._game.correct(result, corrects, ruling, since)
 
     def follow_up(self, t: int) -> None:
-        """Let the game publish what follows."""
+        """Publish what follows."""
         self._game.follow_up(t)
 
 

@@ -133,7 +133,7 @@ async def results(house: House, player: Player, limit: Annotated[int, Query(ge=1
 
 @guarded.post("/players/{player}/deposits", response_model=Granted, responses=_more(_REFUSES))
 async def deposit(house: House, key: Key, player: Player, amount: Amount) -> Response:
-    """Take chips in."""
+    """Handle a buy-in."""
     return await house.ask("deposit", key=key, player=player, cents=amount.cents)
 
 
@@ -165,7 +165,7 @@ async def alarms(house: House) -> Response:
 async def take_seat(
     *, house: House, key: Key, table: Table, seat: Annotated[Name, Path()], wanted: Seating
 ) -> Response:
-    """Let a player take a seat."""
+    """Seat a player."""
     return await house.ask("take_seat", key=key, table=table, seat=seat, player=wanted.player)
 
 

@@ -69,7 +69,7 @@ class _State:
             self.course.follow(request)
 
     def run(self, step: Step, *, shooters: bool = True) -> tuple[list[Told], Movement, bool]:
-        """Take a step; give its lines, what it moves, and whether a player's request was refused.
+        """Apply a step; return its lines, what it moves, and whether a player's request was refused.
 
         Raises Contradiction where an outcome's request is refused.
         """
@@ -112,7 +112,7 @@ class _State:
             raise Contradiction(f"point {expected} at the table", f"point {self.course.point}")
 
     def settled(self, step: Step, lines: Sequence[Told]) -> Sequence[Asked] | None:
-        """Give the prelude of an anchor after this step; None where the state is not settled."""
+        """Return the prelude of an anchor after this step; None where the state is not settled."""
         if self.tally.up:
             return None
         told = [each.line for each in lines]
@@ -123,7 +123,7 @@ class GameOf:
     """A rule set's game: its name, what settlement knows of it, fresh books of it, and its requests."""
 
     def __init__(self, name: str, wagers: Wagers, fresh: Callable[[], Book]) -> None:
-        """Take the game's name, its wagers and what opens a book of it."""
+        """Keep the game's name, its wagers and what opens a book of it."""
         self.name = name
         self.wagers = wagers
         self.fresh = fresh
@@ -180,7 +180,7 @@ class TableBook:
         return not self._state.tally.up
 
     def wager(self, id_: str) -> Wager | None:
-        """Give a wager that was accepted since the anchor."""
+        """Return a wager that was accepted since the anchor."""
         return self._state.tally.wagers.get(id_)
 
     def player_at(self, seat: str) -> str | None:
@@ -190,11 +190,11 @@ class TableBook:
         return next((wager.player for wager in self._state.tally.up if wager.id in here), None)
 
     def stakes_of(self, player: str) -> int:
-        """Give the cents that a player has at risk."""
+        """Return the cents that a player has at risk."""
         return sum(wager.stake for wager in self._state.tally.up if wager.player == player)
 
     def cost(self, asked: Asked) -> int:
-        """Give the cents that a request takes from its player; raises Misread."""
+        """Return the cents that a request takes from its player; raises Misread."""
         return self._state.tally.cost(self._game.decode(asked))
 
     def apply(self, step: Step) -> Booked:
@@ -241,7 +241,7 @@ class TableBook:
         self._candidate = len(self._history), anchor, tuple(self._state.tally.wagers)
 
     def _move_anchor(self) -> Anchor | None:
-        """Take the candidate as the anchor: the attempt before it can't be corrected any more."""
+        """Make the candidate the anchor: the attempt before it can't be corrected any more."""
         if self._candidate is None:
             return None
         kept, anchor, decided = self._candidate

@@ -24,12 +24,12 @@ class Frames:
     """Bytes in, frames out, however they are cut."""
 
     def __init__(self, most: int) -> None:
-        """Take frames of so many bytes at most."""
+        """Expect frames of so many bytes at most."""
         self._most = most
         self._rest = bytearray()
 
     def feed(self, data: bytes) -> list[tuple[int, bytes]]:
-        """Take bytes; return the number and payload of each whole frame. Raises Broken."""
+        """Handle bytes; return the number and payload of each whole frame. Raises Broken."""
         self._rest += data
         whole = []
         while len(self._rest) >= _HEADER.size:

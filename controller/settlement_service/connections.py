@@ -40,14 +40,14 @@ class Places:
     """Who is connected, in the order they came."""
 
     def __init__(self, most: int = MOST_OPEN) -> None:
-        """Have so many places."""
+        """Offer so many places."""
         self._most = most
         self._guests: dict[_Guest, None] = {}
         self.counts: Counter[str] = Counter()
         """How many connections ended in which way that a person may want to know of."""
 
     def take(self, guest: _Guest) -> bool:
-        """Let a guest in, at another's cost where need be; False where all are being answered."""
+        """Admit a guest, at another's cost where need be; False where all are being answered."""
         if len(self._guests) >= self._most:
             waiting = [known for known in self._guests if not known.busy]
             oldest = next((known for known in waiting if not known.trusted), next(iter(waiting), None))
@@ -61,7 +61,7 @@ class Places:
         return True
 
     def free(self, guest: _Guest) -> None:
-        """Take note that a guest has left."""
+        """Free the place of a guest who has left."""
         self._guests.pop(guest, None)
 
     def __len__(self) -> int:
@@ -87,7 +87,7 @@ class Bounded(H11Protocol):
     """One connection, each of whose steps has its time."""
 
     def __init__(self, places: Places, **of_uvicorn: Any) -> None:  # Any: the library's own arguments
-        """Be a connection that has its place among these."""
+        """Make a connection that has its place among these."""
         super().__init__(**of_uvicorn)
         self.trusted = False
         """Whether a valid token came over it."""
@@ -120,7 +120,7 @@ class Bounded(H11Protocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Take bytes."""
+        """Handle bytes."""
         before = self.cycle
         super().data_received(data)
         if self.cycle is not before:

@@ -143,13 +143,13 @@ class Broker:
         return None if met.says_open else _OLD
 
     def tell_line_bet(self, table: str, seat: str, has: bool, at: At) -> None:
-        """Tell a table whether the shooter at a seat has his line bet, from any thread."""
+        """Inform a table whether the shooter at a seat has his line bet, from any thread."""
         met = self._met.get(table)
         if met is not None and met.online and met.says_open:
             self._put(table, self._line_bet(table, seat, has, at))
 
     def tell_pair_plus(self, table: str, without: tuple[str, ...], at: At) -> None:
-        """Tell a table which positions have no Pair Plus, from any thread."""
+        """Inform a table which positions have no Pair Plus, from any thread."""
         met = self._met.get(table)
         if met is not None and met.online and met.says_open:
             self._put(table, self._pair_plus(table, without, at))
@@ -174,7 +174,7 @@ class Broker:
         self.close()
 
     def close(self) -> None:
-        """Take leave of the broker."""
+        """Disconnect from the broker."""
         if self._link is not None:
             self._link.close()
             self._link.turn()

@@ -54,7 +54,7 @@ class Counter:
             return out_of_reach(error)
 
     def health(self) -> Told:
-        """Tell whether the engine, its database and its broker answer; raises OutOfReach."""
+        """Return whether the engine, its database and its broker answer; raises OutOfReach."""
         tables, alarms = self._views.tables(), self._views.alarms()
         if self._engine.trouble is not None:
             raise OutOfReach(self._engine.trouble)

@@ -35,7 +35,7 @@ def read(payload: bytes) -> Delivery:
 
 
 def opened(delivery: Delivery, key: PublicKey) -> Outcome | str:
-    """Give the outcome of an event that this key signed, else what is wrong with it."""
+    """Return the outcome of an event that this key signed, else what is wrong with it."""
     event = delivery.event
     if not signed_by(delivery.payload, key):
         return f"outcome {event.id} is not signed by the key that table {event.table} was enrolled with"
@@ -91,7 +91,7 @@ Answer = Acked | Held | NotTaken
 
 
 def on_the_wire(answers: Iterable[Answer], by: str) -> Iterator[tuple[str, events.Answer]]:
-    """Give the answers as they go back, each with its table; a refusal has none."""
+    """Yield the answers as they go back, each with its table; a refusal has none."""
     missing: dict[str, int] = {}
     for answer in answers:
         match answer:

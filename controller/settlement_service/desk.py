@@ -82,7 +82,7 @@ class Desk:
         return self._once(asking, {"do": "open", "player": player}, do)
 
     def pay(self, asking: Asking, player: str, cents: int) -> Done:
-        """Take chips in (cents above 0) or hand them out (below 0).
+        """Book chips in (cents above 0) or out (below 0).
 
         Raises RequestRefused where there is no account or it holds less than is to be handed out.
         """
@@ -100,7 +100,7 @@ class Desk:
         return self._once(asking, {"do": "pay", "player": player, "cents": cents}, do)
 
     def seat(self, asking: Asking, table: str, seat: str, player: str) -> Done:
-        """Let a player take a seat, so that the table's shooters and positions are his account's."""
+        """Seat a player, so that the table's shooters and positions are his account's."""
 
         def do(work: Work) -> Done:
             need_account(work, player)
@@ -288,7 +288,7 @@ def _try(work: Work, do: Callable[[Work], Done]) -> _Granted | _Refusal:
 
 
 def has_account(work: Work, player: str) -> bool:
-    """Tell whether a player's account is open."""
+    """Return whether a player's account is open."""
     players = schema.players
     return work.connection.execute(select(players.c.name).where(players.c.name == player)).first() is not None
 
@@ -306,7 +306,7 @@ def _had(work: Work, table: str, wager: str) -> bool:
 
 
 def _refusal_of(line: Line) -> RequestRefused:
-    """Give a game's refusal: a refused line has its rule apart, a rejected one before its reason."""
+    """Return a game's refusal: a refused line has its rule apart, a rejected one before its reason."""
     rule, reason = getattr(line, "rule", None), str(getattr(line, "reason", ""))
     if rule is None:
         rule, _, reason = reason.partition(": ")

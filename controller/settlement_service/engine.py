@@ -55,7 +55,7 @@ class Engine:
         games: Games | None = None,
         gate: Gate | None = None,
     ) -> None:
-        """Take an open store; bets wait at `gate` for their table's word."""
+        """Work on an open store; bets wait at `gate` for their table's word."""
         self.gate = gate or Gate()
         self.line_bet: Callable[[str, str, bool, At], None] = lambda _table, _seat, _has, _at: None
         """Tells a table (its name) whether the shooter at a seat has his line bet; it returns at once."""
@@ -72,7 +72,7 @@ class Engine:
         self._numbers: Numbers | None = None
 
     def deliver(self, payloads: Sequence[bytes]) -> list[Answer]:
-        """Take outcomes' events as they come, in one transaction; give the answers once it is committed.
+        """Handle outcomes' events as they come, in one transaction; return the answers once it is committed.
 
         An outcome that comes again is acknowledged again and has no further effect. Acknowledgements of
         outcomes that waited for these are among the answers.
@@ -170,7 +170,7 @@ class Engine:
                 )
 
     def release(self, table: str, who: str, *, refund: bool) -> None:
-        """Let a halted table go on: a person has looked into it.
+        """Resume a halted table: a person has looked into it.
 
         With `refund` all its stakes go back and the outcome at which it halted is taken without effect.
 
@@ -195,7 +195,7 @@ class Engine:
 
     @contextmanager
     def work(self) -> Iterator[Work]:
-        """Give the work of one transaction, written and committed at the end."""
+        """Yield the work of one transaction, written and committed at the end."""
         with self._lock:
             try:
                 with self._store.transaction() as connection:
@@ -230,7 +230,7 @@ class Engine:
         )
 
     def _tell(self, name: str, bets: Bets) -> None:
-        """Tell a table what has changed since it was told last."""
+        """Inform a table what has changed since it was told last."""
         before = self._told.get(name, _NOTHING_TOLD)
         self._told[name] = bets
         if bets.line_bet is not None and bets.line_bet != before.line_bet:
@@ -240,7 +240,7 @@ class Engine:
             self.pair_plus(name, without, bets.at)
 
     def table(self, work: Work, name: str) -> Standing | None:
-        """Give a table, loaded where it is not in memory; None where it is not enrolled."""
+        """Return a table, loaded where it is not in memory; None where it is not enrolled."""
         if name not in self._tables:
             loaded = load_table(work.connection, name, self._games)
             if loaded is None:

@@ -76,7 +76,7 @@ class Front:
         broker: BrokerState = lambda: "none",
         say: Say = sys.stderr.write,
     ) -> None:
-        """Take the port; raises SettlementFault where another program has it, ImportError without HTTP."""
+        """Bind the port; raises SettlementFault where another program has it, ImportError without HTTP."""
         for library in ("fastapi", "uvicorn"):
             if find_spec(library) is None:
                 raise ModuleNotFoundError(f"No module named {library!r}", name=library)

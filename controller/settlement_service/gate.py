@@ -135,7 +135,7 @@ class Gate:
     # --- whoever hears words ---
 
     def hear(self, payload: bytes) -> None:
-        """Take a word's bytes as they came; raises ValueError where they are none, or another's."""
+        """Handle a word's bytes as they came; raises ValueError where they are none, or another's."""
         try:
             word = read_word(payload)
         except Unreadable as error:
@@ -151,7 +151,7 @@ class Gate:
         self.believe(word)
 
     def believe(self, word: OpenWord) -> None:
-        """Take a word that is known to be the table's own."""
+        """Handle a word that is known to be the table's own."""
         with self._changed:
             self.heard[word.table] = word
             for nonce, heard_us in word.heard.items():

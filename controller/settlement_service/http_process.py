@@ -67,7 +67,7 @@ class Remote:
             del self._waiting[number]
 
     async def run(self, server: Server) -> None:
-        """Hear the engine until it is gone, then stop the server."""
+        """Follow the engine until it is gone, then stop the server."""
         reader, self._writer = await asyncio.open_connection(sock=self._channel)
         beating = asyncio.create_task(self._beat(server))
         frames = Frames(MOST_TOLD)
@@ -116,7 +116,7 @@ async def serve(listener: socket.socket, channel: socket.socket, certificate: tu
 
 
 def main() -> None:
-    """Take the open files and serve."""
+    """Serve on the open files."""
     listening, speaking, *certificate = sys.argv[1:]
     logging.basicConfig(
         handlers=[FewLines(sys.stderr.write)], level=logging.WARNING, format="HTTP API: %(message)s"

@@ -1,4 +1,4 @@
-"""Take outcomes: each once, in order per table, sealed by the table's own key."""
+"""Intake of outcomes: each once, in order per table, sealed by the table's own key."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ class Intake:
         self._policies = policies
 
     def take(self, work: Work, table: Standing | None, delivery: Delivery) -> list[Answer]:
-        """Take one delivery for its table; give its answer, and those of the outcomes that waited for it."""
+        """Handle one delivery for its table; return its answer and those of what waited for it."""
         if table is None:
             return [_not_taken(delivery, "table_unknown", "it is not enrolled: tablectl settlement enrol")]
         if table.halted:
@@ -65,7 +65,7 @@ class Intake:
         return answers
 
     def release(self, work: Work, table: Standing, who: str, *, refund: bool) -> None:
-        """Let a halted table go on."""
+        """Resume a halted table."""
         table.halted = None
         table.skip_seq = table.next_seq if refund else None
         alarms = schema.alarms
@@ -135,7 +135,7 @@ class Intake:
         work.step(table.name, step, booked)
 
     def _step_of(self, work: Work, table: Standing, outcome: Outcome) -> Step | None:
-        """Give what an outcome does to the wager book; None where that is nothing."""
+        """Return what an outcome does to the wager book; None where that is nothing."""
         n = table.book.last_n + 1
         wagers = table.game.wagers
         if outcome.seq == table.skip_seq:

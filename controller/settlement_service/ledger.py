@@ -53,16 +53,16 @@ class Movement:
         self._add(to, cents)
 
     def add(self, other: "Movement", sign: int = 1) -> None:
-        """Take another movement into this one, or (sign -1) out of it."""
+        """Add another movement to this one, or (sign -1) subtract it."""
         for account, cents in other.legs():
             self._add(account, sign * cents)
 
     def legs(self) -> Iterator[tuple[str, int]]:
-        """Give the accounts that change, and by how much."""
+        """Yield the accounts that change, and by how much."""
         return ((account, cents) for account, cents in self._legs.items() if cents)
 
     def balanced(self) -> dict[str, int]:
-        """Give the legs to book; raises Unbalanced where they do not sum to nothing."""
+        """Return the legs to book; raises Unbalanced where they do not sum to nothing."""
         legs = dict(self.legs())
         if sum(legs.values()):
             raise Unbalanced(f"a movement of {legs} is not balanced")

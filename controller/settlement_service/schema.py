@@ -202,7 +202,7 @@ def migrate(connection: Connection, where: str) -> None:
 
 
 def version_of(connection: Connection, where: str) -> int:
-    """Give the layout's version, 0 for an empty database; raises SettlementFault."""
+    """Return the layout's version, 0 for an empty database; raises SettlementFault."""
     found = inspect(connection).get_table_names()
     if versions.name not in found:
         if found:

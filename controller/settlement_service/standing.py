@@ -58,7 +58,7 @@ class Standing:
     early: dict[int, tuple[Delivery, Outcome]] = field(default_factory=dict)
 
     def follow_bets(self, outcome: Outcome) -> None:
-        """Take an outcome that may open or close betting."""
+        """Handle an outcome that may open or close betting."""
         if outcome.type in BETTING:
             self.betting, self.betting_seq = BETTING[outcome.type], outcome.seq
             if isinstance(outcome.data, Bets):
@@ -73,7 +73,7 @@ class Standing:
         return closed and self.decided_seq < self.betting_seq
 
     def row(self) -> dict[str, object]:
-        """Give what changes of the table's row."""
+        """Return what changes of the table's row."""
         return {
             "next_seq": self.next_seq,
             "last_n": self.book.last_n,
@@ -85,7 +85,7 @@ class Standing:
 
 
 def shipped_games() -> Games:
-    """Give what finds a rule set's game; each is read once, and every book of it is a copy.
+    """Return what finds a rule set's game; each is read once, and every book of it is a copy.
 
     What is found raises SettingsError for an unknown rule set.
     """
@@ -161,7 +161,7 @@ def _decided_of(connection: Connection, table: str) -> int:
 
 
 def steps_after(connection: Connection, table: str, n: int) -> list[Step]:
-    """Give a table's steps after this one, in order."""
+    """Return a table's steps after this one, in order."""
     steps = schema.steps
     query = select(steps.c.body).where(steps.c.table_name == table, steps.c.n > n).order_by(steps.c.n)
     return [_decode_step(body) for body in connection.execute(query).scalars()]

@@ -99,7 +99,7 @@ class Store:
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
-        """Give the connection within a transaction; it is committed at the end, or nothing of it happened.
+        """Yield the connection within a transaction; it is committed at the end, or nothing of it happened.
 
         Raises:
             OutOfReach: the database does not answer. Where that was at the end, it may have been committed.
@@ -134,7 +134,7 @@ class Store:
                 self._wrote = False
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Release the database."""
         connection, self._connection = self._connection, None
         if connection is not None:
             with suppress(DBAPIError):
@@ -199,7 +199,7 @@ def _postgres_limits(url: URL, *, owner: bool) -> dict[str, object]:
 
 
 def _bound_waits(engine: Engine, answer_s: Callable[[], float]) -> None:
-    """Give up a server that says nothing: no limit that it keeps itself helps where it is stopped."""
+    """Abandon a server that says nothing: no limit that it keeps itself helps where it is stopped."""
     from psycopg import Connection as Psycopg  # noqa: PLC0415 - only a house with PostgreSQL has it
     from psycopg import OperationalError  # noqa: PLC0415 - as above
 
@@ -217,7 +217,7 @@ def _bound_waits(engine: Engine, answer_s: Callable[[], float]) -> None:
 
 
 def _take_lock(connection: Connection) -> None:
-    """Take the lock of the one engine; whoever was stopped a moment ago is given time to let go of it."""
+    """Acquire the lock of the one engine; whoever was stopped a moment ago is given time to let go of it."""
     try:
         with connection.begin():
             connection.execute(text(f"SET LOCAL lock_timeout = {round(PATIENCE_S * 1000)}"))
@@ -228,7 +228,7 @@ def _take_lock(connection: Connection) -> None:
 
 
 def _held(error: DBAPIError) -> bool:
-    """Tell whether another owner does not let go."""
+    """Return whether another owner does not let go."""
     state = getattr(error.orig, "sqlstate", None)
     return state == _LOCK_NOT_AVAILABLE or "database is locked" in str(error.orig)
 

@@ -110,7 +110,7 @@ class Tally:
         return self._game.remembers
 
     def cost(self, request: Request) -> int:
-        """Give the cents that a request takes from its player, were it granted."""
+        """Return the cents that a request takes from its player, were it granted."""
         if isinstance(request, Increase):
             wager = self.wagers.get(request.id)
             return max(0, request.to - wager.stake) if wager else 0
@@ -118,7 +118,7 @@ class Tally:
         return amount if isinstance(amount, int) else 0
 
     def apply(self, request: Request) -> Applied:
-        """Let the game answer a request, and work out what that moves."""
+        """Return the game's answer to a request, and what it moves."""
         lines = tuple(self._game.apply(request))
         moved = Movement()
         applied = Applied(lines, moved)

@@ -35,7 +35,7 @@ class Tokens:
             )
 
     def revoke(self, name: str) -> None:
-        """Let a token open nothing any more; raises RequestRefused where there is none of this name."""
+        """Revoke a token; raises RequestRefused where there is none of this name."""
         tokens = schema.tokens
         with self._engine.work() as work:
             change = update(tokens).where(tokens.c.name == name, tokens.c.revoked_us.is_(None))
@@ -51,7 +51,7 @@ class Tokens:
         return None if row is None else Caller(name=row.name, role=row.role, player=row.player)
 
     def listed(self) -> list[tuple[str, str, str | None, bool]]:
-        """Give every token's name, role and player, and whether it is valid."""
+        """Return every token's name, role and player, and whether it is valid."""
         tokens = schema.tokens
         with self._engine.work() as work:
             rows = work.connection.execute(select(tokens).order_by(tokens.c.made_us)).all()
@@ -59,5 +59,5 @@ class Tokens:
 
 
 def digest_of(secret: str) -> str:
-    """Give what is kept of a token."""
+    """Return what is kept of a token."""
     return sha256(secret.encode()).hexdigest()

@@ -29,7 +29,7 @@ class Views:
         self._engine = engine
 
     def account(self, player: str) -> Account | None:
-        """Give a player's balance and the wagers that are up; None where there is no such account."""
+        """Return a player's balance and the wagers that are up; None where there is no such account."""
         wagers = schema.wagers
         query = select(wagers).where(wagers.c.player == player, wagers.c.stake > 0)
         with self._engine.work() as work:
@@ -46,7 +46,7 @@ class Views:
         return Account(player=player, balance=cents, wagers=up)
 
     def wager(self, table: str, wager: str) -> tuple[str, WagerView] | None:
-        """Give a wager's player and how it stands; None where there is no such wager."""
+        """Return a wager's player and how it stands; None where there is no such wager."""
         wagers = schema.wagers
         query = select(wagers).where(wagers.c.table_name == table, wagers.c.id == wager)
         with self._engine.work() as work:
@@ -57,7 +57,7 @@ class Views:
         return row.player, view
 
     def results(self, player: str, limit: int) -> list[Result]:
-        """Give a player's newest results that hold, the newest first."""
+        """Return a player's newest results that hold, the newest first."""
         results, movements = schema.results, schema.movements
         query = (
             select(results, movements.c.booked_us)
@@ -83,7 +83,7 @@ class Views:
         ]
 
     def tables(self) -> list[TableView]:
-        """Give every table and what it waits for."""
+        """Return every table and what it waits for."""
         query = select(schema.tables).order_by(schema.tables.c.name).limit(MOST_LISTED)
         with self._engine.work() as work:
             rows = work.connection.execute(query).all()
@@ -114,7 +114,7 @@ class Views:
         ]
 
     def alarms(self) -> list[Alarm]:
-        """Give the alarms that nobody has cleared."""
+        """Return the alarms that nobody has cleared."""
         alarms = schema.alarms
         query = select(alarms).where(alarms.c.cleared_us.is_(None)).order_by(alarms.c.id).limit(MOST_LISTED)
         with self._engine.work() as work:

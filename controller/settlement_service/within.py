@@ -33,7 +33,7 @@ class Embedded(Consumer):
         self._by = by
 
     def hear(self, word: OpenWord) -> None:
-        """Take the table's word that bets are open."""
+        """Handle the table's word that bets are open."""
         self._engine.gate.believe(word)
 
     def take(self, event: bytes, answer: Callable[[Answer], None]) -> None:
@@ -105,7 +105,7 @@ class EngineWithin(Consumer):
         return None if table == self._asked.table and self._asked.ask_late(asked) else _NOT_LODGED
 
     def hear(self, word: OpenWord) -> None:
-        """Take the table's word that bets are open."""
+        """Handle the table's word that bets are open."""
         taker = self._taker
         if taker is not None:
             taker.hear(word)

@@ -106,7 +106,7 @@ class Work:
             self._balances[account] = self._balances.get(account, 0) + cents
 
     def balance(self, account: str) -> int:
-        """Give an account's cents, with what this work has booked."""
+        """Return an account's cents, with what this work has booked."""
         query = select(schema.balances.c.cents).where(schema.balances.c.account == account)
         cents: int = self.connection.execute(query).scalar_one_or_none() or 0
         return cents + self._balances.get(account, 0)
@@ -126,7 +126,7 @@ class Work:
         )
 
     def chain_of(self, table: str, seq: int) -> str | None:
-        """Give the chain hash of an outcome that was applied."""
+        """Return the chain hash of an outcome that was applied."""
         if (table, seq) in self._chains:
             return self._chains[table, seq]
         outcomes = schema.outcomes

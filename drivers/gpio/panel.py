@@ -54,7 +54,7 @@ class PanelDevice(GpioDevice):
         return [reading_of("input", fields, self.name, became.t_us, now_us)]
 
     def show(self, now_us: int, lamp: str, shows: str) -> None:
-        """Have every output that follows this lamp show it."""
+        """Make every output that follows this lamp show it."""
         for name, output in self._outputs.items():
             if output.lamp != lamp:
                 continue

@@ -133,7 +133,7 @@ class EdgePort:
         self._answers: list[Edge | Level] = []
 
     def open(self) -> str:
-        """Take every line. Raises PortError, and then takes none."""
+        """Request every line; raises PortError, and then holds none."""
         chip = find_chip(self._label, self._chips)
         self._poll = select.poll()
         self._poll.register(self._waker, select.POLLIN)

@@ -139,7 +139,7 @@ class PanelPort:
         self._answers: list[Edge | Level] = []
 
     def open(self) -> str:
-        """Take every line. Raises PortError, and then takes none."""
+        """Request every line; raises PortError, and then holds none."""
         chip = find_chip(self._label, self._chips)
         pins = self._pins = self._make_pins(chip)
         self._waiting.clear()

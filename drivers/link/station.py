@@ -111,7 +111,7 @@ class Station:
         now_us: Callable[[], int],
         chance: Callable[[], float],
     ) -> None:
-        """Take each device with its port; `chance` (0 up to 1) spreads the times at which ports are tried."""
+        """Serve each device at its port; `chance` (0 up to 1) spreads the times at which ports are tried."""
         self.turns = 0
         """Goes up while the thread is alive."""
         self._now_us = now_us
@@ -140,7 +140,7 @@ class Station:
         return all(ended) and not self._thread.is_alive()
 
     def ask(self, name: str, work: Work) -> None:
-        """Let the station's thread do something with a device, such as send it a command.
+        """Run something in the station's thread with a device, such as send it a command.
 
         Raises KeyError where there is no such device.
         """

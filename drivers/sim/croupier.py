@@ -190,7 +190,7 @@ class Croupier:
         play.end_s = min(play.lift_s + rng.uniform(1.0, 3.0), play.rotor.end_s)
 
     def waits(self, spin: Spin) -> None:
-        """Let the rotor turn on, with no ball in it, for more turns than a table waits for a read."""
+        """Make the rotor turn on, with no ball in it, for more turns than a table waits for a read."""
         since_s = max(spin.play.lift_s, spin.ball.end_s)
         turn_s = 1 / max(0.12, abs(spin.play.rotor.speed_at(since_s)))
         spin.play.end_s = min(since_s + 7.5 * turn_s, spin.play.rotor.end_s)
@@ -201,7 +201,7 @@ class Croupier:
         return None if spin.play.fall is None else order[spin.play.fall.pocket(len(order))]
 
     def lays(self, spin: Spin, pocket: int, since_s: float) -> None:
-        """Have the ball lie in a pocket, of this number clockwise from the mark, from a time on."""
+        """Make the ball lie in a pocket, of this number clockwise from the mark, from a time on."""
         spin.play.fall = Fall((), since_s, pocket / len(self.house.wheel.pockets_clockwise))
 
     def sensed(self, kind: str, spin: Spin) -> tuple[Feed, SpinTruth]:

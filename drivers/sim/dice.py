@@ -183,7 +183,7 @@ def _is_collecting(reading: AnyReading) -> bool:
 
 
 def _between(rng: Random, scene: Scene, next_us: int) -> Feed:
-    """Have people do what they do between throws, some of it needlessly."""
+    """Make people do what they do between throws, some of it needlessly."""
     said: list[AnyReading] = []
     after = rng.randint(scene.end_us + 50_000, next_us - 800_000)
     chance = rng.random()

@@ -167,7 +167,7 @@ def drift(site: Site) -> Undo:
 
 
 def wild_clock(site: Site) -> Undo:
-    """Let the board's clock run as no crystal does."""
+    """Make the board's clock run as no crystal does."""
     clock = site.cable.peer.clock
     sound_ppm = clock.off_ppm
     clock.run(site.now_us, 30_000.0 if site.value is None else site.value)
@@ -181,13 +181,13 @@ def clock_jump(site: Site) -> Undo:
 
 
 def restart(site: Site) -> Undo:
-    """Let it restart; its cable stays in."""
+    """Make it restart; its cable stays in."""
     site.cable.peer.restart(site.now_us)
     return _nothing
 
 
 def babble(site: Site) -> Undo:
-    """Let a sensor oscillate."""
+    """Make a sensor oscillate."""
     peer = site.cable.peer
     assert isinstance(peer, Board | Script)
 
@@ -200,7 +200,7 @@ def babble(site: Site) -> Undo:
 
 
 def nonsense(site: Site) -> Undo:
-    """Let the firmware send a die with seven spots."""
+    """Make the firmware send a die with seven spots."""
 
     def say(now_us: int) -> None:
         fields = {"die": "3", "x": "10", "y": "20"}
@@ -271,7 +271,7 @@ def _dropping(site: Site, dropped: Dropped) -> Undo:
 
 
 def dead_sensor(site: Site) -> Undo:
-    """Let nothing be seen or heard by this device, though its board is well."""
+    """Make nothing be seen or heard by this device, though its board is well."""
     devices = site.cable.devices
     return _dropping(site, lambda reading: reading.dev in devices)
 
@@ -287,7 +287,7 @@ def hidden_die(site: Site) -> Undo:
 
 
 def dead_beam(site: Site) -> Undo:
-    """Let one beam see nothing."""
+    """Make one beam see nothing."""
     beam = 0 if site.value is None else round(site.value)
     return _dropping(site, lambda reading: isinstance(reading, BallBeam) and reading.beam == beam)
 
@@ -327,7 +327,7 @@ def open_door(site: Site) -> Undo:
 
 
 def wheel_flags(flags: int) -> Work:
-    """Have the wheel show flags in play."""
+    """Make the wheel show flags in play."""
 
     def work(site: Site) -> Undo:
         wheel = _wheel(site)
@@ -342,7 +342,7 @@ def wheel_flags(flags: int) -> Work:
 
 
 def wheel_encoder(site: Site) -> Undo:
-    """Have the wheel show a speed that it can't have."""
+    """Make the wheel show a speed that it can't have."""
     wheel = _wheel(site)
     wheel.shows_rpm_x10 = 953
 
@@ -353,7 +353,7 @@ def wheel_encoder(site: Site) -> Undo:
 
 
 def wheel_no_number(site: Site) -> Undo:
-    """Have the wheel show no number."""
+    """Make the wheel show no number."""
     wheel = _wheel(site)
     wheel.hides_numbers = True
 
@@ -364,14 +364,14 @@ def wheel_no_number(site: Site) -> Undo:
 
 
 def wheel_self_test(site: Site) -> Undo:
-    """Have the wheel tell a fault of its self-test."""
+    """Make the wheel tell a fault of its self-test."""
     _wheel(site).say(b"*F %d" % (11 if site.value is None else round(site.value)))
     site.cable.flush(site.now_us)
     return _nothing
 
 
 def wheel_setting(site: Site) -> Undo:
-    """Have a setting changed and committed, and the wheel power-cycled."""
+    """Change and commit a setting, and power-cycle the wheel."""
     wheel = _wheel(site)
     right = wheel.parameters["m"]
 

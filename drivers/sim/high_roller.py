@@ -139,12 +139,12 @@ class Evening:
     # --- people and the shoe ---
 
     def says(self, name: str, by: str = "dealer", **arguments: object) -> None:
-        """Have somebody enter something."""
+        """Make somebody enter something."""
         self.now += self.rng.randint(SECOND_US // 2, 3 * SECOND_US)
         self._post(Input(t=self.now, dev="console", name=name, by=by, **arguments))  # type: ignore[arg-type]  # any
 
     def pitch(self, rank: int, seat: int) -> None:
-        """Let the shoe pitch a card; now and then it can't be read and the dealer enters it."""
+        """Make the shoe pitch a card; now and then it can't be read and the dealer enters it."""
         self.now += self.rng.randint(350_000, 900_000)
         knows, read = self.rng.random() < 0.7, self.rng.random() > 0.03
         shown = _LETTERS.get(rank, str(rank)) if read else None

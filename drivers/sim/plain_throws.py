@@ -39,7 +39,7 @@ def void_truth(*reasons: str, may_review: bool = False, may_add: tuple[str, ...]
 
 
 def full_path(arm: Thrower, hand_y: float, after_us: int, reach: Reach) -> Path:
-    """Let a die fly to the far wall and come back."""
+    """Make a die fly to the far wall and come back."""
     path = arm.release(hand_y, after_us)
     arm.strike_far(path, reach)
     arm.rebound(path, reach.arrive)
@@ -47,7 +47,7 @@ def full_path(arm: Thrower, hand_y: float, after_us: int, reach: Reach) -> Path:
 
 
 def short_path(arm: Thrower, hand_y: float, after_us: int, reach: Reach, short_mm: float) -> Path:
-    """Let a die roll out `short_mm` before it would touch the far wall."""
+    """Make a die roll out `short_mm` before it would touch the far wall."""
     path = arm.release(hand_y, after_us)
     arm.stop_short(path, (arm.far_u - short_mm, reach.y_mm), reach.launch)
     return path

@@ -13,7 +13,7 @@ from drivers.sim.thrower import Path, Rest, Script, Thrower
 def say(
     script: Script, t_us: int, name: str, dice: tuple[int, int] | None = None, by: str = "boxperson"
 ) -> None:
-    """Have a person at the console say something."""
+    """Make a person at the console say something."""
     script.extra.append(Input(t=t_us, dev="console", name=name, by=by, dice=dice))
 
 

@@ -284,7 +284,7 @@ def laid_by_hand(hand: Croupier) -> Spin:
 
 
 def _laid_at(hand: Croupier, spin: Spin, laid_s: float) -> None:
-    """Let the ball come to rest so long after its run ended."""
+    """Make the ball come to rest so long after its run ended."""
     fall = spin.play.fall
     assert fall is not None
     later_s = laid_s + hand.rng.uniform(0.2, 1.0)

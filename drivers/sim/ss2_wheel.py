@@ -96,7 +96,7 @@ class Ss2Wheel:
         self.start(now_us)
 
     def drift(self, letter: str, values: tuple[float, ...]) -> None:
-        """Have a setting changed and committed by somebody else's tool."""
+        """Change and commit a setting by somebody else's tool."""
         self.parameters[letter] = self._committed[letter] = values
 
     def sense(self, now_us: int, reading: AnyReading) -> None:
@@ -191,7 +191,7 @@ def _is_number(word: str) -> bool:
 
 
 def with_flag(state: State, at_us: int, flag: Flag) -> Change:
-    """Have the wheel warn from here on, in the state that it is in."""
+    """Make the wheel warn from here on, in the state that it is in."""
     return Change(at_us, state, int(flag))
 
 

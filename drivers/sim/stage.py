@@ -40,7 +40,7 @@ class Clock(Protocol):
         ...
 
     def allow(self, until_us: int) -> int:
-        """Let it run on from now to this time at the most; return how far it will run."""
+        """Make it run on from now to this time at the most; return how far it will run."""
         ...
 
 
@@ -140,7 +140,7 @@ class Claim:
         self._holder.write_text(f"{os.getpid()}\n", encoding="ascii")
 
     def release(self) -> None:
-        """Let another one have it."""
+        """Release it for another program."""
         self._holder.unlink(missing_ok=True)
         os.close(self._folder)
 
@@ -194,7 +194,7 @@ class Pty:
         termios.tcflow(self._port, termios.TCOOFF if blocked else termios.TCOON)
 
     def share(self) -> None:
-        """Let the port be opened again, if a program that had it for itself was killed."""
+        """Make the port be opened again, if a program that had it for itself was killed."""
         with suppress(OSError):
             fcntl.ioctl(self._port, termios.TIOCNXCL)
 

@@ -228,7 +228,7 @@ class VirtualTable:
             cable.to_peer.send(now_us, data)
 
     def also_sense(self, feed: Feed) -> None:
-        """Have the sensors see this as well."""
+        """Make the sensors see this as well."""
         self._feed = deque(sorted([*self._feed, *feed], key=lambda item: item[0]))
 
     def next_due_us(self) -> int | None:

@@ -113,7 +113,7 @@ class Evening:
     # --- people, the shoe, and what must be told ---
 
     def says(self, name: str, by: str = "dealer", after_s: float = 1.0, **arguments: object) -> None:
-        """Have somebody enter something."""
+        """Make somebody enter something."""
         self.wait(after_s)
         self.post(Input(t=self.now, dev="console", name=name, by=by, **arguments))  # type: ignore[arg-type]  # any
 
@@ -122,7 +122,7 @@ class Evening:
         self.now += round(seconds * SECOND_US * self.rng.uniform(0.8, 1.2))
 
     def post(self, reading: AnyReading) -> None:
-        """Let a reading arrive, one to three milliseconds after its time."""
+        """Make a reading arrive, one to three milliseconds after its time."""
         self.feed.append((reading.t + self.rng.randint(200, 3000), reading))
 
     def told(self, kind: str, **data: object) -> None:
@@ -149,7 +149,7 @@ class Evening:
         return Dealt(hands, folds)
 
     def give(self, cards: Sequence[tuple[str, str | None]]) -> None:
-        """Let these cards leave the shoe one after the other; None can't be read."""
+        """Make these cards leave the shoe one after the other; None can't be read."""
         for position, text in cards:
             self.now += self.rng.randint(350_000, 900_000)
             rank, suit = (text[0], text[1]) if text else (None, None)
@@ -163,7 +163,7 @@ class Evening:
         return [(position, dealt.hands[position][lap]) for lap in range(3) for position in positions]
 
     def act(self, dealt: Dealt, *, but: str | None = None) -> None:
-        """Let everybody play or fold, in any order."""
+        """Make everybody play or fold, in any order."""
         for seat in self.rng.sample(self.seats, len(self.seats)):
             if seat != but:
                 by = self.rng.choice(("player", "dealer"))

@@ -190,7 +190,7 @@ class Thrower:
         self.stand_u = rng.uniform(320.0, 620.0)
 
     def release(self, y_mm: float, after_us: int) -> Path:
-        """Let a die go."""
+        """Make a die go."""
         return Path(self.start_us + after_us, (self.stand_u + self.rng.uniform(-25, 25), y_mm))
 
     def hands(self) -> tuple[float, float]:

@@ -324,7 +324,7 @@ class Fall:
 
 
 def fall(rng: Random, ball: Run, rotor: Rotor, *, knocked_up: float, pockets: int) -> Fall:
-    """Let a ball fall from the track's end; with the chance `knocked_up` a deflector sends it up again."""
+    """Make a ball fall from the track's end; with the chance `knocked_up` a deflector sends it up again."""
     t_s, angle, speed = ball.end_s, ball.end, ball.way * ball.end_speed
     legs: list[Leg] = []
 

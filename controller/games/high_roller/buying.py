@@ -227,7 +227,7 @@ def no_roll_due(state: HighRollerState) -> Refused | None:
 
 
 def leave(state: HighRollerState, name: str) -> HighRollerState:
-    """Let a player leave: his cards stay in (!H-19), his seat and the button's turn go on without him."""
+    """Remove a player who leaves: his cards stay in (!H-19), seat and button go on without him."""
     if name not in state.names or name in state.gone:
         raise Refused("bad_argument", f"leave needs a seat of a player who is here; found {name}")
     if state.cards.get(name) or state.owed.get(name) or state.stage not in (*BUYING, "button_draw"):
@@ -236,7 +236,7 @@ def leave(state: HighRollerState, name: str) -> HighRollerState:
 
 
 def unseated(state: HighRollerState, left: tuple[str, ...]) -> HighRollerState:
-    """Take these seats away; a button among them goes on to the next who stays."""
+    """Remove these seats; a button among them goes on to the next who stays."""
     stay = tuple(seat for seat in state.seats if str(seat) not in left)
     button = next((name for name in state.clockwise if name not in left), None) if state.button else None
     asked = state.asked

@@ -41,7 +41,7 @@ class Taken(NamedTuple):
 
 
 def started(state: HighRollerState, bonus_take: int, rules: HighRollerRules) -> HighRollerState:
-    """Let the button throw, or who throws for one without cards (!H-16): buying is over."""
+    """Begin the rolls with the button, or with who throws for one without cards (!H-16): buying is over."""
     thrower = state.holders[0] if policy_of(rules).button_needs_cards else None
     return state.having(stage="elimination", bonus_take=bonus_take, thrower=thrower)
 

@@ -154,7 +154,7 @@ class RunningOut:
     """Follows a void spin's ball until it fell silent or was launched anew."""
 
     def __init__(self, watch: SpinWatch) -> None:
-        """Take up from the void spin's own watch."""
+        """Go on from the void spin's own watch."""
         self.watch = watch
         pulses = [r.t for r in watch.readings if isinstance(r, BallBeam)]
         self._first_us, self._last_us = (pulses[0], pulses[-1]) if pulses else (0, 0)

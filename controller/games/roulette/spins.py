@@ -352,7 +352,7 @@ class Spins(WheelSpins):
         return self._dropped_us is None and t - self._last_pulse_us <= RUNS_UNTIL_US
 
     def no_result(self, result: Result[str]) -> Data:
-        """Let the game apply a No Spin; a ball that still runs is not the next spin's."""
+        """Apply a No Spin to the game; return its data; a ball that still runs is not the next spin's."""
         if self._watch is not None and result.by != "nobody":
             self._launches.let_run_out(self._watch)
         return super().no_result(result)

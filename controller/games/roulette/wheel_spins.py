@@ -194,28 +194,28 @@ class WheelSpins(ABC):
         return self._basis
 
     def began(self, t: int) -> None:
-        """Tell the game that a spin begins."""
+        """Notify the game that a spin begins."""
         self._game.began(t)
 
     def call(self, result: Result[str]) -> Data:
-        """Let the game apply a spin that counts."""
+        """Apply a spin that counts to the game; return its data."""
         return self._game.call(result)
 
     def no_result(self, result: Result[str]) -> Data:
-        """Let the game apply a No Spin."""
+        """Apply a No Spin to the game; return its data."""
         self._stop_timers()
         return self._game.no_result(result)
 
     def review(self, result: Result[str]) -> Data:
-        """Let the game say what a review tells."""
+        """Return what a review tells."""
         self._stop_timers()
         return self._game.review(result)
 
     def correct(self, result: Result[str], corrects: str, ruling: str, since: Sequence[Input]) -> Data:
-        """Let the game apply a correction."""
+        """Apply a correction to the game; return its data."""
         return self._game.correct(result, corrects, ruling, since)
 
     def follow_up(self, t: int) -> None:
-        """Let the game publish what follows."""
+        """Publish what follows."""
         self._over_since_us = t
         self._game.follow_up(t)

@@ -121,11 +121,11 @@ class Deals:
         return len(cards) >= wanted or card.t - cards[-1].t > quiet_us
 
     def turned_away(self, card: Reading) -> None:
-        """Take that a deal was begun that nobody may judge: the cards that follow are its rest."""
+        """Note that a deal was begun that nobody may judge: the cards that follow are its rest."""
         self._runs_on_from_us = card.t
 
     def between(self) -> None:
-        """Take that people go on to the next deal: what comes from the shoe now is no rest of the last."""
+        """Note that people go on to the next deal: what comes from the shoe now is no rest of the last."""
         self._runs_on_from_us = None
 
     def timer(self, name: str, t: int) -> None:
@@ -320,11 +320,11 @@ class Deals:
         return self._basis
 
     def began(self, t: int) -> None:
-        """Tell the game that a deal begins."""
+        """Notify the game that a deal begins."""
         self._game.began(t)
 
     def call(self, result: Result[Dealt]) -> Data:
-        """Let the game apply a deal that counts."""
+        """Apply a deal that counts to the game; return its data."""
         self._late = ""
         self._desk.stop_timer("deal")
         by_hand = [r for r in self._readings if isinstance(r, Input) and r.name == "set_card"]
@@ -333,7 +333,7 @@ class Deals:
         return self._game.call(result)
 
     def no_result(self, result: Result[Dealt]) -> Data:
-        """Let the game apply a void deal."""
+        """Apply a void deal to the game; return its data."""
         self._late = ""
         self._desk.stop_timer("deal")
         cards = [reading.t for reading in self._readings if isinstance(reading, Card)]
@@ -341,16 +341,16 @@ class Deals:
         return self._game.no_result(result)
 
     def review(self, result: Result[Dealt]) -> Data:
-        """Let the game say what a review tells."""
+        """Return what a review tells."""
         self._desk.stop_timer("deal")
         return self._game.review(result)
 
     def correct(self, result: Result[Dealt], corrects: str, ruling: str, since: Sequence[Input]) -> Data:
-        """Let the game apply a correction."""
+        """Apply a correction to the game; return its data."""
         return self._game.correct(result, corrects, ruling, since)
 
     def follow_up(self, t: int) -> None:
-        """Let the game publish what follows."""
+        """Publish what follows."""
         self._game.follow_up(t)
 
 

@@ -258,12 +258,12 @@ class ThreeCard(PlaysAttempts):
             self._close_bets(t, "first_card")
 
     def cards_out(self) -> None:
-        """Let the positions act (T-DEAL-4)."""
+        """Open the positions' actions (T-DEAL-4)."""
         if self._machine.allows("cards_out"):
             self._machine.fire("cards_out")
 
     def all_acted(self) -> None:
-        """Let the dealer show his hand (T-DEAL-6)."""
+        """Show the dealer's hand (T-DEAL-6)."""
         if self._machine.allows("all_acted"):
             self._machine.fire("all_acted")
 

@@ -26,13 +26,13 @@ def card(text: str) -> Card | None:
 
 
 def deck() -> list[Card]:
-    """Give the 52 cards (T-DECK-1)."""
+    """Return the 52 cards (T-DECK-1)."""
     return [Card(rank, suit) for rank in range(2, ACE + 1) for suit in SUITS]
 
 
 @lru_cache(maxsize=256)
 def written(text: str | None) -> str | None:
-    """Give a card as it is told (`Th`), however a person writes it (`10h`, `TH`); None where it is none."""
+    """Return a card as it is told (`Th`), however a person writes it (`10h`, `TH`); None where it is none."""
     if text is None:
         return None
     tidy = text.strip()
@@ -41,7 +41,7 @@ def written(text: str | None) -> str | None:
 
 
 def face_of(reading: CardReading) -> str | None:
-    """Give the card that a shoe read, such as `Qh`; None where it was not read or is in no deck of 52."""
+    """Return the card that a shoe read, such as `Qh`; None where it was not read or is in no deck of 52."""
     if reading.rank is None or reading.suit is None:
         return None
     return written(f"{reading.rank}{reading.suit}")

@@ -16,7 +16,7 @@ NO_SOURCES: Mapping[str, Collection[str]] = {}
 
 
 def opens_shoe(reading: Reading) -> bool:
-    """Tell whether this is a shoe's lid that opens."""
+    """Return whether this is a shoe's lid that opens."""
     if not isinstance(reading, Switch) or not reading.open:
         return False
     return reading.name.lower().replace(" ", "_").replace("-", "_") in SHOE_SWITCHES
@@ -133,7 +133,7 @@ def _doubts(layout: Layout, *, void: bool) -> Iterator[tuple[str, str]]:
 
 
 def _dealt(layout: Layout) -> Dealt | None:
-    """Give the whole deal, where nothing of it is in doubt but how it came about."""
+    """Return the whole deal, where nothing of it is in doubt but how it came about."""
     if not layout.all_out or not layout.all_acted or layout.unread or layout.repeats(entered=True):
         return None
     if layout.doubts:
@@ -148,7 +148,7 @@ def _dealt(layout: Layout) -> Dealt | None:
 
 
 def _evidence(readings: Sequence[Reading], *, face_up: bool) -> tuple[Reading, ...]:
-    """Give the readings; until every position has acted, without those that name a card."""
+    """Return the readings; until every position has acted, without those that name a card."""
     return tuple(reading for reading in readings if face_up or not _names_card(reading))
 
 

@@ -62,7 +62,7 @@ def strength(hand: Sequence[Card]) -> Strength:
 
 
 def _straight_to(descending: Sequence[int]) -> int:
-    """Give the top of a three-card straight, or 0; the ace is low only in 3-2-A (T-RANK-2)."""
+    """Return the top of a three-card straight, or 0; the ace is low only in 3-2-A (T-RANK-2)."""
     high, middle, low = descending
     if high == middle + 1 == low + 2:
         return high
@@ -90,7 +90,7 @@ _ROWS = {
 
 
 def row(hand: Strength) -> Row | None:
-    """Give the highest row that a hand earns, and no other (!T-4); None below a pair."""
+    """Return the highest row that a hand earns, and no other (!T-4); None below a pair."""
     return Row.MINI_ROYAL if hand.mini_royal else _ROWS.get(hand.kind)
 
 

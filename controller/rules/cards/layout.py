@@ -76,7 +76,7 @@ class Layout:
         return tuple(p for p in self.positions if any(held.face is None for held in self.hands[p]))
 
     def repeats(self, *, entered: bool) -> bool:
-        """Tell whether a card came twice: among those of the shoe, or (`entered`) among all."""
+        """Return whether a card came twice: among those of the shoe, or (`entered`) among all."""
         faces = [
             held.face
             for hand in self.hands.values()
@@ -87,7 +87,7 @@ class Layout:
 
 
 def position_of(seat: str | int | None) -> str | None:
-    """Give a position's name as hands carry it; `dealer`, `d` and 0 are the dealer's own."""
+    """Return a position's name as hands carry it; `dealer`, `d` and 0 are the dealer's own."""
     if seat is None:
         return None
     name = str(seat)
@@ -129,7 +129,7 @@ def lay_out(readings: Sequence[Reading], seats: Sequence[str], order: Order) -> 
 
 
 def fill(hands: Mapping[str, Sequence[Held]], entered: Input) -> tuple[str, list[Held]] | None:
-    """Give the position of a `set_card` and its hand with that card in it; None where it has no place.
+    """Return the position of a `set_card` and its hand with that card in it; None where it has no place.
 
     `what` names the card that it replaces; else it is the first unread one's, or the next of a short hand.
     Without a seat it is the only unread card of the deal.

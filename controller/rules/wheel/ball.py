@@ -222,7 +222,7 @@ class _Counts:
         return (self._path[step].t + self._path[step - 1].t) / 2e6
 
     def silence_speaks(self, missed: int, counted: int) -> bool:
-        """Tell whether so many passes missed in a row are too many for chance; `counted` are in the sum."""
+        """Return whether so many passes missed in a row are too many for chance; `counted` are in the sum."""
         return self._chance(counted) ** missed < _SILENCE_BY_CHANCE
 
     def _chance(self, without: int) -> float:

@@ -85,7 +85,7 @@ class Case:
         """Whether the ball had about the wheel's drop speed when the drop was sensed."""
 
     def rule(self, code: str) -> str:
-        """Give the id of the rule behind a cause."""
+        """Return the id of the rule behind a cause."""
         return self.rules.causes.get(code, RULES[code])
 
     def reason(self, code: str, seen: str) -> Reason:
@@ -176,7 +176,7 @@ class Case:
         return ball.turns + _FASTER_BEFORE * speed * (first.t - since_us) / 1e6
 
     def stood_before(self, at_us: int) -> bool:
-        """Tell whether the number stood by then."""
+        """Return whether the number stood by then."""
         decided_by = self.trace.pockets.decided_by
         return decided_by is not None and decided_by.t <= at_us
 
@@ -196,12 +196,12 @@ class Case:
 
     @property
     def index_silent(self) -> bool:
-        """Tell whether index passes are missing now: more than two that were due did not come."""
+        """Return whether index passes are missing now: more than two that were due did not come."""
         return self.trace.rotor.turns_at(self.decided_at_us) is None
 
     @property
     def silent_turns_passed(self) -> bool:
-        """Tell whether the turns without a pocket read after a sensed drop are over."""
+        """Return whether the turns without a pocket read after a sensed drop are over."""
         drop = self.trace.drop
         if drop is None or self.trace.pockets.seen or self.index_silent:
             return False
@@ -466,7 +466,7 @@ OF_REVIEW: tuple[Callable[[Case], Reason | None], ...] = (
 
 
 def notices(case: Case) -> list[Notice]:
-    """Give what is worth saying and changes nothing."""
+    """Return what is worth saying and changes nothing."""
     said: list[Notice] = []
     ball, trace = case.ball, case.trace
     if ball is not None and len(ball.passes) >= 2 * len(case.wheel.beams_deg):
@@ -493,5 +493,5 @@ def _in_wheel(reading: ForeignObject) -> bool:
 
 
 def time_of(reading: Reading) -> int:
-    """Give when a reading was seen, in microseconds."""
+    """Return when a reading was seen, in microseconds."""
     return reading.t

@@ -121,7 +121,7 @@ class Story:
     __slots__ = ("before", "cost", "deaf", "fewer", "last", "more", "sense", "stray")
 
     def __init__(self, sense: Sense, last: Pass, cost: float, before: "Story | None" = None) -> None:
-        """Tell of a run that turns ccw (1) or cw (-1), up to its last pass."""
+        """Start with a run that turns ccw (1) or cw (-1), up to its last pass."""
         self.sense: Sense = sense
         self.last = last
         self.cost = cost
@@ -230,7 +230,7 @@ class Chain:
         return often or frozenset(b for b, pulses in enumerate(self.heard) if pulses)
 
     def see(self, t: int, beam: int) -> None:
-        """Take a pulse, later than those before."""
+        """Handle a pulse, later than those before."""
         if t - self._last_us[beam] < DOUBLED_US:
             return
         self._last_us[beam] = t
@@ -259,7 +259,7 @@ class Chain:
         self._follow_all(t, beam)
 
     def _follow_all(self, t: int, beam: int) -> None:
-        """Take a pulse for every story."""
+        """Handle a pulse for every story."""
         plain = False
         children: list[Story] = []
         hears = self._hears()
@@ -270,7 +270,7 @@ class Chain:
         self._keep(_best_of(children) if len(children) > 1 else children, calm=plain, t=t)
 
     def _follow_cheap(self, t: int, beam: int) -> bool:
-        """Take a pulse for the cheap stories alone; return whether the dear ones can't matter for it.
+        """Handle a pulse for the cheap stories alone; return whether the dear ones can't matter for it.
 
         They can't where the pulse is plainly next, so that nothing was launched, and where they are ruled
         out as before: no story grows cheaper.
@@ -313,7 +313,7 @@ class Chain:
         self.stories = [story for story in self.stories if story.cost < dear]
 
     def _take_up_dear(self) -> None:
-        """Tell every story up to now that was set aside."""
+        """Follow every story that was set aside up to now."""
         aside = self._aside
         assert aside is not None
         self._aside = None
@@ -380,7 +380,7 @@ class Chain:
         self._aside = None
 
     def _plainly_next(self, story: Story, t: int, beam: int) -> bool:
-        """Take a pulse that comes where and when the ball must be, with no other story beside it."""
+        """Handle a pulse that comes where and when the ball must be, with no other story beside it."""
         last = story.last
         speed = last.speed
         if not speed or last.beam == beam or t <= last.t:

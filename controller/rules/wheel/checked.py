@@ -43,7 +43,7 @@ class CheckedWatch(SpinWatch):
         return None if word.decided_by is None else max(by, word.decided_by, key=lambda reading: reading.t)
 
     def see(self, reading: Reading) -> None:
-        """Take the next reading."""
+        """Handle the next reading."""
         if isinstance(reading, DeviceDown):
             self._down[reading.dev] = reading
         elif isinstance(reading, DeviceUp):
@@ -59,7 +59,7 @@ class CheckedWatch(SpinWatch):
         super().see(reading)
 
     def give_up_at_us(self) -> int | None:
-        """Give when the spin is decided without the wheel's number, or without any."""
+        """Return when the spin is decided without the wheel's number, or without any."""
         by, word = super().decided_by, self.word
         if by is not None:
             return by.t + WAIT_FOR_NUMBER_US

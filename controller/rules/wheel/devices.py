@@ -33,7 +33,7 @@ class Absence(msgspec.Struct, frozen=True):
 
 
 def blind_before(dev: str, passes_us: Sequence[int], first_pulse_us: int) -> Absence | None:
-    """Give how long a board whose index passes these are had told nothing when the ball was first seen.
+    """Return how long a board whose index passes these are had told nothing when the ball was first seen.
 
     It was up, and yet its sensors saw nothing for turns: they may have missed a launch as well. None where
     that is not so. What ended with an index pass is no silence: some boards tell none between two spins.
@@ -71,7 +71,7 @@ class WheelDevices:
         self._absences: list[Absence] = []
 
     def see(self, reading: Reading, *, begun: bool) -> None:
-        """Take a device's word, in time order; `begun` tells whether the ball has cut a beam."""
+        """Handle a device's word, in time order; `begun` tells whether the ball has cut a beam."""
         if isinstance(reading, DeviceDown):
             if self.serves(reading.dev, _WHEEL_KINDS):
                 self.down.setdefault(reading.dev, reading)
@@ -87,12 +87,12 @@ class WheelDevices:
                     self._absences.append(Absence(reading.dev, lost.t, reading.t))
 
     def serves(self, device: str, kinds: Collection[str]) -> bool:
-        """Tell whether this device may send readings of one of these kinds."""
+        """Return whether this device may send readings of one of these kinds."""
         sends = self._sources.get(device)
         return sends is None or any(kind.partition(":")[0] in kinds for kind in sends)
 
     def hid_launch(self, first_pulse_us: int) -> Absence | None:
-        """Give the absence in which a ball that was first seen then may have been sent off."""
+        """Return the absence in which a ball that was first seen then may have been sent off."""
         hid = [
             absence
             for absence in self._absences
@@ -101,5 +101,5 @@ class WheelDevices:
         return min(hid, key=lambda absence: absence.since_us, default=None)
 
     def unwell(self, kind: str) -> DeviceFault | None:
-        """Give the first fault in the spin of a device that should have sent readings of this kind."""
+        """Return the first fault in the spin of a device that should have sent readings of this kind."""
         return next((fault for dev, fault in self._unwell.items() if self.serves(dev, {kind})), None)

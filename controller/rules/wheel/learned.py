@@ -45,7 +45,7 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.pocket_reader_works > 0.0 and self.pocket_reader_doubts <= 0.0
 
     def drop_speed(self, nominal_rev_per_s: float) -> tuple[float, float]:
-        """Give the expected drop speed and its standard deviation, both in rev/s."""
+        """Return the expected drop speed and its standard deviation, both in rev/s."""
         if self.drop_rev_per_s is None:
             return nominal_rev_per_s, NOMINAL_SPREAD * nominal_rev_per_s
         prior = (SPIN_SPREAD / NOMINAL_SPREAD) ** 2
@@ -102,7 +102,7 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @staticmethod
     def from_figures(figures: Mapping[str, float]) -> "Learned":
-        """Take up what `figures` gave; raises `msgspec.ValidationError` on anything else.
+        """Restore what `figures` returned; raises `msgspec.ValidationError` on anything else.
 
         What was recorded before a figure was learned by speed lacks it: it is learned anew in a few spins.
         """

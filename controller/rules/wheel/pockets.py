@@ -113,7 +113,7 @@ class PocketCount:
         )
 
     def see(self, reading: PocketBall) -> None:
-        """Take the next read, in time order."""
+        """Handle the next read, in time order."""
         self.seen.append(reading)
 
     def place(self, by: Reading, placed: Callable[[PocketBall], PocketRead | None]) -> None:

@@ -113,7 +113,7 @@ class Rotor:
         return Place(before.turn + ran, before.run, turn_us, before.direction)
 
     def waits(self, t_us: int) -> bool:
-        """Tell whether a pass to come may place a time that has no place yet: the next two may."""
+        """Return whether a pass to come may place a time that has no place yet: the next two may."""
         at = bisect_right(self.marks, t_us, key=_time)
         if at == 0:
             return False
@@ -138,7 +138,7 @@ class Rotor:
         return self._times
 
     def see(self, mark: RotorIndex) -> bool:
-        """Take one pass; tell whether it came in time with the passes before it, turning the same way."""
+        """Handle one pass; return whether it came in time with the passes before it, turning the same way."""
         if not self._times:
             self._begin(mark.direction, mark.t)
             return False
@@ -174,7 +174,7 @@ class Rotor:
         return len(self._turns) > 1 and self._turns[-1] - self._turns[-2] == 1
 
     def turns_at(self, t_us: int) -> float | None:
-        """Give how many turns the mark has made since this run's first pass.
+        """Return how many turns the mark has made since this run's first pass.
 
         None while the passes do not place the mark for certain: too few, too far back, or at odds.
         """
@@ -185,7 +185,7 @@ class Rotor:
         return turns if within else None
 
     def after_turns_us(self, since_us: int, turns: float) -> int:
-        """Give the time by which the rotor makes so many turns, as far as its passes tell."""
+        """Return the time by which the rotor makes so many turns, as far as its passes tell."""
         period = self.period_us()
         if len(self._times) < _PASSES_TO_PLACE:
             return since_us + round(turns * period)
@@ -213,7 +213,7 @@ class Rotor:
             self._begin(self.direction, last_us, t_us)
 
     def _plainly_next(self, mark: RotorIndex) -> bool:
-        """Tell whether this is the next turn beyond doubt: as much later than the last as that one was."""
+        """Return whether this is the next turn beyond doubt: as much later than the last as that one was."""
         times, turns = self._times, self._turns
         if len(times) < 3 or turns[-1] - turns[0] >= len(turns) or mark.direction != self.direction:
             return False
@@ -247,14 +247,14 @@ class Rotor:
         return True
 
     def stops_us(self) -> int | None:
-        """Give when the rotor comes to a stop, losing speed as its passes showed; None where it does not."""
+        """Return when the rotor stops, losing speed as its passes showed; None where it does not."""
         if len(self._times) < _PASSES_TO_PLACE:
             return None
         _, speed, bend = self._fitted()
         return self._times[-1] + ceil(1e6 * speed / (-2 * bend)) if bend < 0 else None
 
     def stopped_by(self, t_us: int) -> bool:
-        """Tell whether the rotor has come to a stop by then."""
+        """Return whether the rotor has come to a stop by then."""
         stops_us = self.stops_us()
         return stops_us is not None and t_us >= stops_us
 
@@ -271,7 +271,7 @@ class Rotor:
         return whole
 
     def period_us(self) -> float:
-        """Give the length of the last turn; the slowest turn's while none is known."""
+        """Return the length of the last turn; the slowest turn's while none is known."""
         if len(self._times) < 2:
             return SLOWEST_TURN_US
         return (self._times[-1] - self._times[-2]) / (self._turns[-1] - self._turns[-2])

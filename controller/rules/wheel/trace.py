@@ -107,7 +107,7 @@ class SpinTrace:
 
     @property
     def is_spin(self) -> bool:
-        """Tell a ball from a hand that cuts a beam: it makes a run, drops, or is read in a pocket."""
+        """Return whether it was a ball, not a hand: it makes a run, drops, or is read in a pocket."""
         return (
             bool(self.chain.runs or self.drop or self.pockets.seen) or len(self.pulses) >= _PULSES_OF_A_BALL
         )
@@ -231,7 +231,7 @@ class SpinTrace:
         return max(last, predicted) + _LATE_FOR_A_DROP_US
 
     def in_play(self, at_us: int) -> bool:
-        """Tell whether the ball was in play then for certain enough: it ran, or may still have hopped.
+        """Return whether the ball was in play then for certain enough: it ran, or may still have hopped.
 
         Where its drop was not sensed, and a device of the wheel was lost before, nobody can tell.
         """
@@ -243,7 +243,7 @@ class SpinTrace:
         return at_us <= self.dropped_us() + LIES_AFTER_US
 
     def see(self, reading: Reading) -> None:
-        """Take the next reading, in time order."""
+        """Handle the next reading, in time order."""
         if isinstance(reading, BallBeam):
             self.see_pulse(reading)
         elif isinstance(reading, RotorIndex):
@@ -254,7 +254,7 @@ class SpinTrace:
             self._see_other(reading)
 
     def see_pulse(self, pulse: BallBeam) -> None:
-        """Take the next reading, a pulse of a beam."""
+        """Handle the next reading, a pulse of a beam."""
         if pulse.beam >= self._beams:
             return
         self.pulses.append(pulse)
@@ -264,7 +264,7 @@ class SpinTrace:
             self.pockets = PocketCount(self.pockets.needed)
 
     def _went_on(self, passes: int, turns: float) -> bool:
-        """Tell whether the ball ran on so far after the drop was sensed: something else set the sensor
+        """Return whether the ball ran on so far after the drop was sensed: something else set the sensor
         off."""
         story, left_us = self.chain.best, self.left_track_us
         assert left_us is not None

@@ -86,7 +86,7 @@ class SpinWatch:
 
     @property
     def is_spin(self) -> bool:
-        """Tell a ball from a hand that cut a beam. What is no spin when it is given up is no attempt."""
+        """Return whether it was a ball, not a hand. What is no spin when it is given up is no attempt."""
         return self._trace.is_spin
 
     @property
@@ -141,7 +141,7 @@ class SpinWatch:
         return self.no_spin_by or self._trace.pockets.decided_by or self._trace.handled_by
 
     def see(self, reading: Reading) -> None:
-        """Take the next reading. A suspicion of a No Spin asks the judge at once."""
+        """Handle the next reading. A suspicion of a No Spin asks the judge at once."""
         self._readings.append(reading)
         trace = self._trace
         if isinstance(reading, BallBeam):
@@ -160,7 +160,7 @@ class SpinWatch:
             self.no_spin_by = reading
 
     def follow(self, reading: Reading) -> None:
-        """Take the next reading of a ball whose spin is over: it is followed, and nothing is judged."""
+        """Handle the next reading of a ball whose spin is over: it is followed, and nothing is judged."""
         self._readings.append(reading)
         self._trace.see(reading)
 
@@ -177,7 +177,7 @@ class SpinWatch:
         return self._trace.predicted_drop_us()
 
     def no_more_bets_at_us(self) -> int | None:
-        """Give when No More Bets is due (R-SPIN-3): the rule set's lead before the predicted drop.
+        """Return when No More Bets is due (R-SPIN-3): the rule set's lead before the predicted drop.
 
         A time that is past is due at once. A ball whose pulses make no lap within 2.5 s is slow, or ill seen:
         then it is due. None for fewer than three pulses (a hand), and where the ball has dropped.
@@ -191,11 +191,11 @@ class SpinWatch:
         return predicted - round(self._rules.no_more_bets_lead_s * 1e6)
 
     def pocket(self) -> PocketRead | None:
-        """Give the deciding pocket read, with its `number`; None until enough turns agree."""
+        """Return the deciding pocket read, with its `number`; None until enough turns agree."""
         return self._trace.pockets.stands
 
     def give_up_at_us(self) -> int | None:
-        """Give when the spin is decided if no pocket stands by then; None before its first pulse.
+        """Return when the spin is decided if no pocket stands by then; None before its first pulse.
 
         `turns_without_read` rotor turns after the drop or the last pocket read, whichever is later, and at
         most the turns in which a resting ball would have been read often enough. A ball that was read and is
@@ -251,7 +251,7 @@ class SpinWatch:
         )
 
     def _dropped_early(self, now_us: int) -> bool:
-        """Tell whether a short run has ended: a ball that ran on would have been heard again by now."""
+        """Return whether a short run has ended: a ball that ran on would have been heard again by now."""
         trace = self._trace
         left_us, story = trace.left_track_us, trace.chain.best
         if left_us is None or story is None or story.last.turns > self._rules.min_revolutions + 1:

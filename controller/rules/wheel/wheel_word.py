@@ -75,11 +75,11 @@ class WheelGames:
 
     @property
     def heard(self) -> WheelHeard | None:
-        """Give what a recording that goes on from here must know."""
+        """Return what a recording that goes on from here must know."""
         return None if self.last is None else WheelHeard(last=self.last, known=self._known)
 
     def see(self, word: WheelStatus) -> Literal["seen", "unseen"] | None:
-        """Take the next word; tell whether it begins a game, or is all that was seen of one."""
+        """Handle the next word; return whether it begins a game, or is all that was seen of one."""
         last, self.last = self.last, word
         games = 0 if last is None else games_between(last, word)
         known, self._known = self._known, word.state not in BETWEEN_GAMES
@@ -133,11 +133,11 @@ class WheelWord:
         return self.number_by is not None and not self._voids and not self._doubts
 
     def give_up_at_us(self) -> int:
-        """Give when the game is decided if the wheel says nothing new until then."""
+        """Return when the game is decided if the wheel says nothing new until then."""
         return self._stands_since_us + NO_NUMBER_US
 
     def see(self, reading: Reading) -> None:
-        """Take the next reading: first the wheel's `device_down` that stands, then from the launch on."""
+        """Handle the next reading: first the wheel's `device_down` that stands, then from the launch on."""
         if not isinstance(reading, WheelStatus | DeviceDown | DeviceUp | ForeignObject | BallOut):
             return
         self.readings.append(reading)

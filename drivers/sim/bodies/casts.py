@@ -249,7 +249,7 @@ def _meeting(hand: _Hand) -> tuple[Body, Body]:
 
 
 def _late(body: Body, other: Body, lag_s: float, die_m: float) -> Body:
-    """Let a die go a little later, if its way in the hand till then is free."""
+    """Make a die go a little later, if its way in the hand till then is free."""
     before = before_release(replace(body, released_s=lag_s))
     free = before.place[2] > die_m and math.dist(before.place, other.place) > 1.8 * die_m
     return replace(body, released_s=lag_s if free else 0.0)
