@@ -14,7 +14,7 @@ from controller.console.seen import Board, Floor, read_board, read_floor
 
 AGAIN_S = 0.3
 """After a lost connection the controller is looked for so often."""
-LEAST_S = 0.04
+MIN_S = 0.04
 """So long at least between two asks: at a table that plays fast a screen shows every state that lasts."""
 REFRESH_S = 5.0
 """Asked anew without a nudge: what changes without a word, as a fault's age."""
@@ -86,7 +86,7 @@ class Feed:
             if now != self.now:
                 self.now = now
                 await self.stir()
-            await asyncio.sleep(LEAST_S)
+            await asyncio.sleep(MIN_S)
             try:
                 async with asyncio.timeout(REFRESH_S):
                     await self._dirty.wait()

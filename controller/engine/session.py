@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
-from controller.engine.order import STEP_US, Order, Step
+from controller.engine.reorder_buffer import STEP_US, ReorderBuffer, Step
 from controller.engine.resume import causes_of, power_lost
 from controller.games.registry import game_of
 from controller.machines.desk import NEVER_US, Desk
@@ -68,7 +68,7 @@ class Session:
         if state.standing is not None:
             self._health.go_on_with(state.standing.devices)
         self._mode = TableMode(self._desk, door=state.table, lock=state.lock)
-        self._order = Order(setup.ruleset.max_lateness_ms)
+        self._order = ReorderBuffer(setup.ruleset.max_lateness_ms)
         self._game = game_of(setup.ruleset.game).machine(setup, self._desk, self._health)
         self._see = self._game.see
         self._plays = False

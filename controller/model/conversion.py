@@ -42,7 +42,7 @@ def converter_of(kind: type[T]) -> Converter[T]:
     return partial(msgspec.convert, type=kind)
 
 
-_MOST_DIGITS = 300
+_MAX_DIGITS = 300
 """Of a whole number: more is beyond the range of a double as well."""
 _SHOWN = 60
 """Characters of what was found that a message repeats."""
@@ -142,7 +142,7 @@ def _number(text: str) -> float | _Unfit:
 
 
 def _whole(text: str) -> int | _Unfit:
-    return int(text) if len(text) <= _MOST_DIGITS else _Unfit(text)
+    return int(text) if len(text) <= _MAX_DIGITS else _Unfit(text)
 
 
 def _cut(text: str) -> str:

@@ -19,8 +19,8 @@ from controller.model.conversion import converter_of
 
 ROLES = ("boxperson", "dealer", "stickperson", "supervisor", "manager", "technician")
 """In which roles a person can be at a staff screen, as the rule sets name them."""
-LEAST_PIN = 4
-MOST_PIN = 64
+MIN_PIN = 4
+MAX_PIN = 64
 """Characters of a PIN, or of what a card reader types."""
 _N, _R, _P = 2**14, 8, 1
 """scrypt's cost: 16 MiB and about 50 ms on a table's board."""
@@ -64,10 +64,8 @@ class Register(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         if unknown or not roles:
             raise RegisterError(f"role: found {', '.join(unknown) or 'none'}, expected {', '.join(ROLES)}")
         for what, typed in (("PIN", pin), ("card", card)):
-            if typed is not None and not LEAST_PIN <= len(typed) <= MOST_PIN:
-                raise RegisterError(
-                    f"{what}: found {len(typed)} characters, expected {LEAST_PIN} to {MOST_PIN}"
-                )
+            if typed is not None and not MIN_PIN <= len(typed) <= MAX_PIN:
+                raise RegisterError(f"{what}: found {len(typed)} characters, expected {MIN_PIN} to {MAX_PIN}")
         if not pin.isdecimal():
             raise RegisterError(
                 "PIN: found other characters than digits, expected digits: a screen has no others"
@@ -98,7 +96,7 @@ _register_of = msgspec.json.Decoder(Register).decode
 def knows_pin(person: Person | None, typed: str) -> bool:
     """Return whether this is the person's PIN; it takes as long where there is no such person."""
     salt, _, digest = ("00" * 16, "", "") if person is None else person.pin.partition(":")
-    return hmac.compare_digest(_hash(typed[:MOST_PIN], salt), digest)
+    return hmac.compare_digest(_hash(typed[:MAX_PIN], salt), digest)
 
 
 def new_register() -> Register:

@@ -19,7 +19,7 @@ from msgspec import Meta
 
 from controller.model.conversion import strict
 from controller.people.desk import Desk, Refused
-from controller.people.register import MOST_PIN, RegisterError, write_private
+from controller.people.register import MAX_PIN, RegisterError, write_private
 from controller.people.tokens import KEY_BYTES
 
 KEY_FILE = "sign-in.key"
@@ -30,7 +30,7 @@ LINE_S = 10.0
 """A client that has begun a line ends it within this time."""
 CLIENTS = 32
 Short = Annotated[str, Meta(min_length=1, max_length=64)]
-Typed = Annotated[str, Meta(min_length=1, max_length=MOST_PIN)]
+Typed = Annotated[str, Meta(min_length=1, max_length=MAX_PIN)]
 
 
 class _Request(msgspec.Struct, frozen=True, kw_only=True, tag_field="do", forbid_unknown_fields=True):

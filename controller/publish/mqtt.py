@@ -55,7 +55,7 @@ REFUSED = 0x80
 STEADY_US = 10_000_000
 """A connection that held so long was a good one: the next wait is short again."""
 RETRY_S = 1.0
-RETRY_MOST_S = 60.0
+MAX_RETRY_S = 60.0
 JSON = "application/json"
 CALM_US = 60_000_000
 """So long after the last forged or unreadable answer that fault is over."""
@@ -105,7 +105,7 @@ class MqttSink:
         self._forged = 0
         self._forged_us: int | None = None
         self._unreadable_us: int | None = None
-        self._backoff = Backoff(RETRY_S, RETRY_MOST_S, chance)
+        self._backoff = Backoff(RETRY_S, MAX_RETRY_S, chance)
         self._timeout_us = round(settings.timeout_s * 1e6)
         self._link: MqttLink | None = None
         self._phase: Phase = "away"

@@ -19,7 +19,7 @@ RulesOf = Callable[[Log], RuleSet]
 _LAUNCHES = (DieReleased, DieAt, BallBeam, WheelStatus, Card)
 """What can begin an attempt."""
 _END_US = 2**62
-_MOST_NEIGHBOURS = 3
+_MAX_NEIGHBOURS = 3
 """So many attempts are kept together at most to get one that replays alone."""
 
 
@@ -119,12 +119,12 @@ class _Heard:
 
     def bounds(self, first: int, last: int) -> Iterator[tuple[int, int]]:
         """Give arrivals to cut between, the shortest piece first: what a neighbour ends needs that too."""
-        for more in range(_MOST_NEIGHBOURS):
+        for more in range(_MAX_NEIGHBOURS):
             begun = first - more
             launched = self.launched_us.get(begun, 0)
             called = [told[-1].t for other, told in self.told.items() if other < begun]
             begins = {max(called, default=-1) + self.lateness_us + 1, launched - 1}
-            ends = [self.launched_us.get(last + 1 + after, _END_US) for after in range(_MOST_NEIGHBOURS)]
+            ends = [self.launched_us.get(last + 1 + after, _END_US) for after in range(_MAX_NEIGHBOURS)]
             yield from ((begin, end) for end in dict.fromkeys(ends) for begin in sorted(begins) if begin >= 0)
 
 

@@ -24,7 +24,7 @@ _KINDS = {
     "object": "an object in braces",
 }
 _CENTS = "whole cents: digits without quotes, point or exponent"
-_MOST = 120
+_MAX = 120
 
 
 class Decoder:
@@ -106,4 +106,4 @@ def _shown(raw: bytes) -> str:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= _MOST else f"{text[: _MOST - 3]}..."
+    return text if len(text) <= _MAX else f"{text[: _MAX - 3]}..."

@@ -7,7 +7,7 @@ fraction of a cent and never lost: a ledger sums it.
 from fractions import Fraction
 from typing import NamedTuple
 
-MOST_CENTS = 10**15
+MAX_CENTS = 10**15
 """The largest amount taken in one request: far above any table, and still whole in any JSON reader."""
 
 

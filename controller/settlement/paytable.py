@@ -8,10 +8,10 @@ from typing import Annotated
 
 from annotated_types import Ge, Le
 
-from controller.settlement.money import MOST_CENTS, Ratio
+from controller.settlement.money import MAX_CENTS, Ratio
 
 AtLeastOne = Annotated[int, Ge(1)]
-Amount = Annotated[int, Ge(1), Le(MOST_CENTS)]
+Amount = Annotated[int, Ge(1), Le(MAX_CENTS)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

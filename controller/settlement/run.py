@@ -6,10 +6,10 @@ import msgspec
 
 from controller.settlement.book import BOOK_AMOUNT, Book, Line, Refusal
 from controller.settlement.decoding import Decoder
-from controller.settlement.money import MOST_CENTS
+from controller.settlement.money import MAX_CENTS
 from controller.settlement.wire import Increase, Reduce, Request
 
-_BETWEEN = f"an amount is 1 to {MOST_CENTS:,} cents"
+_BETWEEN = f"an amount is 1 to {MAX_CENTS:,} cents"
 
 
 def settle(lines: Iterable[bytes], game: Book) -> Iterator[bytes]:
@@ -35,14 +35,14 @@ def settle(lines: Iterable[bytes], game: Book) -> Iterator[bytes]:
 def impossible_amount(request: Request) -> Line | None:
     """Answer a request whose amount is no sum of money that can be bet; None for every other."""
     match request:
-        case Increase(to=to) if not 1 <= to <= MOST_CENTS:
+        case Increase(to=to) if not 1 <= to <= MAX_CENTS:
             return _refusal(to).refuse(request.id, "increase")
-        case Reduce(to=to) if not 0 <= to <= MOST_CENTS:
+        case Reduce(to=to) if not 0 <= to <= MAX_CENTS:
             return _refusal(to).refuse(request.id, "reduce")
         case Increase() | Reduce():
             return None
     amount = getattr(request, "amount", None)
-    if amount is None or 1 <= amount <= MOST_CENTS:
+    if amount is None or 1 <= amount <= MAX_CENTS:
         return None
     return _refusal(amount).reject(getattr(request, "id", ""), getattr(request, "wager", ""), amount)
 

@@ -20,20 +20,20 @@ from controller.settlement_service.asks import Ask, Told, refusal
 
 DIGEST: Final = "table.digest"
 """Where a request's scope holds the digest of its token."""
-MOST_BODY = 8192
+MAX_BODY = 8192
 """Bytes: the longest request that there is takes less than a quarter."""
-MOST_HEAD = 16_384
+MAX_HEAD = 16_384
 """Bytes of a request's line and headers."""
 BODY_S = 5.0
 """A body that takes longer is none."""
 LINGER_S = 1.0
-MOST_LINGER = 256 * 1024
+MAX_LINGER = 256 * 1024
 """So long, and so many bytes, a refused body is still taken, so that its sender hears why before the end."""
-MOST_TOKEN = 200
+MAX_TOKEN = 200
 """Characters: a token has 43."""
 STRANGERS_PER_S = 20
 """Tokens that open nothing: so many a second are looked up; the next are told to come later."""
-MOST_KNOWN = 1000
+MAX_KNOWN = 1000
 """Valid tokens that are remembered; more are looked up again."""
 MOST_AT_ONCE = 4
 """Requests of a player's or reader's token under way: one person does not take all the engine's time."""
@@ -90,7 +90,7 @@ class Bounds:
         given = headers.get(b"authorization", [])
         scheme, _, secret = given[0].partition(b" ") if len(given) == 1 else (b"", b"", b"")
         secret = secret.strip()
-        if scheme.lower() != b"bearer" or not 0 < len(secret) <= MOST_TOKEN or not secret.isascii():
+        if scheme.lower() != b"bearer" or not 0 < len(secret) <= MAX_TOKEN or not secret.isascii():
             raise _Refused(401, "give a valid token")
         digest = sha256(secret).hexdigest()
         if digest in self._known:
@@ -103,7 +103,7 @@ class Bounds:
         if told.status != 200:
             self._strangers.append(now_s)
             raise _Passed(told)
-        if len(self._known) >= MOST_KNOWN:
+        if len(self._known) >= MAX_KNOWN:
             self._known.clear()
         self._known[digest] = _read_caller(bytes(told.body)).role
         return digest
@@ -151,15 +151,15 @@ def _headers(scope: Scope) -> dict[bytes, list[bytes]]:
 def _check_head(scope: Scope) -> None:
     """Refuse a head that is longer than any request's, however it was cut on its way."""
     named = sum(len(name) + len(value) for name, value in scope["headers"])
-    if named + len(scope.get("raw_path", b"")) + len(scope.get("query_string", b"")) > MOST_HEAD:
-        raise _Refused(431, f"found a longer head, expected at most {MOST_HEAD} bytes")
+    if named + len(scope.get("raw_path", b"")) + len(scope.get("query_string", b"")) > MAX_HEAD:
+        raise _Refused(431, f"found a longer head, expected at most {MAX_HEAD} bytes")
 
 
 async def _body(scope: Scope, headers: Mapping[bytes, list[bytes]], receive: Receive) -> bytes:
     """Read a body within its bounds, and look that it has one meaning."""
     length = headers.get(b"content-length", [b"0"])[0]
-    if int(length) > MOST_BODY:
-        raise _Refused(413, f"found a body of {int(length)} bytes, expected at most {MOST_BODY}")
+    if int(length) > MAX_BODY:
+        raise _Refused(413, f"found a body of {int(length)} bytes, expected at most {MAX_BODY}")
     kind = headers.get(b"content-type", [b""])[0].partition(b";")[0].strip().lower()
     announced = int(length) > 0 or b"transfer-encoding" in headers
     if announced and scope["method"] in _WITH_BODY and kind != b"application/json":
@@ -174,8 +174,8 @@ async def _body(scope: Scope, headers: Mapping[bytes, list[bytes]], receive: Rec
                     raise _Refused(400, "the client left before its body had ended")
                 body += message.get("body", b"")
                 more = message.get("more_body", False)
-                if len(body) > MOST_BODY:
-                    raise _Refused(413, f"found a longer body, expected at most {MOST_BODY} bytes")
+                if len(body) > MAX_BODY:
+                    raise _Refused(413, f"found a longer body, expected at most {MAX_BODY} bytes")
     except TimeoutError:
         raise _Refused(408, f"the body did not come within {BODY_S:g} s") from None
     if body:
@@ -204,7 +204,7 @@ async def _answer(told: Told, scope: Scope, send: Send, unread: Receive | None) 
 
 
 async def _let_go_by(receive: Receive) -> None:
-    left = MOST_LINGER
+    left = MAX_LINGER
     with suppress(TimeoutError):
         async with asyncio.timeout(LINGER_S):
             while left > 0:

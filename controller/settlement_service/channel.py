@@ -2,9 +2,9 @@
 
 import struct
 
-MOST_ASK = 32 * 1024
+MAX_ASK = 32 * 1024
 """Bytes: a request's body has a quarter of it at most."""
-MOST_TOLD = 4 * 1024 * 1024
+MAX_TOLD = 4 * 1024 * 1024
 """Bytes: 500 results are 200 kB."""
 BEAT = 0
 """The number of a frame that only says that the other end turns; requests count from 1."""

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-MOST_OPEN = 64
+MAX_OPEN = 64
 """Connections at once; a process may have 1,024 files or fewer."""
 HANDSHAKE_S = 5.0
 HEAD_S = 5.0
@@ -39,7 +39,7 @@ class _Guest(Protocol):
 class Places:
     """Who is connected, in the order they came."""
 
-    def __init__(self, most: int = MOST_OPEN) -> None:
+    def __init__(self, most: int = MAX_OPEN) -> None:
         """Offer so many places."""
         self._most = most
         self._guests: dict[_Guest, None] = {}

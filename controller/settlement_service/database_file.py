@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-LEAST_BYTES = 1_048_576
+MIN_BYTES = 1_048_576
 """Of free space: less takes no outcome with its bets and the write-ahead log that they grow."""
 
 
@@ -27,6 +27,6 @@ class DatabaseFile:
         if disk.f_flag & os.ST_RDONLY:
             return "its disk has turned read-only"
         free_bytes = disk.f_bavail * disk.f_frsize
-        if free_bytes < LEAST_BYTES:
-            return f"its disk has {free_bytes} bytes left, expected {LEAST_BYTES}"
+        if free_bytes < MIN_BYTES:
+            return f"its disk has {free_bytes} bytes left, expected {MIN_BYTES}"
         return None

@@ -18,7 +18,7 @@ from typing import Literal
 import msgspec
 
 from controller.settlement_service.asks import Ask, Told, out_of_reach, refusal
-from controller.settlement_service.channel import BEAT, MOST_ASK, MOST_TOLD, Broken, Frames, frame
+from controller.settlement_service.channel import BEAT, MAX_ASK, MAX_TOLD, Broken, Frames, frame
 from controller.settlement_service.counter import BrokerState, Counter
 from controller.settlement_service.engine import Engine
 from controller.settlement_service.faults import OutOfReach, SettlementFault
@@ -53,7 +53,7 @@ class _Link:
     def answer(self, number: int, told: Told) -> None:
         """Send an answer; where the other process does not take it, its run ends."""
         payload = msgspec.json.encode(told)
-        if len(payload) > MOST_TOLD:
+        if len(payload) > MAX_TOLD:
             payload = msgspec.json.encode(refusal(503, "ENGINE", "the answer is too long; ask for less"))
         with self._lock:
             try:
@@ -167,7 +167,7 @@ class Front:
         )
 
     def _converse(self, link: _Link, process: "subprocess.Popen[bytes]") -> str:
-        frames = Frames(MOST_ASK)
+        frames = Frames(MAX_ASK)
         quiet = 0
         while True:
             try:

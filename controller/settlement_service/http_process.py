@@ -18,8 +18,8 @@ import uvicorn
 
 from controller.settlement_service.api import make_app
 from controller.settlement_service.asks import Ask, Told, refusal
-from controller.settlement_service.bounds import MOST_HEAD
-from controller.settlement_service.channel import BEAT, MOST_TOLD, Broken, Frames, frame
+from controller.settlement_service.bounds import MAX_HEAD
+from controller.settlement_service.channel import BEAT, MAX_TOLD, Broken, Frames, frame
 from controller.settlement_service.connections import Server
 from controller.settlement_service.quiet import FewLines
 
@@ -70,7 +70,7 @@ class Remote:
         """Follow the engine until it is gone, then stop the server."""
         reader, self._writer = await asyncio.open_connection(sock=self._channel)
         beating = asyncio.create_task(self._beat(server))
-        frames = Frames(MOST_TOLD)
+        frames = Frames(MAX_TOLD)
         with suppress(OSError, Broken, msgspec.MsgspecError):
             while data := await reader.read(65_536):
                 for number, payload in frames.feed(data):
@@ -104,7 +104,7 @@ async def serve(listener: socket.socket, channel: socket.socket, certificate: tu
         access_log=False,
         proxy_headers=False,
         server_header=False,
-        h11_max_incomplete_event_size=MOST_HEAD,
+        h11_max_incomplete_event_size=MAX_HEAD,
         timeout_graceful_shutdown=2,
         ssl_certfile=pem,
         ssl_keyfile=key,

@@ -3,10 +3,10 @@
 import logging
 from collections.abc import Callable
 
-MOST_LINES = 20
+MAX_LINES = 20
 """Lines a minute."""
 MINUTE_S = 60.0
-MOST_CHARACTERS = 2000
+MAX_CHARACTERS = 2000
 """Of a line, or of a traceback."""
 
 
@@ -27,9 +27,9 @@ class FewLines(logging.Handler):
             if self._left_out:
                 self._write(f"{self._left_out} more lines were left out\n")
             self._since_s, self._lines, self._left_out = record.created, 0, 0
-        if self._lines >= MOST_LINES:
+        if self._lines >= MAX_LINES:
             self._left_out += 1
             return
         self._lines += 1
         text = self.format(record)
-        self._write(f"{text if len(text) <= MOST_CHARACTERS else text[:MOST_CHARACTERS] + '...'}\n")
+        self._write(f"{text if len(text) <= MAX_CHARACTERS else text[:MAX_CHARACTERS] + '...'}\n")

@@ -4,13 +4,13 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-MOST = 10**12
+MAX = 10**12
 
 BrokerWord = Literal["none", "connected", "away"]
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_. -]{0,63}$", max_length=64)]
 Id = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:-]{0,63}$", max_length=64)]
-Cents = Annotated[int, Field(ge=1, le=MOST)]
+Cents = Annotated[int, Field(ge=1, le=MAX)]
 Number = Annotated[int, Field(ge=0, le=1000)]
 
 

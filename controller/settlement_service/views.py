@@ -18,7 +18,7 @@ from controller.settlement_service.schemas import (
     WagerView,
 )
 
-MOST_LISTED = 1000
+MAX_LISTED = 1000
 """Tables, alarms or wagers of one answer: it stays within what is handed over at once."""
 
 
@@ -37,7 +37,7 @@ class Views:
                 return None
             cents = work.balance(player_account(player))
             rows = work.connection.execute(
-                query.order_by(wagers.c.table_name, wagers.c.id).limit(MOST_LISTED)
+                query.order_by(wagers.c.table_name, wagers.c.id).limit(MAX_LISTED)
             ).all()
         up = [
             WagerView(table=row.table_name, id=row.id, wager=row.wager, stake=row.stake, status=row.status)
@@ -84,7 +84,7 @@ class Views:
 
     def tables(self) -> list[TableView]:
         """Return every table and what it waits for."""
-        query = select(schema.tables).order_by(schema.tables.c.name).limit(MOST_LISTED)
+        query = select(schema.tables).order_by(schema.tables.c.name).limit(MAX_LISTED)
         with self._engine.work() as work:
             rows = work.connection.execute(query).all()
         return [
@@ -116,7 +116,7 @@ class Views:
     def alarms(self) -> list[Alarm]:
         """Return the alarms that nobody has cleared."""
         alarms = schema.alarms
-        query = select(alarms).where(alarms.c.cleared_us.is_(None)).order_by(alarms.c.id).limit(MOST_LISTED)
+        query = select(alarms).where(alarms.c.cleared_us.is_(None)).order_by(alarms.c.id).limit(MAX_LISTED)
         with self._engine.work() as work:
             rows = work.connection.execute(query).all()
         return [

@@ -21,9 +21,7 @@ CORNER_REACH = 0.17 * EDGE_PX  # how far from a square's corner perspective move
 SITE_REACH = 0.085 * EDGE_PX  # how far from its place in the lattice a pip may be
 RADII_ALIKE = 1.4  # pips of one face, larger over smaller: glare and blur take a share of each
 COLOURS_ALIKE = 0.5  # difference of two pips' colours over their contrast with the face
-SQUARE_LEAST = (
-    0.55  # shorter diagonal over the longer one; a face seen at more than 55 degrees is a side face
-)
+MIN_SQUARE = 0.55  # shorter diagonal over the longer one; a face seen at more than 55 degrees is a side face
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +116,7 @@ def _four_or_more(pips: Pips, one: int, two: int, third: int, fourth: int) -> Fa
         return None
     diagonals = np.stack([(corners[1] - corners[0]) / 2, (corners[3] - corners[2]) / 2])
     lengths = np.hypot(*diagonals.T)
-    if lengths.min() < SQUARE_LEAST * lengths.max():
+    if lengths.min() < MIN_SQUARE * lengths.max():
         return None
     if abs(float(diagonals[0] @ diagonals[1])) > 0.5 * float(lengths.prod()):
         return None

@@ -14,7 +14,7 @@ import numpy as np
 from controller.model.readings import Die, DieAt, DieLost, DieReleased, DieRest, Face, Reading
 from drivers.vision.arrays import Array
 from drivers.vision.moving import HALF, Background, Spot
-from drivers.vision.reading import LEAST_PX, DieSeen, read_picture
+from drivers.vision.reading import MIN_PX, DieSeen, read_picture
 from drivers.vision.rig import Rig
 
 STILL_US = 60_000
@@ -36,7 +36,7 @@ GONE_US = 120_000
 """So long nothing of a die is where it lay: it was taken away."""
 SAME_HAND_US = 170_000
 """A die that comes out of another one's spot left the hand with it."""
-LEAST_SHARE, MOST_SHARE = 0.3, 5.0
+LEAST_SHARE, MAX_SHARE = 0.3, 5.0
 """A spot's area over that of a die's face: a die half behind something, and one blurred over three edges."""
 TOGETHER_SHARE = 1.9
 """Two dice in one spot cover more than this, at rest or not much blurred."""
@@ -176,7 +176,7 @@ class Follower:
         for spot in spots:
             if id(spot) in owned or spot.at_border:
                 continue
-            if not LEAST_SHARE * 1.6 * die_px**2 < spot.area < MOST_SHARE * die_px**2:
+            if not LEAST_SHARE * 1.6 * die_px**2 < spot.area < MAX_SHARE * die_px**2:
                 continue
             missing = [trail for trail in self._trails if trail.lost and not trail.told_rest]
             if len(missing) == 1 and t_us - missing[0].seen_us < BACK_US:
@@ -277,7 +277,7 @@ def face_at(still: Still, place: Array, die_px: float) -> tuple[DieSeen | None, 
     if len(near) != 1:
         return (
             None,
-            f"{len(near)} dice found where one lies" if fine_px >= LEAST_PX else reading.refused or "",
+            f"{len(near)} dice found where one lies" if fine_px >= MIN_PX else reading.refused or "",
         )
     die = near[0]
     if die.up is None:
@@ -296,7 +296,7 @@ def _assigned(trails: Sequence[Trail], spots: Sequence[Spot], t_us: int, die_px:
     for trail in trails:
         led = trail.led_to(t_us)
         for at, spot in enumerate(spots):
-            if spot.area > 2 * MOST_SHARE * die_px**2:
+            if spot.area > 2 * MAX_SHARE * die_px**2:
                 continue
             # A bounce turns a die round within a frame: where it was counts as well as where it was led.
             away = min(

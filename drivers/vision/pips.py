@@ -23,7 +23,7 @@ RADIUS_SHARE = (
 )  # a pip's radius over the edge: 0.083 on a 19 mm casino die, 0.15 for the 1 of toy dice
 SCALE_SIGMAS_PX = (3.0, 4.6, 7.0)  # differences of their blurs answer to discs of radius 4 to 9 pixels
 SAME_PX = 3.5  # candidates so near are one spot
-CONTRAST_LEAST = 14.0  # grey levels between pip and face; the pink die on white paper has 25
+MIN_CONTRAST = 14.0  # grey levels between pip and face; the pink die on white paper has 25
 RAYS = 20
 BORDER_PX = 40  # a ray's 20, and twice what a middle moves while it is measured
 RADII_PX = np.arange(1.0, 20.0, 1.0, dtype=np.float32)
@@ -83,7 +83,7 @@ def _candidates(planes: Sequence[Array], sign: float) -> Array:
     for plane in planes:
         spots = _peaks(plane, sign)
         around = _stands_out(plane, sign, spots)
-        kept = around > CONTRAST_LEAST * 0.6
+        kept = around > MIN_CONTRAST * 0.6
         places.append(spots[kept])
         strengths.append(around[kept])
     place = np.concatenate(places)[np.argsort(-np.concatenate(strengths), kind="stable")]
@@ -194,7 +194,7 @@ class _Look:
     def hopeful(self) -> npt.NDArray[np.bool_]:
         """Return for each spot whether an edge of a pip's size may be all around it."""
         sized = (self.shape[:, 0] > 0.6 * _LOW) & (self.shape[:, 0] < 1.3 * _HIGH)
-        edged = np.median(self.steps, axis=1) > 0.6 * CONTRAST_LEAST
+        edged = np.median(self.steps, axis=1) > 0.6 * MIN_CONTRAST
         near: npt.NDArray[np.bool_] = sized & edged & (np.median(self.off, axis=1) < 1.6)
         return near
 
@@ -243,7 +243,7 @@ def _measured(image: Array, channels: _Channels, spots: _Spots, look: _Look) -> 
     aspect = np.clip((mean - swing) / np.maximum(mean + swing, 0.1), 0.0, 1.0)
     step = np.median(look.steps, axis=1)
     fit = look.fit()
-    good = (step > CONTRAST_LEAST) & (mean > _LOW) & (mean < _HIGH) & (fit > 0.55) & (aspect > 0.3)
+    good = (step > MIN_CONTRAST) & (mean > _LOW) & (mean < _HIGH) & (fit > 0.55) & (aspect > 0.3)
     inside = _ring_colours(image, centre[good], look.radii[good] * 0.45, _DIRECTIONS)
     around = _ring_colours(image, centre[good], look.radii[good] + 3.0, _DIRECTIONS)
     return Pips(

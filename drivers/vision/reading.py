@@ -15,7 +15,7 @@ from drivers.vision.bodies import Body, evenness, find_body
 from drivers.vision.faces import Face, find_faces, single_faces
 from drivers.vision.pips import EDGE_PX, Pips, find_pips, sample
 
-LEAST_PX = (
+MIN_PX = (
     45.0  # of a die's edge: pips of a smaller one are five pixels wide, and one lost in noise is not missed
 )
 SURE = 0.6  # confidence below which a die isn't told (design: `low_confidence`)
@@ -78,8 +78,8 @@ def read_picture(image: Array, die_px: float, dice: int | None = None) -> Readin
     """
     if die_px <= 0:
         raise ValueError(f"a die's edge of {die_px} pixels: must be more than 0")
-    if die_px < LEAST_PX:
-        return Reading((), f"a die's edge of {die_px:g} pixels is too few to read: {LEAST_PX:g} or more")
+    if die_px < MIN_PX:
+        return Reading((), f"a die's edge of {die_px:g} pixels is too few to read: {MIN_PX:g} or more")
     scale = EDGE_PX / die_px
     how = cv2.INTER_AREA if scale < 1 else cv2.INTER_CUBIC
     work = cv2.resize(image, None, fx=scale, fy=scale, interpolation=how)

@@ -38,8 +38,8 @@ from tests.journal.rig import NAME, NIGHT_US, Hand, Rig, append, hands, identity
 
 LIMITS = Limits(rows_between_checkpoints=10, wal_pages=6, together=4)
 THROWS = 12
-MOST_TOLD = 30
-MOST_OPERATIONS = 250
+MAX_TOLD = 30
+MAX_OPERATIONS = 250
 
 
 class Handed(msgspec.Struct, tag="handed"):
@@ -118,8 +118,8 @@ def play(folder: Path, pipe: int, seed: int, operations: int) -> None:
 def kill_once(folder: Path, chance: random.Random) -> str:
     """Let a player play and be killed; give how it ended. AssertionError where a promise is broken."""
     inside = chance.random() < 0.5
-    operations = chance.randrange(1, MOST_OPERATIONS) if inside else 0
-    most_told = MOST_TOLD if inside else chance.randrange(MOST_TOLD)
+    operations = chance.randrange(1, MAX_OPERATIONS) if inside else 0
+    most_told = MAX_TOLD if inside else chance.randrange(MAX_TOLD)
     seed = chance.randrange(2**32)
     reading, writing = os.pipe()
     pid = os.fork()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from controller.settlement_service import front as front_module
 from controller.settlement_service.asks import Ask, Told
-from controller.settlement_service.channel import MOST_ASK, Broken, Frames, frame
+from controller.settlement_service.channel import MAX_ASK, Broken, Frames, frame
 from controller.settlement_service.front import Front
 from tests.app.rig import until
 from tests.publish.broker import free_port
@@ -66,7 +66,7 @@ def served(house: House, said: list[str]) -> Front:
 BAD: dict[str, bytes] = {
     "no JSON": frame(1, b"hello"),
     "no deed": frame(1, b'{"do":"enrol"}'),
-    "a frame without end": frame(1, b"x" * (MOST_ASK + 1))[:100],
+    "a frame without end": frame(1, b"x" * (MAX_ASK + 1))[:100],
     "noise": bytes(range(255, 0, -1)) * 40,
 }
 

@@ -18,8 +18,8 @@ from pathlib import Path
 
 import pytest
 
-from controller.settlement_service.bounds import MOST_BODY
-from controller.settlement_service.connections import MOST_OPEN
+from controller.settlement_service.bounds import MAX_BODY
+from controller.settlement_service.connections import MAX_OPEN
 from controller.settlement_service.tokens import Tokens
 from tests.app.rig import until
 from tests.publish.broker import Authority
@@ -27,9 +27,9 @@ from tests.settlement_service.rig import House, SealedTable, key_in
 from tests.settlement_service.service import PATIENCE_S, Service, ask
 
 MB = 1_000_000
-MOST_GROWTH = 30 * MB
+MAX_GROWTH = 30 * MB
 """Of either process under attack: the attacks bring 60 MB and more."""
-MOST_LOG = 20_000
+MAX_LOG = 20_000
 JSON = b"Content-Type: application/json\r\n"
 
 
@@ -133,11 +133,11 @@ def unharmed(served: Service) -> Iterator[Service]:
     assert served.ask("GET", "/players/ann", token="staff-secret")[0] == 200
     assert served.health() == {"status": "ok", "tables": 1, "halted": 0, "alarms": 0, "broker": "none"}
     assert [served.process.pid, *children(served)] == pids, "the process that serves HTTP was started again"
-    assert [resident(pid) - size < MOST_GROWTH for pid, size in zip(pids, before, strict=True)] == [
+    assert [resident(pid) - size < MAX_GROWTH for pid, size in zip(pids, before, strict=True)] == [
         True,
         True,
     ]
-    assert len(served.log) - logged < MOST_LOG
+    assert len(served.log) - logged < MAX_LOG
 
 
 # --- bodies ---
@@ -168,9 +168,9 @@ def test_a_body_in_pieces_without_a_length_is_cut_off(unharmed: Service) -> None
 
 def test_a_body_of_the_longest_length_is_still_read(unharmed: Service) -> None:
     body = json.dumps({"id": "long", "player": "ann", "wager": "red", "amount": 500}).encode()
-    status, told = said(unharmed, bet(body + b" " * (MOST_BODY - len(body)), key="long"))
+    status, told = said(unharmed, bet(body + b" " * (MAX_BODY - len(body)), key="long"))
     assert status in (200, 409), told
-    assert said(unharmed, bet(body + b" " * (MOST_BODY - len(body) + 1)))[0] == 413
+    assert said(unharmed, bet(body + b" " * (MAX_BODY - len(body) + 1)))[0] == 413
 
 
 TWO_MEANINGS = {
@@ -238,13 +238,13 @@ def half(kind: str) -> bytes:
 def test_half_sent_requests_keep_nobody_out(unharmed: Service, kind: str) -> None:
     """Three times as many as there are places, under a limit of 256 open files."""
     with ExitStack() as held:
-        for _ in range(3 * MOST_OPEN):
+        for _ in range(3 * MAX_OPEN):
             connection = held.enter_context(connect(unharmed))
             with suppress(ConnectionError):
                 connection.sendall(half(kind))
         assert unharmed.ask("GET", "/players/ann", token="staff-secret")[0] == 200
         files = len(list(Path(f"/proc/{children(unharmed)[0]}/fd").iterdir()))
-        assert files < MOST_OPEN + 40
+        assert files < MAX_OPEN + 40
 
 
 def test_a_head_that_comes_a_byte_at_a_time_is_given_up(unharmed: Service) -> None:
@@ -302,7 +302,7 @@ def test_handshakes_that_never_end_keep_nobody_out(tmp_path: Path, begun: bytes)
     trust = ssl.create_default_context(cafile=tls.ca)
     try:
         with ExitStack() as held:
-            for _ in range(3 * MOST_OPEN):
+            for _ in range(3 * MAX_OPEN):
                 connection = held.enter_context(connect(service))
                 with suppress(ConnectionError):
                     connection.sendall(begun)
@@ -310,8 +310,8 @@ def test_handshakes_that_never_end_keep_nobody_out(tmp_path: Path, begun: bytes)
                 true.sendall(request("GET", "/health", b"Connection: close\r\n"))
                 assert answered(true).startswith(b"HTTP/1.1 200")
             files = len(list(Path(f"/proc/{children(service)[0]}/fd").iterdir()))
-            assert files < MOST_OPEN + 40
-        assert len(service.log) < MOST_LOG
+            assert files < MAX_OPEN + 40
+        assert len(service.log) < MAX_LOG
     finally:
         service.close()
 

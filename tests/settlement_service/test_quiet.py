@@ -2,7 +2,7 @@
 
 import logging
 
-from controller.settlement_service.quiet import MINUTE_S, MOST_CHARACTERS, MOST_LINES, FewLines
+from controller.settlement_service.quiet import MAX_CHARACTERS, MAX_LINES, MINUTE_S, FewLines
 
 
 def record(at_s: float, says: str = "bad request") -> logging.LogRecord:
@@ -16,15 +16,15 @@ def test_what_is_too_much_is_counted_and_said_in_the_next_minute() -> None:
     log = FewLines(lines.append)
     for n in range(1000):
         log.emit(record(100 + n / 100))
-    assert len(lines) == MOST_LINES
+    assert len(lines) == MAX_LINES
     log.emit(record(100 + MINUTE_S))
-    assert lines[MOST_LINES:] == [f"{1000 - MOST_LINES} more lines were left out\n", "bad request\n"]
+    assert lines[MAX_LINES:] == [f"{1000 - MAX_LINES} more lines were left out\n", "bad request\n"]
 
 
 def test_a_clock_that_is_set_back_silences_nothing() -> None:
     lines: list[str] = []
     log = FewLines(lines.append)
-    for n in range(MOST_LINES + 5):
+    for n in range(MAX_LINES + 5):
         log.emit(record(10_000 + n))
     log.emit(record(50, "later"))
     assert lines[-1] == "later\n"
@@ -32,5 +32,5 @@ def test_a_clock_that_is_set_back_silences_nothing() -> None:
 
 def test_a_long_line_is_cut() -> None:
     lines: list[str] = []
-    FewLines(lines.append).emit(record(1, "x" * 10 * MOST_CHARACTERS))
-    assert len(lines[0]) < MOST_CHARACTERS + 10
+    FewLines(lines.append).emit(record(1, "x" * 10 * MAX_CHARACTERS))
+    assert len(lines[0]) < MAX_CHARACTERS + 10

@@ -13,9 +13,9 @@ from controller.model.readings import BallBeam, Turning
 from controller.rules.wheel.chain import DOUBLED_US, WAY_CLEAR, Chain, Pass, Story
 from controller.rules.wheel.slowing import Slowing
 
-_LEAST_PASSES = 3
+_MIN_PASSES = 3
 """Fewer pulses make no run."""
-_MOST_STRANGERS, _MOST_MISSED = 0.3, 0.45
+_MAX_STRANGERS, _MAX_MISSED = 0.3, 0.45
 """Shares of the pulses that are not the ball's, and of its passes that working beams missed, up to which a
 chain proves anything: dust makes one in five, and among many more some chain always fits."""
 _DEAREST, _DEAREST_A_PULSE = 1.5, 0.35
@@ -41,7 +41,7 @@ _LOSS_UNSURE = 0.5
 _START_BY_CHANCE = 0.01
 """So likely must it be that a beam missed the ball at its start for the start to be sought before that
 beam."""
-_COAST_LEAST, _COAST_MOST = 0.93, 1.05
+_MIN_COAST, _MAX_COAST = 0.93, 1.05
 """Shares of what the last step foretells that the ball ran on to leaving the track: its speed over one step
 is known to 5 %, and it only falls."""
 _COAST_ERROR = 0.01
@@ -133,10 +133,10 @@ def _measured(chain: Chain, slowing: Slowing, story: Story, left_us: int | None)
     path = story.path()
     while path and left_us is not None and path[-1].t > left_us + DOUBLED_US:
         path.pop()
-    if len(path) < _LEAST_PASSES:
+    if len(path) < _MIN_PASSES:
         return None if story.before is None else _measured(chain, slowing, story.before, left_us)
     counts = _Counts(chain, story, path)
-    if story.stray > _MOST_STRANGERS * (story.stray + len(path)) or counts.missed > _MOST_MISSED * (
+    if story.stray > _MAX_STRANGERS * (story.stray + len(path)) or counts.missed > _MAX_MISSED * (
         counts.missed + len(path)
     ):
         return None
@@ -148,7 +148,7 @@ def _measured(chain: Chain, slowing: Slowing, story: Story, left_us: int | None)
     speed, loss = _end_speed(path, story), story.last.loss
     seconds = max(end_us - last.t, 0) / 1e6
     coast = max(speed * seconds - loss * seconds * seconds / 2, 0.25 * speed * seconds)
-    least, most = coast * _COAST_LEAST - _COAST_ERROR, coast * _COAST_MOST + _COAST_ERROR
+    least, most = coast * _MIN_COAST - _COAST_ERROR, coast * _MAX_COAST + _COAST_ERROR
     missed_at_end = counts.passed_after(last, coast)
     silent_s = 0.0
     if missed_at_end:

@@ -29,9 +29,9 @@ _SPEED_UP = 1.08
 the ball faster downhill by a twentieth."""
 _JITTER_S = 0.004
 """Edges of two beams scatter by a millisecond or two each, which counts most for short steps."""
-_MOST_SLACK = 0.15
+_MAX_SLACK = 0.15
 """Share of its speed that jitter may make of a step, at most: two pulses at once are not one ball's."""
-_MOST_LOSS = 0.5
+_MAX_LOSS = 0.5
 """rev/s lost a second, at most: real balls lose 0.3 at their knee."""
 _SLOW_DOWN = 0.80
 """A step may be so much slower than the one before at once: a scatter over the joint of a worn track."""
@@ -71,7 +71,7 @@ what a chain tells rests on those within `WAY_CLEAR`, and half a pulse in doubt 
 _CALM, _CALM_CLEAR = 3, 2.0
 """After so many pulses that came where and when they must, a story cheaper than the next by so much is
 alone."""
-_LEAST_PULSES, _LEAST_TURNS = 4, 0.999
+_MIN_PULSES, _MIN_TURNS = 4, 0.999
 """What a run must have to be a launch of its own: a hand's pulses make no such lap. A lap is summed from beam
 to beam, so it may be a rounding short of 1."""
 _DEAF_TURNS = 2.0
@@ -108,7 +108,7 @@ class Pass:
         following.number = self.number + 1
         if self.speed:
             lost = (self.speed - speed) / ((t - self.t) / 1e6)
-            following.loss = self.loss + 0.3 * (min(max(lost, 0.0), _MOST_LOSS) - self.loss)
+            following.loss = self.loss + 0.3 * (min(max(lost, 0.0), _MAX_LOSS) - self.loss)
         return following
 
 
@@ -143,7 +143,7 @@ class Story:
     def is_run(self) -> bool:
         """Whether the pulses make a run: a lap, and more pulses than a hand's."""
         last = self.last
-        return last.number >= _LEAST_PULSES and last.turns >= _LEAST_TURNS
+        return last.number >= _MIN_PULSES and last.turns >= _MIN_TURNS
 
     @property
     def first(self) -> Pass:
@@ -246,7 +246,7 @@ class Chain:
             if len(stories) == 1:
                 if self._plainly_next(stories[0], t, beam):
                     return
-            elif stories[0].last.number >= _LEAST_PULSES:
+            elif stories[0].last.number >= _MIN_PULSES:
                 self._set_dear_aside(beam)
         is_first = self.heard[beam] == 1 and max(self.heard) <= _FEW
         if self._aside is not None:
@@ -395,7 +395,7 @@ class Chain:
         now = ahead / seconds
         expected = speed - last.loss * seconds
         if not -0.05 * expected <= now - expected <= 0.03 * expected:
-            if between or now < expected or last.number < _LEAST_PULSES:
+            if between or now < expected or last.number < _MIN_PULSES:
                 return False
             price = self._price_of_faster(last, ahead, seconds, now)
             if price >= _PLAIN:
@@ -408,7 +408,7 @@ class Chain:
         """Return what a step at speed `now` to the next beam costs that is faster than foretold, and infinity
         where it is too fast, or where a turn more would do as well."""
         speed = last.speed
-        slack = min(_JITTER_S / seconds * now, _MOST_SLACK * speed)
+        slack = min(_JITTER_S / seconds * now, _MAX_SLACK * speed)
         fastest = speed * _SPEED_UP
         if not self._slowest <= now <= fastest + slack or (ahead + 1) / seconds <= fastest + _JITTER_S:
             return inf
@@ -446,7 +446,7 @@ class Chain:
                         child.deaf = self._deaf(story, last.beam, beam, whole)
                     children.append(child)
                 cheapest = min(cheapest, price)
-        if cheapest < _PLAIN and last.number >= _LEAST_PULSES:
+        if cheapest < _PLAIN and last.number >= _MIN_PULSES:
             return True
         doubles = last.beam == beam and (t - last.t) / 1e6 * (last.speed or _FASTEST) < _SAME_PASS
         children.append(story.with_stray(DOUBLE if doubles else FITTING if fits else GHOST))
@@ -464,11 +464,11 @@ class Chain:
                 if speed >= self._slowest:
                     steps.append((whole, speed, 0.0))
             return steps
-        slowest = min(before * _SLOW_DOWN, before - _MOST_LOSS * seconds)
+        slowest = min(before * _SLOW_DOWN, before - _MAX_LOSS * seconds)
         fastest, jitter = before * _SPEED_UP, _JITTER_S / seconds
         for whole in _WHOLE_TURNS:
             speed = (ahead + whole) / seconds
-            slack = min(jitter * speed, _MOST_SLACK * before)
+            slack = min(jitter * speed, _MAX_SLACK * before)
             if speed > fastest + (_JITTER_S if whole else slack):
                 break
             if speed >= self._slowest and slowest - slack <= speed <= fastest + slack:

@@ -13,7 +13,7 @@ SPEEDS = (0.3, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.8, 0.9, 1.0, 1.2, 1.5, 2.
 """rev/s at which the loss is known: closest where a ball is when No More Bets is due."""
 _FRICTION, _DRAG = 0.033, 0.042
 """rev/s2, and rev/s2 for each (rev/s)2: about what rim balls lose before a wheel's own are known."""
-_LEAST, _MOST = 0.006, 0.5
+_MIN, _MAX = 0.006, 0.5
 """rev/s2: losses outside these are an error of measuring."""
 _STEP = 0.05
 """rev/s: a step of the sum over speeds."""
@@ -112,7 +112,7 @@ def measured(laps: Sequence[tuple[float, float]]) -> dict[float, float]:
     for (t, speed), (later, slower) in pairwise(laps):
         loss = (speed - slower) / (later - t) if later > t else 0.0
         middle = (speed + slower) / 2
-        if _LEAST <= loss <= _MOST and middle < SPEEDS[-1]:
+        if _MIN <= loss <= _MAX and middle < SPEEDS[-1]:
             sums.setdefault(_nearest(middle), []).append(loss)
     return {speed: sum(losses) / len(losses) for speed, losses in sums.items()}
 

@@ -45,7 +45,7 @@ twentieth, and one that is knocked back up after its drop is slower than it was.
 _LAPS_COMPARED = 1.0
 """Turns between the two laps by which a ball's own loss of speed is told: far enough for jitter not to
 count."""
-_LOSES_LEAST, _LOSES_MOST = 0.5, 1.6
+_MIN_LOSES, _MAX_LOSES = 0.5, 1.6
 """A ball loses so much more or less than others of its wheel, at most: what is beyond is an error."""
 _LASTS, _LASTS_REV_PER_S = 1.0, 0.6
 """This share of it lasts until the drop at speeds near the drop's, and none of it from so much faster."""
@@ -193,7 +193,7 @@ class SpinTrace:
         loss = (before[1] - speed) * 1e6 / (middle_us - before[0])
         ratio = loss / slowing.loss((speed + before[1]) / 2)
         lasts = _LASTS * max(1.0 - (speed - self.drop_rev_per_s) / _LASTS_REV_PER_S, 0.0)
-        known: float = min(max(ratio, _LOSES_LEAST), _LOSES_MOST) ** min(lasts, 1.0)
+        known: float = min(max(ratio, _MIN_LOSES), _MAX_LOSES) ** min(lasts, 1.0)
         return known
 
     def _last_lap(self) -> tuple[float, float] | None:

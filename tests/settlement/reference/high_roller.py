@@ -14,7 +14,7 @@ from tests.settlement.reference.lines import (
 )
 
 FACES = {**{str(value): value for value in range(2, 13)}, "T": 10, "J": 11, "Q": 12}
-CARD_CENTS, BONUS_MOST = 100, 200
+CARD_CENTS, MAX_BONUS = 100, 200
 CARDS_EACH, OF_A_RANK = 150, 40
 
 
@@ -34,7 +34,7 @@ class HighRoller:
     games: int = 0
     seats: list[str] = field(default_factory=list)
     button: str = ""
-    take_cents: int = BONUS_MOST
+    take_cents: int = MAX_BONUS
     final: bool = False
     open: bool = False
     thrown: bool = False
@@ -82,7 +82,7 @@ class HighRoller:
         out = self._all_back()
         self.games += 1
         self.seats, self.button = list(seats), button
-        take = ask.get("bonus_take", BONUS_MOST)
+        take = ask.get("bonus_take", MAX_BONUS)
         assert isinstance(take, int)
         self.take_cents, self.final, self.open = take, bool(ask.get("final")), True
         return out
@@ -193,7 +193,7 @@ class HighRoller:
     def _won(self, winner: str, lucky: Card) -> list[Line]:
         gross = len(self.cards) * CARD_CENTS
         rake = gross * 10 // 100
-        bonus = min(self.take_cents, BONUS_MOST, gross - rake)
+        bonus = min(self.take_cents, MAX_BONUS, gross - rake)
         prize = gross - rake - bonus
         self.pot += bonus
         self.streak = self.streak + 1 if winner == self.last_winner else 1

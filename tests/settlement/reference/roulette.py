@@ -32,7 +32,7 @@ RULES = {
         1,
     )
 }
-LEAST, MOST = 100, 1000
+LEAST, MAX = 100, 1000
 
 
 def _sets(*groups: tuple[int | str, ...]) -> set[frozenset[str]]:
@@ -154,7 +154,7 @@ class Roulette:
             for chip in self.up.values()
             if chip is not standing and (chip.player, chip.wager, chip.covers) == there
         )
-        return {"R-LIM-1", "!R-11"} if amount < LEAST or amount + beside > MOST else set()
+        return {"R-LIM-1", "!R-11"} if amount < LEAST or amount + beside > MAX else set()
 
     def _change(self, ask: Request) -> list[Line]:
         do, name = str(ask["do"]), str(ask["id"])

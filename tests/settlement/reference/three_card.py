@@ -11,7 +11,7 @@ STRENGTH = ("high", "pair", "flush", "straight", "three", "straight_flush")
 PAIR_PLUS = {"pair": 1, "flush": 3, "straight": 5, "three": 25, "straight_flush": 30}
 BONUS = {"straight": 1, "three": 3, "straight_flush": 4}
 SIDE = {"three": 3, "straight": 5, "flush": 8, "full": 15, "four": 25, "straight_flush": 100, "royal": 200}
-LEAST, MOST = 100, 400
+LEAST, MAX = 100, 400
 BEFORE_CARDS = ("ante", "pair_plus", "side")
 
 
@@ -147,7 +147,7 @@ class ThreeCard:
         wrong = set[str]()
         if self.closed:
             wrong |= {"T-DEAL-2"}
-        if amount < LEAST or amount > MOST:
+        if amount < LEAST or amount > MAX:
             wrong |= {"T-DEAL-9", "T-SIDE-1"} if wager == "side" else {"T-DEAL-9", "T-BOTH-1"}
         theirs = {int(stake.seat) for stake in self.up if stake.player == player} | {int(seat)}
         if len(theirs) > 2 or max(theirs) - min(theirs) > 1:

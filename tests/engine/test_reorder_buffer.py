@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from controller.engine.order import Order
+from controller.engine.reorder_buffer import ReorderBuffer
 from controller.model.effects import Late
 from controller.model.outcomes import RollCalled
 from controller.model.readings import AnyReading, DieRest, WallImpact
@@ -27,7 +27,7 @@ def knock(t: int, arrived: int | None = None) -> WallImpact:
 
 
 def test_readings_are_handed_on_in_time_order_once_nothing_earlier_can_come() -> None:
-    order = Order(max_lateness_ms=120)
+    order = ReorderBuffer(max_lateness_ms=120)
     assert [order.put(knock(t)) for t in (300_000, 260_000, 290_000)] == [0, 0, 0]
     assert list(order.ready()) == []
     order.put(knock(420_000))
@@ -36,27 +36,27 @@ def test_readings_are_handed_on_in_time_order_once_nothing_earlier_can_come() ->
 
 
 def test_a_reading_just_within_the_watermark_counts_and_one_beyond_is_late() -> None:
-    order = Order(max_lateness_ms=120)
+    order = ReorderBuffer(max_lateness_ms=120)
     order.put(knock(500_000))
     assert order.put(knock(380_000)) == 0
     assert order.put(knock(379_999)) == 1
 
 
 def test_the_time_of_arrival_moves_the_watermark_where_it_is_recorded() -> None:
-    order = Order(max_lateness_ms=120)
+    order = ReorderBuffer(max_lateness_ms=120)
     order.put(knock(100_000, arrived=400_000))
     assert order.watermark == 280_000
     assert order.put(knock(279_000, arrived=401_000)) == 2000
 
 
 def test_a_reading_that_claims_to_be_seen_long_after_it_arrived_is_set_aside() -> None:
-    order = Order(max_lateness_ms=120)
+    order = ReorderBuffer(max_lateness_ms=120)
     assert order.put(knock(90_000_000, arrived=1_000_000)) == 89_000_000
     assert order.put(knock(1_000_500, arrived=1_001_000)) == 0
 
 
 def test_one_reading_far_ahead_of_all_others_does_not_make_the_others_late() -> None:
-    order = Order(max_lateness_ms=120)
+    order = ReorderBuffer(max_lateness_ms=120)
     day = 86_400_000_000
     assert [order.put(knock(t)) for t in (1_000_000, day, 1_050_000, 1_060_000)] == [0, 0, 0, 0]
     assert [(r.t, ahead) for r, ahead in order.set_aside] == [(day, day - 1_000_000)]
@@ -64,7 +64,7 @@ def test_one_reading_far_ahead_of_all_others_does_not_make_the_others_late() -> 
 
 
 def test_a_table_that_stood_idle_for_hours_goes_on_when_a_second_reading_confirms_the_time() -> None:
-    order = Order(max_lateness_ms=120)
+    order = ReorderBuffer(max_lateness_ms=120)
     day = 86_400_000_000
     assert [order.put(knock(t)) for t in (1_000_000, day, day + 5)] == [0, 0, 0]
     assert [r.t for r in order.rest()] == [1_000_000, day, day + 5]
@@ -73,7 +73,7 @@ def test_a_table_that_stood_idle_for_hours_goes_on_when_a_second_reading_confirm
 @given(st.permutations([1, 2, 3, 4]))
 @settings(derandomize=True)
 def test_readings_of_one_time_come_in_an_order_that_arrival_does_not_change(places: list[int]) -> None:
-    order = Order(max_lateness_ms=0)
+    order = ReorderBuffer(max_lateness_ms=0)
     for place in places:
         order.put(WallImpact(t=5, dev=f"w{place}", wall="left", pos_mm=1.0, peak=1.0))
     assert [r.dev for r in order.rest()] == ["w1", "w2", "w3", "w4"]
@@ -158,7 +158,7 @@ def test_how_often_time_is_told_between_arrivals_changes_no_outcome(
 def test_whatever_the_times_every_reading_is_handed_on_or_told_and_none_twice(
     claims: list[tuple[int, int, int | None]],
 ) -> None:
-    order = Order(max_lateness_ms=120)
+    order = ReorderBuffer(max_lateness_ms=120)
     handed_on: list[AnyReading] = []
     told: list[str] = []
     for number, (tenths, off_ms, delay_ms) in enumerate(claims):

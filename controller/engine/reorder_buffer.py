@@ -98,7 +98,7 @@ class _Doubted(msgspec.Struct, frozen=True, gc=False):
     told: bool
 
 
-class Order:
+class ReorderBuffer:
     """The readings that have arrived and wait for the watermark."""
 
     def __init__(self, max_lateness_ms: float) -> None:
