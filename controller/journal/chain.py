@@ -56,17 +56,17 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def genesis(table: str, public_key: bytes, created: Wall) -> bytes:
-    """Give the link that a journal's first row follows: no two journals share it."""
+    """Return the link that a journal's first row follows: no two journals share it."""
     return sha256(_pack(("table-journal", 1, table, public_key, created.us))).digest()
 
 
 def digest_of(body: bytes | None, after: bytes | None) -> bytes:
-    """Give the digest of what a row tells."""
+    """Return the digest of what a row tells."""
     return sha256(_pack((body, after))).digest()
 
 
 def link_of(before: bytes, row: Row) -> bytes:
-    """Give the link that this row must have after the link before."""
+    """Return the link that this row must have after the link before."""
     wall = row.wall
     place = (before, row.n, row.name, row.seq, wall.us, wall.synced, row.digest, row.evidence_digest)
     return sha256(_pack(place)).digest()

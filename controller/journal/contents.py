@@ -188,12 +188,12 @@ class Healed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def canonical(outcome: Outcome) -> bytes:
-    """Give an outcome's canonical bytes: exactly what is published, signed and hashed."""
+    """Return an outcome's canonical bytes: exactly what is published, signed and hashed."""
     return _encode(outcome)
 
 
 def encode(value: object) -> bytes:
-    """Give an event's bytes."""
+    """Return an event's bytes."""
     return _encode(value)
 
 
@@ -244,14 +244,14 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def verdict(self) -> Verdict:
-        """Give the verdict as it was, with the readings it rests on."""
+        """Return the verdict as it was, with the readings it rests on."""
         bare = self.throw or self.spin or self.deal
         assert bare is not None
         return msgspec.structs.replace(bare, evidence=tuple(self.readings[place] for place in self.rests_on))
 
     @property
     def basis(self) -> Basis:
-        """Give what the judge had beside the readings, as it was."""
+        """Return what the judge had beside the readings, as it was."""
         return Basis(
             decided_at_us=self.decided_at_us,
             called=self.called,

@@ -335,7 +335,7 @@ class Alarms:
     """The faults of the writer's several duties."""
 
     def __init__(self, alarm: Alarm) -> None:
-        """Tell this listener."""
+        """Notify this listener."""
         self._alarm = alarm
         self._holding: dict[str, JournalFault] = {}
         self._lock = Lock()

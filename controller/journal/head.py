@@ -108,7 +108,7 @@ class HeadFile:
         os.pwrite(self._descriptor, data, offset)
 
     def flush(self) -> None:
-        """Have the system write them to the disk."""
+        """Make the system write them to the disk."""
         os.fdatasync(self._descriptor)
 
 

@@ -38,12 +38,12 @@ class PublicKey:
     """What checks a journal's signatures; it can be handed to anybody."""
 
     def __init__(self, raw: bytes) -> None:
-        """Take the 32 bytes of an Ed25519 public key."""
+        """Make a key of the 32 bytes of an Ed25519 public key."""
         self.raw = raw
         self._key = Ed25519PublicKey.from_public_bytes(raw)
 
     def signed(self, link: bytes, signature: bytes) -> bool:
-        """Tell whether this signature of a row's link is the key's own."""
+        """Return whether this signature of a row's link is the key's own."""
         return self._made(signature, _PURPOSE + link)
 
     def signed_head(self, record: bytes, signature: bytes) -> bool:

@@ -14,7 +14,7 @@ class Lock:
     """Held from construction until it is released, or until the process ends in whatever way."""
 
     def __init__(self, journal: Path) -> None:
-        """Take the lock; raises JournalFault with the holder's process id where another has it."""
+        """Acquire the lock; raises JournalFault with the holder's process id where another has it."""
         self.path = lock_of(journal)
         try:
             self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
@@ -31,12 +31,12 @@ class Lock:
         os.pwrite(self._descriptor, f"{os.getpid()}\n".encode(), 0)
 
     def release(self) -> None:
-        """Let another controller have the journal."""
+        """Release the journal for another controller."""
         os.close(self._descriptor)
 
 
 def holder_of(journal: Path) -> str | None:
-    """Give the process id of the controller that holds this journal's lock, without taking or making it."""
+    """Return the process id of the controller that holds this journal's lock, without taking or making it."""
     try:
         descriptor = os.open(lock_of(journal), os.O_RDONLY)
     except OSError:
@@ -66,7 +66,7 @@ def fault_of_os(error: OSError, where: Path, expected: str) -> JournalFault:
 
 
 def sync_directory(directory: Path) -> None:
-    """Have the names of new files reach the disk."""
+    """Make the names of new files reach the disk."""
     descriptor = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -110,7 +110,7 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def checkpoint_body(memory: Memory, *, closed: bool) -> bytes:
-    """Give a checkpoint's bytes."""
+    """Return a checkpoint's bytes."""
     return encode(Checkpoint(memory=memory, closed=closed))
 
 

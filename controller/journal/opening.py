@@ -110,7 +110,7 @@ def open_journal(
 
 
 def head_at(table: str, n: int, link: bytes, memory: Memory) -> Head:
-    """Give the head record of a journal that ends here."""
+    """Return the head record of a journal that ends here."""
     return Head(table=table, n=n, link=link.hex(), seq=memory.seq, session=memory.session)
 
 
@@ -202,7 +202,7 @@ class Word(NamedTuple):
 
 
 def replace_key(place: Place, old: Key | None, new: Key, word: Word, now: Wall) -> Replaced:
-    """Have the new key sign from here on; `old` is None where it is lost, and the person's word must do.
+    """Replace the key that signs from here on; `old` is None where it is lost, and the person's word must do.
 
     The journal must be whole, and no controller may run. Done twice it changes nothing the second time.
 

@@ -31,19 +31,19 @@ class Rows(Protocol):
     def rows(
         self, from_n: int = 1, to_n: int | None = None, types: Collection[str] = (), *, evidence: bool = False
     ) -> Iterator[Row]:
-        """Give rows in order, `to_n` included."""
+        """Yield rows in order, `to_n` included."""
 
     def find(self, told_id: str) -> Row:
-        """Give an outcome's row by its id."""
+        """Return an outcome's row by its id."""
 
     def identity_at(self, n: int) -> Identity | None:
-        """Give who played at this row."""
+        """Return who played at this row."""
 
     def key_at(self, n: int) -> PublicKey:
         """Return the key that signs this row."""
 
     def last_n(self) -> int:
-        """Give the number of the last row."""
+        """Return the number of the last row."""
 
 
 class Reader:
@@ -79,7 +79,7 @@ class Reader:
         *,
         evidence: bool = False,
     ) -> Iterator[Row]:
-        """Give rows in order, `to_n` included, of all types or of these; with their evidence where asked.
+        """Yield rows in order, `to_n` included, of all types or of these; with their evidence where asked.
 
         Raises:
             JournalFault: the file is damaged here; what was given before stands.
@@ -97,18 +97,18 @@ class Reader:
             from_n = rows[-1].n + 1
 
     def outbox(self, limit: int = 100, after_n: int = 0) -> list[Row]:
-        """Give the first outcomes after a row that settlement has not acknowledged, in order."""
+        """Return the first outcomes after a row that settlement has not acknowledged, in order."""
         clause = "JOIN outbox USING (n) WHERE n > ? ORDER BY n LIMIT ?"
         return list(rows_where(self._connection, self.path, clause, (after_n, limit)))
 
     def outbox_size(self) -> int:
-        """Give how many outcomes settlement has not acknowledged."""
+        """Return how many outcomes settlement has not acknowledged."""
         found = fetch_one(self._connection, self.path, "SELECT count(*) FROM outbox")
         assert found is not None
         return int(str(found[0]))
 
     def find(self, told_id: str) -> Row:
-        """Give an outcome's row by its id, with its evidence.
+        """Return an outcome's row by its id, with its evidence.
 
         Raises:
             JournalFault: this journal holds no such outcome.
@@ -124,7 +124,7 @@ class Reader:
         )
 
     def identity_at(self, n: int) -> Identity | None:
-        """Give who played at this row; None before the first session."""
+        """Return who played at this row; None before the first session."""
         clause = f"{LANDMARK} AND n <= ? ORDER BY n DESC LIMIT 1"
         row = next(rows_where(self._connection, self.path, clause, (SESSION_STARTED, n)), None)
         return None if row is None or row.body is None else _decode_identity(row.body)
@@ -138,15 +138,15 @@ class Reader:
         return self.keyring().at(n)
 
     def first_since(self, wall_us: int) -> int:
-        """Give the number of the first row that is not older than this wall time."""
+        """Return the number of the first row that is not older than this wall time."""
         return row_before(self._connection, self.path, wall_us)
 
     def last_n(self) -> int:
-        """Give the number of the last row."""
+        """Return the number of the last row."""
         return self.first_since(2**62) - 1
 
     def prunable_below(self) -> int:
-        """Give the row from which on all is needed: the last checkpoint, or the first unacknowledged."""
+        """Return the row from which on all is needed: the last checkpoint, or the first unacknowledged."""
         clause = f"{LANDMARK} ORDER BY n DESC LIMIT 1"
         checkpoint = next(rows_where(self._connection, self.path, clause, (CHECKPOINT,)), None)
         if checkpoint is None:

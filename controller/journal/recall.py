@@ -110,7 +110,7 @@ class Recalled(NamedTuple):
 
     @property
     def judged(self) -> Judged | None:
-        """Give the verdict with all that it rests on, as the engine handed it out; None without evidence."""
+        """Return the verdict with all that it rests on, as the engine told it; None without evidence."""
         return None if self.evidence is None else judged_of(self.outcome, self.evidence)
 
 
@@ -144,7 +144,7 @@ def recall(reader: Rows, told_id: str) -> Recalled:
 
 
 def judged_of(outcome: Outcome, evidence: Evidence) -> Judged:
-    """Give the verdict behind an outcome as the engine handed it out."""
+    """Return the verdict behind an outcome as the engine handed it out."""
     return Judged(outcome=outcome, verdict=evidence.verdict, readings=evidence.readings, basis=evidence.basis)
 
 

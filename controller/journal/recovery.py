@@ -76,7 +76,7 @@ def walk_from_checkpoint(
 
 
 def recovered_from(memory: Memory, last_n: int, last_link: bytes) -> Recovered:
-    """Give where a session goes on."""
+    """Return where a session goes on."""
     first = memory.first if not memory.seq else msgspec.structs.replace(memory.first, seq=memory.seq + 1)
     standings = [(word, memory.attempts[word]) for word in WORDS if word in memory.attempts]
     return Recovered(

@@ -16,7 +16,7 @@ _decode_pruned = msgspec.json.Decoder(Pruned).decode
 
 
 def row_before(connection: apsw.Connection, path: Path, wall_us: int) -> int:
-    """Give the number of the first row that is not older than this wall time, by the rows' own labels.
+    """Return the number of the first row that is not older than this wall time, by the rows' own labels.
 
     A clock that stood wrong for a while keeps rows longer: all rows before the one given are older.
     """

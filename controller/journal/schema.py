@@ -86,7 +86,7 @@ def migrate(connection: apsw.Connection, where: str) -> None:
 
 
 def version_of(connection: apsw.Connection, where: str) -> int:
-    """Give the layout's version, 0 for an empty file.
+    """Return the layout's version, 0 for an empty file.
 
     Raises:
         JournalFault: it is no journal, or of a newer version.

@@ -161,7 +161,7 @@ def open_reader(path: Path) -> apsw.Connection:
 
 
 def rows_there(path: Path) -> int:
-    """Give the number of a journal's last row (0: none), for a look before the start that makes no file.
+    """Return the number of a journal's last row (0: none), for a look before the start that makes no file.
 
     Where no WAL is left SQLite would make an empty one to read, so it is told that nobody writes: the caller
     has made sure of that. Raises JournalFault where the file can't be read.

@@ -243,7 +243,7 @@ AnyReading = (
 
 
 def kind_of(reading: Reading) -> str:
-    """Give the word that names this reading's type on the wire."""
+    """Return the word that names this reading's type on the wire."""
     tag = type(reading).__struct_config__.tag
     assert isinstance(tag, str)
     return tag

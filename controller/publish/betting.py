@@ -99,7 +99,7 @@ class Announcer:
                 del self._questions[next(iter(self._questions))]
 
     def note(self, betting: Betting, now_us: int) -> None:
-        """Take how betting stands now, and say the word where one is due; for the core's thread alone."""
+        """Note how betting stands now, and publish the word where one is due; for the core's thread alone."""
         self._until_us = betting.until_us
         if betting.takes is None:
             self._said = (None, 0)
@@ -150,4 +150,4 @@ def word_signed_by(payload: bytes, key: Verifier) -> bool:
 
 
 def _to_nobody(_word: OpenWord) -> None:
-    """Take the word before anybody listens."""
+    """Publish the word before anybody listens."""

@@ -60,17 +60,17 @@ class Consumer(Protocol):
         return
 
     def take(self, event: bytes, answer: Callable[[Answer], None]) -> None:
-        """Take an event; `answer` is called once its effect is durable, now or later, from any thread.
+        """Handle an event; `answer` is called once its effect is durable, now or later, from any thread.
 
         An event that was taken before is acknowledged again. Whatever this raises, the event comes again.
         """
 
     def hear(self, word: OpenWord) -> None:
-        """Take the table's own word that bets are open, in the core's thread: return at once."""
+        """Handle the table's own word that bets are open, in the core's thread: return at once."""
         del word
 
     def end(self) -> None:
-        """Let go of everything."""
+        """Release everything."""
         return
 
 
@@ -103,7 +103,7 @@ class EmbeddedSink:
         post(Ready())
 
     def offer(self, messages: Sequence[Message]) -> None:
-        """Take messages for the engine; one that waits for it, or was only just acknowledged, not again."""
+        """Queue messages for the engine; one that waits for it, or was only just acknowledged, not again."""
         with self._lock:
             for message in messages:
                 if message.id not in self._just_acknowledged:
@@ -144,7 +144,7 @@ class EmbeddedSink:
         self._try(self._consumer.end)
 
     def _first(self) -> tuple[str, bytes] | None:
-        """Give what waits longest, under the lock: another thread's offer breaks even a look at the first."""
+        """Return what waits longest, under the lock: another thread may offer meanwhile."""
         with self._lock:
             return next(iter(self._waiting.items()), None)
 
@@ -170,4 +170,4 @@ class EmbeddedSink:
 
 
 def _to_nobody(_report: object) -> None:
-    """Take reports before the start: there are none."""
+    """Discard reports before the start: there are none."""

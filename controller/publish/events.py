@@ -67,12 +67,12 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def seq(self) -> int:
-        """Give the outcome's number."""
+        """Return the outcome's number."""
         return int(self.sequence)
 
     @property
     def table(self) -> str:
-        """Give the table's name."""
+        """Return the table's name."""
         return self.partitionkey
 
 
@@ -259,7 +259,7 @@ _read_answer: Callable[[bytes], Answer] = msgspec.json.Decoder(Answer).decode
 
 
 def message_of(row: Row, table: str, key: Signer) -> Message:
-    """Give an outcome's row as it goes out; ValueError where it is none or its body was dropped."""
+    """Return an outcome's row as it goes out; ValueError where it is none or its body was dropped."""
     if row.seq is None or row.body is None:
         raise ValueError(f"row {row.n}: found no outcome's body, expected an outcome that is still whole")
     told = _read_told(row.body)
@@ -289,7 +289,7 @@ def read_event(payload: bytes) -> Event:
 
 
 def signed_by(payload: bytes, key: Verifier) -> bool:
-    """Tell whether these bytes are an event that this table's key signed.
+    """Return whether these bytes are an event that this table's key signed.
 
     The signature covers the event without its last member, which is always `signature`.
     """
@@ -333,12 +333,12 @@ def _endorsement(public: str) -> bytes:
 
 
 def source_of(table: str) -> str:
-    """Give the URI reference that names a table as a source of events."""
+    """Return the URI reference that names a table as a source of events."""
     return f"/tables/{quote(table, safe='')}"
 
 
 def schema_id(family: Literal["outcomes", "players", "messages"], name: str) -> str:
-    """Give the name under which a message's JSON Schema is known."""
+    """Return the name under which a message's JSON Schema is known."""
     return f"urn:table-controller:{family}:{name}:{SCHEMA_VERSION}"
 
 

@@ -23,7 +23,7 @@ class PublishFault(NamedTuple):
 
     @property
     def kind(self) -> FaultKind:
-        """Give its entry in the catalogue."""
+        """Return its entry in the catalogue."""
         return FAULTS[self.code]
 
     def __str__(self) -> str:

@@ -57,7 +57,7 @@ class Pin:
         return None if self._key is None else self._key.raw.hex()
 
     def recall(self, key: bytes | None) -> None:
-        """Take up a key that was kept, unless the table's file names one."""
+        """Adopt a key that was kept, unless the table's file names one."""
         if self._key is None and key is not None:
             self._key = PublicKey(key)
 
@@ -205,7 +205,7 @@ class Namesake:
         self._alarm.began(PublishFault("identity_taken", self._where, found))
 
     def note_calm(self, now_us: int) -> None:
-        """Take the fault back once nobody else has come for a while."""
+        """Clear the fault once nobody else has come for a while."""
         if self._since_us is not None and now_us - self._since_us > ALONE_US:
             self._since_us = None
             self._alarm.over("identity_taken")

@@ -148,7 +148,7 @@ class MqttSink:
         self._post = post
 
     def offer(self, messages: Sequence[Message]) -> None:
-        """Take messages to publish, in order."""
+        """Queue messages to publish, in order."""
         self._offered.extend(messages)
         self._ring()
 
@@ -169,7 +169,7 @@ class MqttSink:
         self._ring()
 
     def stop(self, timeout_s: float) -> bool:
-        """Take leave of the broker; False where the thread did not end in time."""
+        """Disconnect from the broker; False where the thread did not end in time."""
         self._stopping = True
         self._ring()
         if self._thread.is_alive():
@@ -217,8 +217,11 @@ class MqttSink:
         self._wake.close()
 
     def _await_answers(self, link: MqttLink) -> None:
-        """Let the broker answer first: a link that is closed with answers unread is reset, and then the
-        broker publishes the will over the word that the table has stopped."""
+        """Wait for the broker's answers first.
+
+        A link that is closed with answers unread is reset, and then the broker publishes the will over the
+        word that the table has stopped.
+        """
         until_us = self._now_us() + LEAVE_US
         while link.unanswered and link.fileno() >= 0 and self._now_us() < until_us:
             writers = [link] if link.wants_to_write else []
@@ -467,4 +470,4 @@ class MqttSink:
 
 
 def _to_nobody(_report: object) -> None:
-    """Take reports before the start: there are none."""
+    """Discard reports before the start: there are none."""

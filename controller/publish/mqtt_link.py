@@ -143,7 +143,7 @@ class MqttLink:
             opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def fileno(self) -> int:
-        """Give what to wait on; -1 once the connection is over."""
+        """Return what to wait on; -1 once the connection is over."""
         opened = self._client.socket()
         return opened.fileno() if isinstance(opened, socket.socket) else -1
 
@@ -197,7 +197,7 @@ class MqttLink:
         return len(self._under_way)
 
     def close(self) -> None:
-        """Take leave of the broker, which then publishes no will."""
+        """Disconnect from the broker, which then publishes no will."""
         self._client.disconnect()
 
     def drop(self) -> None:
@@ -266,7 +266,7 @@ class _Packed(Properties):
         object.__setattr__(self, "_bytes", properties.pack())  # type: ignore[no-untyped-call]  # as above
 
     def pack(self) -> bytes:
-        """Give the bytes."""
+        """Return the bytes."""
         return self._bytes
 
 

@@ -74,7 +74,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def player_data(type_: str, data: msgspec.Raw) -> bytes | None:
-    """Give the players' part of an outcome's data; None for a type that is not for players."""
+    """Return the players' part of an outcome's data; None for a type that is not for players."""
     keys = PLAYER_KEYS.get(type_)
     if keys is None:
         return None

@@ -55,10 +55,10 @@ class Outbox(Protocol):
     path: Path
 
     def outbox(self, limit: int = ..., after_n: int = ...) -> list[Row]:
-        """Give the first outcomes after a row that are not acknowledged, in order."""
+        """Return the first outcomes after a row that are not acknowledged, in order."""
 
     def rows(self, from_n: int = ..., to_n: int | None = ...) -> Iterator[Row]:
-        """Give rows in order."""
+        """Yield rows in order."""
 
     def close(self) -> None:
         """Close it."""
@@ -204,7 +204,7 @@ class Pump:
         self.post(_News())
 
     def post(self, report: Report | _News) -> None:
-        """Take what a sink reports."""
+        """Handle what a sink reports."""
         try:
             self._reports.put_nowait(report)
         except Full:
@@ -239,7 +239,7 @@ class Pump:
             self._outbox.close()
 
     def turn(self, timeout_s: float) -> None:
-        """Take what is reported, offer what is due; wait at most this long for something to do."""
+        """Handle what is reported, offer what is due; wait at most this long for something to do."""
         self.turns += 1
         self._take_reports(self._patient_s(timeout_s))
         now_us = self._now_us()
@@ -415,7 +415,7 @@ class Pump:
         return self._at_hand(room) or self._from_disk(room)
 
     def _at_hand(self, room: int) -> list[Row]:
-        """Take what has just become durable, where it follows what was read last: numbers have no gap."""
+        """Return what has just become durable, where it follows what was read last: numbers have no gap."""
         rows: list[Row] = []
         following = self._read_seq + 1
         while self._fresh and len(rows) < room and not self._replay_to_n:

@@ -51,7 +51,7 @@ _ANSWERS = {
 
 
 def documents() -> Mapping[str, str]:
-    """Give the text of every document by its path below the folder."""
+    """Return the text of every document by its path below the folder."""
     made: dict[str, Json] = {"asyncapi.json": asyncapi()}
     for type_ in OUTCOME_TYPES:
         made[_file("outcomes", type_)] = outcome_schema(type_)
@@ -66,13 +66,13 @@ def documents() -> Mapping[str, str]:
 
 
 def outcome_schema(type_: str) -> Json:
-    """Give the schema of one type of outcome as settlement and the staff get it."""
+    """Return the schema of one type of outcome as settlement and the staff get it."""
     (data, envelope), components = _components(OUTCOME_TYPES[type_], Event)
     return _event_schema("outcomes", type_, envelope, data, components)
 
 
 def player_schema(type_: str) -> Json:
-    """Give the schema of one type of outcome as players get it."""
+    """Return the schema of one type of outcome as players get it."""
     (_, envelope), components = _components(OUTCOME_TYPES[type_], PlayerEvent)
     name = OUTCOME_TYPES[type_].__name__
     data = _only(components.pop(name), PLAYER_KEYS[type_])
@@ -113,7 +113,7 @@ def main(arguments: list[str] | None = None, folder: Path = FOLDER) -> int:
 
 
 def asyncapi() -> Json:
-    """Give the AsyncAPI 3 document: who sends what where."""
+    """Return the AsyncAPI 3 document: who sends what where."""
     every = Topics(*(f"{PREFIX}/{{table}}/{word}" for word in Topics._fields))
     outcomes = {type_: _message("outcomes", type_) for type_ in OUTCOME_TYPES}
     players = {type_: _message("players", type_) for type_ in PLAYER_KEYS}
@@ -217,7 +217,7 @@ def _components(*kinds: type) -> tuple[list[Json], dict[str, Json]]:
 
 
 def _dedented(shape: Mapping[str, object]) -> Json:
-    """Take the indentation out of a description: Python 3.13 does it by itself, older ones do not."""
+    """Remove the indentation of a description: Python 3.13 does it by itself, older ones do not."""
     description = shape.get("description")
     return {**shape, "description": cleandoc(description)} if isinstance(description, str) else dict(shape)
 

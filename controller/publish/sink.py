@@ -41,7 +41,7 @@ class Sink(Protocol):
         """Begin, and report to this."""
 
     def offer(self, messages: Sequence[Message]) -> None:
-        """Take messages in order. That they arrived is only ever known from an acknowledgement."""
+        """Queue messages in order. That they arrived is only ever known from an acknowledgement."""
 
     def say(self, word: OpenWord, key: Signer) -> None:
         """Make the table's word known, signed with its key; a word that can't go out now is lost."""
@@ -70,7 +70,7 @@ class Backoff:
         self._tries = 0
 
     def next_us(self) -> int:
-        """Give the next wait in microseconds."""
+        """Return the next wait in microseconds."""
         longest = min(self._most_us, self._first_us * 2.0 ** min(self._tries, 32))
         self._tries += 1
         return round(longest * (0.5 + self._chance() / 2))
@@ -124,18 +124,18 @@ class Window:
             self._due_us = now_us + self._backoff.next_us()
 
     def holds(self, told_id: str, chain: str) -> bool:
-        """Tell whether this outcome waits, under this chain hash."""
+        """Return whether this outcome waits, under this chain hash."""
         message = self._waiting.get(told_id)
         return message is not None and message.chain == chain
 
     def acknowledged(self, told_id: str, now_us: int) -> None:
-        """Take out an outcome that waited."""
+        """Remove an outcome that waited."""
         del self._waiting[told_id]
         self._backoff.ease()
         self._due_us = now_us + self._backoff.next_us() if self._waiting else None
 
     def due(self, now_us: int) -> tuple[Message, ...]:
-        """Give all that waits, in order, where it is time to offer it again."""
+        """Return all that waits, in order, where it is time to offer it again."""
         if self._due_us is None or now_us < self._due_us:
             return ()
         self._due_us = now_us + self._backoff.next_us()
@@ -168,13 +168,13 @@ class Patience:
         self._heard_us = now_us
 
     def silent(self, now_us: int, waiting: int) -> bool:
-        """Tell whether outcomes wait and nothing was acknowledged for too long."""
+        """Return whether outcomes wait and nothing was acknowledged for too long."""
         if self._heard_us is None or not waiting:
             self._heard_us = now_us
         return now_us - self._heard_us > self._longest_us
 
     def behind(self, waiting: int) -> bool:
-        """Tell whether too many wait; that ends when half of the most is left."""
+        """Return whether too many wait; that ends when half of the most is left."""
         if self._most is not None:
             self._behind = waiting > (self._most // 2 if self._behind else self._most)
         return self._behind

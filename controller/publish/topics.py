@@ -32,7 +32,7 @@ class Topics(NamedTuple):
 
 
 def topics_of(table: str, prefix: str = PREFIX) -> Topics:
-    """Give a table's topics; ValueError where its name can't be part of one."""
+    """Return a table's topics; ValueError where its name can't be part of one."""
     check_name(table)
     return Topics(*(f"{prefix}/{table}/{word}" for word in Topics._fields))
 

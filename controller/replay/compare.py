@@ -58,7 +58,7 @@ class Difference:
 
 
 def as_json(outcome: Outcome) -> Json:
-    """Give an outcome as the JSON object that `--json` prints."""
+    """Return an outcome as the JSON object that `--json` prints."""
     value: Json = msgspec.json.decode(msgspec.json.encode(outcome))
     return value
 
@@ -104,7 +104,7 @@ def _differences(at: str, found: object, wanted: object) -> Iterator[tuple[str, 
 
 
 def _equal(found: object, wanted: object) -> bool:
-    """Tell equal JSON values; to Python `true` would equal 1."""
+    """Return whether two JSON values are equal; to Python `true` would equal 1."""
     return isinstance(found, bool) == isinstance(wanted, bool) and found == wanted
 
 

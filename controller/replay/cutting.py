@@ -36,7 +36,7 @@ class Piece(NamedTuple):
 
 
 def cut(log: Log, ruleset: RuleSet, from_us: int, to_us: int) -> Piece:
-    """Take what arrived from `from_us` until before `to_us`, with the state and numbers it goes on from.
+    """Return what arrived from `from_us` until before `to_us`, with the state and numbers it goes on from.
 
     Raises LogError at a bad line, UncuttableError where the cut goes through an attempt: a piece that would
     give other outcomes than the whole is worth nothing as a case.
@@ -99,7 +99,7 @@ class _Heard:
     launched_us: dict[int, int] = field(default_factory=dict)
 
     def note(self, effects: Iterable[Effect]) -> None:
-        """Take what a log tells next."""
+        """Handle what a log tells next."""
         for effect in effects:
             told = effect.outcome if isinstance(effect, Judged) else effect
             number = attempt_of(told) if isinstance(told, Outcome) else None
@@ -118,7 +118,7 @@ class _Heard:
         self.launched_us.setdefault(number, first_us)
 
     def bounds(self, first: int, last: int) -> Iterator[tuple[int, int]]:
-        """Give arrivals to cut between, the shortest piece first: what a neighbour ends needs that too."""
+        """Yield arrivals to cut between, the shortest piece first: what a neighbour ends needs that too."""
         for more in range(_MAX_NEIGHBOURS):
             begun = first - more
             launched = self.launched_us.get(begun, 0)

@@ -116,7 +116,7 @@ def error_of(
 
 
 def _followed(fields: dict[str, msgspec.Raw], path: KeyPath) -> tuple[bytes, KeyPath]:
-    """Give the JSON at a path as far as it can be followed: a decoder names no key of a mapping."""
+    """Return the JSON at a path as far as it can be followed: a decoder names no key of a mapping."""
     value = msgspec.json.encode(fields)
     for at, step in enumerate(path):
         inside = msgspec.json.decode(value, type=dict[str, msgspec.Raw] | list[msgspec.Raw] | None)
@@ -142,7 +142,7 @@ def mark_of(line: bytes) -> str | None:
 
 
 def shown(value: bytes) -> str:
-    """Give the start of some bytes of a log in printable form, short enough for a message."""
+    """Return the start of some bytes of a log in printable form, short enough for a message."""
     text = value[: _SHOWN + 1].strip().decode("ascii", "backslashreplace")
     printable = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
     return printable if len(printable) <= _SHOWN else printable[:_SHOWN] + "..."

@@ -137,5 +137,5 @@ def open_input(path: str, expected: str) -> AbstractContextManager[BinaryIO]:
 
 
 def name_of(path: str) -> str:
-    """Give the name that messages call this input by."""
+    """Return the name that messages call this input by."""
     return "standard input" if path == STDIN else path

@@ -32,13 +32,13 @@ class DeviceKind(Protocol):
 
     @property
     def settings(self) -> type:
-        """Give the dataclass of its settings."""
+        """Return the dataclass of its settings."""
 
     def speaks(self, name: str, settings: object) -> Iterable[Speaks]:
-        """Tell for which devices of the table one of this name speaks."""
+        """Return for which devices of the table one of this name speaks."""
 
     def claims(self, settings: object) -> Iterable[Claim]:
-        """Tell what it has for itself alone."""
+        """Return what it has for itself alone."""
 
     def wrong(self, settings: object, folder: Path) -> Iterable[Wrong]:
         """Find what this machine can't do with its settings; `folder` is that of the table's file."""
@@ -98,7 +98,7 @@ class Devices:
 
     @property
     def devices(self) -> Mapping[str, Device]:
-        """Give those that could be read, each with what the hardware that speaks for it tells."""
+        """Return those that could be read, each with what the hardware that speaks for it tells."""
         return {name: self._told(name, device) for name, device in self._read.items()}
 
     @property
@@ -223,7 +223,7 @@ class Devices:
         )
 
     def may_read_nothing(self, name: str) -> bool:
-        """Tell whether this device is there for others, or is of a kind that is not known here."""
+        """Return whether this device is there for others, or is of a kind that is not known here."""
         for_others = any(speaker == name and dev != name for dev, speaker in self._speakers.items())
         return for_others or (self._kinds is None and bool(self._read[name].type))
 

@@ -46,7 +46,7 @@ _UNITS = {
 
 
 def shapes_at(shape: Shape, path: KeyPath) -> tuple[Shape, ...]:
-    """Give the shapes that may stand at a key path; none where the shape has no such key."""
+    """Return the shapes that may stand at a key path; none where the shape has no such key."""
     if not path:
         return (shape,)
     step, rest = path[0], path[1:]
@@ -56,7 +56,7 @@ def shapes_at(shape: Shape, path: KeyPath) -> tuple[Shape, ...]:
 
 
 def keys_of(shape: Shape) -> tuple[str, ...]:
-    """Give the keys that a section of this shape may have, in their declared order."""
+    """Return the keys that a section of this shape may have, in their declared order."""
     return tuple(key for inner in _members(shape) for key in _keys(inner))
 
 
@@ -71,7 +71,7 @@ def _is_struct(shape: Shape) -> TypeGuard[type[msgspec.Struct]]:
 
 
 def choices_of(shape: Shape) -> tuple[object, ...]:
-    """Give the words a value may be, where the shape lists them."""
+    """Return the words a value may be, where the shape lists them."""
     return tuple(choice for inner in _members(shape) for choice in _choices(inner))
 
 
@@ -84,7 +84,7 @@ def describe(shape: Shape, key: str = "") -> str:
 
 
 def _members(shape: Shape) -> Iterator[Shape]:
-    """Take a shape apart into its alternatives, without annotations and without None."""
+    """Yield a shape split into its alternatives, without annotations and without None."""
     origin = get_origin(shape)
     if origin is Annotated:
         yield from _members(get_args(shape)[0])
@@ -176,7 +176,7 @@ def _limit(mark: object) -> str:
 
 
 def _bounds_of(mark: msgspec.Meta) -> Iterator[object]:
-    """Give a wire type's limits as a setting's are written."""
+    """Yield a wire type's limits as a setting's are written."""
     if mark.gt is not None:
         yield bounds.Gt(_plain(mark.gt))
     if mark.ge is not None:
@@ -212,7 +212,7 @@ def read_document(path: Path, shape: type[T]) -> T:
 
 
 def validate(document: Document, shape: type[T]) -> T:
-    """Give a document that was read before its type; raises SettingsError with every mistake in it."""
+    """Return a document that was read before its type; raises SettingsError with every mistake in it."""
     # pydantic takes a tenth of a second to import: only a command that reads configuration pays for it.
     from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 - as said above
 

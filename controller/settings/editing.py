@@ -18,7 +18,7 @@ class EditError(ValueError):
 
 
 def changed(text: str, values: Mapping[KeyPath, Setting]) -> str:
-    """Give the text of a YAML mapping with these values in it, each in its own place.
+    """Return the text of a YAML mapping with these values in it, each in its own place.
 
     A key that is there gets its new value, one that is not is added at the end of its section.
 
@@ -76,7 +76,7 @@ def _added(text: str, section: yaml.MappingNode, key: str, value: Setting) -> st
 
 
 def _end(node: yaml.Node) -> int:
-    """Give where a value's own text ends: a block's mark stands behind the comments that follow it."""
+    """Return where a value's own text ends: a block's mark stands behind the comments that follow it."""
     if isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
         last = node.value[-1]
         return max(map(_end, last)) if isinstance(last, tuple) else _end(last)

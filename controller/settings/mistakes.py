@@ -40,18 +40,18 @@ class SettingsError(Exception):
 
 
 def shown_path(path: Path) -> str:
-    """Give a path as a person at this prompt would write it: relative where the file is below."""
+    """Return a path as a person at this prompt would write it: relative where the file is below."""
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
 
 
 def dotted(path: KeyPath) -> str:
-    """Give a key path as text: `dice_table.zones[0].kind`."""
+    """Return a key path as text: `dice_table.zones[0].kind`."""
     text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
     return text.removeprefix(".")
 
 
 def did_you_mean(found: object, known: Iterable[str]) -> str:
-    """Give the nearest known word as a hint, or nothing where none is near."""
+    """Return the nearest known word as a hint, or nothing where none is near."""
     near = get_close_matches(str(found), list(known), n=1)
     return f"did you mean '{near[0]}'?" if near else ""
 

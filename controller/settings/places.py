@@ -13,7 +13,7 @@ _SHIPPED = (_PACKAGE / "_config", _PACKAGE.parent / "config")  # an installed wh
 
 
 def config_home(directory: Path | None = None) -> Path:
-    """Give the configuration directory: `directory`, else that of TABLE_CONFIG, else the shipped one.
+    """Return the configuration directory: `directory`, else that of TABLE_CONFIG, else the shipped one.
 
     Raises SettingsError where the directory asked for is not there.
     """

@@ -54,7 +54,7 @@ def read_ruleset(path: Path) -> RuleSet:
 
 
 def checked_ruleset(document: Document, changed_in: str = "") -> RuleSet:
-    """Give a document its type and check that its values fit together.
+    """Return a document its type and check that its values fit together.
 
     A contradiction is told at the key that stands in the file `changed_in`, where there is one.
     """

@@ -50,13 +50,13 @@ class Document:
     mistakes: tuple[Mistake, ...] = ()
 
     def place(self, path: KeyPath) -> Place:
-        """Give the place of a key, or of the nearest section around it that is written down."""
+        """Return the place of a key, or of the nearest section around it that is written down."""
         while path and path not in self.places:
             path = path[:-1]
         return self.places[path]
 
     def has(self, path: KeyPath) -> bool:
-        """Tell whether this key is written down."""
+        """Return whether this key is written down."""
         return path in self.places
 
     def mistake(self, path: KeyPath, found: str, expected: str, hint: str = "") -> Mistake:
@@ -73,7 +73,7 @@ class Document:
         )
 
     def only(self, sections: Iterable[str]) -> tuple[str, ...]:
-        """Give those of these top-level keys that have a value here."""
+        """Return those of these top-level keys that have a value here."""
         there = self.value if isinstance(self.value, dict) else {}
         return tuple(section for section in sections if there.get(section) is not None)
 
@@ -86,7 +86,7 @@ class Document:
         return Document(kept, self.places)
 
     def overlaid(self, other: "Document", sections: Iterable[str]) -> "Document":
-        """Give this document with the other's values over its own in these top-level keys."""
+        """Return this document with the other's values over its own in these top-level keys."""
         assert isinstance(self.value, dict)
         assert isinstance(other.value, dict)
         keys = tuple(sections)
