@@ -139,7 +139,7 @@ def test_a_command_that_finds_nothing_to_do_says_so(table: Table, capsys: pytest
     table.publish = "{}"
     table.start()
     table.unlock()
-    empty = "nothing waits: settlement has acknowledged every outcome\n"
+    empty = "nothing waiting: settlement has acknowledged every outcome\n"
     until(lambda: tablectl(capsys, table, "outbox") == (0, empty), "the engine to settle")
     assert tablectl(capsys, table, "outbox", "--json") == (0, "")
     assert "after row 7" in tablectl(capsys, table, "outbox", "--after", "7")[1]
@@ -147,7 +147,7 @@ def test_a_command_that_finds_nothing_to_do_says_so(table: Table, capsys: pytest
     for what in ("identity", "clock", "device"):
         code, said = tablectl(capsys, table, "approve", what)
         assert code == 1
-        assert f"{what}: no fault waits for it" in said
+        assert f"{what}: no fault waits for this approval" in said
     code, said = tablectl(capsys, table, "journal", "show", "--type", CONTROL)
     assert '"did":"approve' not in said
 
