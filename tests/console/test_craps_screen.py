@@ -131,7 +131,7 @@ def test_a_lock_says_who_and_why_and_what_unlocks_it(screens: Screens, sign_in: 
     ann = sign_in("ann")
     ann.open("Table")
     ann.touch("Lock: Dealer's break")
-    ann.reads("Locked by boxperson (ann)", "Unlocks when a person")
+    ann.reads("Locked by boxperson (ann)", "Unlocks when a member of staff")
     ann.touch("Unlock")
     ann.page.locator("#yes").tap()
     expect(ann.page.locator("#head .chip")).to_have_text("Open")

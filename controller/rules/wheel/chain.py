@@ -65,9 +65,6 @@ CLEAR = 0.6
 """A story dearer than the cheapest by this is ruled out: by a pulse in doubt, or nearly."""
 WAY_CLEAR = 2.0
 """The same for the way round, since nothing later shows a mistake there: by two pulses in doubt."""
-_DEAR = 2.6
-"""Of several stories those dearer than the cheapest by this are set aside while pulses come where they must:
-what a chain tells rests on those within `WAY_CLEAR`, and half a pulse in doubt leaves room for some steps."""
 _CALM, _CALM_CLEAR = 3, 2.0
 """After so many pulses that came where and when they must, a story cheaper than the next by so much is
 alone."""
@@ -179,20 +176,6 @@ class Story:
         return story
 
 
-class _Aside:
-    """The stories at some pulse, of which the dear ones are not followed, and the pulses since."""
-
-    __slots__ = ("calm", "dear", "heard", "pulses", "stories")
-
-    def __init__(self, stories: list[Story], dear: float, heard: list[int], calm: int) -> None:
-        """`dear` is the price from which on a story is not followed, `heard` and `calm` the chain's then."""
-        self.stories = stories
-        self.dear = dear
-        self.heard = heard
-        self.calm = calm
-        self.pulses: list[tuple[int, int]] = []
-
-
 class Chain:
     """Follows the ball pulse by pulse, in time order."""
 
@@ -209,7 +192,6 @@ class Chain:
         self._last_us = [-DOUBLED_US] * count
         self._interrupted = False
         self._calm = 0
-        self._aside: _Aside | None = None
 
     def afresh(self) -> "Chain":
         """Return a chain of the same wheel that has seen nothing."""
@@ -239,90 +221,27 @@ class Chain:
             self._resume(t, beam)
             return
         stories = self.stories
+        if len(stories) == 1 and self._plainly_next(stories[0], t, beam):
+            return
         if not stories:
             self.stories = [Story(sense, Pass(None, t, beam), 0.0) for sense in SENSES]
             return
-        if self._aside is None:
-            if len(stories) == 1:
-                if self._plainly_next(stories[0], t, beam):
-                    return
-            elif stories[0].last.number >= _MIN_PULSES:
-                self._set_dear_aside(beam)
-        is_first = self.heard[beam] == 1 and max(self.heard) <= _FEW
-        if self._aside is not None:
-            if not is_first and self._follow_cheap(t, beam):
-                return
-            self._take_up_dear()
-        if is_first:
-            for story in self.stories:
+        if self.heard[beam] == 1 and max(self.heard) <= _FEW:
+            for story in stories:
                 story.cost += (MISSED - DEAF) * story.deaf.get(beam, 0)
-        self._follow_all(t, beam)
-
-    def _follow_all(self, t: int, beam: int) -> None:
-        """Handle a pulse for every story."""
         plain = False
         children: list[Story] = []
         hears = self._hears()
-        for story in self.stories:
+        for story in stories:
             plain |= self._go_on(story, t, beam, hears, children)
         if not plain:
-            self._launch_anew(self.stories, t, beam, children)
-        self._keep(_best_of(children) if len(children) > 1 else children, calm=plain, t=t)
-
-    def _follow_cheap(self, t: int, beam: int) -> bool:
-        """Handle a pulse for the cheap stories alone; return whether the dear ones can't matter for it.
-
-        They can't where the pulse is plainly next, so that nothing was launched, and where they are ruled
-        out as before: no story grows cheaper.
-        """
-        aside = self._aside
-        assert aside is not None
-        best, *others = self.stories
-        children: list[Story] = []
-        hears = self._hears()
-        if not self._go_on(best, t, beam, hears, children):
-            return False
-        for story in others:
-            self._go_on(story, t, beam, hears, children)
-        cheap = [child for child in children if child.cost < aside.dear]
-        if not cheap:
-            return False
-        kept = _best_of(cheap) if len(cheap) > 1 else cheap
-        if kept[0].cost + WAY_CLEAR > aside.dear:
-            return False
-        aside.pulses.append((t, beam))
-        self._keep(kept, calm=True, t=t)
-        return True
-
-    def _keep(self, kept: list[Story], *, calm: bool, t: int) -> None:
-        """Keep these stories after the pulse at `t`, or the best alone where it came calmly so far."""
+            self._launch_anew(stories, t, beam, children)
+        kept = _best_of(children) if len(children) > 1 else children
         best = kept[0]
-        self._calm = self._calm + 1 if calm and best.last.t == t else 0
-        dear = self._aside.dear if self._aside is not None else inf
-        second = kept[1].cost if len(kept) > 1 else dear
-        if self._calm >= _CALM and second < inf and second - best.cost >= _CALM_CLEAR:
-            kept, self._aside = [best], None
+        self._calm = self._calm + 1 if plain and best.last.t == t else 0
+        if self._calm >= _CALM and len(kept) > 1 and kept[1].cost - best.cost >= _CALM_CLEAR:
+            kept = [best]
         self.stories = kept
-
-    def _set_dear_aside(self, beam: int) -> None:
-        """Follow the cheap stories alone from this pulse on, until the dear ones may matter."""
-        dear = self.stories[0].cost + _DEAR
-        heard = list(self.heard)
-        heard[beam] -= 1
-        self._aside = _Aside(self.stories, dear, heard, self._calm)
-        self.stories = [story for story in self.stories if story.cost < dear]
-
-    def _take_up_dear(self) -> None:
-        """Follow every story that was set aside up to now."""
-        aside = self._aside
-        assert aside is not None
-        self._aside = None
-        heard = self.heard
-        self.stories, self.heard, self._calm = aside.stories, aside.heard, aside.calm
-        for t, beam in aside.pulses:
-            self.heard[beam] += 1
-            self._follow_all(t, beam)
-        self.heard = heard
 
     @property
     def best(self) -> Story | None:
@@ -377,7 +296,6 @@ class Chain:
         self.stories = [Story(sense, Pass(None, t, beam), before.cost, run) for sense in SENSES]
         self._interrupted = False
         self._calm = 0
-        self._aside = None
 
     def _plainly_next(self, story: Story, t: int, beam: int) -> bool:
         """Handle a pulse that comes where and when the ball must be, with no other story beside it."""
@@ -385,8 +303,7 @@ class Chain:
         speed = last.speed
         if not speed or last.beam == beam or t <= last.t:
             return False
-        between = self._between[story.sense][last.beam][beam]
-        if between:
+        if between := self._between[story.sense][last.beam][beam]:
             heard = self._hears()
             if any(heard[passed] for passed in between):
                 return False
@@ -395,26 +312,9 @@ class Chain:
         now = ahead / seconds
         expected = speed - last.loss * seconds
         if not -0.05 * expected <= now - expected <= 0.03 * expected:
-            if between or now < expected or last.number < _MIN_PULSES:
-                return False
-            price = self._price_of_faster(last, ahead, seconds, now)
-            if price >= _PLAIN:
-                return False
-            story.cost += price
+            return False
         story.last = last.then(t, beam, ahead, now)
         return True
-
-    def _price_of_faster(self, last: Pass, ahead: float, seconds: float, now: float) -> float:
-        """Return what a step at speed `now` to the next beam costs that is faster than foretold, and infinity
-        where it is too fast, or where a turn more would do as well."""
-        speed = last.speed
-        slack = min(_JITTER_S / seconds * now, _MAX_SLACK * speed)
-        fastest = speed * _SPEED_UP
-        if not self._slowest <= now <= fastest + slack or (ahead + 1) / seconds <= fastest + _JITTER_S:
-            return inf
-        expected = max(speed - last.loss * seconds, 0.5 * speed)
-        off = (now - expected) / (_EVEN * expected + slack)
-        return 0.25 * off * off
 
     def _hears(self) -> Sequence[int]:
         """Return the pulses of each beam, none for one that hears too little beside the others to be

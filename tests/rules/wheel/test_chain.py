@@ -1,13 +1,7 @@
 """The chain of pulses round the ring: what the ball did, whatever it slows down by."""
 
-import random
-from math import inf
-
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from controller.rules.wheel import chain as chains
 from controller.rules.wheel.chain import Chain
 
 FOUR = (0.0, 90.0, 180.0, 270.0)
@@ -93,52 +87,3 @@ def test_a_launch_after_a_few_pulses_and_a_silence_is_another_run(
     story = followed([*caught, *again], beams).best
     assert story is not None
     assert (story.first.t, story.last.number) == (begin_us, len(again))
-
-
-def told(chain: Chain) -> tuple[object, ...]:
-    """All that a judge asks of a chain."""
-    best = chain.best
-    ways = {story.sense for story in chain.stories if best and story.cost < best.cost + chains.WAY_CLEAR}
-    standing = [
-        (
-            story.cost,
-            story.sense,
-            story.stray,
-            story.fewer,
-            story.more,
-            [(at.t, at.turns) for at in story.path()],
-        )
-        for story in chain.standing()
-    ]
-    return standing, ways, chain.direction, chain.runs, chain.tells_of_another, chain.anew() is None
-
-
-DUST = st.lists(st.tuples(st.integers(0, 17_000_000), st.integers(0, 3)), max_size=12)
-SEEN = st.lists(st.integers(0, 9).map(bool), min_size=50, max_size=50)
-
-
-@pytest.mark.parametrize("dear", [chains.WAY_CLEAR + 0.02, chains.WAY_CLEAR + 0.6])
-@settings(max_examples=50, deadline=None)
-@given(beams=st.sampled_from([FOUR, TWO]), seen=SEEN, dust=DUST, jitter=st.randoms(use_true_random=False))
-def test_what_is_not_followed_changes_nothing_that_is_told(
-    dear: float,
-    beams: tuple[float, ...],
-    seen: list[bool],
-    dust: list[tuple[int, int]],
-    jitter: random.Random,
-) -> None:
-    pulses = [
-        (t + jitter.randrange(-4_000, 4_000), beam)
-        for (t, beam), heard in zip(passes(beams, slowing(40)), seen, strict=False)
-        if heard
-    ]
-    pulses = sorted([*pulses, *((t, beam % len(beams)) for t, beam in dust)])
-    quick, whole = Chain(beams, DROP), Chain(beams, DROP)
-    for t, beam in pulses:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(chains, "_DEAR", dear)
-            quick.see(t, beam)
-            patch.setattr(chains, "_DEAR", inf)
-            patch.setattr(Chain, "_price_of_faster", lambda *_: inf)
-            whole.see(t, beam)
-        assert told(quick) == told(whole)
