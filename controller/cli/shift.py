@@ -14,7 +14,7 @@ from controller.cli.shell import BAD_INPUT, FAILED, OK, printable, say, whole
 from controller.cli.whole_file import unwritable, whole_file
 from controller.cli.words import describe
 from controller.journal.faults import JournalFault
-from controller.journal.shifts import NOBODY, Review, Shift, Span, shifts_of
+from controller.journal.shifts import NOBODY, Review, Shift, Span, shift_from, starts_of
 
 EXAMPLES = (
     "tablectl shift",
@@ -45,7 +45,10 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the shift; 2 without a journal or without such a shift, 1 where the journal is at fault."""
     try:
         with open_journal(arguments) as journal:
-            shifts = shifts_of(journal.origin.table, journal.rows())
+            starts = starts_of(journal)
+            shift = (
+                None if arguments.back >= len(starts) else shift_from(journal, starts[-1 - arguments.back])
+            )
     except OutOfReachError as error:
         return out_of_reach(error)
     except RefusedError as error:
@@ -54,10 +57,10 @@ def run(arguments: argparse.Namespace) -> int:
     except JournalFault as fault:
         say(fault)
         return BAD_INPUT if fault.code == "journal_absent" else FAILED
-    if arguments.back >= len(shifts):
-        say(f"shift: found {_counted(len(shifts), 'shift')}, expected at least {arguments.back + 1}")
+    if shift is None:
+        found = _counted(len(starts), "shift")
+        say(f"shift: found {found}, expected at least {arguments.back + 1}; name a later one")
         return BAD_INPUT
-    shift = shifts[-1 - arguments.back]
     if arguments.page is not None:
         try:
             with whole_file(arguments.page) as stream:

@@ -5,7 +5,7 @@ Counts are of what the journal holds; a corrected result counts as what it was c
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -18,6 +18,7 @@ from controller.journal.contents import (
     StandingFault,
     outcome_of,
 )
+from controller.journal.reading import Rows
 from controller.model.outcomes import WORDS, Data, Happening, Outcome
 from controller.model.verdicts import Reason
 
@@ -29,6 +30,8 @@ LOCKS = {"table.locked": True, "table.unlocked": False}
 DEVICES = {"device.down": True, "device.up": False}
 NOBODY = "nobody"
 """Who ruled, of a review that the next attempt closed or that stands open."""
+NO_PERSON = frozenset({NOBODY, "sensors"})
+"""What `by` names of a void beside a person's role."""
 
 Kind = Literal["result", "void", "open"]
 
@@ -39,7 +42,7 @@ class Ruling(msgspec.Struct, frozen=True, kw_only=True):
     attempt: int
     wall_us: int
     role: str
-    who: str
+    who: str | None
     made: Literal["called", "voided", "corrected"]
     id: str
 
@@ -97,35 +100,45 @@ class Shift(msgspec.Struct, kw_only=True):
         people: dict[str, dict[str, int]] = {}
         for ruling in self.rulings:
             none = {"called": 0, "voided": 0, "corrected": 0}
-            made = people.setdefault(f"{ruling.role} {ruling.who}", none)
+            made = people.setdefault(_person(ruling.role, ruling.who) or NOBODY, none)
             made[ruling.made] += 1
         return people
 
 
-def shifts_of(table: str, rows: Iterable[Row]) -> list[Shift]:
-    """Return every shift that these rows hold, oldest first; one that is open ends with the last row.
+class Start(NamedTuple):
+    """Where a shift starts and ends (None: it goes on), and the faults that stood when it started."""
 
-    A row whose body was dropped counts for nothing.
-    """
-    shifts: list[Shift] = []
+    first_n: int
+    last_n: int | None
+    standing: tuple[Span, ...]
+
+
+def starts_of(journal: Rows) -> list[Start]:
+    """Return where each shift of a journal starts and ends, oldest first; no more than that is read of it."""
+    starts: list[Start] = []
     standing: dict[str, Span] = {}
+    is_open = False
+    for row in journal.rows(types=_LANDMARKS):
+        if row.name in (FAULT_BEGAN, FAULT_OVER):
+            _follow_fault(standing, row)
+        elif row.name == "table.closed" and is_open:
+            starts[-1] = starts[-1]._replace(last_n=row.n)
+            is_open = False
+        elif row.name == "table.opened" or (not is_open and _starts_open(row)):
+            starts.append(Start(row.n, None, tuple(standing.values())))
+            is_open = True
+    return starts
+
+
+def shift_from(journal: Rows, start: Start) -> Shift:
+    """Return the shift that starts there; a row whose body was dropped counts for nothing."""
     clerk: _Clerk | None = None
-    for row in rows:
-        if row.body is None:
-            continue
-        if row.name == "table.opened" or (clerk is None and _starts_open(row)):
-            clerk = _Clerk(_opened(table, row), standing)
-            shifts.append(clerk.shift)
-        elif row.name in (FAULT_BEGAN, FAULT_OVER):
-            _note_fault(standing, clerk, row)
-        elif clerk is not None and row.seq is not None:
-            clerk.take(row)
-        if clerk is not None:
-            clerk.shift.last_n, clerk.shift.last_us = row.n, row.wall.us
-            clerk.shift.synced = clerk.shift.synced and row.wall.synced
-            if row.name == "table.closed":
-                clerk = None
-    return shifts
+    for row in journal.rows(start.first_n, start.last_n):
+        if clerk is None:
+            clerk = _Clerk(_opened(journal.origin.table, row), start.standing)
+        clerk.enter(row)
+    assert clerk is not None, "a shift has its first row"
+    return clerk.shift
 
 
 def _starts_open(row: Row) -> bool:
@@ -138,51 +151,60 @@ def _starts_open(row: Row) -> bool:
 
 
 def _opened(table: str, row: Row) -> Shift:
-    assert row.body is not None
     opened_by = None
-    if row.name == "table.opened":
+    if row.name == "table.opened" and row.body is not None:
         data = outcome_of(row.body).data
         assert isinstance(data, Happening)
         opened_by = _person(data.by, data.who)
     return Shift(table=table, first_n=row.n, opened_us=row.wall.us, opened_by=opened_by, last_n=row.n)
 
 
-def _note_fault(standing: dict[str, Span], clerk: "_Clerk | None", row: Row) -> None:
-    """Begin or end a fault; one that stood when the table opened is the shift's too."""
-    assert row.body is not None
+def _follow_fault(standing: dict[str, Span], row: Row) -> Span | None:
+    """Begin or end a fault among those that stand; return one that began."""
+    if row.body is None:
+        return None
     fault = _decode_fault(row.body)
-    key = f"{fault.code} {fault.where}"
+    what = fault.where or fault.code
+    key = f"{fault.code} {what}"
     if row.name == FAULT_BEGAN:
-        span = Span(what=fault.where or fault.code, cause=fault.code, began_us=row.wall.us)
-        standing[key] = span
-        if clerk is not None:
-            clerk.shift.faults.append(span)
-    elif key in standing:
+        standing[key] = Span(what=what, cause=fault.code, began_us=row.wall.us)
+        return standing[key]
+    if key in standing:
         standing.pop(key).ended_us = row.wall.us
+    return None
 
 
 class _Clerk:
     """Enters one shift's rows."""
 
-    def __init__(self, shift: Shift, standing: dict[str, Span]) -> None:
+    def __init__(self, shift: Shift, standing: Iterable[Span]) -> None:
         self.shift = shift
-        shift.faults.extend(standing.values())
+        shift.faults.extend(standing)
+        self._standing = {f"{span.cause} {span.what}": span for span in shift.faults}
         self._open_reviews: dict[int, Review] = {}
-        self._lasting: dict[str, Span] = {}
+        self._lock: dict[str, Span] = {}
+        self._away: dict[str, Span] = {}
         self._voids: Counter[str] = Counter()
         self._told: dict[str, Outcome] = {}
 
-    def take(self, row: Row) -> None:
-        """Enter an outcome."""
-        assert row.body is not None
-        outcome, wall_us = outcome_of(row.body), row.wall.us
-        data = outcome.data
+    def enter(self, row: Row) -> None:
+        """Enter a row, whatever it tells."""
+        self.shift.last_n, self.shift.last_us = row.n, row.wall.us
+        self.shift.synced = self.shift.synced and row.wall.synced
+        if row.name in (FAULT_BEGAN, FAULT_OVER):
+            began = _follow_fault(self._standing, row)
+            if began is not None:
+                self.shift.faults.append(began)
+        elif row.seq is not None and row.body is not None:
+            self._outcome(outcome_of(row.body), row.wall.us)
+
+    def _outcome(self, outcome: Outcome, wall_us: int) -> None:
         if outcome.type in RESULTS | VOIDS | REVIEWS | CORRECTIONS:
             self.shift.told.append((wall_us, outcome))
             self._told[outcome.id] = outcome
             self._attempt(outcome, wall_us)
-        elif isinstance(data, Happening):
-            self._happening(outcome.type, data, wall_us)
+        elif isinstance(outcome.data, Happening):
+            self._happening(outcome.type, outcome.data, wall_us)
 
     def _attempt(self, outcome: Outcome, wall_us: int) -> None:
         data, number = outcome.data, attempt_of(outcome.data)
@@ -200,7 +222,7 @@ class _Clerk:
         if (ended := self._open_reviews.pop(number, None)) is not None:
             ended.ended_us, ended.ended_as = wall_us, "void" if void else "result"
             ended.by = _person(role, who) or NOBODY
-        if role is not None and who is not None:
+        if role is not None and role not in NO_PERSON:
             made: Literal["called", "voided", "corrected"] = "voided" if void else "called"
             if outcome.type in CORRECTIONS:
                 made = "corrected"
@@ -228,22 +250,24 @@ class _Clerk:
             case "table.closed":
                 self.shift.closed_us, self.shift.closed_by = wall_us, _person(data.by, data.who)
             case "table.locked" | "table.unlocked":
-                self._last(self.shift.locks, "table", data, wall_us, begins=LOCKS[type_])
+                self._last(self.shift.locks, self._lock, data, wall_us, begins=LOCKS[type_])
             case "device.down" | "device.up":
-                self._last(self.shift.devices, data.what or "", data, wall_us, begins=DEVICES[type_])
+                self._last(self.shift.devices, self._away, data, wall_us, begins=DEVICES[type_])
             case "input.refused":
                 self.shift.refused[data.cause] = self.shift.refused.get(data.cause, 0) + 1
             case _:
                 pass
 
-    def _last(self, spans: list[Span], what: str, data: Happening, wall_us: int, *, begins: bool) -> None:
+    def _last(
+        self, spans: list[Span], lasting: dict[str, Span], data: Happening, wall_us: int, *, begins: bool
+    ) -> None:
         """Begin or end what lasts; a second lock while one holds goes on with it."""
-        if begins and what not in self._lasting:
-            span = Span(what=what, cause=data.cause, began_us=wall_us, by=_person(data.by, data.who))
-            self._lasting[what] = span
-            spans.append(span)
-        elif not begins and what in self._lasting:
-            self._lasting.pop(what).ended_us = wall_us
+        what = "table" if lasting is self._lock else data.what or ""
+        if begins and what not in lasting:
+            lasting[what] = Span(what=what, cause=data.cause, began_us=wall_us, by=_person(data.by, data.who))
+            spans.append(lasting[what])
+        elif not begins and what in lasting:
+            lasting.pop(what).ended_us = wall_us
 
 
 def attempt_of(data: Data) -> int:
@@ -261,5 +285,6 @@ def _person(role: str | None, who: str | None) -> str | None:
     return " ".join(part for part in (role, who) if part) or None
 
 
+_LANDMARKS = frozenset({"table.opened", "table.closed", SESSION_STARTED, FAULT_BEGAN, FAULT_OVER})
 _decode_identity = msgspec.json.Decoder(Identity).decode
 _decode_fault = msgspec.json.Decoder(StandingFault).decode

@@ -62,6 +62,23 @@ def test_a_shift_sums_up_what_was_told_and_who_ruled(
     assert review["ended_us"] >= review["wall_us"]
 
 
+def test_a_ruling_of_a_role_without_a_name_is_a_ruling(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    at_us = 10 * SECOND_US
+    called_off = [*throw(at_us, (2, 1)), says(at_us + 5 * SECOND_US, "no_roll", by="dealer")]
+    told = json.loads(shift(capsys, "--journal", str(journaled(rig_in(tmp_path), called_off)), "--json"))
+    assert told["rulings_by"] == {"dealer": {"called": 0, "voided": 0, "corrected": 1}}
+
+
+def test_what_the_sensors_void_is_nobodys_ruling(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    short = throw(10 * SECOND_US, (2, 1), short_mm=(0.0, 300.0))
+    end = says(20 * SECOND_US, "dice_collected")
+    told = json.loads(shift(capsys, "--journal", str(journaled(rig_in(tmp_path), [*short, end])), "--json"))
+    assert told["voids"] == {"no_wall_hit": 1}
+    assert told["rulings"] == []
+
+
 def test_the_shift_since_the_table_opened_again_starts_from_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
