@@ -209,5 +209,5 @@ def _joined(name: str, devices: Mapping[str, Device], folder: Path) -> Device:
         return device
     if isinstance(settings, Keyed) and settings.key_file:
         key = key_in(folder / settings.key_file)
-        settings = replace(device.settings, key=key, key_file="")  # type: ignore[type-var]  # a dataclass: shape_of
+        settings = replace(device.settings, key=key, key_file="")  # type: ignore[type-var]  # a dataclass, as every device type's settings are
     return replace(device, settings=device_type(device.type).mounted(name, settings, devices))

@@ -87,9 +87,9 @@ def recorded(which: Asked, arguments: argparse.Namespace) -> Asked | None:
     if which.log is not None:
         return which
     # What reads a journal comes with an extra; a log is cut without it.
-    from controller.cli.exhibits_kept import recording_of  # noqa: PLC0415 - see above
-    from controller.cli.past import open_journal  # noqa: PLC0415 - see above
-    from controller.journal.faults import JournalFault  # noqa: PLC0415 - see above
+    from controller.cli.exhibits_kept import recording_of  # noqa: PLC0415 - an extra's
+    from controller.cli.past import open_journal  # noqa: PLC0415 - an extra's
+    from controller.journal.faults import JournalFault  # noqa: PLC0415 - an extra's
 
     try:
         with open_journal(arguments) as reader:
@@ -231,9 +231,9 @@ def _progress(done: int, status: Json) -> None:
 def _piece(socket: str, first: int, last: int) -> Piece:
     """Cut what was played out of the recording, once the recorder has written it."""
     # What reads a journal comes with an extra; help is shown without it.
-    from controller.cli.exhibits_kept import recording_of  # noqa: PLC0415 - see above
-    from controller.cli.past import ToldJournal  # noqa: PLC0415 - see above
-    from controller.journal.faults import JournalFault  # noqa: PLC0415 - see above
+    from controller.cli.exhibits_kept import recording_of  # noqa: PLC0415 - an extra's
+    from controller.cli.past import ToldJournal  # noqa: PLC0415 - an extra's
+    from controller.journal.faults import JournalFault  # noqa: PLC0415 - an extra's
 
     until_s = time.monotonic() + SETTLES_S
     while True:

@@ -116,7 +116,7 @@ class _Version(argparse.Action):
         super().__init__(option_strings, dest, nargs=0, default=argparse.SUPPRESS, help=help)
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
-        from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415 - see above
+        from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415 - for quick help
 
         try:
             told = version("table-controller")

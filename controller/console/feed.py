@@ -1,4 +1,4 @@
-"""What all screens show, held once: asked anew at each nudge of the controller, passed on to each stream."""
+"""What all screens show, held once: asked again at each nudge of the controller, passed on to each stream."""
 
 import asyncio
 from collections import Counter
@@ -17,7 +17,7 @@ AGAIN_S = 0.3
 MIN_S = 0.04
 """So long at least between two asks: at a table that plays fast a screen shows every state that lasts."""
 REFRESH_S = 5.0
-"""Asked anew without a nudge: what changes without a word, as a fault's age."""
+"""Asked again without a nudge: what changes without a word, as a fault's age."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ class LinkError(Exception):
 
 
 class Link:
-    """One socket. Asks go one after the other over one connection, opened anew where it was lost."""
+    """One socket. Asks go one after the other over one connection, reopened where it was lost."""
 
     def __init__(self, path: str, whom: str) -> None:
         """Ask whoever listens at this path; `whom` names it in messages."""

@@ -132,7 +132,7 @@ class Session:
         if behind_us:
             self._set_aside(reading, behind_us)
         if self._order.set_aside or self._order.steps:
-            self._own_up()
+            self._report_losses()
 
     def advance(self, now_us: int) -> Sequence[Effect]:
         """Advance time to now without a reading (a live table's ticks)."""
@@ -170,13 +170,13 @@ class Session:
             self._game.stop_judging()
             for ready in self._order.rest():
                 self._take(ready)
-            self._own_up()
+            self._report_losses()
             self._game.cut_short(self._order.now, power_lost(causes_of(self._setup.ruleset)))
             return self._handed_out()
         for ready in self._order.rest():
             self._fire_timers(ready.t)
             self._take(ready)
-        self._own_up()
+        self._report_losses()
         self._fire_timers(NEVER_US)
         return self._handed_out()
 
@@ -225,7 +225,7 @@ class Session:
         """Return the numbers that come next."""
         return msgspec.structs.replace(First(seq=self._desk.next_seq), **self._game.next_numbers())
 
-    def _own_up(self) -> None:
+    def _report_losses(self) -> None:
         """Report the times that the order found wrong."""
         order = self._order
         while order.set_aside:

@@ -43,12 +43,12 @@ FAULTS: Mapping[str, FaultKind] = {
     ),
     "journal_key_missing": FaultKind(
         "the journal's key was moved or lost, or the service got no credential",
-        f"put the key back from its copy (docs/installing.md); if there is none, begin anew {_ANOTHER_TABLE}",
+        f"put the key back from its copy (docs/installing.md); or begin again without one {_ANOTHER_TABLE}",
         _REOPEN,
     ),
     "journal_key_exposed": FaultKind(
         "the key file was copied or edited with an open umask",
-        f"chmod 600 it; if others could have read it, begin anew {_ANOTHER_TABLE}",
+        f"chmod 600 it; if others could have read it, start a new journal {_ANOTHER_TABLE}",
         _REOPEN,
     ),
     "journal_key_unreadable": FaultKind(
@@ -58,7 +58,7 @@ FAULTS: Mapping[str, FaultKind] = {
     ),
     "journal_key_differs": FaultKind(
         "the journal was begun with another key: it is another table's, or the key was replaced",
-        f"put the journal's own key back from its copy; if there is none, begin anew {_ANOTHER_TABLE}",
+        f"put the journal's own key back from its copy; if there is none, begin again {_ANOTHER_TABLE}",
         _REOPEN,
     ),
     "journal_not_one": FaultKind(
@@ -113,7 +113,7 @@ FAULTS: Mapping[str, FaultKind] = {
         _REOPEN,
     ),
     "journal_bad_signature": FaultKind(
-        "the chain was computed anew by someone without the table's key",
+        "the chain was recomputed by someone without the table's key",
         f"{_KEEP}; call the regulator's contact",
         _REOPEN,
     ),
@@ -205,7 +205,7 @@ FAULTS: Mapping[str, FaultKind] = {
     ),
     "journal_overflow": FaultKind(
         "the disk has stood still or been full for so long that the waiting rows reached their limit",
-        "mend the disk and restart the controller; untold outcomes are gone, none that was told",
+        "fix the disk and restart the controller; untold outcomes are gone, none that was told",
         _REOPEN,
     ),
     "journal_wal_grows": FaultKind(
@@ -220,7 +220,7 @@ FAULTS: Mapping[str, FaultKind] = {
     ),
     "journal_closed": FaultKind("the controller is shutting down", "start it again", _REOPEN),
     "journal_not_flushed": FaultKind(
-        "the disk does not take the last rows", "mend the disk before power is cut", _ITSELF
+        "the disk does not take the last rows", "fix the disk before power is cut", _ITSELF
     ),
     "journal_out_of_sequence": FaultKind(
         "a defect of the controller: an outcome was left out or handed over twice",

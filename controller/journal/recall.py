@@ -33,7 +33,7 @@ class Judgement(NamedTuple):
 
 
 def judge_again(evidence: Evidence, setup: Setup) -> Judgement | None:
-    """Judge anew what was kept; None where this version has no judge for it.
+    """Judge again what was kept; None where this version has no judge for it.
 
     A wheel that is trusted (`revolutions: trusted_wheel`) judges itself.
     """

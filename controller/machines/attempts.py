@@ -508,7 +508,7 @@ class Attempts(Generic[Value, V]):
 
     def _answer_ruling(self, was: str) -> None:
         now = self._as_spoken(self._standing_value)
-        self._answer(f"{now} anew" if now == was else f"{now}, was {was}")
+        self._answer(f"{now} again" if now == was else f"{now}, was {was}")
 
     def _answer(self, says: str) -> None:
         self._desk.answer = f"{self.words.attempt.capitalize()} {self.number}: {says}"

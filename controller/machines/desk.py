@@ -53,7 +53,7 @@ class Desk:
         self.effects.append(Lamp(t=t, name=name, shows=shows))
 
     def set_timer(self, name: str, due_us: int) -> None:
-        """Set this timer, or set it anew; it fires once."""
+        """Set this timer, or set it again; it fires once."""
         earliest = self._timers.get(name) == self.next_due_us
         self._timers[name] = due_us
         if due_us <= self.next_due_us:

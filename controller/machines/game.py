@@ -61,7 +61,7 @@ class GameMachine(Protocol):
         """Handle a timer that is due at t."""
 
     def reset(self, t: int) -> None:
-        """Begin anew: the table opens, and bets that were closed open with it."""
+        """Start again: the table opens, and bets that were closed open with it."""
 
     def remembers(self) -> Mapping[str, object]:
         """Return what the game remembers between attempts, by the fields of State."""

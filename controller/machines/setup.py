@@ -63,7 +63,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What the settlement engine said last of a shooter's line bet: his seat, and whether he has one."""
     down: tuple[str, ...] = ()
     standing: Standing | None = None
-    """Held by a recording's header alone: where a session starts, devices are heard anew."""
+    """Held by a recording's header alone: where a session starts, devices are heard again."""
     inspect: tuple[str, ...] = ()
     """What awaits an inspection."""
     learned: dict[str, float] = {}

@@ -41,7 +41,7 @@ class Alarm(Protocol):
 
 
 _START = (
-    "start the engine (`systemctl start table-settlement`) or mend the network; one in the table's own"
+    "start the engine (`systemctl start table-settlement`) or fix the network; one in the table's own"
     " process tells why beside this, or is started again with it; nothing is lost, all waits in the outbox"
 )
 _ANSWERED = "by itself, once settlement acknowledges again"
@@ -186,7 +186,7 @@ FAULTS: Mapping[str, FaultKind] = {
     "sink_failed": FaultKind(
         "the connection to the broker ended on a defect",
         "a defect of the controller or of its MQTT library",
-        "send the message with `tablectl doctor --bundle FILE`; the connection is made anew by itself",
+        "send the message with `tablectl doctor --bundle FILE`; the connection is made again by itself",
         _CONNECTED,
     ),
 }

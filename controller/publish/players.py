@@ -229,8 +229,8 @@ def _moved(board: TableBoard, type_: str, data: Data) -> TableBoard:
         case "bets.opened" | "bets.closed", Bets(round=round_):
             return replace(board, bets="open" if type_ == "bets.opened" else "closed", round=round_)
         case "table.opened", _:
-            anew = replace(board, state="open", shooter=None)
-            return anew if board.puck is None else _with_point(anew, None)
+            reopened = replace(board, state="open", shooter=None)
+            return reopened if board.puck is None else _with_point(reopened, None)
         case "table.closed", _:
             return replace(board, state="closed")
         case "table.locked", _:

@@ -10,7 +10,7 @@ from controller.replay.source import MAX_LINE, BadLineError, LogError, Source, n
 
 EXPECTED = "`milliseconds TAB line`, as in `496<TAB>*X;2;002;31;0;146;1`"
 PAUSE_US = 10_000_000
-"""Where the recorder's clock began anew, nobody knows how long it was off: longer than any watchdog waits."""
+"""Where the recorder's clock restarted, nobody knows how long it was off: longer than a watchdog waits."""
 _LATEST_MS = 2**53 // 1000
 _SHOWN = 40
 

@@ -152,7 +152,7 @@ class Log:
             raise LogError(
                 self.name, "a log cut off before its header ended", "a header", "nothing can be replayed"
             )
-        raise LogError(self.name, "an empty file", "a header and readings", "record it anew")
+        raise LogError(self.name, "an empty file", "a header and readings", "record it again")
 
     def _read_header(self, line: bytes) -> Header:
         try:

@@ -29,9 +29,7 @@ def setup_of(header: Header, ruleset: RuleSet, name: str, calls: Calls | None = 
     if needed is not None and given != [needed]:
         found = f"a header with {' and '.join(given) or 'no geometry'}"
         expected = f"`{needed}` alone for the rule set {ruleset.name}"
-        raise LogError(
-            name, found, expected, "mend the header, or name another rule set with --rules", line=1
-        )
+        raise LogError(name, found, expected, "fix the header, or name another rule set with --rules", line=1)
     if header.wheel is not None:
         _check_wheel(header.wheel, ruleset, name)
     state = header.state or State()
@@ -57,7 +55,7 @@ def _check_wheel(wheel: Wheel, ruleset: RuleSet, name: str) -> None:
         *beam_mistakes(wheel.beams_deg, judged=judged),
     ):
         place = ".".join(str(part) for part in ("wheel", *key))
-        raise LogError(name, f"{found} as `{place}` of the header", expected, "mend the header", line=1)
+        raise LogError(name, f"{found} as `{place}` of the header", expected, "fix the header", line=1)
 
 
 def replay(log: Log, setup: Setup, progress: Callable[[int], None] | None = None) -> Iterator[Effect]:

@@ -28,7 +28,7 @@ T-DEAL-6|80|The dealer lays the hand from high to low and says whether it plays.
 T-DEAL-7|81|Hands are reconciled from the dealer's right; the house may change the order.
 T-DEAL-8|82|The ante must be made (!T-2).
 T-DEAL-9|83|No bet above four dollars (!T-1).
-T-IRR-1|87-88|A wrong number of cards anywhere voids all hands; the deck is shuffled anew.
+T-IRR-1|87-88|A wrong number of cards anywhere voids all hands; the deck is shuffled again.
 T-PROB-1|92-101|Combinations and chances as printed (!T-10).
 T-SIDE-1|120|A side bet on the best five of the player's three and the dealer's three cards.
 T-SIDE-2|124-138|From three of a kind (3 to 1) to a royal of six suited cards (250 to 1).

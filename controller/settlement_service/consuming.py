@@ -266,7 +266,7 @@ class Broker:
             self._say_once(f"{topic}: {error}; it counts for nothing")
 
     def _hear_status(self, link: MqttLink, topic: str, payload: bytes) -> None:
-        """Note how a table stands, and tell it how far its outcomes are settled where it has come anew."""
+        """Note how a table stands, and tell it how far its outcomes are settled where it has just come."""
         table = topic.split("/")[-2]
         try:
             status = read_status(payload)

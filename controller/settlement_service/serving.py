@@ -66,7 +66,7 @@ def _look_after(engine: Engine, front: Front, broker: Broker | None, stop: Event
     """Report READY once outcomes are taken and requests answered, and from then on that all of it turns.
 
     What turns is the process that serves HTTP, the broker's thread, and the database: while it can't be
-    written the watchdog hears nothing, and systemd starts the service anew.
+    written the watchdog hears nothing, and systemd restarts the service.
     """
     ready = False
     before = _turns(front, broker)

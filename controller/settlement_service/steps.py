@@ -8,7 +8,7 @@ from controller.settlement.book import Line
 from controller.settlement.wire import Asked
 
 Kind = Literal["asked", "outcome", "correction", "reset"]
-"""A player's granted request, an outcome, an outcome in another's place, or the table opening anew."""
+"""A player's granted request, an outcome, an outcome in another's place, or the table opening again."""
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -24,7 +24,7 @@ def port_at(address: Address, table_us: TableTime = _monotonic_us) -> AnyPort:
     if isinstance(address, StreamAddress):
         return _stream_port(address)
     try:
-        from drivers.link import gpio_kernel as kernel  # noqa: PLC0415 - see above
+        from drivers.link import gpio_kernel as kernel  # noqa: PLC0415 - an extra's
 
         if isinstance(address, EdgeLines):
             return EdgePort(
@@ -36,7 +36,7 @@ def port_at(address: Address, table_us: TableTime = _monotonic_us) -> AnyPort:
                 table_us=table_us,
                 clock_ns=time.monotonic_ns,
             )
-        from drivers.link.gpio_panel import PanelPort, lgpio_pins  # noqa: PLC0415 - see above
+        from drivers.link.gpio_panel import PanelPort, lgpio_pins  # noqa: PLC0415 - an extra's
     except ImportError as error:
         raise PortError("no_library", f"GPIO: {error}") from error
     return PanelPort(

@@ -95,7 +95,7 @@ class At:
     ],
 )
 def test_forbidden_lines_come_to_a_few_rows_that_count_every_one(at: At, line: bytes, deed: str) -> None:
-    """8,000 of them filled the journal's queue, and the table was dead until it was started anew."""
+    """8,000 of them filled the journal's queue, and the table was dead until it was restarted."""
     unlocked(at.daemon)
     answers = at.flood(OUTSIDER, line)
     assert {answer["code"] for answer in answers} == {"not_allowed"}

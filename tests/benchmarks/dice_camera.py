@@ -44,7 +44,7 @@ def main() -> int:
     follower = Follower(rig(), camera.empty())
     followed = []
     for t_us, frame, _ in camera.frames(thrown(5, 6), 480_000):
-        followed.append(_ms(lambda t_us=t_us, frame=frame: follower.frame(t_us, frame)))  # type: ignore[misc]
+        followed.append(_ms(lambda t_us=t_us, frame=frame: follower.frame(t_us, frame)))  # type: ignore[misc]  # mypy infers no lambda with defaults
     following = median(followed)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     sys.stdout.write(

@@ -181,7 +181,7 @@ def test_every_panel_finds_what_it_asks_for(screens: Screens, prometheus: str) -
         if title in MAY_BE_EMPTY:
             series(prometheus, query)
         else:
-            until(lambda query=query: bool(series(prometheus, query)), f"{title}: {query}")  # type: ignore[misc]
+            until(lambda query=query: bool(series(prometheus, query)), f"{title}: {query}")  # type: ignore[misc]  # mypy infers no lambda with defaults
 
 
 def test_every_alert_is_evaluated_without_an_error(prometheus: str) -> None:

@@ -44,7 +44,7 @@ class FakeTable:
     once = ask
 
     async def lines(self, **_: object) -> AsyncGenerator[Json, None]:
-        await asyncio.sleep(3600)
+        await asyncio.Event().wait()  # nothing is ever told
         yield {}
 
 

@@ -34,7 +34,7 @@ PAYS = {
 
 @pytest.fixture(autouse=True)
 def _configured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give it a rule set, whose throws are those of High Roller, a pay table and its line in the registry."""
+    """Register the small game, with a rule set (High Roller's throws) and a pay table."""
     shipped = yaml.safe_load((config_home() / "rulesets" / "high-roller-12-005.yaml").read_text())
     named = {"name": RULES, "title": "Over and Under Seven"}
     written = {

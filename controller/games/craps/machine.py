@@ -211,7 +211,7 @@ class Craps(PlaysThrows):
                 yield "run_out"
 
     def reset(self, t: int) -> None:
-        """Begin anew: the table opens (C34-DEF-2)."""
+        """Start again: the table opens (C34-DEF-2)."""
         # Bets are closed in a throw alone, and no table closes then: there are none to open.
         del t
         self.restore(CrapsState())

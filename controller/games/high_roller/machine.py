@@ -190,7 +190,7 @@ class HighRoller(PlaysThrows):
             yield "closing"
 
     def reset(self, t: int) -> None:
-        """Begin anew where nobody has cards; the Bonus Pot stays, and so does a game that is being played."""
+        """Start again where nobody has cards; the Bonus Pot stays, and so does a game in play."""
         del t
         state = self._state
         if not state.sold or state.stage == "won":

@@ -151,7 +151,7 @@ LONGEST_RUN_US = 40_000_000
 
 
 class RunningOut:
-    """Follows a void spin's ball until it fell silent or was launched anew."""
+    """Follows a void spin's ball until it fell silent or was launched again."""
 
     def __init__(self, watch: SpinWatch) -> None:
         """Go on from the void spin's own watch."""

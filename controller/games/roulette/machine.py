@@ -221,7 +221,7 @@ class Roulette(PlaysAttempts):
         self.attempts.enter(entered)
 
     def reset(self, t: int) -> None:
-        """Begin anew: the table opens, and the bets where the dealer had closed them."""
+        """Start again: the table opens, and the bets where the dealer had closed them."""
         self._machine.restore(ROULETTE_TABLE.initial)
         self._chips.by_seat.clear()
         self.attempts.begin_anew()

@@ -287,7 +287,7 @@ class Spins(WheelSpins):
         return self._watch.give_up_at_us() if self._watch is not None else None
 
     def _put_off(self, name: str, due_us: int | None, t: int) -> bool:
-        """Set the timer anew where what was seen since it was set puts it off."""
+        """Set the timer again where what was seen since it was set puts it off."""
         if due_us is None or due_us <= t:
             return False
         self._desk.set_timer(name, due_us)

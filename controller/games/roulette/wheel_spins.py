@@ -132,7 +132,7 @@ class WheelSpins(ABC):
         if new_round:
             return "bets were closed or opened by hand"
         if self.attempts.away:
-            return "the controller was started anew"
+            return "the controller was restarted"
         for since_us, until_us, dev in self._health.absences(t):
             kinds = self._health.sources.get(dev)
             hidden_us = until_us - max(since_us, self._over_since_us)

@@ -175,7 +175,7 @@ class Deals:
         self._follow(first)
 
     def _follow(self, reading: Reading) -> None:
-        """Judge anew after a reading: what is certain against the deal ends it at once."""
+        """Judge again after a reading: what is certain against the deal ends it at once."""
         attempts = self.attempts
         verdict = self._judge(reading.t)
         if attempts.state in ("review", "proposed"):

@@ -231,7 +231,7 @@ class ThreeCard(PlaysAttempts):
             yield "seats"
 
     def reset(self, t: int) -> None:
-        """Begin anew: the table opens, and the bets where the dealer had closed them; nobody sits."""
+        """Start again: the table opens, and the bets where the dealer had closed them; nobody sits."""
         self._machine.restore(THREE_CARD_TABLE.initial)
         self.attempts.begin_anew()
         if not self._bets_open:

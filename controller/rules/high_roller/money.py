@@ -38,7 +38,7 @@ class BonusPot(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         """Put a game's share in; give the pot as it is then, and what the game's winner gets out.
 
         The pot goes, this share included unless the house says otherwise (!H-12), to the winner of so many
-        games in a row (H-BONUS-1) and of the final game (H-CLOSE-1); pot and row then start anew.
+        games in a row (H-BONUS-1) and of the final game (H-CLOSE-1); pot and row then start again.
         """
         cents = self.cents + share
         in_a_row = self.in_a_row + 1 if winner == self.winner else 1

@@ -104,7 +104,7 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def from_figures(figures: Mapping[str, float]) -> "Learned":
         """Restore what `figures` returned; raises `msgspec.ValidationError` on anything else.
 
-        What was recorded before a figure was learned by speed lacks it: it is learned anew in a few spins.
+        What was recorded before a figure was learned by speed lacks it: it is learned again in a few spins.
         """
         plain = {name: value for name, value in figures.items() if not name.startswith(_BEGINNINGS)}
         by_speed = {

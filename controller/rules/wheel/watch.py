@@ -45,8 +45,8 @@ class SpinWatch:
     last `INDEX_PASSES_KEPT` rotor index passes; then every reading from the spin's first `ball_beam` on.
     After each:
 
-    - set the No More Bets timer to `no_more_bets_at_us()`, anew at each `ball_beam` while bets are open;
-    - set the give-up timer to `give_up_at_us()`, anew at each reading;
+    - set the No More Bets timer to `no_more_bets_at_us()`, again at each `ball_beam` while bets are open;
+    - set the give-up timer to `give_up_at_us()`, again at each reading;
     - when `decided_by` is set, or the give-up timer fires, take `verdict()`: the spin is decided (or, where
       `is_spin` is false, there was none). A number is held for the call's hold first, and readings go on
       being seen until then. After an early No Spin (`no_spin_by`) the ball may still run: keep its readings

@@ -309,7 +309,7 @@ class WheelWord:
         self.decided_by = self.decided_by or by
 
     def _doubt(self, code: str, seen: str, by: Reading, *, at_once: bool = False) -> None:
-        """Note what speaks against the number; what can't be mended decides the game at once."""
+        """Note what speaks against the number; what can't be resolved decides the game at once."""
         reason = self._reason(code, seen)
         if reason not in self._doubts:
             self._doubts.append(reason)
