@@ -1,12 +1,11 @@
 """The pump: it drains the outbox into a sink, and closes places on the settlement engine's word alone."""
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice
-from pathlib import Path
 from queue import Empty, Full, Queue, SimpleQueue
 from threading import Thread
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Protocol
 
 import msgspec
 
@@ -29,11 +28,11 @@ from controller.publish.events import (
     message_of,
 )
 from controller.publish.faults import Alarm, PublishFault
+from controller.publish.outbox import Outbox, outcome_at, row_of
 from controller.publish.players import LOOK_BACK, TableBoard, board_bytes, follow, showing
-from controller.publish.sink import Acknowledged, Chance, Patience, Ready, Report, Sink, Window
+from controller.publish.sink import Acknowledged, Chance, Newest, Patience, Ready, Report, Sink, Window
 from controller.publish.wire import Signer
 
-Word = TypeVar("Word")
 TURN_S = 0.5
 REPORTS = 4096
 """Reports that may wait; what is lost beyond that is asked for again by itself."""
@@ -41,27 +40,10 @@ FRESH = 64
 """Outcomes kept at hand; those that are behind are read from the disk."""
 DOUBT_US = 1_000_000
 """Of acknowledgements that fit no outcome on its way the journal gets one in so long."""
-BETS_TOLD_US = 200_000
-"""The engine's word on which bets there are reaches the core at most so often, the newest alone."""
 MEETING_FAULTS = frozenset({"settlement_ahead", "settlement_differs", "settlement_lost"})
 """Differences between engine and table of which one at most holds."""
 STATUS_US = 1_000_000
 """The status is looked at this often."""
-
-
-class Outbox(Protocol):
-    """What the pump reads: a journal's `Reader`, opened in the pump's own thread."""
-
-    path: Path
-
-    def outbox(self, limit: int = ..., after_n: int = ...) -> list[Row]:
-        """Return the first outcomes after a row that are not acknowledged, in order."""
-
-    def rows(self, from_n: int = ..., to_n: int | None = ...) -> Iterator[Row]:
-        """Yield rows in order."""
-
-    def close(self) -> None:
-        """Close it."""
 
 
 class Journal(Protocol):
@@ -69,36 +51,6 @@ class Journal(Protocol):
 
     def acknowledge(self, told_id: str, chain: str, by: str, proof: AckProof | None = None) -> object:
         """Close an outcome's place in the outbox."""
-
-
-class _Place(NamedTuple):
-    n: int
-    seq: int
-
-
-class _Newest(Generic[Word]):
-    """Holds the newest word until it is due: repeated ones must not take the room of play.
-
-    What is older than one that was heard, or than what was acknowledged at the start, is somebody's copy.
-    """
-
-    def __init__(self, acknowledged_seq: int) -> None:
-        self._at = (acknowledged_seq, 0)
-        self._heard: Word | None = None
-        self._told: Word | None = None
-        self._due_us = 0
-
-    def hear(self, word: Word, at: tuple[int, int]) -> None:
-        """Keep a word with the outcome and the step of the engine's book at which it held."""
-        if at >= self._at:
-            self._heard, self._at = word, at
-
-    def due(self, now_us: int) -> Word | None:
-        """Return the word to hand on now; None where there is none, or it is no news."""
-        if self._heard == self._told or now_us < self._due_us:
-            return None
-        self._told, self._due_us = self._heard, now_us + BETS_TOLD_US
-        return self._told
 
 
 class _News:
@@ -133,8 +85,8 @@ class Pump:
         """Prepare; nothing is read before `start`.
 
         `now_us` is monotonic, `last_seq` the newest outcome's number in the journal, `acknowledged_seq` that
-        up to which all are acknowledged, `status` gives how the
-        table stands (the pump fills in what it knows of outcomes), `ask` takes the engine's questions whether
+        up to which all are acknowledged, `status` returns how the table stands (the pump fills in what it
+        knows of outcomes), `ask` takes the engine's questions whether
         bets are open, `ask_late` those whether a wager made with the dice out is confirmed. `session` is the
         table's: the engine's word on bets counts for that one alone. `board` is the
         table's before any outcome of the journal.
@@ -153,8 +105,8 @@ class Pump:
         self._session = session
         self._line_bet = line_bet
         self._pair_plus = pair_plus
-        self._line_bets: _Newest[tuple[str, bool]] = _Newest(acknowledged_seq)
-        self._without_pair_plus: _Newest[tuple[str, ...]] = _Newest(acknowledged_seq)
+        self._line_bets: Newest[tuple[str, bool]] = Newest(acknowledged_seq)
+        self._without_pair_plus: Newest[tuple[str, ...]] = Newest(acknowledged_seq)
         self._window = Window(settings, chance)
         self._patience = Patience(settings)
         self._reports: Queue[Report | _News] = Queue(REPORTS)
@@ -350,7 +302,7 @@ class Pump:
         if seq > self._last_seq:
             found = f"outcome {seq} settled, and the journal's newest is {self._last_seq}"
             return PublishFault("settlement_ahead", where, found)
-        held = self._outcome(seq) if seq and meeting.chain is not None else None
+        held = outcome_at(self._reader, seq) if seq and meeting.chain is not None else None
         if held is not None and held.link.hex() != meeting.chain:
             found = f"outcome {seq} with chain hash {meeting.chain}, here {held.link.hex()}"
             return PublishFault("settlement_differs", where, found)
@@ -360,11 +312,6 @@ class Pump:
             found = f"outcome {seq} is its newest, and {waits_from - 1} was acknowledged"
             return PublishFault("settlement_lost", where, found)
         return None
-
-    def _outcome(self, seq: int) -> Row | None:
-        n = self._row_of(seq)
-        row = None if n is None else next(iter(self._reader.rows(n, n)), None)
-        return row if row is not None and row.seq == seq else None
 
     # --- offering ---
 
@@ -467,8 +414,9 @@ class Pump:
             self._window.hurry(now_us)
             return
         try:
-            from_n, to_n = self._row_of(wish.from_seq), self._row_of(self._last_seq)
-            unread = self._reader.outbox(1, self._after_n)
+            reader = self._reader
+            from_n, to_n = row_of(reader, wish.from_seq), row_of(reader, self._last_seq)
+            unread = reader.outbox(1, self._after_n)
         except JournalFault as fault:
             self._be_unreadable(fault)
             return
@@ -478,25 +426,6 @@ class Pump:
         self._after_n = min([from_n, *(row.n for row in unread)]) - 1
         self._window.clear()
         self._more = True
-
-    def _row_of(self, seq: int) -> int | None:
-        """Find an outcome's row, by doubling and then by halves; None where there is none."""
-        low, high = 1, 1
-        while (told := self._first_outcome(high)) is not None and told.seq < seq:
-            low, high = told.n + 1, 2 * told.n
-        while low < high:
-            middle = (low + high) // 2
-            told = self._first_outcome(middle)
-            if told is None or told.seq >= seq:
-                high = middle
-            else:
-                low = told.n + 1
-        told = self._first_outcome(low)
-        return None if told is None else told.n
-
-    def _first_outcome(self, from_n: int) -> _Place | None:
-        rows = self._reader.rows(from_n)
-        return next((_Place(row.n, row.seq) for row in rows if row.seq is not None), None)
 
     def _say_what_is_gone(self, rows: Sequence[Row]) -> None:
         gone = [row.seq for row in rows if row.body is None]
@@ -529,7 +458,7 @@ class Pump:
         board = before
         if not self._board_is_whole:
             try:
-                newest = self._row_of(self._last_seq) if self._last_seq else None
+                newest = row_of(self._reader, self._last_seq) if self._last_seq else None
                 for row in self._reader.rows(max(1, newest - LOOK_BACK)) if newest is not None else ():
                     check_contents(row, self._reader.path)
                     board = follow(board, row)

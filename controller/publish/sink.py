@@ -5,13 +5,15 @@ microseconds and the chance (0 to 1) that spreads the waits are handed in.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple, Protocol
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from controller.journal.contents import AckProof
 from controller.model.tables import PublishSettings
 from controller.publish.betting import OpenWord
 from controller.publish.events import Acknowledgement, Answer, Message, TableStatus
 from controller.publish.wire import Signer
+
+Word = TypeVar("Word")
 
 
 class Ready:
@@ -178,3 +180,32 @@ class Patience:
         if self._most is not None:
             self._behind = waiting > (self._most // 2 if self._behind else self._most)
         return self._behind
+
+
+BETS_TOLD_US = 200_000
+"""The engine's word on which bets there are reaches the core at most so often, the newest alone."""
+
+
+class Newest(Generic[Word]):
+    """Holds the newest word until it is due: repeated ones must not take the room of play.
+
+    What is older than one that was heard, or than what was acknowledged at the start, is somebody's copy.
+    """
+
+    def __init__(self, acknowledged_seq: int) -> None:
+        self._at = (acknowledged_seq, 0)
+        self._heard: Word | None = None
+        self._told: Word | None = None
+        self._due_us = 0
+
+    def hear(self, word: Word, at: tuple[int, int]) -> None:
+        """Keep a word with the outcome and the step of the engine's book at which it held."""
+        if at >= self._at:
+            self._heard, self._at = word, at
+
+    def due(self, now_us: int) -> Word | None:
+        """Return the word to hand on now; None where there is none, or it is no news."""
+        if self._heard == self._told or now_us < self._due_us:
+            return None
+        self._told, self._due_us = self._heard, now_us + BETS_TOLD_US
+        return self._told

@@ -22,8 +22,8 @@ from controller.publish.events import (
     TableStatus,
     read_event,
 )
-from controller.publish.pump import REPORTS, _Newest
-from controller.publish.sink import Post, Ready
+from controller.publish.pump import REPORTS
+from controller.publish.sink import Newest, Post, Ready
 from controller.publish.wire import Signer
 from tests.journal.rig import NAME, durable
 from tests.publish.house import ENGINE, Books, House, until
@@ -466,7 +466,7 @@ def test_a_word_on_bets_said_to_an_earlier_session_is_no_news(house: House) -> N
 
 
 def test_a_word_from_before_what_was_acknowledged_at_the_start_is_no_news() -> None:
-    newest: _Newest[str] = _Newest(7)
+    newest: Newest[str] = Newest(7)
     newest.hear("of last week", (6, 100))
     assert newest.due(10**9) is None
     newest.hear("now", (7, 0))
