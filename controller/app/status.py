@@ -2,6 +2,7 @@
 
 import resource
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -106,13 +107,13 @@ def status_of(daemon: "Daemon") -> dict[str, object]:
 
 
 def _process() -> dict[str, object]:
-    """Return what this process has used of the CPU and what memory it has now (proc(5), statm: pages)."""
+    """Return what this process has used of the CPU, and its memory now (proc(5), statm), if known."""
     used = resource.getrusage(resource.RUSAGE_SELF)
-    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
-    return {
-        "cpu_s": round(used.ru_utime + used.ru_stime, 2),
-        "resident_bytes": pages * resource.getpagesize(),
-    }
+    resident_bytes = None
+    with suppress(OSError):  # a status is told, whatever of /proc this process may not see
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+        resident_bytes = pages * resource.getpagesize()
+    return {"cpu_s": round(used.ru_utime + used.ru_stime, 2), "resident_bytes": resident_bytes}
 
 
 def lock_of(view: View) -> dict[str, object] | None:

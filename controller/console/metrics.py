@@ -53,7 +53,7 @@ class Process(msgspec.Struct, frozen=True, kw_only=True):
     """What the controller's process uses: seconds of CPU since its start, bytes resident now."""
 
     cpu_s: float = 0.0
-    resident_bytes: int = 0
+    resident_bytes: int | None = None
 
 
 class Wall(msgspec.Struct, frozen=True, kw_only=True):
@@ -186,9 +186,12 @@ def _families(status: Status) -> Iterator[Metric]:
     yield _counter(
         "table_cpu_seconds", "CPU that the controller's process used", (), {(): status.process.cpu_s}
     )
-    yield _gauge(
-        "table_resident_bytes", "Memory of the controller's process", {(): status.process.resident_bytes}
-    )
+    if status.process.resident_bytes is not None:
+        yield _gauge(
+            "table_resident_bytes",
+            "Memory of the controller's process",
+            {(): status.process.resident_bytes},
+        )
 
 
 def _gauge(

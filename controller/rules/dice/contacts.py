@@ -118,7 +118,7 @@ def _look(way: Approach, span: Span) -> list[Contact]:
     found += [
         contact
         for contact in alone
-        if contact is not None and all(abs(contact.t - own.t) > SLOW_TURN_MS for own in found)
+        if contact is not None and not any(_is_told_by(own, contact) for own in found)
     ]
     if beyond is not None:
         found.append(beyond)
@@ -127,6 +127,11 @@ def _look(way: Approach, span: Span) -> list[Contact]:
         m = span.first + gaps.index(min(gaps))
         found.append(_untold(way, m) if gaps[m - span.first] < way.close else _never_near(way, m))
     return sorted(found, key=lambda contact: contact.t)
+
+
+def _is_told_by(heard: Contact, contact: Contact) -> bool:
+    """Return whether the track tells the turn that was heard; a sound that fits no turn tells none."""
+    return heard.misfit <= bands.STANDS and abs(contact.t - heard.t) <= SLOW_TURN_MS
 
 
 # --- turns that were heard ---

@@ -3,7 +3,7 @@
 import pytest
 
 from controller.model.verdicts import Ruling
-from tests.rules.dice.scenes import RIGHT, SELDOM, Scene, hit_and_blocked
+from tests.rules.dice.scenes import RIGHT, SELDOM, Scene, hit_and_blocked, lost_impacts
 from tests.rules.dice.tables import C34, judged
 from tests.rules.dice.throws import LENGTH, WIDTH, Maker, Throw
 
@@ -59,6 +59,11 @@ def test_every_kind_of_scene_is_ruled_as_it_was(scene: Scene) -> None:
 def test_a_die_that_an_obstacle_turns_as_soon_as_it_hit_is_not_void(seed: int) -> None:
     """Its way out, back into the wall, tells nothing of the hit that was heard."""
     judge_seeds(hit_and_blocked, range(seed, seed + 1))
+
+
+def test_a_sound_that_fits_no_turn_hides_none_that_the_track_tells() -> None:
+    """The other die's touch, 30 ms after this one's own that nobody heard, is not this one's turn."""
+    judge_seeds(lost_impacts, range(1566, 1567))
 
 
 @pytest.mark.slow
