@@ -62,7 +62,7 @@ def test_a_die_that_an_obstacle_turns_as_soon_as_it_hit_is_not_void(seed: int) -
 
 
 def test_a_sound_that_fits_no_turn_hides_none_that_the_track_tells() -> None:
-    """The other die's touch, 30 ms after this one's own that nobody heard, is not this one's turn."""
+    """The other die's touch, 28 ms after this one's own that nobody heard, is not this one's turn."""
     judge_seeds(lost_impacts, range(1566, 1567))
 
 
