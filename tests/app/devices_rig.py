@@ -6,13 +6,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from threading import Event, Thread
 
+import msgspec
+
 from controller.app.daemon import Daemon
 from controller.app.device_types import Pairs, hardware_of, load_with_hardware
 from controller.app.hardware import Hardware
 from controller.app.options import Options
 from controller.cli.simulate import boards_in, table_file
-from controller.journal.contents import unpack
-from controller.model.effects import Effect, Judged
+from controller.journal.contents import LATE, unpack
+from controller.model.effects import Effect, Judged, Late
+from controller.model.readings import AnyReading
 from controller.model.tables import TableSettings
 from controller.settings.places import config_file
 from controller.settings.tables import load_table
@@ -26,6 +29,13 @@ from tests.sim.live_table import SWITCH_S, FastStation, SharedClock
 
 SPEED = 10.0
 NOBODY_SETTLES = "publish: {to: socket}\n"
+
+
+class _LateRow(msgspec.Struct):
+    """A reading that came too late, as the journal holds it."""
+
+    reading: AnyReading
+    behind_us: int
 
 
 class TableClock(SharedClock):
@@ -138,10 +148,16 @@ class Evening:
         return [story for story in list(self.stories) if isinstance(story, Played)]
 
     def effects(self) -> Iterator[Effect]:
-        """Give what the journal holds: every outcome, and what its verdict rests on."""
-        for row, outcome in zip(
-            [row for row in self.house.rows() if row.seq is not None], self.house.outcomes(), strict=True
-        ):
+        """Yield what the journal holds: every outcome, what its verdict rests on, and what came too late."""
+        outcomes = iter(self.house.outcomes())
+        for row in self.house.rows():
+            if row.name == LATE and row.body is not None:
+                for late in msgspec.json.decode(row.body, type=list[_LateRow]):
+                    yield Late(reading=late.reading, behind_us=late.behind_us)
+            if row.seq is None:
+                continue
+            outcome = next(outcomes)
+            assert outcome.seq == row.seq
             yield outcome
             if row.evidence is not None:
                 kept = unpack(row.evidence)
