@@ -16,6 +16,7 @@ from controller.console.link import Link, LinkError
 from controller.people.desk import Desk
 from controller.people.register import ROLES, RegisterError, read_register, write_register
 from controller.people.service import PUBLIC_FILE, REGISTER_FILE, Service, load_or_make_key
+from controller.people.tries import TRIES_FILE, TriesFile
 
 _SIGN_IN_EXAMPLES = ("tablectl sign_in --people VIRTUAL/people --socket VIRTUAL/sign-in.sock",)
 
@@ -55,12 +56,15 @@ def run_sign_in(arguments: argparse.Namespace) -> int:
         key = load_or_make_key(folder)
         read_register(folder / REGISTER_FILE)
         group = None if arguments.socket_group is None else group_id(arguments.socket_group)
+        tries = TriesFile(folder / TRIES_FILE, _tell)
         desk = Desk(
             lambda: read_register(folder / REGISTER_FILE),
             key,
-            lambda: time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000,
-            tells=lambda words: print(words, flush=True),
+            _now_us,
+            tells=_tell,
             idle_us=round(arguments.idle * 60_000_000),
+            tries=tries.read(_now_us()),
+            keeps=tries.write,
         )
         service = Service(desk, lambda uid: uid in (0, os.getuid()))
         asyncio.run(_until_stopped(service, arguments.socket, group, folder / PUBLIC_FILE))
@@ -68,6 +72,14 @@ def run_sign_in(arguments: argparse.Namespace) -> int:
         say(f"sign_in: {error}")
         return BAD_INPUT
     return OK
+
+
+def _now_us() -> int:
+    return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000
+
+
+def _tell(words: str) -> None:
+    print(words, flush=True)
 
 
 async def _until_stopped(service: Service, socket: Path, group: int | None, public: Path) -> None:

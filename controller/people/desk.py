@@ -1,21 +1,15 @@
 """The sign-in desk: PIN or card against the register, five tries, sessions that end when idle, tokens."""
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from controller.people.register import Person, Register, knows_pin
 from controller.people.tokens import LIFE_US, BootClock, Claims, issue
+from controller.people.tries import TRIES, Tries, lock_of, of_cards, of_person
 
-TRIES = 5
-"""Wrong PINs in a row before a person is locked out."""
-LOCKED_US = 15 * 60 * 1_000_000
-"""How long: at 20 tries an hour six digits last for years."""
-CARD_LOCKED_US = 60 * 1_000_000
-"""How long a screen takes no card after so many that nobody has."""
 IDLE_US = 15 * 60 * 1_000_000
 """A person who enters nothing for so long is signed out, unless told otherwise."""
 SESSIONS = 64
@@ -29,13 +23,6 @@ class Refused(Exception):
         super().__init__(says)
         self.code = code
         self.says = says
-
-
-class Tries(msgspec.Struct, kw_only=True):
-    """Wrong tries in a row, and until when (time since boot) nothing more is tried."""
-
-    wrong: int = 0
-    locked_until_us: int = 0
 
 
 @dataclass(slots=True)
@@ -58,14 +45,20 @@ class Desk:
         *,
         tells: Callable[[str], None] = lambda _: None,
         idle_us: int = IDLE_US,
+        tries: Mapping[str, Tries] | None = None,
+        keeps: Callable[[Mapping[str, Tries]], None] = lambda _: None,
     ) -> None:
-        """Ask this register, sign with this key; `tells` hears of each lock and sign-in, for the log."""
+        """Ask this register, sign with this key; `tells` hears of each lock and sign-in, for the log.
+
+        `tries` are the wrong ones from before a restart; `keeps` is called with them after each change.
+        """
         self._register = register
         self._key = key
         self._now_us = now_us
         self._tells = tells
         self._idle_us = idle_us
-        self._tries: dict[str, Tries] = {}
+        self._tries = dict(tries or {})
+        self._keeps = keeps
         self._sessions: dict[str, Session] = {}
 
     def names(self) -> tuple[str, ...]:
@@ -78,7 +71,7 @@ class Desk:
         Raises:
             Refused: `wrong`, or `locked_out` after five in a row.
         """
-        of = f"person {person}" if person is not None else f"cards at {console}"
+        of = of_person(person) if person is not None else of_cards(console)
         self._must_be_free(of)
         register = self._register()
         one = register.with_card(typed) if person is None else register.named(person)
@@ -86,7 +79,7 @@ class Desk:
         if one is None or not known:
             self._wrong(of, known_name=person is None or one is not None)
         assert one is not None
-        self._tries.pop(of, None)
+        self._forget(of)
         return self._begun(one, console), one
 
     def token(self, secret: str, role: str) -> str:
@@ -119,7 +112,11 @@ class Desk:
 
     def unlock(self, person: str) -> None:
         """Forget a person's wrong tries."""
-        self._tries.pop(f"person {person}", None)
+        self._forget(of_person(person))
+
+    def _forget(self, of: str) -> None:
+        if self._tries.pop(of, None) is not None:
+            self._keeps(self._tries)
 
     def _session(self, secret: str) -> tuple[Session, Person]:
         session = self._sessions.get(secret)
@@ -154,9 +151,10 @@ class Desk:
         tries = self._tries.setdefault(of, Tries())
         tries.wrong += 1
         if tries.wrong >= TRIES:
-            lasts_us = LOCKED_US if of.startswith("person ") else CARD_LOCKED_US
-            self._tries[of] = Tries(wrong=0, locked_until_us=self._now_us() + lasts_us)
+            self._tries[of] = Tries(locked_until_us=self._now_us() + lock_of(of))
+            self._keeps(self._tries)
             self._tells(f"locked: {of}, after {TRIES} wrong tries")
             self._must_be_free(of)
+        self._keeps(self._tries)
         left = TRIES - tries.wrong
         raise Refused("wrong", f"that is not right; {left} {'try' if left == 1 else 'tries'} left")

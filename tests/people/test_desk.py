@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from controller.people.desk import IDLE_US, LOCKED_US, TRIES, Desk, Refused
+from controller.people.desk import IDLE_US, Desk, Refused
 from controller.people.register import (
     Register,
     RegisterError,
@@ -14,6 +14,7 @@ from controller.people.register import (
     write_register,
 )
 from controller.people.tokens import LIFE_US, TokenError, verify
+from controller.people.tries import LOCKED_US, TRIES, TriesFile
 
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
 
@@ -39,6 +40,19 @@ class Door:
         self.told: list[str] = []
         self.register = people()
         self.desk = Desk(lambda: self.register, KEY, self.clock, tells=self.told.append)
+
+    def restarted(self, file: Path) -> Desk:
+        """Start the desk anew, with its tries kept in this file."""
+        kept = TriesFile(file, self.told.append)
+        self.desk = Desk(
+            lambda: self.register,
+            KEY,
+            self.clock,
+            tells=self.told.append,
+            tries=kept.read(self.clock.us),
+            keeps=kept.write,
+        )
+        return self.desk
 
     def refused(self, person: str | None, typed: str) -> Refused:
         with pytest.raises(Refused) as refused:
@@ -92,6 +106,60 @@ def test_a_right_pin_forgets_the_wrong_ones_before_it(door: Door) -> None:
         for _ in range(TRIES - 1):
             door.refused("ann", "9999")
         door.desk.sign_in("pit 1", "ann", "1234")
+
+
+def test_a_restart_forgives_no_wrong_try(door: Door, tmp_path: Path) -> None:
+    file = tmp_path / "tries.json"
+    for left in range(TRIES - 1, 0, -1):
+        door.restarted(file)
+        assert f"{left} tr" in door.refused("ann", "9999").says
+    door.restarted(file)
+    assert door.refused("ann", "9999").code == "locked_out"
+    assert file.stat().st_mode & 0o777 == 0o600
+    door.restarted(file)
+    door.clock.us += LOCKED_US - 1
+    assert door.refused("ann", "1234").code == "locked_out"
+    door.clock.us += 1
+    door.desk.sign_in("pit 1", "ann", "1234")
+    door.restarted(file)
+    assert "4 tries" in door.refused("ann", "9999").says
+
+
+def test_a_lock_from_before_a_new_boot_lasts_no_longer_than_a_new_one(door: Door, tmp_path: Path) -> None:
+    file = tmp_path / "tries.json"
+    door.clock.us = 10 * 24 * 3600 * 1_000_000
+    door.restarted(file)
+    for _ in range(TRIES):
+        door.refused("ann", "9999")
+    door.clock.us = 20_000_000
+    door.restarted(file)
+    assert "15 more min" in door.refused("ann", "1234").says
+    door.clock.us += LOCKED_US
+    door.desk.sign_in("pit 1", "ann", "1234")
+
+
+def test_an_unlock_is_kept_too(door: Door, tmp_path: Path) -> None:
+    file = tmp_path / "tries.json"
+    door.restarted(file)
+    for _ in range(TRIES):
+        door.refused("ann", "9999")
+    door.desk.unlock("ann")
+    door.restarted(file).sign_in("pit 1", "ann", "1234")
+
+
+@pytest.mark.parametrize("found", [b"", b"[]", b'{"person ann":{"wrong":"x"}}'])
+def test_a_file_of_tries_that_is_broken_keeps_nobody_out(door: Door, tmp_path: Path, found: bytes) -> None:
+    file = tmp_path / "tries.json"
+    file.write_bytes(found)
+    door.restarted(file).sign_in("pit 1", "ann", "1234")
+    assert "tries.json: found it unusable" in door.told[0]
+
+
+def test_a_full_disk_keeps_nobody_out_and_is_told(door: Door, tmp_path: Path) -> None:
+    door.restarted(tmp_path / "gone" / "tries.json")
+    assert door.refused("ann", "9999").code == "wrong"
+    assert "a restart forgives wrong tries" in door.told[0]
+    door.desk.sign_in("pit 1", "ann", "1234")
 
 
 def test_names_that_nobody_has_are_refused_and_not_kept(door: Door) -> None:
