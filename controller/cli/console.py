@@ -6,9 +6,9 @@ from pathlib import Path
 
 from controller.cli.link import add_socket
 from controller.cli.shell import BAD_INPUT, OK, say
-from controller.cli.sign_in import SOCKET as SIGN_IN_SOCKET
 from controller.console.guard import LOOPBACK
 from controller.console.serving import Settings, serve
+from controller.people.places import SOCKET as SIGN_IN_SOCKET
 
 EXAMPLES = (
     "tablectl console                               # at http://127.0.0.1:8321, the display at /display",

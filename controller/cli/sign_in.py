@@ -14,14 +14,13 @@ from controller.app.peers import group_id
 from controller.cli.shell import BAD_INPUT, FAILED, OK, OUT_OF_REACH, Command, say
 from controller.console.link import Link, LinkError
 from controller.people.desk import Desk
+from controller.people.places import FOLDER, PUBLIC_FILE, REGISTER_FILE, SOCKET, TRIES_FILE
 from controller.people.register import ROLES, RegisterError, read_register, write_register
-from controller.people.service import PUBLIC_FILE, REGISTER_FILE, Service, load_or_make_key
-from controller.people.tries import TRIES_FILE, TriesFile
+from controller.people.service import Service, load_or_make_key
+from controller.people.tries import TriesFile
 
 _SIGN_IN_EXAMPLES = ("tablectl sign_in --people VIRTUAL/people --socket VIRTUAL/sign-in.sock",)
 
-SOCKET = "/run/table-sign-in/sign-in.sock"
-FOLDER = "/var/lib/table-sign-in"
 IDLE_MIN = 15
 
 

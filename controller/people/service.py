@@ -19,12 +19,10 @@ from msgspec import Meta
 
 from controller.model.conversion import strict
 from controller.people.desk import Desk, Refused
+from controller.people.places import KEY_FILE, PUBLIC_FILE
 from controller.people.register import MAX_PIN, RegisterError, write_private
 from controller.people.tokens import KEY_BYTES
 
-KEY_FILE = "sign-in.key"
-PUBLIC_FILE = "sign-in.pub"
-REGISTER_FILE = "people.json"
 MAX_LINE = 4096
 LINE_S = 10.0
 """A client that has begun a line ends it within this time."""

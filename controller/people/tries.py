@@ -7,7 +7,6 @@ import msgspec
 
 from controller.people.register import write_private
 
-TRIES_FILE = "tries.json"
 TRIES = 5
 """Wrong PINs or cards in a row before nothing more is tried."""
 LOCKED_US = 15 * 60 * 1_000_000

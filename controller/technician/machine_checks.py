@@ -171,6 +171,8 @@ def watchdog(machine: Machine) -> Finding:
 
 
 UNITS = ("table.service", "table-settlement.service")
+SCREEN_UNITS = ("table-sign-in.service", "table-console.service")
+"""They have no watchdog: play goes on without them."""
 Told = Mapping[str, object]
 TOLD_BY_CHECKS = frozenset({"self_test_waits", "device_missing"})
 """Faults that the self-test's own lines tell already, each with its cause."""
@@ -211,11 +213,8 @@ def controller(status: Told | None, why: str) -> Iterator[Finding]:
 
 def units(machine: Machine) -> Iterator[Finding]:
     """Ask systemd how the units stand, and how often each was started again."""
-    for unit in UNITS:
-        told = machine.call(
-            ("systemctl", "show", unit, "-p", "LoadState,ActiveState,SubState,NRestarts,WatchdogUSec,Result")
-        )
-        words = dict(line.partition("=")[::2] for line in (told or "").splitlines())
+    for unit in (*UNITS, *SCREEN_UNITS):
+        words = unit_properties(machine, unit, "LoadState,ActiveState,SubState,NRestarts,WatchdogUSec,Result")
         if words.get("LoadState") != "loaded":
             yield Finding(
                 "unchecked", unit, "not installed here as a service" if words else "no systemd here"
@@ -232,8 +231,14 @@ def units(machine: Machine) -> Iterator[Finding]:
             )
         else:
             yield Finding("ok", unit, says)
-        if state == "active" and words.get("WatchdogUSec", "0") in {"0", "infinity"}:
+        if unit in UNITS and state == "active" and words.get("WatchdogUSec", "0") in {"0", "infinity"}:
             yield Finding("warning", unit, "no watchdog is configured", "restore the unit's own WatchdogSec")
+
+
+def unit_properties(machine: Machine, unit: str, names: str) -> Mapping[str, str]:
+    """Return these properties (comma-separated names) of a unit; nothing where there is no systemd."""
+    told = machine.call(("systemctl", "show", unit, "-p", names))
+    return dict(line.partition("=")[::2] for line in (told or "").splitlines())
 
 
 def caller(user: str, uid: int, session: Collection[int], known: Sequence[grp.struct_group]) -> Finding:

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Self
 
 from controller.model.readings import AnyReading
+from controller.people.places import PUBLIC_FILE, REGISTER_FILE
 from controller.people.register import new_register, read_register, write_register
-from controller.people.service import PUBLIC_FILE, REGISTER_FILE
 from tests.app.rig import PATIENCE_S, Table, lines_of, tick
 from tests.scenes import SECOND_US
 
