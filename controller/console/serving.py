@@ -1,6 +1,7 @@
 """Serving the pages: uvicorn with its limits, and a head that must come in time."""
 
 import asyncio
+import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,7 +53,21 @@ class Settings:
             )
         if (self.certificate is None) != (self.key is None):
             return "found one of --certificate and --key, expected both"
+        if self.certificate is not None:
+            return _fault_of(self.certificate, self.key)
         return None
+
+
+def _fault_of(certificate: Path, key: Path | None) -> str | None:
+    try:
+        # A key with a passphrase would stop the start to ask a keyboard that is not there.
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key, password=lambda: b"")
+    except (OSError, ValueError) as error:
+        return (
+            f"--certificate, --key: found {certificate} and {key} unusable ({error}), expected a certificate"
+            " and its own key, both PEM files that this user can read, the key without a passphrase"
+        )
+    return None
 
 
 class Prompt(H11Protocol):

@@ -61,12 +61,16 @@ class Screens:
 
     def start(self, *, unlock: bool = True) -> Self:
         """Start all three; wait until each is ready."""
-        self._run(
-            "sign_in", "--people", str(self.folder / "people"), "--socket", str(self.folder / "sign-in")
-        )
+        self.start_sign_in()
         self.start_table(unlock=unlock)
         self.start_console()
         return self
+
+    def start_sign_in(self) -> None:
+        """Start the sign-in process."""
+        self._run(
+            "sign_in", "--people", str(self.folder / "people"), "--socket", str(self.folder / "sign-in")
+        )
 
     def start_table(self, *, unlock: bool = True) -> None:
         """Start the daemon, and the clock that its data's time runs by."""
@@ -78,11 +82,11 @@ class Screens:
         self._clock = threading.Thread(target=self._tick, daemon=True)
         self._clock.start()
 
-    def start_console(self) -> None:
+    def start_console(self, *arguments: str) -> None:
         """Start the console; its address is kept."""
         line = self._run(
             "console", "--socket", self.table.socket, "--sign-in", str(self.folder / "sign-in"),
-            "--port", self.url.rpartition(":")[2] or "0", "--name", "pit 1",
+            "--port", self.url.rpartition(":")[2] or "0", "--name", "pit 1", *arguments,
         )  # fmt: skip
         self.url = line.split()[0]
 
@@ -90,6 +94,11 @@ class Screens:
         """Kill the daemon, as a power cut would."""
         self._still()
         self.table.kill()
+
+    def restart_sign_in(self) -> None:
+        """Start the sign-in process anew, as systemd does after a crash."""
+        self._end("sign_in")
+        self.start_sign_in()
 
     def stop_console(self) -> None:
         """Stop the console in order."""

@@ -144,6 +144,9 @@ def test_a_card_reader_signs_in_and_five_wrong_pins_lock_out(browser: Browser, s
     for left in ("4 tries", "3 tries", "2 tries", "1 try", "locked after 5 wrong tries"):
         person.try_pin("cleo", "9999")
         person.is_told(left)
+    screens.restart_sign_in()
+    person.try_pin("cleo", "3456")
+    person.is_told("locked after 5 wrong tries")
     page.reload()
     page.keyboard.type(CARD)
     page.keyboard.press("Enter")
