@@ -12,11 +12,24 @@ from threading import Event, Thread
 from controller.app.core import awaited_line
 from controller.app.daemon import Daemon, InUseError
 from controller.app.hub import Channel, Watcher
-from controller.app.limits import A_CONNECTION, A_USER, A_USERS_DEEDS, PLACES, Bucket, Pace, Seat, Seats
+from controller.app.limits import (
+    A_CONNECTION,
+    A_USER,
+    A_USERS_CONNECTIONS,
+    A_USERS_DEEDS,
+    LINE_BYTES,
+    PLACES,
+    WHOLE_STATUS,
+    Bucket,
+    Pace,
+    Seat,
+    Seats,
+)
 from controller.app.messages import (
     MAX_LINE,
     Approve,
     AskPast,
+    AskStatus,
     BeginTest,
     Enter,
     Watch,
@@ -25,7 +38,7 @@ from controller.app.messages import (
     refusal,
     too_long,
 )
-from controller.app.peers import Groups, Peer, answered, group_id, peer_of
+from controller.app.peers import Groups, Peer, answered, credentials_of, group_id, may_everything, peer_of
 from controller.app.requests import NO_JOURNAL, Requests, past
 from controller.app.service import ERROR, log
 from controller.app.testing import Tests
@@ -35,6 +48,9 @@ from drivers.lines import LineSplitter
 BACKLOG = 256
 """Connections that may wait to be looked at: one more is told to come again by the system itself."""
 TURN_S = 0.5
+_TOO_MANY_A_SECOND = (
+    "this user connects more often than anybody needs; ask over one connection, or come again"
+)
 SEND_S = 2.0
 """A client that takes longer to take a line is dropped."""
 
@@ -56,6 +72,7 @@ class Control:
         self._seats = Seats()
         self._lines = Pace(A_USER)
         self._deeds = Pace(A_USERS_DEEDS)
+        self._connections = Pace(A_USERS_CONNECTIONS)
         self._stopping = False
         self._pause = Event()
         self._requests = Requests(daemon)
@@ -108,21 +125,30 @@ class Control:
     def _admit(self, connection: socket.socket) -> Seat | None:
         """Assign a place to a connection, or refuse it."""
         connection.settimeout(SEND_S)
+        now_us = self._daemon.monotonic.now_us()
         try:
+            _, uid, _ = credentials_of(connection)
+            if not (may_everything(uid) or self._connections.spend(uid, now_us)):
+                self._turn_away(connection, _TOO_MANY_A_SECOND)
+                return None
             peer = peer_of(connection, self._groups)
         except OSError:
             connection.close()
             return None
-        seat = self._seats.admit(connection, peer, self._daemon.monotonic.now_us())
+        seat = self._seats.admit(connection, peer, now_us)
         if isinstance(seat, Seat):
             return seat
         processes = ", ".join(map(str, seat))
         says = (
             f"all of its {PLACES} places open to this user are taken; stop one of the processes {processes}"
         )
-        with connection, suppress(OSError):
-            connection.sendall(refusal("too_many", says))
+        self._turn_away(connection, says)
         return None
+
+    def _turn_away(self, connection: socket.socket, says: str) -> None:
+        with connection, suppress(OSError):
+            connection.setblocking(False)  # what was never read has room for a line
+            connection.send(refusal("too_many", says))
 
     def _serve(self, seat: Seat) -> None:
         try:
@@ -133,14 +159,14 @@ class Control:
         finally:
             self._seats.leave(seat)
 
-    def _in_time(self, seat: Seat, bucket: Bucket) -> bool:
-        """Wait until this client's next line is due; False where the controller stops meanwhile."""
+    def _in_time(self, seat: Seat, bucket: Bucket, cost: float = 1.0) -> bool:
+        """Wait until this client has his next line's worth; False where the controller stops meanwhile."""
         now_us = self._daemon.monotonic.now_us()
-        wait_s = max(bucket.wait_s(now_us), self._lines.wait_s(seat.peer.uid, now_us))
+        wait_s = max(bucket.wait_s(now_us, cost), self._lines.wait_s(seat.peer.uid, now_us, cost))
         return not self._pause.wait(wait_s) if wait_s else not self._stopping
 
     def _converse(self, seat: Seat) -> None:
-        connection, peer = seat.connection, seat.peer
+        connection = seat.connection
         now_us = self._daemon.monotonic.now_us
         hearing = Hearing(now_us(), MAX_LINE)
         bucket = Bucket(A_CONNECTION, now_us())
@@ -155,30 +181,39 @@ class Control:
             if not block:
                 return
             self._seats.heard(seat, now_us(), busy=True)
+            if not self._in_time(seat, bucket, len(block) / LINE_BYTES):
+                return
             for line in hearing.hear(block, now_us()):
-                if not self._in_time(seat, bucket):
+                if not self._in_time(seat, bucket) or not self._answer(seat, bucket, line):
                     return
-                if line is None:
-                    connection.sendall(too_long())
-                    continue
-                try:
-                    request = decode_request(line)
-                except ValueError as error:
-                    connection.sendall(refusal("bad_request", f"{error}; docs/control-socket.md lists them"))
-                    continue
-                if isinstance(request, Enter | Approve | BeginTest):
-                    self._pause.wait(self._deeds.wait_s(peer.uid, now_us()))
-                if isinstance(request, Watch):
-                    self._watch(connection, peer, request)
-                    return
-                if isinstance(request, BeginTest):
-                    self._test(connection, peer, request)
-                    return
-                if isinstance(request, AskPast):
-                    self._tell_past(connection, peer, request)
-                else:
-                    connection.sendall(self._requests.answer(request, peer))
             self._seats.heard(seat, now_us(), busy=False)
+
+    def _answer(self, seat: Seat, bucket: Bucket, line: bytes | None) -> bool:
+        """Answer a line (None: one that was too long); False where the conversation is over."""
+        connection, peer = seat.connection, seat.peer
+        if line is None:
+            connection.sendall(too_long())
+            return True
+        try:
+            request = decode_request(line)
+        except ValueError as error:
+            connection.sendall(refusal("bad_request", f"{error}; docs/control-socket.md lists them"))
+            return True
+        if isinstance(request, Enter | Approve | BeginTest):
+            self._pause.wait(self._deeds.wait_s(peer.uid, self._daemon.monotonic.now_us()))
+        if isinstance(request, AskStatus) and not self._in_time(seat, bucket, WHOLE_STATUS):
+            return False
+        if isinstance(request, Watch):
+            self._watch(connection, peer, request)
+            return False
+        if isinstance(request, BeginTest):
+            self._test(connection, peer, request)
+            return False
+        if isinstance(request, AskPast):
+            self._tell_past(connection, peer, request)
+        else:
+            connection.sendall(self._requests.answer(request, peer))
+        return True
 
     def _watch(self, connection: socket.socket, peer: Peer, request: Watch) -> None:
         if not peer.may("watch"):

@@ -129,6 +129,12 @@ A_CONNECTION = Rate(burst=200, per_s=200)
 """Lines: a screen asks a few times a second, an engine that drains its outbox some hundred times."""
 A_USER = Rate(burst=800, per_s=400)
 """Lines of all connections of one unix user, such as a console's web server with many screens."""
+LINE_BYTES = 512
+"""So many bytes cost as much as a line: a word fits into them, and nobody has 64 KB to say all the time."""
+WHOLE_STATUS = 3.0
+"""So many lines more a status costs: it takes that much longer to make."""
+A_USERS_CONNECTIONS = Rate(burst=200, per_s=100)
+"""New connections of one unix user: each costs a thread and a look at who is in which group."""
 A_USERS_DEEDS = Rate(burst=60, per_s=10)
 """What is journaled of one unix user: no table's staff enters ten words a second for long."""
 
@@ -142,12 +148,24 @@ class Bucket:
         self._tokens = rate.burst
         self._last_us = now_us
 
-    def wait_s(self, now_us: int) -> float:
-        """Spend a token; return how long to wait until it is available (0: no wait)."""
+    def wait_s(self, now_us: int, cost: float = 1.0) -> float:
+        """Spend tokens; return how long to wait until they are available (0: no wait)."""
+        self._fill(now_us)
+        self._tokens -= cost
+        return max(0.0, -self._tokens / self._rate.per_s)
+
+    def spend(self, now_us: int) -> bool:
+        """Spend a token; False where there is none now, and then nothing is owed."""
+        self._fill(now_us)
+        if self._tokens < 1:
+            return False
+        self._tokens -= 1
+        return True
+
+    def _fill(self, now_us: int) -> None:
         passed_s = max(0, now_us - self._last_us) / 1e6
         self._last_us = max(now_us, self._last_us)
-        self._tokens = min(self._rate.burst, self._tokens + passed_s * self._rate.per_s) - 1
-        return max(0.0, -self._tokens / self._rate.per_s)
+        self._tokens = min(self._rate.burst, self._tokens + passed_s * self._rate.per_s)
 
     def full(self, now_us: int) -> bool:
         """Return whether it would be full by now, so that a new one is the same."""
@@ -166,12 +184,20 @@ class Pace:
         self._buckets: dict[int, Bucket] = {}
         self._lock = Lock()
 
-    def wait_s(self, uid: int, now_us: int) -> float:
-        """Spend one of this user's tokens; return how long to wait until it is available."""
+    def wait_s(self, uid: int, now_us: int, cost: float = 1.0) -> float:
+        """Spend this user's tokens; return how long to wait until they are available."""
         with self._lock:
-            if uid not in self._buckets and len(self._buckets) >= self.MAX_REMEMBERED:
-                self._buckets = {who: one for who, one in self._buckets.items() if not one.full(now_us)}
-            return self._buckets.setdefault(uid, Bucket(self._rate, now_us)).wait_s(now_us)
+            return self._of(uid, now_us).wait_s(now_us, cost)
+
+    def spend(self, uid: int, now_us: int) -> bool:
+        """Spend one of this user's tokens; False where there is none now, and then nothing is owed."""
+        with self._lock:
+            return self._of(uid, now_us).spend(now_us)
+
+    def _of(self, uid: int, now_us: int) -> Bucket:
+        if uid not in self._buckets and len(self._buckets) >= self.MAX_REMEMBERED:
+            self._buckets = {who: one for who, one in self._buckets.items() if not one.full(now_us)}
+        return self._buckets.setdefault(uid, Bucket(self._rate, now_us))
 
 
 WINDOW_US = 10_000_000

@@ -71,6 +71,11 @@ def credentials_of(connection: socket.socket) -> tuple[int, int, int]:
     return pid, uid, gid
 
 
+def may_everything(uid: int) -> bool:
+    """Return whether this user is root, or the one that the controller runs as."""
+    return uid in (0, os.getuid())
+
+
 def peer_of(connection: socket.socket, groups: Groups) -> Peer:
     """Ask the kernel who has connected; the controller's own user and root may do everything."""
     pid, uid, gid = credentials_of(connection)
@@ -80,7 +85,7 @@ def peer_of(connection: socket.socket, groups: Groups) -> Peer:
         entry = pwd.getpwuid(uid)
         user = entry.pw_name
         belongs_to |= set(os.getgrouplist(user, entry.pw_gid))
-    if uid in (0, os.getuid()):
+    if may_everything(uid):
         return Peer(pid, uid, user, frozenset({"staff", "technician", "settlement", "screen"}))
     roles: set[Role] = set()
     named: tuple[tuple[Role, str | None], ...] = (

@@ -294,10 +294,7 @@ _decode_arrival = msgspec.json.Decoder(_Arrival).decode
 
 def past_until(view: View, game: str, last_n: int, opened: Until) -> Until:
     """Return how much of the past may be told while an attempt is open; read `last_n` before `view`."""
-    plays = view.state.table == "open" and view.state.lock == "unlocked" and not view.testing
-    betting = plays and not view.bets_closed
-    kind = game_of(game)
-    hidden = (kind.hides_results and betting) or (kind.dealt_face_down and view.attempt_open)
+    hidden = view.hides_seen(game) or (game_of(game).dealt_face_down and view.attempt_open)
     return opened if hidden else Until(last_n, view.now_us)
 
 

@@ -12,6 +12,7 @@ from controller.app.clock import iso
 from controller.app.faults import CATALOGUE, WAITS, Fault
 from controller.app.hardware import NEVER, Seen
 from controller.engine.resume import InFlight
+from controller.games.registry import game_of
 from controller.machines.setup import First, State
 from controller.model.outcomes import Awaited, Happening
 from drivers.health import TROUBLES
@@ -53,6 +54,21 @@ class View(NamedTuple):
     readings: int
     late: int
 
+    @property
+    def betting(self) -> bool:
+        """Whether bets can be placed: not at a table that is closed, locked or in test mode."""
+        plays = self.state.table == "open" and self.state.lock == "unlocked" and not self.testing
+        return plays and not self.bets_closed
+
+    def hides_seen(self, game: str) -> bool:
+        """Return whether what the sensors see now would tell who bets of the result (R-SPIN-3)."""
+        return self.betting and game_of(game).hides_results
+
+
+_TIMELESS = frozenset({"node", "firmware", "boot", "does", "phase", "troubles", "connected", "open", "clock"})
+"""A device's figures that never tell when it saw something."""
+_SECOND_US = 1_000_000
+
 
 def status_of(daemon: "Daemon") -> dict[str, object]:
     """Return the whole status as JSON values."""
@@ -76,6 +92,7 @@ def status_of(daemon: "Daemon") -> dict[str, object]:
     if live is None:
         return {**told, "lock": "locked", "lamps": {"lock": "locked", "fault": _first_code(daemon)}}
     view = live.core.view
+    hidden = view.hides_seen(live.setup.ruleset.game)
     return {
         **told,
         "lock": "locked" if view.halted else view.state.lock,
@@ -89,11 +106,12 @@ def status_of(daemon: "Daemon") -> dict[str, object]:
         "pending": [{"attempt": cut.attempt, "number": cut.number} for cut in view.pending],
         "testing": view.testing,
         "halted": view.halted,
-        "table_time_us": view.now_us,
-        "readings": view.readings,
+        "table_time_us": view.now_us // _SECOND_US * _SECOND_US if hidden else view.now_us,
+        "readings": None if hidden else view.readings,
+        "held_back": hidden,
         "late": view.late,
         "lamps": dict(live.core.lamps.shown),
-        "devices": devices_of(daemon, live.core.devices.seen),
+        "devices": devices_of(daemon, live.core.devices.seen, hidden=hidden),
         "open_switches": live.core.devices.open_switches,
         "self_test": live.tested,
         "recording": view.recording,
@@ -139,8 +157,14 @@ def lock_of(view: View) -> dict[str, object] | None:
 _BY_HAND = "when a member of staff unlocks it: tablectl input unlock --by supervisor"
 
 
-def devices_of(daemon: "Daemon", seen: Mapping[str, Seen]) -> dict[str, dict[str, object]]:
-    """Return for each device its health, its rate, its last trouble and remedy, and its own figures."""
+def devices_of(
+    daemon: "Daemon", seen: Mapping[str, Seen], *, hidden: bool = False
+) -> dict[str, dict[str, object]]:
+    """Return for each device its health, its rate, its last trouble and remedy, and its own figures.
+
+    `hidden` leaves out all that grows or changes with each reading: counts that are asked for often enough
+    time a ball.
+    """
     hardware = daemon.hardware
     figures = {} if hardware is None else hardware.status()
     kinds = {} if hardware is None else hardware.kinds
@@ -152,14 +176,20 @@ def devices_of(daemon: "Daemon", seen: Mapping[str, Seen]) -> dict[str, dict[str
             "type": kinds.get(name, ""),
             "up": one.up,
             "says": one.says,
-            "readings": one.readings,
-            "readings_per_s": one.per_s,
-            "last_seen_s": None if one is NEVER else round((now_us - one.last_us) / 1e6, 1),
+            "readings": None if hidden else one.readings,
+            "readings_per_s": None if hidden else one.per_s,
+            "last_seen_s": None
+            if one is NEVER or (hidden and one.up)
+            else round((now_us - one.last_us) / 1e6, 1),
             "trouble": one.trouble,
             "do": _remedy(kinds.get(name, ""), one.trouble),
-            "figures": figures.get(name, {}),
+            "figures": _timeless(figures.get(name, {})) if hidden else figures.get(name, {}),
         }
     return told
+
+
+def _timeless(figures: Mapping[str, object]) -> dict[str, object]:
+    return {name: figure for name, figure in figures.items() if name in _TIMELESS}
 
 
 def _remedy(kind: str, trouble: str) -> str:

@@ -127,7 +127,16 @@ def health(device: Mapping[str, object]) -> str:
         return f"{since}: {says or 'it sends nothing'}{f'; {do}' if do else ''}"
     if troubled := troubles_of(device):
         return f"troubled: {', '.join(troubled)}{f'; {do}' if do else ''}"
-    return f"well, {device.get('readings_per_s', 0):g} readings/s"
+    return f"well, {_rate(device)}"
+
+
+def _rate(device: Mapping[str, object]) -> str:
+    per_s = device.get("readings_per_s")
+    return HELD_BACK if per_s is None else f"{per_s:g} readings/s"
+
+
+HELD_BACK = "counts wait until the bets are closed"
+"""What a status leaves out while it could time a ball."""
 
 
 def _mapping(value: object) -> dict[str, object]:
@@ -198,8 +207,10 @@ def _figures(device: Device) -> Iterator[str]:
         yield str(device["type"])
     if figures.get("firmware"):
         yield f"firmware {figures['firmware']}"
-    yield f"{device['readings_per_s']:g} readings/s"
+    yield _rate(device)
     errors = sum(value for name, value in figures.items() if name in ERRORS and isinstance(value, int))
+    if device["readings_per_s"] is None:
+        return
     if figures:
         yield f"{errors} errors"
     if figures.get("clock_error_us") is not None:

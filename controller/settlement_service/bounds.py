@@ -32,7 +32,9 @@ MAX_LINGER = 256 * 1024
 MAX_TOKEN = 200
 """Characters: a token has 43."""
 STRANGERS_PER_S = 20
-"""Tokens that open nothing: so many a second are looked up; the next are told to come later."""
+"""Tokens that open nothing: so many a second of an address are looked up; the next are told to come later."""
+MAX_ADDRESSES = 256
+"""Addresses told apart by that; where there are more they share what is left."""
 MAX_KNOWN = 1000
 """Valid tokens that are remembered; more are looked up again."""
 MOST_AT_ONCE = 4
@@ -62,7 +64,7 @@ class Bounds:
         self._office = office
         self._known: dict[str, Role] = {}
         self._under_way: Counter[str] = Counter()
-        self._strangers: list[float] = []
+        self._strangers: dict[str, list[float]] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -75,7 +77,7 @@ class Bounds:
             _check_head(scope)
             counted: AbstractContextManager[None] = nullcontext()
             if (scope["method"], scope["path"]) not in OPEN_TO_ALL:
-                digest = scope[DIGEST] = await self._admitted(headers)
+                digest = scope[DIGEST] = await self._admitted(headers, _address(scope))
                 _tell_connection(scope)
                 counted = self._counted(digest)
             with counted:
@@ -85,7 +87,7 @@ class Bounds:
         except _Refused as refused:
             await _answer(refused.told, scope, send, None if body_read else receive)
 
-    async def _admitted(self, headers: Mapping[bytes, list[bytes]]) -> str:
+    async def _admitted(self, headers: Mapping[bytes, list[bytes]], address: str) -> str:
         """Return the digest of a valid token."""
         given = headers.get(b"authorization", [])
         scheme, _, secret = given[0].partition(b" ") if len(given) == 1 else (b"", b"", b"")
@@ -95,18 +97,27 @@ class Bounds:
         digest = sha256(secret).hexdigest()
         if digest in self._known:
             return digest  # Whether it is still valid the counter sees; here it only opens the door.
-        now_s = asyncio.get_running_loop().time()
-        self._strangers = [at_s for at_s in self._strangers if now_s - at_s < 1]
-        if len(self._strangers) >= STRANGERS_PER_S:
+        address = self._told_apart(address)
+        if len(self._strangers.get(address, ())) >= STRANGERS_PER_S:
             raise _Refused(429, "too many tokens that open nothing; ask again in a second")
         told = await self._office.ask(Ask(do="who", digest=digest))
         if told.status != 200:
-            self._strangers.append(now_s)
+            now_s = asyncio.get_running_loop().time()
+            self._strangers.setdefault(address, []).append(now_s)
             raise _Passed(told)
         if len(self._known) >= MAX_KNOWN:
             self._known.clear()
         self._known[digest] = _read_caller(bytes(told.body)).role
         return digest
+
+    def _told_apart(self, address: str) -> str:
+        """Return what an address counts as, once what is older than a second is forgotten of all."""
+        now_s = asyncio.get_running_loop().time()
+        recent = {
+            other: [at_s for at_s in times if now_s - at_s < 1] for other, times in self._strangers.items()
+        }
+        self._strangers = {other: times for other, times in recent.items() if times}
+        return address if address in self._strangers or len(self._strangers) < MAX_ADDRESSES else ""
 
     @contextmanager
     def _counted(self, digest: str) -> Iterator[None]:
@@ -139,6 +150,11 @@ class _Replay:
     async def __call__(self) -> Message:
         message, self._message = self._message, None
         return message if message is not None else await self._receive()
+
+
+def _address(scope: Scope) -> str:
+    client = scope.get("client")
+    return "" if client is None else str(client[0])
 
 
 def _headers(scope: Scope) -> dict[bytes, list[bytes]]:

@@ -17,7 +17,18 @@ import pytest
 from controller.app import control as control_module
 from controller.app.control import Control
 from controller.app.faults import MAX_UNSEEN, Fault
-from controller.app.limits import A_USERS_DEEDS, IN_FULL, WINDOW_US, Bucket, Note, Pace, Rate, Refused, Tally
+from controller.app.limits import (
+    A_USERS_CONNECTIONS,
+    A_USERS_DEEDS,
+    IN_FULL,
+    WINDOW_US,
+    Bucket,
+    Note,
+    Pace,
+    Rate,
+    Refused,
+    Tally,
+)
 from controller.app.peers import Groups, Peer
 from controller.app.publishing import BoardAlarm
 from controller.cli.link import ask
@@ -172,6 +183,101 @@ def test_what_staff_enter_leaves_room_for_what_sensors_see(at: At) -> None:
 
 
 # --- how fast anybody is heard ---
+
+
+class Patience:
+    """Stands for the control socket's pause: notes how long somebody would have to wait, and never waits."""
+
+    def __init__(self) -> None:
+        self.waits_s: list[float] = []
+
+    def wait(self, timeout_s: float) -> bool:
+        self.waits_s.append(timeout_s)
+        return False
+
+    def is_set(self) -> bool:
+        return False
+
+    def set(self) -> None:
+        return
+
+
+class Still:
+    """A clock that stands still: whatever is said is said in one moment."""
+
+    def now_us(self) -> int:
+        return 1
+
+
+LONG = (
+    b'{"do":"input","name":"no_roll","by":"boxperson","seats":[' + b",".join([b'"\\u0041"'] * 6_000) + b"]}\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("line", "count", "at_least_s"),
+    [(b'{"do":"faults"}\n', 400, 0.9), (b'{"do":"status"}\n', 100, 0.9), (LONG, 20, 4.0)],
+    ids=["short lines", "whole statuses", "lines of 54,000 bytes"],
+)
+def test_what_is_asked_for_costs_what_it_takes(
+    house: HouseMaker, monkeypatch: pytest.MonkeyPatch, line: bytes, count: int, at_least_s: float
+) -> None:
+    """200 lines a second of 64 KB each, full of escapes, took the whole processor from the core."""
+    one = house()
+    daemon = one.open()
+    monkeypatch.setattr(daemon, "monotonic", Still())
+    monkeypatch.setattr(control_module, "peer_of", lambda *_: OUTSIDER)
+    monkeypatch.setattr(control_module, "SEND_S", PATIENCE_S)
+    control, patience = Control(daemon, one.options.socket, Groups()), Patience()
+    monkeypatch.setattr(control, "_pause", patience)
+    control.start()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as link, link.makefile("rb") as heard:
+        link.settimeout(PATIENCE_S)
+        link.connect(str(one.options.socket))
+        for _ in range(count):
+            link.sendall(line)
+            assert heard.readline().endswith(b"}\n")
+    control.stop()
+    assert max(patience.waits_s, default=0) >= at_least_s
+
+
+def test_who_connects_without_end_is_turned_away_before_he_costs_a_thread(
+    house: HouseMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of thousands a second was looked up and given a thread; the next status took 1.2 s."""
+    one = house()
+    daemon = one.open()
+    looked_up: list[int] = []
+
+    def looks(*_: object) -> Peer:
+        looked_up.append(1)
+        return OUTSIDER
+
+    monkeypatch.setattr(daemon, "monotonic", Still())
+    monkeypatch.setattr(control_module, "peer_of", looks)
+    monkeypatch.setattr(control_module, "may_everything", lambda _uid: False)
+    control = Control(daemon, one.options.socket, Groups())
+    control.start()
+    answers = []
+    for _ in range(int(A_USERS_CONNECTIONS.burst) + 50):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as link, link.makefile("rb") as heard:
+            link.settimeout(PATIENCE_S)
+            link.connect(str(one.options.socket))
+            link.shutdown(socket.SHUT_WR)
+            answers.append(heard.readline())
+    monkeypatch.setattr(control_module, "may_everything", lambda _uid: True)
+    assert ask(str(one.options.socket), {"do": "faults"})["ok"] is True, "root is never turned away"
+    control.stop()
+    turned_away = [answer for answer in answers if b"connects more often" in answer]
+    assert len(turned_away) == 50
+    assert len(looked_up) == A_USERS_CONNECTIONS.burst + 1
+
+
+def test_who_was_turned_away_owes_nothing_for_it() -> None:
+    pace = Pace(Rate(burst=1, per_s=1))
+    assert [pace.spend(1, 0) for _ in range(1_000)] == [True] + [False] * 999
+    assert pace.spend(1, 1_000_000)
+    assert pace.spend(2, 1_000_000)
 
 
 def test_a_bucket_gives_so_many_at_once_and_so_many_a_second() -> None:

@@ -8,7 +8,7 @@ from typing import TypeVar
 from starlette.types import Message, Receive, Scope, Send
 
 from controller.settlement_service.asks import Ask, Told, told_of
-from controller.settlement_service.bounds import MOST_AT_ONCE, STRANGERS_PER_S, Bounds
+from controller.settlement_service.bounds import MAX_ADDRESSES, MOST_AT_ONCE, STRANGERS_PER_S, Bounds
 
 T = TypeVar("T")
 
@@ -122,6 +122,35 @@ def test_a_known_token_is_let_in_while_strangers_are_turned_away() -> None:
     assert set(guessed) == {401, 429}
     assert asked == 1 + len(guessed) - turned
     assert asked <= 1 + 3 * STRANGERS_PER_S
+
+
+def test_who_guesses_tokens_keeps_no_new_token_of_another_address_out() -> None:
+    """Twenty a second locked out every token that this process had not seen yet: all after its start."""
+
+    async def tried() -> tuple[int, int]:
+        application = Application()
+        application.go.set()
+        bounds = Bounds(application, Office())
+        guesses = [
+            await requested(bounds, {**scope(f"guess-{n}"), "client": (f"10.0.{n % 2}.9", n)})
+            for n in range(4 * STRANGERS_PER_S)
+        ]
+        fresh = {**scope(digest("never-seen-before", "player")), "client": ("10.0.7.7", 1)}
+        return guesses.count(429), await requested(bounds, fresh)
+
+    turned, answered = ran(tried())
+    assert turned > 0
+    assert answered == 200
+
+
+def test_addresses_are_told_apart_up_to_a_number_and_forgotten_in_time() -> None:
+    async def tried() -> int:
+        bounds = Bounds(Application(), Office())
+        for n in range(2 * MAX_ADDRESSES):
+            await requested(bounds, {**scope(f"guess-{n}"), "client": (f"10.1.{n // 250}.{n % 250}", n)})
+        return len(bounds._strangers)
+
+    assert ran(tried()) <= MAX_ADDRESSES + 1
 
 
 def test_the_body_comes_to_the_application_as_it_was_sent() -> None:

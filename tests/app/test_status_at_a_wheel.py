@@ -1,0 +1,106 @@
+"""A status that is asked for as often as anybody likes times no ball while bets can be placed (R-SPIN-3)."""
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+import pytest
+
+from controller.app.daemon import Daemon
+from controller.app.status import status_of
+from controller.cli.status import health
+from controller.model.readings import AnyReading, BallBeam, RotorIndex
+from tests.app.house import HouseMaker, drain, live_of, unlocked
+from tests.app.rig import Json
+from tests.scenes import SECOND_US, says
+
+OF_THE_MACHINE = frozenset({"wall", "process", "journal"})
+"""What changes by itself: the time of day, the CPU used, the rows written."""
+EDGE = {"line": 17, "active": True, "since_us": 12_345_678, "edges": 41, "bounces": 3, "babbling": False}
+FIGURES: Mapping[str, object] = {
+    "firmware": "7",
+    "troubles": ["noise"],
+    "frames": 91,
+    "lines": {"beam-0": EDGE},
+    "last_malformed": "18 17",
+}
+
+
+class FakeHardware:
+    """Devices whose figures grow with each edge."""
+
+    kinds: Mapping[str, str] = {"wheel": "node"}
+
+    def status(self) -> Mapping[str, Mapping[str, object]]:
+        return {"wheel": FIGURES}
+
+
+def told(daemon: Daemon) -> Json:
+    """Return what a status tells that somebody could compare with the next."""
+    status = msgspec.json.decode(msgspec.json.encode(status_of(daemon)), type=Json)
+    return {name: value for name, value in status.items() if name not in OF_THE_MACHINE}
+
+
+def see(daemon: Daemon, readings: Iterable[AnyReading]) -> None:
+    for reading in readings:
+        assert daemon.inlet.post(msgspec.structs.replace(reading, arrived=reading.t))
+    drain(daemon)
+
+
+@pytest.fixture
+def wheel(house: HouseMaker) -> Daemon:
+    """A wheel at which bets are open, and its rotor and ball were seen a moment ago."""
+    daemon = house(table="roulette").open()
+    daemon.hardware = FakeHardware()  # type: ignore[assignment]  # all of it that a status asks
+    unlocked(daemon)
+    now_us = (daemon.clock.now_us() // SECOND_US + 2) * SECOND_US
+    see(daemon, [RotorIndex(t=now_us, dev="wheel", direction="cw")])
+    assert live_of(daemon).core.view.betting
+    return daemon
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        lambda t: RotorIndex(t=t, dev="wheel", direction="cw"),
+        lambda t: BallBeam(t=t, dev="wheel", beam=1),
+        lambda t: BallBeam(t=t, dev="another", beam=1),
+    ],
+    ids=["rotor", "ball", "a device that the file does not name"],
+)
+def test_no_passage_shows_in_a_status_while_bets_can_be_placed(wheel: Daemon, seen: object) -> None:
+    """Counts, the second of the last one, the table's time and a GPIO line's last edge told of each."""
+    assert callable(seen)
+    see(wheel, [seen(wheel.clock.now_us() + 1_000)])  # a spin that begins is no secret: everybody sees it
+    before = told(wheel)
+    now_us = wheel.clock.now_us()
+    see(wheel, [seen(now_us + 200_000), seen(now_us + 413_000)])
+    assert told(wheel) == before
+    assert before["held_back"] is True
+
+
+def test_a_device_s_own_figures_keep_to_what_tells_no_time(wheel: Daemon) -> None:
+    devices = told(wheel)["devices"]
+    assert isinstance(devices, dict)
+    assert devices["wheel"]["figures"] == {"firmware": "7", "troubles": ["noise"]}
+    assert health({**devices["wheel"], "figures": {}}) == "well, counts wait until the bets are closed"
+
+
+def test_all_of_it_is_told_once_the_bets_are_closed(wheel: Daemon) -> None:
+    now_us = wheel.clock.now_us()
+    see(wheel, [says(now_us + 1_000, "no_more_bets", "dealer")])
+    wheel.clock.reach(now_us + SECOND_US)
+    drain(wheel)
+    status = told(wheel)
+    assert status["held_back"] is False
+    assert status["readings"] == live_of(wheel).core.view.readings
+    assert status["table_time_us"] == live_of(wheel).core.view.now_us
+    devices = status["devices"]
+    assert isinstance(devices, dict)
+    assert devices["wheel"]["figures"] == FIGURES
+
+
+def test_dice_hide_nothing(house: HouseMaker) -> None:
+    daemon = house().open()
+    unlocked(daemon)
+    status = told(daemon)
+    assert (status["held_back"], status["readings"]) == (False, live_of(daemon).core.view.readings)
