@@ -1,51 +1,27 @@
 """One attempt after another through its life-cycle, whatever the game."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cache
-from typing import Generic, Protocol, TypeVar
+from typing import Generic
 
 import msgspec
 
 from controller.machines.desk import Desk
 from controller.machines.flat import FlatMachine, Refused
 from controller.machines.lifecycle import Words, life_cycle
-from controller.machines.results import Result, Results, Value
+from controller.machines.results import AttemptJudge, AttemptRules, Result, Results, V, Value
 from controller.machines.standing_call import StandingCall, as_spoken
-from controller.model.effects import Basis, Judged, Proposed
+from controller.model.effects import Judged, Proposed
 from controller.model.outcomes import Awaited, Data, Grade, Outcome
-from controller.model.readings import Input, Reading
+from controller.model.readings import Input
 from controller.model.rulesets import Calls
 from controller.model.verdicts import Dealt, DealVerdict, Notice, Reason, Ruling, SpinVerdict, ThrowVerdict
 from controller.rules.doubt import doubted, objected
-
-V = TypeVar("V", bound=ThrowVerdict | SpinVerdict | DealVerdict)
 
 _table_of = cache(life_cycle)
 
 SPOKEN_CAUSES = frozenset({"called", "cheating", "disputed"})
 """The causes a person can give when declaring an attempt void; any other words go with `called`."""
-
-
-class Game(Results[Value], Protocol[Value, V]):
-    """What a game does with its attempts, and how it judges them."""
-
-    def value_of(self, verdict: V) -> Value | None:
-        """Return what the judge saw."""
-
-    def value_entered(self, entered: Input) -> Value:
-        """Return what a person entered; raises Refused when it makes no sense."""
-
-    def result_can_be_entered(self, t: int) -> bool:
-        """Return whether a person can know a result of the present attempt at t."""
-
-    def judge(self, t: int, called: Reason | None) -> V:
-        """Judge the attempt on what was seen up to t."""
-
-    def readings(self) -> tuple[Reading, ...]:
-        """Return every reading of the attempt."""
-
-    def basis(self) -> Basis:
-        """Return what the judge's last word rests on beside them."""
 
 
 class Attempts(Generic[Value, V]):
@@ -54,24 +30,28 @@ class Attempts(Generic[Value, V]):
     def __init__(
         self,
         words: Words,
-        game: Game[Value, V],
+        game: Results[Value],
+        judge: AttemptJudge[Value, V],
         desk: Desk,
+        rules: AttemptRules,
         *,
         calls: Calls,
-        call_hold_ms: float,
-        causes: Mapping[str, str],
         last: int = 0,
     ) -> None:
-        """Begin after attempt number `last`; `causes` are the rule ids by cause."""
+        """Begin after attempt number `last`.
+
+        `judge` sees the attempts and judges them; `game` is told what each came to.
+        """
         self.words = words
         self.number = last
         self.machine = FlatMachine(_table_of(words))
         self.calls = calls
         self.ending = False
         self._game = game
+        self._judge = judge
         self._desk = desk
-        self._hold_us = round(call_hold_ms * 1000)
-        self._causes = causes
+        self._hold_us = round(rules.call_hold_ms * 1000)
+        self._causes = rules.causes
         self._verdict: V | None = None
         self._decided_at = 0
         self._doubt = ""
@@ -81,6 +61,8 @@ class Attempts(Generic[Value, V]):
         """When a ruling that named no attempt was last obeyed."""
         self.began_us = 0
         """When the present or the last attempt began."""
+        self.over_us = 0
+        """When an attempt was last called or declared void, or its call corrected."""
         self.before: object = None
         """The game's state before the present or the last attempt was decided."""
         self._since: list[Input] = []
@@ -112,7 +94,7 @@ class Attempts(Generic[Value, V]):
         if self.state in ("proposed", "review"):
             seen = f"nobody ruled on it before the next {self.words.begin}"
             self.machine.fire(self.words.void)
-            self._void(t, (self._reason("unruled", seen),), by="nobody", follow_up=False)
+            self._void(t, (self._reason("unruled", seen),), by="nobody", lapsed=True)
         self.machine.fire(self.words.begin)
         self.number += 1
         self._verdict = None
@@ -184,7 +166,7 @@ class Attempts(Generic[Value, V]):
         verdict = self._verdict
         assert verdict is not None
         self.machine.fire("hold_over")
-        self._call(self._decided_at, self._game.value_of(verdict), _grade_of(verdict))
+        self._call(self._decided_at, self._judge.value_of(verdict), _grade_of(verdict))
         self._end_hold()
 
     def enter(self, entered: Input) -> bool:
@@ -239,7 +221,7 @@ class Attempts(Generic[Value, V]):
         verdict = self._verdict
         if verdict is None or self.state not in ("review", "proposed"):
             return None
-        value = as_spoken(self._game.value_of(verdict)) if self.words.attempt != "deal" else ""
+        value = as_spoken(self._judge.value_of(verdict)) if self.words.attempt != "deal" else ""
         void = verdict.ruling is Ruling.VOID
         proposes = "" if self.state == "review" else self._as_spoken(None) if void else value or "the hands"
         return Awaited(
@@ -288,7 +270,7 @@ class Attempts(Generic[Value, V]):
         voidable = allows(words.void) and not self._standing_is_void()
         if voidable:
             yield words.says_void or words.void
-        if allows(words.set_result) and self._game.result_can_be_entered(t):
+        if allows(words.set_result) and self._judge.result_can_be_entered(t):
             yield words.set_result
         if self._acceptable():
             yield "accept"
@@ -313,7 +295,7 @@ class Attempts(Generic[Value, V]):
         was = self._as_it_was()
         reason = self._spoken_reason(entered)
         if self.open:
-            verdict = self._game.judge(entered.t, reason)
+            verdict = self._judge.judge(entered.t, reason)
             reasons = verdict.reasons if reason in verdict.reasons else (*verdict.reasons, reason)
             self.machine.fire(self.words.void)
             self._void(entered.t, reasons, by=entered.by, who=entered.who, judged=verdict)
@@ -330,7 +312,7 @@ class Attempts(Generic[Value, V]):
         was = self._as_it_was()
         if not self.machine.allows(self.words.set_result):
             self.machine.fire(self.words.set_result)
-        value = self._game.value_entered(entered)
+        value = self._judge.value_entered(entered)
         if self.open:
             self.machine.fire(self.words.set_result)
             self._call(entered.t, value, "person", entered)
@@ -349,7 +331,7 @@ class Attempts(Generic[Value, V]):
         if verdict is None or not self.machine.allows("accept"):
             return False
         proposed_void = self.state == "proposed" and verdict.ruling is Ruling.VOID
-        return proposed_void or self._game.value_of(verdict) is not None
+        return proposed_void or self._judge.value_of(verdict) is not None
 
     def _accept(self, entered: Input) -> None:
         verdict = self._verdict
@@ -364,14 +346,14 @@ class Attempts(Generic[Value, V]):
             return
         grade: Grade = _grade_of(verdict) if self.state == "held" else "person"
         self.machine.fire("accept")
-        self._call(entered.t, self._game.value_of(verdict), grade, entered)
+        self._call(entered.t, self._judge.value_of(verdict), grade, entered)
         self._end_hold()
         self.ruled(entered)
         self._answer_ruling(was)
 
     def _clear(self, clear: str, t: int) -> None:
         if self.under_way:
-            self.judged(t, self._game.judge(t, None))
+            self.judged(t, self._judge.judge(t, None))
         if self._turned_away_lies(clear):
             self.cleared = True
         elif not self.under_way:
@@ -405,8 +387,12 @@ class Attempts(Generic[Value, V]):
     def _call(self, t: int, value: Value | None, grade: Grade, entered: Input | None = None) -> None:
         assert value is not None
         self._decide_upon(self._game.snapshot())
+        last_entry = self._judge.last_entry
+        if grade == "sensors" and last_entry is not None:
+            grade, entered = "person", last_entry
         verdict = self._verdict
         stands = verdict is not None and verdict.ruling is not Ruling.VOID
+        self._judge.decided("called")
         result = Result(
             number=self.number,
             value=value,
@@ -417,7 +403,7 @@ class Attempts(Generic[Value, V]):
             who=entered.who if entered else None,
         )
         self._publish("called", t, self._game.call(result), value)
-        self._game.follow_up(t)
+        self._follow_up(t)
 
     def _void(
         self,
@@ -427,10 +413,11 @@ class Attempts(Generic[Value, V]):
         by: str,
         who: str | None = None,
         notices: tuple[Notice, ...] = (),
-        follow_up: bool = True,
+        lapsed: bool = False,
         judged: V | None = None,
     ) -> None:
         self._decide_upon(self._game.snapshot())
+        self._judge.decided("lapsed" if lapsed else "void")
         result: Result[Value] = Result(
             number=self.number,
             value=None,
@@ -441,15 +428,16 @@ class Attempts(Generic[Value, V]):
             who=who,
         )
         self._publish(self.words.void, t, self._game.no_result(result), None, judged)
-        if follow_up:
-            self._game.follow_up(t)
+        if not lapsed:
+            self._follow_up(t)
 
     def _review(self, t: int, reasons: tuple[Reason, ...]) -> None:
         verdict = self._verdict
         self._open_reasons = reasons
+        self._judge.decided("review")
         result = Result(
             number=self.number,
-            value=self._game.value_of(verdict) if verdict is not None else None,
+            value=self._judge.value_of(verdict) if verdict is not None else None,
             grade="sensors",
             reasons=reasons,
             notices=verdict.notices if verdict is not None else (),
@@ -468,7 +456,11 @@ class Attempts(Generic[Value, V]):
         )
         data = self._game.correct(result, self._standing, entered.name, self._since)
         self._publish("corrected", entered.t, data, value)
-        self._game.follow_up(entered.t)
+        self._follow_up(entered.t)
+
+    def _follow_up(self, t: int) -> None:
+        self.over_us = t
+        self._game.follow_up(t)
 
     def _publish(
         self, what: str, t: int, data: Data, value: Value | None, judged: V | None = None
@@ -478,12 +470,12 @@ class Attempts(Generic[Value, V]):
         self._standing_value = value
         verdict = judged or self._verdict
         if verdict is not None and what != "corrected":
-            game = self._game
-            basis = game.basis()
+            basis = self._judge.basis()
             if basis.called is None:
                 basis = msgspec.structs.replace(basis, doubt=self._doubt, objection=self._objection)
+            readings = self._judge.readings()
             self._desk.effects.append(
-                Judged(outcome=outcome, verdict=verdict, readings=game.readings(), basis=basis)
+                Judged(outcome=outcome, verdict=verdict, readings=readings, basis=basis)
             )
         return outcome
 

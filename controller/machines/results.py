@@ -1,14 +1,61 @@
-"""What an attempt came to, and what a game does with that."""
+"""What an attempt came to, the judge who saw it, and what the game does with that."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Literal, Protocol, TypeVar
 
+from controller.model.effects import Basis
 from controller.model.outcomes import Data, Grade
-from controller.model.readings import Input
-from controller.model.verdicts import Notice, Reason
+from controller.model.readings import Input, Reading
+from controller.model.verdicts import DealVerdict, Notice, Reason, SpinVerdict, ThrowVerdict
 
 Value = TypeVar("Value")
+Seen_co = TypeVar("Seen_co", covariant=True)
+V = TypeVar("V", bound=ThrowVerdict | SpinVerdict | DealVerdict)
+
+Decided = Literal["called", "void", "review", "lapsed"]
+"""How an attempt was decided; a review that nobody ruled on lapses when the next attempt begins."""
+
+
+class AttemptJudge(Protocol[Seen_co, V]):
+    """What is seen of a game's attempts, and what its judge makes of that."""
+
+    def judge(self, t: int, called: Reason | None) -> V:
+        """Judge the attempt on what was seen up to t."""
+
+    def readings(self) -> tuple[Reading, ...]:
+        """Return every reading of the attempt."""
+
+    def basis(self) -> Basis:
+        """Return what the judge's last word rests on beside them."""
+
+    def value_of(self, verdict: V) -> Seen_co | None:
+        """Return what the judge saw."""
+
+    def value_entered(self, entered: Input) -> Seen_co:
+        """Return what a person entered; raises Refused when it makes no sense."""
+
+    def result_can_be_entered(self, t: int) -> bool:
+        """Return whether a person can know a result of the present attempt at t."""
+
+    @property
+    def last_entry(self) -> Input | None:
+        """A person's last word that the value seen rests on; None where sensors saw all of it."""
+
+    def decided(self, decided: Decided) -> None:
+        """Wait no longer for what would decide the attempt."""
+
+
+class AttemptRules(Protocol):
+    """The rules by which attempts of every kind are called."""
+
+    @property
+    def call_hold_ms(self) -> float:
+        """How long a call waits, in which what lay at rest may move again."""
+
+    @property
+    def causes(self) -> Mapping[str, str]:
+        """The rule ids by cause."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

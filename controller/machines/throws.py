@@ -4,7 +4,6 @@ Shared by every game that throws dice. What a throw is worth is the judge's matt
 when to ask it is decided here.
 """
 
-from collections.abc import Sequence
 from typing import Protocol
 
 from controller.machines.attempts import Attempts
@@ -13,11 +12,10 @@ from controller.machines.flat import Refused
 from controller.machines.game import PlaysAttempts
 from controller.machines.health import Health
 from controller.machines.lifecycle import THROW
-from controller.machines.results import Result, Results
+from controller.machines.results import Decided, Results
 from controller.machines.standing_call import StandingCall
 from controller.model.effects import Basis
 from controller.model.geometry import DiceTable
-from controller.model.outcomes import Data
 from controller.model.readings import (
     AnyReading,
     DieAt,
@@ -63,6 +61,9 @@ class DiceGame(Results[Dice], Protocol):
 class Throws:
     """The throws of one table, from the first release to the ruling."""
 
+    last_entry: Input | None = None
+    """None: a throw is seen by sensors alone."""
+
     def __init__(
         self,
         game: DiceGame,
@@ -87,7 +88,7 @@ class Throws:
         self._moving: dict[int, list[DieAt]] = {1: [], 2: []}
         self._turned_away_us = -OTHER_DIE_US - 1
         self.attempts: Attempts[Dice, ThrowVerdict] = Attempts(
-            THROW, self, desk, calls=calls, call_hold_ms=rules.call_hold_ms, causes=rules.causes, last=last
+            THROW, game, self, desk, rules, calls=calls, last=last
         )
 
     def resume(self, call: StandingCall, before: object) -> None:
@@ -209,15 +210,7 @@ class Throws:
         self._desk.stop_timer("settle")
         self.attempts.judged(t, self.judge(t, None))
 
-    # --- what the life-cycle asks of its game ---
-
-    def snapshot(self) -> object:
-        """Return the game's state."""
-        return self._game.snapshot()
-
-    def restore(self, snapshot: object) -> None:
-        """Put the game's state back."""
-        self._game.restore(snapshot)
+    # --- what the life-cycle asks ---
 
     def value_of(self, verdict: ThrowVerdict) -> Dice | None:
         """Return the faces seen."""
@@ -267,30 +260,10 @@ class Throws:
         """Return what the last verdict rests on beside them."""
         return self._basis
 
-    def began(self, t: int) -> None:
-        """Notify the game that a throw begins."""
-        self._game.began(t)
-
-    def call(self, result: Result[Dice]) -> Data:
-        """Apply a roll that counts to the game; return its data."""
-        return self._game.call(result)
-
-    def no_result(self, result: Result[Dice]) -> Data:
-        """Apply a No Roll to the game; return its data."""
-        self._desk.stop_timer("settle")
-        return self._game.no_result(result)
-
-    def review(self, result: Result[Dice]) -> Data:
-        """Return what a review tells."""
-        return self._game.review(result)
-
-    def correct(self, result: Result[Dice], corrects: str, ruling: str, since: Sequence[Input]) -> Data:
-        """Apply a correction to the game; return its data."""
-        return self._game.correct(result, corrects, ruling, since)
-
-    def follow_up(self, t: int) -> None:
-        """Publish what follows."""
-        self._game.follow_up(t)
+    def decided(self, decided: Decided) -> None:
+        """Wait for no rest of dice whose throw is void."""
+        if decided in ("void", "lapsed"):
+            self._desk.stop_timer("settle")
 
 
 class PlaysThrows(PlaysAttempts):

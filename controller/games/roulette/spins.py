@@ -12,10 +12,9 @@ from controller.machines.desk import Desk
 from controller.machines.flat import Refused
 from controller.machines.health import Health
 from controller.machines.lifecycle import SPIN
-from controller.machines.results import Result
+from controller.machines.results import Decided
 from controller.model.effects import Basis
 from controller.model.geometry import Wheel
-from controller.model.outcomes import Data
 from controller.model.readings import (
     BallBeam,
     BallDrop,
@@ -199,7 +198,7 @@ class Spins(WheelSpins):
     def _sign_of_another(self, t: int, *, new_round: bool) -> str | None:
         if self._launches.pending_at(t):
             return "a track beam was cut"
-        if self._launches.turned_away_us > self._over_since_us:
+        if self._launches.turned_away_us > self.attempts.over_us:
             return "a ball was sent off while the table did not play"
         return super()._sign_of_another(t, new_round=new_round)
 
@@ -351,11 +350,11 @@ class Spins(WheelSpins):
     def _runs(self, t: int) -> bool:
         return self._dropped_us is None and t - self._last_pulse_us <= RUNS_UNTIL_US
 
-    def no_result(self, result: Result[str]) -> Data:
-        """Apply a No Spin to the game; return its data; a ball that still runs is not the next spin's."""
-        if self._watch is not None and result.by != "nobody":
+    def decided(self, decided: Decided) -> None:
+        """Wait no longer for the drop or the number; a ball that runs on after No Spin is of no next spin."""
+        if self._watch is not None and decided == "void":
             self._launches.let_run_out(self._watch)
-        return super().no_result(result)
+        super().decided(decided)
 
 
 def late_close_notice() -> Notice:

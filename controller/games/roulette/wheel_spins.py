@@ -9,10 +9,9 @@ from controller.machines.desk import Desk
 from controller.machines.flat import Refused
 from controller.machines.health import Health
 from controller.machines.lifecycle import SPIN
-from controller.machines.results import Result, Results
+from controller.machines.results import Decided, Results
 from controller.model.effects import Basis
 from controller.model.geometry import Wheel
-from controller.model.outcomes import Data
 from controller.model.readings import Input, Reading
 from controller.model.rulesets import Calls, SpinRules
 from controller.model.verdicts import Reason, SpinVerdict
@@ -43,6 +42,9 @@ class WheelGame(Results[str], Protocol):
 class WheelSpins(ABC):
     """The spins of one wheel as their life-cycle and the table's people know them."""
 
+    last_entry: Input | None = None
+    """None: a spin is seen by sensors alone."""
+
     launch_told_by: ClassVar[str]
     """The kind of reading without which nobody knows of a launch."""
 
@@ -68,9 +70,8 @@ class WheelSpins(ABC):
         self._desk = desk
         self._health = health
         self._basis = Basis(decided_at_us=0)
-        self._over_since_us = 0
         self.attempts: Attempts[str, SpinVerdict] = Attempts(
-            SPIN, self, desk, calls=calls, call_hold_ms=rules.call_hold_ms, causes=rules.causes, last=last
+            SPIN, game, self, desk, rules, calls=calls, last=last
         )
 
     # --- what the game asks ---
@@ -135,7 +136,7 @@ class WheelSpins(ABC):
             return "the controller was restarted"
         for since_us, until_us, dev in self._health.absences(t):
             kinds = self._health.sources.get(dev)
-            hidden_us = until_us - max(since_us, self._over_since_us)
+            hidden_us = until_us - max(since_us, self.attempts.over_us)
             if hidden_us >= HIDES_A_SPIN_US and (kinds is None or self.launch_told_by in kinds):
                 return f"{dev} was down for {hidden_us / 1e6:.1f} s"
         return None
@@ -144,7 +145,7 @@ class WheelSpins(ABC):
         for name in ("no_more_bets", "give_up"):
             self._desk.stop_timer(name)
 
-    # --- what the life-cycle asks of its game ---
+    # --- what the life-cycle asks ---
 
     @abstractmethod
     def judge(self, t: int, called: Reason | None) -> SpinVerdict:
@@ -158,14 +159,6 @@ class WheelSpins(ABC):
     @abstractmethod
     def _runs(self, t: int) -> bool:
         """Return whether the ball is seen to run, so that nobody can say yet where it lies."""
-
-    def snapshot(self) -> object:
-        """Return the game's state."""
-        return self._game.snapshot()
-
-    def restore(self, snapshot: object) -> None:
-        """Put the game's state back."""
-        self._game.restore(snapshot)
 
     def value_of(self, verdict: SpinVerdict) -> str | None:
         """Return the number seen."""
@@ -193,29 +186,7 @@ class WheelSpins(ABC):
         """Return what the last verdict rests on beside them."""
         return self._basis
 
-    def began(self, t: int) -> None:
-        """Notify the game that a spin begins."""
-        self._game.began(t)
-
-    def call(self, result: Result[str]) -> Data:
-        """Apply a spin that counts to the game; return its data."""
-        return self._game.call(result)
-
-    def no_result(self, result: Result[str]) -> Data:
-        """Apply a No Spin to the game; return its data."""
-        self._stop_timers()
-        return self._game.no_result(result)
-
-    def review(self, result: Result[str]) -> Data:
-        """Return what a review tells."""
-        self._stop_timers()
-        return self._game.review(result)
-
-    def correct(self, result: Result[str], corrects: str, ruling: str, since: Sequence[Input]) -> Data:
-        """Apply a correction to the game; return its data."""
-        return self._game.correct(result, corrects, ruling, since)
-
-    def follow_up(self, t: int) -> None:
-        """Publish what follows."""
-        self._over_since_us = t
-        self._game.follow_up(t)
+    def decided(self, decided: Decided) -> None:
+        """Wait no longer for the drop or the number of a spin that is void or under review."""
+        if decided != "called":
+            self._stop_timers()

@@ -5,7 +5,6 @@ asked for good only when every position has played or folded: until then no card
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Protocol
 
 import msgspec
@@ -15,10 +14,9 @@ from controller.machines.desk import Desk
 from controller.machines.flat import Refused
 from controller.machines.health import Health
 from controller.machines.lifecycle import DEAL
-from controller.machines.results import Result, Results
+from controller.machines.results import Decided, Results
 from controller.machines.standing_call import StandingCall
 from controller.model.effects import Basis
-from controller.model.outcomes import Data
 from controller.model.readings import Card, DeviceDown, DeviceFault, Input, Reading
 from controller.model.rulesets import Calls, DealRules
 from controller.model.verdicts import Dealt, DealVerdict, Reason, Ruling
@@ -70,7 +68,7 @@ class Deals:
         self._runs_on_from_us: int | None = None
         self._late = ""
         self.attempts: Attempts[Dealt, DealVerdict] = Attempts(
-            DEAL, self, desk, calls=calls, call_hold_ms=rules.call_hold_ms, causes=rules.causes, last=last
+            DEAL, game, self, desk, rules, calls=calls, last=last
         )
 
     def standing_call(self) -> StandingCall | None:
@@ -264,15 +262,7 @@ class Deals:
         if not layout.directed and len(hand) > len(layout.hands[position]):
             raise Refused("order_broken")
 
-    # --- what the life-cycle asks of its game ---
-
-    def snapshot(self) -> object:
-        """Return the game's state."""
-        return self._game.snapshot()
-
-    def restore(self, snapshot: object) -> None:
-        """Put the game's state back."""
-        self._game.restore(snapshot)
+    # --- what the life-cycle asks ---
 
     def value_of(self, verdict: DealVerdict) -> Dealt | None:
         """Return the deal as it was seen, where nothing of it is unknown."""
@@ -319,39 +309,20 @@ class Deals:
         """Return what the last verdict rests on beside them."""
         return self._basis
 
-    def began(self, t: int) -> None:
-        """Notify the game that a deal begins."""
-        self._game.began(t)
-
-    def call(self, result: Result[Dealt]) -> Data:
-        """Apply a deal that counts to the game; return its data."""
-        self._late = ""
-        self._desk.stop_timer("deal")
+    @property
+    def last_entry(self) -> Input | None:
+        """The last card that a person entered in the deal; None where the shoe read them all."""
         by_hand = [r for r in self._readings if isinstance(r, Input) and r.name == "set_card"]
-        if by_hand and result.grade == "sensors":
-            result = replace(result, grade="person", by=by_hand[-1].by, who=by_hand[-1].who)
-        return self._game.call(result)
+        return by_hand[-1] if by_hand else None
 
-    def no_result(self, result: Result[Dealt]) -> Data:
-        """Apply a void deal to the game; return its data."""
-        self._late = ""
+    def decided(self, decided: Decided) -> None:
+        """Wait for no more cards; those that a void deal lacks may still come from the shoe."""
         self._desk.stop_timer("deal")
-        cards = [reading.t for reading in self._readings if isinstance(reading, Card)]
-        self._runs_on_from_us = cards[-1] if cards and not self._layout().all_out else None
-        return self._game.no_result(result)
-
-    def review(self, result: Result[Dealt]) -> Data:
-        """Return what a review tells."""
-        self._desk.stop_timer("deal")
-        return self._game.review(result)
-
-    def correct(self, result: Result[Dealt], corrects: str, ruling: str, since: Sequence[Input]) -> Data:
-        """Apply a correction to the game; return its data."""
-        return self._game.correct(result, corrects, ruling, since)
-
-    def follow_up(self, t: int) -> None:
-        """Publish what follows."""
-        self._game.follow_up(t)
+        if decided != "review":
+            self._late = ""
+        if decided in ("void", "lapsed"):
+            cards = [reading.t for reading in self._readings if isinstance(reading, Card)]
+            self._runs_on_from_us = cards[-1] if cards and not self._layout().all_out else None
 
 
 SET_CARD_NEEDS = (
