@@ -221,6 +221,7 @@ class Daemon:
             self.live.test()
             if self._begun:
                 self.live.publish(self._watchdog)
+                self.live.drop_old(now_us)
         if self.hardware is not None:
             self.hardware.refresh()
         if self._input_ended_us is not None:

@@ -18,6 +18,7 @@ from controller.app.inlet import Inlet
 from controller.app.options import Options
 from controller.app.publishing import Publishing
 from controller.app.recording import Closed, Recorder
+from controller.app.retention import Retention
 from controller.app.screens import Showing
 from controller.app.service import ERROR, Watchdog, log
 from controller.app.status import Until
@@ -174,6 +175,7 @@ class RunningTable:
             accept=accept,
             progress=progress,
         )
+        self._retention = Retention(self.journal, settings.retention, wall)
         self.last_n = self.journal.recovered.last_n
         self.bets_opened = Until(self.last_n, self._begun_us)
         """Up to where all was told when bets were opened last, or this session began."""
@@ -246,6 +248,11 @@ class RunningTable:
     def publish(self, watchdog: Watchdog) -> None:
         """Publish, as soon as what waits in the outbox is verified; the main thread's to do."""
         self._publishing.start(watchdog, sound=self.sound)
+
+    def drop_old(self, now_us: int) -> None:
+        """Drop what is kept no longer, once all of the journal is verified; the main thread's to do."""
+        if self.sound:
+            self._retention.look(now_us)
 
     def end(self, *, begun: bool = True) -> bool:
         """Stop in order: core, recorder, pump, journal; False where something did not reach the disk."""

@@ -13,7 +13,7 @@ from controller.journal.contents import CHECKPOINT, SESSION_STARTED, Identity, o
 from controller.journal.faults import JournalFault
 from controller.journal.head import Place, check_head, read_head
 from controller.journal.keys import PublicKey
-from controller.journal.retention import row_before
+from controller.journal.retention import holds_below, row_before
 from controller.journal.store import LANDMARK, Origin, fetch_one, open_reader, origin_of, rows_where
 from controller.journal.verify import Keyring, Progress, Verified, read_keyring, verify_all
 
@@ -144,6 +144,13 @@ class Reader:
     def last_n(self) -> int:
         """Return the number of the last row."""
         return self.first_since(2**62) - 1
+
+    def has_older(self, evidence_before_us: int, bodies_before_us: int) -> bool:
+        """Return whether evidence or an outcome's body older than these wall times can be dropped."""
+        limit = self.prunable_below()
+        evidence_below = min(limit, self.first_since(evidence_before_us))
+        bodies_below = min(limit, self.first_since(bodies_before_us))
+        return holds_below(self._connection, self.path, evidence_below, bodies_below)
 
     def prunable_below(self) -> int:
         """Return the row from which on all is needed: the last checkpoint, or the first unacknowledged."""

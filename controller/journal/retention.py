@@ -28,6 +28,15 @@ def row_before(connection: apsw.Connection, path: Path, wall_us: int) -> int:
     return number
 
 
+def holds_below(connection: apsw.Connection, path: Path, evidence_below: int, bodies_below: int) -> bool:
+    """Return whether there is evidence, or an outcome's body, before these rows."""
+    sql = (
+        "SELECT EXISTS(SELECT 1 FROM evidence WHERE n < ?)"
+        " OR EXISTS(SELECT 1 FROM rows WHERE n < ? AND seq IS NOT NULL AND body IS NOT NULL)"
+    )
+    return fetch_one(connection, path, sql, (evidence_below, bodies_below)) == (1,)
+
+
 def drop_some(connection: apsw.Connection, path: Path) -> bool:
     """Drop some of what the signed decisions allow; False when nothing is left to drop."""
     evidence_below = bodies_below = 0

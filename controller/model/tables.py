@@ -102,6 +102,21 @@ class PublishSettings:
     """The longest wait."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetentionSettings:
+    """How long the journal keeps what its chain can do without; what is left out is kept for ever."""
+
+    evidence_days: Annotated[int, Ge(90)] | None = None
+    """Readings behind each outcome. Records of the controlling computer are kept 90 days (NY 5319.60(b))."""
+    outcomes_days: Annotated[int, Ge(365)] | None = None
+    """Contents of the outcomes. What a dispute was about is kept a year (NJ 13:69E-1.31(b))."""
+
+    @property
+    def keeps_all(self) -> bool:
+        """Whether nothing is ever dropped."""
+        return self.evidence_days is None and self.outcomes_days is None
+
+
 DeviceReading = Literal[
     "die_released",
     "die_at",
@@ -172,3 +187,4 @@ class TableSettings:
     devices: Mapping[str, Device] = field(default_factory=dict)
     switches: Mapping[str, OnOpen] = field(default_factory=dict)
     publish: PublishSettings = field(default_factory=PublishSettings)
+    retention: RetentionSettings = field(default_factory=RetentionSettings)

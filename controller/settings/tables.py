@@ -19,6 +19,7 @@ from controller.model.tables import (
     Device,
     OnOpen,
     PublishSettings,
+    RetentionSettings,
     TableSettings,
 )
 from controller.settings.devices import DeviceKinds, Devices
@@ -101,6 +102,8 @@ class TableFile:
     """What a switch does when it opens; `door` and `tamper` lock the table unless said otherwise."""
     publish: PublishSettings = field(default_factory=PublishSettings)
     """To whom outcomes go, and how long play goes on without an answer."""
+    retention: RetentionSettings = field(default_factory=RetentionSettings)
+    """How long the journal keeps the readings behind outcomes and the outcomes' contents."""
 
 
 def table_mistakes(
@@ -117,6 +120,7 @@ def table_mistakes(
         yield from _wheel_mistakes(document, written.wheel, rules)
         yield from _wheel_geometry(document, written.wheel, rules)
     yield from _publishing(document, written)
+    yield from _retention(document, written.retention)
     yield from _devices(document, devices)
     if written.devices and devices.whole:
         yield from _blind_spots(document, devices.devices, rules)
@@ -205,6 +209,14 @@ def _publishing(document: Document, written: TableFile) -> Iterator[Mistake]:
         yield document.mistake(
             ("publish", "max_unacknowledged"), str(publish.max_unacknowledged), expected, "delete it"
         )
+
+
+def _retention(document: Document, retention: RetentionSettings) -> Iterator[Mistake]:
+    evidence, outcomes = retention.evidence_days, retention.outcomes_days
+    if outcomes is not None and (evidence is None or evidence > outcomes):
+        found = "nothing: kept for ever" if evidence is None else f"{evidence}"
+        expected = f"at most the {outcomes} days of the outcomes that the readings are behind"
+        yield document.mistake(("retention", "evidence_days"), found, expected)
 
 
 def _devices(document: Document, devices: Devices) -> Iterator[Mistake]:
@@ -348,6 +360,7 @@ def _settings(written: TableFile, rules: RuleSet, devices: Mapping[str, Device])
         devices=devices,
         switches={**_LOCKING_SWITCHES, **written.switches},
         publish=written.publish,
+        retention=written.retention,
     )
 
 

@@ -12,7 +12,6 @@ from drivers.device import Chance, DeviceType
 from drivers.health import LINK, REOPEN_US, Change, Health, Trouble, readings_of
 from drivers.ss2.protocol import (
     BAUD,
-    COMMIT_PARAMETERS,
     LAST_SPIN,
     READ_STATUS,
     VOID_GAME,
@@ -149,7 +148,6 @@ class Ss2Wheel:
         self._bytes_lost = False
         self._check_at_us: int | None = None
         self._ask_at_us: int | None = None
-        self._correcting = False
 
     @property
     def up(self) -> bool:
@@ -244,13 +242,6 @@ class Ss2Wheel:
         """Acknowledge a void game, so that the wheel launches again; an unanswered one becomes a fault."""
         self._ask(now_us, Question("void", VOID_GAME, "R"))
 
-    def correct_settings(self, now_us: int) -> None:
-        """Set what differs from the approved settings, read it back and commit it (a technician's order)."""
-        for correction in self._approval.corrections():
-            self._ask(now_us, correction)
-        self._correcting = True
-        self._ask_settings(now_us)
-
     def _open(self, now_us: int) -> None:
         self._opened_us = now_us
         self._ask_at_us = now_us if self._settings.ask_status else None
@@ -318,9 +309,6 @@ class Ss2Wheel:
         if self._approval.verified:
             self._check_at_us = None
             self._end(now_us, "unchecked", "configuration")
-            if self._correcting:
-                self._correcting = False
-                self._ask(now_us, Question("commit", COMMIT_PARAMETERS, "T"))
         elif self._approval.differences and self._requests.idle:
             says = "; ".join(self._approval.differences)
             self._lose(now_us, "configuration", f"{says}; correct it and read it back before opening")

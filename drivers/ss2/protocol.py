@@ -6,7 +6,7 @@ the decoder takes up again at the last `*` of a bad line and counts what it left
 """
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum, IntFlag
 from typing import Literal
@@ -309,28 +309,14 @@ READ_STATUS = b"*X\r"
 VOID_GAME = b"*R\r"
 """Acknowledges a void game: the wheel goes back to state 1."""
 READ_STATE_AND_MODE = b"*O\r"
-COMMIT_PARAMETERS = b"*T f\r"
 SELF_TEST_NOW = b"*F\r"
 SET_LETTERS = "nkrjtmhzidcpqg"
 """The parameters that `*T` sets in small letters and reads in capitals."""
 
 
-def set_mode(mode: int) -> bytes:
-    """Return the command that sets the mode word."""
-    return b"*o %d\r" % mode
-
-
 def read_parameter(letter: str) -> bytes:
     """Return the command that reads a parameter; raises ValueError where there is none such."""
     return b"*T %s\r" % _letter(letter).upper().encode()
-
-
-def set_parameter(letter: str, values: Collection[float]) -> bytes:
-    """Return the command that sets a parameter, until it is committed; raises ValueError for no such one.
-
-    The blank after the `T` matters: without it the wheel answers OK and changes nothing.
-    """
-    return f"*T {_letter(letter)} {' '.join(f'{value:g}' for value in values)}\r".encode()
 
 
 def _letter(letter: str) -> str:

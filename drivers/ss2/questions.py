@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from drivers.ss2.protocol import READ_STATE_AND_MODE, Reply, read_parameter, set_mode, set_parameter
+from drivers.ss2.protocol import READ_STATE_AND_MODE, Reply, read_parameter
 
 ANSWER_WITHIN_US = 1_500_000
 """The wheel answers within a few hundred milliseconds, or not at all."""
@@ -147,16 +147,6 @@ class ApprovedSettings:
         """Return what is still to be read."""
         for name in sorted(self._unread):
             yield Question(name, self._commands[name], "O" if name == _MODE else "T")
-
-    def corrections(self) -> Iterator[Question]:
-        """Return the commands that set what differs; each must be read back after it."""
-        for name in sorted(self._wrong):
-            values = self._wanted[name]
-            if name == _MODE:
-                yield Question(f"set {name}", set_mode(round(values[0])), "o")
-            else:
-                yield Question(f"set {name}", set_parameter(name, values), "TZ")
-        self._unread |= set(self._wrong)
 
     def hear(self, answer: Answer) -> None:
         """Handle an answer to one of the questions; one without a value leaves it unread."""

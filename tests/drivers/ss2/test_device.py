@@ -246,21 +246,13 @@ def test_a_rotor_out_of_bounds_has_its_setting_read_back_at_once() -> None:
     assert kinds(readings) == [("down", "configuration")]
 
 
-def test_correcting_sets_reads_back_and_commits_only_what_was_taken() -> None:
+def test_a_wheel_that_was_set_right_counts_as_up_after_its_power_cycle() -> None:
     wheel = Ss2Wheel("ss2", Ss2Settings(port="", approved={"m": (1.5,)}))
     joined(wheel, 0)
-    wheel.receive(0, frame(1, 1, "  ").encode() + b"\r\n")
-    answer(wheel, 0, {b"*T M": b"*T m 20000.0"})
-    wheel.correct_settings(SECOND_US)
-    refusing = {b"*T m 1.5": b"*T OK", b"*T M": b"*T m 20000.0"}
-    assert (kinds(answer(wheel, SECOND_US, refusing)), wheel.up) == ([], False)
-    wheel.correct_settings(2 * SECOND_US)
-    sent: list[bytes] = []
-    while output := wheel.take_output():
-        sent += output.split(b"\r")[:-1]
-        reply = b"*T m 1.5" if sent[-1] == b"*T M" else b"*T OK"
-        wheel.receive(2 * SECOND_US, reply + b"\r\n")
-    assert (sent, wheel.up) == ([b"*T m 1.5", b"*T M", b"*T f"], True)
+    wheel.receive(0, frame(5, 140, "31").encode() + b"\r\n")
+    assert kinds(answer(wheel, 0, {b"*T M": b"*T m 20000.0"})) == [("down", "configuration")]
+    wheel.receive(SECOND_US, frame(6, 1, "  ", rpm=0).encode() + b"\r\n")
+    assert kinds(answer(wheel, SECOND_US, RIGHT)) == [("up", "up")]
 
 
 def test_a_void_game_is_acknowledged_to_the_wheel_and_a_refusal_is_a_fault() -> None:
