@@ -110,12 +110,7 @@ def _port_mistakes(port: str) -> Iterator[Wrong]:
     try:
         check_port_name(port)
     except PortNameError as error:
-        found, _, rest = str(error).removeprefix("found ").partition(", ")
-        why, _, instead = rest.partition("; ")
-        expected = why.removeprefix("expected ") if why.startswith("expected ") else "a name that stays"
-        why = why.replace("which is", "it is").replace("whose chip", "its chip")
-        hint = instead if why.startswith("expected ") else f"{why}; {instead}"
-        yield Wrong(("port",), found, expected, hint)
+        yield Wrong(("port",), error.found, error.expected, error.hint)
 
 
 def _key_mistakes(settings: Keyed, folder: Path, *, here: bool) -> Iterator[Wrong]:

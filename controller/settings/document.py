@@ -334,11 +334,11 @@ def _hint(value: Value, shapes: tuple[Shape, ...]) -> str:
     choices = [str(choice) for inner in shapes for choice in choices_of(inner)]
     if choices:
         return did_you_mean(value, choices)
-    wanted = {describe(inner).split(",")[0] for inner in shapes}
-    if wanted == {"text"} and isinstance(value, bool | int | float):
+    wanted = {member for inner in shapes for member in _members(inner)}
+    if wanted == {str} and isinstance(value, bool | int | float):
         return f"write it in quotes: '{_found(value)}'"
-    if wanted == {"true or false"}:
+    if wanted == {bool}:
         return "on, off, yes and no are words here"
-    if isinstance(value, str) and any(text.startswith(("a number", "a whole number")) for text in wanted):
+    if isinstance(value, str) and not wanted.isdisjoint({int, float}):
         return "write a plain decimal number, without unit or quotes"
     return ""

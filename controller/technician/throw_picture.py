@@ -190,11 +190,12 @@ def die_lines(die: DieShown, table: DiceTable) -> Iterator[str]:
     yield f"{release} at {start:.3f} s"
     if die.hidden_s:
         yield f"hidden for {die.hidden_s * 1000:.0f} ms on its way"
+    heading = f"die {die.number} "
     for touch in die.touches:
-        yield f"{touch.seconds:.3f} s: {_without_name(touch.encounter.seen)}"
+        yield f"{touch.seconds:.3f} s: {touch.encounter.seen.removeprefix(heading)}"
     best = die.best
     if best is not None and best.encounter.hit is Hit.NO:
-        yield f"{best.seconds:.3f} s: {_without_name(best.encounter.seen)}"
+        yield f"{best.seconds:.3f} s: {best.encounter.seen.removeprefix(heading)}"
     for thing in dict.fromkeys(contact.with_ for contact in die.seen.contacts):
         yield f"touched: {thing}"
     yield from _end(die, table)
@@ -239,13 +240,6 @@ def story_lines(seen: ThrowSeen) -> Iterator[str]:
             yield f"stands too, {told.worse:.0f} worse: {told.words}"
         else:
             yield f"ruled out, {told.worse:.0f} worse: {told.words}"
-
-
-def _without_name(seen: str) -> str:
-    """Leave out "die 1" under a heading that says it."""
-    name, _, rest = seen.partition(" ")
-    number, _, said = rest.partition(" ")
-    return said if name == "die" and number in {"1", "2"} else seen
 
 
 _LEFT, _TOP, _MAX_HIGH = 96.0, 122.0, 330.0

@@ -20,8 +20,17 @@ _WITHOUT_SERIAL = re.compile(
 )
 
 
+A_NAME_THAT_STAYS = "a name that stays"
+
+
 class PortNameError(ValueError):
-    """A name of a port that may be another device tomorrow; the message says what to write instead."""
+    """A name of a port that may be another device tomorrow: what was found, what was expected, what to do."""
+
+    def __init__(self, found: str, expected: str, hint: str) -> None:
+        super().__init__(f"found {found}, expected {expected}; {hint}")
+        self.found = found
+        self.expected = expected
+        self.hint = hint
 
 
 def check_port_name(name: str, root: Path = Path("/")) -> None:
@@ -30,21 +39,21 @@ def check_port_name(name: str, root: Path = Path("/")) -> None:
     Looks at the machine's own links under `root` for what to write instead.
 
     Raises:
-        PortNameError: found, why not, and what to write.
+        PortNameError: what was found, what was expected, and what to write instead.
     """
     if name.startswith((SOCKET, PIPE)):
         if not name.partition(":")[2].startswith("/"):
-            raise PortNameError(f"found {name!r}, expected a whole path such as {SOCKET}/run/table/cam.sock")
+            raise PortNameError(repr(name), "a whole path", f"such as {SOCKET}/run/table/cam.sock")
         return
     if not name.startswith("/"):
-        raise PortNameError(f"found {name!r}, expected a whole path such as /dev/serial/by-id/usb-...")
+        raise PortNameError(repr(name), "a whole path", "such as /dev/serial/by-id/usb-...")
     if _BY_PLUGGING.fullmatch(name):
-        raise PortNameError(f"found {name}, which is whatever was plugged in first; {_instead(name, root)}")
+        hint = f"it is whatever was plugged in first; {_instead(name, root)}"
+        raise PortNameError(name, A_NAME_THAT_STAYS, hint)
     if _WITHOUT_SERIAL.fullmatch(name) or _lacks_serial(name, root):
-        raise PortNameError(
-            f"found {name}, whose chip has no serial number: a second one has the same name; "
-            f"{_instead(name, root, by_id=False)}"
-        )
+        instead = _instead(name, root, by_id=False)
+        hint = f"its chip has no serial number: a second one has the same name; {instead}"
+        raise PortNameError(name, A_NAME_THAT_STAYS, hint)
 
 
 def _instead(name: str, root: Path, *, by_id: bool = True) -> str:
