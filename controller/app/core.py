@@ -102,6 +102,7 @@ class Core:
         self._now_us = 0
         self._may: tuple[str, ...] = ()
         self._may_us = 0
+        self._hold_ends_us: int | None = None
         self._may_be_others = True
         self._readings = 0
         self._unsettled = False
@@ -144,6 +145,7 @@ class Core:
             bets_closed=self._bets_closed,
             testing=self._testing,
             halted=self._halted,
+            hold_ends_us=self._hold_ends_us,
             pending=self._cut_off.pending,
             allowed=self._may,
             awaited=self._awaited,
@@ -352,6 +354,10 @@ class Core:
 
     def _note_allowed(self) -> None:
         """Work out what may be entered now, and nudge screens if that or anything else changed."""
+        hold_ends_us = self._segment.session.hold_ends_us
+        if hold_ends_us != self._hold_ends_us:
+            self._hold_ends_us = hold_ends_us
+            self._may_be_others = True
         if not self._may_be_others and self._now_us - self._may_us < ALLOWED_US:
             return
         before, self._may = self._may, () if self._halted else self._allowed()

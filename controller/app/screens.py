@@ -231,6 +231,7 @@ def _of_view(live: "RunningTable", view: View, rules: RuleSet) -> dict[str, obje
             "under_way": view.in_flight,
             "open": view.attempt_open,
         },
+        "hold_left_ms": _hold_left_ms(view),
         "standing": None if standing is None else standing.number,
         "bets": {"open": not view.bets_closed, "round": view.first.round},
         "awaited": view.awaited,
@@ -254,6 +255,11 @@ def _is_theirs(name: str, role: str, rules: RuleSet) -> bool:
     except Refused:
         return False
     return True
+
+
+def _hold_left_ms(view: View) -> float | None:
+    """Return for how long the call that is held can still be stopped; None where none is held."""
+    return None if view.hold_ends_us is None else max(0, view.hold_ends_us - view.now_us) / 1000
 
 
 def _hold_ms(rules: RuleSet) -> float:

@@ -39,6 +39,8 @@ class View(NamedTuple):
     in_flight: bool
     """Whether an attempt is neither decided nor under review."""
     held: bool
+    hold_ends_us: int | None
+    """Until when a call that is held can still be stopped; None where none is held."""
     bets_closed: bool
     testing: bool
     halted: bool

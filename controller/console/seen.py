@@ -160,6 +160,8 @@ class Floor(msgspec.Struct, frozen=True, kw_only=True):
     game: Game
     calls: str = "automatic"
     hold_ms: float = 0.0
+    hold_left_ms: float | None = None
+    """For how long the call that is held can still be stopped; None where none is held."""
     pockets: tuple[str, ...] = ()
     headline: str = ""
     faults: tuple[Fault, ...] = ()

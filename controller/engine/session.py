@@ -151,6 +151,11 @@ class Session:
         return self._order.certain_us
 
     @property
+    def hold_ends_us(self) -> int | None:
+        """Return until when a call that is held can still be stopped; None where none is held."""
+        return self._desk.due_us("hold")
+
+    @property
     def awaits_play(self) -> bool:
         """Whether Play wagers are taken though bets are closed: a position has yet to play or fold."""
         return self._game.awaits_play

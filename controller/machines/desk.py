@@ -66,6 +66,10 @@ class Desk:
         if self._timers.pop(name, None) == self.next_due_us:
             self._find_next()
 
+    def due_us(self, name: str) -> int | None:
+        """Return when this timer is due; None where it does not run."""
+        return self._timers.get(name)
+
     def due_before(self, t: int) -> Iterator[tuple[str, int]]:
         """Yield each timer due before t, the earliest first; each stops as it is given."""
         while self.next_due_us < t:

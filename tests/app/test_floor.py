@@ -150,3 +150,20 @@ def test_a_screen_without_a_token_and_a_token_without_a_screen_enter_nothing(
     signed = token(monkeypatch, "boxperson")
     assert ask(daemon, NOBODY, do="input", name="lock", by="boxperson", token=signed)["code"] == "not_allowed"
     assert ask(daemon, STAFF, do="input", name="lock", by="boxperson", token=signed)["code"] == "not_allowed"
+
+
+def test_a_screen_is_told_for_how_long_a_held_call_can_still_be_stopped(daemon: Daemon) -> None:
+    scene = throw(10 * SECOND_US, (3, 4))
+    assert floor(daemon)["hold_left_ms"] is None
+    for reading in scene:
+        assert daemon.inlet.post(msgspec.structs.replace(reading, arrived=reading.t))
+    daemon.clock.reach(max(reading.t for reading in scene) + 150_000)
+    drain(daemon)
+    left_ms = floor(daemon)["hold_left_ms"]
+    assert isinstance(left_ms, float)
+    assert 0 < left_ms < 250
+    assert results(daemon) == []
+    daemon.clock.reach(daemon.clock.now_us() + 1_000_000)
+    drain(daemon)
+    assert floor(daemon)["hold_left_ms"] is None
+    assert len(results(daemon)) == 1

@@ -135,6 +135,7 @@ def view(*, lock: str = "unlocked", bets_closed: bool = False, attempt_open: boo
         attempt_open=attempt_open,
         in_flight=attempt_open,
         held=False,
+        hold_ends_us=None,
         bets_closed=bets_closed,
         testing=False,
         halted=False,
