@@ -47,6 +47,7 @@ run: .venv/.run
 	@$(BIN)/tablectl demo
 
 tools: .venv/.dev
+	@echo "Ready: the journal, the links, the screens and the tests' tools are in .venv"
 
 test: sound
 	@$(BIN)/python -m pytest --quiet -n $(WORKERS) -m "not slow and not live"
@@ -126,6 +127,7 @@ clean:
 
 # pip comes last into a new environment: where it is, the environment is whole.
 $(BIN)/pip:
+	@echo "Setting up, once: a Python environment of its own in .venv ..."
 	@rm -rf .venv
 	@for python in $(CANDIDATES); do \
 		if "$$python" -c '$(FITS)' >/dev/null 2>&1; then exec "$$python" -m venv .venv; fi; \
@@ -136,11 +138,14 @@ $(BIN)/pip:
 	exit 1
 
 .venv/.run: requirements.lock pyproject.toml | $(BIN)/pip
+	@echo "  what it runs on: $$(grep -c == requirements.lock) packages as pinned in requirements.lock ..."
 	@$(PIP) install --require-hashes --requirement requirements.lock
+	@echo "  the controller itself ..."
 	@$(PIP) install --no-deps --no-build-isolation --editable .
 	@told=$$($(BIN)/python -m pip check) || { echo "$$told: run make lock" >&2; exit 1; }
 	@touch $@
 
 .venv/.dev: requirements-dev.lock .venv/.run
+	@echo "  the tools: $$(grep -c == requirements-dev.lock) packages as pinned in requirements-dev.lock, a minute or two ..."
 	@$(PIP) install --require-hashes --requirement requirements-dev.lock
 	@touch $@

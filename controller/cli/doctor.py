@@ -16,7 +16,7 @@ import msgspec
 from controller.app.clock import iso, system_wall
 from controller.app.options import JOURNAL, JOURNAL_FILE, Options, head_beside
 from controller.cli.link import SOCKET, VARIABLE, Json, OutOfReachError, ask
-from controller.cli.screen import Screen, Style
+from controller.cli.screen import Entry, Screen, Style
 from controller.cli.shell import BAD_INPUT, FAILED, OK, printable, say
 from controller.cli.whole_file import unwritable, whole_file
 from controller.settings.mistakes import SettingsError
@@ -154,16 +154,20 @@ def _show(findings: Sequence[Finding]) -> None:
     width = max(len(found.about) for found in findings)
     for found in findings:
         mark, style = _MARKS[found.state]
-        shown = screen.styled(f"{mark:<7}", style)
-        screen.line(f"{shown}  {printable(found.about):<{width}}  {printable(found.says)}")
+        lead = f"{mark:<7}  {printable(found.about):<{width}}  "
+        first, *others = screen.entry(Entry(lead, found.says))
+        screen.line(first.replace(mark, screen.styled(mark, style), 1))
+        screen.lines(others)
         if found.remedy and found.state != "ok":
-            screen.line(f"{'':<7}  {'':<{width}}  -> {printable(found.remedy)}")
+            screen.lines(screen.entry(Entry(" " * len(lead), f"-> {found.remedy}", "bold")))
     counts = {state: sum(found.state == state for found in findings) for state in _MARKS}
     screen.line()
-    screen.line(
+    style = "red" if counts["fault"] else "yellow" if counts["warning"] else "green"
+    told = (
         f"{counts['ok']} fine, {counts['fault']} faults, {counts['warning']} warnings,"
         f" {counts['unchecked']} not checked"
     )
+    screen.line(screen.styled(told, style))
 
 
 def _members(

@@ -46,7 +46,7 @@ COMMANDS = {
 }
 """Each command and its one line of help."""
 _MODULES = {
-    **dict.fromkeys(("devices", "faults", "outbox", "watch"), "status"),
+    **dict.fromkeys(("devices", "faults"), "status"),
     "approve": "input",
     "people": "sign_in",
     "recall": "journal",

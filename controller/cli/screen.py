@@ -1,8 +1,12 @@
-"""A terminal's abilities, and rows of key and value for it."""
+"""What a terminal can show, and how lines, tables and live pages are laid out on it."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Literal, TextIO
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from textwrap import wrap
+from typing import Literal, NamedTuple, TextIO
+
+from controller.cli.shell import printable
 
 Style = Literal["plain", "bold", "dim", "red", "green", "yellow"]
 
@@ -15,28 +19,83 @@ _CODES: Mapping[Style, str] = {
     "yellow": "33",
 }
 _PIPS = "⚀⚁⚂⚃⚄⚅"
+_SUITS = {"c": "♣", "d": "♦", "h": "♥", "s": "♠"}
 _IN_ASCII = str.maketrans({"—": "-", "…": "...", "°": " deg"})
+_NARROW = 24
+"""Text in fewer columns than this stands below its lead instead of beside it."""
+_ENDLESS = 100_000
+"""Columns and rows where nobody looks at a window: a pipe's lines are never broken."""
+_HOME, _CLEAR_LINE, _CLEAR_BELOW = "\x1b[H", "\x1b[K", "\x1b[J"
+
+
+class Entry(NamedTuple):
+    """A lead and the text beside it; text that does not fit the window goes on in a column of its own."""
+
+    lead: str
+    text: str
+    style: Style = "plain"
+    lead_style: Style = "plain"
 
 
 class Screen:
-    """Writes lines for people to a stream."""
+    """Writes for people to a stream."""
 
     def __init__(self, stream: TextIO, environment: Mapping[str, str] = os.environ) -> None:
-        """Find out what the stream can show; NO_COLOR and TERM=dumb switch colour off."""
+        """Find out what the stream can show.
+
+        NO_COLOR switches colour off, TERM=dumb whatever moves the cursor, too.
+        """
         self._stream = stream
         self.terminal = stream.isatty()
-        self.colour = self.terminal and not environment.get("NO_COLOR") and environment.get("TERM") != "dumb"
+        self.cursor = self.terminal and environment.get("TERM") != "dumb"
+        self.colour = self.cursor and not environment.get("NO_COLOR")
         self.unicode = _speaks_utf8(environment) and "utf" in (stream.encoding or "").lower()
+        self._drafted = False
+
+    @property
+    def width(self) -> int:
+        """Return how many columns a line may have, read anew, since a window changes."""
+        return shutil.get_terminal_size().columns if self.terminal else _ENDLESS
+
+    @property
+    def height(self) -> int:
+        """Return how many rows the window has."""
+        return shutil.get_terminal_size().lines if self.terminal else _ENDLESS
 
     def line(self, text: str = "") -> None:
         """Write one line, at once."""
-        clear = "\r\x1b[K" if self.colour else ""
+        clear = f"\r{_CLEAR_LINE}" if self._drafted else ""
+        self._drafted = False
         print(clear + self._shown(text), file=self._stream, flush=True)
 
+    def lines(self, lines: Iterable[str]) -> None:
+        """Write lines, at once."""
+        for line in lines:
+            self.line(line)
+
     def draft(self, text: str) -> None:
-        """Show text that the next line replaces; only a colour terminal can."""
-        if self.colour:
-            print("\r\x1b[K" + self._shown(text), end="", file=self._stream, flush=True)
+        """Show text that the next line replaces; only a terminal with a cursor can."""
+        if self.cursor:
+            self._drafted = True
+            shown = self._shown(text)[: self.width - 1]  # a broken line could not be replaced
+            print(f"\r{_CLEAR_LINE}{shown}", end="", file=self._stream, flush=True)
+
+    def clear(self) -> None:
+        """Clear the window for a page."""
+        if self.cursor:
+            print(f"{_HOME}{_CLEAR_BELOW}", end="", file=self._stream, flush=True)
+
+    def page(self, lines: Sequence[str], *, first: bool) -> None:
+        """Show lines in place of those of the page before, as many as the window has room for."""
+        if not self.cursor:
+            self.lines(lines if first else ["", *lines])
+            return
+        room = max(self.height - 2, 1)
+        shown = list(lines[:room])
+        if len(lines) > room:
+            shown[-1] = self.styled(f"... {len(lines) - room + 1} more lines: make the window higher", "dim")
+        text = "".join(f"{self._shown(line)}{_CLEAR_LINE}\n" for line in shown)
+        print(f"{_HOME}{text}{_CLEAR_BELOW}", end="", file=self._stream, flush=True)
 
     def styled(self, text: str, style: Style) -> str:
         """Return the text in a style, if the terminal has colour."""
@@ -44,9 +103,38 @@ class Screen:
             return text
         return f"\x1b[{_CODES[style]}m{text}\x1b[0m"
 
+    def entry(self, entry: Entry) -> list[str]:
+        """Return an entry's lines, broken where the window ends; nothing in them moves the cursor."""
+        lead, text = printable(entry.lead), printable(entry.text)
+        beside = self.width - len(lead)
+        below = beside < _NARROW and len(lead.rstrip()) > 0
+        indent = " " * (4 if below else len(lead))
+        parts = wrap(text, max(self.width - len(indent), 8)) or [""]
+        first = self.styled(lead.rstrip() if below or not text else lead, entry.lead_style)
+        styled = [self.styled(part, entry.style) for part in parts]
+        if below:
+            return [first, *(f"{indent}{part}" for part in styled if part)]
+        return [f"{first}{styled[0]}", *(f"{indent}{part}" for part in styled[1:])]
+
+    def table(self, entries: Iterable[Entry], indent: str = "  ") -> list[str]:
+        """Return entries with their texts in one column."""
+        rows = list(entries)
+        width = max((len(row.lead) for row in rows), default=0)
+        leads = [f"{indent}{row.lead:<{width}}  " for row in rows]
+        return [
+            line
+            for row, lead in zip(rows, leads, strict=True)
+            for line in self.entry(row._replace(lead=lead))
+        ]
+
     def die(self, face: int) -> str:
         """Draw a die."""
         return _PIPS[face - 1] if self.unicode else f"[{face}]"
+
+    def card(self, code: str) -> str:
+        """Draw a card such as Kd."""
+        suit = _SUITS.get(code[-1:])
+        return f"{code[:-1]}{suit}" if suit and self.unicode else code
 
     def _shown(self, text: str) -> str:
         if self.unicode:

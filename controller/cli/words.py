@@ -5,6 +5,7 @@ from functools import singledispatch
 
 import msgspec
 
+from controller.cli.calls import dollars
 from controller.cli.shell import printable
 from controller.model.effects import Effect, Judged, Lamp, Late, Proposed
 from controller.model.outcomes import (
@@ -208,15 +209,15 @@ def _(data: RollDeclined) -> str:
 @describe.register
 def _(data: GameWon) -> str:
     pot = data.pot
-    parts = f"gross {_money(pot.gross)}, rake {_money(pot.rake)}, Bonus Pot {_money(pot.bonus)}"
-    paid = f", and the Bonus Pot of {_money(data.bonus_paid)}" if data.bonus_paid else ""
-    return f"game {data.game}, seat {data.player} wins {_money(pot.prize)} with {data.total}{paid} ({parts})"
+    parts = f"gross {dollars(pot.gross)}, rake {dollars(pot.rake)}, Bonus Pot {dollars(pot.bonus)}"
+    paid = f", and the Bonus Pot of {dollars(data.bonus_paid)}" if data.bonus_paid else ""
+    return f"game {data.game}, seat {data.player} wins {dollars(pot.prize)} with {data.total}{paid} ({parts})"
 
 
 @describe.register
 def _(data: BonusPaid) -> str:
     whom = "the house, as rake" if data.player is None else f"seat {data.player}, {_plain(data.cause)}"
-    return f"{_money(data.amount)} to {whom}"
+    return f"{dollars(data.amount)} to {whom}"
 
 
 @describe.register
@@ -282,10 +283,6 @@ def _stage(data: RollCalled) -> str:
     return "come-out" if data.point is None else f"point {data.point}"
 
 
-def _money(cents: int) -> str:
-    return f"${cents // 100}.{cents % 100:02}"
-
-
 def _causes(reasons: Iterable[Reason]) -> str:
     """Return each cause once, with the dice that it concerns."""
     dice: dict[str, set[int]] = {}
@@ -323,34 +320,3 @@ def _noted(notices: Iterable[Notice]) -> str:
 
 def _plain(word: str) -> str:
     return word.replace("_", " ")
-
-
-NUMBERS = ("", "", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
-_CRAPS = {2: "Two craps, aces", 3: "Three craps, ace-deuce", 12: "Twelve craps, boxcars"}
-_PLAIN = {2: "Two, aces", 3: "Three, ace-deuce", 11: "Yo-leven", 12: "Twelve, boxcars"}
-
-
-def call_in_words(roll: RollCalled | RollCorrected) -> str:
-    """Return a roll as the stickperson calls it."""
-    assert roll.dice is not None
-    total = sum(roll.dice)
-    word = NUMBERS[total]
-    hard = ", the hard way" if roll.dice[0] == roll.dice[1] and total in (4, 6, 8, 10) else ""
-    match roll.call:
-        case "natural":
-            return "Yo-leven, front line winner" if total == 11 else "Seven, front line winner"
-        case "craps":
-            return f"{_CRAPS[total]}, line away"
-        case "point_set":
-            return f"Point is {word}{hard}"
-        case "point_made":
-            return f"{word.capitalize()}{hard}, winner {word}, pay the line"
-        case "seven_out":
-            return "Seven out, line away"
-        case _:
-            return _PLAIN.get(total, word.capitalize() + hard)
-
-
-def puck_in_words(point_after: int | None) -> str:
-    """Return where the puck lies."""
-    return "OFF" if point_after is None else f"ON {NUMBERS[point_after]}"

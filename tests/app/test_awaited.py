@@ -2,6 +2,7 @@
 
 import socket
 from collections.abc import Iterator
+from io import StringIO
 
 import msgspec
 import pytest
@@ -12,7 +13,8 @@ from controller.app.daemon import Daemon
 from controller.app.faults import Fault
 from controller.app.peers import Groups
 from controller.app.status import status_of
-from controller.cli.status import _show, health
+from controller.cli.screen import Screen
+from controller.cli.status import health, status_lines
 from controller.model.readings import DieAt, Switch
 from tests.app.house import House, HouseMaker, drain, live_of, play, unlocked
 from tests.app.rig import PATIENCE_S, Json
@@ -99,13 +101,10 @@ def test_a_watcher_that_comes_in_mid_game_hears_at_once_what_waits_and_then_that
         assert next(line for line in heard if "awaited" in line) == {"awaited": None}
 
 
-def test_status_fits_on_a_screen_and_says_what_to_do(
-    house: HouseMaker, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_status_fits_on_a_screen_and_says_what_to_do(house: HouseMaker) -> None:
     _, daemon = under_review(house)
     daemon.board.began(Fault("recording_failed", "recordings", "no space left"))
-    _show(told(daemon), everything=False)
-    said = capsys.readouterr().out
+    said = "\n".join(status_lines(Screen(StringIO(), {}), told(daemon), everything=False))
     assert "under review: a person must rule" in said
     assert "say " in said
     assert "do: free space on the recordings' disk" in said
@@ -113,8 +112,7 @@ def test_status_fits_on_a_screen_and_says_what_to_do(
     assert len(said.splitlines()) <= 40
     assert "sha256" not in said
     assert "digests" not in said
-    _show(told(daemon), everything=True)
-    assert "digests" in capsys.readouterr().out
+    assert "digests" in "\n".join(status_lines(Screen(StringIO(), {}), told(daemon), everything=True))
 
 
 def test_a_lock_is_told_with_who_set_it_and_what_clears_it(house: HouseMaker) -> None:

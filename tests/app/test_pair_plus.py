@@ -1,8 +1,9 @@
 """The settlement engine's word on Pair Plus, from the answer to the dealer's prompt."""
 
-import pytest
+from io import StringIO
 
-from controller.cli.status import _show
+from controller.cli.screen import Screen
+from controller.cli.status import status_lines
 from controller.cli.words import describe
 from controller.games.three_card.machine import as_three_card_state
 from controller.machines.setup import read_memory
@@ -13,7 +14,7 @@ from tests.scenes import SECOND_US, says
 
 
 def test_T_DEAL_2b_it_is_journaled_shown_in_status_and_prompted_for_when_bets_close(
-    house: HouseMaker, capsys: pytest.CaptureFixture[str]
+    house: HouseMaker,
 ) -> None:
     one = house(table="three-card")
     daemon = one.open()
@@ -24,8 +25,8 @@ def test_T_DEAL_2b_it_is_journaled_shown_in_status_and_prompted_for_when_bets_cl
     assert "settlement.said" in [row.name for row in one.rows()]
     daemon.clock.reach(daemon.clock.now_us() + SECOND_US)
     drain(daemon)
-    _show(told(daemon), everything=False)
-    assert "2, 5: name them before the cards (T-DEAL-2b)" in capsys.readouterr().out
+    shown = "\n".join(status_lines(Screen(StringIO(), {}), told(daemon), everything=False))
+    assert "2, 5: name them before the cards (T-DEAL-2b)" in shown
     play(daemon, [says(daemon.clock.now_us() + SECOND_US, "no_more_bets", "dealer")])
     (closed,) = (outcome.data for outcome in one.outcomes() if outcome.type == "bets.closed")
     assert isinstance(closed, Bets)

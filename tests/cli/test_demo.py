@@ -6,8 +6,8 @@ import io
 import pytest
 
 from controller.cli import demo
+from controller.cli.calls import call_in_words, puck_in_words
 from controller.cli.screen import Screen
-from controller.cli.words import call_in_words, puck_in_words
 from controller.model.outcomes import CrapsCall, RollCalled
 
 UTF8 = {"LANG": "en_US.UTF-8"}
@@ -63,8 +63,10 @@ def test_a_game_and_deals_of_cards_are_told_in_words() -> None:
     words = ("--throws", "0", "--spins", "0", "--games", "1", "--deals", "3")
     code, text, _ = shown(Pipe(), UTF8, *words)
     assert code == 0
-    assert "game won" in text
-    assert "Dealer" in text
+    assert "the dice go to the button" in text
+    assert "wins $" in text
+    assert "Dealer plays with" in text
+    assert "pay Ante and Play" in text
     assert "4 of 4 calls agree" in text
 
 

@@ -1,0 +1,173 @@
+"""`tablectl watch`: what happens at the running table, as it happens, in words or as JSON lines."""
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from controller.cli.link import Json, OutOfReachError, add_socket, conversation, out_of_reach
+from controller.cli.screen import Entry, Screen
+from controller.cli.shell import BAD_INPUT, FAILED, OK, say
+from controller.cli.teller import Teller
+from controller.cli.words import reading_line
+from controller.model.outcomes import Awaited, Outcome, attempt_of, data_of
+from controller.model.readings import AnyReading
+
+EXAMPLES = (
+    "tablectl watch",
+    "tablectl watch readings",
+    "tablectl watch outcomes faults --json",
+)
+
+TOPICS = ("outcomes", "readings", "lamps", "faults")
+_IN_WORDS = ("outcomes", "faults")
+"""What is told in words where nobody says: lamps repeat what was said, and readings run by too fast."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.description = (
+        "Print what happens at the running table as it happens, until Ctrl-C: calls and their\n"
+        "reasons, reviews, locks, faults; lamps and readings where asked for.\n\n"
+        "Cards dealt face down are told without their faces (masked). Ball and rotor readings\n"
+        "are told to technicians alone and, while bets are open, when these are closed (delayed)."
+    )
+    parser.add_argument(
+        "topics",
+        nargs="*",
+        metavar="TOPIC",
+        help=f"what to watch: {', '.join(TOPICS)} (default: {' and '.join(_IN_WORDS)}; all with --json)",
+    )
+    add_socket(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print what comes until the controller or the reader ends it; 1 where it was refused or dropped."""
+    if unknown := sorted(set(arguments.topics) - set(TOPICS)):
+        say(f"watch: found {', '.join(map(repr, unknown))}, expected {', '.join(TOPICS)}")
+        return BAD_INPUT
+    topics = list(arguments.topics or (TOPICS if arguments.json else _IN_WORDS))
+    watcher = None if arguments.json else Watcher(Screen(sys.stdout), lambda: time.strftime("%H:%M:%S"))
+    try:
+        for line in conversation(arguments.socket, {"do": "watch", "topics": topics}):
+            if line.get("ok") is False:
+                say(f"{line['says']} [{line['code']}]")
+                return FAILED
+            if "ok" in line:
+                if watcher is not None:
+                    watcher.begin(arguments.socket, topics)
+            elif watcher is None:
+                print(msgspec.json.encode(line).decode(), flush=True)
+            else:
+                watcher.tell(line)
+        return _ended(arguments.socket)
+    except OutOfReachError as error:
+        return out_of_reach(error)
+
+
+class _Told(msgspec.Struct):
+    """An outcome as it comes over the socket."""
+
+    type: str
+    t: int
+    id: str
+    seq: int
+    data: msgspec.Raw
+
+
+class Watcher:
+    """Tells each line of the stream in words."""
+
+    def __init__(self, screen: Screen, clock: Callable[[], str]) -> None:
+        """Begin each line with what the clock says."""
+        self._screen = screen
+        self._teller = Teller(screen, stamp=clock, live=True)
+        self._waiting: Awaited | None = None
+
+    def begin(self, path: str, topics: list[str]) -> None:
+        """Say that the table is being watched: nothing may happen for a while."""
+        told = f"{path}: watching {' and '.join(topics)}; Ctrl-C ends"
+        self._screen.lines(self._screen.entry(Entry("", told, "dim")))
+
+    def tell(self, line: Json) -> None:
+        """Tell one line of the stream; one of a kind that is not known is printed as it is."""
+        match line:
+            case {"outcome": told}:
+                outcome = _outcome(told)
+                if not self._told_already(outcome):
+                    self._teller.tell(outcome)
+            case {"awaited": awaited}:
+                self._awaited(msgspec.convert(awaited, Awaited | None))
+            case {"proposed": _}:
+                pass  # `awaited` says the same, and what may be said
+            case {"late_wager": {"wager": wager, "says": says}}:
+                self._teller.event(f"late wager {wager}: {says}; confirm_late it, or not", "yellow")
+            case {"lamp": {"name": name, "shows": shows}}:
+                self._teller.event(f"lamp {name} shows {shows}", "dim")
+            case {"fault": dict() as fault}:
+                self._fault(fault)
+            case {"self_test": {"passed": passed, "checks": list() as checks}}:
+                self._self_test(checks, passed=bool(passed))
+            case {"reading": reading}:
+                self._reading(reading, line)
+            case _:
+                self._teller.event(msgspec.json.encode(line).decode(), "dim")
+
+    def _awaited(self, awaited: Awaited | None) -> None:
+        """Tell what waits for a person, once: it is here before the outcome that says the same is durable."""
+        if awaited is None or awaited == self._waiting:
+            return
+        self._waiting = awaited
+        may = " or ".join(f"tablectl input {ruling}" for ruling in awaited.may)
+        words = "Review: a person rules" if awaited.state == "review" else f"Proposed: {awaited.proposes}"
+        self._teller.call(awaited.number, "", words, "yellow")
+        self._teller.reasons(awaited.reasons)
+        if awaited.seen:
+            self._teller.aside(f"seen so far: {awaited.seen}")
+        self._teller.aside(f"say {may}", style="yellow")
+
+    def _told_already(self, outcome: Outcome) -> bool:
+        """Return whether a review was told as what waits for a person."""
+        waiting = self._waiting
+        reviewed = outcome.type.endswith(".review") and waiting is not None
+        return reviewed and waiting is not None and waiting.number == attempt_of(outcome)
+
+    def _fault(self, fault: Mapping[str, object]) -> None:
+        where = f"{fault['code']}, {fault['where']}"
+        if fault.get("began"):
+            self._teller.event(f"fault {where}: {fault['found']}; tablectl faults says what to do", "red")
+        else:
+            self._teller.event(f"fault over: {where}", "green")
+
+    def _self_test(self, checks: list[Json], *, passed: bool) -> None:
+        if passed:
+            self._teller.event("self-test passed", "green")
+            return
+        failing = "; ".join(f"{check['name']}: {check['says']}" for check in checks if not check["ok"])
+        self._teller.event(f"self-test waits: {failing}", "yellow")
+
+    def _reading(self, reading: object, line: Json) -> None:
+        notes = ", ".join(name for name in ("masked", "delayed") if line.get(name))
+        told = reading_line(msgspec.convert(reading, AnyReading))
+        self._teller.event(f"{told}{f' ({notes})' if notes else ''}", "dim")
+
+
+def _outcome(told: object) -> Outcome:
+    raw = msgspec.json.decode(msgspec.json.encode(told), type=_Told)
+    return Outcome(type=raw.type, t=raw.t, id=raw.id, seq=raw.seq, data=data_of(raw.type, raw.data))
+
+
+def _ended(path: str) -> int:
+    """Print why the stream ended: a controller that still answers has dropped this reader."""
+    from controller.app.peers import answered  # noqa: PLC0415 - at the end of `watch` alone
+
+    with suppress(OSError):
+        if answered(Path(path)):
+            say(f"{path}: lines were missed: this reader was too slow, or the controller restarted")
+            return FAILED
+    say(f"{path}: the controller has stopped")
+    return OK

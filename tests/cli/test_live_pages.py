@@ -1,0 +1,259 @@
+"""`status`, `devices`, `faults`, `watch`: words and colours on a terminal, plain in a pipe, JSON if asked."""
+
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from controller.cli.main import main
+from controller.cli.screen import Screen
+from controller.cli.watch import Watcher
+from controller.model.outcomes import Outcome, RollCalled, RollNoRoll, RollReview
+from controller.model.verdicts import Reason
+from tests.cli.controller_at import FakeController, Json, Terminal, controller_at
+
+INTERRUPTED = (130, -2)
+"""Ctrl-C once, or twice."""
+SOCKET = "control.sock"
+WIDE = "a sentence that goes on for so long that no window of eighty columns has room for all of its words"
+SHORT = Reason(code="no_wall_hit", rule="C34-INV-2ii", seen=f"die 1 stopped short: {WIDE}", die=1)
+FAULT = {
+    "code": "device_down",
+    "where": "cam",
+    "found": f"unplugged, {WIDE}",
+    "what": "a device is disconnected",
+    "cause": "its cable",
+    "next_step": "plug it in",
+    "clears": "by itself",
+    "locks": False,
+}
+
+
+def device(*, up: bool) -> Json:
+    return {
+        "type": "node",
+        "up": up,
+        "says": WIDE,
+        "readings_per_s": 40.0,
+        "last_seen_s": 0.5,
+        "trouble": "",
+        "do": "plug it in",
+        "figures": {"firmware": "1.2", "troubles": [], "lost": 2},
+    }
+
+
+def status(**more: object) -> Json:
+    return {
+        "table": "craps",
+        "ruleset": "craps-12-034",
+        "headline": "table open, unlocked",
+        "faults": [],
+        "lock": "unlocked",
+        "state": {"point": 9},
+        "devices": {"cam": device(up=True), "wall-left": device(up=True)},
+        "self_test": [{"name": "journal", "ok": True, "says": "written"}],
+        **more,
+    }
+
+
+def line_of(outcome: Outcome) -> Json:
+    return {"outcome": msgspec.to_builtins(outcome), "n": 1, "chain": "9f"}
+
+
+def called(number: int, dice: tuple[int, int]) -> Outcome:
+    data = RollCalled(
+        roll=number,
+        dice=dice,
+        total=sum(dice),
+        phase="point",
+        point=8,
+        call="point_made",
+        point_after=None,
+        shooter=None,
+        grade="sensors",
+        notices=(),
+        by=None,
+        who=None,
+    )
+    return Outcome(type="roll.called", t=1, id=f"craps/1/{number}", seq=number, data=data)
+
+
+@pytest.fixture
+def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeController]:
+    """A controller in order, in the folder where `tablectl` is called."""
+    monkeypatch.chdir(tmp_path)
+    with controller_at(tmp_path / "control.sock") as controller:
+        controller.answers = {
+            "status": {"ok": True, "status": status()},
+            "faults": {"ok": True, "faults": []},
+        }
+        yield controller
+
+
+def troubled(table: FakeController) -> None:
+    """Unplug the camera."""
+    devices = {"cam": device(up=False), "wall-left": device(up=True)}
+    shown = status(faults=[FAULT], devices=devices, headline=f"device_down ({WIDE}): plug it in")
+    table.answers = {"status": {"ok": True, "status": shown}, "faults": {"ok": True, "faults": [FAULT]}}
+
+
+@pytest.mark.parametrize("command", ["status", "devices", "faults"])
+@pytest.mark.parametrize("wrong", [False, True])
+def test_each_page_fits_a_window_of_80_by_24(
+    command: str, wrong: bool, table: FakeController, tmp_path: Path
+) -> None:
+    if wrong:
+        troubled(table)
+    terminal = Terminal((command, "--socket", SOCKET), 80, 24)
+    lines = terminal.whole().splitlines()
+    assert terminal.end() == (1 if wrong else 0)
+    assert lines
+    assert max(map(len, lines)) <= 80
+    assert len(lines) <= 24
+    assert ("\x1b[1;31m" if wrong else "\x1b[1;32m") in terminal.raw
+
+
+def test_a_page_that_is_followed_is_drawn_anew_in_its_place(table: FakeController) -> None:
+    terminal = Terminal(("status", "--follow", "--socket", SOCKET), 80, 24)
+    terminal.until(lambda text: "table open, unlocked" in text)
+    troubled(table)
+    text = terminal.until(lambda text: "do: plug it in" in text)
+    assert terminal.end() in INTERRUPTED
+    assert text.rpartition("\x1b[H")[2].startswith("craps (craps-12-034): device_down")
+
+
+def test_a_page_longer_than_the_window_says_how_much_is_missing(
+    table: FakeController, tmp_path: Path
+) -> None:
+    troubled(table)
+    terminal = Terminal(("status", "-f", "--socket", SOCKET), 80, 10)
+    text = terminal.until(lambda text: "more lines: make the window higher" in text)
+    terminal.end()
+    assert text.count("\n") < 10
+
+
+def test_who_follows_a_controller_that_goes_away_is_told_and_sees_it_come_back(
+    table: FakeController, tmp_path: Path
+) -> None:
+    path = tmp_path / "control.sock"
+    terminal = Terminal(("faults", "--follow", "--socket", SOCKET), 80, 24)
+    terminal.until(lambda text: "no faults" in text)
+    away = tmp_path / "away.sock"
+    path.rename(away)
+    terminal.until(lambda text: "found no controller answering" in " ".join(text.split()))
+    seen = len(terminal.text)
+    away.rename(path)
+    terminal.until(lambda text: "no faults" in text[seen:])
+    assert terminal.end() in INTERRUPTED
+
+
+@pytest.mark.parametrize("environ", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
+def test_colour_can_be_switched_off(environ: dict[str, str], table: FakeController, tmp_path: Path) -> None:
+    terminal = Terminal(("status", "--socket", SOCKET), 80, 24, **environ)
+    assert "table open, unlocked" in terminal.whole()
+    terminal.end()
+    assert "\x1b" not in terminal.raw
+
+
+def test_a_pipe_gets_whole_lines_and_no_colour(
+    table: FakeController, capsys: pytest.CaptureFixture[str]
+) -> None:
+    troubled(table)
+    assert main(["faults", "--socket", SOCKET]) == 1
+    told = capsys.readouterr().out
+    assert f"unplugged, {WIDE}\n" in told
+    assert "\x1b" not in told
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [("status", status()), ("devices", {"cam": device(up=True), "wall-left": device(up=True)})],
+)
+def test_json_is_for_programs_alone(
+    command: str,
+    expected: Json,
+    table: FakeController,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main([command, "--json", "--socket", SOCKET]) == 0
+    assert json.loads(capsys.readouterr().out) == expected
+
+
+def test_a_device_that_there_is_not_is_named_with_those_that_there_are(
+    table: FakeController, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["devices", "lidar", "--socket", SOCKET]) == 1
+    assert "found no device 'lidar', expected one of cam, wall-left" in capsys.readouterr().err
+
+
+def watched(*lines: Json, width: int | None = None) -> str:
+    """Tell lines of the stream as at ten o'clock."""
+    stream = io.StringIO()
+    watcher = Watcher(Screen(stream, {"LANG": "C.UTF-8"}), lambda: "10:00:00")
+    for line in lines:
+        watcher.tell(line)
+    return stream.getvalue()
+
+
+def test_a_watcher_hears_calls_as_the_stickperson_says_them() -> None:
+    assert watched(line_of(called(7, (5, 3)))).startswith("10:00:00    7  ")
+    assert "Eight, winner eight, pay the line" in watched(line_of(called(7, (5, 3))))
+
+
+def test_a_void_is_told_with_each_cause_and_its_rule() -> None:
+    data = RollNoRoll(roll=3, reasons=(SHORT,), by="sensors", who=None, notices=())
+    told = watched(line_of(Outcome(type="roll.no_roll", t=1, id="craps/1/3", seq=3, data=data)))
+    assert "No Roll: no wall hit" in told
+    assert "(C34-INV-2ii)" in told
+
+
+def test_a_review_is_told_once_with_what_may_be_said() -> None:
+    awaited: Json = {
+        "attempt": "roll",
+        "number": 4,
+        "state": "review",
+        "reasons": [msgspec.to_builtins(SHORT)],
+        "may": ["no_roll", "set_dice"],
+    }
+    data = RollReview(roll=4, reasons=(SHORT,), dice=None, notices=())
+    review = line_of(Outcome(type="roll.review", t=1, id="craps/1/4", seq=4, data=data))
+    told = watched({"awaited": awaited}, review, {"awaited": None})
+    assert told.count("Review: a person rules") == 1
+    assert "say tablectl input no_roll or tablectl input set_dice" in told
+    assert watched(review).count("Review: a person rules") == 1
+
+
+def test_faults_lamps_and_readings_are_told_in_words() -> None:
+    fault: Json = {"code": "device_down", "where": "cam", "found": "unplugged"}
+    told = watched(
+        {"fault": {**fault, "began": True}},
+        {"fault": {**fault, "began": False}},
+        {"lamp": {"name": "review", "shows": "on"}},
+        {"reading": {"kind": "card", "t": 5, "dev": "shoe", "to": "3"}, "masked": True},
+        {"something": "new"},
+    )
+    assert "fault device_down, cam: unplugged; tablectl faults says what to do" in told
+    assert "fault over: device_down, cam" in told
+    assert "lamp review shows on" in told
+    assert "shoe card" in told
+    assert "(masked)" in told
+    assert '{"something":"new"}' in told
+
+
+def test_watch_prints_words_on_a_terminal_and_json_lines_if_asked(
+    table: FakeController, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table.stream = [line_of(called(7, (5, 3)))]
+    terminal = Terminal(("watch", "--socket", SOCKET), 80, 24)
+    lines = [line for line in terminal.whole().splitlines() if not line.startswith("tablectl: ")]
+    terminal.end()
+    assert max(map(len, lines)) <= 80
+    assert any("winner eight" in line for line in lines)
+    main(["watch", "--json", "--socket", SOCKET])
+    assert json.loads(capsys.readouterr().out)["outcome"]["id"] == "craps/1/7"
+    topics = [request["topics"] for request in table.asked if request["do"] == "watch"]
+    assert topics == [["outcomes", "faults"], ["outcomes", "readings", "lamps", "faults"]]
