@@ -10,7 +10,7 @@ they rest on beams that were cut and on nothing else.
 from collections.abc import Sequence
 from functools import lru_cache
 from math import inf
-from operator import attrgetter
+from operator import itemgetter
 from typing import Literal
 
 from controller.model.readings import Turning
@@ -103,9 +103,11 @@ class Pass:
         following = Pass(self, t, beam, self.turns + turns)
         following.speed = speed
         following.number = self.number + 1
-        if self.speed:
-            lost = (self.speed - speed) / ((t - self.t) / 1e6)
-            following.loss = self.loss + 0.3 * (min(max(lost, 0.0), _MAX_LOSS) - self.loss)
+        before = self.speed
+        if before:
+            loss, lost = self.loss, (before - speed) / ((t - self.t) / 1e6)
+            lost = 0.0 if lost < 0.0 else min(lost, _MAX_LOSS)
+            following.loss = loss + 0.3 * (lost - loss)
         return following
 
 
@@ -160,20 +162,16 @@ class Story:
         passes.reverse()
         return passes
 
-    def with_stray(self, price: float) -> "Story":
-        """Return this story with a pulse more that is not the ball's."""
-        story = self.stepped(self.last, price)
-        story.stray += 1
-        return story
 
-    def stepped(self, last: Pass, price: float) -> "Story":
-        """Return this story up to this pass."""
-        story = Story(self.sense, last, self.cost + price, self.before)
-        story.stray = self.stray
-        story.deaf = self.deaf
-        story.fewer = self.fewer
-        story.more = self.more
-        return story
+_Option = tuple[float, tuple[int, int, int], Story, float, float, int, float, float]
+"""What a story may become with a pulse: its price then; as what it goes on (the way round, its last pass and
+the one before); the story; the turns and the speed of its step, and how many of the turns are whole ones
+beyond the next pass at this beam (or `_STRAY`, `_LAUNCHED`); by how much the turns may be fewer and more.
+
+Most are dropped again at once, so a story is made only of those that are kept.
+"""
+_STRAY, _LAUNCHED = -1, -2
+"""In place of the whole turns: the pulse is not the ball's, or begins another run, which the story tells."""
 
 
 class Chain:
@@ -230,13 +228,13 @@ class Chain:
             for story in stories:
                 story.cost += (MISSED - DEAF) * story.deaf.get(beam, 0)
         plain = False
-        children: list[Story] = []
+        options: list[_Option] = []
         hears = self._hears()
         for story in stories:
-            plain |= self._go_on(story, t, beam, hears, children)
+            plain |= self._go_on(story, t, beam, hears, options)
         if not plain:
-            self._launch_anew(stories, t, beam, children)
-        kept = _best_of(children) if len(children) > 1 else children
+            self._launch_anew(stories, t, beam, options)
+        kept = [self._told(option, t, beam) for option in _best_of(options)]
         best = kept[0]
         self._calm = self._calm + 1 if plain and best.last.t == t else 0
         if self._calm >= _CALM and len(kept) > 1 and kept[1].cost - best.cost >= _CALM_CLEAR:
@@ -324,60 +322,62 @@ class Chain:
             return self.heard
         return [pulses if pulses > _HEARS * most else 0 for pulses in self.heard]
 
-    def _go_on(self, story: Story, t: int, beam: int, hears: Sequence[int], children: list[Story]) -> bool:
-        """Add what this story becomes with the pulse; return whether it is plainly its ball's next."""
-        last = story.last
+    def _go_on(self, story: Story, t: int, beam: int, hears: Sequence[int], options: list[_Option]) -> bool:
+        """Add what this story may become with the pulse; return whether it is plainly its ball's next."""
+        last, sense, cost = story.last, story.sense, story.cost
+        fewer, more, since_us = story.fewer, story.more, last.t
         cheapest, fits = _DROPPED_STORY, False
-        if t > last.t:
-            seconds = (t - last.t) / 1e6
-            ahead = self._ahead[story.sense][last.beam][beam]
-            passed = self._between[story.sense][last.beam][beam]
-            young = last.turns < _DEAF_TURNS
-            for whole, speed, off in self._steps(last, seconds, ahead):
-                price = off
-                if passed or whole:
-                    price += _missed(passed, whole, hears, DEAF if young else 0.0)
+        if t > since_us:
+            ahead = self._ahead[sense][last.beam][beam]
+            passed = self._between[sense][last.beam][beam]
+            deaf = DEAF if last.turns < _DEAF_TURNS else 0.0
+            alike = sense, t, since_us
+            for whole, speed, off in self._steps(last, (t - since_us) / 1e6, ahead):
+                price = off + _missed(passed, whole, hears, deaf) if passed or whole else off
                 if price >= _DROPPED_STORY:
                     continue
-                fits = fits or (bool(last.speed) and price % MISSED < _PLAIN)
+                if last.speed and price % MISSED < _PLAIN:
+                    fits = True
                 if price < cheapest + CLEAR:
-                    child = story.stepped(last.then(t, beam, ahead + whole, speed), price)
-                    if young and 0 in self.heard:
-                        child.deaf = self._deaf(story, last.beam, beam, whole)
-                    children.append(child)
+                    options.append((cost + price, alike, story, ahead + whole, speed, whole, fewer, more))
                 cheapest = min(cheapest, price)
         if cheapest < _PLAIN and last.number >= _MIN_PULSES:
             return True
-        doubles = last.beam == beam and (t - last.t) / 1e6 * (last.speed or _FASTEST) < _SAME_PASS
-        children.append(story.with_stray(DOUBLE if doubles else FITTING if fits else GHOST))
+        price = FITTING if fits else GHOST
+        if last.beam == beam and (t - since_us) / 1e6 * (last.speed or _FASTEST) < _SAME_PASS:
+            price = DOUBLE
+        alike = sense, since_us, last.before.t if last.before is not None else 0
+        options.append((cost + price, alike, story, 0.0, 0.0, _STRAY, fewer, more))
         return False
 
     def _steps(self, last: Pass, seconds: float, ahead: float) -> list[tuple[int, float, float]]:
         """Return the steps that a ball can have made from its last pass: with how many whole turns more than
         those ahead, at what speed, and the price of its being off the speed that was foretold."""
         before, steps = last.speed, []
+        least = self._slowest
         if not before:
             for whole in _WHOLE_TURNS:
                 speed = (ahead + whole) / seconds
                 if speed > _FASTEST:
                     break
-                if speed >= self._slowest:
+                if speed >= least:
                     steps.append((whole, speed, 0.0))
             return steps
         slowest = min(before * _SLOW_DOWN, before - _MAX_LOSS * seconds)
-        fastest, jitter = before * _SPEED_UP, _JITTER_S / seconds
+        fastest, jitter, most_slack = before * _SPEED_UP, _JITTER_S / seconds, _MAX_SLACK * before
         for whole in _WHOLE_TURNS:
             speed = (ahead + whole) / seconds
-            slack = min(jitter * speed, _MAX_SLACK * before)
+            slack = jitter * speed
+            slack = min(most_slack, slack)
             if speed > fastest + (_JITTER_S if whole else slack):
                 break
-            if speed >= self._slowest and slowest - slack <= speed <= fastest + slack:
+            if speed >= least and slowest - slack <= speed <= fastest + slack:
                 expected = max(before - last.loss * seconds, 0.5 * before)
                 off = (speed - expected) / (_EVEN * expected + slack)
                 steps.append((whole, speed, min(0.25 * off * off, 1.5)))
         return steps
 
-    def _launch_anew(self, stories: Sequence[Story], t: int, beam: int, children: list[Story]) -> None:
+    def _launch_anew(self, stories: Sequence[Story], t: int, beam: int, options: list[_Option]) -> None:
         """Begin another run at this pulse: what was before is another launch's, or a hand's.
 
         All such stories go on alike, so only those on the cheapest before are told.
@@ -388,7 +388,27 @@ class Chain:
             if cost < least:
                 least, before = cost, story
         run = before if before.is_run else before.before
-        children += [Story(sense, Pass(None, t, beam), least, run) for sense in SENSES]
+        for sense in SENSES:
+            launched = Story(sense, Pass(None, t, beam), least, run)
+            options.append((least, (sense, t, 0), launched, 0.0, 0.0, _LAUNCHED, 0.0, 0.0))
+
+    def _told(self, option: _Option, t: int, beam: int) -> Story:
+        """Return what a story becomes with the pulse."""
+        cost, _, story, turns, speed, whole, fewer, more = option
+        if whole == _LAUNCHED:
+            child = story
+        else:
+            last = story.last
+            child = Story(story.sense, last, cost, story.before)
+            child.stray, child.deaf = story.stray, story.deaf
+            if whole == _STRAY:
+                child.stray += 1
+            else:
+                child.last = last.then(t, beam, turns, speed)
+                if last.turns < _DEAF_TURNS and 0 in self.heard:
+                    child.deaf = self._deaf(story, last.beam, beam, whole)
+        child.fewer, child.more = fewer, more
+        return child
 
     def _deaf(self, story: Story, since: int, beam: int, whole: int) -> dict[int, int]:
         """Count for each beam that was not heard yet the passes at it that this story has."""
@@ -403,7 +423,7 @@ class Chain:
         return deaf
 
 
-_cost = attrgetter("cost")
+_cost = itemgetter(0)
 
 
 _Rows = tuple[tuple[float, ...], ...]
@@ -443,30 +463,35 @@ def _missed(passed: Sequence[int], whole: int, hears: Sequence[int], deaf: float
     return price
 
 
-def _best_of(children: Sequence[Story]) -> list[Story]:
-    """Return the stories to keep, the cheapest first: those that go on alike are told as one."""
-    most = min(map(_cost, children)) + _DROPPED_STORY
-    told: dict[tuple[int, int, int], Story] = {}
-    for child in children:
-        if child.cost < most:
-            last = child.last
-            alike = (child.sense, last.t, last.before.t if last.before is not None else 0)
+def _best_of(options: list[_Option]) -> list[_Option]:
+    """Return the options to keep, the cheapest first: those that go on alike are told as one."""
+    if len(options) == 1:
+        return options
+    most = min(map(_cost, options)) + _DROPPED_STORY
+    told: dict[tuple[int, int, int], _Option] = {}
+    for option in options:
+        if option[0] < most:
+            alike = option[1]
             known = told.get(alike)
-            told[alike] = child if known is None else _merged(known, child)
+            told[alike] = option if known is None else _merged(known, option)
     ranked = sorted(told.values(), key=_cost)
-    newest_us = max([story.last.t for story in ranked])
-    return ranked[:_STORIES] + [story for story in ranked[_STORIES:] if story.last.t == newest_us][:_NEWEST]
+    if len(ranked) <= _STORIES:
+        return ranked
+    newest_us = max([option[1][1] for option in ranked])
+    others = [option for option in ranked[_STORIES:] if option[1][1] == newest_us]
+    return ranked[:_STORIES] + others[:_NEWEST]
 
 
-def _merged(one: Story, other: Story) -> Story:
-    """Return the cheaper of two stories that go on alike, with the other's turns where it is not ruled
+def _merged(one: _Option, other: _Option) -> _Option:
+    """Return the cheaper of two options that go on alike, with the other's turns where it is not ruled
     out."""
-    better, worse = (one, other) if one.cost <= other.cost else (other, one)
-    if worse.cost - better.cost < CLEAR:
-        apart = worse.last.turns - better.last.turns
-        better.fewer = max(better.fewer, worse.fewer - apart)
-        better.more = max(better.more, worse.more + apart)
-    return better
+    better, worse = (one, other) if one[0] <= other[0] else (other, one)
+    if worse[0] - better[0] >= CLEAR:
+        return better
+    cost, alike, story, turns, speed, whole, fewer, more = better
+    apart = (worse[2].last.turns + worse[3]) - (story.last.turns + turns)
+    fewer, more = max(fewer, worse[6] - apart), max(more, worse[7] + apart)
+    return cost, alike, story, turns, speed, whole, fewer, more
 
 
 def _ahead(turns: float) -> float:

@@ -1,8 +1,13 @@
 """The chain of pulses round the ring: what the ball did, whatever it slows down by."""
 
+import random
+
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from controller.rules.wheel.chain import Chain
+from tests.rules.wheel.exhaustive_chain import ExhaustiveChain, told
 
 FOUR = (0.0, 90.0, 180.0, 270.0)
 TWO = (0.0, 120.0)
@@ -87,3 +92,48 @@ def test_a_launch_after_a_few_pulses_and_a_silence_is_another_run(
     story = followed([*caught, *again], beams).best
     assert story is not None
     assert (story.first.t, story.last.number) == (begin_us, len(again))
+
+
+DUST = st.lists(st.tuples(st.integers(0, 17_000_000), st.integers(0, 3)), max_size=12)
+SEEN = st.lists(st.integers(0, 9).map(bool), min_size=50, max_size=50)
+RINGS = st.sampled_from([FOUR, TWO, (81.0, 324.0, 157.0), tuple(45.0 * i for i in range(8))])
+LAUNCHES = st.lists(
+    st.tuples(st.integers(8, 40), st.floats(1.0, 2.6), st.sampled_from([1, -1])), min_size=1, max_size=2
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    beams=RINGS,
+    launches=LAUNCHES,
+    seen=SEEN,
+    dust=DUST,
+    jitter=st.randoms(use_true_random=False),
+    data=st.data(),
+)
+def test_every_story_is_the_one_that_an_exhaustive_search_finds(
+    beams: tuple[float, ...],
+    launches: list[tuple[int, float, int]],
+    seen: list[bool],
+    dust: list[tuple[int, int]],
+    jitter: random.Random,
+    data: st.DataObject,
+) -> None:
+    ring, pulses, begin_us = len(beams), [(t, beam % len(beams)) for t, beam in dust], 0
+    for steps, since, sense in launches:
+        run = passes(beams, slowing(steps, since), begin_us=begin_us)
+        pulses += [
+            (t + jitter.randrange(-4_000, 4_000), beam if sense > 0 else -beam % ring)
+            for (t, beam), heard in zip(run, seen, strict=False)
+            if heard
+        ]
+        begin_us = run[-1][0] + 900_000
+    pulses.sort()
+    away = data.draw(st.none() | st.integers(0, len(pulses)), label="a device is away before this pulse")
+    quick, whole = Chain(beams, DROP), ExhaustiveChain(beams, DROP)
+    for number, (t, beam) in enumerate(pulses):
+        for chain in (quick, whole):
+            if number == away:
+                chain.interrupt()
+            chain.see(t, beam)
+        assert told(quick) == told(whole)

@@ -1,0 +1,185 @@
+"""The chain of pulses with every story made in full: what `Chain`, which makes those it keeps, must equal."""
+
+from collections.abc import Sequence
+from math import inf
+
+from controller.rules.wheel.chain import (
+    CLEAR,
+    DEAF,
+    DOUBLE,
+    DOUBLED_US,
+    FITTING,
+    GHOST,
+    LAUNCH,
+    MISSED,
+    SENSES,
+    Chain,
+    Pass,
+    Sense,
+    Story,
+)
+
+DROPPED_STORY, STORIES, NEWEST = 6.0, 10, 4
+CALM, CALM_CLEAR = 3, 2.0
+FASTEST, SPEED_UP, SLOW_DOWN, MAX_LOSS = 4.5, 1.08, 0.80, 0.5
+JITTER_S, MAX_SLACK, EVEN = 0.004, 0.15, 0.08
+PLAIN, MIN_PULSES, FEW, DEAF_TURNS, SAME_PASS = 0.35, 4, 4, 2.0, 1 / 12
+
+
+class ExhaustiveChain(Chain):
+    """Makes every story that a pulse allows, and only then drops the dear ones."""
+
+    def see(self, t: int, beam: int) -> None:
+        """Handle a pulse, later than those before."""
+        if t - self._last_us[beam] < DOUBLED_US:
+            return
+        self._last_us[beam] = t
+        self.heard[beam] += 1
+        if self._interrupted:
+            self._resume(t, beam)
+            return
+        stories = self.stories
+        if len(stories) == 1 and self._plainly_next(stories[0], t, beam):
+            return
+        if not stories:
+            self.stories = [Story(sense, Pass(None, t, beam), 0.0) for sense in SENSES]
+            return
+        if self.heard[beam] == 1 and max(self.heard) <= FEW:
+            for story in stories:
+                story.cost += (MISSED - DEAF) * story.deaf.get(beam, 0)
+        plain = False
+        children: list[Story] = []
+        for story in stories:
+            plain |= self._children_of(story, t, beam, children)
+        if not plain:
+            least, before = inf, stories[0]
+            for story in stories:
+                cost = story.cost + (LAUNCH if story.is_run else min(LAUNCH, GHOST * story.last.number))
+                if cost < least:
+                    least, before = cost, story
+            run = before if before.is_run else before.before
+            children += [Story(sense, Pass(None, t, beam), least, run) for sense in SENSES]
+        kept = _best_of(children) if len(children) > 1 else children
+        best = kept[0]
+        self._calm = self._calm + 1 if plain and best.last.t == t else 0
+        if self._calm >= CALM and len(kept) > 1 and kept[1].cost - best.cost >= CALM_CLEAR:
+            kept = [best]
+        self.stories = kept
+
+    def _children_of(self, story: Story, t: int, beam: int, children: list[Story]) -> bool:
+        last = story.last
+        cheapest, fits, hears = DROPPED_STORY, False, self._hears()
+        if t > last.t:
+            seconds = (t - last.t) / 1e6
+            ahead = self._ahead[story.sense][last.beam][beam]
+            passed = self._between[story.sense][last.beam][beam]
+            young = last.turns < DEAF_TURNS
+            for whole, speed, off in self._steps_of(last, seconds, ahead):
+                price = off
+                if passed or whole:
+                    price += _missed(passed, whole, hears, DEAF if young else 0.0)
+                if price >= DROPPED_STORY:
+                    continue
+                fits = fits or (bool(last.speed) and price % MISSED < PLAIN)
+                if price < cheapest + CLEAR:
+                    child = _stepped(story, _then(last, t, beam, ahead + whole, speed), price)
+                    if young and 0 in self.heard:
+                        child.deaf = self._deaf(story, last.beam, beam, whole)
+                    children.append(child)
+                cheapest = min(cheapest, price)
+        if cheapest < PLAIN and last.number >= MIN_PULSES:
+            return True
+        doubles = last.beam == beam and (t - last.t) / 1e6 * (last.speed or FASTEST) < SAME_PASS
+        child = _stepped(story, last, DOUBLE if doubles else FITTING if fits else GHOST)
+        child.stray += 1
+        children.append(child)
+        return False
+
+    def _steps_of(self, last: Pass, seconds: float, ahead: float) -> list[tuple[int, float, float]]:
+        before, steps = last.speed, []
+        for whole in range(4):
+            speed = (ahead + whole) / seconds
+            if not before:
+                if speed > FASTEST:
+                    break
+                if speed >= self._slowest:
+                    steps.append((whole, speed, 0.0))
+                continue
+            slowest = min(before * SLOW_DOWN, before - MAX_LOSS * seconds)
+            slack = min(JITTER_S / seconds * speed, MAX_SLACK * before)
+            fastest = before * SPEED_UP
+            if speed > fastest + (JITTER_S if whole else slack):
+                break
+            if speed >= self._slowest and slowest - slack <= speed <= fastest + slack:
+                expected = max(before - last.loss * seconds, 0.5 * before)
+                off = (speed - expected) / (EVEN * expected + slack)
+                steps.append((whole, speed, min(0.25 * off * off, 1.5)))
+        return steps
+
+
+def told(chain: Chain) -> list[object]:
+    """Return every story of a chain with all that it holds: what is told now, and what can be told later."""
+    return [
+        (
+            story.cost,
+            story.sense,
+            story.stray,
+            story.fewer,
+            story.more,
+            sorted(story.deaf.items()),
+            _path(story),
+            None if story.before is None else (story.before.cost, _path(story.before)),
+        )
+        for story in chain.stories
+    ]
+
+
+def _path(story: Story) -> list[tuple[object, ...]]:
+    return [(at.t, at.beam, at.turns, at.speed, at.loss, at.number) for at in story.path()]
+
+
+def _then(last: Pass, t: int, beam: int, turns: float, speed: float) -> Pass:
+    after = Pass(last, t, beam, last.turns + turns)
+    after.speed, after.number = speed, last.number + 1
+    if last.speed:
+        lost = (last.speed - speed) / ((t - last.t) / 1e6)
+        after.loss = last.loss + 0.3 * (min(max(lost, 0.0), MAX_LOSS) - last.loss)
+    return after
+
+
+def _stepped(story: Story, last: Pass, price: float) -> Story:
+    child = Story(story.sense, last, story.cost + price, story.before)
+    child.stray, child.deaf, child.fewer, child.more = story.stray, story.deaf, story.fewer, story.more
+    return child
+
+
+def _missed(passed: Sequence[int], whole: int, hears: Sequence[int], deaf: float) -> float:
+    price = 0.0
+    for beam in passed:
+        price += MISSED if hears[beam] else deaf
+    if whole:
+        price += whole * sum([MISSED if pulses else deaf for pulses in hears])
+    return price
+
+
+def _best_of(children: Sequence[Story]) -> list[Story]:
+    most = min(child.cost for child in children) + DROPPED_STORY
+    alike: dict[tuple[Sense, int, int], Story] = {}
+    for child in children:
+        if child.cost < most:
+            last = child.last
+            key = child.sense, last.t, last.before.t if last.before is not None else 0
+            known = alike.get(key)
+            alike[key] = child if known is None else _merged(known, child)
+    ranked = sorted(alike.values(), key=lambda story: story.cost)
+    newest_us = max(story.last.t for story in ranked)
+    return ranked[:STORIES] + [story for story in ranked[STORIES:] if story.last.t == newest_us][:NEWEST]
+
+
+def _merged(one: Story, other: Story) -> Story:
+    better, worse = (one, other) if one.cost <= other.cost else (other, one)
+    if worse.cost - better.cost < CLEAR:
+        apart = worse.last.turns - better.last.turns
+        better.fewer = max(better.fewer, worse.fewer - apart)
+        better.more = max(better.more, worse.more + apart)
+    return better
