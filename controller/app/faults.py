@@ -28,6 +28,13 @@ class FaultKind(NamedTuple):
 TEST_FAILED = "test_failed"
 WAITS = "self_test_waits"
 
+APPROVES: Mapping[str, frozenset[str]] = {
+    "identity": frozenset({"identity_changed"}),
+    "device": frozenset({"device_component"}),
+    "clock": frozenset({"clock_stepped", "clock_behind"}),
+}
+"""What a person's approval clears."""
+
 _ITSELF = "by itself"
 _APPROVED = "when a member of staff approves it"
 

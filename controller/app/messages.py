@@ -80,6 +80,8 @@ class Approve(Request, frozen=True, kw_only=True, tag="approve"):
     what: Literal["identity", "clock", "device", "journal"]
     who: Words | None = None
     reason: Words = ""
+    token: Annotated[str, Meta(max_length=1024)] | None = None
+    """Who is at a screen, signed by the sign-in process: role and person are the token's own."""
 
 
 class AskOutbox(Request, frozen=True, kw_only=True, tag="outbox"):

@@ -34,6 +34,8 @@ INPUT_NEEDS: Mapping[str, str] = {"lock": "lock", "unlock": "unlock", "test_mode
 """The deed behind a person's input; every other input is a ruling."""
 
 
+APPROVERS = frozenset({"supervisor", "manager"})
+"""Who takes a changed program, a device or a clock as right at a screen; the rest of the staff call them."""
 ROLES = ("boxperson", "dealer", "stickperson", "supervisor", "manager", "technician", *sorted(PLAYERS))
 """Who a person at a table can be, as whom an input is entered."""
 

@@ -10,6 +10,7 @@ from typing import TypeVar
 import msgspec
 
 from controller.app.daemon import Daemon
+from controller.app.faults import APPROVES
 from controller.app.limits import Refused, Tally
 from controller.app.messages import (
     AnyRequest,
@@ -32,7 +33,7 @@ from controller.app.messages import (
     refusal,
 )
 from controller.app.options import JOURNAL_FILE, RECORDINGS
-from controller.app.peers import INPUT_NEEDS, ROLES, Peer
+from controller.app.peers import APPROVERS, INPUT_NEEDS, ROLES, Peer
 from controller.app.recording import ENDING
 from controller.app.running import RunningTable
 from controller.app.screens import board_of, floor_of
@@ -44,7 +45,7 @@ from controller.journal.faults import JournalFault
 from controller.journal.reading import Reader
 from controller.model.conversion import converter_of
 from controller.model.readings import Input
-from controller.people.tokens import TokenError, Verifier
+from controller.people.tokens import Claims, TokenError, Verifier
 from controller.replay.source import Source
 
 R = TypeVar("R", bound=AnyRequest)
@@ -52,12 +53,6 @@ R = TypeVar("R", bound=AnyRequest)
 DURABLE_S = 2.0
 """So long an acknowledgement is given to be on the disk."""
 NO_JOURNAL = "the journal is not open; see `tablectl faults`"
-_APPROVES = {
-    "identity": {"identity_changed"},
-    "device": {"device_component"},
-    "clock": {"clock_stepped", "clock_behind"},
-}
-"""What a person's approval clears."""
 _input_of = converter_of(Input)
 _SAYS = {
     "not_allowed": "this user may not do that; ask someone in the group that may",
@@ -113,6 +108,8 @@ class Requests:
                 return self._if_may(peer, INPUT_NEEDS.get(request.name, "rule"), request, self._enter)
             case Approve(what="journal"):
                 return self._accept_journal(request, peer)
+            case Approve(token=str() as token):
+                return self._approve_signed(request, peer, token)
             case Approve():
                 return self._if_may(peer, "approve", request, self._approve)
             case AskOutbox():
@@ -154,18 +151,38 @@ class Requests:
 
     def _enter_signed(self, request: Enter, peer: Peer, token: str) -> bytes:
         """Enter a word from a screen as whom the token names, whatever the screen itself claims."""
-        if not peer.may("speak for a screen"):
-            return self.forbidden(peer, "speak for a screen")
-        try:
-            claims = self._verifier.verify(token)
-        except TokenError as error:
-            if (live := self._daemon.live) is not None:
-                self._note_refusal(live, peer, f"enter {request.name} with this token")
-            return refusal(error.code, error.says)
+        claims = self._claims(token, peer, f"enter {request.name} with this token")
+        if isinstance(claims, bytes):
+            return claims
         signed = msgspec.structs.replace(request, by=claims.role, who=claims.person, token=None)
         enter = partial(self._enter, console=claims.console)
         deed = INPUT_NEEDS.get(request.name, "rule")
         return self._if_may(peer.signed_in_as(claims.role), deed, signed, enter)
+
+    def _approve_signed(self, request: Approve, peer: Peer, token: str) -> bytes:
+        """Approve from a screen as whom the token names."""
+        deed = f"approve {request.what} with this token"
+        claims = self._claims(token, peer, deed)
+        if isinstance(claims, bytes):
+            return claims
+        if claims.role not in APPROVERS:
+            if (live := self._daemon.live) is not None:
+                self._note_refusal(live, peer, deed)
+            return refusal("not_theirs", f"a {' or a '.join(sorted(APPROVERS))} approves this; call one")
+        signed = msgspec.structs.replace(request, who=claims.person, token=None)
+        approve = partial(self._approve, said={"role": claims.role, "console": claims.console})
+        return self._if_may(peer.signed_in_as(claims.role), "approve", signed, approve)
+
+    def _claims(self, token: str, peer: Peer, deed: str) -> Claims | bytes:
+        """Return whom a token names, or the refusal of this deed."""
+        if not peer.may("speak for a screen"):
+            return self.forbidden(peer, "speak for a screen")
+        try:
+            return self._verifier.verify(token)
+        except TokenError as error:
+            if (live := self._daemon.live) is not None:
+                self._note_refusal(live, peer, deed)
+            return refusal(error.code, error.says)
 
     def _picture(self, request: AskPicture, _peer: Peer, live: RunningTable) -> bytes:
         """Draw what waits for a person: no covered card, and nothing of a ball that bets are taken on."""
@@ -210,12 +227,14 @@ class Requests:
             return refusal(asked.refused.code, asked.says, asked.allowed)
         return answer(entered=request.name, obeyed=True, says=asked.answer or f"{request.name}: done")
 
-    def _approve(self, request: Approve, peer: Peer, live: RunningTable) -> bytes:
-        holding = sorted({fault.code for fault in self._daemon.board.present} & _APPROVES[request.what])
+    def _approve(
+        self, request: Approve, peer: Peer, live: RunningTable, said: Mapping[str, object] | None = None
+    ) -> bytes:
+        holding = sorted({fault.code for fault in self._daemon.board.present} & APPROVES[request.what])
         if not holding:
             return refusal("nothing_to_approve", _SAYS["nothing_to_approve"])
         who = request.who or peer.user
-        said = {"what": request.what, "who": who, "reason": request.reason}
+        noted = {"what": request.what, "who": who, "reason": request.reason, **(said or {})}
         try:
             if request.what == "identity":
                 self._daemon.approve_identity(peer.user, who)
@@ -225,7 +244,7 @@ class Requests:
                 self._daemon.approve_clock()
         except OSError as error:
             return refusal("not_kept", f"the approval can't be saved: {error.strerror}")
-        self.note(live, peer, f"approve {request.what}", said=said)
+        self.note(live, peer, f"approve {request.what}", said=noted)
         return answer(approved=request.what, cleared=holding)
 
     def _accept_journal(self, request: Approve, peer: Peer) -> bytes:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Raw
 
-from controller.app.peers import INPUT_NEEDS, MAY, ROLES, Role
+from controller.app.faults import APPROVES, Fault
+from controller.app.peers import APPROVERS, INPUT_NEEDS, MAY, ROLES, Role
 from controller.app.status import View, fault_of, lock_of
 from controller.games.registry import game_of
 from controller.journal.chain import Row
@@ -186,6 +187,7 @@ _NOT_SHOWN = ("call", "learned", "standing")
 def floor_of(daemon: "Daemon") -> dict[str, object]:
     """Return the table's state for the staff's screens, as JSON values; raises JournalFault."""
     rules = daemon.settings.rules
+    faults = daemon.board.present
     told: dict[str, object] = {
         "table": daemon.settings.table,
         "ruleset": rules.name,
@@ -195,12 +197,13 @@ def floor_of(daemon: "Daemon") -> dict[str, object]:
         "hold_ms": _hold_ms(rules),
         "pockets": () if daemon.settings.wheel is None else daemon.settings.wheel.pockets_clockwise,
         "headline": daemon.headline(),
-        "faults": [fault_of(fault) for fault in daemon.board.present],
+        "faults": [{**fault_of(fault), "approve": _approval_of(fault)} for fault in faults],
     }
     live = daemon.live
     if live is None:
         return {**told, "up": False}
-    return {**told, "up": True, **_of_view(live, live.core.view, rules)}
+    approvals = tuple(f"approve {what}" for what in map(_approval_of, faults) if what)
+    return {**told, "up": True, **_of_view(live, live.core.view, rules, approvals)}
 
 
 def board_of(live: "RunningTable") -> dict[str, object]:
@@ -213,7 +216,14 @@ def board_of(live: "RunningTable") -> dict[str, object]:
     return {"board": shown.board, "counts": shown.counts}
 
 
-def _of_view(live: "RunningTable", view: View, rules: RuleSet) -> dict[str, object]:
+def _approval_of(fault: Fault) -> str | None:
+    """Return what a person approves to clear this fault; None where an approval does not."""
+    return next((what for what, codes in APPROVES.items() if fault.code in codes), None)
+
+
+def _of_view(
+    live: "RunningTable", view: View, rules: RuleSet, approvals: tuple[str, ...]
+) -> dict[str, object]:
     state: dict[str, object] = msgspec.to_builtins(view.state)
     for key in _NOT_SHOWN:
         state.pop(key, None)
@@ -236,7 +246,7 @@ def _of_view(live: "RunningTable", view: View, rules: RuleSet) -> dict[str, obje
         "bets": {"open": not view.bets_closed, "round": view.first.round},
         "awaited": view.awaited,
         "allowed": view.allowed,
-        "may": {role: _their_part(view.allowed, role, rules) for role in STAFF},
+        "may": {role: _their_part((*view.allowed, *approvals), role, rules) for role in STAFF},
         "late": [{"wager": wager, "says": says} for wager, says in live.late_wagers],
         "results": live.showing.shown(view.awaited).results,
     }
@@ -247,6 +257,8 @@ def _their_part(allowed: tuple[str, ...], role: str, rules: RuleSet) -> tuple[st
 
 
 def _is_theirs(name: str, role: str, rules: RuleSet) -> bool:
+    if name == "approve":
+        return role in APPROVERS
     unix: Role = "technician" if role == "technician" else "staff"
     if unix not in MAY[INPUT_NEEDS.get(name, "rule")]:
         return False

@@ -22,6 +22,7 @@ _FIRST: dict[str, str] = {
     "void": "reason",
     "misdeal": "reason",
     "inspected": "what",
+    "dice_set": "what",
     "test_mode": "on",
     "set_dice": "dice",
     "new_shooter": "seat",

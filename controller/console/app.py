@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -53,6 +53,12 @@ class ChangeRole(_Body, frozen=True, kw_only=True):
     role: Short
 
 
+class Approve(_Body, frozen=True, kw_only=True):
+    """A fault that only a person clears."""
+
+    approve: Literal["identity", "device", "clock"]
+
+
 class Say(_Body, frozen=True, kw_only=True, omit_defaults=True):
     """A word to the table with its arguments."""
 
@@ -74,6 +80,7 @@ class Say(_Body, frozen=True, kw_only=True, omit_defaults=True):
 
 _sign_in_of = msgspec.json.Decoder(SignIn).decode
 _change_role_of = msgspec.json.Decoder(ChangeRole).decode
+_approve_of = msgspec.json.Decoder(Approve).decode
 _say_of = msgspec.json.Decoder(Say).decode
 
 
@@ -116,6 +123,7 @@ class Console:
             Route("/sign-out", self._told(self._sign_out), methods=["POST"]),
             Route("/role", self._told(self._role), methods=["POST"]),
             Route("/say", self._told(self._say), methods=["POST"]),
+            Route("/approve", self._told(self._approve), methods=["POST"]),
             Route("/display", self._display),
             Route("/display/events", self._display_events),
             Route("/metrics", self._metrics),
@@ -268,6 +276,15 @@ class Console:
         said = msgspec.to_builtins(say)
         told = await self._table.once(do="input", by=session.role, wait_s=WAIT_S, token=token, **said)
         return _json({key: told[key] for key in ("ok", "code", "says", "allowed") if key in told})
+
+    async def _approve(self, request: Request) -> Response:
+        session = self._ours(request)
+        what = (await _body(request, _approve_of)).approve
+        token = await self.sessions.token(session)
+        told = await self._table.once(do="approve", what=what, token=token)
+        if told.get("ok"):
+            return _json({"ok": True, "says": "Approved. Unlock the table when it is ready."})
+        return _json({key: told[key] for key in ("ok", "code", "says") if key in told})
 
     def _session(self, request: Request) -> Session | None:
         return self.sessions.of(request.cookies.get(COOKIE))

@@ -20,6 +20,14 @@ _VOID_CAUSES = (("called", "Called"), ("disputed", "Dispute"), ("cheating", "Che
 _VOID_WORDS: Mapping[str, str] = {"roll": "no_roll", "spin": "no_spin", "deal": "misdeal"}
 _VOID_LABELS: Mapping[str, str] = {"roll": "No Roll", "spin": "No Spin", "deal": "Misdeal"}
 CHIPS = ("blue", "yellow", "orange", "purple", "brown", "pink", "white", "grey")
+DICE_SETS = tuple(map(str, range(1, 9)))
+"""Sets of dice to touch, by the numbers on their boxes."""
+APPROVALS: Mapping[str, tuple[str, str]] = {
+    "identity": ("The change is ours", "Was it changed on purpose, and do you take the table as it is now?"),
+    "device": ("It is repaired", "Was the device repaired and tested?"),
+    "clock": ("The clock is right", "Does the table's clock show the right time now?"),
+}
+"""What approves a fault: the key, and what it asks first."""
 _PLAIN: Mapping[str, tuple[str, Look]] = {
     "no_more_bets": ("No More Bets", "stop"),
     "open_bets": ("Open bets", "go"),
@@ -91,6 +99,8 @@ class Keys:
     forms: tuple[Form, ...] = ()
     """What is chosen at this moment of play: who acts, who buys, who throws."""
     table: tuple[Group, ...] = field(default=())
+    approvals: Mapping[str, Key] = field(default_factory=dict)
+    """What clears a fault that only a person clears, by what is approved."""
 
 
 def keys_for(floor: Floor, role: str) -> Keys:
@@ -103,6 +113,11 @@ def keys_for(floor: Floor, role: str) -> Keys:
         now=tuple(_now(floor, may - ruled)),
         forms=tuple(_forms(floor, may - ruled)),
         table=tuple(_table(floor, may)),
+        approvals={
+            what: Key(label, {"approve": what}, "go", question, label)
+            for what, (label, question) in APPROVALS.items()
+            if f"approve {what}" in may
+        },
     )
 
 
@@ -263,8 +278,10 @@ def _table(floor: Floor, may: frozenset[str]) -> Iterator[Group]:
         question = "Abandon the whole game? All stakes go back."
         say = {"name": "void", "what": "game", "reason": "declared"}
         play.append(Key("Abandon the game", say, "quiet", question, "Abandon the game"))
-    if play:
-        yield Group("Play", tuple(play))
+    dice_set = Form("dice_set", "Set of dice in play", ("set",), "", seats=DICE_SETS)
+    forms = (dice_set,) if "dice_set" in may else ()
+    if play or forms:
+        yield Group("Play", tuple(play), forms)
     yield Group("Table", tuple(_doors(may)))
 
 

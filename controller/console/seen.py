@@ -69,6 +69,8 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
     next_step: str = ""
     clears: str = ""
     locks: bool = False
+    approve: str | None = None
+    """What a person approves to clear it; None where an approval does not."""
 
 
 class HighRoller(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,6 +101,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     shooter: Seat | None = None
     run_out: bool = False
     inspect: tuple[str, ...] = ()
+    dice_set: str | None = None
     chips: dict[str, str] = {}
     high_roller: HighRoller | None = None
     three_card: ThreeCard | None = None

@@ -62,6 +62,7 @@ class Session:
         self._heard = heard
         self._desk = Desk(setup.table, setup.session, setup.first.seq)
         self._desk.inspections.go_on_with(state.inspect)
+        self._dice_set = state.dice_set
         self._health = Health(self._desk, setup.sources)
         for name in state.down:
             self._health.down[name] = DeviceDown(t=0, dev=name, reason="down since before this recording")
@@ -198,6 +199,7 @@ class Session:
             calls=self._setup.state.calls or self._setup.calls,
             down=tuple(sorted(self._health.down)),
             inspect=self._desk.inspections.waiting,
+            dice_set=self._dice_set,
         )
         return msgspec.structs.replace(table, **self._game.remembers())
 
@@ -211,10 +213,12 @@ class Session:
         if self._mode.testing or self._mode.door == "closed":
             return of_table
         inspected = ("inspected",) if self._desk.inspections.waiting else ()
+        dice_set = ("dice_set",) if self._has_dice and not self._game.open_attempt else ()
         open_attempt = {"close_table", "test_mode on"} if self._game.open_attempt else set()
         return (
             *self._game.allowed(self._order.now),
             *inspected,
+            *dice_set,
             *(name for name in of_table if name not in open_attempt),
         )
 
@@ -381,10 +385,29 @@ class Session:
             case "inspected":
                 self._desk.inspections.done(entered)
             case _:
-                if self._mode.door == "closed":
-                    raise Refused("table_closed")
-                if not self._game.enter(entered):
-                    raise Refused("unknown_input", f"this table has no input {entered.name!r}")
+                self._obey_in_play(entered)
+
+    def _obey_in_play(self, entered: Input) -> None:
+        if self._mode.door == "closed":
+            raise Refused("table_closed")
+        if entered.name == "dice_set" and self._has_dice:
+            self._change_dice(entered)
+        elif not self._game.enter(entered):
+            raise Refused("unknown_input", f"this table has no input {entered.name!r}")
+
+    @property
+    def _has_dice(self) -> bool:
+        return self._setup.ruleset.throw is not None
+
+    def _change_dice(self, entered: Input) -> None:
+        """Note which set of dice is in play from now on. Raises Refused."""
+        if self._game.open_attempt:
+            raise Refused("attempt_open")
+        if not entered.what:
+            raise Refused("bad_argument", "found no set of dice, expected its name or number in `what`")
+        before, self._dice_set = self._dice_set, entered.what
+        was = "" if before in (None, entered.what) else f", was {before}"
+        self._desk.answer = f"Set of dice: {entered.what}{was}"
 
     def _set_test_mode(self, entered: Input) -> None:
         on = entered.on is not False

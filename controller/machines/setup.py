@@ -66,6 +66,8 @@ class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Held by a recording's header alone: where a session starts, devices are heard again."""
     inspect: tuple[str, ...] = ()
     """What awaits an inspection."""
+    dice_set: str | None = None
+    """Which set of dice is in play, as a person named it last."""
     learned: dict[str, float] = {}
     chips: dict[str, str] = {}
     """The colours of the chips sold at a roulette table, by seat."""

@@ -7,6 +7,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from controller.app.daemon import Daemon
+from controller.app.faults import Fault
 from controller.app.messages import decode_request
 from controller.app.peers import Peer
 from controller.app.requests import Requests
@@ -167,3 +168,60 @@ def test_a_screen_is_told_for_how_long_a_held_call_can_still_be_stopped(daemon: 
     drain(daemon)
     assert floor(daemon)["hold_left_ms"] is None
     assert len(results(daemon)) == 1
+
+
+def approvals(daemon: Daemon) -> dict[str, list[str]]:
+    """Return what each role is told that it may approve."""
+    may = floor(daemon)["may"]
+    assert isinstance(may, dict)
+    return {role: [name for name in names if name.startswith("approve")] for role, names in may.items()}
+
+
+def test_a_fault_that_a_person_clears_is_approved_at_a_screen_by_a_supervisor_or_manager(
+    daemon: Daemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert not any(approvals(daemon).values())
+    daemon.board.began(Fault("clock_stepped", "wall clock", "set back by 3 h"))
+    may = approvals(daemon)
+    assert {role for role, names in may.items() if names == ["approve clock"]} == {"supervisor", "manager"}
+    asked = {"do": "approve", "what": "clock", "who": "eve"}
+    for role in ("boxperson", "dealer", "technician"):
+        refused = ask(daemon, SCREEN, **asked, token=token(monkeypatch, role))
+        assert (refused["code"], refused["says"]) == (
+            "not_theirs",
+            "a manager or a supervisor approves this; call one",
+        )
+    assert ask(daemon, SCREEN, **asked)["code"] == "not_allowed"
+    assert ask(daemon, STAFF, **asked, token=token(monkeypatch, "manager"))["code"] == "not_allowed"
+    late = token(monkeypatch, "manager", now_us=5_000_000)
+    assert ask(daemon, SCREEN, **asked, token=late)["code"] == "signed_out"
+    assert "clock_stepped" in str(floor(daemon)["faults"])
+    told = ask(daemon, SCREEN, **asked, token=token(monkeypatch, "supervisor"))
+    assert (told["ok"], told["cleared"]) == (True, ["clock_stepped"])
+    assert not any(approvals(daemon).values())
+
+
+def test_an_approval_at_a_screen_is_journaled_with_person_role_and_console(
+    house: HouseMaker, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    public = tmp_path / "sign-in.pub"
+    public.write_text(KEY.public_key().public_bytes_raw().hex(), encoding="ascii")
+    one = house(sign_in_key=public)
+    daemon = one.open()
+    daemon.board.began(Fault("clock_stepped", "wall clock", "set back by 3 h"))
+    ask(daemon, SCREEN, do="approve", what="clock", who="eve", token=token(monkeypatch, "manager"))
+    noted = [bytes(row.body) for row in one.rows() if row.body is not None and b"approve clock" in row.body]
+    assert len(noted) == 1
+    for fact in (b'"who":"ann"', b'"role":"manager"', b'"console":"pit 1"'):
+        assert fact in noted[0]
+
+
+def test_the_set_of_dice_in_play_is_named_between_two_rolls(daemon: Daemon) -> None:
+    may = floor(daemon)["may"]
+    assert isinstance(may, dict)
+    assert "dice_set" in may["boxperson"]
+    assert "dice_set" not in may["technician"]
+    play(daemon, [says(10 * SECOND_US, "dice_set", what="3")])
+    assert floor(daemon)["state"]["dice_set"] == "3"  # type: ignore[index]  # JSON
+    play(daemon, throw(20 * SECOND_US, (3, 4), confidence=0.4))
+    assert "dice_set" not in floor(daemon)["may"]["boxperson"]  # type: ignore[index]  # JSON

@@ -70,6 +70,7 @@ INPUTS = (
         "unlock",
     ),
     *("open_table", "close_table", "test_mode on", "test_mode off"),
+    *("dice_set", "approve identity", "approve device", "approve clock"),
 )
 WORDS = st.text(max_size=20)
 REASONS = st.lists(
@@ -130,6 +131,7 @@ STATES = st.builds(
     | st.just(HighRoller(seats=(1, "2"), button="1", cards={"1": (7,)}, owed={"2": 1}, gone=("2",))),
     three_card=st.none() | st.just(ThreeCard(seats=("1", "2"))),
 )
+APPROVED = st.sampled_from((None, "identity", "device", "clock"))
 FLOORS = st.builds(
     Floor,
     table=WORDS,
@@ -142,7 +144,8 @@ FLOORS = st.builds(
     up=st.booleans(),
     state=STATES,
     faults=st.lists(
-        st.builds(Fault, code=WORDS, where=WORDS, found=WORDS, what=WORDS, next_step=WORDS), max_size=2
+        st.builds(Fault, code=WORDS, where=WORDS, found=WORDS, what=WORDS, next_step=WORDS, approve=APPROVED),
+        max_size=2,
     ).map(tuple),
     lock=st.sampled_from(("locked", "unlocked")),
     locked=st.none() | st.builds(Lock, by=WORDS, who=st.none() | WORDS),
@@ -213,6 +216,27 @@ def test_no_key_says_what_the_controller_does_not_list(floor: Floor) -> None:
     panels = PAGES.panels(Now(floor=bare), session("boxperson"))
     assert "data-say" not in "".join(panels.values())
     assert "data-word" not in "".join(panels.values())
+
+
+def test_a_fault_that_a_person_clears_has_its_key_for_whom_the_controller_lists() -> None:
+    fault = Fault(code="clock_stepped", what="the clock jumped", approve="clock", locks=True)
+    floor = Floor(
+        table="t", ruleset="r", title="t", game="craps", up=True, faults=(fault,),
+        may={"supervisor": ("approve clock",)},
+    )  # fmt: skip
+    shown = PAGES.panels(Now(floor=floor), session("supervisor"))["trouble"]
+    assert """data-say='{"approve": "clock"}' data-confirm=""" in shown
+    assert "data-say" not in PAGES.panels(Now(floor=floor), session("boxperson"))["trouble"]
+
+
+def test_the_set_of_dice_is_touched_by_its_number() -> None:
+    floor = Floor(
+        table="t", ruleset="r", title="t", game="craps", up=True, state=State(dice_set="3"),
+        may={"boxperson": ("dice_set",)},
+    )  # fmt: skip
+    shown = PAGES.panels(Now(floor=floor), session("boxperson"))["table"]
+    assert """data-say='{"name": "dice_set", "what": "5"}'""" in shown
+    assert "Set of dice in play: 3" in shown
 
 
 def test_what_people_typed_is_never_html() -> None:

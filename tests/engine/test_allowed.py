@@ -27,6 +27,7 @@ WORDS: dict[str, tuple[dict[str, object], ...]] = {
     "test_mode on": ({"on": True},),
     "test_mode off": ({"on": False},),
     "inspected": tuple({"what": what} for what in ("dice", "ball", "wheel", "shoe")),
+    "dice_set": ({"what": "2"},),
     "accept": ({},),
     "void": ({}, {"what": "game"}),
     "settled": ({},),

@@ -27,7 +27,7 @@
   async function say(word) {
     show("…", true);
     try {
-      const told = await post("/say", word);
+      const told = await post(word.approve ? "/approve" : "/say", word);
       const allowed = told.allowed ? ` Now: ${told.allowed.join(", ").replaceAll("_", " ")}.` : "";
       show(told.ok ? plain(told.says) : `Refused: ${told.says}${told.code === "not_now" ? allowed : ""}`, told.ok);
     } catch {
