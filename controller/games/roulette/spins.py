@@ -45,6 +45,9 @@ SPOKEN = "spoken"
 RUNS_UNTIL_US = 3_000_000
 """A ball without a pulse for so long is not seen to run: a person may say where it lies."""
 
+_SHORTER = 0.8
+"""Share of the turn by which a spin would be given up: one that is shorter shows that passes were missed, or
+that a hand pushed the rotor, and a rotor left alone makes none."""
 _PUTS_OFF = (BallDrop, PocketBall, DeviceDown)
 """What moves the time at which a spin is given up."""
 _JUDGED_IN_HOLD = (PocketBall, BallOut, ForeignObject, WheelStatus)
@@ -82,6 +85,7 @@ class Spins(WheelSpins):
         self._last_pulse_us = 0
         self._watched_since_us = 0
         self._ask_for_drop_us = 0
+        self._give_up_turn_us = 0.0
         self._dropped_us: int | None = None
         self._late_close = False
         self._machine = self.attempts.machine
@@ -258,7 +262,9 @@ class Spins(WheelSpins):
             self._last_pulse_us = reading.t
             if self._game.bets_open and reading.t >= self._ask_for_drop_us:
                 self._expect_drop(reading.t)
-        elif isinstance(reading, _PUTS_OFF):
+        elif isinstance(reading, _PUTS_OFF) or (
+            isinstance(reading, RotorIndex) and watch.turn_us < _SHORTER * self._give_up_turn_us
+        ):
             self._set_give_up(reading.t)
         elif isinstance(reading, DeviceUp) and reading.dev in watch.devices_lost:
             self._watched_since_us = reading.t
@@ -275,8 +281,11 @@ class Spins(WheelSpins):
         self._ask_for_drop_us = t + (due_us - t) // 4
 
     def _set_give_up(self, t: int) -> None:
-        give_up_us = self._give_up_at_us()
+        watch = self._watch
+        assert watch is not None
+        give_up_us = watch.give_up_at_us()
         if give_up_us is not None:
+            self._give_up_turn_us = watch.turn_us
             self._desk.set_timer("give_up", max(give_up_us, t))
 
     def _no_more_bets_at_us(self) -> int | None:

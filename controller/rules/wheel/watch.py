@@ -85,6 +85,11 @@ class SpinWatch:
         return self._trace.rotor_direction
 
     @property
+    def turn_us(self) -> float:
+        """How long the rotor's last turn took in microseconds, as far as its index passes tell."""
+        return self._trace.rotor.period_us()
+
+    @property
     def is_spin(self) -> bool:
         """Return whether it was a ball, not a hand. What is no spin when it is given up is no attempt."""
         return self._trace.is_spin

@@ -395,3 +395,13 @@ def test_R_SPIN_3_a_ruling_on_the_last_spin_opens_no_bets_that_are_closed_for_th
     rules = says(end_us + 5 * SECOND_US, name, "dealer", **arguments)
     told = play(SPIN, closes, rules).told("bets.", "spin.")
     assert told == ["bets.closed", "spin.called", "bets.opened", "bets.closed", "spin.corrected"]
+
+
+def test_a_spin_is_given_up_by_the_turn_that_is_known_now_and_not_by_one_with_a_pass_missed() -> None:
+    """While the index sensor missed every other pass, a turn seemed twice as long as it is."""
+    passes, reads = SPIN.of(RotorIndex), SPIN.of(PocketBall)
+    last_us, turn_us = passes[-1].t, reads[-1].t - reads[-2].t
+    after = [RotorIndex(t=last_us + n * turn_us, dev="wheel", direction="cw") for n in range(12)]
+    played = play(SPIN.without(RotorIndex), [*passes[:-3:2], *after])
+    review = next(o for o in played.outcomes if o.type == "spin.review")
+    assert review.t == pytest.approx(reads[-1].t + 3 * turn_us, abs=turn_us / 10)
