@@ -136,19 +136,18 @@ class Case:
 
     def _overdue(self, passes: Sequence[RotorIndex], at_us: int) -> Absence | None:
         """Return how long the mark was overdue then, by the turn after, or while none was told the one
-        before."""
+        before.
+
+        A mark that was due only once the ball was heard is one that its own sensor missed.
+        """
         at = bisect_left(passes, at_us, key=time_of)
         if not at or (at < len(passes) and passes[at - 1].direction != passes[at].direction):
             return None
         last = passes[at - 1]
         first_us = passes[at].t if at < len(passes) else self.decided_at_us
-        if at + 1 < len(passes):
-            turn_us = passes[at + 1].t - first_us
-        elif at >= 2:
-            turn_us = last.t - passes[at - 2].t
-        else:
-            return None
-        if first_us - last.t <= _MARK_DUE * turn_us:
+        turn_before_us = last.t - passes[at - 2].t if at >= 2 else inf
+        turn_us = passes[at + 1].t - first_us if at + 1 < len(passes) else turn_before_us
+        if first_us - last.t <= _MARK_DUE * turn_us or last.t + min(turn_us, turn_before_us) > self.began_us:
             return None
         return Absence(last.dev, last.t, self.began_us)
 
@@ -311,6 +310,9 @@ def launch_unseen(case: Case) -> Reason | None:
         return None
     if isinstance(hidden_by, DeviceFault):
         seen = f"{hidden_by.dev} missed readings ({hidden_by.code}), so the launch may be among them"
+    elif hidden_by.back_us >= case.began_us:
+        silent_s = (case.began_us - hidden_by.since_us) / 1e6
+        seen = f"{hidden_by.dev} told nothing for {silent_s:.1f} s before the ball's first pulse"
     else:
         before_s = (case.began_us - hidden_by.back_us) / 1e6
         seen = f"{hidden_by.dev} was down or blind until {before_s:.1f} s before the ball's first pulse"

@@ -1,5 +1,7 @@
 """R-SPIN-2, R-SPIN-4: nothing is certain that rests on what a device could not see, or is known to miss."""
 
+import re
+
 import msgspec
 import pytest
 
@@ -104,6 +106,25 @@ def test_R_SPIN_2_one_index_pass_missed_before_a_launch_may_have_hidden_its_turn
     last = [mark for mark in SHORT.of(RotorIndex) if mark.t < SHORT.launched_us][-1]
     verdict = judged(SHORT, [reading for reading in SHORT.readings if reading is not last])
     assert (verdict.ruling, codes(verdict)) == (Ruling.REVIEW, ["missing_reading", "revolutions_unclear"])
+
+
+@pytest.mark.parametrize("missed", [1, 2, 3])
+def test_R_SPIN_2_a_mark_that_was_not_due_before_the_first_pulse_hid_no_launch(missed: int) -> None:
+    """Its passes are missed while the ball is heard: the index sensor is ill, and the beams are well."""
+    marks = [
+        RotorIndex(t=SHORT.launched_us + 900_000 + turn * 2_500_000, dev="wheel", direction="cw")
+        for turn in (*range(-6, 0), *range(missed, 9))
+    ]
+    verdict = judged(SHORT, in_order([*SHORT.without(RotorIndex), *marks]))
+    assert (verdict.ruling, codes(verdict)) == (Ruling.VOID, ["too_few_revolutions"])
+
+
+def test_a_board_that_was_blind_up_to_the_first_pulse_is_told_with_how_long() -> None:
+    last = [mark for mark in SHORT.of(RotorIndex) if mark.t < SHORT.launched_us][-2:]
+    verdict = judged(SHORT, [reading for reading in SHORT.readings if reading not in last])
+    assert re.match(
+        r"wheel told nothing for [2-9]\.\d s before the ball's first pulse", verdict.reasons[0].seen
+    )
 
 
 def test_R_SPIN_2_an_index_pass_told_twice_makes_no_turn_by_which_the_next_is_overdue() -> None:
