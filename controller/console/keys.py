@@ -15,7 +15,7 @@ Look = Literal["plain", "stop", "go", "quiet"]
 SEATS: Mapping[str, int] = {"craps": 16, "roulette": 8, "high_roller": 12, "three_card": 7}
 """Seats to touch, as many as such a table has at most."""
 _RANKS = tuple("23456789TJQKA")
-_LOCK_REASONS = ("Dealer's break", "Dispute at the table", "Felt or dice to be looked at", "Other")
+_LOCK_REASONS = ("Dealer's break", "Dispute at the table", "Inspection", "Other")
 _VOID_CAUSES = (("called", "Called"), ("disputed", "Dispute"), ("cheating", "Cheating suspected"))
 _VOID_WORDS: Mapping[str, str] = {"roll": "no_roll", "spin": "no_spin", "deal": "misdeal"}
 _VOID_LABELS: Mapping[str, str] = {"roll": "No Roll", "spin": "No Spin", "deal": "Misdeal"}
@@ -205,6 +205,8 @@ def _now(floor: Floor, may: frozenset[str]) -> Iterator[Key]:
     for word, (label, look) in _PLAIN.items():
         if word in may:
             yield Key(label, {"name": word}, look)
+    for what in floor.state.inspect if "inspected" in may else ():
+        yield Key(f"{what.capitalize()} inspected", {"name": "inspected", "what": what}, "go")
     if "settled" in may:
         yield Key(
             "Settled", {"name": "settled"}, "quiet", "The winner is paid? After this nothing changes it."
@@ -225,7 +227,7 @@ def _forms(floor: Floor, may: frozenset[str]) -> Iterator[Form]:
     if "new_shooter" in may:
         yield Form("new_shooter", "New shooter", ("seat",), "", seats=_numbers(game))
     if "chips" in may:
-        yield Form("chips", "Chips of a colour", ("seat", "chips"), "Give {}", seats=_numbers(game))
+        yield Form("chips", "Colour chips", ("seat", "chips"), "Give {}", seats=_numbers(game))
 
 
 def _acts(floor: Floor, may: frozenset[str], number: str) -> Iterator[Form]:
@@ -264,10 +266,6 @@ def _table(floor: Floor, may: frozenset[str]) -> Iterator[Group]:
         on = not state.run_out
         label = "Run-out: no point is set" if on else "Run-out is over"
         play.append(Key(label, {"name": "run_out", "on": on}, confirm=f"{label}?"))
-    play.extend(
-        Key(f"{what.capitalize()} inspected", {"name": "inspected", "what": what})
-        for what in (state.inspect if "inspected" in may else ())
-    )
     if "closing" in may:
         closing = state.high_roller is not None and state.high_roller.closing
         question = (
@@ -281,7 +279,7 @@ def _table(floor: Floor, may: frozenset[str]) -> Iterator[Group]:
     dice_set = Form("dice_set", "Set of dice in play", ("set",), "", seats=DICE_SETS)
     forms = (dice_set,) if "dice_set" in may else ()
     if play or forms:
-        yield Group("Play", tuple(play), forms)
+        yield Group("Game", tuple(play), forms)
     yield Group("Table", tuple(_doors(may)))
 
 

@@ -37,6 +37,17 @@ CAUSES: Mapping[str, str] = {
     "unread_card": "a card can't be read",
 }
 """Why an attempt does not count or waits, as the display says it; the rule's id stands beside it."""
+_OF_BOTH: Mapping[str, str] = {
+    "no_wall_hit": "Neither die hit the wall",
+    "off_table": "Both dice left the table",
+    "stacked": "One die came to rest on the other",
+    "on_bank": "Both dice lie in the bank",
+    "in_cup": "Both dice lie in the cup",
+    "on_rail": "Both dice lie on the rail",
+    "cocked": "Neither die lies flat",
+    "foreign_contact": "Both dice touched something",
+    "wall_unclear": "It is not clear whether the dice hit the wall",
+}
 _CALLS: Mapping[str, str] = {
     "natural": "natural",
     "craps": "craps",
@@ -49,7 +60,14 @@ _CALLS: Mapping[str, str] = {
     "roll_off": "roll-off",
     "tie": "tie",
 }
-_VOIDS: Mapping[str, str] = {"roll": "No Roll", "spin": "No Spin", "deal": "Void deal"}
+_VOIDS: Mapping[str, str] = {"roll": "No Roll", "spin": "No Spin", "deal": "Misdeal"}
+_STAGES: Mapping[str, str] = {"button_draw": "Draw for the button", "roll_off": "Roll-off", "rebuy": "Re-buy"}
+RULE: Mapping[str, str] = {
+    "roll": ": touch what the dice show, or No Roll",
+    "spin": ": touch where the ball lies, or No Spin",
+    "deal": ": enter what is missing, or Misdeal",
+}
+"""What a review asks for."""
 RED = frozenset(map(str, (1, 3, 5, 7, 9, 12, 14, 16, 18, 19, 21, 23, 25, 27, 30, 32, 34, 36)))
 
 
@@ -67,9 +85,28 @@ def cause(reason: Reason) -> str:
     return words[:1].upper() + words[1:]
 
 
+def cause_among(reason: Reason, among: Sequence[Reason]) -> str:
+    """Say one of several reasons: of both dice at once where both have it."""
+    dice = {one.die for one in among if (one.code, one.rule) == (reason.code, reason.rule)}
+    if dice == {1, 2} and reason.code in _OF_BOTH:
+        return _OF_BOTH[reason.code]
+    return cause(reason)
+
+
 def causes(reasons: Sequence[Reason]) -> tuple[tuple[str, str], ...]:
     """Return each cause in words with its rule's id, none twice."""
-    return tuple(dict.fromkeys((cause(reason), reason.rule or "") for reason in reasons))
+    return tuple(dict.fromkeys((cause_among(reason, reasons), reason.rule or "") for reason in reasons))
+
+
+def seen(reasons: Sequence[Reason], rule: str, said: str) -> str:
+    """Return what was measured for the reasons that `causes` says so under this rule."""
+    ours = [one for one in reasons if (one.rule or "") == rule and cause_among(one, reasons) == said]
+    return "; ".join(dict.fromkeys(one.seen for one in ours if one.seen))
+
+
+def stage(name: str) -> str:
+    """Say at which stage a High Roller game is."""
+    return _STAGES.get(name, name.replace("_", " ").capitalize())
 
 
 def void_word(attempt: str) -> str:
@@ -116,3 +153,21 @@ def card_name(card: str) -> str:
     if suit not in suits:
         return card
     return f"{'10' if rank == 'T' else rank}{suits[suit]}"
+
+
+_PROMPTS: Mapping[str, str] = {
+    "dice": "both dice",
+    "number": "the number",
+    "seat": "a seat",
+    "to": "whose card",
+    "seats": "the positions",
+    "card": "the card",
+    "count": "how many cards",
+    "chips": "a colour",
+}
+"""What a key waits for, by field."""
+
+
+def prompt(fields: Sequence[str]) -> str:
+    """Say what is to be touched before a key can be."""
+    return f"Touch {' and '.join(_PROMPTS[field] for field in fields)}"

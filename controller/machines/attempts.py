@@ -496,7 +496,7 @@ class Attempts(Generic[Value, V]):
         return {"review": "under review", "proposed": "proposed"}.get(self.state, "not called yet")
 
     def _as_spoken(self, value: Value | None) -> str:
-        return as_spoken(value) or self.words.void.replace("_", " ").title()
+        return as_spoken(value) or (self.words.says_void or self.words.void).replace("_", " ").title()
 
     def _answer_ruling(self, was: str) -> None:
         now = self._as_spoken(self._standing_value)

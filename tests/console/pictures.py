@@ -147,9 +147,9 @@ def three_card(album: Album) -> None:
     for seat in ("1", "2"):
         bob.choose(seat)
     bob.touch("Deal to these")
-    bob.is_told("Seats: done")
+    bob.is_told("Done: Positions with wagers")
     bob.touch("No More Bets")
-    bob.is_told("No more bets: done")
+    bob.is_told("Done: No More Bets")
     names = [(to, text) for to, hand in HANDS for text in hand.split()]
     dealt = [
         Card(t=at * SECOND_US, dev="shoe", rank=text[0], suit=text[1], to=to)  # type: ignore[arg-type]  # a suit

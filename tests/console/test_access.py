@@ -70,3 +70,10 @@ def test_a_ruling_fits_a_screen_of_1024_by_600_without_scrolling(screens: Screen
     box = ann.page.locator(".rulings").bounding_box()
     assert box is not None
     assert box["y"] + box["height"] <= 600
+
+
+def test_what_calls_a_result_back_is_in_view_on_a_small_screen(screens: Screens, sign_in: SignIn) -> None:
+    ann = sign_in("ann")
+    screens.play(throw(0, (2, 2)))
+    ann.open("Call back roll")
+    expect(ann.page.locator(".callback .submit")).to_be_in_viewport(ratio=1)

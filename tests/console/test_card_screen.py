@@ -24,9 +24,9 @@ def test_a_card_that_was_not_read_is_entered_by_touch(
     bob.choose("1")
     bob.choose("2")
     bob.touch("Deal to these")
-    bob.is_told("Seats: done")
+    bob.is_told("Done: Positions with wagers")
     bob.touch("No More Bets")
-    bob.is_told("No more bets: done")
+    bob.is_told("Done: No More Bets")
     names = [(to, text) for to, hand in HANDS for text in hand.split()]
     dealt = [
         Card(t=at * SECOND_US, dev="shoe", rank=text[0], suit=text[1], to=to)  # type: ignore[arg-type]  # a suit
@@ -34,7 +34,7 @@ def test_a_card_that_was_not_read_is_entered_by_touch(
     ]
     screens.play([*dealt, Card(t=len(names) * SECOND_US, dev="shoe", to="dealer")])
     bob.touch("Play: seat 1")
-    bob.is_told("Play: done")
+    bob.is_told("Done: Play: seat 1")
     bob.touch("Fold: seat 2")
     bob.reads("Deal 1 is under review", "A card can't be read")
     assert not any(text[0] + "♦" in display.content() for _, text in names)

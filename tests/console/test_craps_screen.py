@@ -71,6 +71,9 @@ def test_the_last_result_is_called_back_and_corrected(screens: Screens, sign_in:
     ann.page.locator("#yes").tap()
     ann.is_told(f"Roll {roll}: No Roll, was 2-2")
     ann.reads("was 2-2, corrected by boxperson ann")
+    expect(ann.page.locator(".callback .submit")).to_be_hidden()
+    screens.play(throw(0, (3, 3)))
+    expect(ann.page.locator("#said")).to_be_empty()
 
 
 def test_nothing_is_said_when_the_question_is_answered_with_back(screens: Screens, sign_in: SignIn) -> None:

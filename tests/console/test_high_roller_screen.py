@@ -36,7 +36,7 @@ def test_a_game_is_sold_and_a_roll_under_review_is_ruled_by_touch(screens: Scree
         form.locator(f'input[name="seat"][value="{seat}"]').tap()
         form.locator(f'input[name="rank"][value="{card}"]').tap()
         form.locator(".submit").tap()
-        bob.is_told("Draw button: done")
+        bob.is_told("Done: Card for the button")
         bob.page.reload()
     bob.reads("Buy cards")
     for seat in ("1", "2"):
@@ -44,7 +44,7 @@ def test_a_game_is_sold_and_a_roll_under_review_is_ruled_by_touch(screens: Scree
         form.locator(f'input[name="seat"][value="{seat}"]').tap()
         form.locator('input[name="count"][value="1"]').tap()
         form.locator(".submit").tap()
-        bob.is_told("Buy: done")
+        bob.is_told("Done: Buy cards")
         screens.play([Card(t=SECOND_US, dev="shoe", rank=7)])
         bob.page.reload()
     bob.touch("Start rolling")

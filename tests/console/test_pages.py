@@ -27,7 +27,7 @@ from controller.console.seen import (
     Word,
 )
 from controller.console.sessions import Session
-from controller.console.words import CAUSES
+from controller.console.words import CAUSES, causes
 from controller.model.geometry import STANDARD_POCKETS
 from controller.model.rulesets import DEAL_CAUSES, SPIN_CAUSES, THROW_CAUSES
 
@@ -256,3 +256,26 @@ def test_what_people_typed_is_never_html() -> None:
 @pytest.mark.parametrize("code", sorted({*THROW_CAUSES, *SPIN_CAUSES, *DEAL_CAUSES}))
 def test_every_cause_of_a_rule_set_has_its_words(code: str) -> None:
     assert code in CAUSES
+
+
+@pytest.mark.parametrize("code", [code for code, words in CAUSES.items() if "{die}" in words])
+def test_a_cause_of_both_dice_is_said_once(code: str) -> None:
+    both = [Reason(code=code, rule="R-1", die=1), Reason(code=code, rule="R-1", die=2)]
+    ((said, rule),) = causes(both)
+    assert rule == "R-1"
+    assert "die 1" not in said
+    assert len(causes([both[0]])) == 1
+    assert "ie 1" in causes([both[0]])[0][0]
+
+
+def test_a_throw_under_review_is_not_shown_as_a_result() -> None:
+    told = (
+        Word(type="roll.review", sequence=1, data=Data(dice=(3, 4), reasons=(Reason(code="wall_unclear"),))),
+    )
+    floor = Floor(
+        table="t", ruleset="r", title="t", game="craps", up=True,
+        results=(Result(attempt="roll", number=1, told=told),),
+    )  # fmt: skip
+    shown = PAGES.panels(Now(floor=floor), session("boxperson"))["results"]
+    assert "under review" in shown
+    assert "<svg" not in shown

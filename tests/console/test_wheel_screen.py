@@ -47,6 +47,6 @@ def test_a_spin_that_no_reader_saw_is_ruled_by_its_number(
 def test_bets_are_closed_and_opened_by_touch(screens: Screens, sign_in: SignIn) -> None:
     bob = sign_in("bob")
     bob.touch("No More Bets")
-    bob.is_told("No more bets: done")
+    bob.is_told("Done: No More Bets")
     bob.touch("Open bets")
-    bob.is_told("Open bets: done")
+    bob.is_told("Done: Open bets")

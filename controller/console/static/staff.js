@@ -5,6 +5,7 @@
   const said = document.getElementById("said");
   const dialog = document.getElementById("confirm");
   let asked = null;
+  let shownAt = null;
 
   async function post(path, body) {
     const headers = { "Content-Type": "application/json", "X-Console-Page": page };
@@ -14,34 +15,41 @@
     return told;
   }
 
-  // What has no answer of its own says its name: "no_more_bets: done".
-  function plain(says) {
-    return /^[a-z_]+: done$/.test(says) ? says[0].toUpperCase() + says.slice(1).replaceAll("_", " ") : says;
+  // What the table has no words of its own for ("no_more_bets: done") is told as it was touched.
+  function plain(says, touched) {
+    return /^[a-z_]+: done$/.test(says) ? `Done: ${touched}` : says;
+  }
+
+  function attempt() {
+    return document.querySelector("#state .facts")?.dataset.number;
   }
 
   function show(words, ok) {
     said.textContent = words;
     said.className = ok ? "good" : "bad";
+    shownAt = attempt();
   }
 
-  async function say(word) {
+  async function say({ word, touched, corrects }) {
     show("…", true);
     try {
       const told = await post(word.approve ? "/approve" : "/say", word);
       const allowed = told.allowed ? ` Now: ${told.allowed.join(", ").replaceAll("_", " ")}.` : "";
-      show(told.ok ? plain(told.says) : `Refused: ${told.says}${told.code === "not_now" ? allowed : ""}`, told.ok);
+      if (told.ok && corrects) document.querySelector(".callback")?.removeAttribute("open");
+      show(told.ok ? plain(told.says, touched) : `Refused: ${told.says}${told.code === "not_now" ? allowed : ""}`, told.ok);
     } catch {
       show("The console did not answer. Look at the table's state before you say it again.", false);
     }
   }
 
   // A ruling on a review is for that alone: where somebody else has ruled meanwhile it is refused.
-  function bound(word, from) {
-    return from.closest("[data-review]") ? { ...word, of_review: true } : word;
+  function bound(word, touched, from) {
+    const said = from.closest("[data-review]") ? { ...word, of_review: true } : word;
+    return { word: said, touched, corrects: from.closest(".callback") !== null };
   }
 
-  function ask(word, question, yes, look) {
-    asked = word;
+  function ask(bound, question, yes, look) {
+    asked = bound;
     document.getElementById("question").textContent = question;
     document.getElementById("yes").textContent = yes || "Yes";
     document.getElementById("yes").className = look.contains("stop") ? "key stop" : "key go";
@@ -92,7 +100,7 @@
   document.addEventListener("submit", (event) => {
     event.preventDefault();
     const made = wordOf(event.target);
-    if (made) say(bound(made.word, event.target));
+    if (made) say(bound(made.word, `${event.target.ariaLabel}: ${made.shown}`, event.target));
   });
   document.addEventListener("click", (event) => {
     const key = event.target.closest("button");
@@ -101,17 +109,23 @@
     else if (key.id === "no") dialog.close();
     else if (key.id === "yes") { dialog.close(); if (asked) say(asked); asked = null; }
     else if (key.dataset.say) {
-      const word = bound(JSON.parse(key.dataset.say), key);
-      if (key.dataset.confirm) ask(word, key.dataset.confirm, key.dataset.yes, key.classList);
-      else say(word);
+      const entry = bound(JSON.parse(key.dataset.say), key.ariaLabel ?? key.textContent, key);
+      if (key.dataset.confirm) ask(entry, key.dataset.confirm, key.dataset.yes, key.classList);
+      else say(entry);
     }
   });
+  // What was opened to call a result back is wholly in view, on a small screen too.
+  document.addEventListener("toggle", (event) => {
+    if (event.target.matches(".callback[open]")) document.getElementById("ruling").scrollIntoView();
+  }, true);
   document.addEventListener("panel", (event) => {
     // A question about an attempt that is not to be ruled on any more is taken back.
-    if (event.detail === "ruling" && dialog.open && asked?.what) {
+    if (event.detail === "ruling" && dialog.open && asked?.word.what) {
       const shown = document.querySelector(".rulings")?.dataset.attempt;
-      if (shown !== asked.what && /^\d+$/.test(asked.what)) { dialog.close(); asked = null; }
+      if (shown !== asked.word.what && /^\d+$/.test(asked.word.what)) { dialog.close(); asked = null; }
     }
+    // An answer is of its moment: it goes when the next attempt begins.
+    if (event.detail === "state" && said.textContent && attempt() !== shownAt) said.textContent = "";
     for (const form of document.querySelectorAll(`[data-panel="${event.detail}"] form.word`)) refresh(form);
   });
   for (const form of document.querySelectorAll("form.word")) refresh(form);
