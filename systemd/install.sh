@@ -156,12 +156,16 @@ tell_system() { # users, folders, rules and modules now, not at the next boot on
 # where sealing fails there is no key, and the next install makes one.
 make_key() {
 	local sealed=$root/etc/table/credentials/table-key
+	rm -f "$sealed.new" # of an install that was cut off
 	[ ! -e "$sealed" ] || return 0
 	if [ -e "$root/var/lib/table/journal.db" ]; then
 		say "found a journal in /var/lib/table and no $sealed: the journal's own key is needed there"
 		say "systemd-creds encrypt --name=table-key FILE $sealed puts it there"
 		return 0
 	fi
+	# shellcheck disable=SC2064 # the file of now
+	trap "rm -f '$sealed.new'" EXIT
+	trap 'exit 1' TERM INT HUP # once what runs has ended, so that it writes nothing behind this one's back
 	if ! "$home/current/bin/python" -m controller.journal.keys |
 		(umask 077 && systemd-creds encrypt --name=table-key - "$sealed.new") ||
 		grep -qs "PRIVATE KEY" "$sealed.new" || # it says that it sealed: what it wrote is looked at, and opened
@@ -171,6 +175,7 @@ make_key() {
 			"right and run make install again, or name a key file of its own in the unit (docs/installing.md)"
 	fi
 	mv "$sealed.new" "$sealed"
+	trap - EXIT TERM INT HUP
 	say "made the table's key, sealed to this machine: keep a copy in a safe: systemd-creds decrypt $sealed FILE"
 }
 

@@ -173,10 +173,14 @@ def _append(path: Path, step: Step, old: Key | None) -> None:
     if old is not None:
         signature = old.sign_history(_encode(step)).hex()
         step = msgspec.structs.replace(step, signature=signature)
-    with _history_of(path).open("ab") as file:
+    with open(_history_of(path), "ab", opener=_not_for_others_to_write) as file:
         file.write(_encode(step) + b"\n")
         file.flush()
         os.fsync(file.fileno())
+
+
+def _not_for_others_to_write(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o644)
 
 
 def _signed(step: Step) -> bool:

@@ -79,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
     findings = list(_findings(arguments, machine, name, status, why))
     if arguments.bundle is not None:
         try:
-            with whole_file(arguments.bundle) as stream:
+            with whole_file(arguments.bundle, mode=0o600) as stream:
                 members = _members(arguments, machine, name, status, findings)
                 bundle.pack(stream, members)
         except OSError as error:
@@ -178,14 +178,16 @@ def _members(
     findings: Sequence[Finding],
 ) -> dict[str, str]:
     """Return the archive's files; a part that is not available says why in its place."""
+    quiet = None if status is None else bundle.status_of_our_words(status)
+    assert quiet is None or isinstance(quiet, dict)
     members = {
-        "doctor.jsonl": "".join(f"{_cleaned(found)}\n" for found in findings),
+        "doctor.jsonl": "".join(f"{_cleaned(found)}\n" for found in _of_our_words(findings, status, quiet)),
         "versions.txt": "".join(f"{one}\n" for one in bundle.versions()),
     }
     if name is not None:
         members["table.yaml"] = _settings(name)
     if status is not None:
-        members["status.json"] = msgspec.json.encode(bundle.without_secrets(status)).decode() + "\n"
+        members["status.json"] = msgspec.json.encode(quiet).decode() + "\n"
     members["journal.jsonl"] = _newest_rows(arguments.journal)
     names = set() if name is None else table_checks.names_in(name)
     for unit in machine_checks.UNITS:
@@ -195,13 +197,24 @@ def _members(
     return members
 
 
+def _of_our_words(findings: Sequence[Finding], status: Json | None, quiet: Json | None) -> Iterator[Finding]:
+    """Yield the findings, those of the controller's status without what is not in our own words."""
+    of_status = set() if status is None else set(machine_checks.controller(status, ""))
+    yield from (found for found in findings if found not in of_status)
+    if quiet is not None:
+        yield from machine_checks.controller(quiet, "")
+
+
 def _cleaned(found: Finding) -> str:
     return msgspec.json.encode(bundle.without_secrets(msgspec.to_builtins(found))).decode()
 
 
 def _settings(name: str) -> str:
+    from controller.app.schemas import schemas  # noqa: PLC0415 - takes a while, and only an archive needs it
+
     try:
-        return bundle.settings_without_secrets(config_file("tables", name).read_text(encoding="utf-8"))
+        words = bundle.Words.of(schemas()["table.schema.json"])
+        return bundle.settings_without_secrets(config_file("tables", name).read_text(encoding="utf-8"), words)
     except (OSError, ValueError, SettingsError) as error:
         return f"{bundle.LEFT_OUT}: {error}\n"
 

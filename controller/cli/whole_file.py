@@ -11,8 +11,10 @@ _PUBLIC = 0o666
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[BinaryIO]:
+def whole_file(path: Path, mode: int = _PUBLIC) -> Iterator[BinaryIO]:
     """Open a file beside this path that takes its place at the end; where anything fails it is taken away.
+
+    It gets as much of `mode` as the umask leaves.
 
     Raises OSError where it can't be written: its file name is the path's own.
     """
@@ -24,7 +26,7 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
         with os.fdopen(descriptor, "wb") as stream:
             yield stream
             stream.flush()
-            os.fchmod(stream.fileno(), _PUBLIC & ~_umask())
+            os.fchmod(stream.fileno(), mode & ~_umask())
             os.fsync(stream.fileno())
         Path(name).replace(path)
     except BaseException:

@@ -34,6 +34,10 @@ _SOCKET = {
 }
 _LOCK = 0x7461626C
 """`tabl`: the advisory lock of the one engine of a PostgreSQL database."""
+_NEEDS_ROOM = text(
+    "CREATE TABLE settlement_probe AS SELECT repeat(md5(n::text), 64) FROM generate_series(1, 100) n"
+)
+"""200 KB in pages of their own, which are given back with the table."""
 _LOCK_NOT_AVAILABLE = "55P03"
 _DRIVERS = {"postgresql": "postgresql+psycopg"}
 
@@ -122,8 +126,9 @@ class Store:
     def prove_writable(self, connection: Connection) -> None:
         """Write within the caller's transaction, and take it back where the last write was well.
 
-        After a failed write only one that is committed shows that the database takes them again. Of an SQLite
-        file the disk is looked at as well: a write that is taken back never reaches it.
+        After a failed write only one that is committed shows that the database takes them again, and of
+        PostgreSQL one that needs room: a row that is changed in its place is taken by a full disk too. Of an
+        SQLite file the disk is looked at as well: a write that is taken back never reaches it.
         """
         if self._file is not None and (found := self._file.trouble()) is not None:
             raise OutOfReach(f"{self.where}: {found}")
@@ -132,6 +137,10 @@ class Store:
             if self.trouble is None:
                 point.rollback()
                 self._wrote = False
+        if self.trouble is not None and not self.sqlite:
+            with connection.begin_nested() as point:
+                connection.execute(_NEEDS_ROOM)
+                point.rollback()
 
     def close(self) -> None:
         """Release the database."""

@@ -7,8 +7,9 @@ import tarfile
 from collections.abc import Callable, Collection, Iterator, Mapping
 from importlib.metadata import distributions
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
+import msgspec
 import yaml
 
 import controller
@@ -62,13 +63,86 @@ def clean(text: str) -> str:
     return _LONG_BASE64.sub(LEFT_OUT, _LONG_HEX.sub(LEFT_OUT, text))
 
 
-def settings_without_secrets(text: str) -> str:
-    """Return a YAML file without comments and secrets; nothing of one that can't be read."""
+class Words(NamedTuple):
+    """The keys that a settings file may have, and those below which keys are names that people give."""
+
+    keys: frozenset[str]
+    of_names: frozenset[str]
+
+    @classmethod
+    def of(cls, schema: str) -> "Words":
+        """Collect them from a JSON schema's text."""
+        named = list(_properties(msgspec.json.decode(schema)))
+        return cls(
+            frozenset(key for key, _ in named),
+            frozenset(key for key, shape in named if "additionalProperties" in _keys_holding_shapes(shape)),
+        )
+
+
+def _properties(schema: object) -> Iterator[tuple[str, object]]:
+    match schema:
+        case Mapping():
+            properties = schema.get("properties")
+            if isinstance(properties, Mapping):
+                yield from properties.items()
+            for part in schema.values():
+                yield from _properties(part)
+        case list():
+            for part in schema:
+                yield from _properties(part)
+
+
+def _keys_holding_shapes(shape: object) -> Iterator[str]:
+    if isinstance(shape, Mapping):
+        yield from (key for key, part in shape.items() if isinstance(part, Mapping))
+        for part in shape.get("anyOf", ()):
+            yield from _keys_holding_shapes(part)
+
+
+def settings_without_secrets(text: str, words: Words) -> str:
+    """Return a YAML file without comments and secrets; nothing of one that can't be read.
+
+    What stands under a key that no settings file has, such as one that is spelt wrong, is left out.
+    """
     try:
         document = yaml.safe_load(text)
     except yaml.YAMLError:
         return f"{LEFT_OUT}: not readable as YAML, so nothing tells what is secret in it\n"
-    return yaml.safe_dump(without_secrets(document), sort_keys=False, allow_unicode=True)
+    known = _of_known_keys(document, words, "", known=isinstance(document, Mapping))
+    return yaml.safe_dump(without_secrets(known), sort_keys=False, allow_unicode=True)
+
+
+def _of_known_keys(part: object, words: Words, at: str, *, known: bool) -> object:
+    match part:
+        case Mapping():
+            return {
+                key: _of_known_keys(below, words, str(key), known=key in words.keys or at in words.of_names)
+                for key, below in part.items()
+            }
+        case list():
+            return [_of_known_keys(below, words, at, known=known) for below in part]
+    return part if known or part is None else LEFT_OUT
+
+
+_NOT_OURS = frozenset({"found", "says", "who", "headline", "last_malformed", "differences"})
+"""Of a status: where words of people, boards or libraries stand. Codes and places tell what is wrong."""
+
+
+def status_of_our_words(status: object) -> object:
+    """Return a status without what people typed, boards sent or libraries said, and without secrets."""
+    return without_secrets(_ours_alone(status))
+
+
+def _ours_alone(part: object) -> object:
+    match part:
+        case Mapping():
+            return {
+                key: LEFT_OUT if key in _NOT_OURS and below else _ours_alone(below)
+                for key, below in part.items()
+            }
+        case list():
+            return [_ours_alone(below) for below in part]
+    return part
 
 
 def versions() -> Iterator[str]:

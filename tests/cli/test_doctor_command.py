@@ -68,6 +68,7 @@ def test_the_archive_holds_the_report_and_no_secret_of_the_file(
     )
     assert examine(tmp_path, str(table), "--bundle", "support.tar.gz") == 1
     assert "keys, passwords and tokens are left out" in capsys.readouterr().err
+    assert (tmp_path / "support.tar.gz").stat().st_mode & 0o077 == 0
     with tarfile.open(tmp_path / "support.tar.gz") as archive:
         members = {entry.name: archive.extractfile(entry) for entry in archive}
         text = b"".join(member.read() for member in members.values() if member is not None).decode()

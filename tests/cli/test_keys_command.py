@@ -164,6 +164,22 @@ def test_every_other_key_is_made_rotated_and_shown(
     assert (code, out.splitlines()[-1]) == (0, second)
 
 
+@pytest.mark.parametrize("kind", ["console", "release", "node"])
+def test_whatever_the_umask_nobody_else_writes_a_key_or_its_history(
+    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A history that others may write is one they can spoil: the key is then refused as another's."""
+    before = os.umask(0)
+    try:
+        for does in ("make", "rotate", "rotate"):
+            reason = () if does == "make" else ("--reason", "yearly")
+            assert told(capsys, does, kind, str(tmp_path / "a.key"), *reason)[0] == 0
+    finally:
+        os.umask(before)
+    modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
+    assert modes == {"a.key": 0o600, "a.key.history.jsonl": 0o644}
+
+
 PEM_KINDS = ("table", "engine", "console", "release")
 ALL_KINDS = (*PEM_KINDS, "node")
 

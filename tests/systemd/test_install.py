@@ -142,6 +142,48 @@ def test_whatever_roots_umask_the_modes_are_the_same(umask: str, tmp_path: Path)
     assert {path.stat().st_mode & 0o777 for path in placed if path.is_file()} <= {0o644, 0o755}
 
 
+@pytest.mark.parametrize("found", ["setgid and writable", "closed", "files of a checkout that is closed"])
+def test_whatever_stands_there_already_others_can_read_and_not_write(found: str, tmp_path: Path) -> None:
+    """Folders of an earlier install, or made by hand, and a checkout that only its owner can read."""
+    stub, root = tmp_path / "python", tmp_path / "root"
+    stub.write_text(STUB.format(python=sys.executable), encoding="ascii")
+    stub.chmod(0o755)
+    script = SCRIPT
+    if found == "files of a checkout that is closed":
+        checkout = tmp_path / "checkout"
+        parts = ("systemd", "config", "docs", "controller/__init__.py", "drivers/__init__.py")
+        files = ("CHANGELOG.md", "pyproject.toml", "requirements.lock", "requirements-table.lock")
+        for part in (*parts, *files):
+            (checkout / part).parent.mkdir(parents=True, exist_ok=True)
+            if (HERE / part).is_dir():
+                shutil.copytree(HERE / part, checkout / part)
+            else:
+                shutil.copy(HERE / part, checkout / part)
+        for path in checkout.rglob("*"):
+            path.chmod(0o700 if path.is_dir() else 0o600)
+        script = checkout / "systemd/install.sh"
+        script.chmod(0o700)
+    else:
+        for folder in (OPT, f"{OPT}/releases", "etc/table", "etc/table/samples"):
+            (root / folder).mkdir(parents=True, exist_ok=True)
+            (root / folder).chmod(0o2775 if found == "setgid and writable" else 0o700)
+        (root / "etc/table/samples/craps.yaml").touch(0o666)
+    environ = {"PYTHON": str(stub), "PIP_LOG": str(tmp_path / "asked"), "EXTRAS": "journal", "TABLE": "craps"}
+    done = subprocess.run(
+        [script, "install"],
+        env={**os.environ, "DESTDIR": str(root), **environ},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    laid = [path for path in root.rglob("*") if not path.is_symlink()]
+    assert [path for path in laid if path.is_file() and path.stat().st_mode & 0o022] == []
+    assert [path for path in laid if path.stat().st_mode & 0o044 != 0o044] == []
+    folders = [path for path in laid if path.is_dir() and ours(path, root)]
+    assert [path for path in folders if path.stat().st_mode & 0o777 != 0o755] == []
+
+
 def ours(folder: Path, root: Path) -> bool:
     """Return whether a folder is the table's own, and not one that every machine has."""
     return any(part in ("table-controller", "table") for part in folder.relative_to(root).parts)
@@ -153,6 +195,7 @@ say() { echo "install: $*" >&2; }
 refuse() { say "$*"; exit 2; }
 root=$1
 home=$1/opt
+export INSTALLER=$$
 %s
 make_key
 """
@@ -174,7 +217,7 @@ def make_key(root: Path, creds: str) -> subprocess.CompletedProcess[str]:
     python.chmod(0o755)
     environ = {**os.environ, "PATH": f"{root / 'bin'}:{os.environ['PATH']}", "TMPDIR": str(root)}
     words = ["bash", "-c", SEALING % function, "install.sh", str(root)]
-    return subprocess.run(words, env=environ, capture_output=True, text=True, check=False, cwd=HERE)
+    return subprocess.run(words, env=environ, capture_output=True, text=True, check=False, cwd=root)
 
 
 def keys_in(folder: Path) -> list[Path]:
@@ -212,6 +255,27 @@ def test_a_key_that_can_not_be_sealed_is_kept_nowhere(creds: str, tmp_path: Path
     done = make_key(tmp_path, creds)
     assert done.returncode == 2
     assert "no key was kept" in done.stderr
+    assert keys_in(tmp_path) == []
+    assert list((tmp_path / "etc/table/credentials").iterdir()) == []
+
+
+def test_what_a_cut_off_sealing_left_is_taken_away_before_anything_else(tmp_path: Path) -> None:
+    """Power went, or the install was killed, after something was written and before it was looked at."""
+    (tmp_path / "etc/table/credentials").mkdir(parents=True)
+    (tmp_path / "etc/table/credentials/table-key.new").write_text(
+        "PRIVATE KEY in the clear", encoding="ascii"
+    )
+    done = make_key(tmp_path, "kill -9 $INSTALLER; kill -9 $$")
+    assert done.returncode != 0
+    assert keys_in(tmp_path) == []
+    assert list((tmp_path / "etc/table/credentials").iterdir()) == []
+
+
+@pytest.mark.parametrize("word", ["TERM", "HUP", "INT"])
+def test_who_stops_an_install_in_the_middle_of_sealing_leaves_no_key(word: str, tmp_path: Path) -> None:
+    creds = f'cat >"$4"; kill -{word} $INSTALLER; exit 0'
+    done = make_key(tmp_path, creds)
+    assert done.returncode != 0
     assert keys_in(tmp_path) == []
     assert list((tmp_path / "etc/table/credentials").iterdir()) == []
 

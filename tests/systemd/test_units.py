@@ -209,3 +209,9 @@ def test_drop_ins_set_what_they_are_for(file: str, section: str, key: str) -> No
     except MissingSectionHeaderError:
         pytest.fail(f"{file} has no section")
     assert parser[section][key]
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_no_crash_leaves_a_key_on_a_disk(unit: str) -> None:
+    """A core holds whatever the process had in memory: the sealed key in the clear, tokens, PINs."""
+    assert value(unit, "LimitCORE") == "0"

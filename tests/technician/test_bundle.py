@@ -6,9 +6,12 @@ import tarfile
 import pytest
 import yaml
 
+from controller.app.schemas import schemas
+from controller.settings.places import config_home
 from controller.technician import bundle
 
 HMAC = "00112233445566778899aabbccddeeff"
+WORDS = bundle.Words.of(schemas()["table.schema.json"])
 SECRETS = (HMAC, "hunter2", "tok-abc", "swordfish", "in-a-comment", "s3cr3t")
 FILE = f"""
 table: craps
@@ -27,7 +30,7 @@ publish:
 
 
 def test_a_settings_file_keeps_its_shape_and_loses_its_secrets() -> None:
-    told = bundle.settings_without_secrets(FILE)
+    told = bundle.settings_without_secrets(FILE, WORDS)
     assert [secret for secret in SECRETS if secret in told] == []
     kept = yaml.safe_load(told)
     assert kept["ruleset"] == "craps-12-034"
@@ -40,11 +43,54 @@ def test_a_settings_file_keeps_its_shape_and_loses_its_secrets() -> None:
     ["credentials: {user: a, value: hunter2}", "keys: {cam: hunter2}", "passwords: [{cam: hunter2}]"],
 )
 def test_all_below_a_secret_name_is_left_out(text: str) -> None:
-    assert "hunter2" not in bundle.settings_without_secrets(text)
+    assert "hunter2" not in bundle.settings_without_secrets(text, WORDS)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "pasword: hunter2",
+        "publish: {mqtt: {host: broker, user: till, pasword: hunter2}}",
+        "devices: {cam: {type: node, hmac_ky: hunter2}}",
+        "devices: {cam: {kye: [hunter2]}}",
+        "note: {to: {self: hunter2}}",
+        "pim: 4711",
+    ],
+)
+def test_what_stands_under_a_key_that_no_file_has_is_left_out(text: str) -> None:
+    """Spelt wrong it was no key that a list of secrets names."""
+    told = bundle.settings_without_secrets(text, WORDS)
+    assert "hunter2" not in told
+    assert "4711" not in told
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in (config_home() / "tables").glob("*.yaml")))
+def test_of_a_shipped_table_nothing_is_left_out_for_its_key(name: str) -> None:
+    text = (config_home() / "tables" / name).read_text(encoding="utf-8")
+    told = yaml.safe_load(bundle.settings_without_secrets(text, WORDS))
+    assert told == bundle.without_secrets(yaml.safe_load(text))
+
+
+def test_a_status_keeps_codes_and_figures_and_loses_what_others_said() -> None:
+    """What somebody typed, a board sent or a library said was cleaned by guesses."""
+    told = bundle.status_of_our_words(
+        {
+            "headline": "locked: the wifi psk is hunter2",
+            "locked": {"by": "supervisor", "who": "hunter2", "says": "PIN hunter2", "cause": ""},
+            "faults": [{"code": "test_failed", "where": "cam", "found": "passcode hunter2", "do": "see it"}],
+            "devices": {"shoe": {"says": "hunter2", "figures": {"last_malformed": "hunter2", "frames": 3}}},
+            "digests": {"program": HMAC},
+        }
+    )
+    assert "hunter2" not in str(told)
+    assert isinstance(told, dict)
+    assert told["faults"][0]["code"] == "test_failed"
+    assert told["devices"]["shoe"]["figures"]["frames"] == 3
+    assert told["digests"] == {"program": HMAC}
 
 
 def test_a_file_that_is_no_yaml_is_left_out_whole() -> None:
-    told = bundle.settings_without_secrets("key: [hunter2")
+    told = bundle.settings_without_secrets("key: [hunter2", WORDS)
     assert "hunter2" not in told
     assert told.startswith(bundle.LEFT_OUT)
 
