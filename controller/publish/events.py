@@ -110,8 +110,15 @@ class Acknowledgement(msgspec.Struct, frozen=True, kw_only=True, tag="acknowledg
 
 
 class Again(msgspec.Struct, frozen=True, kw_only=True, tag="again", tag_field="answer"):
-    """The settlement engine misses outcomes from this number on: send them all once more, in order."""
+    """The settlement engine misses outcomes from this number on: send them all once more, in order.
 
+    `table` is whom it asks, `told` the newest of its outcomes that the engine has heard of: a wish that is
+    repeated when more were acknowledged is an old one.
+    """
+
+    table: Name | None = None
+    """None where an engine of 0.1.0 asks, which signs nothing."""
+    told: Count = 0
     from_seq: Annotated[int, Meta(ge=1)]
     by: Name
     signature: Signature | UnsetType = UNSET
@@ -147,10 +154,13 @@ class Meeting(msgspec.Struct, frozen=True, kw_only=True, tag="meeting", tag_fiel
 
     `table` is whom it meets: what it says to one table, repeated to another, would look like another past.
     `sequence` and `chain` are the newest settled outcome's (no chain: none is), `key` is the engine's public
-    key in hexadecimal digits, `endorsed` the signature of the key that it had before.
+    key in hexadecimal digits, `endorsed` the signature of the key that it had before. `told` is the newest
+    outcome that the engine has heard of, settled or not: a meeting of when fewer were acknowledged is an old
+    one that somebody repeats, and says nothing.
     """
 
     table: Name
+    told: Count = 0
     sequence: Annotated[int, Meta(ge=0)]
     chain: Hash | None
     key: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]

@@ -21,6 +21,7 @@ from controller.publish.betting import OpenWord, word_bytes
 from controller.publish.events import (
     CONTENT_TYPE,
     Acknowledgement,
+    Again,
     Answer,
     AskLate,
     LineBet,
@@ -451,7 +452,12 @@ class MqttSink:
 
     def _is_ours(self, answer: Answer) -> bool:
         """Return whether an answer is for this table: the engine's word to another may be repeated here."""
-        return not isinstance(answer, AskLate | Meeting | LineBet | PairPlus) or answer.table == self._table
+        match answer:
+            case Again(table=None):
+                return True  # of 0.1.0, which is told apart by its missing signature
+            case Again() | AskLate() | Meeting() | LineBet() | PairPlus():
+                return answer.table == self._table
+        return True
 
     def _note_calm(self, now_us: int) -> None:
         if self._unreadable_us is not None and now_us - self._unreadable_us > CALM_US:

@@ -130,6 +130,8 @@ class Pump:
         self._board_is_whole = False
         self._awaited: Awaited | None = None
         self._doubt_us = 0
+        self._met_told = 0
+        """The newest outcome that the engine had heard of at the last meeting."""
         self.doubtful = 0
         """Acknowledgements that fit no outcome on its way and were not handed to the journal."""
         self.turns = 0
@@ -285,17 +287,29 @@ class Pump:
     def _meet(self, meeting: Meeting) -> None:
         """Compare how far the engine is with what this journal holds, and send what it lost."""
         try:
+            if self._is_old(meeting.told):
+                return
             fault = self._difference(meeting)
         except JournalFault as unreadable:
             self._be_unreadable(unreadable)
             return
+        self._met_told = min(meeting.told, self._last_seq)  # what was never told here proves nothing
         for code in MEETING_FAULTS:
             if fault is None or code != fault.code:
                 self._alarm.over(code)
         if fault is not None:
             self._alarm.began(fault)
             if fault.code == "settlement_lost":
-                self._replay(Again(from_seq=meeting.sequence + 1, by=meeting.by))
+                self._replay(Again(from_seq=meeting.sequence + 1, told=meeting.told, by=meeting.by))
+
+    def _is_old(self, told: int) -> bool:
+        """Return whether what an engine says is from when it had heard of less: somebody repeats it."""
+        return told < max(self._waits_from() - 1, self._met_told)
+
+    def _waits_from(self) -> int:
+        """Return the number of the oldest outcome that is not acknowledged, or of the next one there is."""
+        oldest = next(iter(self._reader.outbox(1)), None)
+        return self._last_seq + 1 if oldest is None or oldest.seq is None else oldest.seq
 
     def _difference(self, meeting: Meeting) -> PublishFault | None:
         seq, where = meeting.sequence, f"settlement engine {meeting.by}"
@@ -306,8 +320,7 @@ class Pump:
         if held is not None and held.link.hex() != meeting.chain:
             found = f"outcome {seq} with chain hash {meeting.chain}, here {held.link.hex()}"
             return PublishFault("settlement_differs", where, found)
-        oldest = next(iter(self._reader.outbox(1)), None)
-        waits_from = self._last_seq + 1 if oldest is None or oldest.seq is None else oldest.seq
+        waits_from = self._waits_from()
         if seq + 1 < waits_from:
             found = f"outcome {seq} is its newest, and {waits_from - 1} was acknowledged"
             return PublishFault("settlement_lost", where, found)
@@ -408,12 +421,17 @@ class Pump:
         soon_us = round(self._settings.retry_s * 1e6)
         if self._replayed_us is not None and now_us - self._replayed_us < soon_us:
             return
-        self._replayed_us = now_us
+        if self._after_n < self._replay_to_n:
+            return  # All of it comes; begun anew for whoever repeats a wish it would never end.
         oldest = self._window.oldest
         if oldest is not None and oldest.seq <= wish.from_seq:
+            self._replayed_us = now_us
             self._window.hurry(now_us)
             return
         try:
+            if wish.from_seq < self._waits_from() and self._is_old(wish.told):
+                return
+            self._replayed_us = now_us
             reader = self._reader
             from_n, to_n = row_of(reader, wish.from_seq), row_of(reader, self._last_seq)
             unread = reader.outbox(1, self._after_n)

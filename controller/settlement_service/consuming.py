@@ -75,6 +75,8 @@ class _Met(NamedTuple):
     online: bool
     says_open: bool
     at_us: int
+    told: int
+    """The newest outcome that its status named."""
 
 
 class Broker:
@@ -279,7 +281,7 @@ class Broker:
         come = before is None or not before.online or before.session != status.session
         due = before is None or come or now_us - before.at_us >= MEET_AGAIN_US
         at_us = now_us if online and due else before.at_us if before else 0
-        self._met[table] = _Met(status.session, online, status.says_open, at_us)
+        self._met[table] = _Met(status.session, online, status.says_open, at_us, status.sequence or 0)
         if online and not status.says_open:
             self._say_once(f"table {table}: {_OLD.reason}")
         elif online and due:
@@ -293,8 +295,10 @@ class Broker:
             return
         if settled is not None:
             seq, chain = settled
+            met = self._met.get(table)
             meeting = Meeting(
                 table=table,
+                told=max(seq, 0 if met is None else met.told),
                 sequence=seq,
                 chain=chain,
                 key=self._key.public,

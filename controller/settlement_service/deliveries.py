@@ -92,15 +92,15 @@ Answer = Acked | Held | NotTaken
 
 def on_the_wire(answers: Iterable[Answer], by: str) -> Iterator[tuple[str, events.Answer]]:
     """Yield the answers as they go back, each with its table; a refusal has none."""
-    missing: dict[str, int] = {}
+    missing: dict[str, Held] = {}
     for answer in answers:
         match answer:
             case Acked(table=table, id=id_, chain=chain):
                 missing.pop(table, None)
                 yield table, events.Acknowledgement(id=id_, chain=chain, by=by)
-            case Held(table=table, asks_from=from_seq):
-                missing[table] = from_seq
+            case Held(table=table):
+                missing[table] = answer
             case NotTaken():
                 pass
-    for table, from_seq in missing.items():
-        yield table, events.Again(from_seq=from_seq, by=by)
+    for table, held in missing.items():
+        yield table, events.Again(table=table, told=held.seq, from_seq=held.asks_from, by=by)

@@ -108,7 +108,7 @@ class Books:
         expected = len(self.applied) + 1
         if event.seq > expected:
             self.holes += 1
-            return [self.wish()]
+            return [self.wish(event.seq)]
         if event.seq < expected:
             if self.applied[event.seq - 1].chain != event.chain:
                 self.forks += 1
@@ -118,9 +118,9 @@ class Books:
             self.applied.append(event)
         return [Acknowledgement(id=event.id, chain=event.chain, by=ENGINE)]
 
-    def wish(self) -> Again:
-        """Ask for what comes next."""
-        return Again(from_seq=len(self.applied) + 1, by=ENGINE)
+    def wish(self, told: int = 0) -> Again:
+        """Ask for what comes next, having heard of this outcome."""
+        return Again(from_seq=len(self.applied) + 1, told=told, by=ENGINE)
 
     @property
     def seqs(self) -> list[int]:

@@ -186,7 +186,7 @@ class World:
         for _ in range(100):
             self.wait()
             if len(self.books.applied) < COUNT and not self.air.there:
-                self.pump.post(self.books.wish())
+                self.pump.post(self.books.wish(COUNT))
             self.go_well()
 
 

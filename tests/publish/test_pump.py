@@ -177,7 +177,7 @@ def test_settlement_hears_again_what_it_had_closed_and_then_what_is_new(house: H
     assert books.seqs == list(range(1, count + 1))
     del books.applied[2:]
     house.clock.forward(10)
-    house.pump.post(Again(from_seq=3, by=ENGINE))
+    house.pump.post(Again(from_seq=3, told=count, by=ENGINE))
     settle()
     assert books.seqs == list(range(1, count + 1))
     total = house.play_on()
@@ -192,7 +192,7 @@ def test_what_comes_again_comes_in_order_with_what_was_under_way(house: House, s
     house.turn()
     acknowledge(house, *slate.offered)
     assert slate.seqs == [1, 2, 3, 4, 5, 6, 7, 8]
-    house.pump.post(Again(from_seq=3, by=ENGINE))
+    house.pump.post(Again(from_seq=3, told=8, by=ENGINE))
     house.turn()
     house.clock.forward(60)
     house.turn()
@@ -220,7 +220,7 @@ def test_a_replay_of_what_was_pruned_says_what_is_gone(house: House, slate: Slat
     house.pump._journal = house.journal
     latest = 2**62
     durable(house.journal.prune(evidence_before_us=latest, bodies_before_us=latest, by="technician"))
-    house.pump.post(Again(from_seq=1, by=ENGINE))
+    house.pump.post(Again(from_seq=1, told=house.pump._last_seq, by=ENGINE))
     house.turn()
     assert slate.seqs == []
     assert "outcomes 1 to 4 were pruned" in house.alarms.holding["replay_impossible"].found
@@ -333,9 +333,10 @@ def test_messages_are_what_the_journal_holds(house: House, slate: Slate) -> None
         assert (event.seq, event.chain) == (row.seq, row.link.hex())
 
 
-def meets(house: House, sequence: int, chain: str | None) -> set[str]:
-    """Let the engine tell how far it is; give the faults that then hold."""
-    house.pump.post(Meeting(table=NAME, sequence=sequence, chain=chain, key="0" * 64, by=ENGINE))
+def meets(house: House, sequence: int, chain: str | None, told: int | None = None) -> set[str]:
+    """Let the engine tell how far it is, having heard of all or so much; give the faults that then hold."""
+    newest = max(sequence, house.pump._last_seq) if told is None else told
+    house.pump.post(Meeting(table=NAME, told=newest, sequence=sequence, chain=chain, key="0" * 64, by=ENGINE))
     house.turn()
     return set(house.alarms.holding)
 
@@ -347,6 +348,68 @@ def test_engine_and_table_that_agree_have_nothing_to_say(house: House, slate: Sl
     first = slate.offered[0]
     acknowledge(house, first)
     assert meets(house, 1, first.chain) == set()
+
+
+def test_an_old_meeting_that_somebody_repeats_ends_no_fault_and_begins_none(
+    house: House, slate: Slate
+) -> None:
+    """It told of an engine that had lost its books, or ended the fault of one that differs."""
+    count = house.play(5)
+    house.turn()
+    first = slate.offered[0]
+    acknowledge(house, *slate.offered[:3])
+    durable(house.journal.note("fence", {}))
+    slate.offered.clear()
+    assert meets(house, 1, first.chain, told=1) == set()
+    assert slate.seqs == [], "nothing is sent again for it"
+    assert meets(house, count, "ab" * 32) == {"settlement_differs"}
+    for _ in range(3):
+        house.clock.forward(6)
+        assert "settlement_differs" in meets(house, 1, first.chain, told=1)
+    assert "settlement_lost" not in house.alarms.ever
+
+
+def test_an_engine_that_truly_lost_what_it_acknowledged_is_told_apart(house: House, slate: Slate) -> None:
+    house.play(5)
+    house.turn()
+    first = slate.offered[0]
+    acknowledge(house, *slate.offered[:3])
+    durable(house.journal.note("fence", {}))
+    assert meets(house, 1, first.chain, told=3) == {"settlement_lost"}
+
+
+def test_whoever_repeats_a_wish_for_the_past_holds_no_new_outcome_up(house: House, slate: Slate) -> None:
+    """Each began the whole past anew, so that what came after it never went out and no bet was taken."""
+    count = house.play(10)
+
+    def settle() -> None:
+        house.turn()
+        while slate.offered:
+            acknowledge(house, slate.offered.pop(0))
+            house.turn()
+
+    settle()
+    wish = Again(table=NAME, from_seq=1, told=count, by=ENGINE)
+    house.clock.forward(60)
+    house.pump.post(wish)
+    house.turn()
+    assert slate.seqs[:1] == [1], "said in time it is a wish"
+    for _ in range(count):
+        house.clock.forward(60)
+        house.pump.post(wish)
+        if slate.offered:
+            acknowledge(house, slate.offered.pop(0))
+        house.turn()
+    settle()
+    total = house.play_on()
+    settle()
+    durable(house.journal.note("fence", {}))
+    assert house.pump.unacknowledged == 0
+    for _ in range(3):
+        house.clock.forward(60)
+        house.pump.post(wish)
+        house.turn()
+    assert slate.seqs == [], f"a wish of when {count} were known, and {total} are settled"
 
 
 def test_an_engine_that_is_ahead_of_the_journal_locks_play(house: House) -> None:
