@@ -11,6 +11,8 @@ from typing import TextIO, cast, get_args
 
 import msgspec
 
+from controller.cli.practice import Practice
+from controller.cli.screen import Screen
 from controller.cli.shell import BAD_INPUT, MANY, OK, SEEDS, on_stop, printable, say, whole
 from controller.cli.words import clock as time_in_words
 from controller.model.tables import TableSettings
@@ -26,6 +28,7 @@ from drivers.sim.scenes import Began, Over, Played, Story, Told
 from drivers.sim.setting import (
     NoEveningError,
     first_guess,
+    for_practice,
     types_for,
     virtual_table,
     with_own_cameras,
@@ -38,6 +41,7 @@ EXAMPLES = (
     "tablectl simulate craps --dir VIRTUAL",
     "tablectl simulate three-card --dir VIRTUAL",
     "tablectl simulate roulette --seed 7 --faults 1 --dir VIRTUAL",
+    "tablectl simulate craps --staff me           # practise: you rule, and get a score",
     "tablectl simulate --list-faults",
 )
 
@@ -76,6 +80,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="nobody plays; a technician does what `tablectl test` and `tablectl calibrate` ask for",
     )
+    parser.add_argument(
+        "--staff",
+        choices=("virtual", "me"),
+        default="virtual",
+        help="who is the staff; `me`: dice and ball wait for your word, the controller runs beside them,"
+        " and a score tells at the end what was missed (default: virtual)",
+    )
     parser.add_argument("--list-faults", action="store_true", help="list the faults and what is seen of each")
 
 
@@ -84,6 +95,9 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.list_faults:
         list_faults()
         return OK
+    if arguments.staff == "me" and (arguments.technician or arguments.speed != 1):
+        say("simulate: found --staff me with --technician or --speed, expected a table as fast as life alone")
+        return BAD_INPUT
     if arguments.table is None:
         say("simulate: found no TABLE, expected a table's name or file; or ask for --list-faults")
         return BAD_INPUT
@@ -117,7 +131,20 @@ class _Evening:
         types = types_for(settings, boards)
         types = {name: _type_in(document, name) or kind for name, kind in types.items()}
         seed, guess = arguments.seed, None
-        if arguments.technician:
+        self._practice: Practice | None = None
+        if arguments.staff == "me":
+            self._practice = Practice(settings, Screen(sys.stdout), self._stopping)
+            self._table = for_practice(
+                settings,
+                types,
+                seed=seed,
+                tell=self._tell,
+                attempts=arguments.throws,
+                boards=boards,
+                cue=self._practice.cue,
+                begun=self._practice.begun,
+            )
+        elif arguments.technician:
             types = with_own_cameras(settings, types)
             guess = None if settings.dice_table is None else first_guess(settings.dice_table)
             self._table = with_technician(settings, types, seed=seed, tell=self._tell, boards=boards)
@@ -143,8 +170,10 @@ class _Evening:
 
     def run(self) -> int:
         """Play."""
-        self._introduce()
         on_stop(self._stopping.set)
+        if self._practice is not None:
+            return self._practise(self._practice)
+        self._introduce()
         if self._arguments.faults is not None:
             schedule = Schedule(self._table, self._arguments.faults, every_s=EVERY_S)
             schedule.start(self._clock.now_us() + _FIRST_FAULT_US)
@@ -155,6 +184,13 @@ class _Evening:
             self._claim.release()
         print("the virtual table is switched off")
         return OK
+
+    def _practise(self, practice: Practice) -> int:
+        try:
+            return practice.run(self._stage, self._table, self._folder, self._file)
+        finally:
+            self._truth.close()
+            self._claim.release()
 
     def _ended(self) -> bool:
         return self._table.over and self._table.well and not self._arguments.technician
@@ -185,6 +221,8 @@ class _Evening:
     def _tell(self, story: Story) -> None:
         self._truth.write(msgspec.json.encode(story).decode() + "\n")
         self._truth.flush()
+        if self._practice is not None:
+            return
         print(printable(in_words(story)), flush=True)
 
 

@@ -82,8 +82,9 @@ class _Told(msgspec.Struct):
 class Watcher:
     """Tells each line of the stream in words."""
 
-    def __init__(self, screen: Screen, clock: Callable[[], str]) -> None:
-        """Begin each line with what the clock says."""
+    def __init__(self, screen: Screen, clock: Callable[[], str], says: str = "tablectl input ") -> None:
+        """Begin each line with what the clock says; a ruling is entered by these words and its name."""
+        self._says = says
         self._screen = screen
         self._teller = Teller(screen, stamp=clock, live=True)
         self._waiting: Awaited | None = None
@@ -97,7 +98,7 @@ class Watcher:
         """Tell one line of the stream; one of a kind that is not known is printed as it is."""
         match line:
             case {"outcome": told}:
-                outcome = _outcome(told)
+                outcome = outcome_of(told)
                 if not self._told_already(outcome):
                     self._teller.tell(outcome)
             case {"awaited": awaited}:
@@ -122,7 +123,7 @@ class Watcher:
         if awaited is None or awaited == self._waiting:
             return
         self._waiting = awaited
-        may = " or ".join(f"tablectl input {ruling}" for ruling in awaited.may)
+        may = " or ".join(f"{self._says}{ruling}" for ruling in awaited.may)
         words = "Review: a person rules" if awaited.state == "review" else f"Proposed: {awaited.proposes}"
         self._teller.call(awaited.number, "", words, "yellow")
         self._teller.reasons(awaited.reasons)
@@ -156,7 +157,8 @@ class Watcher:
         self._teller.event(f"{told}{f' ({notes})' if notes else ''}", "dim")
 
 
-def _outcome(told: object) -> Outcome:
+def outcome_of(told: object) -> Outcome:
+    """Read an outcome as it comes over the socket; raises KeyError for an unknown type."""
     raw = msgspec.json.decode(msgspec.json.encode(told), type=_Told)
     return Outcome(type=raw.type, t=raw.t, id=raw.id, seq=raw.seq, data=data_of(raw.type, raw.data))
 

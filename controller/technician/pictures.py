@@ -97,13 +97,17 @@ def _mark(mark: Mark) -> str:
 
 
 def _words(words: Words) -> str:
+    """Write words over a copy of themselves with a broad edge: few viewers know `paint-order`."""
     weight = ' font-weight="bold"' if words.bold else ""
-    return (
+    text = (
         f'<text x="{_n(words.at[0])}" y="{_n(words.at[1])}" font-size="{_n(words.size)}"'
-        f' text-anchor="{words.anchor}" fill="{words.colour}"{weight}'
-        f' stroke="{PAPER}" stroke-width="{_EDGE}" paint-order="stroke">'
-        f"{escape(_printable(words.text))}</text>"
+        f' text-anchor="{words.anchor}"{weight}'
     )
+    says = f">{escape(_printable(words.text))}</text>"
+    edge = (
+        f' fill="{PAPER}" stroke="{PAPER}" stroke-width="{_EDGE}" stroke-linejoin="round" aria-hidden="true"'
+    )
+    return f'{text}{edge}{says}\n{text} fill="{words.colour}"{says}'
 
 
 def _stroke(stroke: Stroke) -> str:

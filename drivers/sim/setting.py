@@ -10,15 +10,17 @@ from controller.model.geometry import DiceTable
 from controller.model.readings import AnyReading, WallImpact, kind_of
 from controller.model.tables import Device, TableSettings
 from drivers.cameras.homography import Homography, Pair, Point, fit
-from drivers.sim import dice, ss2_wheel, three_card, wheel
+from drivers.sim import dice, practice, ss2_wheel, three_card, wheel
 from drivers.sim.boards import Board, Cable, Peer, Script, Sensor, VirtualShoe
 from drivers.sim.faults import DeviceKind
+from drivers.sim.practice import one_by_one
 from drivers.sim.scenes import Story
 from drivers.sim.ss2_wheel import Ss2Wheel
 from drivers.sim.table import (
     ACT_ATTEMPTS,
     DEALS_AN_ACT,
     GAMES_AN_ACT,
+    Act,
     Play,
     Show,
     VirtualTable,
@@ -125,17 +127,18 @@ def virtual_table(
     mix: Mix | None = None,
     lens: Homography | None = None,
     boards: Boards | None = None,
+    alone: bool = False,
 ) -> VirtualTable:
     """Make the virtual hardware of a table, with an evening of this seed.
 
     `types` are the devices' types by name, a node where nothing is said; `mix` are the kinds of attempts by
     weight; through a `lens` scripts print places of their image. A device on a channel of one of `boards`
-    has no cable of its own.
+    has no cable of its own. With `alone` each attempt is an act of its own.
 
     Raises:
         NoEveningError: the file lacks what its game is played on.
     """
-    play = _play(settings, mix)
+    play = one_by_one(_play(settings, mix)) if alone else _play(settings, mix)
     rng = Random(seed)  # noqa: S311 - a reproducible simulation, not a secret
     cables = []
     boards = boards or {}
@@ -151,7 +154,7 @@ def virtual_table(
         route = route_by(settings.devices, OWN_NAMES)
     except AmbiguousError as error:
         raise NoEveningError(f"{settings.table}: {error}") from error
-    evening = Show(play, seed, attempts, an_act=_an_act(settings))
+    evening = Show(play, seed, attempts, an_act=1 if alone else _an_act(settings))
     return VirtualTable(cables, evening, rng=rng, tell=tell, route=route)
 
 
@@ -172,6 +175,45 @@ def with_technician(
     table = virtual_table(settings, types, seed=seed, tell=tell, attempts=0, lens=lens, boards=boards)
     trusted = settings.rules.spin is not None and settings.rules.spin.revolutions == "trusted_wheel"
     table.looks.append(Technician(table, felt, None if trusted else settings.wheel).look)
+    return table
+
+
+def for_practice(
+    settings: TableSettings,
+    types: Mapping[str, DeviceKind],
+    *,
+    seed: int,
+    tell: Callable[[Story], None],
+    attempts: int | None = None,
+    boards: Boards | None = None,
+    cue: Callable[[], bool],
+    begun: Callable[[Act], None],
+) -> VirtualTable:
+    """Make a virtual table without people: dice and ball wait for a cue, one attempt at a time.
+
+    Raises:
+        NoEveningError: it is no table of dice or of a ball that a person could be the staff of.
+    """
+    rules = settings.rules
+    trusted = rules.spin is not None and rules.spin.revolutions == "trusted_wheel"
+    if trusted or not (rules.game == "craps" or rules.spin is not None):
+        raise NoEveningError(
+            f"{settings.table}: found {rules.title}, expected craps or roulette with the table's own sensors:"
+            " nobody can practise at others yet"
+        )
+    table = virtual_table(
+        settings,
+        types,
+        seed=seed,
+        tell=tell,
+        attempts=attempts,
+        mix=practice.WHEEL if rules.spin is not None else practice.DICE,
+        boards=boards,
+        alone=True,
+    )
+    table.cue = cue
+    table.begun.append(begun)
+    table.dropped.append(practice.is_word)
     return table
 
 

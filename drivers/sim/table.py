@@ -145,6 +145,8 @@ def _scene_moved(scene: Scene, by_us: int) -> Scene:
 
 LEAD_US = 8_000_000
 """So long after the start the evening begins: a wheel is mute for some seconds after power-on."""
+CUE_US = 50_000
+"""How often a table that waits for a person's word asks whether it was said."""
 RECOVERY_US = 8_000_000
 """So long after a fault's end the devices may still be finding each other."""
 Dropped = Callable[[AnyReading], bool]
@@ -195,6 +197,10 @@ class VirtualTable:
         """The evening has ended."""
         self.looks: list[Callable[[int], None]] = []
         """Who looks at the table whenever something has happened there."""
+        self.cue: Callable[[], bool] | None = None
+        """Asked, where there is one, whether the next act may begin."""
+        self.begun: list[Callable[[Act], None]] = []
+        """Who is told of each act as it begins."""
         self._show = show
         self._tell = tell
         self._feed: deque[tuple[int, AnyReading]] = deque()
@@ -294,12 +300,17 @@ class VirtualTable:
     # --- the evening ---
 
     def _begin_act(self, now_us: int) -> None:
+        if self.cue is not None and not self.cue():
+            self.at(now_us + CUE_US, self._begin_act)
+            return
         after_trouble = not self.well or self._trouble_us > self._act_began_us
         self._act_began_us = now_us
         act = self._show.next_act(now_us, after_trouble=after_trouble)
         if act is None:
             self.over = True
             return
+        for told in self.begun:
+            told(act)
         self._feed.extend(act.feed)
         self._scenes.extend(act.scenes)
         for cable in self.cables.values():

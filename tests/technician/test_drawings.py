@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import pytest
 from PIL import Image
 
-from controller.technician.drawing import Drawing, Labels, Line, Stroke, Words
+from controller.technician.drawing import PAPER, Drawing, Labels, Line, Stroke, Words
 from controller.technician.pictures import as_svg, draw, see
 from controller.technician.png import as_png
 from tests.technician.recorded import attempt
@@ -64,7 +64,17 @@ def test_words_of_a_log_can_not_break_out_of_the_svg() -> None:
     sheet = Drawing(100, 100, 'a"<b>\x00')
     sheet.words((10, 10), "</text><script>\x07&")
     root = ElementTree.fromstring(as_svg(sheet))
-    assert [element.text for element in root.iter() if element.tag.endswith("text")] == ["</text><script> &"]
+    texts = [element for element in root.iter() if element.tag.endswith("text")]
+    assert {element.text for element in texts} == {"</text><script> &"}
+
+
+def test_words_have_their_edge_as_a_copy_beneath_that_every_viewer_draws() -> None:
+    sheet = Drawing(100, 100, "edge")
+    sheet.words((10, 10), "die 1", colour="#123456")
+    beneath, above = [mark for mark in ElementTree.fromstring(as_svg(sheet)) if mark.tag.endswith("text")]
+    assert (beneath.get("stroke"), beneath.get("fill"), beneath.get("aria-hidden")) == (PAPER, PAPER, "true")
+    assert (above.get("stroke"), above.get("fill")) == (None, "#123456")
+    assert "paint-order" not in as_svg(sheet)
 
 
 def test_png_has_the_sheets_size_and_something_on_it() -> None:

@@ -1,0 +1,165 @@
+"""`tablectl simulate --staff me`: the table waits for a person's word, and tells what was missed."""
+
+import io
+import re
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("serial", reason="pyserial comes with the extra `hardware`")
+
+from controller.cli.main import main
+from controller.cli.practice import Score, score_lines
+from controller.cli.screen import Screen
+from controller.model.outcomes import Outcome, RollCalled, RollCorrected, RollNoRoll, RollReview
+from controller.model.verdicts import Reason
+from drivers.sim.scenes import Scene, Truth
+from tests.cli.controller_at import PATIENCE_S, Terminal
+
+SCORED = re.compile(r"stand as they should|no score")
+
+SPOKEN, READ, REVIEWED = "C34-INV-2vi", "C34-PT-3", "C34-PT-1"
+TRUE = Truth(verdict="valid", allowed=("valid",), dice=(3, 4))
+HAND = Truth(verdict="valid", allowed=("valid",), dice=(3, 4), ruled="corrected")
+MISREAD = Truth(verdict="valid", allowed=("valid",), dice=(3, 4), ruled="corrected", ruled_dice=(5, 5))
+UNSURE = Truth(verdict="review", allowed=("review",), ruled="called", ruled_dice=(3, 4))
+
+
+def said(number: int, dice: tuple[int, int]) -> Outcome:
+    data = RollCalled(
+        roll=number,
+        dice=dice,
+        total=sum(dice),
+        phase="come_out",
+        point=None,
+        call="natural",
+        point_after=None,
+        shooter=None,
+        grade="sensors",
+        notices=(),
+        by=None,
+        who=None,
+    )
+    return Outcome(type="roll.called", t=1, id=f"craps/1/{number}", seq=number, data=data)
+
+
+def void(number: int, code: str) -> Outcome:
+    reasons = (Reason(code=code, rule=SPOKEN, seen="so"),)
+    data = RollNoRoll(roll=number, reasons=reasons, by="boxperson", who=None, notices=())
+    return Outcome(type="roll.no_roll", t=1, id=f"craps/1/{number}", seq=number, data=data)
+
+
+def review(number: int) -> Outcome:
+    reasons = (Reason(code="low_confidence", rule=REVIEWED, seen="so"),)
+    data = RollReview(roll=number, reasons=reasons, dice=None, notices=())
+    return Outcome(type="roll.review", t=1, id=f"craps/1/{number}", seq=number, data=data)
+
+
+def corrected(number: int, dice: tuple[int, int] | None) -> Outcome:
+    data = RollCorrected(roll=number, corrects="x", ruling="set_dice", by="boxperson", who=None, dice=dice)
+    return Outcome(type="roll.corrected", t=1, id=f"craps/1/{number}", seq=number, data=data)
+
+
+def played(*turns: tuple[Truth, list[Outcome]]) -> Score:
+    score = Score(SPOKEN, READ)
+    for truth, told in turns:
+        score.begin(Scene(kind="any", start_us=0, end_us=1, truth=truth))
+        for outcome in told:
+            score.hear(outcome)
+    return score
+
+
+def shown(score: Score) -> str:
+    return "\n".join(score_lines(Screen(io.StringIO(), {}), score))
+
+
+def test_who_says_what_must_be_said_has_the_full_score() -> None:
+    score = played(
+        (TRUE, [said(1, (4, 3))]),
+        (HAND, [said(2, (3, 4)), corrected(2, None)]),
+        (MISREAD, [said(3, (3, 4)), corrected(3, (5, 5))]),
+        (UNSURE, [review(4), said(4, (3, 4))]),
+    )
+    assert "Score: 4 of 4 stand as they should" in shown(score)
+
+
+def test_a_review_that_nobody_rules_on_is_missed_with_its_rule() -> None:
+    score = played((UNSURE, [review(1), void(1, "unruled")]), (UNSURE, [review(2)]))
+    told = shown(score)
+    assert "Score: 0 of 2" in told
+    assert told.count(f"say set_dice 3 4 ({REVIEWED})") == 2
+
+
+def test_what_no_sensor_can_know_is_missed_where_nobody_says_it() -> None:
+    told = shown(played((HAND, [said(1, (3, 4))]), (MISREAD, [said(2, (3, 4))])))
+    assert f"3-4 stands; right was that it does not count: say no_roll ({SPOKEN})" in told
+    assert f"3-4 stands; right was 5-5: say set_dice 5 5 ({READ})" in told
+
+
+def test_a_wrong_ruling_is_missed_too() -> None:
+    told = shown(played((UNSURE, [review(1), void(1, "called")])))
+    assert f"that it does not count stands; right was 3-4: say set_dice 3 4 ({READ})" in told
+
+
+def test_a_ruling_that_comes_after_the_next_throw_has_begun_counts_for_its_own() -> None:
+    score = played((MISREAD, [said(1, (3, 4))]), (TRUE, [corrected(1, (5, 5)), said(2, (3, 4))]))
+    assert "2 of 2" in shown(score)
+
+
+def test_nothing_played_is_no_score() -> None:
+    assert "no score" in shown(played())
+
+
+@pytest.mark.parametrize("table", ["three-card", "roulette-ss2"])
+def test_where_nobody_can_practise_it_says_so(
+    table: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["simulate", table, "--staff", "me", "--dir", str(tmp_path)]) == 2
+    assert "expected craps or roulette" in capsys.readouterr().err
+
+
+def test_a_person_plays_two_throws_on_a_terminal_and_is_told_the_score(tmp_path: Path) -> None:
+    """Whoever says what lies on the felt is right, however late a busy machine's readings come."""
+    folder = tmp_path / "v"
+    terminal = Terminal(
+        ("simulate", "craps", "--staff", "me", "--dir", str(folder), "--throws", "2", "--seed", "3"), 80, 24
+    )
+    try:
+        terminal.until(lambda text: "You are the staff" in text)
+        for number in (1, 2):
+            terminal.type("\n")
+            text = terminal.until(times("Enter goes on", number))
+            (seen,) = re.findall(r"You see: ([^.]*)\.", text)[-1:]
+            dice = re.search(r"(\d) (\d)", seen)
+            rule_until_right(terminal, f"set_dice {dice[1]} {dice[2]}" if dice else "no_roll", number)
+        terminal.type("end\n")
+        assert "the virtual table is switched off" in terminal.whole()
+    finally:
+        terminal.end()
+    assert (folder / "controller.log").read_text(encoding="utf-8").count("stopped") == 1
+
+
+def times(words: str, count: int) -> Callable[[str], bool]:
+    """Return the fact that these words were written so often."""
+    return lambda text: text.count(words) >= count
+
+
+def scores(count: int) -> Callable[[str], bool]:
+    """Return the fact that the score was told so often."""
+    return lambda text: len(SCORED.findall(text)) >= count
+
+
+def rule_until_right(terminal: Terminal, ruling: str, number: int) -> None:
+    """Rule until it stands: a person, too, may be told that it is too early."""
+    deadline = time.monotonic() + PATIENCE_S
+    scored = len(SCORED.findall(terminal.text))
+    while time.monotonic() < deadline:
+        terminal.type(f"{ruling}\nscore\n")
+        scored += 1
+        text = terminal.until(scores(scored))
+        score = text.rfind(f"Score: {number} of {number} stand")
+        if score >= 0 and score == text.rfind("Score: "):
+            return
+    raise AssertionError(f"ruled in vain; there is:\n{terminal.text}")
