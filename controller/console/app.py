@@ -1,6 +1,7 @@
 """The console's requests: pages, streams of changed panels, and the words that people touch."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -32,6 +33,7 @@ BOUND = frozenset({"accept", "void", "no_roll", "set_dice", "set_number", "misde
 """Rulings: a screen says which attempt each is for, so that none acts on another."""
 Short = Annotated[str, Meta(min_length=1, max_length=64)]
 _STATIC = Path(__file__).parent / "static"
+_NUMBER = re.compile("[0-9]{1,12}", re.ASCII)
 _encode = msgspec.json.Encoder().encode
 Body = TypeVar("Body", bound=msgspec.Struct)
 
@@ -118,7 +120,7 @@ class Console:
         routes = [
             Route("/", self._home),
             Route("/events", self._events),
-            Route("/picture/{number:int}", self._picture),
+            Route("/picture/{number}", self._picture),
             Route("/sign-in", self._told(self._sign_in), methods=["POST"]),
             Route("/sign-out", self._told(self._sign_out), methods=["POST"]),
             Route("/role", self._told(self._role), methods=["POST"]),
@@ -129,7 +131,9 @@ class Console:
             Route("/metrics", self._metrics),
             Mount("/static", StaticFiles(directory=_STATIC)),
         ]
-        return Guard(Starlette(routes=routes, lifespan=self._lifespan), hosts)
+        app = Starlette(routes=routes, lifespan=self._lifespan)
+        app.router.redirect_slashes = False  # it would decode what a stranger sent as a query
+        return Guard(app, hosts)
 
     @asynccontextmanager
     async def _lifespan(self, _app: Starlette) -> AsyncIterator[None]:
@@ -159,8 +163,11 @@ class Console:
     async def _picture(self, request: Request) -> Response:
         if self._session(request) is None:
             return PlainTextResponse("sign in first", 401)
+        number = request.path_params["number"]
+        if _NUMBER.fullmatch(number) is None:
+            return PlainTextResponse("an attempt has a number", 404)
         try:
-            told = await self._table.once(do="picture", number=request.path_params["number"])
+            told = await self._table.once(do="picture", number=int(number))
         except LinkError as error:
             return PlainTextResponse(str(error), 503)
         svg = told.get("svg")

@@ -11,9 +11,11 @@ from controller.app.faults import Fault
 from controller.app.messages import decode_request
 from controller.app.peers import Peer
 from controller.app.requests import Requests
+from controller.app.screens import STAFF as STAFF_ROLES
 from controller.people import tokens
 from tests.app.house import HouseMaker, drain, play, unlocked
 from tests.app.rig import Json
+from tests.engine.test_allowed import WORDS
 from tests.scenes import SECOND_US, says, throw
 
 SCREEN = Peer(1, 900, "table-screen", frozenset({"screen"}))
@@ -225,3 +227,22 @@ def test_the_set_of_dice_in_play_is_named_between_two_rolls(daemon: Daemon) -> N
     assert floor(daemon)["state"]["dice_set"] == "3"  # type: ignore[index]  # JSON
     play(daemon, throw(20 * SECOND_US, (3, 4), confidence=0.4))
     assert "dice_set" not in floor(daemon)["may"]["boxperson"]  # type: ignore[index]  # JSON
+
+
+def test_no_word_of_a_screen_is_obeyed_that_the_role_was_not_told_it_may_say(
+    daemon: Daemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    play(daemon, throw(10 * SECOND_US, (3, 4), confidence=0.4))
+    told = floor(daemon)
+    may = told["may"]
+    assert isinstance(may, dict)
+    for role in STAFF_ROLES:
+        signed = token(monkeypatch, role)
+        for name in sorted(set(WORDS) - set(may[role])):
+            for arguments in WORDS[name]:
+                word = {"do": "input", "name": name.partition(" ")[0], **arguments}
+                ask(daemon, SCREEN, **word, by="manager", who="eve", token=signed)
+        daemon.clock.reach(daemon.clock.now_us() + SECOND_US)
+        drain(daemon)
+        for fact in ("state", "lock", "testing", "awaited", "results", "bets", "attempt"):
+            assert floor(daemon)[fact] == told[fact], (role, fact)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
+from starlette.types import Message, Scope
 
 from controller.console.app import Console
 from controller.console.guard import BODY_MAX, Guard
@@ -209,6 +210,31 @@ def test_a_controller_that_is_away_is_said_in_words(house: House) -> None:
     assert house.client.get("/picture/1").status_code == 503
 
 
+@pytest.mark.parametrize("number", ["9" * 5000, "-1", "1.0", "٣", "x"])
+def test_a_picture_of_what_is_no_number_is_not_found(house: House, number: str) -> None:
+    house.sign_in()
+    assert house.client.get(f"/picture/{number}").status_code == 404
+
+
+@pytest.mark.parametrize("path", ["/display/", "//::", "/static/\x00", "/static/../../app.py"])
+def test_a_path_as_no_browser_sends_it_is_not_found(house: House, path: str) -> None:
+    status: list[int] = []
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            status.append(message["status"])
+
+    scope: Scope = {
+        "type": "http", "http_version": "1.1", "method": "GET", "scheme": "http", "path": path,
+        "query_string": b"\xff", "headers": [(b"host", b"localhost")], "root_path": "",
+    }  # fmt: skip
+    asyncio.run(house.console.app(("localhost",))(scope, receive, send))
+    assert status == [404]
+
+
 TEXT = st.text(max_size=80)
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | TEXT,
@@ -220,8 +246,33 @@ KEYS = (
     *("by", "token", "role", "person", "typed"),
 )
 URL = string.ascii_letters + string.digits + string.punctuation
+WORDS = ("no_roll", "set_dice", "accept", "void", "misdeal", "lock", "unlock", "test_mode", "settled", "buy")
+SAID = st.fixed_dictionaries(
+    {"name": st.sampled_from(WORDS)},
+    optional={
+        "what": st.sampled_from(("1", "24", "game")) | TEXT,
+        "dice": st.lists(st.integers(-1, 8), max_size=3),
+        "seat": TEXT,
+        "on": st.booleans(),
+        "of_review": st.booleans(),
+        "by": st.just("manager"),
+        "who": st.just("eve"),
+        "token": st.just("forged"),
+        "wait_s": st.just(1e9),
+    },
+)
+"""Words as a screen sends them, and with what it must not claim."""
+ASKED = (
+    SAID
+    | st.fixed_dictionaries({"approve": st.sampled_from(("identity", "device", "clock", "journal"))})
+    | st.fixed_dictionaries({"role": st.sampled_from(("boxperson", "manager"))})
+    | st.fixed_dictionaries(
+        {"person": st.sampled_from(("ann", "eve")), "typed": st.sampled_from(("1234", "1"))}
+    )
+)
 BODIES = (
-    st.binary(max_size=200)
+    ASKED.map(msgspec.json.encode)
+    | st.binary(max_size=200)
     | VALUES.map(msgspec.json.encode)
     | st.dictionaries(st.sampled_from(KEYS), VALUES, max_size=6).map(msgspec.json.encode)
 )
@@ -238,7 +289,7 @@ PATHS = st.sampled_from(
         "/picture/1",
         "/picture/" + "9" * 40,
     )
-) | st.text(URL, max_size=30).map(lambda text: f"/{text}")
+) | st.text(URL, max_size=30).map(lambda text: "/" + text.lstrip("/"))  # the client takes // for a host
 HEADER = st.text(string.printable.replace("\r", "").replace("\n", ""), max_size=60)
 
 
