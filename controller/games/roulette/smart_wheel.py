@@ -6,16 +6,11 @@ launch, its own No More Bets closes the bets, its number is called when it was w
 
 from collections.abc import Sequence
 
-from controller.games.roulette.wheel_spins import WheelGame, WheelSpins
-from controller.machines.desk import Desk
-from controller.machines.health import Health
+from controller.games.roulette.wheel_spins import WheelSpins
 from controller.model.effects import Basis
-from controller.model.geometry import Wheel
 from controller.model.readings import Reading, WheelStatus
-from controller.model.rulesets import Calls, SpinRules
 from controller.model.verdicts import Reason, Ruling, SpinVerdict
-from controller.rules.wheel import Learned
-from controller.rules.wheel.wheel_word import WheelHeard, WheelWord
+from controller.rules.wheel.wheel_word import WheelWord
 
 
 class SmartSpins(WheelSpins):
@@ -23,25 +18,8 @@ class SmartSpins(WheelSpins):
 
     launch_told_by = "wheel_status"
 
-    def __init__(
-        self,
-        game: WheelGame,
-        rules: SpinRules,
-        wheel: Wheel,
-        desk: Desk,
-        health: Health,
-        *,
-        calls: Calls,
-        learned: Learned,
-        heard: WheelHeard | None = None,
-        last: int = 0,
-    ) -> None:
-        """Begin after spin number `last`; `learned` is kept as it is, since nothing is measured here."""
-        super().__init__(
-            game, rules, wheel, desk, health, calls=calls, learned=learned, heard=heard, last=last
-        )
-        self._word: WheelWord | None = None
-        self._dropped = False
+    _word: WheelWord | None = None
+    _dropped = False
 
     # --- readings and timers ---
 
