@@ -302,8 +302,8 @@ forget_old_ones() { # the newest few stay, and always what is named
 }
 
 do_uninstall() { # programs and units go; settings, keys, journal and recordings stay
-	if live; then systemctl disable -q --now $unit table-{settlement,console,sign-in}.service 2>/dev/null || true; fi
-	rm -f "$root"/etc/systemd/system/table{,-settlement,-console,-sign-in}.service "$root/etc/udev/rules.d/60-table.rules" \
+	if live; then systemctl disable -q --now $unit table-{settlement,console,sign-in,camera}.service 2>/dev/null || true; fi
+	rm -f "$root"/etc/systemd/system/table{,-settlement,-console,-sign-in,-camera}.service "$root/etc/udev/rules.d/60-table.rules" \
 		"$root"/usr/lib/{sysusers,tmpfiles}.d/table.conf "$root/etc/modules-load.d/table.conf" \
 		"$root/etc/systemd/journald.conf.d/table.conf" "$root/etc/systemd/system.conf.d/table-watchdog.conf" \
 		"$root/usr/local/bin/tablectl"

@@ -1,19 +1,17 @@
-"""`tablectl camera`: read dice in pictures, follow them in films, and watch a table live."""
+"""`tablectl camera`: calibrate, read dice in pictures, follow them in films, and watch a table live."""
 
 import argparse
 import json
 import socket
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
-import cv2
 import msgspec
-import yaml
 
+from controller.cli import camera_calibration
+from controller.cli.camera_input import CameraInputError, Film, Live, picture_of, rig_of
 from controller.cli.shell import BAD_INPUT, FAILED, OK, OUT_OF_REACH, printable, say, whole
-from controller.model.conversion import converter_of
 from controller.model.readings import DeviceDown, DeviceUp, DieLost, DieRest, Reading
 from controller.replay.log import Header, LogWriter
 from drivers.vision.arrays import Array
@@ -21,87 +19,8 @@ from drivers.vision.following import Follower
 from drivers.vision.moving import median_of
 from drivers.vision.reading import Reading as PictureReading
 from drivers.vision.reading import read_picture
-from drivers.vision.rig import Rig, RigError, RigFile
+from drivers.vision.rig import Rig
 from drivers.vision.view import View
-
-SAMPLES = 41
-"""Frames whose median is the empty table: dice lie elsewhere in most of them."""
-
-
-_rig_file_of = converter_of(RigFile)
-
-
-class CameraInputError(ValueError):
-    """A film or rig file that can't be used; the message names it and what was expected."""
-
-
-def rig_of(path: Path) -> Rig:
-    """Return the rig of a file; raises CameraInputError."""
-    try:
-        given = yaml.safe_load(path.read_text(encoding="utf-8"))
-        return Rig(_rig_file_of(given))
-    except OSError as error:
-        raise CameraInputError(
-            f"{path}: found it unreadable ({error.strerror}), expected a rig file"
-        ) from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        where = " ".join(str(error).split())
-        raise CameraInputError(f"{path}: found no YAML ({where}), expected a rig file") from error
-    except (msgspec.ValidationError, RigError) as error:
-        raise CameraInputError(f"{path}: {error}; docs/devices/dice-camera.md lists a rig's keys") from error
-
-
-class Film:
-    """A film file: its frames, each with the time that the film gives it."""
-
-    def __init__(self, path: Path) -> None:
-        """Open; raises CameraInputError where it is no film."""
-        self.path = path
-        self._opened()
-
-    def _opened(self) -> cv2.VideoCapture:
-        film = cv2.VideoCapture(str(self.path)) if self.path.is_file() else None
-        if film is None or not film.isOpened():
-            raise CameraInputError(
-                f"{self.path}: found no film, expected one that OpenCV reads (MP4, AVI, MKV)"
-            )
-        return film
-
-    def frames(self) -> Iterator[tuple[int, Array]]:
-        """Yield each frame and its time in microseconds from the film's start."""
-        film = self._opened()
-        rate = film.get(cv2.CAP_PROP_FPS) or 30.0
-        last_us = -1
-        count = 0
-        while True:
-            there, picture = film.read()
-            if not there:
-                return
-            told_us = round(film.get(cv2.CAP_PROP_POS_MSEC) * 1000)
-            counted_us = round(count * 1e6 / rate)
-            # A container without times tells 0 for each frame; then its rate counts.
-            t_us = told_us if told_us > last_us and (told_us or not count) else max(counted_us, last_us + 1)
-            last_us = t_us
-            count += 1
-            yield t_us, picture
-
-    def empty_table(self) -> Array:
-        """Return the table without dice: the median of frames from all over the film."""
-        film = self._opened()
-        total = max(1, int(film.get(cv2.CAP_PROP_FRAME_COUNT)))
-        wanted = {round(at * (total - 1) / (SAMPLES - 1)) for at in range(SAMPLES)}
-        kept = []
-        for at in range(total):
-            if not film.grab():
-                break
-            if at in wanted:
-                there, picture = film.retrieve()
-                if there:
-                    kept.append(picture)
-        if not kept:
-            raise CameraInputError(f"{self.path}: found no frame in it, expected a film of a table")
-        return median_of(kept)
-
 
 LEARNING = 31
 """Frames whose median is the empty table, at the start."""
@@ -110,46 +29,6 @@ ALIVE_US = 500_000
 """The daemon takes a second and a half of silence for a fault."""
 RETRY_S = 2.0
 PULLED = "pulled"
-
-
-class Live:
-    """A device's frames (`/dev/video0`), or a film's at its own pace, stamped on the monotonic clock."""
-
-    def __init__(self, source: str) -> None:
-        """Open this device or film."""
-        self.source = source
-
-    def frames(self) -> Iterator[tuple[int, Array]]:
-        """Yield each frame and its time in microseconds; ends where the source does.
-
-        Raises CameraInputError where there is no such source.
-        """
-        if self.source.startswith("/dev/"):
-            yield from self._device()
-            return
-        began_us = time.monotonic_ns() // 1000
-        for t_us, picture in Film(Path(self.source)).frames():
-            ahead_us = began_us + t_us - time.monotonic_ns() // 1000
-            if ahead_us > 0:
-                time.sleep(ahead_us / 1e6)
-            yield began_us + t_us, picture
-
-    def _device(self) -> Iterator[tuple[int, Array]]:
-        device = cv2.VideoCapture(self.source, cv2.CAP_V4L2)
-        if not device.isOpened():
-            raise CameraInputError(f"{self.source}: found no camera there, expected a V4L2 device")
-        device.set(cv2.CAP_PROP_BUFFERSIZE, 2)
-        try:
-            while True:
-                there, picture = device.read()
-                if not there:
-                    return
-                # The driver's own stamp is of the monotonic clock, taken when the frame began.
-                stamp_us = round(device.get(cv2.CAP_PROP_POS_MSEC) * 1000)
-                now_us = time.monotonic_ns() // 1000
-                yield (stamp_us if 0 <= now_us - stamp_us < 1_000_000 else now_us), picture
-        finally:
-            device.release()
 
 
 class Watching:
@@ -230,6 +109,7 @@ def _send(rig: Rig, live: Live, table: socket.socket) -> None:
 
 
 EXAMPLES = (
+    *camera_calibration.EXAMPLES,
     "tablectl camera read still-1.jpg still-2.jpg --die-px 71 --dice 2",
     "tablectl camera read still-1.jpg --die-px 71 --dice 2 --json",
     "tablectl camera track throws.mp4 --rig rig.yaml > throws.jsonl",
@@ -274,6 +154,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     live.add_argument("rig", metavar="RIG.yaml", type=Path, help="the camera's rig file: `source`, `socket`")
     live.add_argument("--once", action="store_true", help="end with the source or the connection")
     live.set_defaults(way=_run)
+    camera_calibration.add_arguments(ways)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -288,21 +169,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _read(arguments: argparse.Namespace) -> int:
     """Read pictures; 1 where one was refused, 2 where one is no picture (and nothing is read)."""
-    pictures = []
-    for path in arguments.images:
-        try:
-            data = path.read_bytes()
-        except OSError as error:
-            say(f"{path}: found it unreadable ({error.strerror}), expected a picture")
-            return BAD_INPUT
-        pictures.append(data)
-    answers = []
-    for path, data in zip(arguments.images, pictures, strict=True):
-        image = decoded(data)
-        if image is None:
-            say(f"{path}: found no picture in it, expected JPEG, PNG or another format that OpenCV reads")
-            return BAD_INPUT
-        answers.append((path, read_picture(image, arguments.die_px, arguments.dice)))
+    pictures = [(path, picture_of(path)) for path in arguments.images]
+    answers = [(path, read_picture(picture, arguments.die_px, arguments.dice)) for path, picture in pictures]
     for path, reading in answers:
         print(json.dumps(_answer(path, reading)) if arguments.json else _in_words(path, reading))
     return FAILED if any(reading.refused is not None for _, reading in answers) else OK
@@ -346,15 +214,6 @@ def _run(arguments: argparse.Namespace) -> int:
 def _lies(rest: DieRest, why: str) -> str:
     shows = f"shows {rest.up} ({rest.confidence:.2f})" if rest.up else f"was not read: {why or 'unclear'}"
     return f"{rest.t / 1e6:.3f} s: die {rest.die} at rest at {rest.x:.0f}, {rest.y:.0f} mm {shows}"
-
-
-def decoded(data: bytes) -> "cv2.typing.MatLike | None":
-    """Return the picture in a file's bytes (blue, green, red); None if it is no picture."""
-    import numpy as np  # noqa: PLC0415 - comes with the extra that cv2 needs
-
-    if not data:
-        return None
-    return cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR)
 
 
 def _pixels(text: str) -> float:

@@ -16,8 +16,8 @@ from controller.model.rulesets import Calls, RuleSet
 
 KeyPath = tuple[str | int, ...]
 """Where a value is inside a document: keys, and positions in lists."""
-Setting = float | tuple[float, ...] | tuple[tuple[float, ...], ...]
-"""What a calibration writes: a number, a list of numbers, or rows of them."""
+Setting = float | tuple[float, ...] | tuple[tuple[float, ...], ...] | Mapping[str, tuple[float, ...]]
+"""What a calibration writes: a number, a list of numbers, rows of them, or a section of lists."""
 
 
 LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})

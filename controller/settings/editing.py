@@ -89,6 +89,8 @@ def _block(value: tuple[float, ...] | tuple[tuple[float, ...], ...], column: int
 
 
 def _flow(value: Setting) -> str:
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{key}: {_flow(inner)}' for key, inner in value.items())}}}"
     if isinstance(value, tuple):
         return f"[{', '.join(_flow(part) for part in value)}]"
     return str(int(value)) if value == int(value) else repr(value)

@@ -172,7 +172,8 @@ def watchdog(machine: Machine) -> Finding:
 
 UNITS = ("table.service", "table-settlement.service")
 SCREEN_UNITS = ("table-sign-in.service", "table-console.service")
-"""They have no watchdog: play goes on without them."""
+SIDE_UNITS = (*SCREEN_UNITS, "table-camera.service")
+"""They have no watchdog: play goes on without them, and a camera that is gone is a silent device."""
 Told = Mapping[str, object]
 TOLD_BY_CHECKS = frozenset({"self_test_waits", "device_missing"})
 """Faults that the self-test's own lines tell already, each with its cause."""
@@ -213,7 +214,7 @@ def controller(status: Told | None, why: str) -> Iterator[Finding]:
 
 def units(machine: Machine) -> Iterator[Finding]:
     """Ask systemd how the units stand, and how often each was started again."""
-    for unit in (*UNITS, *SCREEN_UNITS):
+    for unit in (*UNITS, *SIDE_UNITS):
         words = unit_properties(machine, unit, "LoadState,ActiveState,SubState,NRestarts,WatchdogUSec,Result")
         if words.get("LoadState") != "loaded":
             yield Finding(

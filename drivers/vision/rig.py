@@ -18,6 +18,8 @@ UNKNOWN_HEIGHT_MM = 60.0
 """A die in flight is somewhere up to so high, as far as one camera knows."""
 
 
+MIN_POINTS = 4
+"""Fewer fix no plane."""
 MISSES_MM = 10.0
 """A rig's own points are told to lie on the felt, and measured with a rule."""
 
@@ -43,7 +45,7 @@ class RigFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     camera: str
     """Its name: the device that its readings come from."""
     table: DiceTable
-    points: Annotated[tuple[tuple[float, float, float, float], ...], Meta(min_length=4)]
+    points: tuple[tuple[float, float, float, float], ...] = ()
     """Places on the felt: x and y in the picture (pixels), x and y on the table (millimetres)."""
     dice: Annotated[int, Meta(ge=1, le=7)] = 2
     die_px: Annotated[float, Meta(gt=0)] | None = None
@@ -67,6 +69,11 @@ class Rig:
         """Solve the points; raises RigError where they fix no plane."""
         self.file = file
         self.die_mm = file.table.die_mm
+        if len(file.points) < MIN_POINTS:
+            raise RigError(
+                f"points: found {len(file.points)}, expected {MIN_POINTS} or more;"
+                " `tablectl camera calibrate` measures them"
+            )
         pixels = np.array([point[:2] for point in file.points], float)
         places = np.array([point[2:] for point in file.points], float)
         self._matrix = file.lens.matrix if file.lens else np.eye(3)

@@ -7,13 +7,17 @@ from random import Random
 from threading import Thread
 
 import cv2
+import numpy as np
 import pytest
 
+from controller.cli.camera_input import rig_of
 from controller.cli.main import main
 from controller.model.readings import DeviceDown, DeviceFault, DieRest
 from drivers.cameras.json_camera import JsonCamera, JsonCameraSettings
 from tests.drivers.vision.films import filming, thrown
 from tests.drivers.vision.scenes import EDGE_PX, pair, still
+from tests.drivers.vision.sheets import held, seen
+from tests.drivers.vision.test_calibration import LENS, LYING
 
 
 def picture(folder: Path, name: str, first: int, second: int) -> Path:
@@ -137,7 +141,7 @@ def test_a_camera_without_its_tables_socket_is_exit_3(
 @pytest.mark.parametrize(
     ("text", "wrong"),
     [
-        ("camera: [", "no YAML"),
+        ("camera: [", "rig.yaml:1:10: found text that is not YAML"),
         ("camera: felt", "Object missing required field `table`"),
         (
             RIG.replace("[600, 40, 230, 150]", "[30, 40, 70, 150]").replace(
@@ -155,3 +159,77 @@ def test_a_rig_that_can_not_be_used_is_exit_2(
     rig.write_text(text, encoding="utf-8")
     assert main(["camera", "track", str(tmp_path / "a.avi"), "--rig", str(rig)]) == 2
     assert wrong in capsys.readouterr().err
+
+
+UNMEASURED = """\
+camera: cam   # over the left end
+table: {length_mm: 3600, width_mm: 700, die_mm: 19, wall_relief_mm: 12}
+dice: 2
+"""
+
+
+def photographed(folder: Path) -> list[str]:
+    """Take the pictures that a calibration wants, and name them as its command does."""
+    words = []
+    for number in range(8):
+        path = folder / f"held-{number}.png"
+        cv2.imwrite(str(path), held(LENS, number))
+        words.append(str(path))
+    for corner, lies in LYING.items():
+        path = folder / f"{corner}.png"
+        cv2.imwrite(str(path), seen(LENS, *lies))
+        words += ["--flat", f"{corner}={path}"]
+    return words
+
+
+def test_a_calibration_is_shown_then_written_into_the_rigs_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rig = tmp_path / "rig.yaml"
+    rig.write_text(UNMEASURED, encoding="utf-8")
+    words = ["camera", "calibrate", str(rig), *photographed(tmp_path)]
+    assert main(words) == 0
+    assert "rig.yaml is as it was; --write changes it" in capsys.readouterr().out
+    assert rig.read_text(encoding="utf-8") == UNMEASURED
+
+    assert main([*words, "--write", "--json", "--picture", str(tmp_path / "errors.png")]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["worst_mm"] < 1.0
+    assert found["height_mm"] == pytest.approx(1100.0, rel=0.01)
+    assert Path(found["kept"]).read_text(encoding="utf-8") == UNMEASURED
+    assert rig.read_text(encoding="utf-8").startswith(UNMEASURED.splitlines()[0])
+    assert rig_of(rig).height_mm == pytest.approx(found["height_mm"])
+    assert cv2.imread(str(tmp_path / "errors.png")) is not None
+
+    assert main([*words, "--write"]) == 0
+    assert "written: " in capsys.readouterr().out
+
+
+def test_a_calibration_that_does_not_tell_writes_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rig = tmp_path / "rig.yaml"
+    rig.write_text(UNMEASURED, encoding="utf-8")
+    blank = tmp_path / "blank.png"
+    cv2.imwrite(str(blank), np.full((480, 640, 3), 90, np.uint8))
+    assert main(["camera", "calibrate", str(rig), "--flat", f"left-front={blank}", "--write"]) == 1
+    assert "blank.png: found fewer than 12 corners of the board" in capsys.readouterr().err
+    assert rig.read_text(encoding="utf-8") == UNMEASURED
+    assert main(["camera", "track", str(film(tmp_path / "a.avi")), "--rig", str(rig)]) == 2
+    assert "points: found 0, expected 4 or more; `tablectl camera calibrate`" in capsys.readouterr().err
+
+
+def test_the_board_is_written_as_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["camera", "board", str(tmp_path / "board.pdf")]) == 0
+    assert "print it without scaling" in capsys.readouterr().out
+    assert (tmp_path / "board.pdf").read_bytes().startswith(b"%PDF-1.4")
+    assert main(["camera", "board", str(tmp_path / "no" / "board.pdf")]) == 2
+
+
+def test_a_key_given_twice_in_a_rig_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rig = tmp_path / "rig.yaml"
+    rig.write_text(f"{RIG}dice: 2\ndice: 3\n", encoding="utf-8")
+    assert main(["camera", "track", "a.avi", "--rig", str(rig)]) == 2
+    told = capsys.readouterr().err
+    assert "rig.yaml" in told
+    assert "dice" in told

@@ -47,7 +47,7 @@ def test_a_weak_supply_is_told(told: str, state: str, says: str) -> None:
 def test_a_machine_that_tells_nothing_is_not_called_sick() -> None:
     assert machine_checks.power(NOTHING).state == "unchecked"
     assert machine_checks.watchdog(NOTHING).state == "unchecked"
-    assert states(list(machine_checks.units(NOTHING))) == ["unchecked"] * 4
+    assert states(list(machine_checks.units(NOTHING))) == ["unchecked"] * 5
 
 
 def test_a_raspberry_pi_without_its_watchdog_is_told(tmp_path: Path) -> None:
@@ -72,18 +72,18 @@ UNIT = "LoadState=loaded\nActiveState={}\nSubState=x\nNRestarts={}\nWatchdogUSec
     ],
 )
 def test_a_unit_that_fell_is_told_with_how_often(told: str, expected: str) -> None:
-    assert states(list(machine_checks.units(telling(systemctl=told)))) == [expected] * 4
+    assert states(list(machine_checks.units(telling(systemctl=told)))) == [expected] * 5
 
 
 def test_a_unit_that_does_not_run_has_no_watchdog_to_miss() -> None:
     """systemd tells the watchdog of a unit that runs alone."""
     found = list(machine_checks.units(telling(systemctl=UNIT.format("inactive", 0, "0"))))
-    assert states(found) == ["ok"] * 4
+    assert states(found) == ["ok"] * 5
 
 
 def test_a_unit_without_a_watchdog_is_told() -> None:
     found = list(machine_checks.units(telling(systemctl=UNIT.format("active", 0, "0"))))
-    assert states(found) == [*["ok", "warning"] * 2, "ok", "ok"]
+    assert states(found) == [*["ok", "warning"] * 2, "ok", "ok", "ok"]
 
 
 def test_each_standing_fault_and_failed_check_of_the_controller_is_a_line() -> None:

@@ -1,0 +1,259 @@
+"""`tablectl camera board` and `calibrate`: print the board, and measure lens and felt by pictures of it."""
+
+import argparse
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple, get_args
+
+import cv2
+import msgspec
+
+from controller.cli.camera_input import CameraInputError, picture_of, rig_file_of, rig_of
+from controller.cli.shell import FAILED, OK, say
+from controller.model.tables import KeyPath, Setting
+from controller.settings.editing import EditError, changed, replace_file
+from drivers.vision.arrays import Array
+from drivers.vision.board import MIN_CORNERS, SQUARE_MM, Sighting, page, sighting
+from drivers.vision.calibration import CalibrationError, Felt, TableCorner, felt_of, lens_of
+from drivers.vision.rig import LensFile, Rig, RigFile
+
+GOOD_MM = 2.0
+"""Drawn green: a tenth of a die, and less than the camera's own error in flight."""
+SHOWN_TIMES = 20
+"""So much longer than it is a miss is drawn: one of 1 mm shows."""
+
+EXAMPLES = (
+    "tablectl camera board board.pdf              # print it without scaling, cut it along its line",
+    "tablectl camera calibrate rig.yaml held-*.jpg --flat left-front=lf.jpg --flat left-back=lb.jpg --write",
+)
+
+
+class Laid(NamedTuple):
+    """A picture of the board flat on the felt, in a corner of the table."""
+
+    corner: TableCorner
+    path: Path
+
+
+class Calibration(msgspec.Struct, frozen=True, kw_only=True):
+    """What a calibration found, as `--json` prints it."""
+
+    rig: str
+    written: bool
+    kept: str | None
+    lens: LensFile | None
+    lens_fit_px: float | None
+    views: int
+    points: tuple[tuple[float, float, float, float], ...]
+    worst_mm: float
+    height_mm: float | None
+    unseen: tuple[str, ...]
+
+
+def add_arguments(ways: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Declare both."""
+    board = ways.add_parser(
+        "board",
+        help="the calibration board, as a PDF to print",
+        description="write the calibration board as a PDF of one A4 page; print it without scaling",
+        allow_abbrev=False,
+    )
+    board.add_argument("pdf", metavar="OUT.pdf", type=Path, help="the file to write")
+    board.set_defaults(way=_board)
+    calibrate = ways.add_parser(
+        "calibrate",
+        help="lens and felt, from pictures of the board",
+        description="measure the lens by pictures of the board held in many ways, and where the felt is by"
+        " pictures of it flat in the table's corners; exit 1: the pictures do not tell",
+        allow_abbrev=False,
+    )
+    calibrate.add_argument("rig", metavar="RIG.yaml", type=Path, help="the rig's file: `camera` and `table`")
+    calibrate.add_argument(
+        "held", metavar="IMAGE", nargs="*", type=Path, help="the board tilted, near and far, in every part"
+    )
+    calibrate.add_argument(
+        "--flat",
+        metavar="CORNER=IMAGE",
+        type=_laid,
+        action="append",
+        required=True,
+        help=f"the board flat on the felt, its marked corner in this one: {', '.join(get_args(TableCorner))}",
+    )
+    calibrate.add_argument(
+        "--square-mm",
+        metavar="MM",
+        type=_millimetres,
+        default=SQUARE_MM,
+        help=f"a printed square as measured (default: {SQUARE_MM:g})",
+    )
+    calibrate.add_argument(
+        "--picture", metavar="OUT.png", type=Path, help="draw each corner's error on the first flat picture"
+    )
+    calibrate.add_argument(
+        "--write", action="store_true", help="write into the rig's file; the old one is kept"
+    )
+    calibrate.add_argument("--json", action="store_true", help="one JSON object")
+    calibrate.set_defaults(way=_calibrate)
+
+
+def _board(arguments: argparse.Namespace) -> int:
+    try:
+        arguments.pdf.write_bytes(page())
+    except OSError as error:
+        raise CameraInputError(f"{arguments.pdf}: found it not to be written ({error.strerror})") from error
+    print(
+        f"{arguments.pdf}: print it without scaling, measure a square ({SQUARE_MM:g} mm), cut along the line"
+    )
+    return OK
+
+
+def _calibrate(arguments: argparse.Namespace) -> int:
+    """Measure; 1 where the pictures do not tell."""
+    before = rig_file_of(arguments.rig)
+    held = [(path, picture_of(path)) for path in arguments.held]
+    laid = [(at, picture_of(at.path)) for at in arguments.flat]
+    size = _one_size([*held, *((at.path, picture) for at, picture in laid)])
+    try:
+        views, unseen = _views(held, arguments.square_mm)
+        flat = {at.corner: _flat(at, picture, arguments.square_mm) for at, picture in laid}
+        lens, fit = lens_of([*views, *flat.values()], size) if held else (before.lens, None)
+        felt = felt_of(flat, before.table, lens)
+    except CalibrationError as error:
+        say(f"nothing is written: {error}")
+        return FAILED
+    after = msgspec.structs.replace(before, points=felt.points, lens=lens)
+    kept = _write(arguments.rig, after) if arguments.write else None
+    if arguments.picture is not None:
+        _draw(arguments.picture, laid[0][1], felt)
+    found = Calibration(
+        rig=str(arguments.rig),
+        written=arguments.write,
+        kept=kept,
+        lens=lens,
+        lens_fit_px=fit,
+        views=len(views),
+        points=felt.points,
+        worst_mm=felt.worst_mm,
+        height_mm=Rig(after).height_mm,
+        unseen=tuple(unseen),
+    )
+    print(msgspec.json.encode(found).decode() if arguments.json else _in_words(found, len(felt.corners)))
+    return OK
+
+
+def _one_size(pictures: Sequence[tuple[Path, Array]]) -> tuple[int, int]:
+    sizes = {path: (picture.shape[1], picture.shape[0]) for path, picture in pictures}
+    (first, size), *others = sizes.items()
+    for path, found in others:
+        if found != size:
+            raise CameraInputError(
+                f"{path}: found {found[0]} x {found[1]} pixels, expected {size[0]} x {size[1]} as in {first}:"
+                " take all pictures at the size at which the camera watches"
+            )
+    return size
+
+
+def _views(held: Sequence[tuple[Path, Array]], square_mm: float) -> tuple[list[Sighting], list[str]]:
+    """Return the views of the board, and the pictures in which it was not found."""
+    views, unseen = [], []
+    for path, picture in held:
+        view = sighting(picture, square_mm)
+        if view is None:
+            unseen.append(str(path))
+        else:
+            views.append(view)
+    return views, unseen
+
+
+def _flat(at: Laid, picture: Array, square_mm: float) -> Sighting:
+    view = sighting(picture, square_mm)
+    if view is None:
+        raise CalibrationError(
+            f"{at.path}: found fewer than {MIN_CORNERS} corners of the board, expected them for {at.corner};"
+            " turn the lamp so that it does not shine, and see that all of the board is in the picture"
+        )
+    return view
+
+
+def _write(path: Path, rig: RigFile) -> str:
+    """Write points and lens into the rig's file, all else as it is; return where the old file is kept."""
+    values: dict[KeyPath, Setting] = {("points",): rig.points}
+    if rig.lens is not None:
+        values[("lens",)] = msgspec.structs.asdict(rig.lens)
+    try:
+        before = path.read_bytes()
+        after = changed(before.decode("utf-8"), values)
+        stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+        return str(replace_file(path, before, after.encode("utf-8"), stamp, _check).kept)
+    except EditError as error:
+        raise CameraInputError(f"{path}: {error}") from error
+    except OSError as error:
+        raise CameraInputError(f"{path}: found it not to be written ({error.strerror})") from error
+
+
+def _check(path: Path) -> None:
+    rig_of(path)
+
+
+def _draw(path: Path, picture: Array, felt: Felt) -> None:
+    """Draw the corners of the first flat picture: where each was seen, and its error many times enlarged."""
+    sheet = picture.copy()
+    for corner in felt.corners:
+        x, y = (round(value) for value in corner.pixel)
+        if not (0 <= x < sheet.shape[1] and 0 <= y < sheet.shape[0]):
+            continue
+        right, up = (
+            solved - placed for solved, placed in zip(corner.solved_mm, corner.place_mm, strict=True)
+        )
+        tip = (round(x + right * SHOWN_TIMES), round(y - up * SHOWN_TIMES))
+        colour = (0, 160, 0) if corner.miss_mm < GOOD_MM else (0, 0, 220)
+        cv2.circle(sheet, (x, y), 4, colour, -1, cv2.LINE_AA)
+        cv2.arrowedLine(sheet, (x, y), tip, colour, 2, cv2.LINE_AA)
+    says = f"worst {felt.worst_mm:.2f} mm; errors drawn {SHOWN_TIMES} times"
+    cv2.putText(sheet, says, (12, 28), cv2.FONT_HERSHEY_SIMPLEX, 0.7, (255, 255, 255), 4, cv2.LINE_AA)
+    cv2.putText(sheet, says, (12, 28), cv2.FONT_HERSHEY_SIMPLEX, 0.7, (0, 0, 0), 1, cv2.LINE_AA)
+    written, data = cv2.imencode(".png", sheet)
+    assert written, "PNG is part of OpenCV"
+    try:
+        path.write_bytes(data.tobytes())
+    except OSError as error:
+        raise CameraInputError(f"{path}: found it not to be written ({error.strerror})") from error
+
+
+def _in_words(found: Calibration, corners: int) -> str:
+    lines = [f"{path}: the board was not found in it" for path in found.unseen]
+    if found.lens is not None and found.lens_fit_px is not None:
+        across, down = found.lens.focal_px
+        lines.append(
+            f"lens: {across:.0f} x {down:.0f} px by {found.views} pictures, {found.lens_fit_px:.2f} px off"
+        )
+    elif found.lens is None:
+        lines.append("lens: not measured, a die's height over the felt will read as a way along it")
+    height = "" if found.height_mm is None else f", the camera hangs {found.height_mm:.0f} mm over it"
+    lines.append(f"felt: {corners} corners, the worst {found.worst_mm:.2f} mm off{height}")
+    lines.append(
+        f"written: {found.rig}; the old one is {found.kept}"
+        if found.written
+        else f"{found.rig} is as it was; --write changes it"
+    )
+    return "\n".join(lines)
+
+
+def _laid(text: str) -> Laid:
+    corner, _, path = text.partition("=")
+    for known in get_args(TableCorner):
+        if corner == known and path:
+            return Laid(known, Path(path))
+    corners = ", ".join(get_args(TableCorner))
+    raise argparse.ArgumentTypeError(f"found {text!r}, expected CORNER=IMAGE, the corner one of {corners}")
+
+
+def _millimetres(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 10.0 <= value <= 200.0:
+        raise argparse.ArgumentTypeError(f"found {text!r}, expected millimetres from 10 to 200")
+    return value

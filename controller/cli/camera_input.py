@@ -1,0 +1,161 @@
+"""What `tablectl camera` is given: rig files, pictures, films and live sources."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import cv2
+import msgspec
+import numpy as np
+
+from controller.model.conversion import converter_of
+from controller.settings.mistakes import SettingsError
+from controller.settings.yaml_text import parse_document
+from drivers.vision.arrays import Array
+from drivers.vision.moving import median_of
+from drivers.vision.rig import Rig, RigError, RigFile
+
+SAMPLES = 41
+"""Frames whose median is the empty table: dice lie elsewhere in most of them."""
+
+
+_rig_file_of = converter_of(RigFile)
+
+
+class CameraInputError(ValueError):
+    """A picture, film or rig file that can't be used; the message names it and what was expected."""
+
+
+def rig_file_of(path: Path) -> RigFile:
+    """Return what a rig's file says; raises CameraInputError."""
+    try:
+        document = parse_document(path)
+        if document.mistakes:
+            raise SettingsError(document.mistakes)
+        return _rig_file_of(document.value)
+    except SettingsError as error:
+        raise CameraInputError(str(error)) from error
+    except msgspec.ValidationError as error:
+        raise CameraInputError(f"{path}: {error}; docs/devices/dice-camera.md lists a rig's keys") from error
+
+
+def rig_of(path: Path) -> Rig:
+    """Return the rig of a file, solved; raises CameraInputError."""
+    try:
+        return Rig(rig_file_of(path))
+    except RigError as error:
+        raise CameraInputError(f"{path}: {error}") from error
+
+
+def picture_of(path: Path) -> Array:
+    """Return the picture in a file; raises CameraInputError."""
+    try:
+        picture = decoded(path.read_bytes())
+    except OSError as error:
+        raise CameraInputError(
+            f"{path}: found it unreadable ({error.strerror}), expected a picture"
+        ) from error
+    if picture is None:
+        raise CameraInputError(
+            f"{path}: found no picture in it, expected JPEG, PNG or another format that OpenCV reads"
+        )
+    return picture
+
+
+class Film:
+    """A film file: its frames, each with the time that the film gives it."""
+
+    def __init__(self, path: Path) -> None:
+        """Open; raises CameraInputError where it is no film."""
+        self.path = path
+        self._opened()
+
+    def _opened(self) -> cv2.VideoCapture:
+        film = cv2.VideoCapture(str(self.path)) if self.path.is_file() else None
+        if film is None or not film.isOpened():
+            raise CameraInputError(
+                f"{self.path}: found no film, expected one that OpenCV reads (MP4, AVI, MKV)"
+            )
+        return film
+
+    def frames(self) -> Iterator[tuple[int, Array]]:
+        """Yield each frame and its time in microseconds from the film's start."""
+        film = self._opened()
+        rate = film.get(cv2.CAP_PROP_FPS) or 30.0
+        last_us = -1
+        count = 0
+        while True:
+            there, picture = film.read()
+            if not there:
+                return
+            told_us = round(film.get(cv2.CAP_PROP_POS_MSEC) * 1000)
+            counted_us = round(count * 1e6 / rate)
+            # A container without times tells 0 for each frame; then its rate counts.
+            t_us = told_us if told_us > last_us and (told_us or not count) else max(counted_us, last_us + 1)
+            last_us = t_us
+            count += 1
+            yield t_us, picture
+
+    def empty_table(self) -> Array:
+        """Return the table without dice: the median of frames from all over the film."""
+        film = self._opened()
+        total = max(1, int(film.get(cv2.CAP_PROP_FRAME_COUNT)))
+        wanted = {round(at * (total - 1) / (SAMPLES - 1)) for at in range(SAMPLES)}
+        kept = []
+        for at in range(total):
+            if not film.grab():
+                break
+            if at in wanted:
+                there, picture = film.retrieve()
+                if there:
+                    kept.append(picture)
+        if not kept:
+            raise CameraInputError(f"{self.path}: found no frame in it, expected a film of a table")
+        return median_of(kept)
+
+
+class Live:
+    """A device's frames (`/dev/video0`), or a film's at its own pace, stamped on the monotonic clock."""
+
+    def __init__(self, source: str) -> None:
+        """Open this device or film."""
+        self.source = source
+
+    def frames(self) -> Iterator[tuple[int, Array]]:
+        """Yield each frame and its time in microseconds; ends where the source does.
+
+        Raises CameraInputError where there is no such source.
+        """
+        if self.source.startswith("/dev/"):
+            yield from self._device()
+            return
+        began_us = time.monotonic_ns() // 1000
+        for t_us, picture in Film(Path(self.source)).frames():
+            ahead_us = began_us + t_us - time.monotonic_ns() // 1000
+            if ahead_us > 0:
+                time.sleep(ahead_us / 1e6)
+            yield began_us + t_us, picture
+
+    def _device(self) -> Iterator[tuple[int, Array]]:
+        device = cv2.VideoCapture(self.source, cv2.CAP_V4L2)
+        if not device.isOpened():
+            raise CameraInputError(f"{self.source}: found no camera there, expected a V4L2 device")
+        device.set(cv2.CAP_PROP_BUFFERSIZE, 2)
+        try:
+            while True:
+                there, picture = device.read()
+                if not there:
+                    return
+                # The driver's own stamp is of the monotonic clock, taken when the frame began.
+                stamp_us = round(device.get(cv2.CAP_PROP_POS_MSEC) * 1000)
+                now_us = time.monotonic_ns() // 1000
+                yield (stamp_us if 0 <= now_us - stamp_us < 1_000_000 else now_us), picture
+        finally:
+            device.release()
+
+
+def decoded(data: bytes) -> Array | None:
+    """Return the picture in a file's bytes (blue, green, red); None if it is no picture."""
+    if not data:
+        return None
+    return cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR)

@@ -1,0 +1,157 @@
+"""Measure a camera with the calibration board: its lens from tilted views, the felt from boards on it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, NamedTuple
+
+import cv2
+import numpy as np
+
+from controller.model.geometry import DiceTable
+from drivers.vision.arrays import Array
+from drivers.vision.board import Sighting
+from drivers.vision.rig import MISSES_MM, LensFile
+
+TableCorner = Literal["left-front", "left-back", "right-front", "right-back"]
+"""A corner of the table's inside, seen from the stickperson: the front is the stickperson's rail (y = 0)."""
+
+MIN_VIEWS = 5
+"""Views of the board that a lens is measured from; each tilted another way."""
+MIN_SPREAD = 0.6
+"""Share of the picture's width and height that they must cover: a lens bends most at the border."""
+WORST_FIT_PX = 1.0
+"""Root mean square of what the corners lie off. A sharp picture's corners are found to a tenth of a pixel;
+more than this is a bent board, a blurred picture, or pictures of two cameras."""
+KEPT_POINTS = 8
+
+
+class CalibrationError(ValueError):
+    """Pictures that no calibration follows from: what was found, what was expected, what to do."""
+
+
+class FeltPoint(NamedTuple):
+    """A corner of a board on the felt: its pixel, where it lay, and where the calibration has it (mm)."""
+
+    pixel: tuple[float, float]
+    place_mm: tuple[float, float]
+    solved_mm: tuple[float, float]
+
+    @property
+    def miss_mm(self) -> float:
+        """How far beside its place the calibration has it."""
+        return float(np.hypot(self.solved_mm[0] - self.place_mm[0], self.solved_mm[1] - self.place_mm[1]))
+
+
+class Felt(NamedTuple):
+    """The felt's plane: points for a rig's file, and every corner that it was solved from."""
+
+    points: tuple[tuple[float, float, float, float], ...]
+    corners: tuple[FeltPoint, ...]
+
+    @property
+    def worst_mm(self) -> float:
+        """How far off the worst corner is."""
+        return max(corner.miss_mm for corner in self.corners)
+
+
+def lens_of(views: Sequence[Sighting], size: tuple[int, int]) -> tuple[LensFile, float]:
+    """Return the lens that saw these views in pictures of this size (width, height), and its fit in pixels.
+
+    Raises:
+        CalibrationError: too few views, all in one part of the picture, or none of one board and lens.
+    """
+    if len(views) < MIN_VIEWS:
+        raise CalibrationError(
+            f"found the board in {len(views)} pictures, expected {MIN_VIEWS} or more, each tilted another way"
+        )
+    seen = np.concatenate([view.pixels for view in views])
+    spread = (seen.max(axis=0) - seen.min(axis=0)) / np.array(size, float)
+    if spread.min() < MIN_SPREAD:
+        raise CalibrationError(
+            f"found the board in {spread[0]:.0%} of the picture's width and {spread[1]:.0%} of its height,"
+            f" expected {MIN_SPREAD:.0%} or more of both; hold it near the borders too"
+        )
+    flat = [np.column_stack([view.places_mm, np.zeros(len(view.places_mm))]) for view in views]
+    fit, matrix, bent, _, _ = cv2.calibrateCamera(
+        [places.astype(np.float32) for places in flat],
+        [view.pixels.astype(np.float32) for view in views],
+        size,
+        np.eye(3),
+        np.zeros(5),
+        flags=cv2.CALIB_FIX_K3,
+    )
+    if not fit <= WORST_FIT_PX:
+        raise CalibrationError(
+            f"found the corners {fit:.1f} px off any lens, expected {WORST_FIT_PX:g} px at most;"
+            " stretch the board flat, hold it still, and take all pictures with one camera at one setting"
+        )
+    k1, k2, p1, p2 = (float(value) for value in np.asarray(bent).ravel()[:4])
+    lens = LensFile(
+        focal_px=(float(matrix[0][0]), float(matrix[1][1])),
+        middle_px=(float(matrix[0][2]), float(matrix[1][2])),
+        distortion=(k1, k2, p1, p2),
+    )
+    return lens, float(fit)
+
+
+def felt_of(laid: Mapping[TableCorner, Sighting], table: DiceTable, lens: LensFile | None) -> Felt:
+    """Return the felt's plane from boards that lay in the table's corners.
+
+    Raises:
+        CalibrationError: the boards lie in no such corners of one table.
+    """
+    pixels = np.concatenate([view.pixels for view in laid.values()])
+    places = np.concatenate([_on_table(corner, view.places_mm, table) for corner, view in laid.items()])
+    straight = _straight(pixels, lens)
+    plane, _ = cv2.findHomography(straight, places)
+    solved = cv2.perspectiveTransform(straight.reshape(-1, 1, 2), plane).reshape(-1, 2)
+    corners = tuple(
+        FeltPoint((px[0], px[1]), (at[0], at[1]), (found[0], found[1]))
+        for px, at, found in zip(pixels.tolist(), places.tolist(), solved.tolist(), strict=True)
+    )
+    worst = max(corner.miss_mm for corner in corners)
+    if not worst <= MISSES_MM:
+        raise CalibrationError(
+            f"found the boards in {', '.join(laid)} {worst:.0f} mm off one plane, expected {MISSES_MM:g} mm"
+            " at most; check which corner each picture shows, the table's size, and that the sheet lay flat"
+        )
+    return Felt(_points(places, np.linalg.inv(plane), lens), corners)
+
+
+def _on_table(corner: TableCorner, sheet_mm: Array, table: DiceTable) -> Array:
+    """Return the table's places under a sheet whose lower left corner lies in a corner of the table."""
+    x, y = sheet_mm[:, 0], sheet_mm[:, 1]
+    match corner:
+        case "left-front":
+            return np.column_stack([x, y])
+        case "right-front":
+            return np.column_stack([table.length_mm - y, x])
+        case "right-back":
+            return np.column_stack([table.length_mm - x, table.width_mm - y])
+        case "left-back":
+            return np.column_stack([y, table.width_mm - x])
+
+
+def _straight(pixels: Array, lens: LensFile | None) -> Array:
+    if lens is None:
+        return np.asarray(pixels, float)
+    bent = np.array(lens.distortion)
+    return cv2.undistortPoints(pixels.reshape(-1, 1, 2), lens.matrix, bent).reshape(-1, 2)
+
+
+def _points(
+    places: Array, to_picture: Array, lens: LensFile | None
+) -> tuple[tuple[float, float, float, float], ...]:
+    """Return points for a rig's file: places at the outside of what was seen, with the pixels of the fit."""
+    hull = cv2.convexHull(places.astype(np.float32)).reshape(-1, 2)
+    step = max(1.0, len(hull) / KEPT_POINTS)
+    kept = [hull[int(number * step)] for number in range(min(KEPT_POINTS, len(hull)))]
+    straight = cv2.perspectiveTransform(np.array(kept, float).reshape(-1, 1, 2), to_picture).reshape(-1, 2)
+    pixels = straight
+    if lens is not None:
+        ahead = np.column_stack([straight, np.ones(len(straight))])
+        drawn, _ = cv2.projectPoints(ahead, np.zeros(3), np.zeros(3), lens.matrix, np.array(lens.distortion))
+        pixels = drawn.reshape(-1, 2)
+    return tuple(
+        (round(float(u), 2), round(float(v), 2), round(float(x), 2), round(float(y), 2))
+        for (u, v), (x, y) in zip(pixels, kept, strict=True)
+    )

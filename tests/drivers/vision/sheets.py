@@ -1,0 +1,74 @@
+"""The printed calibration page as a camera sees it: read from the PDF, drawn through a known lens."""
+
+import re
+
+import cv2
+import numpy as np
+
+from drivers.sim.rendering import Lens
+from drivers.vision.arrays import Array
+from drivers.vision.board import COLUMNS, CUT_MM, PAGE_MM, ROWS, SQUARE_MM, page
+
+PX_PER_MM = 8.0
+SHEET_MM = (COLUMNS * SQUARE_MM + 2 * CUT_MM, ROWS * SQUARE_MM + 2 * CUT_MM)
+
+
+def printed() -> Array:
+    """Return the page as a printer draws it: its filled rectangles, grey where nothing is."""
+    wide, high = (round(side * PX_PER_MM) for side in PAGE_MM)
+    sheet: Array = np.full((high, wide, 3), 235, np.uint8)
+    scale = PX_PER_MM * 25.4 / 72
+    for words in re.findall(rb"([\d.]+) ([\d.]+) ([\d.]+) ([\d.]+) re f", page()):
+        x, y, w, h = (float(word) * scale for word in words)
+        cv2.rectangle(
+            sheet, (round(x), round(high - y - h)), (round(x + w) - 1, round(high - y) - 1), (25, 25, 25), -1
+        )
+    return sheet
+
+
+def cut() -> Array:
+    """Return the sheet that is left once the page is cut along its line."""
+    left, low = (PAGE_MM[0] - SHEET_MM[0]) / 2, (PAGE_MM[1] - SHEET_MM[1]) / 2
+    x, y, w, h = (round(value * PX_PER_MM) for value in (left, low, *SHEET_MM))
+    return printed()[y : y + h, x : x + w]
+
+
+def seen(lens: Lens, corner_mm: Array, along_mm: Array, up_mm: Array, *, seed: int = 1) -> Array:
+    """Draw the sheet: its lower left corner there, its lower edge along the first direction, its left one up.
+
+    Directions are of length one, in the table's axes.
+    """
+    sheet = cut()
+    rows, columns = np.mgrid[0 : lens.height, 0 : lens.width]
+    pixels = np.stack([columns, rows], axis=-1).reshape(-1, 1, 2).astype(np.float64)
+    straight = cv2.undistortPoints(pixels, lens.matrix, np.array(lens.distortion)).reshape(-1, 2)
+    rotation, moved = lens.pose()
+    eye = -rotation.T @ moved
+    rays = np.column_stack([straight, np.ones(len(straight))]) @ rotation
+    away = np.cross(along_mm, up_mm)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        reach = ((corner_mm - eye) @ away) / (rays @ away)
+    places = eye + rays * reach[:, None] - corner_mm
+    x, y = places @ along_mm, places @ up_mm
+    across = (x * PX_PER_MM - 0.5).reshape(lens.height, lens.width).astype(np.float32)
+    down = ((SHEET_MM[1] - y) * PX_PER_MM - 0.5).reshape(lens.height, lens.width).astype(np.float32)
+    small = cv2.GaussianBlur(sheet, (0, 0), PX_PER_MM / 3)
+    drawn = cv2.remap(small, across, down, cv2.INTER_LINEAR, borderValue=(40, 110, 40))
+    noise = np.random.default_rng(seed).normal(0.0, 2.0, drawn.shape)
+    picture: Array = np.clip(drawn + noise, 0, 255).astype(np.uint8)
+    return picture
+
+
+def held(lens: Lens, number: int) -> Array:
+    """Draw the sheet held over the table, each number another way."""
+    rng = np.random.default_rng(number)
+    turn, tilt, way = rng.uniform(-40, 40), rng.uniform(15, 35), rng.uniform(0, 360)
+    axis = np.array([np.cos(np.radians(way)), np.sin(np.radians(way)), 0.0])
+    rotation = (
+        cv2.Rodrigues(axis * np.radians(tilt))[0] @ cv2.Rodrigues(np.array([0, 0, np.radians(turn)]))[0]
+    )
+    along, up = rotation[:, 0], rotation[:, 1]
+    middle = np.array([*lens.looks_at_mm[:2], 0.0]) + np.array(
+        [((number % 3) - 1) * 360.0, ((number // 3 % 3) - 1) * 250.0, rng.uniform(40, 160)]
+    )
+    return seen(lens, middle - along * SHEET_MM[0] / 2 - up * SHEET_MM[1] / 2, along, up, seed=number)
