@@ -30,13 +30,14 @@ def rig_file_of(path: Path) -> RigFile:
     """Return what a rig's file says; raises CameraInputError."""
     try:
         document = parse_document(path)
-        if document.mistakes:
-            raise SettingsError(document.mistakes)
-        return _rig_file_of(document.value)
+        rig = _rig_file_of(document.value)
     except SettingsError as error:
         raise CameraInputError(str(error)) from error
     except msgspec.ValidationError as error:
         raise CameraInputError(f"{path}: {error}; docs/devices/dice-camera.md lists a rig's keys") from error
+    if document.mistakes:
+        raise CameraInputError(str(SettingsError(document.mistakes)))
+    return rig
 
 
 def rig_of(path: Path) -> Rig:
