@@ -118,7 +118,7 @@ class Case:
         if (hidden_by := devices.hid_launch(began_us) or devices.unwell("ball_beam")) is not None:
             return hidden_by
         dev = next((pulse.dev for pulse in self.trace.pulses), "")
-        passes = told_once([r for r in self.seen if type(r) is RotorIndex and r.dev == dev])
+        passes = told_once([mark for mark in self.trace.index_passes if mark.dev == dev])
         # A mark that came within a lap of the first pulse may have come once the ball ran.
         for since_us in dict.fromkeys((began_us, began_us - self._first_lap_us())):
             told_us = [r.t for r in passes if r.t < since_us]

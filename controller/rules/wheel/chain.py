@@ -8,6 +8,7 @@ they rest on beams that were cut and on nothing else.
 """
 
 from collections.abc import Sequence
+from enum import Enum
 from functools import lru_cache
 from math import inf
 from operator import itemgetter
@@ -80,6 +81,17 @@ _WHOLE_TURNS = range(4)
 """Whole turns in which every beam missed the ball, at most, within one step of a chain."""
 
 
+class NotAsked(Enum):
+    """In place of what was not worked out yet."""
+
+    NOT_ASKED = 0
+
+
+NOT_ASKED = NotAsked.NOT_ASKED
+Lap = tuple[float, float]
+"""The middle of a lap in microseconds, and the ball's speed over it in rev/s."""
+
+
 class Pass:
     """One pass of the ball at a beam: `turns` it had run by then since the first pulse of its run.
 
@@ -87,7 +99,7 @@ class Pass:
     at a run's first pass. `number` counts the run's passes.
     """
 
-    __slots__ = ("beam", "before", "loss", "number", "speed", "t", "turns")
+    __slots__ = ("beam", "before", "lap", "loss", "number", "speed", "t", "turns")
 
     def __init__(self, before: "Pass | None", t: int, beam: int, turns: float = 0.0) -> None:
         """Follow on the pass `before`, None at the start of a run; `t` in microseconds."""
@@ -97,6 +109,8 @@ class Pass:
         self.turns = turns
         self.speed = self.loss = 0.0
         self.number = 1
+        self.lap: Lap | NotAsked | None = NOT_ASKED
+        """The lap that the pass ends, None where it ends none, once it was asked for."""
 
     def then(self, t: int, beam: int, turns: float, speed: float) -> "Pass":
         """Return the next pass, reached with a step of so many turns at this speed."""
@@ -234,6 +248,11 @@ class Chain:
             plain |= self._go_on(story, t, beam, hears, options)
         if not plain:
             self._launch_anew(stories, t, beam, options)
+        elif len(stories) == len(options) == 1:
+            self._calm += 1
+            stories[0].cost = options[0][0]
+            self._step(stories[0], options[0], t, beam)
+            return
         kept = [self._told(option, t, beam) for option in _best_of(options)]
         best = kept[0]
         self._calm = self._calm + 1 if plain and best.last.t == t else 0
@@ -394,21 +413,26 @@ class Chain:
 
     def _told(self, option: _Option, t: int, beam: int) -> Story:
         """Return what a story becomes with the pulse."""
-        cost, _, story, turns, speed, whole, fewer, more = option
+        cost, _, story, _, _, whole, fewer, more = option
         if whole == _LAUNCHED:
             child = story
         else:
-            last = story.last
-            child = Story(story.sense, last, cost, story.before)
+            child = Story(story.sense, story.last, cost, story.before)
             child.stray, child.deaf = story.stray, story.deaf
             if whole == _STRAY:
                 child.stray += 1
             else:
-                child.last = last.then(t, beam, turns, speed)
-                if last.turns < _DEAF_TURNS and 0 in self.heard:
-                    child.deaf = self._deaf(story, last.beam, beam, whole)
+                self._step(child, option, t, beam)
         child.fewer, child.more = fewer, more
         return child
+
+    def _step(self, story: Story, option: _Option, t: int, beam: int) -> None:
+        """Let a story go on with a step to the pulse."""
+        _, _, _, turns, speed, whole, _, _ = option
+        last = story.last
+        if last.turns < _DEAF_TURNS and 0 in self.heard:
+            story.deaf = self._deaf(story, last.beam, beam, whole)
+        story.last = last.then(t, beam, turns, speed)
 
     def _deaf(self, story: Story, since: int, beam: int, whole: int) -> dict[int, int]:
         """Count for each beam that was not heard yet the passes at it that this story has."""

@@ -97,7 +97,8 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         """Return what was learned as the numbers of a recording's `state`."""
         figures = {name: value for name in _PLAIN if (value := getattr(self, name)) is not None}
         for name, begins in _BY_SPEED.items():
-            figures |= {f"{begins}{at:g}": value for at, value in sorted(getattr(self, name).items())}
+            known = getattr(self, name)
+            figures |= {key: known[at] for at, key in _KEYS[begins].items() if at in known}
         return figures
 
     @staticmethod
@@ -108,7 +109,7 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         """
         plain = {name: value for name, value in figures.items() if not name.startswith(_BEGINNINGS)}
         by_speed = {
-            name: {at: figures[f"{begins}{at:g}"] for at in SPEEDS if f"{begins}{at:g}" in figures}
+            name: {at: figures[key] for at, key in _KEYS[begins].items() if key in figures}
             for name, begins in _BY_SPEED.items()
         }
         return msgspec.structs.replace(_learned_of(plain), **by_speed)
@@ -116,6 +117,7 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 _BY_SPEED = {"losses_rev_per_s2": "loss_at_", "left_s": "left_at_"}
 _BEGINNINGS = tuple(_BY_SPEED.values())
+_KEYS = {begins: {at: f"{begins}{at:g}" for at in SPEEDS} for begins in _BEGINNINGS}
 _PLAIN = tuple(name for name in Learned.__struct_fields__ if name not in _BY_SPEED)
 _learned_of = converter_of(Learned)
 

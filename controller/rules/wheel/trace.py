@@ -19,7 +19,7 @@ from controller.model.readings import (
 )
 from controller.model.rulesets import SpinRules
 from controller.rules.wheel.ball import BallRun, follow_ball
-from controller.rules.wheel.chain import Chain, Pass, Story
+from controller.rules.wheel.chain import NOT_ASKED, Chain, Lap, Pass, Story
 from controller.rules.wheel.devices import LOSSES, Sources, WheelDevices
 from controller.rules.wheel.learned import Learned
 from controller.rules.wheel.pockets import PocketCount, PocketRead, place_read, read_at
@@ -88,6 +88,8 @@ class SpinTrace:
         self.foreign: list[ForeignObject] = []
         self.out: list[BallOut] = []
         self.devices = WheelDevices(sources)
+        self.index_passes: list[RotorIndex] = []
+        """Every one that was told, in time order."""
         self.marks = 0
         """Index passes of the rotor's present run within the spin."""
         self.odd_mark: RotorIndex | None = None
@@ -276,6 +278,7 @@ class SpinTrace:
         return after >= passes and story.last.turns - at.turns >= turns
 
     def _see_mark(self, mark: RotorIndex) -> None:
+        self.index_passes.append(mark)
         run, direction = self.rotor.run, self.rotor.direction
         last_us = self.rotor.times_us[-1] if self.rotor.times_us else 0
         in_time = self.rotor.see(mark)
@@ -365,12 +368,18 @@ def laps(passes: Sequence[Pass]) -> list[tuple[float, float]]:
     return [lap for at in passes if (lap := lap_before(at)) is not None]
 
 
-def lap_before(last: Pass) -> tuple[float, float] | None:
+def lap_before(last: Pass) -> Lap | None:
     """Return the middle of the lap that a pass ends in microseconds, and the speed in rev/s, if it ends
     one."""
-    at = last.before
-    while at is not None and last.turns - at.turns < _LAP_TURNS:
+    if last.lap is NOT_ASKED:
+        last.lap = _lap_before(last)
+    return last.lap
+
+
+def _lap_before(last: Pass) -> Lap | None:
+    turns, at = last.turns, last.before
+    while at is not None and turns - at.turns < _LAP_TURNS:
         at = at.before
-    if at is None or last.turns - at.turns > _OLDEST_LAP_TURNS:
+    if at is None or turns - at.turns > _OLDEST_LAP_TURNS:
         return None
-    return (last.t + at.t) / 2, (last.turns - at.turns) * 1e6 / (last.t - at.t)
+    return (last.t + at.t) / 2, (turns - at.turns) * 1e6 / (last.t - at.t)
