@@ -66,6 +66,9 @@ CLEAR = 0.6
 """A story dearer than the cheapest by this is ruled out: by a pulse in doubt, or nearly."""
 WAY_CLEAR = 2.0
 """The same for the way round, since nothing later shows a mistake there: by two pulses in doubt."""
+_DEAR = 2.6
+"""A story dearer than the cheapest by this is set aside while pulses come plainly next: what is told rests on
+those within `WAY_CLEAR`, and the rest leaves room for the price of some steps."""
 _CALM, _CALM_CLEAR = 3, 2.0
 """After so many pulses that came where and when they must, a story cheaper than the next by so much is
 alone."""
@@ -188,6 +191,22 @@ _STRAY, _LAUNCHED = -1, -2
 """In place of the whole turns: the pulse is not the ball's, or begins another run, which the story tells."""
 
 
+class _Aside:
+    """The stories at some pulse, of which the dear ones are not followed, and the pulses since."""
+
+    __slots__ = ("calm", "dear", "heard", "other", "pulses", "stories")
+
+    def __init__(self, stories: list[Story], dear: float, other: float, heard: list[int], calm: int) -> None:
+        """`dear` is the price from which on a story is not followed, `other` the most that the cheapest of
+        the other way round costs; `heard` and `calm` are the chain's then."""
+        self.stories = stories
+        self.dear = dear
+        self.other = other
+        self.heard = heard
+        self.calm = calm
+        self.pulses: list[tuple[int, int]] = []
+
+
 class Chain:
     """Follows the ball pulse by pulse, in time order."""
 
@@ -204,6 +223,7 @@ class Chain:
         self._last_us = [-DOUBLED_US] * count
         self._interrupted = False
         self._calm = 0
+        self._aside: _Aside | None = None
 
     def afresh(self) -> "Chain":
         """Return a chain of the same wheel that has seen nothing."""
@@ -233,14 +253,24 @@ class Chain:
             self._resume(t, beam)
             return
         stories = self.stories
-        if len(stories) == 1 and self._plainly_next(stories[0], t, beam):
+        if self._aside is None and len(stories) == 1 and self._plainly_next(stories[0], t, beam):
             return
         if not stories:
             self.stories = [Story(sense, Pass(None, t, beam), 0.0) for sense in SENSES]
             return
         if self.heard[beam] == 1 and max(self.heard) <= _FEW:
-            for story in stories:
+            self._take_up()
+            for story in self.stories:
                 story.cost += (MISSED - DEAF) * story.deaf.get(beam, 0)
+        elif self._can_set_aside(beam):
+            if self._follow_cheap(t, beam):
+                return
+            self._take_up()
+        self._follow_all(t, beam)
+
+    def _follow_all(self, t: int, beam: int) -> None:
+        """Handle a pulse for every story."""
+        stories = self.stories
         plain = False
         options: list[_Option] = []
         hears = self._hears()
@@ -259,6 +289,75 @@ class Chain:
         if self._calm >= _CALM and len(kept) > 1 and kept[1].cost - best.cost >= _CALM_CLEAR:
             kept = [best]
         self.stories = kept
+
+    def _can_set_aside(self, beam: int) -> bool:
+        """Set the dear stories aside before a pulse of this beam; return whether some are."""
+        if self._aside is not None:
+            return True
+        stories = self.stories
+        best = stories[0]
+        dear = best.cost + _DEAR
+        if best.last.number < _MIN_PULSES or stories[-1].cost < dear:
+            return False
+        other = min([story.cost for story in stories if story.sense != best.sense], default=inf)
+        heard = list(self.heard)
+        heard[beam] -= 1
+        self._aside = _Aside(stories, dear, other, heard, self._calm)
+        self.stories = [story for story in stories if story.cost < dear]
+        return True
+
+    def _follow_cheap(self, t: int, beam: int) -> bool:
+        """Handle a pulse for the cheap stories alone; return False where the dear ones may matter for it.
+
+        No story grows cheaper, so what those set aside become stays dearer than `dear`. They launch nothing
+        where the pulse is plainly next, and change a cheap story only in its turns, where that costs nearly
+        as much: its turns are infinite until they are taken up. A story that is alone is priced otherwise
+        (`_plainly_next`): another is left for certain while the cheapest of the other way round, which no
+        pulse makes dearer by more than `FITTING`, is not dropped.
+        """
+        aside = self._aside
+        assert aside is not None
+        best = self.stories[0]
+        options: list[_Option] = []
+        hears = self._hears()
+        if not self._go_on(best, t, beam, hears, options):
+            return False
+        for story in self.stories[1:]:
+            self._go_on(story, t, beam, hears, options)
+        dear = aside.dear
+        kept = [self._told(option, t, beam) for option in _best_of(options) if option[0] < dear]
+        if not kept or kept[0].last.t != t or kept[0].sense != best.sense:
+            return False
+        least = kept[0].cost
+        if dear - least < _CALM_CLEAR or least + WAY_CLEAR > dear:
+            return False
+        for story in kept:
+            if story.cost >= dear - CLEAR:
+                story.fewer = story.more = inf
+            if story.more == inf and story.cost < least + CLEAR:
+                return False
+        calm = self._calm + 1 >= _CALM
+        aside.other += FITTING
+        if calm and (len(kept) == 1 or kept[1].cost - least >= _CALM_CLEAR):
+            self._aside, kept = None, kept[:1]
+        elif len(kept) == 1 and aside.other >= least + _DROPPED_STORY:
+            return False
+        aside.pulses.append((t, beam))
+        self._calm += 1
+        self.stories = kept
+        return True
+
+    def _take_up(self) -> None:
+        """Follow up to now every story that was set aside."""
+        aside, self._aside = self._aside, None
+        if aside is None:
+            return
+        self.stories, self._calm = aside.stories, aside.calm
+        now, self.heard = self.heard, aside.heard
+        for t, beam in aside.pulses:
+            self.heard[beam] += 1
+            self._follow_all(t, beam)
+        self.heard = now
 
     @property
     def best(self) -> Story | None:
@@ -313,6 +412,7 @@ class Chain:
         self.stories = [Story(sense, Pass(None, t, beam), before.cost, run) for sense in SENSES]
         self._interrupted = False
         self._calm = 0
+        self._aside = None
 
     def _plainly_next(self, story: Story, t: int, beam: int) -> bool:
         """Handle a pulse that comes where and when the ball must be, with no other story beside it."""

@@ -13,6 +13,7 @@ from controller.rules.wheel.chain import (
     LAUNCH,
     MISSED,
     SENSES,
+    WAY_CLEAR,
     Chain,
     Pass,
     Sense,
@@ -117,21 +118,25 @@ class ExhaustiveChain(Chain):
         return steps
 
 
-def told(chain: Chain) -> list[object]:
-    """Return every story of a chain with all that it holds: what is told now, and what can be told later."""
-    return [
-        (
-            story.cost,
-            story.sense,
-            story.stray,
-            story.fewer,
-            story.more,
-            sorted(story.deaf.items()),
-            _path(story),
-            None if story.before is None else (story.before.cost, _path(story.before)),
-        )
-        for story in chain.stories
-    ]
+def told(chain: Chain) -> tuple[object, ...]:
+    """Return all that is told of a chain, and every story that it follows."""
+    best = chain.best
+    near = [story for story in chain.stories if best is not None and story.cost < best.cost + WAY_CLEAR]
+    standing = [(_of(story), story.fewer, story.more) for story in chain.standing()]
+    anew = chain.anew()
+    return (
+        [_of(story) for story in near],
+        standing,
+        chain.direction,
+        chain.runs,
+        chain.tells_of_another,
+        None if anew is None else _of(anew),
+    )
+
+
+def _of(story: Story) -> tuple[object, ...]:
+    before = None if story.before is None else (story.before.cost, _path(story.before))
+    return story.cost, story.sense, story.stray, sorted(story.deaf.items()), _path(story), before
 
 
 def _path(story: Story) -> list[tuple[object, ...]]:
