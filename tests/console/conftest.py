@@ -25,14 +25,32 @@ def browser() -> Iterator[Browser]:
         one.close()
 
 
-@pytest.fixture(scope="module")
-def screens(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Screens]:
-    """Yield the screens of the module's own table (`TABLE`)."""
-    one = Screens(Path(tmp_path_factory.mktemp("screens")), request.module.TABLE)
+@pytest.fixture(scope="session")
+def started() -> Iterator[dict[str, Screens]]:
+    """Yield the screens that were started, by their table: modules at the same table share them."""
+    one: dict[str, Screens] = {}
     try:
-        yield one.start()
+        yield one
     finally:
-        one.close()
+        for screens in one.values():
+            screens.close()
+
+
+@pytest.fixture(scope="module")
+def screens(
+    request: pytest.FixtureRequest,
+    started: dict[str, Screens],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Screens]:
+    """Yield the screens of the module's table (`TABLE`); its time stands still between two modules."""
+    name = request.module.TABLE
+    if name not in started:
+        started[name] = Screens(Path(tmp_path_factory.mktemp("screens")), name)
+        started[name].start()
+    else:
+        started[name].resume()
+    yield started[name]
+    started[name].pause()
 
 
 SignIn = Callable[..., Person]

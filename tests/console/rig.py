@@ -20,6 +20,7 @@ PEOPLE = {
     "bob": (("dealer",), "2345"),
     "cleo": (("stickperson",), "3456"),
     "tom": (("technician",), "4567"),
+    "dan": (("stickperson",), "5678"),
 }
 CARD = "0049300117"
 TICK_S = 0.03
@@ -78,9 +79,7 @@ class Screens:
         if unlock:
             self.table.feed([tick(self._t_us)])
             self.table.unlock()
-        self._stop.clear()
-        self._clock = threading.Thread(target=self._tick, daemon=True)
-        self._clock.start()
+        self.resume()
 
     def start_console(self, *arguments: str) -> None:
         """Start the console; its address is kept."""
@@ -90,9 +89,22 @@ class Screens:
         )  # fmt: skip
         self.url = line.split()[0]
 
+    def resume(self) -> None:
+        """Let time run on by itself."""
+        self._stop.clear()
+        self._clock = threading.Thread(target=self._tick, daemon=True)
+        self._clock.start()
+
+    def pause(self) -> None:
+        """Let time stand still."""
+        self._stop.set()
+        if self._clock is not None:
+            self._clock.join(PATIENCE_S)
+            self._clock = None
+
     def kill_table(self) -> None:
         """Kill the daemon, as a power cut would."""
-        self._still()
+        self.pause()
         self.table.kill()
 
     def restart_sign_in(self) -> None:
@@ -106,7 +118,7 @@ class Screens:
 
     def close(self) -> None:
         """End all that runs."""
-        self._still()
+        self.pause()
         for name in tuple(self._processes):
             self._end(name)
         if self.table.process is not None:
@@ -136,12 +148,6 @@ class Screens:
             with self._turn:
                 self._t_us += round(TICK_S * SECOND_US)
                 self.table.feed([tick(self._t_us)])
-
-    def _still(self) -> None:
-        self._stop.set()
-        if self._clock is not None:
-            self._clock.join(PATIENCE_S)
-            self._clock = None
 
     def _run(self, command: str, *arguments: str) -> str:
         """Start a process and return its first line."""

@@ -145,10 +145,10 @@ def test_a_card_reader_signs_in_and_five_wrong_pins_lock_out(browser: Browser, s
     person = Person(page, screens.url)
     page.goto(screens.url)
     for left in ("4 tries", "3 tries", "2 tries", "1 try", "locked after 5 wrong tries"):
-        person.try_pin("cleo", "9999")
+        person.try_pin("dan", "9999")
         person.is_told(left)
     screens.restart_sign_in()
-    person.try_pin("cleo", "3456")
+    person.try_pin("dan", "5678")
     person.is_told("locked after 5 wrong tries")
     page.reload()
     page.keyboard.type(CARD)

@@ -28,6 +28,7 @@ from tests.console.rig import Screens
 from tests.console.test_requests import FakeDesk, FakeTable
 from tests.scenes import SECOND_US, throw
 
+TABLE = "craps"
 MONITORING = Path(__file__).parents[2] / "docs" / "monitoring"
 ALERTS = MONITORING / "alerts.yaml"
 STATUS = {
@@ -92,16 +93,6 @@ def test_metrics_are_for_this_machine_and_for_whom_the_console_was_started_for()
 
 
 # --- a real Prometheus at a real console ---
-
-
-@pytest.fixture(scope="module")
-def screens(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Screens]:
-    """Yield a craps table with its console."""
-    one = Screens(Path(tmp_path_factory.mktemp("metrics")), "craps")
-    try:
-        yield one.start()
-    finally:
-        one.close()
 
 
 @pytest.fixture(scope="module")
