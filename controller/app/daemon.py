@@ -337,6 +337,12 @@ class Daemon:
                 folder.mkdir(exist_ok=True, mode=0o750)
             except OSError as error:
                 raise fault_of_os(error, folder, "a folder that can be written") from error
+        if self.options.shadow:
+            try:
+                self.options.shadow_mark.touch()
+            except OSError as error:
+                expected = "a folder that can be written"
+                raise fault_of_os(error, self.options.shadow_mark, expected) from error
 
     def _key(self) -> Key:
         place, path = self.options.place, self.options.key_file

@@ -174,12 +174,16 @@ Pairs = Sequence[tuple[AnyDevice, AnyPort]]
 
 
 def hardware_of(
-    settings: TableSettings, now_us: Callable[[], int], station: Callable[[Pairs], Station] | None = None
+    settings: TableSettings,
+    now_us: Callable[[], int],
+    station: Callable[[Pairs], Station] | None = None,
+    *,
+    quiet: bool = False,
 ) -> Hardware:
     """Create a table's devices with their links, not started yet.
 
     Times are those of `now_us`, which must be the machine's monotonic clock where edges of GPIO lines count.
-    `station` is what they stand in, where it is not the usual one.
+    `station` is what they stand in, where it is not the usual one; quiet devices show and sound nothing.
     """
     typed = {name: device for name, device in settings.devices.items() if device.settings is not None}
     types = {name: device_type(device.type) for name, device in typed.items()}
@@ -188,7 +192,7 @@ def hardware_of(
         for name, device in typed.items()
     ]
     joined = Station(pairs, now_us=now_us, chance=_chance) if station is None else station(pairs)
-    return Hardware(joined, {name: device.type for name, device in typed.items()})
+    return Hardware(joined, {name: device.type for name, device in typed.items()}, quiet=quiet)
 
 
 def _chance() -> float:

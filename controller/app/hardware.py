@@ -93,8 +93,9 @@ class Station(Protocol):
 class Hardware:
     """The devices of one table as a source of readings, and as what shows its lamps."""
 
-    def __init__(self, station: Station, names: Mapping[str, str]) -> None:
-        """Wrap a station whose devices have these names and types."""
+    def __init__(self, station: Station, names: Mapping[str, str], *, quiet: bool = False) -> None:
+        """Wrap a station whose devices have these names and types; a quiet one shows and sounds nothing."""
+        self._quiet = quiet
         self.name = "devices"
         self._station = station
         self._kinds = names
@@ -155,6 +156,8 @@ class Hardware:
 
     def show(self, lamp: str, shows: str) -> None:
         """Set a lamp, at once and again after every reconnection."""
+        if self._quiet:
+            return
         self._wanted[lamp] = shows
         self.refresh()
 
@@ -177,6 +180,8 @@ class Hardware:
 
     def told(self, outcome: Outcome) -> None:
         """Show and sound an outcome that has become durable."""
+        if self._quiet:
+            return
         if outcome.type in _VOIDS:
             self.show("no_roll", "on")
             self._void(outcome)

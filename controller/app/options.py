@@ -24,6 +24,8 @@ RECORDINGS = "recordings"
 """The folder of the recordings, in the journal's."""
 
 
+SHADOW_FILE = "shadow"
+"""Marks the folder of a shadow's journal: what it called is nothing that anybody may settle."""
 APPROVED_FILE = "identity.json"
 """What a person approved last, in the journal's folder."""
 ENGINE_PIN_FILE = "settlement-engine.json"
@@ -67,6 +69,8 @@ class Options:
     socket_group: str | None = None
     sign_in_key: Path | None = None
     """The public key of the sign-in process, whose tokens say who is at a screen; None: none is believed."""
+    shadow: bool = False
+    """Whether it watches a table that is run by hand: it tells nobody and shows nothing."""
     keep_bytes: int = 2 * 1024**3
     """How much all recordings together may take."""
     rotation: Rotation = field(default_factory=Rotation)
@@ -77,6 +81,11 @@ class Options:
     def place(self) -> Place:
         """Where the journal and its head file are."""
         return Place(self.journal / JOURNAL_FILE, self.head or self.journal / HEAD_FILE)
+
+    @property
+    def shadow_mark(self) -> Path:
+        """The file that marks a shadow's journal."""
+        return self.journal / SHADOW_FILE
 
     @property
     def key_file(self) -> Path:

@@ -32,6 +32,7 @@ def mistakes_in(options: Options, environ: Mapping[str, str]) -> Iterator[Mistak
     yield from _folder("--journal", options.journal, to_be_made=True)
     if options.head is not None and options.head.parent != options.journal:
         yield from _folder("--head", options.head.parent)
+    yield from _shadow(options)
     yield from _key(options, environ)
     yield from _head(options)
     yield from _socket(options.socket)
@@ -112,6 +113,25 @@ def _kept_by_kernel(folder: Path) -> str | None:
         if mounted.split()[2] == number and (name := kind.split()[0]) in _UNSTORED:
             return name
     return None
+
+
+def _shadow(options: Options) -> Iterator[Mistake]:
+    """Keep a shadow's journal and a table's apart: what a shadow called must never be settled."""
+    marked, begun = options.shadow_mark.exists(), options.place.journal.exists()
+    if options.shadow and begun and not marked:
+        yield Mistake(
+            file=f"--journal {options.journal}",
+            found="the journal of a table that plays",
+            expected="one of the shadow's own, or none yet",
+            hint="give the shadow another --journal",
+        )
+    if marked and not options.shadow:
+        yield Mistake(
+            file=f"--journal {options.journal}",
+            found="the journal of a shadow, whose calls nobody may settle",
+            expected="a table's own, or none yet",
+            hint="start it with --shadow, or give the table another --journal",
+        )
 
 
 def _key(options: Options, environ: Mapping[str, str]) -> Iterator[Mistake]:

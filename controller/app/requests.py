@@ -112,6 +112,8 @@ class Requests:
                 return self._approve_signed(request, peer, token)
             case Approve():
                 return self._if_may(peer, "approve", request, self._approve)
+            case AskOutbox() | Settled() if self._daemon.options.shadow:
+                return refusal("shadow", "this controller is a shadow: nobody may settle what it calls")
             case AskOutbox():
                 return self._if_may(peer, "outbox", request, self._outbox)
             case Settled():

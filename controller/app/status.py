@@ -86,6 +86,7 @@ def status_of(daemon: "Daemon") -> dict[str, object]:
             "digests": daemon.digests,
             "approved_by": None if daemon.approved is None else daemon.approved.who,
         },
+        "shadow": daemon.options.shadow,
         "sources": [source.name for source in daemon.sources],
         "waiting": daemon.inlet.waiting,
         "process": _process(),

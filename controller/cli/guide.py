@@ -137,12 +137,12 @@ class Guide:
         """Allow `timeout_s` for each act; with `quietly` the requests go to standard error."""
         self.link = link
         self._timeout_s = timeout_s
-        self._stream = sys.stderr if quietly else sys.stdout
+        self.stream = sys.stderr if quietly else sys.stdout
         self.typed = sys.stdin is not None and sys.stdin.isatty()
 
     def tell(self, text: str) -> None:
         """Write a line for the technician, at once."""
-        print(text, file=self._stream, flush=True)
+        print(text, file=self.stream, flush=True)
 
     def perform(self, act: Act, dev: str) -> Ending:
         """Ask for an act and let it hear the readings; Enter ends it, `s` and Enter skip it."""
@@ -169,7 +169,7 @@ class Guide:
         """Ask a question that is answered by typing; nothing where nobody answers in time."""
         if not self.typed:
             return ""
-        print(f"  > {question} ", end="", file=self._stream, flush=True)
+        print(f"  > {question} ", end="", file=self.stream, flush=True)
         end_s = time.monotonic() + self._timeout_s
         while time.monotonic() < end_s:
             _, typed = self.link.wait(POLL_S, typed=True)

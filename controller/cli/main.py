@@ -33,6 +33,7 @@ COMMANDS = {
     "people": "say who may sign in at screens, and in which roles",
     "outbox": "list the outcomes that settlement has not acknowledged",
     "shift": "sum up a shift: results, voids, reviews, who ruled, faults and locks",
+    "shadow": "compare what a shadow called with what the dealers entered",
     "journal": "verify, show or export a journal",
     "keys": "show, make, rotate, revoke and replace every key",
     "completion": "print the shell's completion of commands, options and files",

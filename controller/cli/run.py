@@ -1,6 +1,8 @@
 """`tablectl run`: the daemon of one table."""
 
 import argparse
+import dataclasses
+import math
 import os
 import random
 import secrets
@@ -21,7 +23,7 @@ from controller.app.publishing import EngineMaker
 from controller.app.sources import JsonLines, Source
 from controller.cli.shell import on_stop, say
 from controller.machines.setup import SetupError
-from controller.model.tables import TableSettings
+from controller.model.tables import PublishSettings, TableSettings
 from controller.publish.betting import OpenWord
 from controller.publish.choice import UnfitSettings
 from controller.publish.embedded import Consumer, EngineFor
@@ -29,7 +31,10 @@ from controller.publish.events import Answer
 from controller.settings.mistakes import Mistake, SettingsError
 from controller.settings.tables import load_table
 
-EXAMPLES = ("tablectl run VIRTUAL/table.yaml --journal VIRTUAL/journal --socket VIRTUAL/control.sock",)
+EXAMPLES = (
+    "tablectl run VIRTUAL/table.yaml --journal VIRTUAL/journal --socket VIRTUAL/control.sock",
+    "tablectl run craps --shadow --journal /var/lib/shadow --socket /run/table/shadow.sock",
+)
 
 SWITCH_S = 0.0005
 """How long a busy thread may keep the interpreter: with Python's own 5 ms a reading waits 12 ms at worst."""
@@ -77,6 +82,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--no-self-test-devices", action="store_true", help="do not wait for the table's devices"
     )
+    parser.add_argument(
+        "--shadow",
+        action="store_true",
+        help="watch a table that is run by hand: publish nothing, light no lamp, keep a journal of its own;"
+        " tablectl shadow compares its calls with what the dealers entered",
+    )
     parser.add_argument("--screen-group", metavar="GROUP", help="the unix group of who serves screens")
     parser.add_argument(
         "--sign-in-key", type=Path, metavar="FILE", help="the sign-in process's public key (tablectl sign_in)"
@@ -122,6 +133,8 @@ def _prepared(arguments: argparse.Namespace) -> Daemon:
     others = tuple(others_at_work(options))
     if wrong or settings is None:
         raise SettingsError((*wrong, *others))
+    if options.shadow:
+        settings = in_the_shadow(settings)
     if others:
         raise InUseError("\n".join(map(str, others)))
     return Daemon(
@@ -129,10 +142,16 @@ def _prepared(arguments: argparse.Namespace) -> Daemon:
         settings,
         environ=environ,
         sources=_sources(options, settings),
-        engine=engine_maker(),
+        engine=None if options.shadow else engine_maker(),
         chance=random.random,
         draw=_draw,
     )
+
+
+def in_the_shadow(settings: TableSettings) -> TableSettings:
+    """Return a table's settings for a shadow: it calls by itself, and tells nobody."""
+    unheard = PublishSettings(to="socket", max_silence_s=math.inf)
+    return dataclasses.replace(settings, calls="automatic", publish=unheard)
 
 
 def _draw(journal: Path, number: int) -> str | None:
@@ -154,7 +173,7 @@ def _sources(options: Options, settings: TableSettings) -> tuple[Callable[[Daemo
             ),
         )
     if any(device.settings is not None for device in settings.devices.values()):
-        return (lambda daemon: hardware_of(settings, daemon.clock.now_us),)
+        return (lambda daemon: hardware_of(settings, daemon.clock.now_us, quiet=options.shadow),)
     return ()
 
 
@@ -177,6 +196,7 @@ def _options(arguments: argparse.Namespace) -> Options:
         socket=arguments.socket,
         readings=arguments.readings,
         data_time=arguments.data_time,
+        shadow=arguments.shadow,
         self_test_devices=not arguments.no_self_test_devices,
         unlock=arguments.unlock,
         groups=Groups(

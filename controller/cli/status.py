@@ -88,7 +88,7 @@ def _play(status: Status) -> Iterator[Entry]:
     if not state:
         return
     mode = "test mode" if status.get("testing") else f"{state.get('table', 'open')}, {status['lock']}"
-    yield Entry("table", mode)
+    yield Entry("table", f"{mode}, in the shadow: it tells nobody" if status.get("shadow") else mode)
     point = state.get("point")
     if isinstance(point, int):
         yield Entry("puck", puck_in_words(point))

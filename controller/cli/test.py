@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -10,12 +11,14 @@ import msgspec
 from controller.app.device_types import Kinds
 from controller.cli.guide import Guide, RefusedError, TestLink, add_guide, refused
 from controller.cli.link import OutOfReachError, add_socket, out_of_reach
-from controller.cli.shell import BAD_INPUT, FAILED, OK, printable, say
+from controller.cli.screen import Entry, Screen, Style
+from controller.cli.shell import BAD_INPUT, FAILED, OK, say
 from controller.cli.whole_file import unwritable, whole_file, why_not
 from controller.model.tables import TableSettings
 from controller.settings.mistakes import SettingsError
 from controller.settings.tables import load_table
-from controller.technician.acts import Act, Finding
+from controller.technician.acts import Act, Finding, Status
+from controller.technician.next_steps import next_step
 from controller.technician.plan import acts_for
 
 EXAMPLES = (
@@ -26,6 +29,9 @@ EXAMPLES = (
 LAMP_S = 1.5
 OUTPUTS = "outputs"
 WORD = "LAMP"
+
+
+_STYLES: Mapping[Status, Style] = {"pass": "green", "fail": "red", "skipped": "dim"}
 
 
 class ChoiceError(ValueError):
@@ -84,6 +90,7 @@ class _Test:
         self._name: str = arguments.device
         self._settings = load_table(str(self._begun["file"]), kinds=Kinds())
         self._findings: list[Finding] = []
+        self._screen = Screen(guide.stream)
         self._acts = _chosen(self._name, self._settings, arguments.only)
         lit = self._lamps_at_all()
         self._lamps = lit if arguments.only is None or OUTPUTS in arguments.only else []
@@ -97,7 +104,7 @@ class _Test:
             self._perform(act)
         self._try_outputs()
         failed = [finding for finding in self._findings if finding.status == "fail"]
-        wrong = {finding.sensor: finding.says for finding in failed}
+        wrong = {finding.sensor: f"{finding.says}; {finding.next_step}" for finding in failed}
         well = {f.sensor for f in self._findings if f.status == "pass"} - set(wrong)
         self._guide.link.tell_result(self._name, sorted(well), wrong)
         report = {
@@ -119,6 +126,9 @@ class _Test:
             words = f"{len(failed)} failed" if failed else "passed"
             skipped = sum(finding.status == "skipped" for finding in self._findings)
             self._guide.tell(f"{self._name}: {words}" + (f", {skipped} skipped" if skipped else ""))
+            if failed:
+                again = f"it stands as a fault until `tablectl test {self._name}` passes"
+                self._guide.tell(f"{again}; tablectl faults shows it")
         return FAILED if failed else OK
 
     def _perform(self, act: Act) -> None:
@@ -130,8 +140,15 @@ class _Test:
             self._take(finding)
 
     def _take(self, finding: Finding) -> None:
+        if finding.status == "fail":
+            finding = replace(finding, next_step=next_step(self._name, finding.sensor))
         self._findings.append(finding)
-        self._guide.tell(printable(f"{finding.status:<7} {finding.sensor:<16} {finding.says}"))
+        style = _STYLES[finding.status]
+        for line in self._screen.entry(Entry(f"{finding.status:<7} {finding.sensor:<16} ", finding.says)):
+            self._guide.tell(line.replace(finding.status, self._screen.styled(finding.status, style), 1))
+        if finding.next_step:
+            for line in self._screen.entry(Entry(" " * 8, f"-> {finding.next_step}", "bold")):
+                self._guide.tell(line)
 
     def _health(self) -> Finding:
         device = self._device()

@@ -20,6 +20,8 @@ class Finding:
     status: Status
     says: str
     figures: Mapping[str, Figure] = field(default_factory=dict)
+    next_step: str = ""
+    """What to do about a sensor that failed."""
 
 
 class Act(Protocol):
