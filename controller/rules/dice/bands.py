@@ -27,12 +27,21 @@ KNOCK = 2.0 * log(10.0)
 """A knock on the wall by something else, there and then: a hand that knocks at every tenth turn of a die."""
 CAUSELESS = 6.0
 """A turn that nothing on the table explains: one die in twenty meets an obstacle that was not seen."""
+PUSHED = 2.0 * log(2.0)
+"""A turn away from the wall by the other die, which was in reach and nearer the wall: every other die that
+turns there was turned by it, and the rest by the wall."""
+SHOVED = 2.0 * log(3.0)
+"""A die so pushed strikes the wall again, within the frame: one in three that are struck as near to it."""
+SHOVED_MS = 30.0
+"""So soon after its own touch: three frames, in which it gets no further than a few edges from the wall."""
 BROKEN = CAUSELESS + STANDS
 """A touch by the way in alone, whose way out something else broke before the next frame. So dear that a sound
 which the other die made rules it out; one that nothing else made leaves a doubt, and never proves a touch."""
 ALONE = 2.0
 """What is added within the contact band where the other die was out of reach: only chips are left to turn it
 there, one die in fifty. Further off chips are as likely as the wall, and a knock may be heard with them."""
+HARD_ERRORS = 1.0
+"""A change of speed counts for so many of its own errors less: by five in six it was no less than that."""
 CAUSELESS_M_PER_S = 0.6
 """So much speed the felt takes from a tumbling die between two frames at most; less needs no cause."""
 THUMPS = 1.0
@@ -42,6 +51,13 @@ SOFT_SHARE_FAR = 0.45
 a landing a centimetre off, which is 2 to 4.5 times what friction (0.5 to 0.22) turns; places vary by 1.7."""
 SOFT_SHARE = 0.25
 """The same, of middling friction and places, for a die so near that most ways to fly would have touched."""
+SOFT_SPREAD = 0.22
+"""The spread of loudness (its logarithm) beyond those shares: two places, each from three quarters to 1.3."""
+THUMP_PEAK = 0.4
+"""Beyond those shares a landing is no louder than this share of the throw's loudest sound: felt passes a
+sixteenth, and no die lands six times as hard as one strikes a wall."""
+SOFT_ERRORS = 2.0
+"""Between the two shares lie so many errors of a track point: so well is it known which of them holds."""
 UNHEARD = 4.0
 """A touch that a working sensor did not hear: one in seven is softer than its threshold."""
 RINGS = 1.0

@@ -260,7 +260,8 @@ def _from_band(way: Approach, turn: Turn) -> tuple[float, float]:
 
 def _hard(turn: Turn) -> float:
     """Return how surely a turn had a cause: fully where it took more speed than felt does between frames."""
-    return min(max(turn.change, 0.0) / bands.CAUSELESS_M_PER_S, 1.0)
+    surely = turn.change - bands.HARD_ERRORS * turn.change_sd
+    return min(max(surely, 0.0) / bands.CAUSELESS_M_PER_S, 1.0)
 
 
 def _contact(way: Approach, turn: Turn, k: int) -> Contact:

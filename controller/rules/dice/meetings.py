@@ -8,7 +8,7 @@ die would have had to jump if the names stayed, and if they were exchanged.
 from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import pairwise
-from math import hypot
+from math import hypot, inf
 from typing import NamedTuple
 
 from controller.rules.dice import bands
@@ -84,19 +84,6 @@ def reach_mm(scene: Scene) -> float:
     return 2.0 * bands.contact_most(scene.table) + 4.0 * max(scene.errors.track_noise_mm, LEAST_NOISE_MM)
 
 
-def alone(scene: Scene, path: Path, other: Path, t: float) -> bool:
-    """Return whether a die was out of the other's reach in the frames on both sides of a moment."""
-    one, two = _step(scene, path, t), _step(scene, other, t)
-    if one is None or two is None or one.hidden or two.hidden:
-        return False
-    noise = max(scene.errors.track_noise_mm, LEAST_NOISE_MM)
-    reach = 2.0 * bands.contact_most(scene.table) + 2.0 * noise
-    return not _may_be_near((path, other), t, reach) or (
-        hypot(one.x - two.x, one.y - two.y) > reach
-        and hypot(one.x_after - two.x_after, one.y_after - two.y_after) > reach
-    )
-
-
 def _between(telling: Sequence[float], since: float, until: float) -> bool:
     return any(since < t <= until for t in telling)
 
@@ -135,12 +122,29 @@ def _meeting(scene: Scene, paths: tuple[Path, Path], t: float, reach: float, noi
     if apart > near:
         return None
     error = 2.0 * noise + 0.5 * SIDEWAYS_M_PER_S * hidden
-    kept = _jump(one, one, error) + _jump(two, two, error)
-    exchanged = _jump(one, two, error) + _jump(two, one, error)
-    if not hidden and not _at_wall(scene, one, two):
-        exchanged += _overlap(scene, one, two, error)
+    kept, exchanged = _prices(scene, one, two, error)
+    if exchanged > kept + bands.STANDS:
+        # What it did at a wall right before or after is no part of its speed here.
+        kept, exchanged = min(
+            (kept, exchanged), _sharply(scene, paths, t, error), key=lambda own: own[1] - own[0]
+        )
     least = min(kept, exchanged)
     return Meeting(t, min(kept - least, KEPT_AT_MOST), exchanged - least)
+
+
+def _sharply(scene: Scene, paths: tuple[Path, Path], t: float, error: float) -> tuple[float, float]:
+    """Return the prices of names kept and exchanged by the speeds right beside a step alone."""
+    one, two = (_step(scene, path, t, points=1) for path in paths)
+    return _prices(scene, one, two, error) if one is not None and two is not None else (0.0, inf)
+
+
+def _prices(scene: Scene, one: _Step, two: _Step, error: float) -> tuple[float, float]:
+    """Return the prices of the names' having been kept in a step, and of their having been exchanged."""
+    kept = _jump(one, one, error) + _jump(two, two, error)
+    exchanged = _jump(one, two, error) + _jump(two, one, error)
+    if not one.hidden and not two.hidden and not _at_wall(scene, one, two):
+        exchanged += _overlap(scene, one, two, error)
+    return kept, exchanged
 
 
 def _apart_on_the_way(one: _Step, two: _Step) -> float:
@@ -212,7 +216,7 @@ def _may_be_near(paths: tuple[Path, Path], t: float, reach: float) -> bool:
     return True
 
 
-def _step(scene: Scene, path: Path, t: float) -> _Step | None:
+def _step(scene: Scene, path: Path, t: float, points: int = POINTS) -> _Step | None:
     times = path.times
     j = bisect_left(times, t)
     if not 0 < j < len(times):
@@ -227,8 +231,8 @@ def _step(scene: Scene, path: Path, t: float) -> _Step | None:
         path.xs[j],
         path.ys[j],
         times[j],
-        _speed(path, max(i - POINTS, 0), i),
-        _speed(path, j, min(j + POINTS, len(times) - 1)),
+        _speed(path, max(i - points, 0), i),
+        _speed(path, j, min(j + points, len(times) - 1)),
         hidden,
     )
 

@@ -13,6 +13,9 @@ from controller.rules.dice.bands import BOUNCE_MM_PER_MS
 
 FEW, MANY = 3, 5
 """Points that a line is drawn through: few where the die is fast and every frame brings something new."""
+KINK_ERRORS = 3.0 * sqrt(6.0)
+"""Points further back belong to the way in where its speed there is the same within three deviations: speeds
+by two steps before and after a point differ by the square root of six errors over the time of two steps."""
 BRIDGED = 8
 """Points for a die that was hidden: carried on for long, a speed by few points is too rough."""
 FAST_M_PER_S = 1.0
@@ -90,8 +93,13 @@ def line_until(
 ) -> Line:
     """Draw the way in, through the points up to number k, after which the die may have been hidden."""
     i = max(k - (BRIDGED if hidden else FEW) + 1, 0)
-    if not hidden and i < k and abs(places[k] - places[i]) < FAST_M_PER_S * (times[k] - times[i]):
-        i = max(k - MANY + 1, 0)
+    further = max(k - MANY + 1, 0)
+    if (
+        further < i
+        and not hidden
+        and _slow_and_straight(times[further : k + 1], places[further : k + 1], noise)
+    ):
+        i = further
     return line(times[i : k + 1], places[i : k + 1], noise, times[k])
 
 
@@ -103,6 +111,14 @@ def line_from(
     if not hidden and j > k + 1 and abs(places[j - 1] - places[k]) < FAST_M_PER_S * (times[j - 1] - times[k]):
         j = min(k + MANY, len(times))
     return line(times[k:j], places[k:j], noise, times[k])
+
+
+def _slow_and_straight(times: Sequence[float], places: Sequence[float], noise: float) -> bool:
+    """Return whether a die was slow over the last few of these points, and before them no faster."""
+    bend = len(times) - FEW
+    wait, wait_before = times[-1] - times[bend], times[bend] - times[0]
+    speed, before = (places[-1] - places[bend]) / wait, (places[bend] - places[0]) / wait_before
+    return abs(speed) < FAST_M_PER_S and abs(speed - before) <= KINK_ERRORS * noise / min(wait, wait_before)
 
 
 def turn_between(before: Line, after: Line, earliest: float, latest: float) -> Turn:

@@ -8,13 +8,14 @@ end alike, the cheapest speaks for all.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
-from math import inf, sqrt
+from math import inf, log, sqrt
 from typing import NamedTuple
 
 from controller.rules.dice import bands
-from controller.rules.dice.contacts import Contact, contacts_with
-from controller.rules.dice.meetings import alone, exchanged_after, meetings
+from controller.rules.dice.contacts import SAME_TURN_MS, Contact, contacts_with
+from controller.rules.dice.meetings import exchanged_after, meetings
 from controller.rules.dice.paths import Path
+from controller.rules.dice.pushes import push_price, seen_before
 from controller.rules.dice.scene import Scene
 
 End = tuple[bool, bool]
@@ -72,10 +73,10 @@ def standing(stories: dict[End, Story]) -> frozenset[End]:
 def account_of(scene: Scene, paths: tuple[Path, Path], walls: Sequence[str]) -> Account:
     """Weigh every story of a throw at these walls."""
     contacts = _contacts(scene, paths, walls)
-    own = _stories(scene, contacts, walls)
+    own = _stories(scene, paths, contacts, walls)
     told = dict(own)
     for price, times, exchanged in _exchanges(scene, paths, contacts):
-        others = _stories(scene, _contacts(scene, exchanged, walls), walls) if times else own
+        others = _stories(scene, exchanged, _contacts(scene, exchanged, walls), walls) if times else own
         for end, story in others.items():
             dearer = story._replace(price=story.price + price, exchanges=times)
             if times and dearer.price >= told[end].price:
@@ -93,11 +94,18 @@ def _contacts(scene: Scene, paths: tuple[Path, Path], walls: Sequence[str]) -> C
                 continue
             contacts.extend(contacts_with(scene, path, wall))
     most = bands.contact_most(scene.table) - 0.5 * scene.table.die_mm
-    for path, other, contacts in zip(paths, paths[::-1], found, strict=True):
+    for label, contacts in enumerate(found):
+        pair = (paths[label], contacts), (paths[1 - label], found[1 - label])
         for contact in contacts:
-            certain = contact.hard and not contact.hidden and contact.gap_mm <= most
-            if certain and alone(scene, path, other, contact.t):
-                contact.miss += contact.hard * bands.ALONE
+            if contact.hard and not contact.hidden:
+                moments = [contact.t]
+                if contact.misfit > bands.STANDS:
+                    moments.append(seen_before(paths[label], contact.t))
+                push = min(push_price(scene, pair, contact.wall, t) for t in moments)
+                spared = contact.hard * max(bands.CAUSELESS - push, 0.0)
+                contact.miss, contact.landed = contact.miss - spared, contact.landed - spared
+                if not spared and contact.gap_mm <= most:
+                    contact.miss += contact.hard * bands.ALONE
     return found
 
 
@@ -137,12 +145,15 @@ def _telling(scene: Scene, contacts: Contacts) -> list[float]:
     return sorted(times)
 
 
-def _stories(scene: Scene, contacts: Contacts, walls: Sequence[str]) -> dict[End, Story]:
+def _stories(
+    scene: Scene, paths: tuple[Path, Path], contacts: Contacts, walls: Sequence[str]
+) -> dict[End, Story]:
     """Return the cheapest story of each end under one reading of the names."""
     by_impact: dict[int, list[_Match]] = {}
     for die, own in enumerate(contacts):
         for i, match in _matches(die, own).items():
             by_impact.setdefault(i, []).append(match)
+    shoved = _shoved(scene, paths, contacts, by_impact)
     impacts = sorted(sorted(by_impact, key=lambda i: (_may_ring(scene, i), i))[:MOST_IMPACTS])
     strange = sum(
         bands.RINGS if _may_ring(scene, i) else bands.KNOCK
@@ -151,7 +162,7 @@ def _stories(scene: Scene, contacts: Contacts, walls: Sequence[str]) -> dict[End
     )
     soft = _soft(scene, contacts, by_impact)
     best: dict[End, Story] = {}
-    for choice in product(*(_makers(scene, i, by_impact[i], soft=i in soft) for i in impacts)):
+    for choice in product(*(_makers(scene, i, by_impact[i], soft.get(i)) for i in impacts)):
         price = strange
         heard: tuple[set[int], set[int]] = (set(), set())
         made: tuple[set[int], set[int]] = (set(), set())
@@ -160,9 +171,11 @@ def _stories(scene: Scene, contacts: Contacts, walls: Sequence[str]) -> dict[End
             for match in makers:
                 heard[match.die].add(match.contact)
                 made[match.die].add(i)
-        price += _again(scene, impacts, choice)
+        price += _again(scene, impacts, choice, shoved)
         thumps = [i for i, (makers, _) in zip(impacts, choice, strict=True) if i in soft and not makers]
-        landed = {(match.die, match.contact) for i in thumps for match in by_impact[i]}
+        landed = {
+            (match.die, match.contact) for i in thumps for match in by_impact[i] if match.price < bands.BROKEN
+        }
         ends = [_ends(contacts[die], heard[die], {c for of, c in landed if of == die}) for die in (0, 1)]
         for one in (False, True):
             for two in (False, True):
@@ -195,24 +208,44 @@ def _matches(die: int, contacts: list[Contact]) -> dict[int, _Match]:
     return best
 
 
-def _soft(scene: Scene, contacts: Contacts, by_impact: dict[int, list[_Match]]) -> frozenset[int]:
-    """Return the impacts that are far softer, for the turns that they belong to, than the throw's loudest."""
-    mean_mm = bands.MEAN_EDGES * scene.table.die_mm
+def _soft(scene: Scene, contacts: Contacts, by_impact: dict[int, list[_Match]]) -> dict[int, float]:
+    """Return what it costs that a landing made an impact, where that is soft beside the throw's loudest."""
     loudness: dict[int, float] = {}
     share: dict[int, float] = {}
+    loudest = 0.0
     for i, matches in by_impact.items():
         turned = max((contacts[match.die][match.contact] for match in matches), key=lambda own: own.change)
-        if turned.change > bands.CAUSELESS_M_PER_S and not _may_ring(scene, i):
-            far = turned.gap_mm + bands.LEAST_EDGES * scene.table.die_mm > mean_mm
+        if turned.change > 0.0 and not _may_ring(scene, i):
             loudness[i] = scene.impacts[i].peak / turned.change
-            share[i] = bands.SOFT_SHARE_FAR if far else bands.SOFT_SHARE
-    loudest = max(loudness.values(), default=0.0)
-    return frozenset(i for i, loud in loudness.items() if loud < share[i] * loudest)
+            share[i] = _soft_share(scene, turned)
+            if turned.change > bands.CAUSELESS_M_PER_S:
+                loudest = max(loudest, loudness[i])
+    prices = {i: _thump_price(loud, share[i] * loudest) for i, loud in loudness.items()}
+    most = bands.THUMP_PEAK * max((impact.peak for impact in scene.impacts), default=0.0)
+    return {
+        i: price
+        for i, price in prices.items()
+        if price <= bands.THUMPS or (price < bands.KNOCK and scene.impacts[i].peak < most)
+    }
 
 
-def _makers(scene: Scene, impact: int, matches: list[_Match], *, soft: bool) -> list[Maker]:
+def _thump_price(loud: float, as_loud: float) -> float:
+    """Return the price of a landing's having made a sound, where most are at most so loud."""
+    louder = log(loud / as_loud) / bands.SOFT_SPREAD if loud > as_loud > 0.0 else 0.0
+    return bands.THUMPS + louder * louder if as_loud > 0.0 else inf
+
+
+def _soft_share(scene: Scene, turned: Contact) -> float:
+    """Return how soft, as a share of the loudest, the sound of a landing may be where a die turned."""
+    table, unsure_mm = scene.table, bands.SOFT_ERRORS * scene.errors.track_noise_mm
+    past_mean_mm = turned.gap_mm + (bands.LEAST_EDGES - bands.MEAN_EDGES) * table.die_mm
+    far = min(max(1.0 + past_mean_mm / unsure_mm, 0.0), 1.0) if unsure_mm else float(past_mean_mm > 0.0)
+    return bands.SOFT_SHARE + far * (bands.SOFT_SHARE_FAR - bands.SOFT_SHARE)
+
+
+def _makers(scene: Scene, impact: int, matches: list[_Match], thump: float | None) -> list[Maker]:
     """Return what can have made an impact: no touch, one die's, or both dice's together."""
-    knock = bands.THUMPS if soft else min(match.knock for match in matches)
+    knock = min(match.knock for match in matches) if thump is None else thump
     makers: list[Maker] = [((), bands.RINGS if _may_ring(scene, impact) else knock)]
     makers += [((match,), match.price) for match in matches]
     if len(matches) == 2:
@@ -220,7 +253,47 @@ def _makers(scene: Scene, impact: int, matches: list[_Match], *, soft: bool) -> 
     return makers
 
 
-def _again(scene: Scene, impacts: Sequence[int], choice: Sequence[Maker]) -> float:
+def _shoved(
+    scene: Scene, paths: tuple[Path, Path], contacts: Contacts, by_impact: dict[int, list[_Match]]
+) -> dict[tuple[int, int], float]:
+    """Find the impacts that a die may have made which the other knocked back into the wall it had touched.
+
+    Return the price of each, by impact and die, and match it with the die.
+    """
+    delay_ms = 0.5 * sum(scene.errors.impact_delay_ms)
+    found: dict[tuple[int, int], float] = {}
+    for i, matches in by_impact.items():
+        wall = scene.impacts[i].wall
+        t = scene.ms(scene.impacts[i].t) - delay_ms
+        for die, own in enumerate(contacts):
+            before = [
+                (price, c)
+                for c, contact in enumerate(own)
+                if contact.wall == wall and -bands.CLOCKS_MS < t - contact.t < bands.SHOVED_MS
+                for j, price in contact.heard.items()
+                if j < i
+            ]
+            if not before:
+                continue
+            pair = (paths[1 - die], contacts[1 - die]), (paths[die], own)
+            moments = (t, seen_before(paths[1 - die], t))
+            push = min(push_price(scene, pair, wall, at) for at in moments)
+            if push > bands.RATTLES - bands.SHOVED:
+                continue
+            price, c = min(before)
+            found[i, die] = bands.SHOVED + push
+            again = [b for b, later in enumerate(own) if b != c and abs(later.t - t) <= SAME_TURN_MS]
+            if again:
+                price, c = price + bands.SHOVED + push, again[0]
+            if all(match.die != die or match.price > price for match in matches):
+                matches[:] = [match for match in matches if match.die != die]
+                matches.append(_Match(die, c, price, own[c].knock))
+    return found
+
+
+def _again(
+    scene: Scene, impacts: Sequence[int], choice: Sequence[Maker], shoved: dict[tuple[int, int], float]
+) -> float:
     """Return the price of touches that made more than one impact: ringing, or a die that struck twice."""
     price = 0.0
     first: dict[tuple[int, int], int] = {}
@@ -228,7 +301,8 @@ def _again(scene: Scene, impacts: Sequence[int], choice: Sequence[Maker]) -> flo
         for match in makers:
             earlier = first.setdefault((match.die, match.contact), i)
             if earlier != i:
-                price += bands.RINGS if rings(scene, earlier, i) else bands.RATTLES
+                rattles = shoved.get((i, match.die), bands.RATTLES)
+                price += bands.RINGS if rings(scene, earlier, i) else rattles
     return price
 
 

@@ -1,0 +1,84 @@
+"""Dice that push each other at a wall: one turns away from it, the other is knocked back into it.
+
+What a knock gives a die points from the other die to it, give or take the slant of a face and what friction
+adds. So the die that pushes lies nearer the wall, and is the one that may strike it again.
+"""
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from math import hypot, inf
+from typing import NamedTuple
+
+from controller.rules.dice import bands
+from controller.rules.dice.contacts import Contact
+from controller.rules.dice.paths import LEAST_NOISE_MM, Path, approach_to
+from controller.rules.dice.scene import Scene
+
+SHARE = 0.35
+"""The least share of a push that points away from the wall, by the dice's centres: the cosine of 70 degrees.
+Faces that meet lie up to 45 degrees askew of that line, and friction of 0.5 adds 25."""
+ERRORS = 1.2
+"""How well it is known how much nearer the wall one die is, in errors of a track point: each place is carried
+over half a frame from three points on one side, or five on both (0.85 errors), and there are two of them."""
+SAME_MS = 6.0
+"""A turn so near a moment is where the die was then: half a frame."""
+
+
+Seen = tuple[Path, Sequence[Contact]]
+Pair = tuple[Seen, Seen]
+"""Two dice, each by its path and its contacts: the one that was pushed, and the one that pushed it."""
+
+
+class Place(NamedTuple):
+    """A die's place at a moment, from a wall and along it, in mm."""
+
+    gap_mm: float
+    along_mm: float
+
+
+def push_price(scene: Scene, pair: Pair, wall: str, t: float) -> float:
+    """Return the price of the second die's having pushed the first away from a wall at a moment.
+
+    Infinite where it was out of reach, or one of them was not in sight.
+    """
+    one, two = (_place(scene, path, contacts, wall, t) for path, contacts in pair)
+    if one is None or two is None:
+        return inf
+    noise = max(scene.errors.track_noise_mm, LEAST_NOISE_MM)
+    away = one.gap_mm - two.gap_mm
+    apart = hypot(away, one.along_mm - two.along_mm)
+    if apart > 2.0 * bands.contact_most(scene.table) + 2.0 * noise:
+        return inf
+    edge = scene.table.die_mm
+    short = max(SHARE * max(apart, edge) - away, 0.0) / (ERRORS * noise)
+    room = max(edge - apart, 0.0) / (ERRORS * noise)
+    return bands.PUSHED + short * short + room * room
+
+
+def seen_before(path: Path, t: float) -> float:
+    """Return when a die was last seen before a moment; the moment itself where it was not."""
+    j = bisect_left(path.times, t)
+    return path.times[j - 1] if j else t
+
+
+def _place(scene: Scene, path: Path, contacts: Sequence[Contact], wall: str, t: float) -> Place | None:
+    """Return where a die was at a moment; None where it was not in sight."""
+    j = bisect_left(path.times, t)
+    i = max(j - 1, 0)
+    if i + 1 >= len(path.times) or t < path.times[i]:
+        return None
+    j = i + 1
+    step = path.times[j] - path.times[i]
+    if step > scene.hidden_ms:
+        return None
+    way, share = approach_to(scene, path, wall), (t - path.times[i]) / step
+    along = way.along[i] + share * (way.along[j] - way.along[i])
+    turns = [
+        own
+        for own in contacts
+        if own.wall == wall and own.misfit <= bands.STANDS and abs(own.t - t) <= SAME_MS
+    ]
+    if turns and path.times[i] < t < path.times[j]:
+        nearest = min(turns, key=lambda own: abs(own.t - t))
+        return Place(nearest.gap_mm + bands.LEAST_EDGES * scene.table.die_mm, along)
+    return Place(way.gaps[i] + share * (way.gaps[j] - way.gaps[i]), along)

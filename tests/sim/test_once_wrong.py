@@ -1,0 +1,36 @@
+"""Throws of bodies that the judge once called, or voided, against what happened: watched again and again.
+
+`once_wrong.zlib` has them as the bank has its own. In each a die came near the wall and turned short of it:
+pushed by the other, which was knocked back into the wall; by its landing, which was heard; or the dice met
+right before one of them struck.
+"""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from drivers.sim.bodies import bank
+from drivers.sim.bodies.flights import Flight
+from drivers.sim.bodies.watching import Conditions
+from tests.sim.dice_soak import BAD, Job, play
+
+FLIGHTS = bank.unpack((Path(__file__).parent / "once_wrong.zlib").read_bytes())
+WATCHINGS = 8
+
+
+def watched(flight: Flight, fps: float) -> Counter[str]:
+    conditions = (Conditions(exchanges=0.25, fps=fps),)
+    said: Counter[str] = Counter()
+    for number in range(WATCHINGS):
+        seed = f"{flight.seed}-r{number}"
+        job = Job(flight.kind, seed, 1, flight.relief_mm, "again", conditions, None, bank.pack([flight]))
+        said.update({column: count for (_, column), count in play(job).said.items()})
+    return said
+
+
+@pytest.mark.parametrize("fps", [60.0, 90.0])
+@pytest.mark.parametrize("flight", FLIGHTS, ids=lambda flight: f"{flight.kind}-{flight.seed}")
+def test_a_throw_once_told_wrong_is_wrong_no_more(flight: Flight, fps: float) -> None:
+    said = watched(flight, fps)
+    assert not any(said[column] for column in BAD), said
