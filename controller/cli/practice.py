@@ -287,9 +287,10 @@ class Practice:
 
     def _prompt(self) -> None:
         what = "throws the dice" if self._dice else "spins the ball"
-        self._screen.line(f"You are the staff. Enter {what}; then rule where you must, as at the table:")
+        self._screen.line(f"You are the staff. Enter {what}; then rule where you must:")
         rulings = "no_roll, set_dice 3 4" if self._dice else "no_spin, set_number 17"
-        self._screen.line(f"  {rulings}, accept, lock, unlock ...; `score` so far; `end` or Ctrl-D ends.")
+        self._screen.line(f"  {rulings}, accept, lock, unlock ... `score` tells how it stands,")
+        self._screen.line("  `end` or Ctrl-D ends.")
         while not self._stopping.is_set():
             try:
                 typed = self._typed.get(timeout=_POLL_S)

@@ -2,11 +2,14 @@
 
 import argparse
 import io
+import shlex
+from pathlib import Path
 
 import pytest
 
 from controller.cli import demo
 from controller.cli.calls import call_in_words, puck_in_words
+from controller.cli.main import parser_for
 from controller.cli.screen import Screen
 from controller.model.outcomes import CrapsCall, RollCalled
 
@@ -68,6 +71,22 @@ def test_a_game_and_deals_of_cards_are_told_in_words() -> None:
     assert "Dealer plays with" in text
     assert "pay Ante and Play" in text
     assert "4 of 4 calls agree" in text
+
+
+def test_it_ends_with_commands_that_can_be_typed_and_a_page_to_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "Makefile").touch()
+    (tmp_path / ".venv").mkdir()
+    monkeypatch.chdir(tmp_path)
+    text = shown(Pipe(), UTF8, "--throws", "1", "--spins", "0")[1]
+    commands = [line.split("&& ") for line in text.splitlines() if line.startswith("    cd ")]
+    assert {there.strip() for there, _ in commands} == {f"cd {tmp_path}"}
+    typed = [shlex.split(command)[1:] for _, command in commands if "tablectl" in command]
+    assert len(typed) >= 4
+    for words in typed:
+        parser_for((words[0],)).parse_args(words)
+    assert "http://127.0.0.1:8321/display" in text
 
 
 def test_on_a_terminal_it_takes_about_twenty_seconds() -> None:
