@@ -134,7 +134,10 @@ def test_a_lock_says_who_and_why_and_what_unlocks_it(screens: Screens, sign_in: 
     ann = sign_in("ann")
     ann.open("Table")
     ann.touch("Lock: Dealer's break")
-    ann.reads("Locked by boxperson (ann)", "Unlocks when a member of staff")
+    ann.reads(
+        "Locked by boxperson (ann)", "Unlocks when a member of staff unlocks it: touch Table, then Unlock."
+    )
+    expect(ann.page.locator("#trouble")).not_to_contain_text("tablectl")
     ann.touch("Unlock")
     ann.page.locator("#yes").tap()
     expect(ann.page.locator("#head .chip")).to_have_text("Open")
