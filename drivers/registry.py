@@ -1,4 +1,4 @@
-"""The device types that a table's file can name: a new one is its folder and one line here."""
+"""The device types that a table's file can name: a new one is a module and one line here."""
 
 from collections.abc import Mapping
 from importlib import import_module
