@@ -24,6 +24,8 @@ class Service:
     broker: int | None = None
     """A broker's port on this machine."""
     arguments: tuple[str, ...] = ()
+    signs: bool = True
+    """Whether it signs its answers: an engine of 0.1.0 has no key."""
     port: int = field(default_factory=free_port)
     process: "subprocess.Popen[bytes] | None" = None
     systemd: socket.socket | None = None
@@ -36,17 +38,8 @@ class Service:
         self.systemd = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.systemd.bind(str(address))
         self.systemd.settimeout(PATIENCE_S)
-        key = str(self.folder / "settlement.key")
-        words = [
-            "settlement",
-            "--database",
-            self.url,
-            "--key-file",
-            key,
-            "run",
-            "--listen",
-            f"127.0.0.1:{self.port}",
-        ]
+        key = ("--key-file", str(self.folder / "settlement.key")) if self.signs else ()
+        words = ["settlement", "--database", self.url, *key, "run", "--listen", f"127.0.0.1:{self.port}"]
         words += [] if self.broker is None else ["--broker", f"127.0.0.1:{self.broker}"]
         with (self.folder / "settlement.log").open("ab") as log:
             self.process = subprocess.Popen(
