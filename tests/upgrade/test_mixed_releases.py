@@ -138,6 +138,9 @@ class Pair:
 
 @pytest.fixture
 def pair(tmp_path: Path, broker: Mosquitto, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pair]:
+    for module in ("tests.app.rig", "tests.settlement_service.service"):
+        # A journal's verification runs at idle priority: beside other work it takes its time.
+        monkeypatch.setattr(f"{module}.PATIENCE_S", 300.0)
     one = Pair(tmp_path, broker, monkeypatch)
     yield one
     one.close()
