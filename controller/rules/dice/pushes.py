@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from controller.rules.dice import bands
 from controller.rules.dice.contacts import Contact
-from controller.rules.dice.paths import LEAST_NOISE_MM, Path, approach_to
+from controller.rules.dice.paths import LEAST_NOISE_MM, Path
 from controller.rules.dice.scene import Scene
 
 SHARE = 0.35
@@ -63,22 +63,28 @@ def seen_before(path: Path, t: float) -> float:
 
 def _place(scene: Scene, path: Path, contacts: Sequence[Contact], wall: str, t: float) -> Place | None:
     """Return where a die was at a moment; None where it was not in sight."""
-    j = bisect_left(path.times, t)
-    i = max(j - 1, 0)
+    i = max(bisect_left(path.times, t) - 1, 0)
     if i + 1 >= len(path.times) or t < path.times[i]:
         return None
-    j = i + 1
-    step = path.times[j] - path.times[i]
+    step = path.times[i + 1] - path.times[i]
     if step > scene.hidden_ms:
         return None
-    way, share = approach_to(scene, path, wall), (t - path.times[i]) / step
-    along = way.along[i] + share * (way.along[j] - way.along[i])
+    before, after = _at_point(scene, path, wall, i), _at_point(scene, path, wall, i + 1)
+    share = (t - path.times[i]) / step
+    along_mm = before.along_mm + share * (after.along_mm - before.along_mm)
     turns = [
         own
         for own in contacts
         if own.wall == wall and own.misfit <= bands.STANDS and abs(own.t - t) <= SAME_MS
     ]
-    if turns and path.times[i] < t < path.times[j]:
+    if turns and 0.0 < share < 1.0:
         nearest = min(turns, key=lambda own: abs(own.t - t))
-        return Place(nearest.gap_mm + bands.LEAST_EDGES * scene.table.die_mm, along)
-    return Place(way.gaps[i] + share * (way.gaps[j] - way.gaps[i]), along)
+        return Place(nearest.gap_mm + bands.LEAST_EDGES * scene.table.die_mm, along_mm)
+    return Place(before.gap_mm + share * (after.gap_mm - before.gap_mm), along_mm)
+
+
+def _at_point(scene: Scene, path: Path, wall: str, i: int) -> Place:
+    x, y = path.xs[i], path.ys[i]
+    if wall in {"left", "right"}:
+        return Place(x if wall == "left" else scene.table.length_mm - x, y)
+    return Place(y if wall == "front" else scene.table.width_mm - y, x)
