@@ -33,9 +33,9 @@ SOONEST_S = 0.0001
 """Where something is due sooner, or is overdue since the data's own time stands still."""
 IDLE_TICK_S = 0.05
 BUSY_US = 600_000
+"""The hold of a call can end up to this long after the last reading."""
 ALLOWED_US = 20_000
-"""What may be entered changes with time alone too, as when the dice come to rest: looked at so often."""
-"""So long after the last reading the hold of a call can still end."""
+"""How often to look at what may be entered: it changes with time alone too, as when the dice come to rest."""
 _QUIET = (Input, Card)
 """What can change the state without a word: who sits or has left, a card for the button."""
 NUDGE = b'{"table":"changed"}\n'

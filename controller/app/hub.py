@@ -18,6 +18,7 @@ from controller.model.readings import (
     PocketBall,
     RotorIndex,
     WheelStatus,
+    names_card,
 )
 from controller.model.rulesets import RuleSet
 
@@ -119,7 +120,7 @@ class Discretion:
             if not betting:
                 self.bets_closed()
             return
-        if self._face_down and _names_card(reading):
+        if self._face_down and names_card(reading):
             self._hub.tell("readings", _line(_without_face(reading), b',"masked":true'))
         else:
             self._hub.tell("readings", _line(reading, b""))
@@ -132,10 +133,6 @@ class Discretion:
 
 def _line(reading: AnyReading, mark: bytes) -> bytes:
     return b'{"reading":%s%s}\n' % (_encode(reading), mark)
-
-
-def _names_card(reading: AnyReading) -> bool:
-    return isinstance(reading, Card) or (isinstance(reading, Input) and reading.name == "set_card")
 
 
 def _without_face(reading: AnyReading) -> AnyReading:

@@ -242,6 +242,11 @@ AnyReading = (
 """Any reading, told apart by `kind`."""
 
 
+def names_card(reading: AnyReading | Reading) -> bool:
+    """Return whether a reading tells a card: nobody hears of it before every position has acted."""
+    return isinstance(reading, Card) or (isinstance(reading, Input) and reading.name == "set_card")
+
+
 def kind_of(reading: Reading) -> str:
     """Return the word that names this reading's type on the wire."""
     tag = type(reading).__struct_config__.tag

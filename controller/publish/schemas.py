@@ -37,8 +37,6 @@ JSON = "application/json"
 Json = dict[str, object]
 Family = Literal["outcomes", "players"]
 
-RETAINED = frozenset({"status", "board"})
-"""What the broker keeps for who comes later."""
 _ANSWERS = {
     "acknowledged": Acknowledgement,
     "again": Again,

@@ -15,8 +15,6 @@ from controller.settings.document import validate
 from controller.settings.mistakes import Mistake, SettingsError, did_you_mean, one_of
 from controller.settings.yaml_text import Document, Value
 
-_OWN_KEYS = ("type", "reads", "wall")
-
 
 class Wrong(NamedTuple):
     """A mistake in a device's settings: at which of its keys, and what to do."""

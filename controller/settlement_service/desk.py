@@ -21,8 +21,6 @@ from controller.settlement_service.standing import Standing
 from controller.settlement_service.steps import Step
 from controller.settlement_service.work import Cause, Work, encode
 
-CHANGES = frozenset({"increase", "reduce", "remove", "working", "no_action"})
-
 
 class Caller(msgspec.Struct, frozen=True, kw_only=True):
     """Who asks: a token's name and role, and whose account a player's token is for."""

@@ -281,7 +281,6 @@ class Rotor:
         return low
 
 
-DEFLECTORS = 8
 _STILL_REV_PER_S = 0.09
 """Slower than this over the frets (some three pockets a second), a ball stays where it is."""
 

@@ -309,7 +309,6 @@ READ_STATUS = b"*X\r"
 VOID_GAME = b"*R\r"
 """Acknowledges a void game: the wheel goes back to state 1."""
 READ_STATE_AND_MODE = b"*O\r"
-SELF_TEST_NOW = b"*F\r"
 SET_LETTERS = "nkrjtmhzidcpqg"
 """The parameters that `*T` sets in small letters and reads in capitals."""
 

@@ -5,7 +5,7 @@ Nothing it says before every position has acted tells a card.
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from controller.model.readings import Card, DeviceDown, DeviceFault, Input, Reading, Switch
+from controller.model.readings import Card, DeviceDown, DeviceFault, Reading, Switch, names_card
 from controller.model.rulesets import DealRules
 from controller.model.verdicts import Dealt, DealVerdict, Notice, Reason, Ruling
 from controller.rules.cards.layout import CARDS_EACH, DEALER, Layout, lay_out
@@ -149,11 +149,7 @@ def _dealt(layout: Layout) -> Dealt | None:
 
 def _evidence(readings: Sequence[Reading], *, face_up: bool) -> tuple[Reading, ...]:
     """Return the readings; until every position has acted, without those that name a card."""
-    return tuple(reading for reading in readings if face_up or not _names_card(reading))
-
-
-def _names_card(reading: Reading) -> bool:
-    return isinstance(reading, Card) or (isinstance(reading, Input) and reading.name == "set_card")
+    return tuple(reading for reading in readings if face_up or not names_card(reading))
 
 
 def _named(position: str) -> str:
