@@ -95,7 +95,8 @@ def status_of(daemon: "Daemon") -> dict[str, object]:
     if live is None:
         return {**told, "lock": "locked", "lamps": {"lock": "locked", "fault": _first_code(daemon)}}
     view = live.core.view
-    hidden = view.hides_seen(live.setup.ruleset.game)
+    # A table on its data's own time plays what is recorded: there is no ball to time.
+    hidden = view.hides_seen(live.setup.ruleset.game) and not daemon.options.data_time
     return {
         **told,
         "lock": "locked" if view.halted else view.state.lock,

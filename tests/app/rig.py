@@ -22,7 +22,7 @@ from controller.journal.reading import Reader
 from controller.model.readings import AnyReading
 from controller.settings.places import config_home
 
-PATIENCE_S = 60.0
+PATIENCE_S = 300.0
 """How long a test waits for a fact before it calls the daemon hung."""
 Json = dict[str, object]
 encode = msgspec.json.Encoder().encode

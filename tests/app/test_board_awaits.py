@@ -122,7 +122,16 @@ def test_a_watcher_that_comes_back_after_a_kill_finds_what_was_cut_off(
 
 def watched(table: Table) -> tuple[object, object]:
     """Return how what waits stands and why, as the first that `tablectl watch` prints says it."""
-    command = [sys.executable, "-m", "controller.cli.main", "watch", "outcomes", "--socket", table.socket]
+    command = [
+        sys.executable,
+        "-m",
+        "controller.cli.main",
+        "watch",
+        "outcomes",
+        "--json",
+        "--socket",
+        table.socket,
+    ]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as watch:
         assert watch.stdout is not None
         awaited = msgspec.json.decode(watch.stdout.readline())["awaited"]

@@ -60,7 +60,7 @@ def test_a_watch_whose_reader_stops_holds_up_nobody_and_is_told_that_lines_were_
 ) -> None:
     table.start()
     table.unlock()
-    blocked = tablectl(started, "watch", "readings", "--socket", table.socket)
+    blocked = tablectl(started, "watch", "readings", "--json", "--socket", table.socket)
     ticks = count(SECOND_US, 1000)
 
     def watches() -> bool:
@@ -91,7 +91,7 @@ def test_a_hang_up_ends_a_watch_and_gives_its_place_back(
     control = Control(daemon, one.options.socket, Groups())
     control.start()
     path = str(one.options.socket)
-    watch = tablectl(started, "watch", "outcomes", "--socket", path)
+    watch = tablectl(started, "watch", "outcomes", "--json", "--socket", path)
     until(lambda: daemon.hub.wants("outcomes"), "the watcher")
     watch.send_signal(signal.SIGHUP)
     assert watch.wait(PATIENCE_S) == 128 + signal.SIGHUP

@@ -36,6 +36,11 @@ OWN = "max_lateness_ms: 150\n"
 """What the table changes of its rule set: a recorded piece must carry it."""
 
 
+def unwrapped(text: str) -> str:
+    """Return text for people as one line."""
+    return " ".join(text.split())
+
+
 @pytest.fixture
 def evening(tmp_path: Path) -> Iterator[Maker]:
     """Give a maker of evenings; each is switched off in the end."""
@@ -109,12 +114,12 @@ def test_a_pulled_cable_is_named_with_what_to_do(
     told = device(one, "wall-left")
     assert told["do"] in WHAT_TO_DO
     assert cli.main(["devices", *socket]) == 1
-    shown = capsys.readouterr().out
-    assert "wall-left   away for" in shown
+    shown = unwrapped(capsys.readouterr().out)
+    assert "wall-left away for " in shown
     assert any(what in shown for what in WHAT_TO_DO)
     assert cli.main(["faults", *socket]) == 1
-    shown = capsys.readouterr().out
-    assert shown.startswith("device_down: ")
+    shown = unwrapped(capsys.readouterr().out)
+    assert "device_down" in shown
     assert "wall-left" in shown
     assert any(what in shown for what in WHAT_TO_DO)
     assert cli.main(["devices", "wall-rigth", *socket]) == 1

@@ -62,7 +62,7 @@ def test_no_kill_loses_a_told_outcome() -> None:
         command,
         capture_output=True,
         text=True,
-        timeout=10 * PATIENCE_S,
+        timeout=2 * PATIENCE_S,
         check=False,
         cwd=Path(__file__).parents[2],
     )

@@ -25,7 +25,7 @@ from controller.model.tables import TlsSettings
 MOSQUITTO = shutil.which("mosquitto") or shutil.which("mosquitto", path="/usr/sbin")
 needs_mosquitto = pytest.mark.skipif(MOSQUITTO is None, reason="mosquitto is not installed: see .ci/services")
 
-PATIENCE_S = 60.0
+PATIENCE_S = 300.0
 BELOW_THE_KERNELS_OWN = range(12_000, 32_000)
 _PORTS = itertools.islice(itertools.cycle(BELOW_THE_KERNELS_OWN), os.getpid() * 20 % 20_000, None)
 """Each process begins elsewhere, so that tests side by side do not meet."""

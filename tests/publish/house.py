@@ -40,7 +40,7 @@ from controller.publish.pump import Pump
 from controller.publish.sink import Sink
 from tests.journal.rig import NAME, Rig, append, begin, durable, evening, renumbered, rig_in
 
-PATIENCE_S = 60.0
+PATIENCE_S = 300.0
 SECOND_US = 1_000_000
 ENGINE = "settlement"
 ENGINE_KEY = Key(Ed25519PrivateKey.from_private_bytes(b"\7" * 32))

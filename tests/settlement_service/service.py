@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tests.publish.broker import free_port
 
-PATIENCE_S = 60.0
+PATIENCE_S = 300.0
 
 
 @dataclass

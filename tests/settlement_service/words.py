@@ -6,7 +6,7 @@ from controller.publish.betting import OpenWord
 from controller.settlement_service.engine import Engine
 from controller.settlement_service.gate import Gate, NoWord
 
-PATIENCE_S = 60.0
+PATIENCE_S = 300.0
 """So long a test waits for a word that is to come: far longer than any busy machine takes."""
 
 

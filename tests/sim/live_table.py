@@ -28,7 +28,7 @@ from tests.sim.virtual_house import CONFIG, device_of, setup_of
 
 TICK_S = 0.002
 BEHIND_US = 3_000
-PATIENCE_S = 60.0
+PATIENCE_S = 300.0
 STUCK_S = 0.4
 """A link that has not taken anything for so long waits for something else, such as to write."""
 SWITCH_S = 0.0005

@@ -21,7 +21,7 @@ from tests.sim.fairness import unfair, unnamed
 from tests.sim.live_table import LiveTable
 
 SPEED = 10.0
-PATIENCE_S = 60.0
+PATIENCE_S = 300.0
 
 
 def wait(what: Callable[[], bool]) -> None:
