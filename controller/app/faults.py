@@ -35,7 +35,7 @@ APPROVES: Mapping[str, frozenset[str]] = {
 }
 """What a person's approval clears."""
 
-_ITSELF = "by itself"
+_ITSELF = "automatically"
 _APPROVED = "when a member of staff approves it"
 
 _OWN: Mapping[str, FaultKind] = {
@@ -43,7 +43,7 @@ _OWN: Mapping[str, FaultKind] = {
         "readings were lost: more arrived than the core could process",
         "a device that sends without pause, or an overloaded machine",
         "find the device with the highest rate in `tablectl devices`, and stop other programs on the machine",
-        "by itself, 30 s after the last loss",
+        "automatically, 30 s after the last loss",
     ),
     "core_failed": FaultKind(
         "the core stopped on a defect of the controller",
@@ -61,51 +61,51 @@ _OWN: Mapping[str, FaultKind] = {
         "the raw readings can't be recorded",
         "a full, worn or read-only disk",
         "free space on the recordings' disk, or repair it",
-        "by itself, as soon as a write succeeds",
+        "automatically, as soon as a write succeeds",
     ),
     "recording_lost": FaultKind(
         "raw readings are missing from the present recording",
         "the disk refused writes for longer than readings can be buffered",
         "repair the disk; outcomes keep their own evidence",
-        "by itself, with the next recording",
+        "automatically, with the next recording",
         locks=False,
     ),
     WAITS: FaultKind(
         "the self-test has not passed since the start",
         "the controller has just started, or a device is missing or a switch open",
         "`tablectl status` shows what it waits for",
-        "by itself, once all its checks pass",
+        "automatically, once all its checks pass",
     ),
     "device_missing": FaultKind(
         "a device in the table's file has not come up since the start",
         "its cable, its power, its port's name in the file, or its firmware",
-        "`tablectl devices` shows each device's last trouble and what to do about it",
-        "by itself, once every device is up",
+        "`tablectl devices` shows each device's last problem and what to do about it",
+        "automatically, once every device is up",
     ),
     "device_down": FaultKind(
-        "a device is disconnected or silent; what needs it to be judged goes to review",
+        "a device is disconnected or silent; attempts that need it go to review",
         "its cable, its power or its program: the fault's text says which",
-        "do what its text says; `tablectl devices` shows when it is up, `tablectl test DEVICE` that it works",
-        "by itself, once the device is up",
+        "follow its text; `tablectl devices` shows when it is up, `tablectl test DEVICE` that it works",
+        "automatically, once the device is up",
         locks=False,
     ),
     "readings_late": FaultKind(
         "a device's readings arrive too late to count",
         "a slow or shared USB hub, a busy machine, or a device whose clock drifts",
-        "check its clock and rate in `tablectl devices`; give it a port of its own, or restart it",
-        "by itself, a minute after the last late reading",
+        "check its clock and rate in `tablectl devices`; give it its own port, or restart it",
+        "automatically, a minute after the last late reading",
         locks=False,
     ),
     "switch_open": FaultKind(
         "a door, lid or tamper switch that locks the table is open",
         "somebody opened it, or its wire is disconnected",
         "close it and check what is behind it; then `tablectl input unlock`",
-        "by itself, once the switch is closed; a person must still unlock the table",
+        "automatically, once the switch is closed; a person must still unlock the table",
         locks=False,
     ),
     TEST_FAILED: FaultKind(
-        "a guided test of a sensor or lamp failed and was not repeated with success",
-        "what the test found is named with the device and its sensor",
+        "a guided test of a sensor or lamp failed and has not been repeated successfully",
+        "see what the test found, with the device and its sensor",
         "fix it, then repeat the test: `tablectl test DEVICE`",
         "when a test of it passes; a restart does not clear it",
         locks=False,
@@ -114,13 +114,14 @@ _OWN: Mapping[str, FaultKind] = {
         "a wheel reports that a sensor, its motor or its encoder failed",
         "a worn or dirty part of the wheel",
         "run the wheel's self-test and repair it, then power-cycle it, or `tablectl approve device`",
-        "when the wheel restarts or a member of staff approves it; after a restart, on approval only",
+        "when the wheel restarts or a member of staff approves it (after a restart of the controller: only on"
+        " approval)",
     ),
     "device_configuration": FaultKind(
         "a wheel's settings are not the approved ones",
         "somebody changed a parameter, or the wheel was replaced",
         "compare them in `tablectl devices`, restore the approved ones and power-cycle the wheel",
-        "by itself, once the settings read back are the approved ones",
+        "automatically, once the settings read back are the approved ones",
     ),
     "clock_stepped": FaultKind(
         "the wall clock was changed by more than it can drift",
@@ -132,10 +133,10 @@ _OWN: Mapping[str, FaultKind] = {
         "the wall clock is behind the journal's last row",
         "no clock battery, and no contact with a time server yet",
         "set the clock or wait for the time server, or `tablectl approve clock`",
-        "by itself, once the clock is right, or when a member of staff approves it",
+        "automatically, once the clock is right, or when a member of staff approves it",
     ),
     "identity_changed": FaultKind(
-        "program, rule set, pay table or configuration is not what was approved last",
+        "program, rule set, pay table or configuration is not the one approved last",
         "an update, or a changed file",
         "if you changed it, `tablectl approve identity`; if not, find out who did before play continues",
         _APPROVED,
@@ -144,27 +145,27 @@ _OWN: Mapping[str, FaultKind] = {
         "a source of readings can't be read",
         "it is missing, or this user may not read it",
         "create it, start what listens there, or fix its permissions",
-        "by itself, as soon as it can be read",
+        "automatically, as soon as it can be read",
     ),
     "source_bad_line": FaultKind(
         "a source sent lines that are not readings",
         "another program writes to it, or a writer was cut off in mid-line",
         "stop the other program; the line is in the service's log",
-        "by itself, 30 s after the last such line",
+        "automatically, 30 s after the last such line",
         locks=False,
     ),
     "verifier_ended": FaultKind(
         "the process that verifies the whole journal ended without a result",
         "the machine ran out of memory, or somebody killed it",
         "see `journalctl -u table`; `tablectl journal verify` does the same by hand",
-        "by itself, once such a process completes; one is started every 10 s",
+        "automatically, once such a process completes; one is started every 10 s",
         locks=False,
     ),
     "thread_stopped": FaultKind(
         "one of the controller's threads is stuck",
         "a disk that has stalled, or a defect of the controller",
         "wait for systemd to restart the service; if it was started by hand, stop it and start it again",
-        "by itself, once the thread runs again",
+        "automatically, once the thread runs again",
     ),
 }
 

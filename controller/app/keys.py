@@ -79,7 +79,7 @@ def rotate(kind: Kind, path: Path, *, who: str, reason: str, lost: bool = False)
     """
     old = None if lost else _held(kind, path)
     if lost and path.exists():
-        raise KeyFault(f"{path}: found a key, expected none where it is lost; move it away, or rotate it")
+        raise KeyFault(f"{path}: found a key, expected it to be lost; move it away, or rotate it")
     _last(kind, path)  # A history that is not this key's is found before anything is made.
     made = path.with_name(path.name + ".new")
     made.unlink(missing_ok=True)
@@ -253,9 +253,7 @@ def replace_table_key(
         KeyFault: systemd-creds refuses it, or a key that is said to be lost is there.
     """
     if lost and where.file.exists():
-        raise KeyFault(
-            f"{where.file}: found a key, expected none where it is lost; move it away, or rotate it"
-        )
+        raise KeyFault(f"{where.file}: found a key, expected it to be lost; move it away, or rotate it")
     old = None if lost else where.read()
     made = KeyPlace(file=where.file.with_name(where.file.name + ".new"), sealed=where.sealed)
     begun = made.read() if made.file.exists() else None

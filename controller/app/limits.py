@@ -1,4 +1,7 @@
-"""Places at the control socket: each kind of client has some of its own, so that none locks another out."""
+"""Limits at the control socket: places for connections, rates for lines, sums of refusals.
+
+Each kind of client has some places of its own, so that none locks another out.
+"""
 
 import os
 import select
@@ -16,14 +19,14 @@ from controller.app.peers import Peer
 Kind = Literal["root", "staff", "settlement", "technician", "others"]
 
 OWN: Mapping[Kind, int] = {"root": 4, "staff": 6, "settlement": 2, "technician": 4, "others": 0}
-"""Places that only this kind can have; root's are also the user's that the controller runs as."""
+"""Places reserved for this kind; root's also serve the user the controller runs as."""
 SHARED = 8
-"""Places for whoever comes first."""
+"""Shared places, first come first served."""
 PLACES = sum(OWN.values()) + SHARED
 
 
 def kind_of(peer: Peer) -> Kind:
-    """Return whose places a client may have: those of the role that needs them most."""
+    """Return which kind's places a client may use: those of the role that needs them most."""
     if peer.uid in (0, os.getuid()):
         return "root"
     if "screen" in peer.roles:
@@ -42,9 +45,9 @@ class Seat:
     since_us: int
     """When it was last heard."""
     busy: bool = False
-    """Whether it watches, tests, or is being answered: then only a user with fewer places may have it."""
+    """Whether it watches, tests, or is being answered: only a user with fewer places can take it over."""
     taken: bool = False
-    """Whether it was given to somebody else: the connection is shut."""
+    """Whether another client took it over: the connection is shut."""
 
 
 @dataclass
@@ -57,8 +60,8 @@ class Seats:
     def admit(self, connection: socket.socket, peer: Peer, now_us: int) -> Seat | tuple[int, ...]:
         """Assign a place to a connection; if there is none, return the processes that hold its places.
 
-        Where all are taken it gets the place of the client who has been silent for the longest, of its own
-        user or of one who has more places; of the latter one who watches too, rather than none.
+        If all are taken, it takes over the place of the client that has been silent the longest, of its own
+        user or of a user with more places; of the latter even one that is watching, if there is no other.
         """
         kind = kind_of(peer)
         with self._lock:
@@ -78,7 +81,7 @@ class Seats:
                 self._seats.remove(seat)
 
     def heard(self, seat: Seat, now_us: int, *, busy: bool) -> None:
-        """Note that a client has spoken, and whether it now waits for what the controller does."""
+        """Note that a client has sent a line, and whether it now waits for the controller."""
         with self._lock:
             seat.since_us, seat.busy = now_us, busy
 
@@ -119,28 +122,28 @@ class Seats:
 
 
 class Rate(NamedTuple):
-    """So many at once, and so many a second in the long run."""
+    """A burst size and a sustained rate per second."""
 
     burst: float
     per_s: float
 
 
 A_CONNECTION = Rate(burst=200, per_s=200)
-"""Lines: a screen asks a few times a second, an engine that drains its outbox some hundred times."""
+"""Lines: a screen asks a few times a second, an engine that drains the outbox about a hundred times."""
 A_USER = Rate(burst=800, per_s=400)
 """Lines of all connections of one unix user, such as a console's web server with many screens."""
 LINE_BYTES = 512
-"""So many bytes cost as much as a line: a word fits into them, and nobody has 64 KB to say all the time."""
+"""This many bytes cost as much as a line: an input fits into them, and no client needs 64 KB all the time."""
 WHOLE_STATUS = 3.0
-"""So many lines more a status costs: it takes that much longer to make."""
+"""A status costs this many lines more: it takes that much longer to make."""
 A_USERS_CONNECTIONS = Rate(burst=200, per_s=100)
-"""New connections of one unix user: each costs a thread and a look at who is in which group."""
+"""New connections of one unix user: each costs a thread and a lookup of the user's groups."""
 A_USERS_DEEDS = Rate(burst=60, per_s=10)
-"""What is journaled of one unix user: no table's staff enters ten words a second for long."""
+"""Journaled actions of one unix user: no table's staff enter ten inputs a second for long."""
 
 
 class Bucket:
-    """A token bucket in whatever time it is told; it may be overdrawn, and says for how long."""
+    """A token bucket on whatever clock it is given; it may be overdrawn, and reports for how long."""
 
     def __init__(self, rate: Rate, now_us: int) -> None:
         """Start with a full bucket."""
@@ -155,7 +158,7 @@ class Bucket:
         return max(0.0, -self._tokens / self._rate.per_s)
 
     def spend(self, now_us: int) -> bool:
-        """Spend a token; False where there is none now, and then nothing is owed."""
+        """Spend a token; return False if there is none now, and nothing is deducted."""
         self._fill(now_us)
         if self._tokens < 1:
             return False
@@ -168,7 +171,7 @@ class Bucket:
         self._tokens = min(self._rate.burst, self._tokens + passed_s * self._rate.per_s)
 
     def full(self, now_us: int) -> bool:
-        """Return whether it would be full by now, so that a new one is the same."""
+        """Return whether it would be full by now, so that a new bucket would be the same."""
         passed_s = (now_us - self._last_us) / 1e6
         return self._tokens + passed_s * self._rate.per_s >= self._rate.burst
 
@@ -177,7 +180,7 @@ class Pace:
     """A bucket for each unix user; any thread may ask."""
 
     MAX_REMEMBERED = 256
-    """Users remembered before those are forgotten who have been silent for long enough."""
+    """Users kept before those silent long enough for a full bucket are dropped."""
 
     def __init__(self, rate: Rate) -> None:
         self._rate = rate
@@ -190,7 +193,7 @@ class Pace:
             return self._of(uid, now_us).wait_s(now_us, cost)
 
     def spend(self, uid: int, now_us: int) -> bool:
-        """Spend one of this user's tokens; False where there is none now, and then nothing is owed."""
+        """Spend one of this user's tokens; return False if there is none now, and nothing is deducted."""
         with self._lock:
             return self._of(uid, now_us).spend(now_us)
 
@@ -202,14 +205,14 @@ class Pace:
 
 WINDOW_US = 10_000_000
 IN_FULL = 4
-"""Refusals of one user and deed that get a row each, in a window."""
+"""Refusals of one user and action that get a row each, in a window."""
 
 Note = Callable[[Mapping[str, object]], bool]
-"""Journals a row; False where there is no room for it now."""
+"""Journals a row; returns False if there is no room for it now."""
 
 
 class Refused(NamedTuple):
-    """One kind of refusal: who, and what he may not do."""
+    """One kind of refusal: who, and what they may not do."""
 
     uid: int
     user: str
@@ -217,10 +220,10 @@ class Refused(NamedTuple):
 
 
 class Tally:
-    """Counts refusals; any thread may add, and one sums up from time to time."""
+    """Counts refusals; any thread may add, and one thread sums them up from time to time."""
 
     MAX_REMEMBERED = 64
-    """Kinds told apart in one window; the others are summed without a name."""
+    """Kinds distinguished in one window; the others are summed without a name."""
 
     def __init__(self) -> None:
         self._since_us: dict[Refused, int] = {}
@@ -242,12 +245,12 @@ class Tally:
             return False
 
     def uncounted(self, refused: Refused) -> None:
-        """Note that a refusal which was to get a row found no room: it is in the next sum."""
+        """Note that there was no room for a refusal's own row: it goes into the next sum."""
         with self._lock:
             self._untold[refused] = self._untold.get(refused, 0) + 1
 
     def sum_up(self, now_us: int, note: Note, *, all_of_it: bool = False) -> None:
-        """Journal a sum for each kind whose window is over, or for every kind; what finds no room waits."""
+        """Journal a sum for each kind whose window is over, or for every kind; rows that do not fit wait."""
         with self._lock:
             over = [
                 kind for kind, since in self._since_us.items() if all_of_it or now_us - since >= WINDOW_US

@@ -1,4 +1,4 @@
-"""The daemon as a service of its machine: log, words to systemd, exit codes, and the watchdog."""
+"""The daemon as a service of its machine: log, notifications to systemd, exit codes, and the watchdog."""
 
 import socket
 import sys
@@ -16,7 +16,7 @@ INFO: Level = "<6>"
 
 
 def log(level: Level, text: object) -> None:
-    """Write one line; to a terminal without the level."""
+    """Write one line, without the level if stderr is a terminal."""
     mark = "" if sys.stderr.isatty() else level
     line = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text))
     sys.stderr.write(f"{mark}{line}\n")
@@ -27,17 +27,17 @@ READY = "READY=1"
 STOPPING = "STOPPING=1"
 WATCHDOG = "WATCHDOG=1"
 EXTEND_START = "EXTEND_TIMEOUT_USEC=60000000"
-"""From now on a start may take so much longer, whatever TimeoutStartSec says (sd_notify(3)); it is said again
-as long as it goes on."""
+"""From now on the start may take this much longer, whatever TimeoutStartSec says (sd_notify(3)); it is sent
+again as long as the start goes on."""
 PATIENCE_S = 0.2
-"""A full socket that nobody reads must not hold up who writes to it: the next word comes soon."""
+"""An unread, full socket must not block the writer; the next message follows soon."""
 
 
 class Notifier:
     """Writes to the socket that `NOTIFY_SOCKET` names."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
-        """Find the socket, and how often the watchdog wants to hear of us."""
+        """Find the socket, and how often the watchdog wants to hear from us."""
         address = environ.get("NOTIFY_SOCKET", "")
         # systemd writes an abstract address with @ in the place of its NUL byte.
         self._address = "\0" + address[1:] if address.startswith("@") else address
@@ -45,7 +45,7 @@ class Notifier:
         self.watchdog_s = int(usec) / 1e6 if usec.isdigit() else None
 
     def tell(self, *words: str) -> None:
-        """Send these words; a systemd that does not listen is no fault of the table's."""
+        """Send these messages; a systemd that does not listen is not a fault of the table."""
         if not self._address:
             return
         with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as out:
@@ -54,24 +54,24 @@ class Notifier:
 
 
 STOPPED = 0
-"""Stopped in order: all that waited is on the disk."""
+"""Clean stop: everything pending is on disk."""
 BAD_SETTINGS = 2
 """The table's file or the usage is wrong; nothing was started."""
 IN_USE = 4
 """Another controller holds the journal or answers at the socket."""
 NOT_FLUSHED = 5
-"""Stopped, but the disk did not take the last rows."""
+"""Stopped, but the disk did not accept the last rows."""
 DEFECT = 70
-"""The core failed on a defect of its own; systemd restarts it."""
+"""The core failed on a defect; systemd restarts it."""
 
 
 STUCK_S = 10.0
-"""A thread that has not turned for so long is a fault; an SD card alone can stall for seven seconds."""
+"""A thread without progress for this long is a fault; an SD card alone can stall for seven seconds."""
 CODE = "thread_stopped"
 
 
 class Watchdog:
-    """Counts the turns of threads."""
+    """Monitors the threads' progress."""
 
     def __init__(self, board: ActiveFaults) -> None:
         """Report threads that are stuck as faults."""
@@ -81,11 +81,11 @@ class Watchdog:
         self._moved: dict[str, tuple[int, int]] = {}
 
     def watch(self, name: str, turns: Callable[[], int]) -> None:
-        """Watch over this thread as well; `turns` goes up while it lives."""
+        """Monitor this thread as well; `turns` rises while it makes progress."""
         self._watched[name] = turns
 
     def look(self, now_us: int) -> bool:
-        """Return whether every thread has turned since the last True; report those that are stuck."""
+        """Return whether every thread has made progress since the last True; report those that are stuck."""
         turns = {name: count() for name, count in self._watched.items()}
         for name, count in turns.items():
             before, since_us = self._moved.get(name, (-1, now_us))
@@ -93,7 +93,7 @@ class Watchdog:
                 self._moved[name] = (count, now_us)
                 self._board.over(CODE, name)
             elif now_us - since_us > STUCK_S * 1e6:
-                self._board.began(Fault("thread_stopped", name, f"no turn for {STUCK_S:g} s"), name)
+                self._board.began(Fault("thread_stopped", name, f"no progress for {STUCK_S:g} s"), name)
         if any(count == self._fed.get(name) for name, count in turns.items()):
             return False
         self._fed = turns

@@ -126,7 +126,7 @@ def _of_engine(arguments: argparse.Namespace) -> int:
         say(_IN_PLACE["engine"] if path is not None else "an engine's key: name its file")
         return BAD_INPUT
     if arguments.does == "replace" and path.exists():
-        raise KeyFault(f"{path}: found a key, expected none where it is lost; move it away, or rotate it")
+        raise KeyFault(f"{path}: found a key, expected it to be lost; move it away, or rotate it")
     if arguments.does in ("show", "rotate") and not path.exists():
         raise KeyFault(f"{path}: found no key, expected the engine's; tablectl keys make engine {path}")
     if arguments.does == "make" and path.exists():

@@ -20,27 +20,27 @@ COMMANDS = {
     "demo": "watch an evening at a virtual table",
     "simulate": "play a table's hardware and people behind pseudo-terminals, with faults on demand",
     "run": "run the daemon of a table",
-    "status": "show how the running table stands",
+    "status": "show the state of the running table",
     "devices": "show how each device of the running table is, and what to do",
     "faults": "show what is wrong with the running table, and what to do",
     "test": "test a device of the running table, sensor by sensor, with a person at the table",
     "calibrate": "measure a camera, a wall sensor or a wheel, and write what was found into the table's file",
-    "input": "enter what a person says at the running table",
-    "approve": "take a changed identity, the clock or an older journal as right",
+    "input": "enter a ruling or another input at the running table",
+    "approve": "approve a changed identity, the clock, a device or an older journal",
     "watch": "print live outcomes, readings, lamps and faults",
     "console": "serve the staff's console and the players' display to browsers",
     "sign_in": "sign people in at screens, as a process under a user of its own",
     "people": "say who may sign in at screens, and in which roles",
     "outbox": "list the outcomes that settlement has not acknowledged",
-    "shift": "sum up a shift: results, voids, reviews, who ruled, faults and locks",
+    "shift": "summarise a shift: results, voids, reviews, who ruled, faults and locks",
     "shadow": "compare what a shadow called with what the dealers entered",
     "journal": "verify, show or export a journal",
     "keys": "show, make, rotate, revoke and replace every key",
     "completion": "print the shell's completion of commands, options and files",
     "doctor": "check everything a support person would ask, and pack it for them",
-    "udev": "print udev rules that give the serial ports plugged in now names that stay",
-    "recall": "show one past outcome and all that stands behind it",
-    "explain": "say and draw why one throw, spin or deal was called as it was",
+    "udev": "print udev rules that give the serial ports plugged in now persistent names",
+    "recall": "show one past outcome and the evidence behind it",
+    "explain": "explain and draw why one throw, spin or deal was called as it was",
     "record": "record the running table's next throws, spins or deals as a log that replays alone",
     "camera": "read dice in pictures, follow them in films",
     "cut": "cut one throw, spin or deal out of a recording, as a regression case",
@@ -157,7 +157,7 @@ def _obey(chosen: str, words: list[str]) -> int:
     try:
         arguments = parser_for((chosen,)).parse_args(words)
         if (empty := _empty_option(words)) is not None:
-            arguments.parser.error(f"found an empty word{empty}, expected a value")
+            arguments.parser.error(f"found an empty argument{empty}, expected a value")
         code: int = arguments.run(arguments)
     except PermissionError as error:
         what = error.filename or "a file"
@@ -173,11 +173,11 @@ def _obey(chosen: str, words: list[str]) -> int:
 
 
 def _undecodable(words: Sequence[str]) -> str | None:
-    """Return a message about the first word that is not UTF-8 and so can't be printed, sent or stored."""
+    """Return a message about the first argument that is not UTF-8 and so can't be printed, sent or stored."""
     for place, word in enumerate(words, start=1):
         if not word.isascii() and any("\ud800" <= char <= "\udfff" for char in word):
             found = os.fsencode(word).decode("ascii", "backslashreplace")
-            return f"word {place}: found '{found}', expected UTF-8; set your terminal or ssh client to it"
+            return f"argument {place}: found '{found}', expected UTF-8; set your terminal or ssh client to it"
     return None
 
 

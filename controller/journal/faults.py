@@ -17,7 +17,7 @@ class FaultKind(NamedTuple):
 
 
 _REOPEN = "when the journal is opened again and verifies"
-_ITSELF = "by itself, as soon as a write succeeds"
+_ITSELF = "automatically, as soon as a write succeeds"
 _KEEP = "keep the files as they are and copy them away"
 _GO_ON = "`tablectl approve journal --reason WHY`"
 _ANOTHER_TABLE = "in an empty folder and under another table name (docs/replacing.md)"
@@ -28,7 +28,7 @@ CROWDED = "journal_crowded"
 FAULTS: Mapping[str, FaultKind] = {
     "journal_in_use": FaultKind(
         "another controller runs on this journal",
-        "talk to that one (`tablectl status`), or stop it; `systemctl stop table` where it is the service",
+        "talk to that one (`tablectl status`), or stop it; `systemctl stop table` if it is the service",
         "when that process ends",
     ),
     "journal_sqlite_too_old": FaultKind(
@@ -57,7 +57,7 @@ FAULTS: Mapping[str, FaultKind] = {
         _REOPEN,
     ),
     "journal_key_differs": FaultKind(
-        "the journal was begun with another key: it is another table's, or the key was replaced",
+        "the journal was created with another key: it is another table's, or the key was replaced",
         f"put the journal's own key back from its copy; if there is none, begin again {_ANOTHER_TABLE}",
         _REOPEN,
     ),
@@ -68,7 +68,7 @@ FAULTS: Mapping[str, FaultKind] = {
     ),
     "journal_empty": FaultKind(
         "a first start that was cut off, or the -wal file that held the first rows was lost",
-        "copy the -wal file back beside it; if the table never played, `tablectl run` begins it",
+        "copy the -wal file back next to it; if the table never played, `tablectl run` begins it",
         _REOPEN,
     ),
     "journal_no_access": FaultKind(
@@ -78,7 +78,7 @@ FAULTS: Mapping[str, FaultKind] = {
     ),
     "journal_newer": FaultKind(
         "a newer version of the controller wrote this journal",
-        "`make install` in the newer version's checkout, or `make rollback` where an install went back",
+        "`make install` in the newer version's checkout, or `make rollback` if an install was rolled back",
         _REOPEN,
     ),
     "journal_other_table": FaultKind(
@@ -154,8 +154,8 @@ FAULTS: Mapping[str, FaultKind] = {
     ),
     "journal_head_unsigned": FaultKind(
         "a release before 0.2 wrote the head file, or somebody without the table's key did",
-        "where this is no first start after an upgrade, keep the files and call the regulator's contact; else"
-        " a person who knows the table vouches for it: " + _GO_ON,
+        "if this is not the first start after an upgrade, keep the files and call the regulator's contact;"
+        " else a person who knows the table vouches for it: " + _GO_ON,
         _REOPEN,
     ),
     "journal_old_layout": FaultKind(
@@ -166,7 +166,7 @@ FAULTS: Mapping[str, FaultKind] = {
         _REOPEN,
     ),
     "journal_downgraded": FaultKind(
-        "the file's header was changed so that rows without a signature would be taken",
+        "the file's header was changed so that rows without a signature would be accepted",
         f"{_KEEP}; call the regulator's contact",
         _REOPEN,
     ),
@@ -199,19 +199,19 @@ FAULTS: Mapping[str, FaultKind] = {
         _ITSELF,
     ),
     CROWDED: FaultKind(
-        "acknowledgements or requests come faster than the disk takes them",
-        "nothing: they are counted or come again; if it lasts, find who sends them",
-        "as soon as less waits for the disk",
+        "acknowledgements or requests arrive faster than the disk writes them",
+        "nothing: they are counted or sent again; if it lasts, find who sends them",
+        "as soon as fewer rows wait for the disk",
     ),
     "journal_overflow": FaultKind(
-        "the disk has stood still or been full for so long that the waiting rows reached their limit",
-        "fix the disk and restart the controller; untold outcomes are gone, none that was told",
+        "the disk has stalled or been full for so long that the waiting rows reached their limit",
+        "fix the disk and restart the controller; unpublished outcomes are lost, published ones are not",
         _REOPEN,
     ),
     "journal_wal_grows": FaultKind(
         "a program reads the journal without end, so that the WAL can't be written back and grows",
         "end the process that is named; `tablectl` itself never reads for long",
-        "by itself, once the WAL is written back",
+        "automatically, once the WAL is written back",
     ),
     "journal_stopped": FaultKind(
         "a defect of the controller in the journal's own thread",
@@ -220,7 +220,7 @@ FAULTS: Mapping[str, FaultKind] = {
     ),
     "journal_closed": FaultKind("the controller is shutting down", "start it again", _REOPEN),
     "journal_not_flushed": FaultKind(
-        "the disk does not take the last rows", "fix the disk before power is cut", _ITSELF
+        "the disk does not accept the last rows", "fix the disk before power is cut", _ITSELF
     ),
     "journal_out_of_sequence": FaultKind(
         "a defect of the controller: an outcome was left out or handed over twice",
@@ -231,12 +231,12 @@ FAULTS: Mapping[str, FaultKind] = {
         "a person or program deleted, renamed or replaced the file while the controller had it open",
         "put the same file back under its name; one that was deleted can be copied from /proc/PID/fd while"
         f" the controller runs; then restart it. If it is lost: {_GO_ON}",
-        "by itself, once the file that was opened lies under its name again",
+        "automatically, once the file that was opened is back under its name",
     ),
     "journal_teller_failed": FaultKind(
-        "a defect of the controller in what hears that rows are durable",
+        "a defect of the controller in a listener for durable rows",
         f"{_REPORT}; the rows are safe",
-        "at the next row that is told",
+        "once the next row is announced",
     ),
     "journal_no_such_outcome": FaultKind(
         "a mistyped id, another table's, or one whose contents were pruned",
@@ -244,9 +244,9 @@ FAULTS: Mapping[str, FaultKind] = {
         "at once",
     ),
     "journal_ack_unknown": FaultKind(
-        "the settlement engine acknowledged an outcome that this journal does not hold",
-        "`tablectl journal verify` tells whether an older journal was put back; else see that the engine's"
-        " answers go to the table whose outcomes they are",
+        "an older copy of this journal was put back, or the engine answers the wrong table",
+        "`tablectl journal verify` shows whether an older journal was put back; otherwise check that the"
+        " engine's answers go to the right table",
         "at the next acknowledgement that fits",
     ),
     "journal_ack_differs": FaultKind(
@@ -275,7 +275,7 @@ WHAT: Mapping[str, str] = {
     "journal_ack_differs": "settlement acknowledged an outcome with another chain hash than this journal's",
     "journal_ack_unknown": "settlement acknowledged an outcome that is not in this journal",
     "journal_bad_signature": "a row's signature is not that of the table's key",
-    "journal_closed": "the journal is closed and takes no rows",
+    "journal_closed": "the journal is closed and accepts no rows",
     "journal_crowded": "a request or acknowledgement was put off: the disk is behind with earlier rows",
     "journal_cut_short": "the journal ends before the last row that the head file remembers",
     "journal_damaged": "the journal's file can't be read to its end",
@@ -290,23 +290,23 @@ WHAT: Mapping[str, str] = {
     "journal_head_unsigned": "the head file carries no signature",
     "journal_in_use": "another process holds the journal",
     "journal_io_error": "the disk failed to read or write the journal",
-    "journal_key_differs": "the key that is given is not the one that the journal was begun with",
+    "journal_key_differs": "the key supplied is not the one this journal was created with",
     "journal_key_exposed": "others than the service's user may read the key file",
     "journal_key_missing": "the journal's key is not there",
-    "journal_key_unreadable": "the key file holds no key that can be used",
+    "journal_key_unreadable": "the key file does not contain a usable key",
     "journal_newer": "the journal's layout is newer than this release knows",
     "journal_no_access": "this user may not read or write the journal",
     "journal_no_such_outcome": "no outcome of this id is in the journal",
     "journal_not_flushed": "rows had not reached the disk when the controller stopped",
-    "journal_not_one": "the file under the journal's name is no journal",
+    "journal_not_one": "the file under the journal's name is not a journal",
     "journal_old_layout": "the journal and its head file are of a release that signed neither rows nor head",
     "journal_other_table": "the journal is another table's",
     "journal_out_of_sequence": "an outcome's number does not follow on from the last",
-    "journal_outbox_differs": "the outbox does not hold what the journal's rows say is unacknowledged",
-    "journal_overflow": "rows wait for the disk in greater number than can be kept, so nothing more is taken",
+    "journal_outbox_differs": "the outbox does not match the unacknowledged outcomes in the journal",
+    "journal_overflow": "more rows wait for the disk than can be kept, so no more are accepted",
     "journal_pragma_refused": "the file system does not let SQLite write the journal as safely as it must",
     "journal_read_only": "the disk of the journal can't be written",
-    "journal_restored": "the journal is older than its head file: rows that were told are missing",
+    "journal_restored": "the journal is older than its head file: published rows are missing",
     "journal_row_changed": "a row's contents do not fit its hash",
     "journal_row_missing": "a row's number is missing between its neighbours",
     "journal_row_moved": "a row does not follow on from the one before it in the chain",
@@ -314,7 +314,7 @@ WHAT: Mapping[str, str] = {
     "journal_sqlite_too_old": "the SQLite library that was found loses commits",
     "journal_stopped": "the journal's thread has stopped",
     "journal_taken_away": "one of the journal's files is no longer the one that the controller opened",
-    "journal_teller_failed": "rows are on the disk, but not everybody was told of them",
+    "journal_teller_failed": "rows are on disk, but not every listener was notified",
     "journal_wal_grows": "the WAL of the journal is not written back and grows",
     "journal_write_failed": "the journal's file can't be written",
 }

@@ -1,27 +1,27 @@
-"""Who may enter what: players their own words, technicians no ruling, faces whom the rules name."""
+"""Who may enter what: players their own inputs, technicians no ruling; and who may set the dice faces."""
 
 from controller.machines.flat import Refused
 from controller.model.readings import Input
 from controller.model.rulesets import RuleSet
 
 PLAYERS = frozenset({"player", "shooter", "guest"})
-"""Roles that may not rule, lock or open a table; everybody else at a console is staff."""
+"""Roles that may not rule, lock or open a table; everyone else at a console is staff."""
 PLAYERS_MAY = frozenset({"pass_dice", "play", "fold", "decline", "buy", "leave"})
 CONFIRM_BY = ("dealer", "boxperson")
 """Who must confirm a wager made with the dice out, each of them once (C34-MK-1b)."""
 RULINGS = frozenset(
     {"accept", "void", "no_roll", "set_dice", "no_spin", "set_number", "misdeal", "set_card", "play", "fold"}
 )
-"""What decides an attempt, or a part of it: never a technician's word."""
+"""Inputs that decide an attempt, or a part of it: never a technician's to enter."""
 _MAY_NOT_SET_FACES = {
     "boxperson": frozenset({"dealer", "stickperson"}),
     "dealer": frozenset({"stickperson"}),
 }
-"""Who of the staff does not decide the faces, by who does (C34-PT-3)."""
+"""For each role that sets the faces, the staff roles that may not (C34-PT-3)."""
 
 
 def must_be_theirs(entered: Input, rules: RuleSet) -> None:
-    """Do nothing where this role may enter this. Raises Refused."""
+    """Check that this role may enter this input; raises Refused."""
     if entered.by in PLAYERS and entered.name not in PLAYERS_MAY:
         raise Refused("not_staff")
     if entered.by == "technician" and entered.name in RULINGS:

@@ -1,13 +1,13 @@
 """From JSON and plain values to the program's types.
 
-A type is worked out at import. msgspec 0.22 works it out where it is first decoded, and shows every thread
-what it has of it before it is whole; a thread that takes up the half crashes the process. So
-`decode(..., type=)` and `convert` stand in no function: a module makes its decoders (`msgspec.json.Decoder`)
-and its converters when it is imported.
+A type's decoder is compiled at import. msgspec 0.22 otherwise compiles it at its first use and exposes it to
+every thread before it is complete; a thread that uses the half-built one crashes the process. So
+`decode(..., type=)` and `convert` may not appear inside a function: a module makes its decoders
+(`msgspec.json.Decoder`) and its converters when it is imported.
 
-JSON that crosses a border has one meaning or none. RFC 8259 leaves open what a key given twice, a number
-beyond all range or half a surrogate pair means, and readers differ. Where money or a person's word crosses,
-such a text is refused, and its key named.
+JSON that crosses a trust boundary has one meaning or none. RFC 8259 leaves open what a key given twice, a
+number out of range or half a surrogate pair means, and parsers differ. If money or a ruling crosses the
+boundary, such a text is refused, and its key named.
 """
 
 import json
@@ -23,7 +23,7 @@ Made_co = TypeVar("Made_co", covariant=True)
 
 
 class Converter(Protocol[Made_co]):
-    """Makes values one type, as `msgspec.convert` does; raises `msgspec.ValidationError`."""
+    """Makes values of one type, as `msgspec.convert` does; raises `msgspec.ValidationError`."""
 
     def __call__(
         self,
@@ -37,19 +37,19 @@ class Converter(Protocol[Made_co]):
 
 
 def converter_of(kind: type[T]) -> Converter[T]:
-    """Work a type out, now, and give what makes values of it."""
+    """Compile the type now and return its converter."""
     msgspec.json.Decoder(kind)
     return partial(msgspec.convert, type=kind)
 
 
 _MAX_DIGITS = 300
-"""Of a whole number: more is beyond the range of a double as well."""
+"""Digits allowed in an integer; a number with more is out of a double's range as well."""
 _SHOWN = 60
 """Characters of what was found that a message repeats."""
 
 
 class NotStrict(ValueError):
-    """Text that is no JSON, or JSON with two meanings: what was found, and what was expected."""
+    """Text that is not JSON, or JSON with two meanings: what was found, and what was expected."""
 
     def __init__(self, found: str, expected: str) -> None:
         super().__init__(f"found {found}, expected {expected}")
@@ -61,19 +61,19 @@ def strict(raw: bytes) -> object:
     """Return the value of a JSON text in UTF-8.
 
     Raises:
-        NotStrict: it is no JSON, nests too deep, gives a key twice, holds NaN, Infinity, a number beyond the
-            range of a double, half of a surrogate pair, or a NUL in a string.
+        NotStrict: it is not JSON, is nested too deeply, gives a key twice, or contains NaN, Infinity, a
+            number out of a double's range, half of a surrogate pair, or a NUL in a string.
     """
     try:
         value: object = msgspec.json.decode(raw)
     except (ValueError, RecursionError):
-        # The library does not name the key; what is below does, and finds whatever is wrong again.
+        # The library does not name the key; `_slowly` finds the same mistake again and does.
         return _slowly(raw)
     return value if _plainly_one_meaning(value, raw) else _slowly(raw)
 
 
 def _plainly_one_meaning(value: object, raw: bytes) -> bool:
-    """Whether a look at the bytes is enough: no escape, and no more colons than a flat object's keys."""
+    """Return whether the bytes alone show it: no escape, and no more colons than a flat object's keys."""
     if b"\\u" in raw:
         return False
     if isinstance(value, dict):
@@ -104,7 +104,7 @@ def _slowly(raw: bytes) -> object:
 
 
 class _Unfit(str):
-    """A number that is none, as it was written: what holds it names the key."""
+    """A number that can't be used, as it was written; its object's check names the key."""
 
     __slots__ = ()
 
@@ -121,7 +121,7 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def _check(where: str, value: object) -> None:
-    """Check a value and those of a list; what lies in an object was checked when that was read."""
+    """Check a value, or the items of a list; an object's values were checked when it was read."""
     match value:
         case _Unfit():
             raise NotStrict(f"{where} {_cut(value)}", "a number within the range of a double")

@@ -42,10 +42,10 @@ class Alarm(Protocol):
 
 _START = (
     "start the engine (`systemctl start table-settlement`) or fix the network; one in the table's own"
-    " process tells why beside this, or is started again with it; nothing is lost, all waits in the outbox"
+    " process says why next to this, or restarts with it; nothing is lost, everything waits in the outbox"
 )
-_ANSWERED = "by itself, once settlement acknowledges again"
-_CONNECTED = "by itself, once the broker has taken the table"
+_ANSWERED = "automatically, once settlement acknowledges again"
+_CONNECTED = "automatically, once the broker accepts the connection"
 
 FAULTS: Mapping[str, FaultKind] = {
     "settlement_silent": FaultKind(
@@ -58,7 +58,7 @@ FAULTS: Mapping[str, FaultKind] = {
         "more outcomes wait for the settlement engine than the table's `max_unacknowledged` allows",
         "the engine is stopped, cut off or too slow",
         _START,
-        "by itself, once settlement has acknowledged half of so many; no attempt may be under way",
+        "automatically, once settlement has acknowledged half of that many; no attempt may be under way",
         locks=True,
     ),
     "settlement_missing": FaultKind(
@@ -68,29 +68,29 @@ FAULTS: Mapping[str, FaultKind] = {
         "when the controller is started with a way to settlement",
     ),
     "settlement_failed": FaultKind(
-        "the settlement engine in this process could not take an outcome",
+        "the settlement engine in this process could not process an outcome",
         "a full disk, a database that does not answer, or a defect of the engine",
-        "free the disk or start the database that it names; the outcome is offered again by itself",
+        "free the disk or start the database that it names; the outcome is offered again automatically",
         _ANSWERED,
     ),
     "settlement_refused": FaultKind(
-        "the settlement engine in this process will not take an outcome before a person has looked into it",
+        "the settlement engine in this process refuses an outcome until someone has investigated",
         "two tables with one key, an older journal put back, or an outcome that contradicts the wagers",
         "see the code at the end of what was found in docs/settlement.md; then stop the controller, run"
         " `tablectl settlement release`, and start it again",
-        "by itself, once the engine takes that outcome",
+        "automatically, once the engine accepts that outcome",
     ),
     "settlement_unfit": FaultKind(
         "the settlement engine in this process can't be opened as it is set up",
         "its database is in use, another table's, or of a newer program; or its port is taken",
-        "put right what it found, to what it expected; it is opened again with the next outcome",
-        "by itself, once it opens",
+        "correct what it found to what it expected; it is opened again with the next outcome",
+        "automatically, once it opens",
     ),
     "settlement_absent": FaultKind(
         "nobody is subscribed to this table's outcomes",
         "the settlement engine never connected to this broker, or its session has expired",
         "start the engine (`systemctl start table-settlement`); see that its --broker is the table's",
-        "by itself, with the next outcome that somebody receives",
+        "automatically, with the next outcome that somebody receives",
     ),
     "broker_unreachable": FaultKind(
         "there is no connection to the broker",
@@ -99,42 +99,42 @@ FAULTS: Mapping[str, FaultKind] = {
         _CONNECTED,
     ),
     "broker_refused": FaultKind(
-        "the broker does not take this table",
+        "the broker rejected this table's connection",
         "a certificate that has expired, was revoked, or is not of the authority that the broker trusts",
-        "look into the broker's log, and renew the table's certificate if it says so",
+        "check the broker's log, and renew the table's certificate if it says so",
         _CONNECTED,
     ),
     "broker_files_bad": FaultKind(
         "the certificate, its key or the authority's certificate can't be used",
         "a missing file, one that this user may not read, or a key that is another certificate's",
         "put the PEM files named in the table's `publish:` section in place",
-        "by itself, once they can be used",
+        "automatically, once they can be used",
     ),
     "publish_refused": FaultKind(
         "the broker did not take a message",
         "the broker's access list does not let this table write that topic, or a limit was reached",
         "correct the access list or the limit at the broker; the outcome is sent again",
-        "by itself, once the broker takes such a message",
+        "automatically, once the broker takes such a message",
     ),
     "identity_taken": FaultKind(
         "another client has connected with this table's identity",
         "a copy of this table's certificate at work elsewhere, or two controllers for one table",
         "find the other one and stop it; if it is none of yours, have the authority revoke the certificate"
         " and make the table a new one",
-        "by itself, after a minute during which nobody else took it",
+        "automatically, after a minute in which no other client has used it",
         locks=True,
     ),
     "answer_unreadable": FaultKind(
-        "what came as settlement's answer is none",
+        "a message received as settlement's answer is not one",
         "another program writes to the table's topic, or an engine of another version",
         "end that program, or update the engine; the outcome is sent again",
-        "by itself, a minute after the last of them",
+        "automatically, a minute after the last of them",
     ),
     "answer_unsigned": FaultKind(
         "the settlement engine does not sign its answers",
-        "an engine of release 0.1.0, which takes bets without the table's word that they are open",
+        "an engine of release 0.1.0, which takes bets without the table's statement that they are open",
         "update the settlement engine; outcomes wait in the outbox meanwhile",
-        "by itself, with the first answer that an engine signs",
+        "automatically, with the first answer that an engine signs",
         locks=True,
     ),
     "answer_forged": FaultKind(
@@ -142,51 +142,51 @@ FAULTS: Mapping[str, FaultKind] = {
         "another program writes to the table's topic, or the engine has another key",
         "find who writes there; an engine whose key was replaced: put what `tablectl settlement key` prints"
         " under `publish: mqtt: engine_key:`",
-        "by itself, a minute after the last of them",
+        "automatically, a minute after the last of them",
     ),
     "settlement_ahead": FaultKind(
         "the settlement engine has settled outcomes that this table's journal does not hold",
         "an older journal was put back, or another table has this one's key",
         "put the newest journal back (docs/replacing.md); until then nothing that is played can be settled",
-        "by itself, once engine and table agree at a meeting",
+        "automatically, once engine and table agree at a meeting",
         locks=True,
     ),
     "settlement_differs": FaultKind(
         "the settlement engine has settled another outcome under a number of this table's",
         "an older journal was put back and played on, or another table has this one's key",
         "stop play; find the second table or the restored journal, and see docs/replacing.md",
-        "by itself, once engine and table agree at a meeting",
+        "automatically, once engine and table agree at a meeting",
         locks=True,
     ),
     "settlement_lost": FaultKind(
         "the settlement engine no longer has outcomes that it acknowledged",
         "its database was restored from a backup",
         "nothing: the table sends them again; if they were pruned, see `replay_impossible`",
-        "by itself, once engine and table agree at a meeting",
+        "automatically, once engine and table agree at a meeting",
     ),
     "answers_overflow": FaultKind(
-        "more answers came than could be taken",
+        "more answers came than could be processed",
         "an engine or another program that repeats answers without end",
-        "look at what the engine sends; what was lost is asked for again by itself",
-        "by itself, once what waited has been taken",
+        "look at what the engine sends; what was lost is requested again automatically",
+        "automatically, once the backlog has been processed",
     ),
     "replay_impossible": FaultKind(
         "settlement asked for outcomes that this journal no longer holds",
         "an engine restored from a backup older than the journal's retention",
         "restore a newer backup of the engine; if there is none, pay what is missing by hand, then let it go"
-        " on behind the hole: `tablectl settlement enrol --anew --first` (docs/replacing.md)",
-        "by itself, with the next replay that is whole",
+        " on after the gap: `tablectl settlement enrol --anew --first` (docs/replacing.md)",
+        "automatically, with the next complete replay",
     ),
     "outbox_unreadable": FaultKind(
         "the outbox can't be read",
         "the journal's disk or file is damaged",
         "`tablectl journal verify` names what is wrong; outcomes are published again once it can be read",
-        "by itself, once it can be read",
+        "automatically, once it can be read",
     ),
     "sink_failed": FaultKind(
         "the connection to the broker ended on a defect",
         "a defect of the controller or of its MQTT library",
-        "send the message with `tablectl doctor --bundle FILE`; the connection is made again by itself",
+        "send the message with `tablectl doctor --bundle FILE`; the connection is made again automatically",
         _CONNECTED,
     ),
 }

@@ -1,7 +1,7 @@
 """Simulated evenings at a High Roller table: people who draw, buy, roll, tie, leave and dispute; with truth.
 
-The truth is worked out here from the document's text alone and knows nothing of the controller's own rules.
-Each entry is an outcome that must be told, with the keys that matter.
+The truth is derived here from the document's text alone, independently of the controller's own rules.
+Each entry is an outcome that must be published, with the keys that matter.
 """
 
 from collections.abc import Mapping
@@ -37,7 +37,7 @@ THROWS: Mapping[str, float] = {
         1.0,
     ),
 }
-"""How the dice are thrown, legally for the most part."""
+"""How often each kind of throw occurs, by weight; most are legal."""
 _LETTERS = {10: "T", 11: "J", 12: "Q"}
 
 
@@ -50,7 +50,7 @@ class Game:
     """Seats clockwise from the button."""
     cards: dict[int, list[int]] = field(default_factory=dict)
     turns: list[int] = field(default_factory=list)
-    """Whose rolls of the roll-off are still to come; none before the elimination."""
+    """Seats still to roll in the roll-off; empty before the elimination."""
     rolled: list[tuple[int, int]] = field(default_factory=list)
     """Rolls of the roll-off: who, and the total."""
     winner: int | None = None
@@ -63,15 +63,15 @@ class Game:
 
     @property
     def gross(self) -> int:
-        """Return the money in cents, a dollar a card."""
+        """Return the money in cents, at a dollar per card."""
         return 100 * sum(map(len, self.cards.values()))
 
     def copy(self) -> "Game":
-        """Return the game as it is now, to come back to."""
+        """Return a copy of the game as it is now, to go back to."""
         return Game(self.number, self.order, self.cards, [*self.turns], [*self.rolled])
 
     def throw(self, total: int) -> tuple[str, list[int]]:
-        """Play a roll; return its call, and who is out by it."""
+        """Play a roll; return its call, and the seats it eliminates."""
         if self.turns:
             player = self.turns.pop(0)
             self.rolled.append((player, total))
@@ -89,7 +89,7 @@ class Game:
         return "elimination", out
 
     def rolls_done(self) -> tuple[str, list[int]]:
-        """Look whether the roll-off is over; a tie is rolled off once each."""
+        """Decide whether the roll-off is over; players who tie roll once more each."""
         if self.turns:
             return "roll_off", []
         highest = max(total for _, total in self.rolled)
@@ -102,7 +102,7 @@ class Game:
         return "tie", [seat for seat in self.order if seat in players and seat not in best]
 
     def may_leave_out(self) -> bool:
-        """Return whether the roller can leave this roll out: he has another, or has rolled."""
+        """Return whether the roller can skip this roll: they have another, or have rolled."""
         if not self.turns:
             return False
         player = self.turns[0]
@@ -110,17 +110,17 @@ class Game:
 
 
 class Evening:
-    """One table's evening as it comes about."""
+    """One table's evening as it unfolds."""
 
     def __init__(
         self, seed: int, *, table: DiceTable = dice.TABLE, directed: bool = True, pot_known: bool = True
     ) -> None:
-        """Begin; `directed` is a shoe that mostly knows whom it deals to."""
+        """Begin; with `directed` the shoe mostly knows whom it deals to."""
         self.rng = Random(seed)  # noqa: S311 - a reproducible simulation, not a secret
         self.table = table
         self.directed = directed
         self.pot_known = pot_known
-        """Whether the Bonus Pot and the row of wins are as the people at the table believe."""
+        """Whether the Bonus Pot and the streak of wins are known, as the people at the table believe them."""
         self.now = SECOND_US
         self.feed: Feed = []
         self.truth: list[Told] = []
@@ -129,22 +129,22 @@ class Evening:
         self.button = 0
         self.pot = 0
         self.row: tuple[int, int] = (0, 0)
-        """Who won last, and how many games in a row."""
+        """Who won the last game, and how many games in a row."""
         self.final = False
         self.gone: set[int] = set()
         self.thrown: list[Scene] = []
         self.out: dict[str, list[str]] = {}
-        """The cards that left the shoe in the present game, by seat."""
+        """The cards that left the shoe in the current game, by seat."""
 
     # --- people and the shoe ---
 
     def says(self, name: str, by: str = "dealer", **arguments: object) -> None:
-        """Make somebody enter something."""
+        """Make someone enter an input."""
         self.now += self.rng.randint(SECOND_US // 2, 3 * SECOND_US)
         self._post(Input(t=self.now, dev="console", name=name, by=by, **arguments))  # type: ignore[arg-type]  # any
 
     def pitch(self, rank: int, seat: int) -> None:
-        """Make the shoe pitch a card; now and then it can't be read and the dealer enters it."""
+        """Make the shoe pitch a card; occasionally it can't be read and the dealer enters it."""
         self.now += self.rng.randint(350_000, 900_000)
         knows, read = self.rng.random() < 0.7, self.rng.random() > 0.03
         shown = _LETTERS.get(rank, str(rank)) if read else None
@@ -159,7 +159,7 @@ class Evening:
         self.feed.append((reading.t + self.rng.randint(200, 3000), reading))
 
     def told(self, kind: str, **data: object) -> None:
-        """Note an outcome that must be told."""
+        """Note an outcome that must be published."""
         self.truth.append({"type": kind, "data": data})
 
     # --- the parts of an evening ---
@@ -198,7 +198,7 @@ class Evening:
         game.cards.setdefault(seat, []).append(rank)
 
     def throw(self, game: Game) -> Game:
-        """Throw once, with whatever people say about it; return the game as it stands then."""
+        """Throw once, with the rulings on it; return the game after it."""
         kind = self.rng.choices(list(THROWS), list(THROWS.values()))[0]
         scene, seen = dice.throw(kind, self.rng, self.now + 2 * SECOND_US, table=self.table)
         self.feed += [(arrived, _dealers(reading)) for arrived, reading in seen]
@@ -252,7 +252,7 @@ class Evening:
             self.pot, self.row = 0, (0, 0)
 
     def play(self, number: int, *, final: bool) -> None:
-        """Play one game from the buying to the winner, or to its being void."""
+        """Play one game from the buy-in to the winner, or until it is voided."""
         start = self.seats.index(self.button)
         game = Game(number, [*self.seats[start:], *self.seats[:start]])
         self.buy(game)
@@ -279,7 +279,7 @@ class Evening:
     # --- at a table with sensors ---
 
     def clear_up(self) -> None:
-        """Leave nothing open that a device's fault may have left: some of it is refused as not needed."""
+        """Clear whatever a device fault may have left open; inputs that are not needed are refused."""
         self.says("unlock", "supervisor", reason="the table was looked at")
         self.says("settled")
         self.says("no_roll")
@@ -287,12 +287,12 @@ class Evening:
         self.reopen_game()
 
     def reopen_game(self) -> None:
-        """Close the table and open it again: nobody has cards or the button."""
+        """Close the table and open it again: no player has cards or the button."""
         self.says("close_table", "supervisor")
         self.says("open_table", "supervisor")
 
     def scene(self, number: int, *, final: bool, start_us: int) -> Scene:
-        """Play one game, and give what must be told of it."""
+        """Play one game, and return what must be published."""
         before, self.thrown, self.out = len(self.truth), [], {}
         if final:
             self.says("closing")
@@ -336,7 +336,7 @@ class Evening:
 
 
 def evening(seed: int, games: int = 6) -> tuple[Header, Feed, list[Told]]:
-    """Play an evening of so many games, the last one final; the same seed gives the same evening."""
+    """Play an evening of `games` games, the last one final; the same seed gives the same evening."""
     table = Evening(seed)
     table.draw_button()
     for number in range(1, games + 1):
@@ -351,10 +351,9 @@ def evening(seed: int, games: int = 6) -> tuple[Header, Feed, list[Told]]:
 def hours(
     seed: int, games: int, *, table: DiceTable, after_trouble: bool = False
 ) -> tuple[Feed, list[Scene]]:
-    """Play from the draw for the button to the final game, and close and open the table.
+    """Play from the draw for the button to the final game, then close and open the table.
 
-    People first clear up what a fault may have left, where there was one; then nobody knows what is in the
-    Bonus Pot.
+    After a device fault people first clear up what it may have left open; then the Bonus Pot is not known.
     """
     evening = Evening(seed, table=table, directed=False, pot_known=not after_trouble)
     scenes: list[Scene] = []
@@ -372,7 +371,7 @@ def hours(
 
 
 def _dealers(reading: AnyReading) -> AnyReading:
-    """Return what is said at a craps table to the one dealer there is here (H-EQ-2)."""
+    """Return a craps table's input as entered by the dealer, the only staff role here (H-EQ-2)."""
     if isinstance(reading, Input):
         return msgspec.structs.replace(reading, by="dealer")
     return reading

@@ -1,8 +1,8 @@
-"""Follow dice from the hand to rest, frame by frame, and say what they show once two still frames agree.
+"""Follow dice from the hand to rest, frame by frame, and report their faces once two still frames agree.
 
-Each die in sight is a trail: a spot near where its motion led, of a die's size. Where two dice make one
-spot it is split between the places where their motion led, and the error says so. A spot at the picture's
-border is not yet a die: a hand reaches in there and goes back, a die comes off it.
+Each die in sight is a trail: a spot near where its motion led, of a die's size. If two dice make one
+spot, it is split between the places where their motion led, and `error_mm` is larger. A spot at the
+picture's border is not yet a die, since a hand reaches in and withdraws there; a die moves clear of it.
 """
 
 from collections.abc import Sequence
@@ -18,32 +18,34 @@ from drivers.vision.reading import MIN_PX, DieSeen, read_picture
 from drivers.vision.rig import Rig
 
 STILL_US = 60_000
-"""A die that has not moved for so long is at rest; a die that stands on an edge falls sooner."""
+"""A die that has not moved for this long is at rest; a die standing on an edge falls over sooner."""
 STILL_PX = 1.0
 NUDGED_SHARE = 0.12
-"""A die that was told to be at rest moves again once its spot has moved by so much of an edge."""
+"""A die reported at rest counts as moving again once its spot has moved by this share of an edge."""
 LOST_US = 250_000
-"""So long is a die looked for where its motion led."""
+"""How long to search for a die where its motion led, before it is lost."""
 BACK_US = 3_000_000
-"""A die lost from sight that comes back within so long is the same one, where only one is missing."""
+"""A lost die that reappears within this time is the same one, if only one is missing."""
 PATIENCE_US = 1_500_000
-"""So long are still dice read again before their faces are told to be unknown."""
+"""Still dice are re-read for this long before their faces are reported unknown."""
 LATEST_US = 100_000
-"""A rest is told as of no longer ago, or the table takes it for late (its `max_lateness_ms` is 120)."""
+"""A rest is reported with a timestamp no older than this, or the table rejects it as late (its
+`max_lateness_ms` is 120)."""
 NEAR_SHARE = 0.6
-"""A top face's middle is so near to that of the die's spot, over the edge: flank and shadow pull at it."""
+"""Maximum distance of the top face's centre from the spot's centre, in die edges: flanks and shadow shift the
+spot."""
 GONE_US = 120_000
-"""So long nothing of a die is where it lay: it was taken away."""
+"""If nothing is seen where a die lay for this long, it was taken away."""
 SAME_HAND_US = 170_000
-"""A die that comes out of another one's spot left the hand with it."""
+"""A die that separates from another's spot within this time of its release left the hand with it."""
 LEAST_SHARE, MAX_SHARE = 0.3, 5.0
-"""A spot's area over that of a die's face: a die half behind something, and one blurred over three edges."""
+"""Limits of a spot's area, in die faces: a die half hidden, and one blurred over three edges."""
 TOGETHER_SHARE = 1.9
-"""Two dice in one spot cover more than this, at rest or not much blurred."""
+"""Two dice in one spot cover more than this many die faces, at rest or only slightly blurred."""
 
 
 class Still(Protocol):
-    """A moment as finely as faces are read: `zoom` times as fine as the frame."""
+    """The picture that faces are read from: `zoom` times the frame's resolution."""
 
     zoom: float
 
@@ -54,7 +56,7 @@ class Still(Protocol):
 
 @dataclass(slots=True)
 class WholeStill:
-    """A still that is one picture: the frame itself, or one that is larger."""
+    """A still that is one whole picture: the frame itself, or a larger one."""
 
     picture: Array
     zoom: float = 1.0
@@ -85,7 +87,7 @@ class Trail:
     told_rest: bool = False
 
     def led_to(self, t_us: int) -> Array:
-        """Return where its motion leads by a time."""
+        """Return where its motion leads at a time, in pixels."""
         if len(self.places) < 2 or self.t_us[-1] == self.t_us[-2]:
             return self.places[-1]
         speed = (self.places[-1] - self.places[-2]) / (self.t_us[-1] - self.t_us[-2])
@@ -94,7 +96,7 @@ class Trail:
         return led
 
     def reach(self, t_us: int, die_px: float) -> float:
-        """Return how far from there it may be: bounces turn it round."""
+        """Return how far from there it may be, in pixels: bounces turn it round."""
         if len(self.places) < 2:
             return 5.0 * die_px
         step = float(np.hypot(*(self.led_to(t_us) - self.places[-1])))
@@ -111,13 +113,13 @@ class Follower:
         self._background = Background(empty)
         self._trails: list[Trail] = []
         self.why = ""
-        """Why the dice at rest were refused last."""
+        """The last reason why a face could not be read."""
 
     def frame(self, t_us: int, picture: Array, still: Still | None = None) -> list[Reading]:
-        """Return what this frame (height, width, 3) at this time says; times rise from frame to frame.
+        """Return the readings of this frame (height, width, 3); times rise from frame to frame.
 
-        `still` is the same moment seen more finely, for the faces: a sensor whose every pixel is read gives a
-        die of 16 pixels in the frame one of 64 in the still.
+        `still` is the same moment at a higher resolution, for the faces: a die of 16 pixels in the frame has
+        64 in a still that reads every pixel of the sensor.
         """
         middle = (picture.shape[1] / 2, picture.shape[0] / 2)
         die_px = self.rig.die_px(*middle)
@@ -208,7 +210,7 @@ class Follower:
         return told
 
     def _found_again(self, trail: Trail, t_us: int, spot: Spot, die_px: float) -> list[Reading]:
-        """Return the die that was lost, where a spot appears and no other die is missing."""
+        """Return the readings of a lost die that reappears as this spot."""
         trail.lost = False
         trail.t_us, trail.places = [], []
         return self._seen(trail, t_us, spot, np.array([spot.x, spot.y]), _blur_error(spot, die_px))
@@ -223,7 +225,7 @@ class Follower:
         return told
 
     def _forget_collected(self, t_us: int, spots: Sequence[Spot]) -> None:
-        """Forget a throw once nothing lies where its dice lay."""
+        """Forget a throw once nothing is seen where its dice lay."""
         if not self._trails or not all(trail.told_rest or trail.lost for trail in self._trails):
             return
         if any(t_us - trail.seen_us < GONE_US for trail in self._trails):
@@ -232,7 +234,7 @@ class Follower:
             self._trails = []
 
     def _rest(self, t_us: int, still: Still, die_px: float) -> list[Reading]:
-        """Return the dice at rest whose faces two frames agree on, or that stayed unclear for too long."""
+        """Return the rests of dice whose faces two frames agree on, or that stayed unclear for too long."""
         told: list[Reading] = []
         for trail in self._trails:
             if trail.lost or trail.told_rest:
@@ -266,7 +268,7 @@ class Follower:
 
 
 def face_at(still: Still, place: Array, die_px: float) -> tuple[DieSeen | None, str]:
-    """Return the die at a place of the frame, or None and why not: one must lie there, its face certain."""
+    """Return the die at a place of the frame, or None and why: one must lie there, its face certain."""
     part, low = still.around(place, 1.5 * die_px)
     fine_px = die_px * still.zoom
     middle = (place + 0.5) * still.zoom - 0.5 - low
@@ -291,7 +293,7 @@ def _agree(one: DieSeen, other: DieSeen) -> bool:
 
 
 def _assigned(trails: Sequence[Trail], spots: Sequence[Spot], t_us: int, die_px: float) -> dict[int, Spot]:
-    """Return each trail's spot: the pairing with the least way to go; two share one if there is no other."""
+    """Return each trail's spot: the pairing with the least distance; two share one if there is no other."""
     costs: dict[tuple[int, int], float] = {}
     for trail in trails:
         led = trail.led_to(t_us)
@@ -336,13 +338,13 @@ def _assigned(trails: Sequence[Trail], spots: Sequence[Spot], t_us: int, die_px:
 def _place(
     spot: Spot, trail: Trail, sharers: Sequence[Trail], t_us: int, die_px: float
 ) -> tuple[Array, float]:
-    """Return a die's middle in a spot and its standard error, in pixels."""
+    """Return a die's centre in a spot and its standard error, in pixels."""
     middle = np.array([spot.x, spot.y])
     if len(sharers) > 1:
         return _split(spot, trail, sharers, t_us), 0.35 * die_px
     error = _blur_error(spot, die_px)
     if spot.at_border:
-        # What is beyond the border is not seen: the middle lies a half edge behind the edge that is.
+        # The part beyond the border is not seen: the centre lies half an edge behind the visible edge.
         width, height = spot.size
         size = np.array([width, height])
         short = np.maximum(0.0, 1.15 * die_px - size)
@@ -352,13 +354,13 @@ def _place(
 
 
 def _blur_error(spot: Spot, die_px: float) -> float:
-    """Return how uncertain a spot's middle is: more the further it was dragged while the shutter was open."""
+    """Return the error of a spot's centre, in pixels: it grows with the motion blur."""
     dragged = max(0.0, max(spot.size) - 1.45 * die_px)
     return 0.5 + 0.03 * die_px + 0.12 * dragged
 
 
 def _split(spot: Spot, trail: Trail, sharers: Sequence[Trail], t_us: int) -> Array:
-    """Return the part of a spot that is this trail's, parted between the places where their motion led."""
+    """Return the centre of this trail's part of a spot, split between the places where their motion led."""
     ys, xs = np.nonzero(spot.mask)
     points = np.column_stack([xs, ys]) * HALF + (spot.left, spot.top)
     low, high = (spot.left, spot.top), (spot.right, spot.bottom)

@@ -31,7 +31,7 @@ class TestAnswers:
         answers.tell(None)
         assert (first.wait(0), first.refused) == (True, None)
         assert second.wait(0)
-        assert second.says.startswith("the table is locked already")
+        assert second.says.startswith("the table is already locked")
         assert second.allowed == ("unlock",)
 
     def test_nothing_is_told_before_it_is_durable(self) -> None:

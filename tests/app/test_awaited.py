@@ -108,7 +108,7 @@ def test_status_fits_on_a_screen_and_says_what_to_do(house: HouseMaker) -> None:
     assert "under review: a person must rule" in said
     assert "say " in said
     assert "do: free space on the recordings' disk" in said
-    assert "clears: by itself" in said
+    assert "clears: automatically" in said
     assert len(said.splitlines()) <= 40
     assert "sha256" not in said
     assert "digests" not in said

@@ -27,7 +27,7 @@ FAULT = {
     "what": "a device is disconnected",
     "cause": "its cable",
     "next_step": "plug it in",
-    "clears": "by itself",
+    "clears": "automatically",
     "locks": False,
 }
 

@@ -59,12 +59,12 @@ def test_help_imports_no_command_and_no_library() -> None:
         (["replay", "a.jsonl", "--rule", "roulette"], "unrecognized arguments: --rule"),
         (["settle", "wagers.jsonl"], "required: --rules"),
         (["rules"], "required: show|explain|check|accept"),
-        (["replay", "a.jsonl", "--check", ""], "found an empty word after --check"),
-        (["replay", "a.jsonl", "--check="], "found an empty word after --check="),
-        (["replay", ""], "found an empty word, expected a value"),
-        (["settle", "--rules", ""], "found an empty word after --rules"),
-        (["rules", "show", ""], "found an empty word, expected a value"),
-        (["status", "--socket", ""], "found an empty word after --socket"),
+        (["replay", "a.jsonl", "--check", ""], "found an empty argument after --check"),
+        (["replay", "a.jsonl", "--check="], "found an empty argument after --check="),
+        (["replay", ""], "found an empty argument, expected a value"),
+        (["settle", "--rules", ""], "found an empty argument after --rules"),
+        (["rules", "show", ""], "found an empty argument, expected a value"),
+        (["status", "--socket", ""], "found an empty argument after --socket"),
         (["demo", "--throws", "9" * 20], "expected a whole number from 0 to 100000"),
         (["demo", "--seed", "-1"], "expected a whole number from 0 to 9223372036854775807"),
         (["demo", "--spins", "9" * 5000], "found '99999999999999999999...'"),
@@ -180,5 +180,5 @@ def test_a_word_that_is_no_utf8_is_one_sentence(command: str, tmp_path: Path) ->
     )
     assert (done.returncode, done.stdout) == (shell.BAD_INPUT, b"")
     assert done.stderr == (
-        b"tablectl: word 4: found 'J\\xfcrgen', expected UTF-8; set your terminal or ssh client to it\n"
+        b"tablectl: argument 4: found 'J\\xfcrgen', expected UTF-8; set your terminal or ssh client to it\n"
     )

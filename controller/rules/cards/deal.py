@@ -1,6 +1,6 @@
-"""The deal judge: a deal counts when every position and the dealer got three cards and none came twice.
+"""The deal judge: a deal counts when every position and the dealer got three cards and no card appears twice.
 
-Nothing it says before every position has acted tells a card.
+Nothing it says reveals a card until every position has acted.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -16,7 +16,7 @@ NO_SOURCES: Mapping[str, Collection[str]] = {}
 
 
 def opens_shoe(reading: Reading) -> bool:
-    """Return whether this is a shoe's lid that opens."""
+    """Return whether this is a shoe lid opening."""
     if not isinstance(reading, Switch) or not reading.open:
         return False
     return reading.name.lower().replace(" ", "_").replace("-", "_") in SHOE_SWITCHES
@@ -33,9 +33,9 @@ def judge_deal(
 ) -> DealVerdict:
     """Judge one deal from its readings and people's inputs, in time order, as of the moment of decision.
 
-    `seats` are the positions dealt in. `sources` tells for each device which kinds it is known to send. With
-    `called`, a person's call, the deal is void for that cause and for those already proven beside it. A short
-    hand voids the deal once everybody has acted and no card came for `deal_timeout_s`.
+    `seats` are the positions dealt in. `sources` maps each device to the kinds it is known to send. With
+    `called`, a person's call, the deal is void for that cause and for any others already proven. A short
+    hand voids the deal once every position has acted and no card has come for `deal_timeout_s`.
     """
     layout = lay_out(readings, seats, rules.order)
     last_card_us = max((reading.t for reading in readings if isinstance(reading, Card)), default=0)
@@ -81,7 +81,7 @@ def judge_deal(
 
 def _notices(layout: Layout) -> Iterator[Notice]:
     if layout.out_of_order:
-        seen = f"cards went to {layout.out_of_order}; they are dealt from the dealer's left, his own last"
+        seen = f"cards went to {layout.out_of_order}; they are dealt from the dealer's left, the dealer last"
         yield Notice(code="dealt_out_of_order", seen=seen, rule="T-DEAL-3")
 
 
@@ -91,7 +91,7 @@ def _troubles(
     shoes = {dev for dev, kinds in sources.items() if "card" in kinds}
     shoes.update(reading.dev for reading in readings if isinstance(reading, Card))
     told = {
-        (reading.dev, "was down" if isinstance(reading, DeviceDown) else "was not well")
+        (reading.dev, "was down" if isinstance(reading, DeviceDown) else "was faulty")
         for reading in readings
         if isinstance(reading, DeviceDown | DeviceFault) and reading.dev in shoes
     }
@@ -102,7 +102,7 @@ def _troubles(
 def _void(
     readings: Sequence[Reading], layout: Layout, *, sure: bool, over: bool
 ) -> Iterator[tuple[str, str]]:
-    """Find what voids a deal. A shoe that was not well proves no count: `sure` is False."""
+    """Yield what voids a deal. `sure` is False if the shoe was faulty: then its count proves nothing."""
     if sure:
         wrong = layout.wrong if over else layout.too_many
         for position, count in wrong.items():
@@ -133,7 +133,7 @@ def _doubts(layout: Layout, *, void: bool) -> Iterator[tuple[str, str]]:
 
 
 def _dealt(layout: Layout) -> Dealt | None:
-    """Return the whole deal, where nothing of it is in doubt but how it came about."""
+    """Return the whole deal if nothing about it is in doubt except the order it was dealt in."""
     if not layout.all_out or not layout.all_acted or layout.unread or layout.repeats(entered=True):
         return None
     if layout.doubts:

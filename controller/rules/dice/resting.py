@@ -10,15 +10,15 @@ from controller.rules.dice.findings import Findings
 from controller.rules.dice.scene import DieSeen, Scene
 
 FLAT_DEG = 15.0
-"""A die tilted more than this is not flat (anchors of the field: below 12 degrees a camera can't tell)."""
+"""A die tilted more than this is not flat (field data: a camera can't measure a tilt below 12 degrees)."""
 CRAPS_SURFACES = {"bank": "on_bank", "cup": "in_cup", "rail": "on_rail"}
-"""Where a die at rest makes a No Roll at craps; all other things it may lie on (C34-INV-3)."""
+"""Where a die at rest makes a No Roll at craps; anything else it may lie on (C34-INV-3)."""
 CARD_SURFACES = frozenset({"felt", "cards"})
 """What a die may lie on where only cards may be touched (H-LEGAL-3)."""
 
 
 def judge_rests(scene: Scene, rules: ThrowRules, found: Findings) -> tuple[int, int] | None:
-    """Judge both dice at rest; give the faces up where both are certain."""
+    """Judge both dice at rest; return the faces up if both are certain."""
     faces = []
     for die in scene.dice:
         if die.gone:
@@ -53,7 +53,7 @@ def _judge_unrested(scene: Scene, die: DieSeen, found: Findings) -> None:
 
 
 def _judge_stillness(scene: Scene, die: DieSeen, found: Findings) -> None:
-    """Ask where a die that did not move since shows another face."""
+    """Refer to a person when a die that has not moved shows a different face."""
     last = die.rests[-1]
     near = 4.0 * scene.errors.track_noise_mm
     for earlier in die.rests[:-1]:
@@ -114,7 +114,7 @@ LOOSE_CHIPS_RULE = "H-LEGAL-3"
 
 
 def judge_loose_chips(seen: str, die: int, rules: ThrowRules, found: Findings) -> None:
-    """Judge a die at loose chips as the house reads the rule (!H-14)."""
+    """Judge a die resting against loose chips as the house reads the rule (!H-14)."""
     if rules.loose_chips == "review":
         found.ask("conflict", seen, die=die, rule=LOOSE_CHIPS_RULE)
     elif rules.loose_chips == "no_roll":
@@ -122,7 +122,7 @@ def judge_loose_chips(seen: str, die: int, rules: ThrowRules, found: Findings) -
 
 
 def _judge_aslant(code: str, seen: str, die: int, rules: ThrowRules, found: Findings) -> None:
-    """Judge a die that is stacked or cocked: a No Roll, or in some houses a person's matter (!H-15)."""
+    """Judge a die that is stacked or cocked: a No Roll, or in some houses for a person to decide (!H-15)."""
     if rules.aslant == "no_roll":
         found.no_roll(code, seen, die=die)
     else:
@@ -135,7 +135,7 @@ def _inside(scene: Scene, rest: DieRest) -> bool:
 
 
 def _surface(scene: Scene, rest: DieRest) -> tuple[str, bool]:
-    """Tell what a die lies on by the table's zones, else by the camera, and whether that is certain."""
+    """Return what a die lies on, by the table's zones or else the camera, and whether that is certain."""
     near = 2.0 * scene.errors.track_noise_mm
     for zone in scene.table.zones:
         if zone.kind == rest.on or zone.kind in CARD_SURFACES:
@@ -176,7 +176,9 @@ def _edge_distance(polygon: Sequence[Point], x: float, y: float) -> float:
 
 
 def _face(rest: DieRest, die: int, rules: ThrowRules, found: Findings) -> int | None:
-    """Read which face is up: one face, believed, and not contradicted by how the die lies (C34-PT-1)."""
+    """Return the face up: a single one, read with enough confidence and not contradicted by how the die lies
+    (C34-PT-1).
+    """
     sides = set(rest.resting_sides)
     if rest.confidence < rules.min_confidence:
         believed = f"confidence {rest.confidence:.2f}, below {rules.min_confidence:.2f}"
@@ -200,7 +202,7 @@ def _face(rest: DieRest, die: int, rules: ThrowRules, found: Findings) -> int | 
 
 
 def _opposite(rest: DieRest, side: int, die: int, found: Findings) -> int | None:
-    """Read a cocked die with one side on chips: the opposite face is up (C34-PT-1i)."""
+    """Return the face of a cocked die with one side on chips: the opposite face is up (C34-PT-1i)."""
     face = 7 - side
     if rest.up is not None and rest.up != face:
         found.ask(
@@ -211,7 +213,7 @@ def _opposite(rest: DieRest, side: int, die: int, found: Findings) -> int | None
 
 
 def _judge_pair(scene: Scene, rules: ThrowRules, found: Findings) -> None:
-    """Judge two dice that lie on or in each other (C34-INV-1b, !H-15)."""
+    """Judge two dice of which one lies on the other (C34-INV-1b, !H-15)."""
     one, two = scene.dice
     if one.offs or two.offs:
         return

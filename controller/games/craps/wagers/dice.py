@@ -29,7 +29,7 @@ class Dice:
     run_out: bool = False
 
     def throw(self, total: int) -> Thrown:
-        """Return what a roll is, and count it in the hand."""
+        """Return what a roll means for the point, and count it in the hand."""
         thrown = Thrown(
             total,
             come_out=self.point is None,
@@ -50,16 +50,16 @@ class Dice:
             self.point = thrown.total
 
     def goes_on_with(self, player: str | None) -> bool:
-        """Return whether this names the shooter of the hand under way, late or once more."""
+        """Return whether this names the shooter of the hand under way, late or again."""
         if player is None:
             return False
         return player == self.shooter or (self.shooter is None and self.rolls > 0)
 
     def take(self, player: str | None) -> None:
-        """Hand the dice to a player, or on to one who is not named yet; the point stays where it is.
+        """Give the dice to a player, or to one who is not named yet (None); the point is kept.
 
-        A hand begins with the first roll after a seven-out or a pass of the dice, so a name that comes late
-        or once more begins none (CV1-SHARP-2). Whoever takes the dice ends a run-out (C34-CONT-4).
+        A hand begins with the first roll after a seven-out or a pass of the dice, so a name that arrives late
+        or twice does not start one (CV1-SHARP-2). A new shooter ends a run-out (C34-CONT-4).
         """
         if not self.goes_on_with(player):
             self.new_hand(player)
@@ -67,7 +67,7 @@ class Dice:
             self.shooter, self.run_out = player, False
 
     def new_hand(self, shooter: str | None) -> None:
-        """Begin a hand. The point stays where it is."""
+        """Begin a hand; the point is kept."""
         self.shooter, self.rolls, self.points_made, self.run_out = shooter, 0, 0, False
 
 
@@ -79,7 +79,7 @@ class SharpShooterEndings:
         self._bet = table.sharp_shooter
 
     def after(self, thrown: Thrown, points: int) -> Ending | None:
-        """Return the ending after a roll that brings the hand to so many points; None while it goes on."""
+        """Return the ending after a roll, with the points the hand has made; None while the bet goes on."""
         if thrown.seven_out:
             return self.by_points(points, "the seven-out")
         crapped_out = thrown.come_out and thrown.total in CRAPS
@@ -91,7 +91,7 @@ class SharpShooterEndings:
         return None
 
     def by_points(self, points: int, end: str) -> Ending | None:
-        """Return the ending of a hand that is over."""
+        """Return the ending for a hand that is over with this many points made."""
         if self._bet is None:
             return None
         counted = f"{points} {'point' if points == 1 else 'points'} made before {end}"
