@@ -78,6 +78,7 @@ _NOT_OVERTAKEN = frozenset({DieReleased, BallBeam, Card, Input})
 
 _RANK: dict[type[Reading], int] = {kind: rank for rank, kind in enumerate(_SAME_TIME)}
 _RANKS = 32
+"""More than the kinds of reading there are: time and rank of a kind sort as one number."""
 _encode = msgspec.json.Encoder().encode
 _Waiting = tuple[int, int, AnyReading]
 """A reading with its place: its time and rank in one number, and which arrival it was."""

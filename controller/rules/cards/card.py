@@ -8,7 +8,9 @@ from controller.model.readings import Card as CardReading
 RANKS = "23456789TJQKA"
 SUITS = "cdhs"
 ACE = 14
+"""Its rank as the highest card; in the straight A-2-3 it is low."""
 QUEEN = 12
+"""The rank with which a dealer qualifies."""
 
 
 class Card(NamedTuple):

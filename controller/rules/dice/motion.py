@@ -19,6 +19,7 @@ by two steps before and after a point differ by the square root of six errors ov
 BRIDGED = 8
 """Points for a die that was hidden: carried on for long, a speed by few points is too rough."""
 FAST_M_PER_S = 1.0
+"""A thrown die flies faster; one that is slower rolls out, and spin and felt bend its way."""
 BOUNCES_MS = 11.0
 """A die that was not seen for longer has met the felt more than once, now one way, now the other."""
 SLOWING = 0.002

@@ -21,11 +21,18 @@ INDEX_PASSES_KEPT = 8
 SLOWEST_TURN_US = 8_000_000
 """A turn at 0.125 rev/s; wheels in play run at 0.15 to 0.5 rev/s."""
 _FITTED_PASSES = 6
+"""Twice the unknowns of a curve that slows; over more of them a bearing's friction is no longer the same."""
 _FARTHEST_TURNS = 2.5
+"""How far the curve is believed beyond its last pass: two passes missed, and half a turn to the reader."""
 _PASSES_TO_PLACE = 4
+"""One more than the curve has unknowns: with three it goes through any passes, right or wrong."""
 _WORST_FIT_TURNS = 0.02
+"""How far a pass may lie off the curve: three quarters of a pocket, so that no fit hides a neighbour."""
 _GAPS_TO_DOUBT = 3
+"""So many gaps among six passes are no missed passes: the turns are counted at twice their pace."""
 _OFF_PHASE_TURNS = 0.06
+"""How far off a whole turn a pass may come, for each turn since the last: a turn of 2 s lasts up to 2 % more
+than the one before with a worn bearing, and a first curve of two or three passes knows no slowing."""
 _PLAINLY_ON_TIME = 0.02
 """Well within what the fit lets pass, so that it need not be made for each pass."""
 _SLOWER_TURN = 1.3
@@ -41,6 +48,7 @@ _SHORTEST_NEXT, _LONGEST_NEXT = 0.985, 1.12
 _STRAY_NEAR = 0.02
 """Share of a turn within which a second pulse is the same pass: the mark is as wide as that."""
 _MARKS_KEPT = 64
+"""Passes of more than two minutes at the usual 0.15 to 0.5 rev/s: a spin is read within one."""
 
 
 class Mark(NamedTuple):

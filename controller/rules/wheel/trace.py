@@ -31,9 +31,13 @@ DROP_SENSOR_DELAY_US = 120_000
 LIES_AFTER_US = 8_000_000
 """So long after its drop a ball lies: 0.5 to 2.5 s to settle, and then it may hop for a turn or two."""
 _LATE_FOR_A_DROP_US = 500_000
+"""How much later than foretold a drop may be before the ball counts as dropped unsensed."""
 _SLOWEST_LAP_US = 3_000_000
+"""A lap at 0.33 rev/s: a ball that slow has left any track."""
 _PULSES_OF_A_BALL = 4
+"""Pulses that are a spin even where they make no run: dust cuts one beam, or two."""
 _READS_WHILE_RUNNING = 2
+"""Reads of one pocket while a ball is heard that are a ball in the rotor: one may be a spark of light."""
 _WENT_ON_PASSES, _WENT_ON_TURNS = 3, 0.9
 """A ball that makes so many passes more after a drop had not dropped: one that is knocked back up makes one
 or two, and no lap."""
@@ -50,6 +54,7 @@ _MIN_LOSES, _MAX_LOSES = 0.5, 1.6
 _LASTS, _LASTS_REV_PER_S = 1.0, 0.6
 """This share of it lasts until the drop at speeds near the drop's, and none of it from so much faster."""
 _LAP_TURNS = 0.99
+"""A lap, less what the beams' angles are off."""
 _OLDEST_LAP_TURNS = 2.0
 """A speed is taken over a lap, past every beam and all round a tilted bowl; where beams miss the ball over
 less than two."""

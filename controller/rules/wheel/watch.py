@@ -23,14 +23,19 @@ from controller.rules.wheel.rotor import SLOWEST_TURN_US
 from controller.rules.wheel.trace import SpinTrace
 
 _TURNS_TO_AGREE = 4
+"""Turns more than the reads need, in which a ball that hopped may yet come to rest in one pocket."""
 _SURE_MARKS = 2
+"""Index passes in one run that show the rotor's direction: a single one may be a stray."""
 _SURE_TURNS = 2.0
 """A direction is told by a No Spin once the ball has run so far: by then a dead beam is known for one."""
 _HEARD_AGAIN_TURNS = 1.2
 """In so much more than a turn a ball that had not dropped would have passed each beam."""
 _SLOWER = 1.3
+"""How much longer than the last turn each further one may take while the ball is waited for."""
 _PULSES_OF_A_BALL = 3
+"""Fewer foretell no drop: two show one speed, and no slowing."""
 _LONGEST_FIRST_LAP_US = 2_500_000
+"""A first lap at 0.4 rev/s, slower than any launch: by then the ball is known, or it is none."""
 _LONGEST_RUN_US = 30_000_000
 """A ball sent off at 2.6 rev/s, faster than most hands, has left the track by then."""
 

@@ -34,7 +34,9 @@ NO_NUMBER_US = 90_000_000
 FASTEST_RPM_X10 = 300
 """A wheel turns at 10 to 25 rpm; a pocket read with an encoder that says more is not to be believed."""
 LAST_GAME = 256
+"""The wheel's own count of games goes up to here and on with 0 or 1."""
 _MANY_GAMES = LAST_GAME // 2
+"""More than half of its count ahead is a count that went back."""
 
 RULES = {
     "same_direction": "R-SPIN-1",
