@@ -2,5 +2,5 @@
 
 Threads stand at the edges: each source, the journal's writer, the recorder, the control socket and its
 clients. One core thread owns the session. Edges stamp and post into one bounded queue; only that queue, the
-fault board, the hub and the journal's door are shared.
+active faults, the hub and the journal's door are shared.
 """

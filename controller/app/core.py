@@ -58,7 +58,7 @@ class Core:
         journal: Journal,
         inlet: Inlet,
         recorder: Recorder,
-        board: ActiveFaults,
+        faults: ActiveFaults,
         hub: Hub,
         epoch: str,
         rotation: Rotation,
@@ -74,13 +74,13 @@ class Core:
         change of what waits for a person, not in test mode; `late_confirmed` of each confirmation of a wager
         made with the dice out, and of its row. All must return at once.
         """
-        self.devices = Devices(setup, board)
+        self.devices = Devices(setup, faults)
         self.lamps = Lamps(hub, lit)
         self.turns = 0
         self._setup = setup
         self._journal = journal
         self._inlet = inlet
-        self._board = board
+        self._faults = faults
         self._hub = hub
         self._discretion = Discretion(hub, setup.ruleset)
         self._failed = failed
@@ -197,7 +197,7 @@ class Core:
                 self.turn(self._tick_s())
             self.run_out()
         except Exception as error:  # noqa: BLE001 a core that died silently would be a table that hangs
-            self._board.began(Fault("core_failed", "core", f"{type(error).__name__}: {error}"))
+            self._faults.began(Fault("core_failed", "core", f"{type(error).__name__}: {error}"))
             self.lamps.light("lock", "locked")
             self._failed()
 
@@ -393,7 +393,7 @@ class Core:
     def _halt(self, fault: JournalFault) -> None:
         """Judge no more: what can't be kept can't be told."""
         self._halted = True
-        self._board.began(Fault("core_halted", fault.where, f"{fault.code}: {fault.found}"))
+        self._faults.began(Fault("core_halted", fault.where, f"{fault.code}: {fault.found}"))
         self.lamps.light("lock", "locked")
 
     def _follow(self, outcome: Outcome) -> None:
@@ -418,7 +418,7 @@ class Core:
     def _keep_locked(self) -> None:
         if self._state.lock == "locked" or self._lock_asked or self._halted or self._testing:
             return
-        locking = self._board.locking
+        locking = self._faults.locking
         if locking:
             asked = Input(t=0, dev=CONTROLLER, name="lock", by=CONTROLLER, reason=locking[0].code)
             self._lock_asked = self._inlet.post(asked, stamped=False)
@@ -428,12 +428,12 @@ class Core:
         self.lamps.light("lock", self._state.lock)
 
     def _note_faults(self) -> None:
-        for change in self._board.changes():
+        for change in self._faults.changes():
             name = "fault.began" if change.began else "fault.over"
             self.note(
                 name, {"code": change.fault.code, "where": change.fault.where, "found": change.fault.found}
             )
-            present = self._board.present
+            present = self._faults.present
             self.lamps.light("fault", present[0].code if present else "none")
 
     def note(self, name: str, data: Mapping[str, object]) -> Ticket | None:

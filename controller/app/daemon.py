@@ -105,7 +105,7 @@ class Daemon:
         self.draw = draw
         self.settings = settings
         self.hub = Hub()
-        self.board = ActiveFaults(self._tell_fault)
+        self.faults = ActiveFaults(self._tell_fault)
         self.monotonic = MonotonicClock()
         self.clock: Clock = clock or (DataClock() if options.data_time else self.monotonic)
         self.inlet = Inlet(self.clock, capacity=options.capacity, overflowed=self._overflowed)
@@ -127,13 +127,13 @@ class Daemon:
         self._alive_at_us = 0
         self._input_ended_us: int | None = None
         self._accept: Acceptance | None = None
-        self._watchdog = Watchdog(self.board)
+        self._watchdog = Watchdog(self.faults)
         self._begun = False
         self._behind_us = 0
         self.publishing = Publishing(
             settings,
             options.journal,
-            self.board,
+            self.faults,
             engine=engine,
             chance=chance,
             now_us=self.monotonic.now_us,
@@ -158,7 +158,7 @@ class Daemon:
                 self.settings,
                 self.digests,
                 self.key,
-                board=self.board,
+                faults=self.faults,
                 hub=self.hub,
                 inlet=self.inlet,
                 wall=self.wall,
@@ -173,15 +173,15 @@ class Daemon:
                 raise InUseError(str(fault)) from fault
             found = of_journal(fault)
             # What is found again is no news, and is not told for ever.
-            if found.code not in {there.code for there in self.board.present}:
-                self.board.clear("opening")
-                self.board.began(found, "opening")
+            if found.code not in {there.code for there in self.faults.present}:
+                self.faults.clear("opening")
+                self.faults.began(found, "opening")
             self._reopen_at_us = self.monotonic.now_us() + round(REOPEN_S * 1e6)
             return
-        # Others may ask for play as soon as they see it live: what forbids that is on the board before.
+        # Others may ask for play as soon as they see it live: what forbids that is active before.
         self._check_identity(live)
         self._check_clock_against_journal(live)
-        self.board.clear("opening")
+        self.faults.clear("opening")
         self.live = live
         log(
             INFO,
@@ -216,7 +216,7 @@ class Daemon:
         self._check_wall()
         if self._overflow_until_us and now_us > self._overflow_until_us:
             self._overflow_until_us = 0
-            self.board.over(OVERFLOW)
+            self.faults.over(OVERFLOW)
         if self.live is not None:
             self.live.test()
             if self._begun:
@@ -263,7 +263,7 @@ class Daemon:
 
     def headline(self) -> str:
         """Return the table's status in one line."""
-        present = [fault for fault in self.board.present if fault.code != WAITS]
+        present = [fault for fault in self.faults.present if fault.code != WAITS]
         first = next((fault for fault in present if fault.kind.locks), None)
         awaited = None if self.live is None else self.live.core.view.awaited
         if first is None and awaited is not None:
@@ -292,7 +292,7 @@ class Daemon:
         told = Approved(digests=self.digests, by=by, who=who)
         write_approved(self.options.approved, self.key, told)
         self.approved = told
-        self.board.over("identity_changed")
+        self.faults.over("identity_changed")
 
     def accept_journal(self, by: str, who: str, reason: str) -> None:
         """Accept the journal that is there, on a person's word; it is opened at the next turn."""
@@ -301,12 +301,12 @@ class Daemon:
 
     def approve_devices(self) -> None:
         """Approve devices that reported a failed part."""
-        self.board.clear_code("device_component")
+        self.faults.clear_code("device_component")
 
     def approve_clock(self) -> None:
         """Approve the wall clock."""
-        self.board.clear_code("clock_stepped")
-        self.board.over("clock_behind")
+        self.faults.clear_code("clock_stepped")
+        self.faults.over("clock_behind")
 
     @property
     def _at_rest(self) -> bool:
@@ -365,7 +365,7 @@ class Daemon:
         parts = ("approval",) if before is None else changed(before.digests, self.digests)
         if parts:
             where = str(self.options.approved)
-            self.board.began(Fault("identity_changed", where, f"another {', '.join(parts)}"))
+            self.faults.began(Fault("identity_changed", where, f"another {', '.join(parts)}"))
         live.core.note("identity.checked", {"digests": self.digests, "changed": parts})
 
     def _check_clock_against_journal(self, live: RunningTable) -> None:
@@ -375,13 +375,13 @@ class Daemon:
         now = self.wall()
         if last is not None and now.us < last.wall.us:
             found = f"{iso(now.us)}, and {iso(last.wall.us)} in row {last.n}"
-            self.board.began(Fault("clock_behind", "wall clock", found))
+            self.faults.began(Fault("clock_behind", "wall clock", found))
             self._behind_us = last.wall.us
 
     def _check_wall(self) -> None:
         if self._behind_us and self.wall().us >= self._behind_us:
             self._behind_us = 0
-            self.board.over("clock_behind")
+            self.faults.over("clock_behind")
         step = self._watch.step()
         if step is None:
             return
@@ -391,13 +391,13 @@ class Daemon:
             told = {"by_us": step.by_us, "wall_us": now.us, "synced": now.synced, "first": step.first_sync}
             self.live.core.note("clock.noted", told)
         if not step.first_sync:
-            self.board.began(Fault("clock_stepped", "wall clock", words))
+            self.faults.began(Fault("clock_stepped", "wall clock", words))
 
     # --- in other threads ---
 
     def _overflowed(self) -> None:
         self._overflow_until_us = self.monotonic.now_us() + round(OVERFLOW_HOLDS_S * 1e6)
-        self.board.began(Fault(OVERFLOW, "inlet", f"more than {self.options.capacity} readings waiting"))
+        self.faults.began(Fault(OVERFLOW, "inlet", f"more than {self.options.capacity} readings waiting"))
 
     def _published_status(self) -> TableStatus:
         live = self.live
@@ -407,7 +407,7 @@ class Daemon:
             state="online",
             lock="locked" if locked else "unlocked",
             headline=self.headline(),
-            faults=tuple(fault.code for fault in self.board.present),
+            faults=tuple(fault.code for fault in self.faults.present),
             session=None if live is None else int(live.setup.session),
             software=self.digests.software,
         )
@@ -424,6 +424,6 @@ class Daemon:
         }
         self.hub.tell("faults", _encode(line) + b"\n")
         if self.live is None and self.hardware is not None:
-            present = self.board.present
+            present = self.faults.present
             self.hardware.show("lock", "locked")
             self.hardware.show("fault", present[0].code if present else "none")

@@ -320,10 +320,10 @@ NEVER = Seen(up=False, says="not heard of yet")
 class Devices:
     """Written by the core's thread, read by others."""
 
-    def __init__(self, setup: Setup, board: ActiveFaults) -> None:
-        """Expect nothing yet; put on the board the faults that a device says of itself."""
+    def __init__(self, setup: Setup, faults: ActiveFaults) -> None:
+        """Expect nothing yet; a fault that a device reports of itself becomes active."""
         self._locking = setup.locking_switches
-        self._board = board
+        self._faults = faults
         self._seen: dict[str, Seen] = {}
         self._open: dict[tuple[str, str], bool] = {}
         self._late: dict[str, tuple[int, int]] = {}
@@ -348,9 +348,9 @@ class Devices:
     def _note_switch(self, switch: Switch) -> None:
         duty = f"switch {switch.name} of {switch.dev}"
         if switch.open and switch.name in self._locking:
-            self._board.began(Fault("switch_open", switch.dev, f"{switch.name} is open"), duty)
+            self._faults.began(Fault("switch_open", switch.dev, f"{switch.name} is open"), duty)
         else:
-            self._board.over("switch_open", duty)
+            self._faults.over("switch_open", duty)
 
     def came_late(self, reading: Reading, behind_us: int, now_us: int) -> None:
         """Record a reading that came too late to count."""
@@ -361,23 +361,23 @@ class Devices:
             found = (
                 f"{LATE_MANY} readings within a minute, the last {late_ms:.0f} ms after it could still count"
             )
-            self._board.began(Fault("readings_late", reading.dev, found), f"late {reading.dev}")
+            self._faults.began(Fault("readings_late", reading.dev, found), f"late {reading.dev}")
 
     def look(self, now_us: int) -> None:
         """Clear what has not recurred for a while."""
         for dev, (_, last_us) in tuple(self._late.items()):
             if now_us - last_us > LATE_HOLDS_US:
                 del self._late[dev]
-                self._board.over("readings_late", f"late {dev}")
+                self._faults.over("readings_late", f"late {dev}")
 
     def _told(self, seen: Seen, reading: DeviceUp | DeviceDown | DeviceFault) -> Seen:
         says = f"{kind_of(reading)}: {reading.reason}" if reading.reason else kind_of(reading)
         if isinstance(reading, DeviceUp):
-            self._board.clear(reading.dev)
+            self._faults.clear(reading.dev)
             return seen._replace(up=True, says=says)
         code = str(reading.code)
         if (fault := _fault_of(code, reading)) is not None:
-            self._board.began(fault, reading.dev)
+            self._faults.began(fault, reading.dev)
         trouble = seen.trouble if code == STARTING else code
         return seen._replace(up=not isinstance(reading, DeviceDown) and seen.up, says=says, trouble=trouble)
 

@@ -31,19 +31,19 @@ EngineMaker = Callable[[EngineFor], Consumer]
 """Makes the settlement engine of this process; it opens nothing before its own thread begins."""
 
 
-class BoardAlarm:
-    """Puts publishing's faults on the table's board of faults."""
+class FaultAlarm:
+    """Puts publishing's faults among the table's active faults."""
 
-    def __init__(self, board: ActiveFaults) -> None:
-        self._board = board
+    def __init__(self, faults: ActiveFaults) -> None:
+        self._faults = faults
 
     def began(self, fault: PublishFault) -> None:
         """Note that this fault holds."""
-        self._board.began(Fault(*fault), "publish")
+        self._faults.began(Fault(*fault), "publish")
 
     def over(self, code: str) -> None:
         """Note that faults of this code are over, if there was one."""
-        self._board.over(code, "publish")
+        self._faults.over(code, "publish")
 
 
 class Publishing:
@@ -53,7 +53,7 @@ class Publishing:
         self,
         settings: TableSettings,
         folder: Path,
-        board: ActiveFaults,
+        faults: ActiveFaults,
         *,
         engine: EngineMaker | None,
         chance: Chance,
@@ -66,7 +66,7 @@ class Publishing:
             UnfitSettings: the table's `publish:` section can't be obeyed here.
         """
         self._settings = settings
-        self._alarm = BoardAlarm(board)
+        self._alarm = FaultAlarm(faults)
         self._chance = chance
         self._now_us = now_us
         self._status = status

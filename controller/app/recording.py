@@ -60,11 +60,11 @@ class Recorder:
     """One thread, one file at a time."""
 
     def __init__(
-        self, folder: Path, board: ActiveFaults, *, closed: Callable[[Closed], None], keep_bytes: int
+        self, folder: Path, faults: ActiveFaults, *, closed: Callable[[Closed], None], keep_bytes: int
     ) -> None:
         """Write into this folder; `closed` hears of each piece, `keep_bytes` bounds them all together."""
         self._folder = folder
-        self._board = board
+        self._faults = faults
         self._closed = closed
         self._keep_bytes = keep_bytes
         self._queue: SimpleQueue[Begin | AnyReading | End | None] = SimpleQueue()
@@ -99,7 +99,7 @@ class Recorder:
             self.turns += 1
             going = self._take_waiting()
             if self._piece is not None:
-                self._piece.write_out(self._board)
+                self._piece.write_out(self._faults)
 
     def _take_waiting(self) -> bool:
         try:
@@ -120,7 +120,7 @@ class Recorder:
                 with suppress(OSError):
                     self._make_room()
                 self._piece = _Piece(self._folder / (name + ENDING), name, header)
-                self._board.over("recording_lost")
+                self._faults.over("recording_lost")
             case End(whole=whole):
                 self._end(whole=whole)
             case _:
@@ -130,7 +130,7 @@ class Recorder:
     def _end(self, *, whole: bool) -> None:
         piece, self._piece = self._piece, None
         if piece is not None:
-            piece.end(self._board, whole=whole)
+            piece.end(self._faults, whole=whole)
             self._closed(Closed(piece.name, piece.digest.hexdigest(), piece.size, piece.readings))
 
     def _make_room(self) -> None:
@@ -167,7 +167,7 @@ class _Piece:
         self._added = True
         self._log.write(reading)
 
-    def write_out(self, board: ActiveFaults, *, packed: bool = False) -> None:
+    def write_out(self, faults: ActiveFaults, *, packed: bool = False) -> None:
         """Write all that was added."""
         if self._added and not packed:
             self._log.flush()
@@ -178,16 +178,16 @@ class _Piece:
         try:
             self._write()
         except OSError as error:
-            board.began(Fault("recording_failed", str(self._path), error.strerror or str(error)), "recorder")
-            self._give_up_where_too_much_waits(board)
+            faults.began(Fault("recording_failed", str(self._path), error.strerror or str(error)), "recorder")
+            self._give_up_where_too_much_waits(faults)
         else:
-            board.over("recording_failed", "recorder")
+            faults.over("recording_failed", "recorder")
 
-    def end(self, board: ActiveFaults, *, whole: bool) -> None:
+    def end(self, faults: ActiveFaults, *, whole: bool) -> None:
         """End the file; one that is not whole ends as a power cut would leave it."""
         if whole:
             self._log.close()
-        self.write_out(board, packed=whole)
+        self.write_out(faults, packed=whole)
         if self._descriptor is not None:
             os.close(self._descriptor)
 
@@ -206,13 +206,13 @@ class _Piece:
             os.fdatasync(self._descriptor)
             self._unsynced_turns = 0
 
-    def _give_up_where_too_much_waits(self, board: ActiveFaults) -> None:
+    def _give_up_where_too_much_waits(self, faults: ActiveFaults) -> None:
         if len(self._unwritten) <= MAX_UNWRITTEN:
             return
         # A hole in a packed stream damages all after it: the piece ends here, and the next is whole again.
         self._unwritten = b""
         self.lossy = True
-        board.began(Fault("recording_lost", str(self._path), f"{MAX_UNWRITTEN:,} bytes refused"))
+        faults.began(Fault("recording_lost", str(self._path), f"{MAX_UNWRITTEN:,} bytes refused"))
 
 
 _encode = msgspec.json.Encoder().encode

@@ -99,7 +99,7 @@ class Requests:
             case AskStatus():
                 return answer(status=status_of(self._daemon))
             case AskFaults():
-                return answer(faults=[fault_of(fault) for fault in self._daemon.board.present])
+                return answer(faults=[fault_of(fault) for fault in self._daemon.faults.present])
             case AskBoard() | AskTable() | AskPicture():
                 return self._show(request, peer)
             case Enter(token=str() as token):
@@ -232,7 +232,7 @@ class Requests:
     def _approve(
         self, request: Approve, peer: Peer, live: RunningTable, said: Mapping[str, object] | None = None
     ) -> bytes:
-        holding = sorted({fault.code for fault in self._daemon.board.present} & APPROVES[request.what])
+        holding = sorted({fault.code for fault in self._daemon.faults.present} & APPROVES[request.what])
         if not holding:
             return refusal("nothing_to_approve", _SAYS["nothing_to_approve"])
         who = request.who or peer.user

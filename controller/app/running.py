@@ -58,13 +58,18 @@ class SelfTest:
     """The checks of one table."""
 
     def __init__(
-        self, journal: Journal, started: Ticket, devices: Devices, board: ActiveFaults, wanted: frozenset[str]
+        self,
+        journal: Journal,
+        started: Ticket,
+        devices: Devices,
+        faults: ActiveFaults,
+        wanted: frozenset[str],
     ) -> None:
         """`started` proves that the journal takes rows; `wanted` are the devices that must be up."""
         self._journal = journal
         self._started = started
         self._devices = devices
-        self._board = board
+        self._faults = faults
         self._wanted = wanted
 
     def run(self) -> tuple[Check, ...]:
@@ -74,11 +79,11 @@ class SelfTest:
     def look_for_missing(self, since_start_us: int) -> None:
         """Report the devices that are still down this long after the start, until all are up."""
         missing = self._devices.missing(self._wanted)
-        waits = any(fault.code == WAITS for fault in self._board.present)
+        waits = any(fault.code == WAITS for fault in self._faults.present)
         if not missing:
-            self._board.over("device_missing")
+            self._faults.over("device_missing")
         elif waits and since_start_us > DEVICES_WITHIN_US:
-            self._board.began(Fault("device_missing", ", ".join(missing), _each(missing)))
+            self._faults.began(Fault("device_missing", ", ".join(missing), _each(missing)))
 
     def _writable(self) -> Check:
         fault = self._journal.fault
@@ -101,7 +106,7 @@ class SelfTest:
         return Check(name="switches", ok=not opened, says=says)
 
     def _well(self) -> Check:
-        locking = [fault for fault in self._board.locking if fault.code != WAITS]
+        locking = [fault for fault in self._faults.locking if fault.code != WAITS]
         says = ", ".join(fault.code for fault in locking) or "no fault that locks play"
         return Check(name="faults", ok=not locking, says=says)
 
@@ -134,7 +139,7 @@ class RunningTable:
         digests: Digests,
         key: Key,
         *,
-        board: ActiveFaults,
+        faults: ActiveFaults,
         hub: Hub,
         inlet: Inlet,
         wall: Callable[[], Wall],
@@ -153,7 +158,7 @@ class RunningTable:
             JournalFault: the journal forbids telling a result from here.
         """
         self._options = options
-        self._board = board
+        self._faults = faults
         self._hub = hub
         self._inlet = inlet
         self._hardware = hardware
@@ -198,9 +203,9 @@ class RunningTable:
             lambda: Reader(options.place.journal),
         )
         self.recorder = Recorder(
-            options.recordings, board, closed=self._piece_closed, keep_bytes=options.keep_bytes
+            options.recordings, faults, closed=self._piece_closed, keep_bytes=options.keep_bytes
         )
-        self.verifier = Verifier(options.place.journal, board, done=self._verified)
+        self.verifier = Verifier(options.place.journal, faults, done=self._verified)
         try:
             self._take_up(settings, digests, failed)
         except BaseException:
@@ -208,23 +213,23 @@ class RunningTable:
             raise
 
     def _take_up(self, settings: TableSettings, digests: Digests, failed: Callable[[], None]) -> None:
-        options, board = self._options, self._board
+        options, faults = self._options, self._faults
         resumed = self._resume(game_of(settings.rules.game))
         self.setup = setup_of(settings, resumed, self.journal.recovered.session)
         started = self._start(digests, resumed)
-        board.began(Fault(WAITS, "self-test", "it has not passed yet"))
+        faults.began(Fault(WAITS, "self-test", "it has not passed yet"))
         for fault in self._lasting_faults():
             if fault.code != TEST_FAILED:
-                board.began(fault, "before the restart")
+                faults.began(fault, "before the restart")
             elif fault.where.partition(", ")[0] in settings.devices:
-                board.began(fault, duty_of_test(fault.where))
+                faults.began(fault, duty_of_test(fault.where))
         self.core = Core(
             self.setup,
             resumed,
             journal=self.journal,
             inlet=self._inlet,
             recorder=self.recorder,
-            board=board,
+            faults=faults,
             hub=self._hub,
             epoch=iso(self.started_wall.us - self._inlet.now_us),
             rotation=options.rotation,
@@ -235,7 +240,7 @@ class RunningTable:
             late_confirmed=self._publishing.note_late_confirmed,
         )
         wanted = frozenset(settings.devices) if options.self_test_devices else frozenset()
-        self.self_test = SelfTest(self.journal, started, self.core.devices, board, wanted)
+        self.self_test = SelfTest(self.journal, started, self.core.devices, faults, wanted)
 
     def begin(self, watchdog: Watchdog) -> None:
         """Start the threads, and have them watched over."""
@@ -263,7 +268,7 @@ class RunningTable:
         try:
             self.journal.close()
         except JournalFault as fault:
-            self._board.began(of_journal(fault), "journal")
+            self._faults.began(of_journal(fault), "journal")
             return False
         return clean
 
@@ -293,7 +298,7 @@ class RunningTable:
             self._hub.tell("faults", b'{"self_test":%s}\n' % _encode(event))
         self._tested = checks
         if passed(checks):
-            self._board.over(WAITS)
+            self._faults.over(WAITS)
         view = self.core.view
         busy = view.held or view.halted or view.testing or view.in_flight
         may = self._options.unlock == "automatic" and not busy
@@ -365,9 +370,9 @@ class RunningTable:
 
     def _alarmed(self, fault: JournalFault | None) -> None:
         if fault is None:
-            self._board.clear("journal")
+            self._faults.clear("journal")
         else:
-            self._board.began(of_journal(fault), "journal")
+            self._faults.began(of_journal(fault), "journal")
 
     def _told(self, ticket: Ticket) -> None:
         self._publishing.told(ticket.outcomes)

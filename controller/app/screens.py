@@ -187,7 +187,7 @@ _NOT_SHOWN = ("call", "learned", "standing")
 def floor_of(daemon: "Daemon") -> dict[str, object]:
     """Return the table's state for the staff's screens, as JSON values; raises JournalFault."""
     rules = daemon.settings.rules
-    faults = daemon.board.present
+    faults = daemon.faults.present
     told: dict[str, object] = {
         "table": daemon.settings.table,
         "ruleset": rules.name,

@@ -73,9 +73,9 @@ CODE = "thread_stopped"
 class Watchdog:
     """Monitors the threads' progress."""
 
-    def __init__(self, board: ActiveFaults) -> None:
+    def __init__(self, faults: ActiveFaults) -> None:
         """Report threads that are stuck as faults."""
-        self._board = board
+        self._faults = faults
         self._watched: dict[str, Callable[[], int]] = {}
         self._fed: Mapping[str, int] = {}
         self._moved: dict[str, tuple[int, int]] = {}
@@ -91,9 +91,9 @@ class Watchdog:
             before, since_us = self._moved.get(name, (-1, now_us))
             if count != before:
                 self._moved[name] = (count, now_us)
-                self._board.over(CODE, name)
+                self._faults.over(CODE, name)
             elif now_us - since_us > STUCK_S * 1e6:
-                self._board.began(Fault("thread_stopped", name, f"no progress for {STUCK_S:g} s"), name)
+                self._faults.began(Fault("thread_stopped", name, f"no progress for {STUCK_S:g} s"), name)
         if any(count == self._fed.get(name) for name, count in turns.items()):
             return False
         self._fed = turns

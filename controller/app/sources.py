@@ -42,7 +42,7 @@ class Source(Protocol):
         """A count that increases while its thread is alive."""
 
     def start(self, inlet: Inlet) -> None:
-        """Post readings from now on, in a thread of its own; faults go to the board, never out of here."""
+        """Post readings from now on, in a thread of its own; faults become active, and are never raised."""
 
     def stop(self, timeout_s: float) -> bool:
         """Post no more; False where its thread did not end in time."""
@@ -72,7 +72,7 @@ class JsonLines:
     def __init__(
         self,
         path: str,
-        board: ActiveFaults,
+        faults: ActiveFaults,
         clock_us: Callable[[], int],
         *,
         data_time: bool,
@@ -86,7 +86,7 @@ class JsonLines:
         self.turns = 0
         self.bad_lines = 0
         self._path = path
-        self._board = board
+        self._faults = faults
         self._clock_us = clock_us
         self._data_time = data_time
         self._ended = ended
@@ -115,14 +115,16 @@ class JsonLines:
                 descriptor = self._open()
             except OSError as error:
                 found = error.strerror or str(error)
-                self._board.began(Fault("source_failed", self._path, found), self.name)
+                self._faults.began(Fault("source_failed", self._path, found), self.name)
                 self._idle(RETRY_S)
                 continue
-            self._board.over("source_failed", self.name)
+            self._faults.over("source_failed", self.name)
             try:
                 self._read(descriptor)
             except OSError as error:
-                self._board.began(Fault("source_failed", self._path, error.strerror or str(error)), self.name)
+                self._faults.began(
+                    Fault("source_failed", self._path, error.strerror or str(error)), self.name
+                )
             finally:
                 if descriptor != _STDIN:
                     os.close(descriptor)
@@ -203,12 +205,12 @@ class JsonLines:
     def _bad(self, line: bytes) -> None:
         self.bad_lines += 1
         self._bad_until_us = self._clock_us() + round(_BAD_LINE_HOLDS_S * 1e6)
-        self._board.began(Fault("source_bad_line", self._path, f"{shown(line)!r}"), self.name)
+        self._faults.began(Fault("source_bad_line", self._path, f"{shown(line)!r}"), self.name)
 
     def _settle_bad_lines(self) -> None:
         if self._bad_until_us and self._clock_us() > self._bad_until_us:
             self._bad_until_us = 0
-            self._board.over("source_bad_line", self.name)
+            self._faults.over("source_bad_line", self.name)
 
     def _idle(self, seconds: float) -> None:
         self.turns += 1

@@ -81,7 +81,7 @@ def status_of(daemon: "Daemon") -> dict[str, object]:
         "headline": daemon.headline(),
         "started": iso(daemon.started.us),
         "wall": {"now": iso(now.us), "synchronized": now.synced},
-        "faults": [fault_of(fault) for fault in daemon.board.present],
+        "faults": [fault_of(fault) for fault in daemon.faults.present],
         "identity": {
             "digests": daemon.digests,
             "approved_by": None if daemon.approved is None else daemon.approved.who,
@@ -209,5 +209,5 @@ def fault_of(fault: Fault) -> dict[str, object]:
 
 
 def _first_code(daemon: "Daemon") -> str:
-    present = daemon.board.present
+    present = daemon.faults.present
     return present[0].code if present else "none"

@@ -77,12 +77,12 @@ class Tests:
 
     def note_result(self, tested: Tested) -> None:
         """Report each sensor that failed as a fault, until a test of it passes, now or after a restart."""
-        board = self._daemon.board
+        faults = self._daemon.faults
         for sensor in (*tested.passed, *tested.failed):
-            board.over(TEST_FAILED, duty_of_test(f"{tested.device}, {sensor}"))
+            faults.over(TEST_FAILED, duty_of_test(f"{tested.device}, {sensor}"))
         for sensor, says in tested.failed.items():
             fault = Fault(TEST_FAILED, f"{tested.device}, {sensor}", says)
-            board.began(fault, duty_of_test(fault.where))
+            faults.began(fault, duty_of_test(fault.where))
 
     def _test(
         self, connection: socket.socket, who: str, live: RunningTable, stopping: Callable[[], bool]

@@ -77,10 +77,10 @@ _decode = msgspec.json.Decoder(Found).decode
 class Verifier:
     """One walk along the journal, from its first row."""
 
-    def __init__(self, journal: Path, board: ActiveFaults, *, done: Callable[[Verified], None]) -> None:
-        """`done` hears of a sound journal; a fault goes to the board and locks play."""
+    def __init__(self, journal: Path, faults: ActiveFaults, *, done: Callable[[Verified], None]) -> None:
+        """`done` hears of a sound journal; a fault becomes active and locks play."""
         self._journal = journal
-        self._board = board
+        self._faults = faults
         self._done = done
         self._stop = Event()
         self._lock = Lock()
@@ -104,11 +104,11 @@ class Verifier:
         while not self._stop.is_set():
             found = self._found()
             if found is not None:
-                self._board.over("verifier_ended")
+                self._faults.over("verifier_ended")
                 self._tell(found)
                 return
             if not self._stop.is_set():
-                self._board.began(Fault("verifier_ended", "verifier", "no word at its end"))
+                self._faults.began(Fault("verifier_ended", "verifier", "no word at its end"))
                 self._stop.wait(AGAIN_S)
 
     def _found(self) -> Found | None:
@@ -136,7 +136,7 @@ class Verifier:
             self._done(verified)
         elif found.fault is not None and found.fault.code in FAULTS:
             fault = found.fault
-            self._board.began(
+            self._faults.began(
                 of_journal(JournalFault(fault.code, fault.where, fault.found, fault.expected)), DUTY
             )
 

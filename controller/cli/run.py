@@ -166,7 +166,7 @@ def _sources(options: Options, settings: TableSettings) -> tuple[Callable[[Daemo
         return (
             lambda daemon: JsonLines(
                 path,
-                daemon.board,
+                daemon.faults,
                 daemon.clock.now_us,
                 data_time=options.data_time,
                 ended=daemon.input_ended,

@@ -103,7 +103,7 @@ def test_a_watcher_that_comes_in_mid_game_hears_at_once_what_waits_and_then_that
 
 def test_status_fits_on_a_screen_and_says_what_to_do(house: HouseMaker) -> None:
     _, daemon = under_review(house)
-    daemon.board.began(Fault("recording_failed", "recordings", "no space left"))
+    daemon.faults.began(Fault("recording_failed", "recordings", "no space left"))
     said = "\n".join(status_lines(Screen(StringIO(), {}), told(daemon), everything=False))
     assert "under review: a person must rule" in said
     assert "say " in said
@@ -135,14 +135,14 @@ def test_a_fault_that_a_person_must_clear_outlives_a_restart(house: HouseMaker) 
     one = house()
     daemon = one.open()
     unlocked(daemon)
-    daemon.board.began(Fault("clock_stepped", "wall clock", "set by +7200 s"))
+    daemon.faults.began(Fault("clock_stepped", "wall clock", "set by +7200 s"))
     drain(daemon)
     daemon = one.restart(one.restart(daemon))
-    assert "clock_stepped" in [fault.code for fault in daemon.board.present]
+    assert "clock_stepped" in [fault.code for fault in daemon.faults.present]
     daemon.approve_clock()
     drain(daemon)
     daemon = one.restart(daemon)
-    assert "clock_stepped" not in [fault.code for fault in daemon.board.present]
+    assert "clock_stepped" not in [fault.code for fault in daemon.faults.present]
 
 
 def test_a_failed_test_outlives_restarts_until_that_sensor_passes(house: HouseMaker) -> None:
@@ -168,16 +168,16 @@ def test_a_failed_test_outlives_restarts_until_that_sensor_passes(house: HouseMa
 
 def failed_tests(daemon: Daemon) -> list[tuple[str, str]]:
     """Return where tests failed, and what each found."""
-    return [(fault.where, fault.found) for fault in daemon.board.present if fault.code == "test_failed"]
+    return [(fault.where, fault.found) for fault in daemon.faults.present if fault.code == "test_failed"]
 
 
 def test_an_open_door_is_a_fault_with_a_remedy_until_it_is_closed(house: HouseMaker) -> None:
     daemon = house().open()
     unlocked(daemon)
     play(daemon, [Switch(t=10 * SECOND_US, dev="box", name="door", open=True)])
-    assert [(f.code, f.where) for f in daemon.board.present] == [("switch_open", "box")]
+    assert [(f.code, f.where) for f in daemon.faults.present] == [("switch_open", "box")]
     play(daemon, [Switch(t=20 * SECOND_US, dev="box", name="door", open=False)])
-    assert daemon.board.present == ()
+    assert daemon.faults.present == ()
 
 
 def test_readings_that_come_late_are_a_fault_with_a_remedy_for_a_minute(house: HouseMaker) -> None:
@@ -187,12 +187,12 @@ def test_readings_that_come_late_are_a_fault_with_a_remedy_for_a_minute(house: H
     daemon.clock.reach(11 * SECOND_US)
     drain(daemon)
     play(daemon, [late] * 4)
-    assert not daemon.board.present, "a busy moment is no fault"
+    assert not daemon.faults.present, "a busy moment is no fault"
     play(daemon, [late])
-    assert [(f.code, f.where) for f in daemon.board.present] == [("readings_late", "cam")]
+    assert [(f.code, f.where) for f in daemon.faults.present] == [("readings_late", "cam")]
     daemon.clock.reach(daemon.clock.now_us() + 61 * SECOND_US)
     drain(daemon)
-    assert daemon.board.present == ()
+    assert daemon.faults.present == ()
 
 
 def test_devices_are_told_in_words() -> None:

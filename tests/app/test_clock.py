@@ -33,7 +33,7 @@ def test_a_clock_stepped_by_hours_locks_the_table_until_a_person_has_looked(hous
     daemon.clock.reach(daemon.clock.now_us() + 1_000_000)
     drain(daemon)
     assert live_of(daemon).core.view.state.lock == "locked"
-    assert [fault.code for fault in daemon.board.present] == ["clock_stepped"]
+    assert [fault.code for fault in daemon.faults.present] == ["clock_stepped"]
     assert "clock.noted" in [row.name for row in one.rows()]
     assert daemon.why_locked() is not None
     daemon.approve_clock()
@@ -47,11 +47,11 @@ def test_a_start_before_the_journals_last_row_locks_until_the_clock_is_right(hou
     daemon.close()
     one.wall.us = NIGHT_US - HOUR_US
     daemon = one.open()
-    assert "clock_behind" in [fault.code for fault in daemon.board.locking]
+    assert "clock_behind" in [fault.code for fault in daemon.faults.locking]
     one.wall.us = NIGHT_US + HOUR_US
     one.wall.synced = True
     daemon.look_after()
-    assert "clock_behind" not in [fault.code for fault in daemon.board.present]
+    assert "clock_behind" not in [fault.code for fault in daemon.faults.present]
 
 
 def test_wall_times_are_written_in_utc() -> None:

@@ -151,7 +151,7 @@ def test_readings_lost_in_flight_are_a_fault_and_a_review_never_a_guess(house: H
     dice = throw(10 * SECOND_US)
     posted = [daemon.inlet.post(msgspec.structs.replace(reading, arrived=reading.t)) for reading in dice]
     assert not all(posted)
-    assert [fault.code for fault in daemon.board.locking] == ["inlet_overflow"]
+    assert [fault.code for fault in daemon.faults.locking] == ["inlet_overflow"]
     drain(daemon)
     play(daemon, [says(25 * SECOND_US, "inspected", what="nothing")])
     types = one.types()
@@ -198,7 +198,7 @@ def test_a_fault_during_test_mode_locks_once_it_is_over(house: HouseMaker) -> No
     daemon = one.open()
     unlocked(daemon)
     play(daemon, [says(5 * SECOND_US, "test_mode", "technician", on=True)])
-    daemon.board.began(Fault("clock_stepped", "wall clock", "an hour"))
+    daemon.faults.began(Fault("clock_stepped", "wall clock", "an hour"))
     play(daemon, [says(10 * SECOND_US, "no_roll")])
     assert "table.locked" not in one.types()[2:]
     play(daemon, [says(20 * SECOND_US, "test_mode", "technician", on=False)])
@@ -217,7 +217,7 @@ def test_a_journal_that_takes_nothing_more_halts_the_table(house: HouseMaker) ->
     while core.turn(0):
         pass
     assert core.view.halted
-    assert "core_halted" in [fault.code for fault in daemon.board.locking]
+    assert "core_halted" in [fault.code for fault in daemon.faults.locking]
     assert core.lamps.shown["lock"] == "locked"
 
 
@@ -234,7 +234,7 @@ def test_a_defect_in_the_core_is_a_fault_and_ends_the_daemon_with_its_own_code(
     daemon.inlet.post(says(1, "no_roll"))
     daemon.run()
     assert daemon.close() == 70
-    assert "core_failed" in [fault.code for fault in daemon.board.present]
+    assert "core_failed" in [fault.code for fault in daemon.faults.present]
 
 
 class GoingClock(HandClock):

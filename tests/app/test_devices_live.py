@@ -166,7 +166,7 @@ def test_a_wheel_that_reports_a_failed_part_locks_the_table_until_somebody_has_l
     until(lambda: len(one.played) > 0, "a spin")
     one.order("wheel_component", "wheel")
     until(lambda: not one.unlocked(), "the lock")
-    codes = [fault.code for fault in one.daemon.board.locking]
+    codes = [fault.code for fault in one.daemon.faults.locking]
     assert codes == ["device_component"]
     one.daemon.approve_devices()
     until(one.unlocked, "play to go on")

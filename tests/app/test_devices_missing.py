@@ -16,17 +16,17 @@ def test_play_waits_for_every_device_and_names_the_missing_one(house: HouseMaker
     live_of(daemon).test()
     check = next(check for check in live_of(daemon).tested if check.name == "devices")
     assert check.says == "not up: wall-right (device_down: it is not there; plug it in)"
-    assert [fault.code for fault in daemon.board.locking] == ["self_test_waits"]
+    assert [fault.code for fault in daemon.faults.locking] == ["self_test_waits"]
 
     daemon.clock.reach(DEVICES_WITHIN_US + 10_000_000)
     live_of(daemon).test()
-    missing = daemon.board.locking[-1]
+    missing = daemon.faults.locking[-1]
     assert (missing.code, missing.where) == ("device_missing", "wall-right")
     assert "plug it in" in daemon.headline()
 
     play(daemon, [DeviceUp(t=daemon.clock.now_us(), dev="wall-right")])
     live_of(daemon).test()
-    assert daemon.board.locking == ()
+    assert daemon.faults.locking == ()
     unlocked(daemon)
 
 
@@ -39,7 +39,7 @@ def test_a_device_that_goes_away_in_play_does_not_lock_the_table(house: HouseMak
     daemon.clock.reach(daemon.clock.now_us() + 2 * DEVICES_WITHIN_US)
     live_of(daemon).test()
     drain(daemon)
-    assert daemon.board.locking == ()
+    assert daemon.faults.locking == ()
     assert live_of(daemon).core.view.state.lock == "unlocked"
 
 
@@ -50,10 +50,10 @@ def test_settings_that_are_not_the_approved_ones_lock_until_they_are(house: Hous
     unlocked(daemon)
     t = daemon.clock.now_us()
     play(daemon, [DeviceDown(t=t, dev="wheel", code="configuration", reason="m is 20000, approved 1.5")])
-    assert [fault.code for fault in daemon.board.locking] == ["device_configuration"]
+    assert [fault.code for fault in daemon.faults.locking] == ["device_configuration"]
     assert live_of(daemon).core.view.state.lock == "locked"
     play(daemon, [DeviceUp(t=daemon.clock.now_us(), dev="wheel")])
-    assert daemon.board.locking == ()
+    assert daemon.faults.locking == ()
 
 
 def test_a_failed_part_locks_until_a_person_has_looked(house: HouseMaker) -> None:
@@ -62,7 +62,7 @@ def test_a_failed_part_locks_until_a_person_has_looked(house: HouseMaker) -> Non
     play(daemon, [DeviceUp(t=1_000, dev="wheel")])
     unlocked(daemon)
     play(daemon, [DeviceFault(t=daemon.clock.now_us(), dev="wheel", code="component", reason="flag 4")])
-    assert [fault.code for fault in daemon.board.locking] == ["device_component"]
+    assert [fault.code for fault in daemon.faults.locking] == ["device_component"]
     assert live_of(daemon).core.view.state.lock == "locked"
     daemon.approve_devices()
-    assert daemon.board.locking == ()
+    assert daemon.faults.locking == ()

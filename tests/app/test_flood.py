@@ -30,7 +30,7 @@ from controller.app.limits import (
     Tally,
 )
 from controller.app.peers import Groups, Peer
-from controller.app.publishing import BoardAlarm
+from controller.app.publishing import FaultAlarm
 from controller.cli.link import ask
 from controller.model.tables import MqttSettings
 from controller.publish.mqtt import MqttSink
@@ -141,7 +141,7 @@ def test_answers_by_turns_unreadable_and_forged_come_to_a_few_rows(at: At) -> No
     """Each began a fault or ended it: 8,000 of them at the broker filled the journal's queue."""
     unlocked(at.daemon)
     settings = MqttSettings(host="127.0.0.1")
-    alarm = BoardAlarm(at.daemon.board)
+    alarm = FaultAlarm(at.daemon.faults)
     sink = MqttSink(
         "craps-1", settings, alarm, now_us=at.daemon.clock.now_us, chance=lambda: 0.5, pin=pinned()
     )
@@ -157,7 +157,7 @@ def test_answers_by_turns_unreadable_and_forged_come_to_a_few_rows(at: At) -> No
 
 def test_a_fault_that_comes_and_goes_before_the_core_looks_is_a_few_rows(at: At) -> None:
     unlocked(at.daemon)
-    board, fault = at.daemon.board, Fault("settlement_lost", "settlement", "an old word, repeated")
+    board, fault = at.daemon.faults, Fault("settlement_lost", "settlement", "an old word, repeated")
     before = len(at.house.rows())
     for _ in range(FLOOD // 2):
         board.began(fault)
@@ -178,7 +178,7 @@ def test_what_staff_enter_leaves_room_for_what_sensors_see(at: At) -> None:
     assert {answer["code"] for answer in refused} == {"overflow"}
     assert refused
     assert at.daemon.inlet.waiting < at.daemon.options.capacity // 3
-    assert [fault.code for fault in at.daemon.board.present if fault.code == "inlet_overflow"] == []
+    assert [fault.code for fault in at.daemon.faults.present if fault.code == "inlet_overflow"] == []
     at.plays()
 
 

@@ -51,7 +51,7 @@ class Table:
         self.daemon: Daemon = house.open()
         self.requests = Requests(self.daemon)
         unlocked(self.daemon)
-        live_of(self.daemon).publish(Watchdog(self.daemon.board))
+        live_of(self.daemon).publish(Watchdog(self.daemon.faults))
         until(lambda: self.within[-1]._taker is not None, "the engine")
         self.desk = Desk(self.engine)
         self.desk.open_account(Asking(STAFF, "k1"), "ann")

@@ -23,9 +23,9 @@ class Desk:
 
     def __init__(self, folder: Path, keep_bytes: int = 10**9) -> None:
         self.folder = folder
-        self.board = ActiveFaults()
+        self.faults = ActiveFaults()
         self.closed: list[Closed] = []
-        self.recorder = Recorder(folder, self.board, closed=self.closed.append, keep_bytes=keep_bytes)
+        self.recorder = Recorder(folder, self.faults, closed=self.closed.append, keep_bytes=keep_bytes)
         self.recorder.start()
 
     def piece(self, name: str, readings: int, *, whole: bool = True) -> None:
@@ -92,9 +92,9 @@ def test_a_disk_that_refuses_is_a_fault_and_nothing_is_lost_when_it_heals(
     monkeypatch.setattr(os, "write", refuse)
     desk.recorder.put(Begin("one", HEADER))
     desk.recorder.put(BallBeam(t=1, dev="wheel", beam=0))
-    until(lambda: [fault.code for fault in desk.board.locking] == ["recording_failed"], "the fault")
+    until(lambda: [fault.code for fault in desk.faults.locking] == ["recording_failed"], "the fault")
     monkeypatch.setattr(os, "write", real)
-    until(lambda: not desk.board.present, "the disk to heal")
+    until(lambda: not desk.faults.present, "the disk to heal")
     desk.recorder.put(BallBeam(t=2, dev="wheel", beam=0))
     desk.recorder.put(End(whole=True))
     assert desk.recorder.stop(PATIENCE_S)
@@ -116,10 +116,10 @@ def test_a_disk_that_refuses_for_too_long_costs_the_rest_of_the_piece_and_says_s
     desk.recorder.put(Begin("one", HEADER))
     for t in range(1000):
         desk.recorder.put(BallBeam(t=t * 7919, dev="wheel", beam=t % 3))
-    until(lambda: "recording_lost" in [fault.code for fault in desk.board.present], "the loss to be told")
+    until(lambda: "recording_lost" in [fault.code for fault in desk.faults.present], "the loss to be told")
     monkeypatch.setattr(os, "write", real)
     desk.piece("two", 3)
-    until(lambda: not desk.board.present, "the next piece to be whole again")
+    until(lambda: not desk.faults.present, "the next piece to be whole again")
     assert desk.recorder.stop(PATIENCE_S)
     with open_log(str(desk.path("two"))) as log:
         assert len(list(log)) == 3

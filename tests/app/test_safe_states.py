@@ -22,7 +22,7 @@ from tests.scenes import SECOND_US, says, throw
 
 def codes(one: House) -> list[str]:
     """Name the faults of the daemon that runs now."""
-    return [fault.code for fault in one.daemons[-1].board.locking if fault.code != WAITS]
+    return [fault.code for fault in one.daemons[-1].faults.locking if fault.code != WAITS]
 
 
 def test_a_damaged_page_locks_the_table_and_the_daemon_stays_up(house: HouseMaker) -> None:

@@ -21,9 +21,9 @@ class Bench:
 
     def __init__(self, path: Path, *, data_time: bool = False) -> None:
         self.clock = HandClock()
-        self.board = ActiveFaults()
+        self.faults = ActiveFaults()
         self.inlet = Inlet(self.clock)
-        self.source = JsonLines(str(path), self.board, self.clock.now_us, data_time=data_time)
+        self.source = JsonLines(str(path), self.faults, self.clock.now_us, data_time=data_time)
 
     def next(self) -> AnyReading:
         """Wait for the next reading."""
@@ -34,7 +34,7 @@ class Bench:
     @property
     def codes(self) -> list[str]:
         """Name the faults."""
-        return [fault.code for fault in self.board.present]
+        return [fault.code for fault in self.faults.present]
 
 
 @contextmanager

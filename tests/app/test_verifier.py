@@ -29,10 +29,10 @@ class Heard:
     """What the verifier says."""
 
     def __init__(self, journal: Path) -> None:
-        self.board = ActiveFaults()
+        self.faults = ActiveFaults()
         self.found: list[Verified] = []
         self.over = Event()
-        self.verifier = Verifier(journal, self.board, done=self._done)
+        self.verifier = Verifier(journal, self.faults, done=self._done)
 
     def _done(self, found: Verified) -> None:
         self.found.append(found)
@@ -41,7 +41,7 @@ class Heard:
     @property
     def codes(self) -> list[str]:
         """Give the faults that hold."""
-        return [fault.code for fault in self.board.present]
+        return [fault.code for fault in self.faults.present]
 
 
 def test_a_sound_journal_is_said_to_be_so_with_all_that_was_found(rig: Rig) -> None:
@@ -59,7 +59,7 @@ def test_an_old_change_locks_the_table(rig: Rig) -> None:
     heard = Heard(rig.place.journal)
     heard.verifier.start()
     until(lambda: heard.codes == ["journal_row_moved"], "the change to be found")
-    assert heard.board.locking
+    assert heard.faults.locking
 
 
 def test_a_process_that_was_ended_is_started_again(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,7 +76,7 @@ def test_a_process_that_was_ended_is_started_again(rig: Rig, monkeypatch: pytest
     heard.verifier.start()
     assert heard.over.wait(PATIENCE_S)
     assert heard.codes == []
-    changes = [(change.fault.code, change.began) for change in heard.board.changes()]
+    changes = [(change.fault.code, change.began) for change in heard.faults.changes()]
     assert changes == [("verifier_ended", True), ("verifier_ended", False)]
 
 
