@@ -14,6 +14,7 @@ from controller.cli.screen import Entry, Screen
 from controller.cli.shell import BAD_INPUT, FAILED, OK, say
 from controller.cli.teller import Teller
 from controller.cli.words import reading_line
+from controller.model.conversion import converter_of
 from controller.model.outcomes import Awaited, Outcome, attempt_of, data_of
 from controller.model.readings import AnyReading
 
@@ -79,6 +80,11 @@ class _Told(msgspec.Struct):
     data: msgspec.Raw
 
 
+_awaited_of = converter_of(Awaited)
+_told = msgspec.json.Decoder(_Told)
+_reading: msgspec.json.Decoder[AnyReading] = msgspec.json.Decoder(AnyReading)
+
+
 class Watcher:
     """Tells each line of the stream in words."""
 
@@ -102,7 +108,7 @@ class Watcher:
                 if not self._told_already(outcome):
                     self._teller.tell(outcome)
             case {"awaited": awaited}:
-                self._awaited(msgspec.convert(awaited, Awaited | None))
+                self._awaited(None if awaited is None else _awaited_of(awaited))
             case {"proposed": _}:
                 pass  # `awaited` says the same, and what may be said
             case {"late_wager": {"wager": wager, "says": says}}:
@@ -153,13 +159,13 @@ class Watcher:
 
     def _reading(self, reading: object, line: Json) -> None:
         notes = ", ".join(name for name in ("masked", "delayed") if line.get(name))
-        told = reading_line(msgspec.convert(reading, AnyReading))
+        told = reading_line(_reading.decode(msgspec.json.encode(reading)))
         self._teller.event(f"{told}{f' ({notes})' if notes else ''}", "dim")
 
 
 def outcome_of(told: object) -> Outcome:
     """Read an outcome as it comes over the socket; raises KeyError for an unknown type."""
-    raw = msgspec.json.decode(msgspec.json.encode(told), type=_Told)
+    raw = _told.decode(msgspec.json.encode(told))
     return Outcome(type=raw.type, t=raw.t, id=raw.id, seq=raw.seq, data=data_of(raw.type, raw.data))
 
 
