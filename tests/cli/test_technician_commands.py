@@ -27,6 +27,7 @@ from drivers.sim.wheel import evening
 
 PATIENCE_S = 300.0
 HEARD = re.compile(r"(dice|noise) +\d+ heard: weakest (\d+), median \d+, loudest (\d+)")
+COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 Json = dict[str, object]
 
 
@@ -318,7 +319,7 @@ class Terminal:
     def see(self, text: str) -> None:
         """Read on until this has been asked; what came before it has been seen."""
         while text not in self.seen:
-            self.seen += self._read()
+            self.seen = COLOURS.sub("", self.seen + self._read())
         self.seen = self.seen.partition(text)[2]
 
     def type(self, line: str) -> None:
