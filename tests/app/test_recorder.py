@@ -14,6 +14,7 @@ from controller.app.faults import ActiveFaults
 from controller.app.recording import Begin, Closed, End, Recorder
 from controller.model.readings import BallBeam
 from controller.replay.log import Header, open_log
+from controller.replay.source import LogError
 from tests.app.rig import PATIENCE_S, until
 
 HEADER = Header(version=1, table="roulette", ruleset="roulette")
