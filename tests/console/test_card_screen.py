@@ -1,6 +1,5 @@
 """A Three Card Poker table's screens: positions, play and fold, a card that the shoe could not read."""
 
-import pytest
 from playwright.sync_api import Browser, expect
 
 from controller.model.readings import Card
@@ -10,9 +9,6 @@ from tests.console.rig import Screens
 from tests.scenes import SECOND_US
 
 TABLE = "three-card"
-
-pytestmark = pytest.mark.slow
-"""The craps screens stand for these in every run; `make soak` plays them all."""
 
 
 def test_a_card_that_was_not_read_is_entered_by_touch(

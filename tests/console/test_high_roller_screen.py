@@ -11,9 +11,6 @@ from tests.console.conftest import SignIn
 from tests.console.rig import Screens
 from tests.scenes import SECOND_US, throw
 
-pytestmark = pytest.mark.slow
-"""The craps screens stand for these in every run; `make soak` plays them all."""
-
 
 @pytest.fixture(scope="module")
 def screens(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Screens]:

@@ -1,6 +1,5 @@
 """A roulette table's screens: a spin ruled by touching its number on the wheel."""
 
-import pytest
 from playwright.sync_api import Browser, expect
 
 from controller.model.readings import PocketBall
@@ -10,9 +9,6 @@ from tests.console.rig import Screens
 from tests.scenes import SECOND_US
 
 TABLE = "roulette"
-
-pytestmark = pytest.mark.slow
-"""The craps screens stand for these in every run; `make soak` plays them all."""
 
 
 def test_a_spin_that_no_reader_saw_is_ruled_by_its_number(
