@@ -9,7 +9,9 @@ from pathlib import Path
 
 import msgspec
 
-from controller.cli import camera_calibration
+from controller.cli import camera_calibration, camera_evidence
+from controller.cli.camera_album import Album, Keep
+from controller.cli.camera_evidence import keeper_of
 from controller.cli.camera_input import CameraInputError, Film, Live, picture_of, rig_of
 from controller.cli.shell import BAD_INPUT, FAILED, OK, OUT_OF_REACH, printable, say, whole
 from controller.model.readings import DeviceDown, DeviceUp, DieLost, DieRest, Reading
@@ -34,9 +36,10 @@ PULLED = "pulled"
 class Watching:
     """Turns live frames into readings: no face and no track from a view that is in doubt."""
 
-    def __init__(self, rig: Rig) -> None:
-        """Start by learning the empty table."""
+    def __init__(self, rig: Rig, album: Album | None = None) -> None:
+        """Start by learning the empty table; pictures of what happens then go into the album."""
         self._rig = rig
+        self._album = album
         self._learnt: list[Array] = []
         self._follower: Follower | None = None
         self._view: View | None = None
@@ -60,9 +63,14 @@ class Watching:
             told = [self._health(t_us, verdict.fault, verdict.seen)]
             self._fault = verdict.fault
             self._follower = Follower(self._rig, self._empty)
+            if self._album is not None:
+                self._album.forget()
         if self._view.doubtful:
             return told
-        return told + self._follower.frame(t_us, picture)
+        seen = self._follower.frame(t_us, picture)
+        if self._album is not None:
+            seen = self._album.frame(t_us, picture, seen, self._follower.looks)
+        return told + seen
 
     def _health(self, t_us: int, fault: str | None, seen: str) -> Reading:
         dev = self._rig.file.camera
@@ -78,13 +86,16 @@ def line_of(reading: Reading) -> bytes:
     return json.dumps(fields).encode() + b"\n"
 
 
-def serve(rig: Rig, live: Live, path: str, *, again: bool) -> None:
-    """Send readings to the daemon's socket; connect again whenever it comes back. Ends with a film's end."""
+def serve(rig: Rig, live: Live, path: str, keep: Keep | None, *, again: bool) -> None:
+    """Send readings to the daemon's socket; connect again whenever it comes back. Ends with a film's end.
+
+    `keep` is given the pictures that the readings name, and must not wait.
+    """
     while True:
         try:
             with socket.socket(socket.AF_UNIX) as table:
                 table.connect(path)
-                _send(rig, live, table)
+                _send(rig, live, table, keep)
         except (ConnectionError, FileNotFoundError, CameraInputError):
             if not again:
                 raise
@@ -93,8 +104,8 @@ def serve(rig: Rig, live: Live, path: str, *, again: bool) -> None:
         time.sleep(RETRY_S)
 
 
-def _send(rig: Rig, live: Live, table: socket.socket) -> None:
-    watching = Watching(rig)
+def _send(rig: Rig, live: Live, table: socket.socket, keep: Keep | None) -> None:
+    watching = Watching(rig, None if keep is None else Album(rig.file.camera, keep))
     alive_us = 0
     t_us = 0
     for t_us, picture in live.frames():
@@ -114,6 +125,7 @@ EXAMPLES = (
     "tablectl camera read still-1.jpg --die-px 71 --dice 2 --json",
     "tablectl camera track throws.mp4 --rig rig.yaml > throws.jsonl",
     "tablectl camera run rig.yaml                 # its readings go to the socket that the rig names",
+    *camera_evidence.EXAMPLES,
 )
 
 
@@ -155,6 +167,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     live.add_argument("--once", action="store_true", help="end with the source or the connection")
     live.set_defaults(way=_run)
     camera_calibration.add_arguments(ways)
+    camera_evidence.add_arguments(ways)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -201,13 +214,18 @@ def _run(arguments: argparse.Namespace) -> int:
     for key in ("source", "socket"):
         if not getattr(rig.file, key):
             raise CameraInputError(f"{arguments.rig}: found no `{key}`, expected one to run with")
+    keeper = keeper_of(rig.file.evidence)
     try:
-        serve(rig, Live(rig.file.source), rig.file.socket, again=not arguments.once)
+        keep = None if keeper is None else keeper.keep
+        serve(rig, Live(rig.file.source), rig.file.socket, keep, again=not arguments.once)
     except (ConnectionError, FileNotFoundError) as error:
         say(
             f"{rig.file.socket}: found no table's socket there ({error.strerror}), expected its daemon to run"
         )
         return OUT_OF_REACH
+    finally:
+        if keeper is not None:
+            keeper.close()
     return OK
 
 

@@ -14,6 +14,8 @@ Microseconds = Annotated[int, Meta(ge=0, le=2**53)]
 """285 years: what every JSON reader keeps exactly."""
 Millimetres = Annotated[float, Meta(ge=-1e6, le=1e6)]
 """A kilometre either way: farther is no table."""
+Sha256 = Annotated[str, Meta(pattern="^[0-9a-f]*$", min_length=64, max_length=64)]
+"""What a file of pictures is named by, in hexadecimal digits."""
 Die = Literal[1, 2]
 Face = Literal[1, 2, 3, 4, 5, 6]
 Wall = Literal["left", "right", "front", "back"]
@@ -71,7 +73,8 @@ class DieAt(Reading, frozen=True, kw_only=True, tag_field="kind", tag="die_at"):
 class DieRest(Reading, frozen=True, kw_only=True, tag_field="kind", tag="die_rest"):
     """A die at rest: the face up (None when no one face is), and what it lies on.
 
-    `resting_sides` are the faces that rest on chips or another object; empty when the die is flat.
+    `resting_sides` are the faces that rest on chips or another object; empty when the die is flat. `pictures`
+    names the file of what the camera saw; no judge reads it.
     """
 
     die: Die
@@ -82,6 +85,7 @@ class DieRest(Reading, frozen=True, kw_only=True, tag_field="kind", tag="die_res
     tilt_deg: Annotated[float, Meta(ge=-360, le=360)] = 0.0
     on: Surface = "unknown"
     resting_sides: tuple[Face, ...] = ()
+    pictures: Sha256 | None = None
 
 
 class DieOffTable(Reading, frozen=True, kw_only=True, tag_field="kind", tag="die_off_table"):
@@ -91,9 +95,10 @@ class DieOffTable(Reading, frozen=True, kw_only=True, tag_field="kind", tag="die
 
 
 class DieLost(Reading, frozen=True, kw_only=True, tag_field="kind", tag="die_lost"):
-    """The camera lost a die: hidden, or gone."""
+    """The camera lost a die: hidden, or gone. `pictures` names the file of what it saw until then."""
 
     die: Die
+    pictures: Sha256 | None = None
 
 
 class DieContact(Reading, frozen=True, kw_only=True, tag_field="kind", tag="die_contact"):

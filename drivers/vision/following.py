@@ -69,6 +69,18 @@ class WholeStill:
         return np.ascontiguousarray(self.picture[low[1] : high[1], low[0] : high[0]]), low
 
 
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What a face was read from, or not: the part of a still around a die that lies."""
+
+    t_us: int
+    part: Array
+
+
+LOOKS = 2
+"""A face rests on two still frames that agree."""
+
+
 @dataclass(slots=True)
 class Trail:
     """One die of a throw: where it was seen. Places in pixels."""
@@ -82,6 +94,7 @@ class Trail:
     still_place: Array = field(default_factory=lambda: np.zeros(2))
     seen_us: int = 0
     read: DieSeen | None = None
+    looks: tuple[Look, ...] = ()
     trying_since_us: int = 0
     lost: bool = False
     told_rest: bool = False
@@ -130,6 +143,10 @@ class Follower:
         told += self._lose(t_us)
         told += self._rest(t_us, still or WholeStill(picture), die_px)
         return told
+
+    def looks(self, die: int) -> tuple[Look, ...]:
+        """Return the two looks at a die that lies from which its face was read; none at a moving one."""
+        return next((trail.looks for trail in self._trails if trail.die == die), ())
 
     def _follow(self, t_us: int, spots: Sequence[Spot], die_px: float) -> list[Reading]:
         moving = [trail for trail in self._trails if not trail.lost]
@@ -240,9 +257,12 @@ class Follower:
             if trail.lost or trail.told_rest:
                 continue
             if trail.spot is None or t_us - trail.still_since_us < STILL_US:
-                trail.read, trail.trying_since_us = None, t_us
+                trail.read, trail.looks, trail.trying_since_us = None, (), t_us
                 continue
-            seen, self.why = face_at(still, trail.places[-1], die_px)
+            place = trail.places[-1]
+            part, low = still.around(place, 1.5 * die_px)
+            trail.looks = (*trail.looks, Look(t_us, part))[-LOOKS:]
+            seen, self.why = face_in(part, low, still.zoom, place, die_px)
             agreed = seen is not None and trail.read is not None and _agree(seen, trail.read)
             trail.read = seen
             if not agreed and t_us - trail.trying_since_us < PATIENCE_US:
@@ -267,11 +287,13 @@ class Follower:
         )
 
 
-def face_at(still: Still, place: Array, die_px: float) -> tuple[DieSeen | None, str]:
-    """Return the die at a place of the frame, or None and why: one must lie there, its face certain."""
-    part, low = still.around(place, 1.5 * die_px)
-    fine_px = die_px * still.zoom
-    middle = (place + 0.5) * still.zoom - 0.5 - low
+def face_in(part: Array, low: Array, zoom: float, place: Array, die_px: float) -> tuple[DieSeen | None, str]:
+    """Return the die at a place of the frame, or None and why: one must lie there, its face certain.
+
+    `part` is what a still `zoom` times as fine shows around it, `low` its left upper corner in that still.
+    """
+    fine_px = die_px * zoom
+    middle = (place + 0.5) * zoom - 0.5 - low
     reading = read_picture(part, fine_px)
     near = [
         die for die in reading.dice if np.hypot(die.x - middle[0], die.y - middle[1]) < NEAR_SHARE * fine_px
@@ -284,7 +306,7 @@ def face_at(still: Still, place: Array, die_px: float) -> tuple[DieSeen | None, 
     die = near[0]
     if die.up is None:
         return None, die.doubts[0]
-    x, y = (np.array([die.x, die.y]) + low + 0.5) / still.zoom - 0.5
+    x, y = (np.array([die.x, die.y]) + low + 0.5) / zoom - 0.5
     return DieSeen(float(x), float(y), die.up, die.confidence), ""
 
 

@@ -39,6 +39,16 @@ class LensFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         )
 
 
+class EvidenceFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where pictures of throws are kept, for how long, and how much of them."""
+
+    folder: str = "/var/lib/table-camera"
+    days: Annotated[int, Meta(ge=1, le=3650)] = 90
+    """Records of the controlling computer are kept 90 days (NY 5319.60(b)); people's hands no longer."""
+    max_mb: Annotated[int, Meta(ge=20, le=10_000_000)] = 2000
+    """Megabytes of all files together, one file has up to 12; the oldest leave first."""
+
+
 class RigFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A rig as it stands in its file."""
 
@@ -56,6 +66,8 @@ class RigFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """What `tablectl camera run` looks through: a device, a film, a folder."""
     socket: str = ""
     """Where it sends its readings: the `port` of the table's json-camera device, without `unix:`."""
+    evidence: EvidenceFile | None = None
+    """Where the pictures that a call rests on are kept; left out, none are."""
 
 
 class RigError(ValueError):

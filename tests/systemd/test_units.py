@@ -224,3 +224,11 @@ def test_drop_ins_set_what_they_are_for(file: str, section: str, key: str) -> No
 def test_no_crash_leaves_a_key_on_a_disk(unit: str) -> None:
     """A core holds whatever the process had in memory: the sealed key in the clear, tokens, PINs."""
     assert value(unit, "LimitCORE") == "0"
+
+
+@pytest.mark.parametrize("unit", ["table.service", "table-camera.service"])
+def test_what_deletes_by_age_may_ask_whether_the_clock_is_synchronized(unit: str) -> None:
+    filters = values(unit, "SystemCallFilter")
+    assert filters.index("adjtimex clock_adjtime clock_adjtime64") > filters.index("~@privileged @resources")
+    assert not values(unit, "ProtectClock")  # it forbids these calls whatever a filter allows
+    assert not values(unit, "CapabilityBoundingSet")[0]  # so that none of them sets the clock

@@ -1,0 +1,148 @@
+"""`tablectl camera evidence`: the pictures that a camera kept: list them, delete them."""
+
+import argparse
+import getpass
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+from controller.app.clock import system_wall
+from controller.cli.camera_input import CameraInputError, rig_file_of
+from controller.cli.shell import FAILED, OK, printable, say, whole
+from controller.evidence.folder import FOLDER, MB, Folder, Kept, Limits, MissingError
+from controller.evidence.keeper import Keeper, Wall
+from drivers.vision.rig import EvidenceFile
+
+EXAMPLES = (
+    "tablectl camera evidence list",
+    "tablectl camera evidence prune --days 30 --max-mb 500",
+    "tablectl camera evidence delete 5f0c... --reason 'a guest asked'",
+)
+SHOWN = 12
+"""Digits of a digest that a person needs to tell two files apart."""
+
+
+def keeper_of(wanted: EvidenceFile | None) -> Keeper | None:
+    """Return what keeps a rig's pictures; None where the rig keeps none. Raises CameraInputError."""
+    if wanted is None:
+        return None
+    folder = Folder(Path(wanted.folder))
+    try:
+        return Keeper(folder, Limits(wanted.days, wanted.max_mb), _wall, say)
+    except OSError as error:
+        raise CameraInputError(
+            f"evidence: found that {folder.path} can't be written ({error.strerror}), expected a folder of"
+            " this user's own"
+        ) from error
+
+
+def add_arguments(ways: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Declare the arguments."""
+    evidence = ways.add_parser(
+        "evidence",
+        help="pictures of throws that were kept",
+        description="pictures of throws that were kept; `tablectl explain` shows those of a roll",
+        allow_abbrev=False,
+    )
+    deeds = evidence.add_subparsers(metavar="DEED", required=True, dest="deed")
+    listed = deeds.add_parser("list", help="files, the oldest first", allow_abbrev=False)
+    listed.add_argument("--verify", action="store_true", help="read each file and compare its SHA-256")
+    listed.set_defaults(way=_list)
+    prune = deeds.add_parser("prune", help="delete the oldest, by age and size", allow_abbrev=False)
+    prune.add_argument("--rig", type=Path, metavar="RIG.yaml", help="its own limits, and its folder")
+    prune.add_argument("--days", type=whole(1, 3650), metavar="N", help="delete what is older")
+    prune.add_argument("--max-mb", type=whole(0, 10_000_000), metavar="N", help="keep so many megabytes")
+    prune.set_defaults(way=_prune)
+    delete = deeds.add_parser("delete", help="delete these files", allow_abbrev=False)
+    delete.add_argument("names", nargs="+", metavar="SHA256", help="a file's digest, or its first digits")
+    delete.add_argument("--reason", required=True, metavar="WHY", help="kept with the deletion")
+    delete.set_defaults(way=_delete)
+    for deed in (listed, prune, delete):
+        deed.add_argument(
+            "--folder", type=Path, default=Path(FOLDER), metavar="DIR", help=f"default: {FOLDER}"
+        )
+
+
+def _list(arguments: argparse.Namespace) -> int:
+    """Print a line each; 1 where a file is not what its name says."""
+    folder = Folder(arguments.folder)
+    unsound = 0
+    files = _kept(folder)
+    for one in files:
+        says = ""
+        if arguments.verify:
+            try:
+                folder.pictures(one.sha256)
+            except MissingError as missing:
+                says, unsound = f"  {missing}", unsound + 1
+        taken = datetime.fromtimestamp(one.wall_s, UTC).isoformat(" ", "seconds")
+        print(printable(f"{one.sha256}  {taken}  {one.size / MB:6.2f} MB{says}"))
+    say(f"{folder.path}: {len(files)} files, {sum(one.size for one in files) / MB:.1f} MB")
+    return FAILED if unsound else OK
+
+
+def _prune(arguments: argparse.Namespace) -> int:
+    folder = Folder(arguments.folder)
+    days, max_mb = arguments.days, arguments.max_mb
+    if arguments.rig is not None:
+        wanted = rig_file_of(arguments.rig).evidence or EvidenceFile()
+        folder = Folder(Path(wanted.folder))
+        days, max_mb = days or wanted.days, wanted.max_mb if max_mb is None else max_mb
+    if days is None and max_mb is None:
+        raise CameraInputError("found no limit, expected --rig, --days or --max-mb")
+    limits = Limits(days or 10**6, 10**9 if max_mb is None else max_mb)
+    wall = _wall()
+    if days is not None and not wall.synced:
+        say("the clock is not synchronized: nothing is deleted for its age")
+    _kept(folder)
+    try:
+        deleted = folder.prune(limits, wall.s, by=getpass.getuser(), aged=wall.synced)
+    except OSError as error:
+        raise _unwritable(folder, error) from error
+    say(f"{folder.path}: {deleted} files deleted")
+    return OK
+
+
+def _delete(arguments: argparse.Namespace) -> int:
+    """Delete them; 1 where one is not there."""
+    folder = Folder(arguments.folder)
+    files = _kept(folder)
+    chosen = [_chosen(name, files) for name in arguments.names]
+    if not all(chosen):
+        return FAILED
+    for one in filter(None, chosen):
+        try:
+            folder.delete(one.sha256, time.time(), by=getpass.getuser(), why=arguments.reason)
+        except OSError as error:
+            raise _unwritable(folder, error) from error
+        say(f"{one.sha256[:SHOWN]}: deleted; the journal goes on naming it, and its chain stays sound")
+    return OK
+
+
+def _chosen(name: str, files: list[Kept]) -> Kept | None:
+    found = [one for one in files if one.sha256.startswith(name.lower())]
+    if len(found) == 1:
+        return found[0]
+    say(printable(f"{name}: found {len(found)} such files, expected one; nothing is deleted"))
+    return None
+
+
+def _kept(folder: Folder) -> list[Kept]:
+    try:
+        return folder.kept()
+    except OSError as error:
+        raise CameraInputError(
+            f"{folder.path}: found no folder that can be read ({error.strerror}), expected a camera's;"
+            " name it with --folder"
+        ) from error
+
+
+def _unwritable(folder: Folder, error: OSError) -> CameraInputError:
+    return CameraInputError(
+        f"{folder.path}: found that it can't be written ({error.strerror}); its own user or root may delete"
+    )
+
+
+def _wall() -> Wall:
+    wall = system_wall()
+    return Wall(wall.us / 1e6, wall.synced)

@@ -1,0 +1,196 @@
+"""The folder that pictures lie in: kept whole or not at all, under a quota and an age, found by their digest.
+
+People's hands are in them. So the oldest leave by themselves, and what was deleted is noted with who and why:
+the journal goes on naming its digest, and `tablectl explain` says what became of it.
+"""
+
+import os
+import re
+import tempfile
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from controller.evidence.container import MAX_BYTES, Closed, Pictures, UnsoundError, read
+
+FOLDER = "/var/lib/table-camera"
+"""Where an installed camera keeps them."""
+DELETED = "deleted.jsonl"
+DELETED_LINES = 20_000
+"""Deletions that are remembered, the newest: 3 MB."""
+ENDING = ".zip"
+_PART = ".part"
+_SHA256 = re.compile("[0-9a-f]{64}", re.ASCII)
+_MODE = 0o640
+"""The folder's group may read them: the console, and whom the table's owner adds."""
+DAY_S = 86_400
+MB = 1_000_000
+
+
+class Limits(NamedTuple):
+    """How long each file is kept, and how much all of them may take (1 MB: 1,000,000 bytes)."""
+
+    days: int
+    max_mb: int
+
+
+class Kept(NamedTuple):
+    """A file in the folder."""
+
+    sha256: str
+    size: int
+    wall_s: float
+
+
+class Deleted(msgspec.Struct, frozen=True, kw_only=True):
+    """That a file was deleted."""
+
+    sha256: str
+    wall_s: float
+    by: str
+    why: str
+
+
+class MissingError(Exception):
+    """Pictures that can't be shown; the message says why."""
+
+
+class Folder:
+    """One folder; several processes may use it at once."""
+
+    def __init__(self, path: Path) -> None:
+        """Use this folder; it need not be there to read from."""
+        self.path = path
+
+    def begin(self) -> None:
+        """Make the folder ready for writing: what a dead process left half written goes. Raises OSError."""
+        self.path.mkdir(mode=0o750, parents=True, exist_ok=True)
+        for part in self.path.glob(f".*{_PART}"):
+            part.unlink(missing_ok=True)
+
+    def keep(self, closed: Closed, wall_s: float) -> None:
+        """Write a file and give it its name once it is on the disk; raises OSError."""
+        descriptor, name = tempfile.mkstemp(_PART, ".", self.path)
+        part = Path(name)
+        try:
+            with os.fdopen(descriptor, "wb") as stream:
+                stream.write(closed.data)
+                stream.flush()
+                os.fchmod(stream.fileno(), _MODE)
+                os.fsync(stream.fileno())
+            os.utime(part, (wall_s, wall_s))
+            part.replace(self._file(closed.sha256))
+        except BaseException:
+            part.unlink(missing_ok=True)
+            raise
+        self._sync()
+
+    def kept(self) -> list[Kept]:
+        """Return the files, the oldest first; raises OSError where the folder can't be read."""
+        found = []
+        for entry in os.scandir(self.path):
+            sha256 = entry.name.removesuffix(ENDING)
+            if entry.name.endswith(ENDING) and _SHA256.fullmatch(sha256):
+                with suppress(FileNotFoundError):
+                    status = entry.stat(follow_symlinks=False)
+                    found.append(Kept(sha256, status.st_size, status.st_mtime))
+        return sorted(found, key=lambda one: (one.wall_s, one.sha256))
+
+    def prune(self, limits: Limits, now_s: float, *, by: str, aged: bool = True, room: int = 0) -> int:
+        """Delete what is too old by now, and the oldest while all take too much; return how many.
+
+        `aged` False looks at no age: a clock that is not synchronized would take what must stay. `room` are
+        bytes that are about to come. Raises OSError.
+        """
+        files = self.kept()
+        total = room + sum(one.size for one in files)
+        deleted = 0
+        for one in files:
+            old = aged and now_s - one.wall_s > limits.days * DAY_S
+            full = total > limits.max_mb * MB
+            if not old and not full:
+                break
+            why = f"older than {limits.days} days" if old else f"all took more than {limits.max_mb} MB"
+            deleted += self.delete(one.sha256, now_s, by=by, why=why)
+            total -= one.size
+        return deleted
+
+    def delete(self, sha256: str, now_s: float, *, by: str, why: str) -> bool:
+        """Delete a file and note who did it and why; False where it was not there. Raises OSError."""
+        try:
+            self._file(sha256).unlink()
+        except FileNotFoundError:
+            return False
+        self._note(Deleted(sha256=sha256, wall_s=now_s, by=by, why=why))
+        self._sync()
+        return True
+
+    def pictures(self, sha256: str) -> Pictures:
+        """Return a file's pictures, verified; raises MissingError."""
+        try:
+            with self._file(sha256).open("rb") as stream:
+                data = stream.read(MAX_BYTES + 1)
+        except FileNotFoundError:
+            raise MissingError(self._gone(sha256)) from None
+        except OSError as error:
+            raise MissingError(f"{self.path} can't be read ({error.strerror}); {_MAY_READ}") from error
+        try:
+            return read(sha256, data)
+        except UnsoundError as error:
+            raise MissingError(f"{self._file(sha256).name} is {error}: do not rely on it") from error
+
+    def stamp(self, sha256: str) -> tuple[int, int, int] | None:
+        """Return what changes where a file does; None where it is not there."""
+        try:
+            status = self._file(sha256).stat()
+        except OSError:
+            return None
+        return status.st_ino, status.st_size, status.st_mtime_ns
+
+    def deleted(self) -> Iterator[Deleted]:
+        """Yield what was deleted, the oldest first; a torn last line is left out."""
+        with suppress(OSError):
+            for line in (self.path / DELETED).read_bytes().splitlines():
+                with suppress(msgspec.MsgspecError):
+                    yield msgspec.json.decode(line, type=Deleted)
+
+    def _gone(self, sha256: str) -> str:
+        for one in self.deleted():
+            if one.sha256 == sha256:
+                return f"deleted by {one.by}: {one.why}"
+        try:
+            os.scandir(self.path).close()
+        except OSError as error:
+            return f"{self.path} can't be read ({error.strerror}); {_MAY_READ}"
+        return f"not in {self.path}: never written, or taken away by hand"
+
+    def _note(self, deleted: Deleted) -> None:
+        path = self.path / DELETED
+        with path.open("ab") as stream:
+            os.fchmod(stream.fileno(), _MODE)
+            stream.write(msgspec.json.encode(deleted) + b"\n")
+            large = stream.tell() > DELETED_LINES * 200
+        if large:
+            newest = path.read_bytes().splitlines(keepends=True)[-DELETED_LINES // 2 :]
+            part = path.with_name(f".{DELETED}{_PART}")
+            part.write_bytes(b"".join(newest))
+            part.chmod(_MODE)
+            part.replace(path)
+
+    def _file(self, sha256: str) -> Path:
+        if _SHA256.fullmatch(sha256) is None:
+            raise MissingError(f"found {sha256[:80]!r}, expected a SHA-256: 64 hexadecimal digits")
+        return self.path / f"{sha256}{ENDING}"
+
+    def _sync(self) -> None:
+        descriptor = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+_MAY_READ = "members of its group may read it (table-camera on an installed table), and root"

@@ -1,0 +1,154 @@
+"""The folder of pictures: whole files or none, the oldest leave first, what became of one is said."""
+
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from controller.evidence.container import About, Closed, Writer
+from controller.evidence.folder import DAY_S, MB, Folder, Limits, MissingError
+from controller.evidence.keeper import Keeper, Wall
+from tests.app.rig import until
+
+ROOMY = Limits(days=3650, max_mb=1000)
+NOW_S = 1_800_000_000.0
+
+
+def taken(number: int, size: int = 100) -> Closed:
+    writer = Writer()
+    writer.add("die", 1000 + number, bytes([number % 256]) * size)
+    writer.add("clip", 900, b"before")
+    return writer.close(About(camera="cam", die=1, kind="die_rest", t_us=1000 + number, up=6))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    one = Folder(tmp_path / "kept")
+    one.begin()
+    return one
+
+
+def test_what_is_kept_is_found_by_its_digest_and_opens_in_any_tool(folder: Folder) -> None:
+    closed = taken(1)
+    folder.keep(closed, NOW_S)
+    found = folder.pictures(closed.sha256)
+    assert (found.about.camera, found.about.up) == ("cam", 6)
+    assert found.of("die") == ("die-1001.jpg",)
+    assert found.entries["clip-900.jpg"] == b"before"
+    digest = subprocess.run(
+        ["sha256sum", folder.path / f"{closed.sha256}.zip"], capture_output=True, text=True, check=True
+    )
+    assert digest.stdout.split()[0] == closed.sha256
+
+
+def test_a_flipped_byte_is_named_and_nothing_is_shown(folder: Folder) -> None:
+    closed = taken(1)
+    folder.keep(closed, NOW_S)
+    file = folder.path / f"{closed.sha256}.zip"
+    data = bytearray(file.read_bytes())
+    data[60] ^= 1
+    file.write_bytes(data)
+    with pytest.raises(MissingError, match=r"changed since it was taken: found SHA-256 .* do not rely on it"):
+        folder.pictures(closed.sha256)
+
+
+@pytest.mark.parametrize("data", [b"", b"PK\x05\x06" + bytes(18), b"no archive at all"])
+def test_a_file_under_its_own_digest_that_no_camera_wrote_is_not_believed(
+    folder: Folder, data: bytes
+) -> None:
+    closed = Closed(hashlib.sha256(data).hexdigest(), data)
+    folder.keep(closed, NOW_S)
+    with pytest.raises(MissingError, match="no file of a dice camera's"):
+        folder.pictures(closed.sha256)
+
+
+def test_what_was_deleted_is_told_apart_from_what_never_was(folder: Folder) -> None:
+    closed = taken(1)
+    folder.keep(closed, NOW_S)
+    assert folder.delete(closed.sha256, NOW_S, by="ann", why="a guest asked")
+    assert not folder.delete(closed.sha256, NOW_S, by="ann", why="again")
+    with pytest.raises(MissingError, match="deleted by ann: a guest asked"):
+        folder.pictures(closed.sha256)
+    with pytest.raises(MissingError, match="never written, or taken away by hand"):
+        folder.pictures(taken(2).sha256)
+    with pytest.raises(MissingError, match="64 hexadecimal digits"):
+        folder.pictures("../../etc/passwd")
+
+
+def test_the_oldest_leave_where_all_take_too_much(folder: Folder) -> None:
+    files = [taken(number, 9 * MB) for number in range(4)]
+    for age, closed in enumerate(files):
+        folder.keep(closed, NOW_S + age)
+    assert folder.prune(Limits(days=3650, max_mb=20), NOW_S + 9, by="retention") == 2
+    assert [one.sha256 for one in folder.kept()] == [closed.sha256 for closed in files[2:]]
+    assert {one.why for one in folder.deleted()} == {"all took more than 20 MB"}
+
+
+def test_what_is_too_old_leaves_but_not_by_a_clock_that_may_be_wrong(folder: Folder) -> None:
+    folder.keep(taken(1), NOW_S)
+    folder.keep(taken(2), NOW_S + 20 * DAY_S)
+    later_s = NOW_S + 40 * DAY_S
+    assert folder.prune(Limits(days=30, max_mb=1000), later_s, by="retention", aged=False) == 0
+    assert folder.prune(Limits(days=30, max_mb=1000), later_s, by="retention") == 1
+    assert [one.sha256 for one in folder.kept()] == [taken(2).sha256]
+
+
+def test_files_kept_by_a_clock_that_is_behind_are_not_the_oldest(tmp_path: Path) -> None:
+    folder = Folder(tmp_path)
+    walls = [Wall(NOW_S, synced=True)]
+    keeper = Keeper(folder, ROOMY, lambda: walls[-1], print)
+    keeper.keep(taken(1))
+    until(lambda: len(folder.kept()) == 1, "the first file")
+    walls.append(Wall(0.0, synced=False))
+    keeper.keep(taken(2))
+    keeper.close()
+    assert [one.wall_s for one in folder.kept()] == [NOW_S, NOW_S]
+
+
+def test_a_disk_that_takes_nothing_is_said_and_stops_nobody(tmp_path: Path) -> None:
+    said: list[str] = []
+    folder = Folder(tmp_path / "kept")
+    keeper = Keeper(folder, ROOMY, lambda: Wall(NOW_S, synced=True), said.append)
+    folder.path.rename(tmp_path / "gone")
+    for number in range(100):
+        keeper.keep(taken(number))
+    keeper.close()
+    assert said
+    assert all("not kept" in line or "can't be deleted" in line for line in said)
+
+
+WRITES_FOR_EVER = """
+import sys
+from pathlib import Path
+from controller.evidence.folder import Folder
+from tests.evidence.test_folder import taken
+folder = Folder(Path(sys.argv[1]))
+folder.begin()
+print("begun", flush=True)
+number = 0
+while True:
+    folder.keep(taken(number, 4_000_000), 1.0)
+    number += 1
+"""
+
+
+def test_a_writer_killed_at_any_moment_leaves_no_half_file_that_is_believed(tmp_path: Path) -> None:
+    for life in range(5):
+        writer = subprocess.Popen(
+            [sys.executable, "-c", WRITES_FOR_EVER, str(tmp_path)], stdout=subprocess.PIPE, env=os.environ
+        )
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == b"begun\n"
+        until(lambda: len(list(tmp_path.iterdir())) > life, "something written")  # noqa: B023 - asked at once
+        writer.send_signal(signal.SIGKILL)
+        writer.wait()
+        writer.stdout.close()
+        folder = Folder(tmp_path)
+        for one in folder.kept():
+            assert folder.pictures(one.sha256).about.up == 6
+    folder.begin()
+    assert not list(tmp_path.glob(".*.part"))
