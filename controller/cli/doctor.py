@@ -21,7 +21,7 @@ from controller.cli.shell import BAD_INPUT, FAILED, OK, printable, say
 from controller.cli.whole_file import unwritable, whole_file
 from controller.settings.mistakes import SettingsError
 from controller.settings.places import config_file
-from controller.technician import bundle, machine_checks, screen_checks, table_checks
+from controller.technician import bundle, camera_checks, machine_checks, screen_checks, table_checks
 from controller.technician.bundle import known_lines
 from controller.technician.machine_checks import Finding, Machine, State
 
@@ -123,6 +123,7 @@ def _findings(
     yield from machine_checks.controller(status, why)
     yield from machine_checks.units(machine)
     yield from screen_checks.screens(machine)
+    yield from camera_checks.pictures(machine, system_wall().us / 1e6)
 
 
 def _user() -> str:

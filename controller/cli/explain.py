@@ -3,18 +3,20 @@
 import argparse
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 
 import msgspec
 
 from controller.cli.exhibits import Asked, add_which, asked, from_log, when
+from controller.cli.filmed import Filmed, add_pictures, extracted, filmed, line_of, told_of
 from controller.cli.link import OutOfReachError, RefusedError, out_of_reach
 from controller.cli.screen import Screen, Style
 from controller.cli.shell import BAD_INPUT, FAILED, OK, printable, say
 from controller.cli.whole_file import unwritable, whole_file
 from controller.cli.words import describe, lines_of
+from controller.evidence.folder import Folder
 from controller.machines.setup import SetupError
 from controller.model.rulesets import DealRules, RuleSet, SpinRules, ThrowRules
 from controller.model.verdicts import Reason, Ruling
@@ -34,6 +36,7 @@ EXAMPLES = (
     "tablectl explain craps/1/18                   # the one that this outcome tells of",
     "tablectl explain LOG#12                       # the 12th of a recorded log",
     "tablectl explain LOG#12 --picture roll-12.svg",
+    "tablectl explain 12 --extract roll-12         # the pictures that a camera kept of it",
 )
 _INDENT = " " * 13
 _ENDINGS = (".svg", ".png")
@@ -47,6 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--picture", type=Path, metavar="FILE", help="draw it into this .svg or .png file (1200 x 700)"
     )
+    add_pictures(parser)
     parser.add_argument("--no-plot", action="store_true", help="draw nothing on the terminal")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
@@ -69,10 +73,14 @@ def run(arguments: argparse.Namespace) -> int:
     seen = see(exhibit)
     if picture is not None and not _drawn(exhibit, seen, picture):
         return BAD_INPUT
+    folder = Folder(arguments.evidence)
+    found = [] if exhibit.judged is None else list(filmed(exhibit.judged.readings, folder))
+    if arguments.extract is not None and not extracted(found, arguments.extract):
+        return BAD_INPUT
     if arguments.json:
-        print(msgspec.json.encode(_told(exhibit)).decode())
+        print(msgspec.json.encode(_told(exhibit, found)).decode())
     else:
-        _show(exhibit, seen, plotted=not arguments.no_plot)
+        _show(exhibit, seen, [line_of(one, folder) for one in found], plotted=not arguments.no_plot)
     return OK
 
 
@@ -103,7 +111,7 @@ def find(which: Asked, arguments: argparse.Namespace) -> Exhibit | None:
         return None
 
 
-def _show(exhibit: Exhibit, seen: Seen | None, *, plotted: bool) -> None:
+def _show(exhibit: Exhibit, seen: Seen | None, pictures: Sequence[str], *, plotted: bool) -> None:
     screen = Screen(sys.stdout)
     style: Style = "green" if exhibit.last.type.endswith(".called") else "red"
     screen.line(screen.styled(printable(f"{exhibit.heading}. {sentence_of(exhibit)}"), style))
@@ -112,6 +120,8 @@ def _show(exhibit: Exhibit, seen: Seen | None, *, plotted: bool) -> None:
     if isinstance(seen, ThrowSeen):
         for line in story_lines(seen):
             screen.line(f"{_INDENT}story  {line}")
+    for line in pictures:
+        screen.line(printable(f"{_INDENT}camera {line}"))
     if seen is not None and plotted:
         screen.line()
         for line in plot(seen, shutil.get_terminal_size().columns, braille=screen.unicode):
@@ -152,7 +162,7 @@ def _asked(exhibit: Exhibit) -> Iterator[tuple[str, str]]:
             yield code, asks
 
 
-def _told(exhibit: Exhibit) -> dict[str, object]:
+def _told(exhibit: Exhibit, found: Sequence[Filmed]) -> dict[str, object]:
     judged = exhibit.judged
     return {
         "attempt": exhibit.number,
@@ -163,6 +173,7 @@ def _told(exhibit: Exhibit) -> dict[str, object]:
         "asked": dict(_asked(exhibit)),
         "decided_at_us": None if judged is None else judged.basis.decided_at_us,
         "readings": () if judged is None else judged.readings,
+        "pictures": [told_of(one) for one in found],
     }
 
 

@@ -8,10 +8,12 @@ import msgspec
 
 from controller.app.clock import iso
 from controller.app.options import JOURNAL, head_beside
+from controller.cli.filmed import add_pictures, extracted, filmed, line_of, told_of
 from controller.cli.link import OutOfReachError, RefusedError, add_kept, out_of_reach
 from controller.cli.past import journal_file, open_journal
 from controller.cli.shell import BAD_INPUT, FAILED, OK, ROWS, Command, printable, say, whole
 from controller.cli.words import lines_of
+from controller.evidence.folder import Folder
 from controller.journal.chain import Row
 from controller.journal.contents import CLOSED, EVENTS
 from controller.journal.faults import JournalFault
@@ -235,6 +237,7 @@ def add_recall_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("id", metavar="ID", help="the outcome's id: table/session/seq")
     parser.add_argument("--json", action="store_true", help="print JSON")
     add_kept(parser)
+    add_pictures(parser)
 
 
 def run_recall(arguments: argparse.Namespace) -> int:
@@ -250,10 +253,17 @@ def run_recall(arguments: argparse.Namespace) -> int:
     except JournalFault as fault:
         say(fault)
         return BAD_INPUT if fault.code == "journal_absent" else FAILED
+    folder = Folder(arguments.evidence)
+    found = [] if recalled.evidence is None else list(filmed(recalled.evidence.readings, folder))
+    if arguments.extract is not None and not extracted(found, arguments.extract):
+        return BAD_INPUT
     if arguments.json:
-        print(msgspec.json.encode(_told(recalled)).decode())
+        pictures = [told_of(one) for one in found]
+        print(msgspec.json.encode({**_told(recalled), "pictures": pictures}).decode())
     else:
         _show_recalled(recalled)
+        for one in found:
+            print(printable(f"camera: {line_of(one, folder)}"))
     again = recalled.judged_again
     return OK if recalled.signed and (again is None or not again.differences) else FAILED
 

@@ -1,0 +1,224 @@
+"""From a film to a call and to its pictures: the camera's process, the daemon, the journal, `explain`."""
+
+import hashlib
+import json
+import os
+import pty
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+from random import Random
+
+import msgspec
+import pytest
+
+pytest.importorskip("cv2", reason="OpenCV comes with the extra `vision`")
+pytest.importorskip("serial", reason="pyserial comes with the extra `hardware`")
+
+from controller.cli.link import conversation
+from controller.cli.main import main
+from controller.evidence.folder import Folder
+from controller.journal.contents import unpack
+from controller.journal.reading import Reader
+from controller.model.readings import AnyReading, DeviceDown, DeviceUp, DieReleased, DieRest
+from controller.settings.places import config_home
+from drivers.cameras.json_camera import JsonCamera, JsonCameraSettings
+from tests.app.rig import PATIENCE_S, Table, lines_of, tick, until
+from tests.drivers.vision.bounced import RIG, film
+from tests.scenes import SECOND_US
+
+
+def running_camera(folder: Path, socket_path: Path, source: Path) -> subprocess.Popen[bytes]:
+    """Start the camera's process, which ends with its film."""
+    rig = folder / "rig.yaml"
+    keys = f"source: {source}\nsocket: {socket_path}\nevidence: {{folder: {folder / 'kept'}}}\n"
+    rig.write_text(RIG + keys, encoding="utf-8")
+    return subprocess.Popen(
+        [sys.executable, "-m", "controller.cli.main", "camera", "run", str(rig), "--once"], env=os.environ
+    )
+
+
+def shipped_table(folder: Path, devices: str = "") -> Path:
+    """Write the shipped craps table with plain walls, as filmed, and these devices in place of its own."""
+    text = (config_home() / "tables" / "craps.yaml").read_text(encoding="utf-8")
+    head, _, rest = text.replace("wall_relief_mm: 12 ", "wall_relief_mm: 0 ").partition("\ndevices:")
+    shipped, _, below = rest.partition("\nswitches:")
+    assert "wall_relief_mm: 0 " in head
+    assert below
+    path = folder / "table.yaml"
+    body = f"{head}\ndevices:{devices or shipped}\nswitches:{below}\npublish: {{to: socket}}\n"
+    path.write_text(body, encoding="utf-8")
+    return path
+
+
+def named(journal: Path) -> dict[str, tuple[str, ...]]:
+    """Return the pictures that the evidence of each outcome names."""
+    with Reader(journal / "journal.db") as reader:
+        return {
+            row.name: tuple(
+                reading.pictures
+                for reading in unpack(row.evidence).readings
+                if isinstance(reading, DieRest) and reading.pictures
+            )
+            for row in reader.rows(evidence=True)
+            if row.evidence is not None
+        }
+
+
+def heard(folder: Path, source: Path) -> list[AnyReading]:
+    """Return what a table's device makes of the lines that the camera's process sends."""
+    path = folder / "cam.sock"
+    with socket.socket(socket.AF_UNIX) as table:
+        table.bind(str(path))
+        table.listen()
+        camera = running_camera(folder, path, source)
+        link, _ = table.accept()
+        with link, link.makefile("rb") as lines:
+            got = list(lines)
+        assert camera.wait(PATIENCE_S) == 0
+    device = JsonCamera("cam", JsonCameraSettings(port="unix:x", clock="own"), Random(1).randbytes)
+    told = device.opened(0)
+    for line in got:
+        told += device.receive(json.loads(line)["t"], line)
+    return told
+
+
+@pytest.fixture
+def called(tmp_path: Path) -> Iterator[Table]:
+    """Give a table that has called a filmed roll; its pictures lie in `kept`."""
+    source = tmp_path / "throw.avi"
+    impacts = film(source, 6, 3)
+    told = [reading for reading in heard(tmp_path, source) if not isinstance(reading, DeviceUp | DeviceDown)]
+    released_us = next(reading.t for reading in told if isinstance(reading, DieReleased))
+    table = Table(tmp_path, str(shipped_table(tmp_path)))
+    table.start()
+    table.feed([tick(9 * SECOND_US)])
+    table.unlock()
+    feed = [
+        *(msgspec.structs.replace(reading, t=reading.t - released_us) for reading in told),
+        *impacts,
+    ]
+    table.feed(lines_of([(one.t, one) for one in sorted(feed, key=lambda one: one.t)], 10 * SECOND_US))
+    table.feed([tick(20 * SECOND_US)])
+    until(lambda: "roll.called" in named(table.journal), "the call")
+    yield table
+    table.kill()
+
+
+def test_a_call_names_its_pictures_from_the_journal_to_the_file(
+    called: Table, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    outcome = called.rows()[-1]
+    names = named(called.journal)["roll.called"]
+    assert len(names) == 2
+    for sha256 in names:
+        assert hashlib.sha256((tmp_path / "kept" / f"{sha256}.zip").read_bytes()).hexdigest() == sha256
+    assert outcome.seq is not None
+    options = ["--journal", str(called.journal), "--evidence", str(tmp_path / "kept")]
+    assert main(["explain", "1", *options, "--no-plot", "--extract", str(tmp_path / "seen")]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "Roll 6-3" in shown
+    assert shown.count("as the camera took them") == 2
+    stills = sorted((tmp_path / "seen").glob("*-die-*.jpg"))
+    assert len(stills) == 4
+    assert main(["camera", "read", *map(str, stills), "--die-px", "63", "--json"]) == 0
+    faces = [json.loads(line)["dice"][0]["up"] for line in capsys.readouterr().out.splitlines()]
+    assert sorted(faces) == [3, 3, 6, 6]
+
+
+def test_a_flipped_byte_and_a_deleted_file_are_named_and_the_chain_stays_sound(
+    called: Table, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, second = named(called.journal)["roll.called"]
+    with Reader(called.journal / "journal.db") as reader:
+        (told_id,) = (json.loads(row.body)["id"] for row in reader.rows(types={"roll.called"}) if row.body)
+    kept = tmp_path / "kept"
+    file = kept / f"{first}.zip"
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2] ^= 0x10
+    file.write_bytes(data)
+    assert main(["camera", "evidence", "delete", second, "--reason", "asked for", "--folder", str(kept)]) == 0
+    capsys.readouterr()
+    options = ["--journal", str(called.journal), "--evidence", str(kept)]
+    assert main(["recall", told_id, *options]) == 0
+    shown = capsys.readouterr().out
+    assert f"pictures {first[:12]} are {first}.zip is changed since it was taken" in shown
+    assert "asked for" in shown
+    assert main(["explain", "1", *options, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)["pictures"]
+    assert [(one["sha256"], one["verified"]) for one in told] == [(first, False), (second, False)]
+    called.terminate()
+    assert main(["journal", "verify", "--journal", str(called.journal), "--no-head"]) == 0
+    called.start()
+
+
+CAMERA = """
+  cam:
+    type: json-camera
+    port: unix:{folder}/cam.sock
+    clock: own
+    reads: [die_released, die_at, die_rest, die_lost]
+"""
+WALL = """
+  wall-{side}:
+    type: json-camera
+    port: {port}
+    reads: [wall_impact]
+    wall: {side}
+"""
+
+
+def state_of(control: Path) -> str:
+    """Return how the table is locked, as it says itself."""
+    status = next(conversation(str(control), {"do": "table"}))["floor"]
+    assert isinstance(status, dict)
+    return str(status.get("lock"))
+
+
+def test_a_throw_at_a_live_table_ends_with_its_pictures_in_the_journal(tmp_path: Path) -> None:
+    source = tmp_path / "throw.avi"
+    film(source, 6, 3)
+    ports = [pty.openpty() for _ in range(2)]
+    devices = CAMERA.format(folder=tmp_path)
+    for (_, theirs), side in zip(ports, ("left", "right"), strict=True):
+        devices += WALL.format(side=side, port=os.ttyname(theirs))
+    file = shipped_table(tmp_path, devices)
+    file.write_text(f"{file.read_text(encoding='utf-8')}max_lateness_ms: 3000\n", encoding="utf-8")
+    command = [
+        sys.executable, "-m", "controller.cli.main", "run", str(file), "--journal", str(tmp_path / "journal"),
+        "--socket", str(tmp_path / "control"), "--no-self-test-devices",
+    ]  # fmt: skip
+    stopping = threading.Event()
+
+    def alive() -> None:
+        while not stopping.wait(0.2):
+            for ours, _ in ports:
+                os.write(ours, b'{"kind": "alive"}\n')
+
+    walls = threading.Thread(target=alive)
+    walls.start()
+    with (tmp_path / "log").open("wb") as log:
+        daemon = subprocess.Popen(command, stdout=log, stderr=log)
+    try:
+        until(lambda: (tmp_path / "cam.sock").exists() or daemon.poll() is not None, "the camera's socket")
+        assert daemon.poll() is None, (tmp_path / "log").read_text(encoding="utf-8")
+        until(lambda: "unlocked" in state_of(tmp_path / "control"), "the table to be unlocked")
+        camera = running_camera(tmp_path, tmp_path / "cam.sock", source)
+        journal = tmp_path / "journal"
+        until(lambda: any(name.startswith("roll.") for name in named(journal)), "an outcome of the throw")
+        camera.wait(PATIENCE_S)
+        (names,) = named(journal).values()
+        assert names
+        for sha256 in names:
+            assert Folder(tmp_path / "kept").pictures(sha256).of("die")
+    finally:
+        stopping.set()
+        walls.join()
+        daemon.terminate()
+        daemon.wait(PATIENCE_S)
+        for descriptor in chain.from_iterable(ports):
+            os.close(descriptor)

@@ -1,0 +1,72 @@
+"""A film of two dice that reach the right wall together and come back from it, with what the wall hears."""
+
+from pathlib import Path
+
+import cv2
+import numpy as np
+
+from controller.model.geometry import DiceTable
+from controller.model.readings import Face, WallImpact
+from drivers.sim.filming import Filming, Rigging, Way
+from drivers.sim.rendering import Die, standing
+from drivers.vision.arrays import Array
+from tests.drivers.vision.films import LENS
+
+TABLE = DiceTable(length_mm=3600.0, width_mm=1100.0, die_mm=19.0, wall_relief_mm=0.0)
+EDGE_MM, OFF_X_MM, OFF_Y_MM = 240.0, 3360.0, 450.0
+"""Where the drawn felt has its right wall, and where on the table its corner lies."""
+FPS = 60.0
+EMPTY_FRAMES = 60
+"""The camera learns its empty table from the first 31."""
+OUT_MM_S, BACK_MM_S = 700.0, 350.0
+CONTACT_MM = EDGE_MM - TABLE.die_mm / 2
+HITS_US = (400_000, 430_000)
+DELAY_US = 1_000
+SEEN_US = 183_333
+"""The first frame in which a die is clear of the border: the film's way begins at 0."""
+RIG = """
+camera: cam
+table: {length_mm: 3600, width_mm: 1100, die_mm: 19, wall_relief_mm: 0}
+points: [[30, 40, 3430, 600], [600, 40, 3590, 600], [600, 440, 3590, 500], [30, 440, 3430, 500]]
+"""
+
+
+def dice_of(first: Face, second: Face) -> tuple[Die, Die]:
+    """Return the dice as they lie in the end."""
+    return standing(first, 20.0, (170.0, 70.0)), standing(second, 65.0, (150.0, 130.0))
+
+
+def way_of(first: Face, second: Face) -> Way:
+    """Return the dice's way: out to the wall, back, and still."""
+    dice = dice_of(first, second)
+    times = list(range(0, 1_400_000, 4_000))
+    poses: list[tuple[Array, Array]] = []
+    for t_us in times:
+        centres, axes = [], []
+        for die, hit_us in zip(dice, HITS_US, strict=True):
+            x, y, z = die.centre_mm
+            if t_us < hit_us:
+                place = CONTACT_MM - OUT_MM_S * (hit_us - t_us) / 1e6
+            else:
+                place = max(x, CONTACT_MM - BACK_MM_S * (t_us - hit_us) / 1e6)
+            centres.append((place, y, z))
+            axes.append(die.axes)
+        poses.append((np.array(centres), np.array(axes)))
+    return Way(times, poses)
+
+
+def film(path: Path, first: Face, second: Face) -> list[WallImpact]:
+    """Write the film; return what the wall hears, its time from the first release on."""
+    camera = Filming(Rigging(LENS, fps=FPS, zoom=1.0), 1)
+    writer = cv2.VideoWriter(str(path), cv2.VideoWriter.fourcc(*"MJPG"), FPS, (LENS.width, LENS.height))
+    for _ in range(EMPTY_FRAMES):
+        writer.write(camera.empty())
+    for _, frame, _ in camera.frames(way_of(first, second), 1_300_000):
+        writer.write(frame)
+    for _ in range(20):
+        writer.write(camera.empty())
+    writer.release()
+    return [
+        WallImpact(t=hit_us + DELAY_US - SEEN_US, dev="wall-right", wall="right", pos_mm=y, peak=900.0)
+        for hit_us, y in zip(HITS_US, (OFF_Y_MM + 70.0, OFF_Y_MM + 130.0), strict=True)
+    ]
