@@ -25,6 +25,9 @@ MAKEFLAGS += --no-print-directory
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check --no-input
 CODE := controller drivers tests
+# Runs a command that says nothing for a minute, with a dot for each second of it; its exit status is the command's.
+WITH_DOTS = with_dots() { (while sleep 1 && kill -0 $$$$ 2>/dev/null; do printf .; done) & dots=$$!; \
+	"$$@"; ended=$$?; kill $$dots 2>/dev/null; echo; return $$ended; }; with_dots
 BENCHMARKS := $(filter-out __init__,$(basename $(notdir $(wildcard tests/benchmarks/*.py))))
 
 # Tests that run beside each other: on two cores a third of them wait for a process, a clock or a disk.
@@ -130,7 +133,7 @@ $(BIN)/pip:
 	@echo "Setting up, once: a Python environment of its own in .venv ..."
 	@rm -rf .venv
 	@for python in $(CANDIDATES); do \
-		if "$$python" -c '$(FITS)' >/dev/null 2>&1; then exec "$$python" -m venv .venv; fi; \
+		if "$$python" -c '$(FITS)' >/dev/null 2>&1; then $(WITH_DOTS) "$$python" -m venv .venv; exit; fi; \
 	done; \
 	echo "make: found no usable Python among: $(CANDIDATES)" >&2; \
 	echo "make: expected 3.11 or newer with its venv module (Debian: apt install python3 python3-venv)," >&2; \
@@ -139,13 +142,13 @@ $(BIN)/pip:
 
 .venv/.run: requirements.lock pyproject.toml | $(BIN)/pip
 	@echo "  what it runs on: $$(grep -c == requirements.lock) packages as pinned in requirements.lock ..."
-	@$(PIP) install --require-hashes --requirement requirements.lock
+	@$(WITH_DOTS) $(PIP) install --require-hashes --requirement requirements.lock
 	@echo "  the controller itself ..."
-	@$(PIP) install --no-deps --no-build-isolation --editable .
+	@$(WITH_DOTS) $(PIP) install --no-deps --no-build-isolation --editable .
 	@told=$$($(BIN)/python -m pip check) || { echo "$$told: run make lock" >&2; exit 1; }
 	@touch $@
 
 .venv/.dev: requirements-dev.lock .venv/.run
 	@echo "  the tools: $$(grep -c == requirements-dev.lock) packages as pinned in requirements-dev.lock, a minute or two ..."
-	@$(PIP) install --require-hashes --requirement requirements-dev.lock
+	@$(WITH_DOTS) $(PIP) install --require-hashes --requirement requirements-dev.lock
 	@touch $@
