@@ -9,6 +9,8 @@ from functools import partial
 from pathlib import Path
 from threading import Event, Thread
 
+import msgspec
+
 from controller.app.core import awaited_line
 from controller.app.daemon import Daemon, InUseError
 from controller.app.hub import Channel, Watcher
@@ -216,6 +218,11 @@ class Control:
         return True
 
     def _watch(self, connection: socket.socket, peer: Peer, request: Watch) -> None:
+        asking = self._requests.at_screen(request, peer)
+        if isinstance(asking, bytes):
+            connection.sendall(asking)
+            return
+        peer, _ = asking
         if not peer.may("watch"):
             connection.sendall(self._requests.forbidden(peer, "watch"))
             return
@@ -247,6 +254,11 @@ class Control:
 
     def _tell_past(self, connection: socket.socket, peer: Peer, request: AskPast) -> None:
         live = self._daemon.live
+        asking = self._requests.at_screen(request, peer)
+        if isinstance(asking, bytes):
+            connection.sendall(asking)
+            return
+        peer, _ = asking
         if not peer.may("read the past"):
             connection.sendall(self._requests.forbidden(peer, "read the past"))
         elif live is None:
@@ -260,6 +272,13 @@ class Control:
 
     def _test(self, connection: socket.socket, peer: Peer, request: BeginTest) -> None:
         live = self._daemon.live
+        asking = self._requests.at_screen(request, peer)
+        if isinstance(asking, bytes):
+            connection.sendall(asking)
+            return
+        peer, person = asking
+        if person is not None:
+            request = msgspec.structs.replace(request, who=person)
         if not peer.may("test"):
             connection.sendall(self._requests.forbidden(peer, "test"))
         elif live is None:

@@ -312,6 +312,8 @@ class Seen(NamedTuple):
     """Readings a second over the last seconds in which it sent any."""
     counted_us: int = 0
     counted: int = 0
+    since_us: int = 0
+    """When it last came up or went down."""
 
 
 NEVER = Seen(up=False, says="not heard of yet")
@@ -343,7 +345,10 @@ class Devices:
                 self._note_switch(reading)
             case _:
                 pass
-        self._seen[reading.dev] = _counted(seen, reading.t if reading.arrived is None else reading.arrived)
+        now_us = reading.t if reading.arrived is None else reading.arrived
+        if before is None or before.up != seen.up:
+            seen = seen._replace(since_us=now_us)
+        self._seen[reading.dev] = _counted(seen, now_us)
 
     def _note_switch(self, switch: Switch) -> None:
         duty = f"switch {switch.name} of {switch.dev}"

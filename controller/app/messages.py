@@ -15,6 +15,8 @@ LONGEST_WAIT_S = 30
 Name = Annotated[str, Meta(min_length=1, max_length=64)]
 Words = Annotated[str, Meta(max_length=500)]
 Row = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+Token = Annotated[str, Meta(max_length=1024)]
+"""Who is at a screen, signed by the sign-in process: role and person are the token's own."""
 
 
 class Request(
@@ -49,6 +51,8 @@ class Watch(Request, frozen=True, kw_only=True, tag="watch"):
     """Watch these topics from now on; this connection then carries nothing else."""
 
     topics: tuple[Topic, ...] = TOPICS
+    token: Token | None = None
+    """With the token of a technician at a screen the readings of ball and rotor come too, when they may."""
 
 
 class Enter(Request, frozen=True, kw_only=True, omit_defaults=True, tag="input"):
@@ -68,8 +72,7 @@ class Enter(Request, frozen=True, kw_only=True, omit_defaults=True, tag="input")
     on: bool | None = None
     of_review: bool = False
     """The ruling is for what waits for a person, and is refused where that was ruled on meanwhile."""
-    token: Annotated[str, Meta(max_length=1024)] | None = None
-    """Who is at a screen, signed by the sign-in process: role and person are the token's own."""
+    token: Token | None = None
     wait_s: Annotated[float, Meta(ge=0, le=LONGEST_WAIT_S)] = 0
     """So long to wait for what comes of it; with 0 the answer only says that it was handed over."""
 
@@ -80,8 +83,7 @@ class Approve(Request, frozen=True, kw_only=True, tag="approve"):
     what: Literal["identity", "clock", "device", "journal"]
     who: Words | None = None
     reason: Words = ""
-    token: Annotated[str, Meta(max_length=1024)] | None = None
-    """Who is at a screen, signed by the sign-in process: role and person are the token's own."""
+    token: Token | None = None
 
 
 class AskOutbox(Request, frozen=True, kw_only=True, tag="outbox"):
@@ -102,6 +104,7 @@ class BeginTest(Request, frozen=True, kw_only=True, tag="test"):
     """Test mode for as long as this connection stands; it then takes `ask` and `try` alone."""
 
     who: Words | None = None
+    token: Token | None = None
 
 
 class Ask(Request, frozen=True, kw_only=True, tag="ask"):
@@ -133,27 +136,43 @@ class AskRows(Request, frozen=True, kw_only=True, tag="rows"):
     to_n: Row | None = None
     types: Annotated[tuple[Name, ...], Meta(max_length=64)] = ()
     evidence: bool = False
+    token: Token | None = None
 
 
 class AskRow(Request, frozen=True, kw_only=True, tag="row"):
     """Which row tells this outcome?"""
 
     id: Words
+    token: Token | None = None
 
 
 class AskIdentity(Request, frozen=True, kw_only=True, tag="identity"):
     """Who played at this row, under which rules, and which public key signs it?"""
 
     at: Row
+    token: Token | None = None
 
 
 class AskRecording(Request, frozen=True, kw_only=True, tag="recording"):
     """What is in this recording?"""
 
     name: Annotated[str, Meta(pattern=r"^[^/]{1,200}$")]
+    token: Token | None = None
 
 
-AskPast = AskRows | AskRow | AskIdentity | AskRecording
+class AskRecordings(Request, frozen=True, kw_only=True, tag="recordings"):
+    """Which recordings are there, the newest first?"""
+
+    token: Token | None = None
+
+
+class AskLog(Request, frozen=True, kw_only=True, tag="log"):
+    """What did the controller log last?"""
+
+    token: Token | None = None
+
+
+AskPast = AskRows | AskRow | AskIdentity | AskRecording | AskRecordings | AskLog
 """What is answered out of journal and recordings, in one line or many."""
 OfTest = Ask | Try | Tested
 """What is taken during a guided test."""

@@ -3,12 +3,14 @@
 import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 
+from controller.app.clock import iso
 from controller.app.daemon import Daemon
 from controller.app.faults import APPROVES
 from controller.app.limits import Refused, Tally
@@ -18,16 +20,20 @@ from controller.app.messages import (
     AskBoard,
     AskFaults,
     AskIdentity,
+    AskLog,
     AskOutbox,
     AskPast,
     AskPicture,
     AskRecording,
+    AskRecordings,
     AskRow,
     AskRows,
     AskStatus,
     AskTable,
+    BeginTest,
     Enter,
     Settled,
+    Watch,
     answer,
     encode,
     refusal,
@@ -37,6 +43,7 @@ from controller.app.peers import APPROVERS, INPUT_NEEDS, ROLES, Peer
 from controller.app.recording import ENDING
 from controller.app.running import RunningTable
 from controller.app.screens import board_of, floor_of
+from controller.app.service import last_logged
 from controller.app.status import Until, View, fault_of, status_of
 from controller.engine.resume import CONTROLLER
 from controller.games.registry import game_of
@@ -138,6 +145,16 @@ class Requests:
         if (live := self._daemon.live) is not None:
             self._note_refusal(live, peer, deed)
         return refusal("not_allowed", f"{peer.user} may not {deed}: {_SAYS['not_allowed']}")
+
+    def at_screen(self, request: BeginTest | Watch | AskPast, peer: Peer) -> tuple[Peer, str | None] | bytes:
+        """Return as whom a request is made, and which person: as the token says where there is one.
+
+        Return the refusal if the token proves nothing.
+        """
+        if request.token is None:
+            return peer, None
+        claims = self._claims(request.token, peer, f"{request.__struct_config__.tag} with this token")
+        return claims if isinstance(claims, bytes) else (peer.signed_in_as(claims.role), claims.person)
 
     def _show(self, request: AskBoard | AskTable | AskPicture, peer: Peer) -> bytes:
         """Answer what a screen shows: the board to anybody, the rest to the staff's screens."""
@@ -342,9 +359,33 @@ def past(request: AskPast, live: RunningTable, journal: Path) -> Iterator[bytes]
                     yield encode({"row": row}) + b"\n"
                 yield answer(end=True)
             case AskRecording():
-                ours = view.recording.rpartition("-")[0]
-                limit_us = until.arrived_us if request.name.startswith(f"{ours}-") else NEVER
+                limit_us = until.arrived_us if _is_of_now(request.name, view) else NEVER
                 yield from _recorded(journal / RECORDINGS / (request.name + ENDING), limit_us)
+
+            case AskRecordings():
+                yield answer(recordings=list(_recordings(journal / RECORDINGS, view)))
+            case AskLog():
+                yield answer(log=[{"at": iso(at_us), "says": says} for at_us, says in last_logged()])
+
+
+def _is_of_now(name: str, view: View) -> bool:
+    """Return whether a recording is one of this session, to which readings are still added."""
+    return name.startswith(view.recording.rpartition("-")[0] + "-")
+
+
+def _recordings(folder: Path, view: View) -> Iterator[dict[str, object]]:
+    """Yield each recording; of this session's no size, which grows with each pass of a ball (R-SPIN-3)."""
+    for path in sorted(folder.glob(f"*{ENDING}"), reverse=True):
+        name = path.name.removesuffix(ENDING)
+        kept = None
+        if not _is_of_now(name, view):
+            with suppress(OSError):  # it is made room for meanwhile
+                kept = path.stat()
+        yield {
+            "name": name,
+            "bytes": None if kept is None else kept.st_size,
+            "ended": None if kept is None else iso(kept.st_mtime_ns // 1000),
+        }
 
 
 def _recorded(path: Path, limit_us: int) -> Iterator[bytes]:

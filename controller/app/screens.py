@@ -20,6 +20,7 @@ from controller.journal.chain import Row
 from controller.journal.reading import Reader
 from controller.machines.flat import Refused
 from controller.machines.roles import PLAYERS, must_be_theirs
+from controller.model.geometry import DiceTable
 from controller.model.outcomes import (
     Awaited,
     DealCalled,
@@ -178,6 +179,11 @@ class Showing:
         self._results = tuple(grown if one is known else one for one in self._results)
 
 
+def _felt_of(table: DiceTable | None) -> dict[str, float] | None:
+    """Return the size of the felt, to which a screen draws the dice; None where none are thrown."""
+    return None if table is None else {"length_mm": table.length_mm, "width_mm": table.width_mm}
+
+
 STAFF = tuple(role for role in ROLES if role not in PLAYERS)
 """Who can be at a screen of the staff's."""
 _NOT_SHOWN = ("call", "learned", "standing")
@@ -195,6 +201,7 @@ def floor_of(daemon: "Daemon") -> dict[str, object]:
         "game": rules.game,
         "calls": daemon.settings.calls,
         "hold_ms": _hold_ms(rules),
+        "felt": _felt_of(daemon.settings.dice_table),
         "pockets": () if daemon.settings.wheel is None else daemon.settings.wheel.pockets_clockwise,
         "headline": daemon.headline(),
         "faults": [{**fault_of(fault), "approve": _approval_of(fault)} for fault in faults],

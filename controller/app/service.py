@@ -2,10 +2,12 @@
 
 import socket
 import sys
+from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Literal
 
+from controller.app.clock import system_wall
 from controller.app.faults import ActiveFaults, Fault
 
 Level = Literal["<2>", "<3>", "<4>", "<5>", "<6>"]
@@ -15,10 +17,21 @@ NOTICE: Level = "<5>"
 INFO: Level = "<6>"
 
 
+LINES_KEPT = 200
+"""Lines of the log that a technician's screen can show."""
+_kept: deque[tuple[int, str]] = deque(maxlen=LINES_KEPT)
+
+
+def last_logged() -> tuple[tuple[int, str], ...]:
+    """Return the newest lines of the log, the newest last: each with its wall time (us since 1970)."""
+    return tuple(_kept)
+
+
 def log(level: Level, text: object) -> None:
     """Write one line, without the level if stderr is a terminal."""
     mark = "" if sys.stderr.isatty() else level
     line = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text))
+    _kept.append((system_wall().us, line))
     sys.stderr.write(f"{mark}{line}\n")
     sys.stderr.flush()
 

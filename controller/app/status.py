@@ -185,6 +185,7 @@ def devices_of(
             "last_seen_s": None
             if one is NEVER or (hidden and one.up)
             else round((now_us - one.last_us) / 1e6, 1),
+            "since_s": None if one is NEVER else round((now_us - one.since_us) / 1e6),
             "trouble": one.trouble,
             "do": _remedy(kinds.get(name, ""), one.trouble),
             "figures": _timeless(figures.get(name, {})) if hidden else figures.get(name, {}),

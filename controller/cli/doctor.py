@@ -30,7 +30,7 @@ EXAMPLES = (
     "tablectl doctor roulette --json",
     "tablectl doctor craps --bundle support.tar.gz",
 )
-TABLE = "/etc/table/table_checks.yaml"
+TABLE = "/etc/table/table.yaml"
 LOG_LINES = 500
 ROWS = 50
 _CALL_S = 10.0

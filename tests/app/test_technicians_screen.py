@@ -1,0 +1,96 @@
+"""A technician at a screen: what the token opens, and what stays shut while bets can be placed."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from controller.app.daemon import Daemon
+from controller.app.messages import AskLog, AskRecordings, AskRows, BeginTest, Watch
+from controller.app.peers import Peer
+from controller.app.requests import Requests, past
+from controller.app.service import NOTICE, log
+from controller.people import tokens
+from tests.app.house import HouseMaker, unlocked
+
+KEY = Ed25519PrivateKey.generate()
+SCREEN = Peer(1, 1001, "table-screen", frozenset({"screen"}))
+OTHER = Peer(2, 1002, "eve", frozenset())
+ASKED = (AskLog, AskRecordings, AskRows, BeginTest, Watch)
+
+
+@pytest.fixture
+def daemon(house: HouseMaker, tmp_path: Path) -> Daemon:
+    public = tmp_path / "sign-in.pub"
+    public.write_text(KEY.public_key().public_bytes_raw().hex(), encoding="ascii")
+    one = house(sign_in_key=public).open()
+    unlocked(one)
+    return one
+
+
+def token(monkeypatch: pytest.MonkeyPatch, role: str) -> str:
+    monkeypatch.setattr("controller.app.requests._since_boot_us", lambda: 0)
+    claims = tokens.Claims(person="tom", role=role, console="pit 1", until_us=5_000_000)
+    return tokens.issue(KEY, claims)
+
+
+@pytest.mark.parametrize("asked", ASKED)
+def test_a_technicians_token_opens_to_the_screen_what_technicians_may(
+    daemon: Daemon, monkeypatch: pytest.MonkeyPatch, asked: type[AskLog]
+) -> None:
+    request = asked(token=token(monkeypatch, "technician"))
+    found = Requests(daemon).at_screen(request, SCREEN)
+    assert not isinstance(found, bytes)
+    peer, person = found
+    assert person == "tom"
+    assert all(peer.may(deed) for deed in ("timing", "test", "read the past", "watch"))
+    assert not any(peer.may(deed) for deed in ("rule", "unlock", "approve", "settle", "speak for a screen"))
+
+
+@pytest.mark.parametrize("asked", ASKED)
+def test_a_staff_members_token_opens_neither_timing_nor_past_nor_test(
+    daemon: Daemon, monkeypatch: pytest.MonkeyPatch, asked: type[AskLog]
+) -> None:
+    request = asked(token=token(monkeypatch, "boxperson"))
+    found = Requests(daemon).at_screen(request, SCREEN)
+    assert not isinstance(found, bytes)
+    assert not any(found[0].may(deed) for deed in ("timing", "test", "read the past"))
+
+
+@pytest.mark.parametrize("asked", ASKED)
+def test_without_a_token_a_screen_stays_a_screen(daemon: Daemon, asked: type[AskLog]) -> None:
+    assert Requests(daemon).at_screen(asked(), SCREEN) == (SCREEN, None)
+
+
+@pytest.mark.parametrize("asked", ASKED)
+def test_a_forged_token_and_one_in_other_hands_open_nothing(
+    daemon: Daemon, monkeypatch: pytest.MonkeyPatch, asked: type[AskLog]
+) -> None:
+    good = token(monkeypatch, "technician")
+    requests = Requests(daemon)
+    forged = good[:-4] + "AAAA"
+    for text, peer, code in ((forged, SCREEN, "bad_token"), (good, OTHER, "not_allowed")):
+        told = requests.at_screen(asked(token=text), peer)
+        assert isinstance(told, bytes)
+        assert msgspec.json.decode(told)["code"] == code
+
+
+def test_the_recordings_are_listed_and_the_one_at_work_without_its_size(daemon: Daemon) -> None:
+    assert daemon.live is not None
+    folder = daemon.options.recordings
+    folder.mkdir(exist_ok=True)
+    (folder / "craps-000000-001.jsonl.gz").write_bytes(b"1234")
+    working = daemon.live.core.view.recording
+    (folder / f"{working}.jsonl.gz").write_bytes(b"12345")
+    (line,) = past(AskRecordings(), daemon.live, daemon.options.journal)
+    told = {one["name"]: one for one in msgspec.json.decode(line)["recordings"]}
+    assert told["craps-000000-001"]["bytes"] == 4
+    assert told[working] == {"name": working, "bytes": None, "ended": None}
+
+
+def test_the_last_lines_of_the_log_are_told(daemon: Daemon) -> None:
+    assert daemon.live is not None
+    log(NOTICE, "the lamp was changed")
+    (line,) = past(AskLog(), daemon.live, daemon.options.journal)
+    assert msgspec.json.decode(line)["log"][-1]["says"] == "the lamp was changed"
