@@ -7,6 +7,8 @@
 #   make bench   the benchmarks in full        make soak   the long runs (SECONDS=600 each of two, KILLS=300, SPINS=5000, THROWS=10000,
 #                the WAGERS=100000 of each rule set)
 #   make crash   power cuts, block by block (STATES=500)
+#   make lab     the product in a machine of its own: a kernel's GPIO chips and USB ports, systemd, power cuts (as root, on Debian;
+#                kept in LAB_CACHE=~/.cache/table-controller-lab; LAB=tests/lab/test_wheel.py for a part, CUTS=20)
 #   make lock    pin the newest releases       make clean  back to a fresh checkout
 #   make install [TABLE=craps]   on a table's own machine, as root; installs an upgrade too
 #   make rollback                the release before it runs again      make uninstall  data stays
@@ -40,11 +42,14 @@ SBOM := table-controller.cdx.json
 LOCKS := requirements-table.lock requirements.lock requirements-dev.lock
 SPINS := 5000
 THROWS := 10000
+CUTS := 20
+LAB := tests/lab
+LAB_CACHE :=
 
 FITS := import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info)
 CANDIDATES := $(or $(PYTHON),python3.13 python3.12 python3.11 python3)
 
-.PHONY: install upgrade rollback uninstall wheelhouse run tools test check sound bench soak crash lock schema diagrams rules pictures audit sbom clean
+.PHONY: install upgrade rollback uninstall wheelhouse run tools test check sound bench soak crash lab lock schema diagrams rules pictures audit sbom clean
 
 run: .venv/.run
 	@$(BIN)/tablectl demo
@@ -80,6 +85,9 @@ soak: .venv/.dev
 
 crash: .venv/.dev
 	@$(BIN)/python -m tests.journal.crash --states $(STATES)
+
+lab: .venv/.dev
+	@LAB_CACHE="$(LAB_CACHE)" LAB_CUTS="$(CUTS)" $(BIN)/python -m pytest -m lab --quiet -rs $(LAB)
 
 upgrade: install
 install rollback uninstall wheelhouse:

@@ -1,0 +1,54 @@
+"""GPIO chips that gpio-sim makes: real to the kernel, and to everything above it."""
+
+import os
+import subprocess
+from pathlib import Path
+
+CHIPS = Path("/sys/kernel/config/gpio-sim")
+PI_4 = "pinctrl-bcm2711"
+PI_4_LINES = 54
+
+
+class Chip:
+    """A chip of `lines` lines with this label; its folder is named `name`."""
+
+    def __init__(self, name: str, label: str = PI_4, lines: int = PI_4_LINES) -> None:
+        self.folder = CHIPS / name
+        bank = self.folder / "bank0"
+        bank.mkdir(parents=True)
+        (bank / "num_lines").write_text(f"{lines}\n")
+        (bank / "label").write_text(f"{label}\n")
+        self._pulls: dict[int, int] = {}
+        self.come()
+
+    def come(self) -> None:
+        """Let the chip appear, and udev give it to its group."""
+        (self.folder / "live").write_text("1\n")
+        subprocess.run(["udevadm", "settle"], check=True)
+
+    def go(self) -> None:
+        """Take the chip away, whoever has lines of it."""
+        for descriptor in self._pulls.values():
+            os.close(descriptor)
+        self._pulls.clear()
+        (self.folder / "live").write_text("0\n")
+
+    @property
+    def name(self) -> str:
+        """The chip's name under /dev."""
+        return (self.folder / "bank0" / "chip_name").read_text().strip()
+
+    @property
+    def _place(self) -> Path:
+        device = (self.folder / "dev_name").read_text().strip()
+        return Path("/sys/devices/platform") / device / self.name
+
+    def pull(self, line: int, high: bool) -> None:
+        """Let what hangs on an input line make it high or low."""
+        if line not in self._pulls:
+            self._pulls[line] = os.open(self._place / f"sim_gpio{line}" / "pull", os.O_WRONLY)
+        os.pwrite(self._pulls[line], b"pull-up" if high else b"pull-down", 0)
+
+    def is_high(self, line: int) -> bool:
+        """Return a line's level, whoever drives it."""
+        return (self._place / f"sim_gpio{line}" / "value").read_text().strip() == "1"

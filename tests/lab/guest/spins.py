@@ -1,0 +1,102 @@
+"""An evening at a wheel on real lines, through the daemon, in real time."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from tests.lab.guest.table import Heard, Watch, rule_pending
+from tests.lab.guest.waiting import must, now_us, until
+from tests.lab.guest.wheel import (
+    PAID,
+    WORDS,
+    Lateness,
+    begin_table,
+    differences,
+    evening,
+    play,
+    told_of,
+)
+
+
+class Evening(msgspec.Struct, frozen=True, kw_only=True):
+    """What the table told of spins, against what was so; times in us."""
+
+    spins: int
+    edges: int
+    words: list[str]
+    different: list[str]
+    revolutions_off: list[float]
+    """Published less true, of each call."""
+    bets_closed_before_drop_us: list[int]
+    """Of each spin with a call: the lamp's word before the ball left the track."""
+    late: Lateness
+    faults: list[str]
+    exit_code: int
+
+
+def play_evening(kinds: Sequence[str], seed: int, bounces: int, *, panel: bool) -> Evening:
+    """Play these kinds of spins one after another, at a table with or without a panel of buttons."""
+    chip, table = begin_table(panel=panel)
+    watch = Watch("outcomes", "faults", "lamps")
+    scenes, edges = evening(kinds, seed, now_us() + 1_000_000, bounces)
+    late = play(chip, edges, [(scene.end_us + 900_000, rule_pending) for scene in scenes])
+    last = scenes[-1]
+    until(lambda: bool(told_of(last, None, watch.outcomes)), 20)
+    off, closed = [], []
+    for scene, following in zip(scenes, [*scenes[1:], None], strict=True):
+        own = told_of(scene, following, watch.outcomes)
+        if own and own[0]["type"] == "spin.called" and scene.truth.revolutions is not None:
+            off.append(round(own[0]["data"]["revolutions"] - scene.truth.revolutions, 3))
+            drop_us = scene.truth.drop_us or scene.end_us
+            closed += [drop_us - one for one in _closings(watch.lamps, scene.start_us, scene.end_us)[:1]]
+    return Evening(
+        spins=len(scenes),
+        edges=len(edges),
+        words=[WORDS[one.what["type"]] for one in watch.outcomes if one.what["type"] in WORDS],
+        different=differences(scenes, watch.outcomes),
+        revolutions_off=off,
+        bets_closed_before_drop_us=closed,
+        late=late,
+        faults=[code for code, _ in watch.faults_begun()],
+        exit_code=table.stop(),
+    )
+
+
+def _closings(lamps: Sequence[Heard], start_us: int, end_us: int) -> list[int]:
+    return [
+        one.at_us
+        for one in lamps
+        if one.what["name"] == "no_more_bets" and one.what["shows"] == "on" and start_us <= one.at_us < end_us
+    ]
+
+
+class Latencies(msgspec.Struct, frozen=True, kw_only=True):
+    """Times from an edge on a line, in us; `lost` presses of which nothing was heard."""
+
+    to_reading_us: list[int]
+    to_outcome_us: list[int]
+    stamp_off_us: list[int]
+    lost: int
+
+
+def press_often(times: int) -> Latencies:
+    """Press a button that is refused, since no spin is on: its reading and its durable refusal are timed."""
+    chip, table = begin_table()
+    watch = Watch("outcomes", "readings")
+    to_reading, to_outcome, stamp_off, lost = [], [], [], 0
+    for _ in range(times):
+        readings, outcomes = len(watch.readings), len(watch.outcomes)
+        pressed_us = now_us()
+        chip.pull(PAID, False)
+        if until(lambda: len(watch.outcomes) > outcomes, 5, 0.001):  # noqa: B023 - called at once
+            to_outcome.append(watch.outcomes[outcomes].at_us - pressed_us)
+        heard = [one for one in watch.readings[readings:] if one.what["kind"] == "input"]
+        lost += not heard
+        for one in heard[:1]:
+            to_reading.append(one.at_us - pressed_us)
+            stamp_off.append(one.what["t"] - pressed_us)
+        chip.pull(PAID, True)
+        released_us = now_us()
+        must("the button is calm", lambda: now_us() > released_us + 300_000)  # noqa: B023 - called at once
+    table.stop()
+    return Latencies(to_reading_us=to_reading, to_outcome_us=to_outcome, stamp_off_us=stamp_off, lost=lost)

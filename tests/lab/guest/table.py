@@ -1,0 +1,164 @@
+"""The installed controller in the guest: started as its unit starts it, asked and heard at its socket."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.lab.guest.waiting import must, now_us, until
+
+SOCKET = "/run/table/control.sock"
+JOURNAL = Path("/var/lib/table")
+SAMPLES = Path("/etc/table/samples")
+TABLE_FILE = Path("/run/table/table.yaml")
+LOG = Path("/lab/out/table.log")
+
+
+@dataclass(frozen=True)
+class Heard:
+    """What a watcher was told, and when."""
+
+    at_us: int
+    what: dict[str, Any]
+
+
+def ask(**request: object) -> dict[str, Any]:
+    """Ask at the control socket."""
+    with socket.socket(socket.AF_UNIX) as line:
+        line.settimeout(60)
+        line.connect(SOCKET)
+        line.sendall(json.dumps(request).encode() + b"\n")
+        answer: dict[str, Any] = json.loads(line.makefile().readline())
+        return answer
+
+
+def say(name: str, by: str = "boxperson", **more: object) -> dict[str, Any]:
+    """Enter what a person says and return what came of it."""
+    return ask(do="input", name=name, by=by, who="ann", wait_s=20, **more)
+
+
+class Watch:
+    """Everything that a watcher of these topics is told."""
+
+    def __init__(self, *topics: str) -> None:
+        self.outcomes: list[Heard] = []
+        self.faults: list[Heard] = []
+        self.readings: list[Heard] = []
+        self.lamps: list[Heard] = []
+        self._kinds = {
+            "outcome": self.outcomes,
+            "fault": self.faults,
+            "reading": self.readings,
+            "lamp": self.lamps,
+        }
+        self._line = socket.socket(socket.AF_UNIX)
+        self._line.connect(SOCKET)
+        self._line.sendall(json.dumps({"do": "watch", "topics": topics}).encode() + b"\n")
+        self._file = self._line.makefile()
+        self._file.readline()
+        threading.Thread(target=self._hear, daemon=True).start()
+
+    def _hear(self) -> None:
+        for line in self._file:
+            message = json.loads(line)
+            for kind, kept in self._kinds.items():
+                if kind in message:
+                    kept.append(Heard(now_us(), message[kind]))
+
+    def faults_begun(self, since: int = 0) -> list[tuple[str, str]]:
+        """Return code and place of each fault that began, from the watcher's `since`-th word of one on."""
+        return [(one.what["code"], one.what["where"]) for one in self.faults[since:] if one.what.get("began")]
+
+
+@dataclass
+class Table:
+    """`tablectl run` of the table's file, as the user table and from /run/table, as the unit runs it."""
+
+    text: str
+    arguments: tuple[str, ...] = ()
+    process: "subprocess.Popen[bytes] | None" = field(default=None, init=False)
+
+    def start(self) -> int:
+        """Start it and wait until it answers; return how long that took in us."""
+        for folder in (TABLE_FILE.parent, JOURNAL):
+            folder.mkdir(parents=True, exist_ok=True)
+            subprocess.run(["chown", "table:table", str(folder)], check=True)
+        TABLE_FILE.write_text(self.text)
+        identity = ["setpriv", "--reuid", "table", "--regid", "table", "--init-groups"]
+        run = ["tablectl", "run", str(TABLE_FILE), "--journal", str(JOURNAL), "--socket", SOCKET]
+        with LOG.open("ab") as log:
+            self.process = subprocess.Popen(
+                [*identity, *run, *self.arguments], cwd=TABLE_FILE.parent, stderr=log, stdout=log
+            )
+        try:
+            return must("the controller answers", answers)
+        except TimeoutError as error:
+            words = LOG.read_text(errors="replace").splitlines()[-8:]
+            raise TimeoutError(f"{error}; exit {self.process.poll()}: " + " / ".join(words)) from error
+
+    def stop(self) -> int:
+        """Stop it in order and return its exit code."""
+        return self._end(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End it as a crash does."""
+        self._end(signal.SIGKILL)
+
+    def _end(self, how: signal.Signals) -> int:
+        assert self.process
+        self.process.send_signal(how)
+        return self.process.wait(120)
+
+    @property
+    def pid(self) -> int:
+        """The controller's process."""
+        assert self.process
+        return self.process.pid
+
+
+def answers() -> bool:
+    """Return whether a controller answers at the socket."""
+    try:
+        return bool(ask(do="status")["ok"])
+    except (OSError, ValueError):
+        return False
+
+
+def status() -> dict[str, Any]:
+    """Return the controller's status."""
+    found: dict[str, Any] = ask(do="status")["status"]
+    return found
+
+
+def fault_codes() -> list[str]:
+    """Return the codes of all faults that hold."""
+    return [fault["code"] for fault in status()["faults"]]
+
+
+def unlocked() -> bool:
+    """Return whether play may go on."""
+    return bool(status()["lock"] == "unlocked")
+
+
+def rule_pending() -> None:
+    """Void what waits for a person and unlock, as a boxperson would, so that play goes on."""
+
+    def ruled() -> bool:
+        if status()["awaited"]:
+            say("void")
+        if not unlocked():
+            say("unlock")
+        now = status()
+        return now["awaited"] is None and now["lock"] == "unlocked"
+
+    until(ruled)
+
+
+def open_files(pid: int) -> int:
+    """Return how many descriptors a process has open."""
+    return len(os.listdir(f"/proc/{pid}/fd"))

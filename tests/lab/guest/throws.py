@@ -1,0 +1,236 @@
+"""Dice throws on four boards behind four real USB serial ports, and what happens to cables."""
+
+import random
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from drivers.sim import dice
+from drivers.sim.boards import Board
+from drivers.sim.scenes import Scene
+from tests.lab.guest.cables import Cable, Gadget, names
+from tests.lab.guest.table import SAMPLES, Heard, Table, Watch, open_files, rule_pending, status, unlocked
+from tests.lab.guest.waiting import must, now_us, until, wait_until
+
+READS = {
+    "cam": ("die_released", "die_at", "die_rest", "die_off_table", "die_lost", "die_contact"),
+    "wall-left": ("wall_impact",),
+    "wall-right": ("wall_impact",),
+    "console": ("input", "switch"),
+}
+WORDS = {"roll.called": "valid", "roll.no_roll": "void", "roll.review": "review"}
+BETWEEN_US = 2_500_000
+LEAD_US = 1_500_000
+
+
+class Found(msgspec.Struct, frozen=True, kw_only=True):
+    """What the table made of throws while something was done to its boards; times in us."""
+
+    throws: int
+    words: list[str]
+    wrong: list[str]
+    """Calls that the truth does not allow, or with other dice: the worst that can happen."""
+    needless: list[str]
+    """Voids and silence where the truth has none."""
+    faults: list[str]
+    down_after_us: list[int] = []
+    up_after_us: list[int] = []
+    all_up: bool = True
+    open_files: tuple[int, int] = (0, 0)
+    """Of the controller, before and after."""
+    exit_code: int = 0
+
+
+class Boards:
+    """Four boards on their cables, the controller that reads them, and a watcher."""
+
+    def __init__(self) -> None:
+        rng = random.Random(1)
+        self.cables = {
+            name: Cable(Gadget(n, f"000{n + 1}"), Board(name, reads, random.Random(rng.random())))
+            for n, (name, reads) in enumerate(READS.items())
+        }
+        must("four ports have their names", lambda: len(names()) == len(READS))
+        text = (SAMPLES / "craps.yaml").read_text() + "\npublish: {to: socket}\n"
+        self.table = Table(text)
+        self.table.start()
+        self.watch = Watch("outcomes", "faults")
+        must("the table is unlocked", unlocked)
+        self.open_files = open_files(self.table.pid)
+
+    def is_up(self, *devices: str) -> bool:
+        """Return whether these devices are up; all where none is named."""
+        found = status()["devices"]
+        return all(found[name]["up"] for name in devices or found)
+
+    def throw(self, kinds: Sequence[str], seed: int) -> list[Scene]:
+        """Let the boards' sensors see throws of these kinds from soon on."""
+        rng, scenes, t_us = random.Random(seed), [], now_us() + LEAD_US
+        for kind in kinds:
+            scene, feed = dice.throw(kind, rng, t_us)
+            scenes.append(scene)
+            for at_us, reading in feed:
+                if reading.dev in self.cables:
+                    self.cables[reading.dev].sense(at_us, reading)
+            t_us = scene.end_us + BETWEEN_US
+        return scenes
+
+    def found(self, scenes: Sequence[Scene], since: int = 0, **more: Any) -> Found:
+        """Wait for the end of the last throw and return what came of all."""
+        wait_until(scenes[-1].end_us + 1_000_000)
+        until(lambda: bool(self._words_on(scenes[-1], None)), 20)
+        words, wrong, needless = [], [], []
+        for scene, following in zip(scenes, [*scenes[1:], None], strict=True):
+            own = self._words_on(scene, following)
+            word = WORDS[own[0]["type"]] if own else "silent"
+            words.append(word)
+            data, truth = own[0]["data"] if own else {}, scene.truth
+            if word == "valid" and ("valid" not in truth.allowed or not _same_dice(data["dice"], truth.dice)):
+                wrong.append(f"{scene.kind}: called {data['dice']} instead of {truth.verdict} {truth.dice}")
+            elif word not in truth.allowed and word != "review":
+                needless.append(f"{scene.kind}: {word} instead of {truth.verdict}: {data}")
+        faults = [f"{code} {where}" for code, where in self.watch.faults_begun(since)]
+        counts = (self.open_files, open_files(self.table.pid))
+        return Found(
+            throws=len(scenes),
+            words=words,
+            wrong=wrong,
+            needless=needless,
+            faults=sorted(set(faults)),
+            open_files=counts,
+            **more,
+        )
+
+    def _words_on(self, scene: Scene, following: Scene | None) -> list[dict[str, Any]]:
+        end_us = following.start_us if following else scene.end_us + 3_600_000_000
+        early_us = 300_000  # a word's time may be the release that a board's clock put a little earlier
+        own: list[Heard] = [one for one in self.watch.outcomes if one.what["type"] in WORDS]
+        return [one.what for one in own if scene.start_us - early_us <= one.what["t"] < end_us - early_us]
+
+    def calm(self) -> None:
+        """Wait until every board is up, and rule on what waits for a person."""
+        until(self.is_up)
+        rule_pending()
+
+
+def _same_dice(told: Sequence[int], true: Sequence[int] | None) -> bool:
+    return true is not None and sorted(told) == sorted(true)
+
+
+def plain(seed: int, kinds: Sequence[str]) -> Found:
+    """Throw with nothing wrong."""
+    boards = Boards()
+    found = boards.found(boards.throw(kinds, seed))
+    return msgspec.structs.replace(found, exit_code=boards.table.stop())
+
+
+def unplugged(devices: Sequence[str], seed: int) -> list[Found]:
+    """Pull each of these boards' cables in mid-throw, and plug it in again after the throw."""
+    boards, all_found = Boards(), []
+    for device in devices:
+        since, cable = len(boards.watch.faults), boards.cables[device]
+        scenes = boards.throw(["valid", "valid"], seed)
+        wait_until(scenes[0].start_us + 400_000)
+        cable.unplug()
+        down_us = must(f"{device} is down", lambda: not boards.is_up(device), every_s=0.01)  # noqa: B023
+        wait_until(scenes[0].end_us + 500_000)
+        cable.plug()
+        up_us = must(f"{device} is up", lambda: boards.is_up(device), every_s=0.01)  # noqa: B023
+        all_found.append(boards.found(scenes, since, down_after_us=[down_us], up_after_us=[up_us]))
+        boards.calm()
+    boards.table.stop()
+    return all_found
+
+
+def renumbered(seed: int) -> tuple[Found, dict[str, tuple[str, str]]]:
+    """Pull two boards and plug them in the other way round: each port has another number then."""
+    boards = Boards()
+    before = names()
+    for device in ("cam", "wall-left"):
+        boards.cables[device].unplug()
+    must("both are down", lambda: not boards.is_up("cam") and not boards.is_up("wall-left"))
+    for device in ("wall-left", "cam"):
+        boards.cables[device].plug()
+        must(f"{device} is up", lambda: boards.is_up(device))  # noqa: B023
+    after = names()
+    boards.calm()
+    found = boards.found(boards.throw(["valid", "valid"], seed), all_up=boards.is_up())
+    boards.table.stop()
+    return found, {name: (before[name], after[name]) for name in before if before[name] != after[name]}
+
+
+def swapped(seed: int) -> tuple[Found, dict[str, str]]:
+    """Plug each wall's board into the other's place: the throws of then, and what was said of the devices."""
+    boards = Boards()
+    left, right = boards.cables["wall-left"], boards.cables["wall-right"]
+    for cable in (left, right):
+        cable.unplug()
+    left.gadget.name("0003")
+    right.gadget.name("0002")
+    for cable in (left, right):
+        cable.plug()
+    must("four ports have their names", lambda: len(names()) == len(READS))
+    troubled = lambda: all(  # noqa: E731
+        status()["devices"][name]["trouble"] for name in ("wall-left", "wall-right")
+    )
+    until(troubled, 20)
+    troubles = {name: str(one["trouble"]) for name, one in status()["devices"].items() if one["trouble"]}
+    found = boards.found(boards.throw(["valid"], seed))
+    boards.table.stop()
+    return found, troubles
+
+
+def garbage(device: str, seed: int, size: int) -> Found:
+    """Put random bytes on a board's wire in mid-throw."""
+    return _disturbed(device, seed, lambda cable: cable.say(random.Random(seed).randbytes(size)))
+
+
+def silent(device: str, seed: int) -> Found:
+    """Let a board hang in mid-throw: its cable is good, and it says nothing any more."""
+    boards = Boards()
+    scenes = boards.throw(["valid", "valid"], seed)
+    wait_until(scenes[0].start_us + 300_000)
+    boards.cables[device].board.hung = True
+    down_us = must(f"{device} is down", lambda: not boards.is_up(device), every_s=0.01)
+    wait_until(scenes[0].end_us + 1_000_000)
+    boards.cables[device].board.hung = False
+    up_us = must(f"{device} is up", lambda: boards.is_up(device), every_s=0.01)
+    found = boards.found(scenes, down_after_us=[down_us], up_after_us=[up_us])
+    boards.table.stop()
+    return found
+
+
+def bus_reset(times: int, seed: int) -> Found:
+    """Take all boards at once, again and again, back in any order; then throw."""
+    boards, ups = Boards(), []
+    for n in range(times):
+        for cable in boards.cables.values():
+            cable.unplug()
+        must("a board is down", lambda: not boards.is_up())
+        back = list(boards.cables.values())
+        random.Random(n).shuffle(back)
+        for cable in back:
+            cable.plug()
+        ups.append(must("all are up", boards.is_up, every_s=0.01))
+    boards.calm()
+    found = boards.found(boards.throw(["valid"] * 3, seed), up_after_us=ups)
+    return msgspec.structs.replace(found, exit_code=boards.table.stop())
+
+
+def _disturbed(device: str, seed: int, disturb: Callable[[Cable], None]) -> Found:
+    boards = Boards()
+    scenes = boards.throw(["valid", "valid"], seed)
+    wait_until(scenes[0].start_us + 300_000)
+    disturb(boards.cables[device])
+    found = boards.found(scenes)
+    boards.calm()
+    after = boards.found(boards.throw(["valid"], seed + 1))
+    boards.table.stop()
+    return msgspec.structs.replace(
+        found,
+        throws=found.throws + after.throws,
+        words=found.words + after.words,
+        wrong=found.wrong + after.wrong,
+        needless=found.needless + after.needless,
+    )

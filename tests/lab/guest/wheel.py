@@ -1,0 +1,222 @@
+"""A wheel whose sensors are lines of a real GPIO chip: the croupier's spins as edges, in real time."""
+
+import random
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import msgspec
+
+from controller.model.geometry import STANDARD_POCKETS, Wheel
+from controller.model.readings import AnyReading, BallBeam, BallDrop, Input, PocketBall, RotorIndex
+from drivers.sim import wheel
+from drivers.sim.scenes import Scene
+from tests.lab.guest.chips import PI_4, Chip
+from tests.lab.guest.table import SAMPLES, Heard, Table, rule_pending, unlocked
+from tests.lab.guest.waiting import must, now_us, wait_until
+
+AMERICAN = Wheel(
+    pockets="american",
+    pockets_clockwise=STANDARD_POCKETS["american"],
+    beams_deg=(10, 130, 250),
+    pocket_reader_deg=0,
+    rotor_index_deg=200,
+    drop_rev_per_s=0.433,
+)
+"""As the sample roulette-gpio.yaml has it; its lines are below."""
+
+BEAMS = (5, 6, 13)
+DROP, INDEX, PHASE, READER = 19, 20, 21, 26
+NO_SPIN, PAID, DOOR = 17, 27, 22
+LAMPS = {"no-more-bets": 12, "lock": 16, "fault": 23, "no-spin": 24, "buzzer": 25}
+
+BEAM_CUT_US = 2500
+"""A ball of 20 mm at 6 m/s through a beam of a few millimetres."""
+DROP_US = 18_000
+POCKET_US = 52_000
+"""A pocket of 45 mm under the reader at half a turn a second."""
+MARK_US = 16_000
+MARK_APART_US = 8_000
+PRESS_US = 150_000
+BOUNCE_US = 30
+
+WORDS = {"spin.called": "valid", "spin.no_spin": "void", "spin.review": "review"}
+
+
+@dataclass(frozen=True, order=True)
+class Edge:
+    """A line's sensor becomes active (it pulls the line down), or lets go."""
+
+    t_us: int
+    line: int
+    active: bool
+
+
+class Lateness(msgspec.Struct, frozen=True):
+    """How late the lines were pulled, in us: what the host's load does to the truth itself."""
+
+    p50_us: int
+    p99_us: int
+    worst_us: int
+
+
+def wheel_chip() -> Chip:
+    """Make the table's chip behind a decoy that comes first, with nothing in any sensor."""
+    Chip("decoy", "decoy", 8)
+    return Chip("table")
+
+
+def table_file(*, panel: bool = True) -> str:
+    """Return the sample's settings for a Pi 4, with or without buttons, lamps and door."""
+    text = (SAMPLES / "roulette-gpio.yaml").read_text().replace("pinctrl-rp1", PI_4)
+    if not panel:
+        console, switches = text.index("  console:\n"), text.index("\nswitches:")
+        text = text[:console]
+        assert console < switches
+    return text + "\npublish: {to: socket}\n"
+
+
+def open_for_play(chip: Chip) -> None:
+    """Close the door and wait until play may begin.
+
+    The controller's own request for a pull-up opens it: gpio-sim takes that for what hangs on the line.
+    """
+
+    def ready() -> bool:
+        chip.pull(DOOR, False)
+        if not unlocked():
+            rule_pending()
+        return unlocked()
+
+    must("the table is unlocked", ready)
+
+
+def edges_of(seen: Iterable[tuple[int, AnyReading]], rng: random.Random, bounces: int = 0) -> list[Edge]:
+    """Return what the lines do for these readings, each edge with up to `bounces` bounces."""
+    spans = [span for _, reading in seen for span in _spans(reading)]
+    edges: list[Edge] = []
+    for line, own in groupby(sorted(spans), key=lambda span: span[0]):
+        for start, end in _joined((start, end) for _, start, end in own):
+            for t_us, active in ((start, True), (end, False)):
+                edges.append(Edge(t_us, line, active))
+                for k in range(rng.randint(0, bounces)):
+                    edges.append(Edge(t_us + BOUNCE_US * (2 * k + 1), line, not active))
+                    edges.append(Edge(t_us + BOUNCE_US * (2 * k + 2), line, active))
+    return sorted(edges)
+
+
+def _spans(reading: AnyReading) -> list[tuple[int, int, int]]:
+    match reading:
+        case BallBeam():
+            return [(BEAMS[reading.beam], reading.t - BEAM_CUT_US // 2, reading.t + BEAM_CUT_US // 2)]
+        case BallDrop():
+            return [(DROP, reading.t, reading.t + DROP_US)]
+        case PocketBall():
+            return [(READER, reading.t - POCKET_US // 2, reading.t + POCKET_US // 2)]
+        case RotorIndex():
+            start, end = reading.t - MARK_US // 2, reading.t + MARK_US // 2
+            apart = -MARK_APART_US if reading.direction == "cw" else MARK_APART_US
+            return [(INDEX, start, end), (PHASE, start + apart, end + apart)]
+        case Input(name="no_spin"):
+            return [(NO_SPIN, reading.t, reading.t + PRESS_US)]
+        case Input(name="paid"):
+            return [(PAID, reading.t, reading.t + PRESS_US)]
+        case _:
+            return []
+
+
+def _joined(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    joined: list[tuple[int, int]] = []
+    for start, end in spans:
+        if joined and start <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
+        else:
+            joined.append((start, end))
+    return joined
+
+
+def evening(
+    kinds: Sequence[str], seed: int, start_us: int, bounces: int = 0
+) -> tuple[list[Scene], list[Edge]]:
+    """Return spins of these kinds one after another, and the edges that they make."""
+    rng = random.Random(seed)
+    scenes: list[Scene] = []
+    edges: list[Edge] = []
+    t_us = start_us
+    for kind in kinds:
+        scene, seen = wheel.spin(kind, rng, t_us, wheel=AMERICAN)
+        scenes.append(scene)
+        edges += edges_of(seen, rng, bounces)
+        t_us = scene.end_us + rng.randint(1_500_000, 3_000_000)
+    return scenes, edges
+
+
+Act = tuple[int, Callable[[], object]]
+"""When, and what to do then."""
+
+
+def play(chip: Chip, edges: Sequence[Edge], acts: Sequence[Act] = ()) -> Lateness:
+    """Pull the lines at their times, and do each act at its own, beside them."""
+    late: list[int] = []
+    waiting = sorted(acts, key=lambda act: act[0])
+    for edge in edges:
+        while waiting and waiting[0][0] <= edge.t_us:
+            t_us, act = waiting.pop(0)
+            wait_until(t_us)
+            Thread(target=act, daemon=True).start()
+        wait_until(edge.t_us)
+        late.append(now_us() - edge.t_us)
+        chip.pull(edge.line, not edge.active)
+    for t_us, act in waiting:
+        wait_until(t_us)
+        act()
+    late.sort()
+    return Lateness(late[len(late) // 2], late[len(late) * 99 // 100], late[-1])
+
+
+def told_of(scene: Scene, following: Scene | None, heard: Sequence[Heard]) -> list[dict[str, Any]]:
+    """Return the words on one spin among what was heard, by their own times."""
+    end_us = following.start_us if following else scene.end_us + 3_600_000_000
+    words = [one.what for one in heard if one.what["type"] in WORDS]
+    return [word for word in words if scene.start_us <= word["t"] < end_us]
+
+
+def differences(scenes: Sequence[Scene], heard: Sequence[Heard]) -> list[str]:
+    """Return where the first word on a spin is not one that its truth allows."""
+    found: list[str] = []
+    for scene, following in zip(scenes, [*scenes[1:], None], strict=True):
+        own, truth = told_of(scene, following, heard), scene.truth
+        if not own:
+            found.append(f"{scene.kind}: nothing was told")
+            continue
+        word, data = WORDS[own[0]["type"]], own[0]["data"]
+        reasons = {reason["code"] for reason in data.get("reasons", ())}
+        if word not in truth.allowed:
+            found.append(f"{scene.kind}: {word} instead of {truth.verdict}: {data}")
+        elif word == "valid" and data["number"] != truth.number:
+            found.append(f"{scene.kind}: {data['number']} instead of {truth.number}")
+        elif word == "void" and truth.reasons and not reasons & set(truth.reasons):
+            found.append(f"{scene.kind}: void for {sorted(reasons)} instead of {truth.reasons}")
+    return found
+
+
+def without(edges: Iterable[Edge], *lines: int) -> list[Edge]:
+    """Return the edges without those of sensors that are dead."""
+    return [edge for edge in edges if edge.line not in lines]
+
+
+def shifted(edges: Iterable[Edge], by_us: int) -> list[Edge]:
+    """Return the same edges later."""
+    return [replace(edge, t_us=edge.t_us + by_us) for edge in edges]
+
+
+def begin_table(*, panel: bool = True) -> tuple[Chip, Table]:
+    """Make the chip, start the controller on it and open it for play."""
+    Path("/run/table").mkdir(exist_ok=True)
+    chip, table = wheel_chip(), Table(table_file(panel=panel))
+    table.start()
+    open_for_play(chip)
+    return chip, table

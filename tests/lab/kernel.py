@@ -1,0 +1,122 @@
+"""Build the lab's kernel: User-Mode Linux out of Debian's source package, kept in the cache."""
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import tarfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.lab.cache import CannotBuild, cache, once, require_tools
+
+HERE = Path(__file__).parent
+CONFIG = HERE / "kernel.config"
+SOURCES = Path("/usr/src")
+TOOLS = {"gcc": "gcc", "make": "make", "flex": "flex", "bison": "bison", "bc": "bc", "xz": "xz-utils"}
+NEEDED = (
+    "BLK_DEV_DM",
+    "DM_LOG_WRITES",
+    "EXT4_FS",
+    "GPIO_SIM",
+    "HOSTFS",
+    "UML_TIME_TRAVEL_SUPPORT",
+    "USB_ACM",
+    "USB_CONFIGFS_ACM",
+    "USB_DUMMY_HCD",
+)
+
+
+@dataclass(frozen=True)
+class Patch:
+    """One place of the kernel's source, what stands there instead, and why."""
+
+    file: str
+    found: str
+    becomes: str
+    why: str
+
+
+PATCHES = (
+    Patch(
+        "arch/um/kernel/um_arch.c",
+        r"(\n\tseq_printf\(m, \"processor)",
+        r'\n\tseq_printf(m, "Revision\\t: c03114\\n");\1',
+        "gpiozero reads the board's revision from /proc/cpuinfo; c03114 is a Pi 4B.",
+    ),
+    Patch(
+        "kernel/irq/irq_sim.c",
+        r"\n(\s*)irq_work_queue\(&irq_ctx->work_ctx->work\);",
+        r"\n\1do {\n\1\tunsigned long flags;\n\1\tirq_work_queue(&irq_ctx->work_ctx->work);"
+        r"\n\1\tlocal_irq_save(flags);\n\1\tirq_work_run();\n\1\tlocal_irq_restore(flags);\n\1} while (0);",
+        "User-Mode Linux has no interrupt for irq_work: edges would wait for the next tick of 10 ms, and "
+        "several in one tick would be one.",
+    ),
+)
+
+
+def newest_source() -> Path:
+    """Return the archive of the newest `linux-source-*` package that is installed."""
+    found = sorted(SOURCES.glob("linux-source-*.tar.xz"), key=lambda path: _version(path.name))
+    if not found:
+        raise CannotBuild(f"found no linux-source-*.tar.xz in {SOURCES}: apt-get install linux-source")
+    return found[-1]
+
+
+def kernel() -> Path:
+    """Return the kernel's program; build it first where the cache has none of this source."""
+    source = newest_source()
+    recipe = hashlib.sha256()
+    recipe.update(f"{source.name} {source.stat().st_size}".encode())
+    recipe.update(CONFIG.read_bytes() + repr(PATCHES).encode())
+    return once(cache() / f"linux-{recipe.hexdigest()[:12]}", lambda made: _build(source, made))
+
+
+def _build(source: Path, made: Path) -> None:
+    require_tools(TOOLS)
+    work = made.parent / f"{made.name}.build"
+    shutil.rmtree(work, ignore_errors=True)
+    (work / "out").mkdir(parents=True)
+    with tarfile.open(source) as archive:
+        archive.extractall(work, filter="tar")
+    tree = next(path for path in work.iterdir() if path.name.startswith("linux-source"))
+    for patch in PATCHES:
+        _apply(patch, tree)
+    make = ["nice", "-n", "19", "make", "-C", str(tree), "ARCH=um", f"O={work / 'out'}"]
+    jobs = os.environ.get("LAB_JOBS") or os.cpu_count() or 1
+    log = made.parent / f"{made.name}.log"
+    with log.open("wb") as words:
+
+        def run(*command: str) -> None:
+            subprocess.run(command, check=True, stdout=words, stderr=words, cwd=work / "out")
+
+        try:
+            run(*make, "defconfig")
+            run(str(tree / "scripts/kconfig/merge_config.sh"), "-m", "-O", ".", ".config", str(CONFIG))
+            run(*make, "olddefconfig")
+            _check((work / "out/.config").read_text())
+            run(*make, f"-j{jobs}", "linux")
+            run("strip", "-o", str(made), "linux")
+        except subprocess.CalledProcessError as error:
+            last = log.read_text(errors="replace").splitlines()[-5:]
+            raise CannotBuild(f"the kernel did not build ({log}): " + " / ".join(last)) from error
+    shutil.rmtree(work)
+
+
+def _apply(patch: Patch, tree: Path) -> None:
+    path = tree / patch.file
+    text, count = re.subn(patch.found, patch.becomes, path.read_text(), count=1)
+    if count != 1:
+        raise CannotBuild(f"found no {patch.found!r} in {patch.file} of the kernel's source: {patch.why}")
+    path.write_text(text)
+
+
+def _check(configuration: str) -> None:
+    missing = [key for key in NEEDED if f"CONFIG_{key}=y\n" not in configuration]
+    if missing:
+        raise CannotBuild(f"the kernel's configuration lacks {', '.join(missing)}: see {CONFIG.name}")
+
+
+def _version(name: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", name))

@@ -1,0 +1,141 @@
+"""Boot the lab's machine, let it do a job, cut its power. On the host."""
+
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ParamSpec, TypeVar, get_type_hints
+
+import msgspec
+
+from tests.lab.guest.job import Job, Word
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+HERE = Path(__file__).parent
+MEMORY_MIB = 384
+VIRTUAL_TIME = "time-travel=inf-cpu"
+"""An argument of the kernel: programs take no time and sleeping is free, so that a busy host changes nothing.
+
+Whatever polls without a pause stands still then: lgpio does, so the table has no panel.
+"""
+PATIENCE_S = 420
+"""What a boot may take on a busy machine before it counts as hung."""
+
+
+class Hung(AssertionError):
+    """Raised where the guest came to no end; its words are the last of its console."""
+
+
+@dataclass
+class Machine:
+    """A machine of its own: a copy-on-write of the disk, and a folder that it shares with the host.
+
+    `disks` are further block devices (/dev/ubdb and on); `arguments` go to the kernel as they are.
+    """
+
+    kernel: Path
+    disk: Path
+    folder: Path
+    disks: Sequence[Path] = ()
+    arguments: Sequence[str] = ()
+    systemd: bool = False
+    patience_s: float = PATIENCE_S
+    keeps_disk: bool = False
+    _process: "subprocess.Popen[bytes] | None" = field(default=None, init=False)
+
+    def call(self, work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """Boot, let the guest run `work` of one of its modules, and return what it returned."""
+        self.start(work, *args, **kwargs)
+        self.wait()
+        said = self.folder / "word.json"
+        if not said.exists():
+            raise Hung(f"the guest came to no end:\n{self.console()}")
+        word = msgspec.json.decode(said.read_bytes(), type=Word)
+        assert word.raised is None, f"in the guest: {word.raised}\n{self.console()}"
+        result: R = msgspec.convert(word.returned, get_type_hints(work)["return"])
+        return result
+
+    def start(self, work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> None:
+        """Boot and return at once; the guest begins with `work`."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        job = Job(f"{work.__module__}:{work.__qualname__}", list(args), dict(kwargs), systemd=self.systemd)
+        (self.folder / "job.json").write_bytes(msgspec.json.encode(job))
+        (self.folder / "word.json").unlink(missing_ok=True)
+        with (self.folder / "console.txt").open("ab") as console:
+            self._process = subprocess.Popen(
+                self._command(),
+                stdin=subprocess.DEVNULL,
+                stdout=console,
+                stderr=console,
+                env={**os.environ, **self._environment()},
+                start_new_session=True,
+            )
+
+    def wait(self) -> None:
+        """Wait until the machine is off; cut its power where it takes longer than `patience_s`."""
+        assert self._process
+        try:
+            self._process.wait(self.patience_s)
+        except subprocess.TimeoutExpired:
+            self.cut()
+            raise Hung(f"the guest was not done in {self.patience_s:g} s:\n{self.console()}") from None
+        self._forget()
+
+    def cut(self) -> None:
+        """Take the power away: what the guest's kernel had not written is lost."""
+        assert self._process
+        os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        self._forget()
+
+    @property
+    def runs(self) -> bool:
+        """Whether the machine is on."""
+        return self._process is not None and self._process.poll() is None
+
+    def console(self, lines: int = 40) -> str:
+        """Return the last lines of the guest's console."""
+        text = (self.folder / "console.txt").read_text(errors="replace")
+        return "\n".join(text.splitlines()[-lines:])
+
+    def _command(self) -> list[str]:
+        disks = [f"ubd{n}={path}" for n, path in enumerate(self.disks, start=1)]
+        return [
+            str(self.kernel),
+            f"mem={MEMORY_MIB}M",
+            f"ubd0={self.folder / 'disk.cow'},{self.disk}",
+            *disks,
+            *(
+                "root=/dev/ubda",
+                "rw",
+                "rootfstype=ext4",
+                "init=/lab-init",
+                f"lab={HERE}",
+                f"out={self.folder}",
+            ),
+            *("con=null", "con0=null,fd:1", "quiet", *self.arguments),
+        ]
+
+    def _environment(self) -> Mapping[str, str]:
+        """Return where the machine's memory is a file, and where it keeps its socket."""
+        return {"TMPDIR": "/dev/shm", "HOME": str(self.folder)}
+
+    def _forget(self) -> None:
+        if not self.keeps_disk:
+            (self.folder / "disk.cow").unlink(missing_ok=True)
+        shutil.rmtree(self.folder / ".uml", ignore_errors=True)
+
+
+def empty_disk(path: Path, mib: int) -> Path:
+    """Make a disk of an empty file system."""
+    path.unlink(missing_ok=True)
+    with path.open("wb") as image:
+        image.truncate(mib << 20)
+    environment = {**os.environ, "PATH": os.environ["PATH"] + ":/usr/sbin:/sbin"}
+    subprocess.run(["mke2fs", "-q", "-F", "-t", "ext4", str(path)], check=True, env=environment)
+    return path

@@ -1,0 +1,26 @@
+"""The figures of a run of the lab, as its summary prints them."""
+
+from collections.abc import Sequence
+
+
+class Report:
+    """Figures by name, in the order in which they came."""
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+
+    def note(self, name: str, words: str) -> None:
+        """Note a figure in words."""
+        self._lines.append(f"{name}: {words}")
+
+    def times(self, name: str, times_us: Sequence[int]) -> None:
+        """Note the median, the 99th percentile and the worst of these times (us)."""
+        if times_us:
+            ordered = sorted(times_us)
+            p50, p99 = ordered[len(ordered) // 2], ordered[len(ordered) * 99 // 100]
+            words = f"p50 {p50 / 1000:.1f} ms, p99 {p99 / 1000:.1f} ms, worst {ordered[-1] / 1000:.1f} ms"
+            self.note(name, f"{words} of {len(ordered)}")
+
+    def lines(self) -> list[str]:
+        """Return the report, a figure a line, under its heading; nothing where there is no figure."""
+        return ["", "The lab's figures", *(f"  {line}" for line in self._lines)] if self._lines else []

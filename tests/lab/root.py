@@ -1,0 +1,114 @@
+"""Build the guest's disk: Debian as it comes, and the product laid in by its own installer."""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+from pathlib import Path
+
+from tests.lab.cache import CannotBuild, cache, once, require_tools
+
+HERE = Path(__file__).parent
+CHECKOUT = HERE.parents[1]
+INIT = HERE / "guest" / "init.sh"
+PACKAGES = (
+    *("systemd", "systemd-sysv", "udev", "dbus", "kmod", "procps", "iproute2", "e2fsprogs", "dmsetup"),
+    *("python3", "python3-venv", "gpiod", "usbutils"),
+)
+EXTRAS = "journal,hardware"
+TOOLS = {"mmdebstrap": "mmdebstrap", "mke2fs": "e2fsprogs", "make": "make"}
+DISK_MIB = 1600
+PYTHON = "/usr/bin/python3"
+"""What the guest has as well: an environment that is made here runs there."""
+
+KEPT = 2
+"""Disks of so many releases stay in the cache."""
+
+
+def disk() -> Path:
+    """Return the disk with this checkout's product; build it first where the cache has none."""
+    suite, base = _suite(), _base()
+    recipe = hashlib.sha256(f"{base.name} {EXTRAS} {DISK_MIB}".encode())
+    for path in sorted(_sources()):
+        recipe.update(f"{path.relative_to(CHECKOUT)}\0".encode() + path.read_bytes())
+    wanted = cache() / f"root-{suite}-{recipe.hexdigest()[:12]}.ext4"
+    if not wanted.exists():
+        once(wanted, lambda made: _build(base, made))
+        _forget_old_ones()
+    return wanted
+
+
+def _suite() -> str:
+    """Return the release of Debian that runs here, which the guest gets too: both have the same Python."""
+    told = Path("/etc/os-release")
+    words = dict(line.split("=", 1) for line in told.read_text().splitlines() if "=" in line)
+    if words.get("ID") != "debian" or not Path(PYTHON).exists():
+        raise CannotBuild(f"found {words.get('PRETTY_NAME')} in {told}; the lab is built on Debian 12 or 13")
+    return words["VERSION_CODENAME"]
+
+
+def _base() -> Path:
+    suite = _suite()
+    recipe = hashlib.sha256(repr(PACKAGES).encode()).hexdigest()[:12]
+    return once(cache() / f"debian-{suite}-{recipe}.tar", lambda made: _debian(suite, made))
+
+
+def _debian(suite: str, made: Path) -> None:
+    require_tools(TOOLS)
+    command = ["mmdebstrap", "--variant=minbase", f"--include={','.join(PACKAGES)}", "--format=tar"]
+    _run([*command, suite, str(made)], made.parent / "debian.log")
+
+
+def _build(base: Path, made: Path) -> None:
+    require_tools(TOOLS)
+    if os.geteuid() != 0:
+        raise CannotBuild("the guest's files belong to its own users: make lab needs root here")
+    with tempfile.TemporaryDirectory(dir=made.parent) as folder:
+        root = Path(folder) / "root"
+        with tarfile.open(base) as archive:
+            archive.extractall(root, filter="fully_trusted")
+        install = ["make", "-C", str(CHECKOUT), "install", f"DESTDIR={root}", "TABLE=roulette-gpio"]
+        _run([*install, f"EXTRAS={EXTRAS}", f"PYTHON={PYTHON}"], made.parent / "install.log")
+        shutil.copy(INIT, root / "lab-init")
+        (root / "etc/machine-id").write_text("")
+        (root / "etc/hostname").write_text("lab\n")
+        with made.open("wb") as image:
+            image.truncate(DISK_MIB << 20)
+        _run(["mke2fs", "-q", "-F", "-t", "ext4", "-d", str(root), str(made)], made.parent / "mke2fs.log")
+
+
+def _sources() -> set[Path]:
+    """Return what is laid in: code, settings, units and documents."""
+    found = {
+        CHECKOUT / "pyproject.toml",
+        CHECKOUT / "requirements-table.lock",
+        CHECKOUT / "CHANGELOG.md",
+        INIT,
+    }
+    for folder in ("controller", "drivers", "config", "systemd"):
+        found |= {path for path in (CHECKOUT / folder).rglob("*") if path.is_file() and path.suffix != ".pyc"}
+    return found
+
+
+def _forget_old_ones() -> None:
+    disks = sorted(cache().glob("root-*.ext4"), key=lambda path: path.stat().st_mtime, reverse=True)
+    for path in disks[KEPT:]:
+        path.unlink()
+
+
+def _run(command: list[str], log: Path) -> None:
+    environment = dict(os.environ)
+    environment["PATH"] += os.pathsep + "/usr/sbin:/sbin"
+    environment.pop("VIRTUAL_ENV", None)
+    with log.open("wb") as words:
+        done = subprocess.run(command, stdout=words, stderr=words, env=environment, check=False)
+    if done.returncode:
+        last = log.read_text(errors="replace").splitlines()[-5:]
+        raise CannotBuild(f"{command[0]} failed ({log}): " + " / ".join(last))
+
+
+if __name__ == "__main__":
+    sys.stdout.write(f"{disk()}\n")

@@ -1,0 +1,62 @@
+"""A wheel on the lines of a real GPIO chip: what is called is what happened."""
+
+import pytest
+
+from tests.lab.conftest import MakeMachine
+from tests.lab.guest import spins
+from tests.lab.machine import VIRTUAL_TIME
+from tests.lab.report import Report
+
+CALLS = ("valid", "glitchy", "missed_pulses", "hop", "drop_unsensed")
+VOIDS = ("short_spin", "same_direction", "rotor_reversed", "valid")
+REVOLUTIONS_APART = 0.6
+"""Half a turn lies between two beams that see the launch and the drop; the truth counts from the hand."""
+KEPT_TIME_US = 3_000
+"""Lines that are pulled later than this tell another story than the truth: the host was too busy."""
+PRESSES = 60
+
+
+@pytest.mark.parametrize("bounces", [0, 3])
+@pytest.mark.parametrize("kinds", [CALLS, VOIDS], ids=["calls", "voids"])
+def test_every_spin_on_kernel_lines_gets_its_own_word(
+    machine: MakeMachine, report: Report, kinds: tuple[str, ...], bounces: int
+) -> None:
+    table = machine(arguments=[VIRTUAL_TIME])
+
+    found = table.call(spins.play_evening, list(kinds) * 2, seed=bounces + 1, bounces=bounces, panel=False)
+
+    report.note(f"spins in virtual time, {bounces} bounces", _words(found))
+    assert found.late.worst_us < KEPT_TIME_US
+    assert found.different == []
+    assert all(abs(off) < REVOLUTIONS_APART for off in found.revolutions_off)
+    assert all(before_us > 0 for before_us in found.bets_closed_before_drop_us)
+    assert found.exit_code == 0
+
+
+def test_spins_in_real_time_beside_a_panel(machine: MakeMachine, report: Report) -> None:
+    found = machine().call(spins.play_evening, ["valid", "short_spin"], seed=3, bounces=0, panel=True)
+
+    report.note("spins in real time", _words(found))
+    assert [one for one in found.different if "instead of valid" not in one and "review" not in one] == []
+    assert found.late.p99_us > KEPT_TIME_US or found.different == []
+    assert found.exit_code == 0
+
+
+def test_a_button_is_heard_each_time(machine: MakeMachine, report: Report) -> None:
+    found = machine().call(spins.press_often, times=PRESSES)
+
+    report.times("edge to reading", found.to_reading_us)
+    report.times("edge to durable outcome", found.to_outcome_us)
+    report.times("edge to its stamp", found.stamp_off_us)
+    report.note("presses lost", f"{found.lost} of {PRESSES}")
+    assert found.lost == 0
+
+
+def _words(found: spins.Evening) -> str:
+    before_s = [round(us / 1e6, 1) for us in found.bets_closed_before_drop_us]
+    return (
+        f"{found.spins} of {found.edges} edges, {len(found.different)} different from the truth: "
+        f"{', '.join(found.words)}; lines pulled late by p99 {found.late.p99_us} us; "
+        f"bets closed before the drop by {before_s} s; "
+        f"revolutions off by {found.revolutions_off}; faults {found.faults}"
+    )
