@@ -14,6 +14,7 @@ import msgspec
 
 from controller.app import service
 from controller.app.clock import Clock, DataClock, MonotonicClock, WallWatch, iso, system_wall
+from controller.app.drawn import Drawn
 from controller.app.faults import WAITS, ActiveFaults, Change, Fault, of_journal
 from controller.app.hardware import Hardware
 from controller.app.hub import Hub
@@ -68,8 +69,8 @@ ALIVE_S = 2.0
 """How often a start that verifies for long says so."""
 _encode = msgspec.json.Encoder().encode
 
-Draw = Callable[[Path, int], str | None]
-"""Draws an attempt of a journal, by its number, as SVG; None where nothing can be drawn to scale."""
+Draw = Callable[[Path, int], Drawn]
+"""Draws an attempt of a journal, by its number, and names the pictures that were taken of it."""
 
 
 class InUseError(Exception):
@@ -90,7 +91,7 @@ class Daemon:
         clock: Clock | None = None,
         engine: EngineMaker | None = None,
         chance: Chance = lambda: 0.5,
-        draw: Draw = lambda _journal, _number: None,
+        draw: Draw = lambda _journal, _number: Drawn(),
     ) -> None:
         """Prepare; nothing is opened yet. `sources` make what readings come from.
 

@@ -213,8 +213,9 @@ class Requests:
                 "only an attempt that waits for a person is drawn; `tablectl explain` draws past ones",
             )
         if awaited.attempt == "deal" or (awaited.attempt == "spin" and not view.bets_closed):
-            return answer(svg=None)
-        return answer(svg=self._daemon.draw(self._daemon.options.place.journal, request.number))
+            return answer(svg=None, pictures=())
+        drawn = self._daemon.draw(self._daemon.options.place.journal, request.number)
+        return answer(svg=drawn.svg, pictures=[named._asdict() for named in drawn.pictures])
 
     def _enter(self, request: Enter, peer: Peer, live: RunningTable, console: str | None = None) -> bytes:
         if request.by == CONTROLLER:

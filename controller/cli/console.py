@@ -8,6 +8,7 @@ from controller.cli.link import add_socket
 from controller.cli.shell import BAD_INPUT, OK, say
 from controller.console.guard import LOOPBACK
 from controller.console.serving import Settings, serve
+from controller.evidence.folder import FOLDER
 from controller.people.places import SOCKET as SIGN_IN_SOCKET
 
 EXAMPLES = (
@@ -45,6 +46,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="ADDRESS",
         help="let Prometheus ask for /metrics from there too (this machine always may)",
     )
+    parser.add_argument(
+        "--evidence",
+        type=Path,
+        default=Path(FOLDER),
+        metavar="DIR",
+        help=f"folder of a dice camera's pictures (default: {FOLDER})",
+    )
     parser.add_argument("--certificate", type=Path, metavar="FILE", help="TLS certificate (PEM)")
     parser.add_argument("--key", type=Path, metavar="FILE", help="its key (PEM)")
 
@@ -61,6 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
         certificate=arguments.certificate,
         key=arguments.key,
         metrics_to=tuple(arguments.metrics_to),
+        evidence=arguments.evidence,
     )
     if (fault := settings.fault()) is not None:
         say(f"console: {fault}")

@@ -16,6 +16,7 @@ from controller.app import service
 from controller.app.control import Control
 from controller.app.daemon import Daemon, InUseError
 from controller.app.device_types import hardware_of, load_with_hardware
+from controller.app.drawn import Drawn
 from controller.app.options import JOURNAL, SOCKET, Options
 from controller.app.peers import Groups
 from controller.app.preflight import mistakes_in, others_at_work
@@ -154,7 +155,7 @@ def in_the_shadow(settings: TableSettings) -> TableSettings:
     return dataclasses.replace(settings, calls="automatic", publish=unheard)
 
 
-def _draw(journal: Path, number: int) -> str | None:
+def _draw(journal: Path, number: int) -> Drawn:
     from controller.technician.pictures import picture_of  # noqa: PLC0415 - many evenings show no picture
 
     return picture_of(journal, number)

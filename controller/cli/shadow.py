@@ -103,7 +103,7 @@ def _draw(arguments: argparse.Namespace, attempts: Sequence[Compared]) -> None:
     for attempt in attempts:
         if attempt.agreement not in ("differs", "review"):
             continue
-        svg = picture_of(journal_file(arguments.journal), attempt.attempt)
+        svg = picture_of(journal_file(arguments.journal), attempt.attempt).svg
         if svg is not None:
             with whole_file(arguments.pictures / f"{attempt.attempt}.svg") as stream:
                 stream.write(svg.encode())

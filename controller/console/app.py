@@ -16,11 +16,13 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from controller.console.feed import Feed, Now
+from controller.console.filmed import ROUNDS, Filmed
 from controller.console.guard import LOOPBACK, Guard
 from controller.console.link import Json, Link, LinkError
 from controller.console.metrics import CONTENT_TYPE, exposition, read_status
 from controller.console.pages import Pages
 from controller.console.sessions import COOKIE, Session, Sessions, SignedOutError
+from controller.evidence.folder import FOLDER, MissingError
 from controller.model.conversion import strict
 
 STREAMS = 48
@@ -100,15 +102,23 @@ class Console:
     """One console: its feed, its sessions, its pages."""
 
     def __init__(
-        self, table: Link, desk: Link, name: str, *, secure: bool, scrapers: Iterable[str] = LOOPBACK
+        self,
+        table: Link,
+        desk: Link,
+        name: str,
+        *,
+        secure: bool,
+        scrapers: Iterable[str] = LOOPBACK,
+        evidence: Path = Path(FOLDER),
     ) -> None:
-        """Follow this table, and sign people in at this desk.
+        """Follow this table, and sign people in at this desk; `evidence` is where a camera keeps pictures.
 
         `secure`: the pages are served over TLS, so the cookie goes over nothing else. `scrapers` are the
         addresses from which metrics may be asked for.
         """
         self._scrapers = frozenset(scrapers)
-        self.feed = Feed(table)
+        self._filmed = Filmed(evidence)
+        self.feed = Feed(table, self._filmed)
         self.pages = Pages()
         self.sessions = Sessions(desk, name)
         self._table = table
@@ -121,6 +131,8 @@ class Console:
             Route("/", self._home),
             Route("/events", self._events),
             Route("/picture/{number}", self._picture),
+            Route("/pictures/{number}/{at}/clip", self._clip),
+            Route("/pictures/{number}/{at}/{name}", self._photograph),
             Route("/sign-in", self._told(self._sign_in), methods=["POST"]),
             Route("/sign-out", self._told(self._sign_out), methods=["POST"]),
             Route("/role", self._told(self._role), methods=["POST"]),
@@ -174,6 +186,49 @@ class Console:
         if not isinstance(svg, str):
             return PlainTextResponse(str(told.get("says", "nothing can be drawn of it")), 404)
         return Response(svg, media_type="image/svg+xml")
+
+    async def _photograph(self, request: Request) -> Response:
+        """Send a picture of the throw under review: of no other, and to nobody who is not signed in."""
+        try:
+            jpeg = await self._filmed.picture(self._file(request), request.path_params["name"])
+        except (Refusal, MissingError) as error:
+            return _no_picture(error)
+        return Response(jpeg, media_type="image/jpeg")
+
+    async def _clip(self, request: Request) -> Response:
+        """Send a clip as pictures that take each other's place: a browser shows them without a program."""
+        try:
+            frames = await self._filmed.clip(self._file(request))
+        except (Refusal, MissingError) as error:
+            return _no_picture(error)
+        if self._streams >= STREAMS:
+            return PlainTextResponse("too many screens are fed already", 503, {"retry-after": "5"})
+        session = self._session(request)
+
+        async def played() -> AsyncIterator[bytes]:
+            self._streams += 1
+            try:
+                for stay_s, jpeg in (*frames,) * ROUNDS:
+                    if self._session(request) is not session:
+                        return
+                    yield b"--frame\r\nContent-Type: image/jpeg\r\n\r\n" + jpeg + b"\r\n"
+                    await asyncio.sleep(stay_s)
+                yield b"--frame--\r\n"
+            finally:
+                self._streams -= 1
+
+        return StreamingResponse(played(), media_type="multipart/x-mixed-replace; boundary=frame")
+
+    def _file(self, request: Request) -> str:
+        """Return the digest of the file that a request is about; raises Refusal."""
+        if self._session(request) is None:
+            raise Refusal(401, "signed_out", "sign in first")
+        now = self.feed.now
+        number, at = request.path_params["number"], request.path_params["at"]
+        awaited = None if now.floor is None else now.floor.awaited
+        if awaited is None or str(awaited.number) != number or at not in map(str, range(len(now.filmed))):
+            raise Refusal(404, "not_now", "only the pictures of a throw under review are shown")
+        return now.filmed[int(at)].sha256
 
     async def _metrics(self, request: Request) -> Response:
         client = request.client.host if request.client is not None else ""
@@ -306,6 +361,12 @@ class Console:
                 403, "another_page", "this page is not the one that you signed in on; load it again"
             )
         return session
+
+
+def _no_picture(error: Refusal | MissingError) -> Response:
+    if isinstance(error, Refusal):
+        return PlainTextResponse(error.says, error.status)
+    return PlainTextResponse(str(error), 404)
 
 
 async def _still(stands: Callable[[], Awaitable[bool]]) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from controller.console.filmed import Attempt, Filmed, Shown
 from controller.console.link import Json, Link, LinkError
 from controller.console.metrics import type_told
 from controller.console.seen import Board, Floor, read_board, read_floor
@@ -28,14 +29,28 @@ class Now:
     board: Board | None = None
     counts: dict[str, int] | None = None
     why: str = "the controller was not asked yet"
+    filmed: tuple[Shown, ...] = ()
+    """What a camera kept of the throw under review."""
+
+
+def review_of(floor: Floor) -> Attempt | None:
+    """Return the throw that is under review; None where none is."""
+    awaited = floor.awaited
+    if awaited is None or awaited.attempt != "roll" or awaited.state != "review":
+        return None
+    told = next((result.told for result in floor.results if result.number == awaited.number), ())
+    return (awaited.number, told[-1].sequence) if told else None
 
 
 class Feed:
     """Follows one controller."""
 
-    def __init__(self, link: Link) -> None:
+    def __init__(self, link: Link, filmed: Filmed) -> None:
         """Follow the controller at this link once `run`."""
         self._link = link
+        self._filmed = filmed
+        self._reviewed: asyncio.Queue[Attempt] = asyncio.Queue()
+        self._sought: Attempt | None = None
         self._dirty = asyncio.Event()
         self._changed = asyncio.Condition()
         self.now = Now()
@@ -48,6 +63,7 @@ class Feed:
         async with asyncio.TaskGroup() as group:
             group.create_task(self._listen())
             group.create_task(self._refresh())
+            group.create_task(self._look())
 
     async def after(self, version: int, within_s: float) -> bool:
         """Wait until there is something newer than this version; False where nothing came in this time."""
@@ -93,6 +109,21 @@ class Feed:
             except TimeoutError:
                 pass
 
+    async def _look(self) -> None:
+        """Look for pictures beside the feed: no key waits for them."""
+        while True:
+            review = await self._reviewed.get()
+            await self._filmed.look(self._link, review)
+            self._dirty.set()
+
+    def _pictures(self, floor: Floor) -> tuple[Shown, ...]:
+        review = review_of(floor)
+        shown = self._filmed.of(review)
+        if shown is None and review is not None and review != self._sought:
+            self._sought = review
+            self._reviewed.put_nowait(review)
+        return shown or ()
+
     async def _asked(self) -> Now:
         try:
             told = await self._link.ask(do="table")
@@ -104,8 +135,9 @@ class Feed:
             shown = await self._link.ask(do="board")
             if not shown.get("ok"):
                 return Now(floor=floor)
+            filmed = self._pictures(floor)
             counts = msgspec.convert(shown.get("counts"), dict[str, int])
-            return Now(floor=floor, board=read_board(shown.get("board")), counts=counts)
+            return Now(floor=floor, board=read_board(shown.get("board")), counts=counts, filmed=filmed)
         except LinkError as error:
             return Now(why=str(error))
         except msgspec.ValidationError as error:

@@ -49,7 +49,7 @@ class Pages:
         floor = now.floor
         keys = None if floor is None or not floor.up else keys_for(floor, session.role)
         return {
-            name: panel.render(floor=floor, why=now.why, keys=keys, session=session)
+            name: panel.render(floor=floor, why=now.why, keys=keys, session=session, filmed=now.filmed)
             for name, panel in self._panels.items()
         }
 

@@ -13,6 +13,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from controller.console.app import Console
 from controller.console.guard import LOOPBACK
 from controller.console.link import Link
+from controller.evidence.folder import FOLDER
 
 HEAD_S = 5.0
 """A request's head is there so long after the connection was made."""
@@ -36,6 +37,8 @@ class Settings:
     """Names beside the loopback's own that this console goes by."""
     certificate: Path | None = None
     key: Path | None = None
+    evidence: Path = Path(FOLDER)
+    """Where a dice camera keeps its pictures."""
     metrics_to: tuple[str, ...] = ()
     """Addresses beside this machine's own from which Prometheus may ask."""
 
@@ -100,6 +103,7 @@ def serve(settings: Settings, ready: Callable[[str], None]) -> None:
         settings.name,
         secure=settings.secure,
         scrapers=(*LOOPBACK, *settings.metrics_to),
+        evidence=settings.evidence,
     )
     config: Any = {  # Any: the library's own arguments
         "host": settings.host,

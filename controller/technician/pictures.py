@@ -3,7 +3,9 @@
 from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
 
+from controller.app.drawn import Drawn, Named
 from controller.model.effects import Judged
+from controller.model.readings import DieLost, DieRest
 from controller.model.verdicts import DealVerdict, SpinVerdict, ThrowVerdict
 from controller.technician.drawing import PAPER, Disc, Drawing, Line, Mark, Stroke, Words
 from controller.technician.sheet import Exhibit, draw_words, hand_lines
@@ -37,8 +39,8 @@ def draw(exhibit: Exhibit, seen: Seen | None, sentence: str, when: str, lines: l
     return draw_words(exhibit, sentence, when, [*hands, *lines])
 
 
-def picture_of(journal: Path, number: int) -> str | None:
-    """Draw attempt `number` as SVG; None where nothing can be drawn to scale.
+def picture_of(journal: Path, number: int) -> Drawn:
+    """Draw attempt `number`, and name the pictures that a camera took of it.
 
     Raises:
         JournalFault: the journal has no such attempt, or can't be read.
@@ -58,15 +60,20 @@ def picture_of(journal: Path, number: int) -> str | None:
     told = tuple(outcome_of(row.body) for row in found.rows if row.body is not None)
     proved = [(told[i], row.evidence) for i, row in enumerate(found.rows) if row.evidence is not None]
     if not proved:
-        return None
+        return Drawn()
     closed = None if found.closed is None or found.closed.body is None else outcome_of(found.closed.body)
     judged = judged_of(proved[-1][0], unpack(proved[-1][1]))
     exhibit = Exhibit(identity.setup, found.number, told, closed, judged)
+    pictures = tuple(
+        Named(reading.die, reading.pictures)
+        for reading in judged.readings
+        if isinstance(reading, DieRest | DieLost) and reading.pictures is not None
+    )
     seen = see(exhibit)
     if seen is None:
-        return None
+        return Drawn(None, pictures)
     when = f"at {exhibit.last.t / 1e6:.1f} s"
-    return as_svg(draw(exhibit, seen, judged.verdict.sentence, when, []))
+    return Drawn(as_svg(draw(exhibit, seen, judged.verdict.sentence, when, [])), pictures)
 
 
 _FONT = "DejaVu Sans, Verdana, Arial, sans-serif"

@@ -60,6 +60,11 @@ class Screens:
             ),
         )
 
+    @property
+    def kept(self) -> Path:
+        """Return the folder of its camera's pictures."""
+        return self.folder / "kept"
+
     def start(self, *, unlock: bool = True) -> Self:
         """Start all three; wait until each is ready."""
         self.start_sign_in()
@@ -85,7 +90,8 @@ class Screens:
         """Start the console; its address is kept."""
         line = self._run(
             "console", "--socket", self.table.socket, "--sign-in", str(self.folder / "sign-in"),
-            "--port", self.url.rpartition(":")[2] or "0", "--name", "pit 1", *arguments,
+            "--port", self.url.rpartition(":")[2] or "0", "--name", "pit 1",
+            "--evidence", str(self.kept), *arguments,
         )  # fmt: skip
         self.url = line.split()[0]
 
