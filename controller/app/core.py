@@ -101,6 +101,7 @@ class Core:
         self._last_reading_us = 0
         self._now_us = 0
         self._may: tuple[str, ...] = ()
+        self._acted: Mapping[str, str] = {}
         self._may_us = 0
         self._hold_ends_us: int | None = None
         self._may_be_others = True
@@ -148,6 +149,7 @@ class Core:
             hold_ends_us=self._hold_ends_us,
             pending=self._cut_off.pending,
             allowed=self._may,
+            acted=self._acted,
             awaited=self._awaited,
             locked_by=self._locked_by,
             lock_changes=self._lock_changes,
@@ -361,7 +363,8 @@ class Core:
         if not self._may_be_others and self._now_us - self._may_us < ALLOWED_US:
             return
         before, self._may = self._may, () if self._halted else self._allowed()
-        if self._may_be_others or self._may != before:
+        acted_before, self._acted = self._acted, self._segment.session.acted
+        if self._may_be_others or self._may != before or self._acted != acted_before:
             self._hub.tell("table", NUDGE)
         self._may_us, self._may_be_others = self._now_us, False
 

@@ -252,6 +252,7 @@ def _of_view(
         "standing": None if standing is None else standing.number,
         "bets": {"open": not view.bets_closed, "round": view.first.round},
         "awaited": view.awaited,
+        "acted": view.acted,
         "allowed": view.allowed,
         "may": {role: _their_part((*view.allowed, *approvals), role, rules) for role in STAFF},
         "late": [{"wager": wager, "says": says} for wager, says in live.late_wagers],

@@ -47,6 +47,8 @@ class View(NamedTuple):
     pending: tuple[InFlight, ...]
     allowed: tuple[str, ...]
     """The inputs that make sense now."""
+    acted: Mapping[str, str]
+    """Which positions of the present deal have played or folded."""
     awaited: Awaited | None
     """What a person must rule on or confirm now."""
     locked_by: Happening | None

@@ -157,7 +157,14 @@ def _ruling_keys(attempt: str, number: int, kind: str, may: frozenset[str], floo
             shown = label if code == "called" else f"{label}: {words}"
             yield Key(shown, say, "stop", f"{shown} for {named}?", shown)
     if kind == "correction" and "settled" in may:
-        question = f"All of {named} is paid? After this nothing changes it."
+        done = f"All of {named} is paid?"
+        if _void(floor, number):
+            done = (
+                f"All stakes of {named} are back?"
+                if attempt == "deal"
+                else f"{named.capitalize()} stays void?"
+            )
+        question = f"{done} After this nothing changes it."
         yield Key("Settled", {"name": "settled", "what": str(number)}, "quiet", question, "Settled")
 
 
@@ -175,6 +182,13 @@ def _ruling_forms(attempt: str, number: int, kind: str, may: frozenset[str], flo
         )  # fmt: skip
     if attempt == "deal" and kind != "proposed":
         yield from _acts(floor, may, str(number))
+
+
+def _void(floor: Floor, number: int | None) -> bool:
+    """Return whether an attempt holds as one that does not count: its wagers are not paid (!T-14)."""
+    told = next((result.told for result in floor.results if result.number == number), ())
+    data = told[-1].data if told else None
+    return data is not None and data.dice is None and data.number is None and data.hands is None
 
 
 def _words_of(ruling: Ruling) -> Iterator[str]:
@@ -204,7 +218,8 @@ def _now(floor: Floor, may: frozenset[str]) -> Iterator[Key]:
             yield Key(f"It stands: {late.says}", {"name": "confirm_late", "what": late.wager}, "go")
     for word, (label, look) in _PLAIN.items():
         if word in may:
-            yield Key(label, {"name": word}, look)
+            returned = word == "paid" and floor.game == "three_card" and _void(floor, floor.standing)
+            yield Key("Stakes are back" if returned else label, {"name": word}, look)
     for what in floor.state.inspect if "inspected" in may else ():
         yield Key(f"{what.capitalize()} inspected", {"name": "inspected", "what": what}, "go")
     if "settled" in may:

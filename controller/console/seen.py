@@ -177,6 +177,8 @@ class Floor(msgspec.Struct, frozen=True, kw_only=True):
     standing: int | None = None
     bets: Bets = Bets()
     awaited: Awaited | None = None
+    acted: dict[str, Literal["play", "fold"]] = {}
+    """What the positions of the present deal did so far."""
     may: dict[str, tuple[str, ...]] = {}
     late: tuple[LateWager, ...] = ()
     results: tuple[Result, ...] = ()

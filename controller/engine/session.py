@@ -1,6 +1,6 @@
 """A session: one table's readings, timers, people and game, from the first reading to the last outcome."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -160,6 +160,11 @@ class Session:
     def awaits_play(self) -> bool:
         """Whether Play wagers are taken though bets are closed: a position has yet to play or fold."""
         return self._game.awaits_play
+
+    @property
+    def acted(self) -> Mapping[str, str]:
+        """Return which positions of the present deal have played or folded."""
+        return self._game.acted()
 
     @property
     def dice_out(self) -> DiceOut | None:

@@ -66,6 +66,9 @@ class GameMachine(Protocol):
     def remembers(self) -> Mapping[str, object]:
         """Return what the game remembers between attempts, by the fields of State."""
 
+    def acted(self) -> Mapping[str, str]:
+        """Return what the positions of the present deal did so far: play or fold, by position."""
+
     def next_numbers(self) -> Mapping[str, int]:
         """Return the game's next numbers, by the fields of First."""
 
@@ -134,6 +137,10 @@ class PlaysAttempts(ABC):
     def awaited(self) -> Awaited | None:
         """Return what a person must rule on or confirm now."""
         return self.attempts.awaited()
+
+    def acted(self) -> Mapping[str, str]:
+        """Return nothing: no position acts in this game."""
+        return {}
 
     def doubt(self, seen: str) -> None:
         """Leave the attempt under way to a person: its times can't be believed."""

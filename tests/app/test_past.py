@@ -140,6 +140,7 @@ def view(*, lock: str = "unlocked", bets_closed: bool = False, attempt_open: boo
         testing=False,
         halted=False,
         allowed=(),
+        acted={},
         pending=(),
         awaited=None,
         locked_by=None,

@@ -31,7 +31,9 @@ def test_a_card_that_was_not_read_is_entered_by_touch(
     screens.play([*dealt, Card(t=len(names) * SECOND_US, dev="shoe", to="dealer")])
     bob.touch("Play: seat 1")
     bob.is_told("Done: Play: seat 1")
+    bob.reads("Seat 1 plays", "Seat 2 to act")
     bob.touch("Fold: seat 2")
+    bob.reads("Seat 2 folded")
     bob.reads("Deal 1 is under review", "A card can't be read")
     assert not any(text[0] + "♦" in display.content() for _, text in names)
     rank, suit = tuple(names[-1][1])
@@ -42,3 +44,23 @@ def test_a_card_that_was_not_read_is_entered_by_touch(
     expect(display.locator(".cards")).to_contain_text("Dealer")
     bob.reads("Call back deal 1")
     display.close()
+
+
+def test_after_a_misdeal_stakes_go_back_and_nothing_is_paid(screens: Screens, sign_in: SignIn) -> None:
+    bob = sign_in("bob")
+    names = [(to, text) for to, hand in HANDS for text in hand.split()]
+    screens.play(
+        [
+            Card(t=at * SECOND_US, dev="shoe", rank=text[0], suit=text[1], to=to)  # type: ignore[arg-type]  # a suit
+            for at, (to, text) in enumerate(names)
+        ]
+    )
+    bob.touch("Misdeal")
+    bob.reads("Stakes are back")
+    bob.has_no_key("All is paid")
+    bob.open("Call back deal")
+    bob.touch("Settled")
+    expect(bob.page.locator("#question")).to_contain_text("are back? After this nothing changes it.")
+    bob.touch("Back")
+    bob.touch("Stakes are back")
+    bob.has_no_key("Stakes are back")

@@ -2,7 +2,7 @@
 
 from playwright.sync_api import Browser, expect
 
-from controller.model.readings import PocketBall
+from controller.model.readings import PocketBall, RotorIndex
 from drivers.sim.wheel import AMERICAN, evening
 from tests.console.conftest import SignIn
 from tests.console.rig import Screens
@@ -46,3 +46,22 @@ def test_bets_are_closed_and_opened_by_touch(screens: Screens, sign_in: SignIn) 
     bob.is_told("Done: No More Bets")
     bob.touch("Open bets")
     bob.is_told("Done: Open bets")
+
+
+def test_two_reads_that_differ_are_ruled_by_where_the_ball_lies(screens: Screens, sign_in: SignIn) -> None:
+    bob = sign_in("bob")
+    _, feed, _ = evening(2, {"valid": 1.0}, 1, wheel=AMERICAN)
+    reads = [one for _, one in feed if isinstance(one, PocketBall)]
+    decided_us = next(one.t for _, one in feed if isinstance(one, RotorIndex) and one.t > reads[2].t)
+    # Sooner than the ball could come round again, and before the call's hold ends: another pocket.
+    stray = PocketBall(t=decided_us + 100_000, dev=reads[2].dev)
+    before = [(arrived, one) for arrived, one in feed if one.t < stray.t]
+    after = [(arrived, one) for arrived, one in feed if one.t > stray.t and isinstance(one, RotorIndex)]
+    screens.play([*before, (stray.t, stray), *after], after_us=30 * SECOND_US)
+    bob.reads("is under review", "The sensors disagree")
+    spin = bob.page.locator(".rulings[data-attempt]").get_attribute("data-attempt")
+    bob.choose("23 red")
+    bob.touch(f"Rule 23 for spin {spin}")
+    assert bob.touches == 2
+    bob.is_told(f"Spin {spin}: 23, was under review")
+    bob.reads("ruled by dealer bob")

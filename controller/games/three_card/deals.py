@@ -4,7 +4,7 @@ What a deal is worth is the judge's matter (`controller.rules.cards`); when to a
 asked for good only when every position has played or folded: until then no card is told to anybody.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
 import msgspec
@@ -280,6 +280,10 @@ class Deals:
             layout = self._layout()
             done = [layout.acts.get(position) for position in layout.seats]
             yield from (act for act in ("play", "fold") if any(each != act for each in done))
+
+    def acted(self) -> Mapping[str, str]:
+        """Return what each position did so far, play or fold; nothing between deals."""
+        return dict(self._layout().acts) if self.attempts.open or self.attempts.state == "called" else {}
 
     def value_entered(self, entered: Input) -> Dealt:
         """Return the deal with what a person entered in it; raises Refused where that leaves it unknown."""

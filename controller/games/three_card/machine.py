@@ -167,6 +167,10 @@ class ThreeCard(PlaysAttempts):
         """Return the numbers of the next deal and of the present round of bets."""
         return {"deal": self.attempts.number + 1, "round": self._round}
 
+    def acted(self) -> Mapping[str, str]:
+        """Return what the positions of the present deal did so far."""
+        return self.deals.acted()
+
     @property
     def awaits_play(self) -> bool:
         """Whether bets are closed and a position has yet to act: the dealer's hand is still covered."""
