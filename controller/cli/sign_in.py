@@ -14,8 +14,9 @@ from controller.app.peers import group_id
 from controller.cli.shell import BAD_INPUT, FAILED, OK, OUT_OF_REACH, Command, say
 from controller.console.link import Link, LinkError
 from controller.people.desk import Desk
-from controller.people.places import FOLDER, PUBLIC_FILE, REGISTER_FILE, SOCKET, TRIES_FILE
+from controller.people.places import FOLDER, PUBLIC_FILE, REGISTER_FILE, SCREENS_FILE, SOCKET, TRIES_FILE
 from controller.people.register import ROLES, RegisterError, read_register, write_register
+from controller.people.screens import Screens, ScreensFile
 from controller.people.service import Service, load_or_make_key
 from controller.people.tries import TriesFile
 
@@ -56,6 +57,7 @@ def run_sign_in(arguments: argparse.Namespace) -> int:
         read_register(folder / REGISTER_FILE)
         group = None if arguments.socket_group is None else group_id(arguments.socket_group)
         tries = TriesFile(folder / TRIES_FILE, _tell)
+        screens = ScreensFile(folder / SCREENS_FILE, _tell)
         desk = Desk(
             lambda: read_register(folder / REGISTER_FILE),
             key,
@@ -64,6 +66,7 @@ def run_sign_in(arguments: argparse.Namespace) -> int:
             idle_us=round(arguments.idle * 60_000_000),
             tries=tries.read(_now_us()),
             keeps=tries.write,
+            screens=Screens(screens.read(), screens.write),
         )
         service = Service(desk, lambda uid: uid in (0, os.getuid()))
         asyncio.run(_until_stopped(service, arguments.socket, group, folder / PUBLIC_FILE))

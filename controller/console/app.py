@@ -21,7 +21,14 @@ from controller.console.guard import LOOPBACK, Guard
 from controller.console.link import Json, Link, LinkError
 from controller.console.metrics import CONTENT_TYPE, exposition, read_status
 from controller.console.pages import Pages
-from controller.console.sessions import COOKIE, Session, Sessions, SignedOutError
+from controller.console.sessions import (
+    COOKIE,
+    SCREEN_COOKIE,
+    SCREEN_S,
+    Session,
+    Sessions,
+    SignedOutError,
+)
 from controller.evidence.folder import FOLDER, MissingError
 from controller.model.conversion import strict
 
@@ -308,9 +315,20 @@ class Console:
 
     async def _sign_in(self, request: Request) -> Response:
         body = await _body(request, _sign_in_of)
-        cookie = await self.sessions.sign_in(body.person, body.typed)
+        cookie, screen = await self.sessions.sign_in(
+            body.person, body.typed, request.cookies.get(SCREEN_COOKIE)
+        )
         response = _json({"ok": True})
         response.set_cookie(COOKIE, cookie, httponly=True, samesite="strict", secure=self._secure)
+        response.set_cookie(
+            SCREEN_COOKIE,
+            screen,
+            SCREEN_S,
+            path="/sign-in",
+            httponly=True,
+            samesite="strict",
+            secure=self._secure,
+        )
         return response
 
     async def _sign_out(self, request: Request) -> Response:

@@ -6,6 +6,11 @@ from dataclasses import dataclass, field
 from controller.console.link import Link
 
 COOKIE = "table_console"
+SCREEN_COOKIE = "table_screen"
+"""Names the browser to the sign-in process, which counts its wrong tries apart from strangers'."""
+SCREEN_MAX = 64
+SCREEN_S = 400 * 86_400
+"""As long as browsers keep a cookie at most."""
 SESSIONS = 64
 """Browsers signed in at once; one more ends the oldest."""
 
@@ -43,9 +48,15 @@ class Sessions:
         people = told.get("people")
         return tuple(map(str, people)) if isinstance(people, list) else ()
 
-    async def sign_in(self, person: str | None, typed: str) -> str:
-        """Return a new cookie's value; raises LinkError, or SignedOutError with what the desk says."""
-        told = await self._desk.ask(do="sign_in", console=self._console, person=person, typed=typed)
+    async def sign_in(self, person: str | None, typed: str, screen: str | None) -> tuple[str, str]:
+        """Return a new session's cookie and the screen's; raises LinkError, or SignedOutError as told.
+
+        `screen` is the screen's own cookie from a sign-in before.
+        """
+        known = screen if screen and len(screen) <= SCREEN_MAX else None
+        told = await self._desk.ask(
+            do="sign_in", console=self._console, person=person, typed=typed, screen=known
+        )
         if not told.get("ok"):
             raise SignedOutError(str(told.get("says")))
         roles = tuple(map(str, told["roles"])) if isinstance(told["roles"], list) else ()
@@ -53,7 +64,7 @@ class Sessions:
             del self._open[next(iter(self._open))]
         cookie = secrets.token_urlsafe(32)
         self._open[cookie] = Session(str(told["session"]), str(told["person"]), roles, roles[0])
-        return cookie
+        return cookie, str(told["screen"])
 
     def of(self, cookie: str | None) -> Session | None:
         """Return the session that a cookie names."""

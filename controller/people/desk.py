@@ -1,14 +1,15 @@
 """The sign-in desk: PIN or card against the register, five tries, sessions that end when idle, tokens."""
 
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from controller.people.register import Person, Register, knows_pin
+from controller.people.screens import Screens, digest_of
 from controller.people.tokens import LIFE_US, BootClock, Claims, issue
-from controller.people.tries import TRIES, Tries, lock_of, of_cards, of_person
+from controller.people.tries import TRIES, Tries, is_of_person, lock_of, of_cards, of_person
 
 IDLE_US = 15 * 60 * 1_000_000
 """A person who enters nothing for so long is signed out, unless told otherwise."""
@@ -47,11 +48,14 @@ class Desk:
         idle_us: int = IDLE_US,
         tries: Mapping[str, Tries] | None = None,
         keeps: Callable[[Mapping[str, Tries]], None] = lambda _: None,
+        screens: Screens | None = None,
     ) -> None:
         """Ask this register, sign with this key; `tells` hears of each lock and sign-in, for the log.
 
         `tries` are the wrong ones from before a restart; `keeps` is called with them after each change.
+        At `screens` that know a person, his or her tries are counted apart from those at strange ones.
         """
+        self._screens = screens or Screens()
         self._register = register
         self._key = key
         self._now_us = now_us
@@ -65,13 +69,20 @@ class Desk:
         """Return who can sign in, in the register's order."""
         return tuple(one.name for one in self._register().people)
 
-    def sign_in(self, console: str, person: str | None, typed: str) -> tuple[str, Person]:
-        """Return the new session's secret and who it is; `person` is None where a card was read.
+    def sign_in(
+        self, console: str, person: str | None, typed: str, screen: str | None = None
+    ) -> tuple[str, Person, str]:
+        """Return the new session's secret, who it is, and the screen's secret for the next sign-in.
+
+        `person` is None where a card was read, `screen` where the screen has no secret yet.
 
         Raises:
             Refused: `wrong`, or `locked_out` after five in a row.
         """
-        of = of_person(person) if person is not None else of_cards(console)
+        if person is None:
+            of = of_cards(console, self._screens.last_at(screen))
+        else:
+            of = of_person(person, digest_of(screen) if self._screens.knows(screen, person) else "")
         self._must_be_free(of)
         register = self._register()
         one = register.with_card(typed) if person is None else register.named(person)
@@ -79,8 +90,8 @@ class Desk:
         if one is None or not known:
             self._wrong(of, known_name=person is None or one is not None)
         assert one is not None
-        self._forget(of)
-        return self._begun(one, console), one
+        self._forget({of})
+        return self._begun(one, console), one, self._screens.note(screen, one.name)
 
     def token(self, secret: str, role: str) -> str:
         """Return a token for one word in this role; the session is used by it.
@@ -112,10 +123,11 @@ class Desk:
 
     def unlock(self, person: str) -> None:
         """Forget a person's wrong tries."""
-        self._forget(of_person(person))
+        self._forget({of for of in self._tries if is_of_person(of, person)})
 
-    def _forget(self, of: str) -> None:
-        if self._tries.pop(of, None) is not None:
+    def _forget(self, forgotten: Set[str]) -> None:
+        if not forgotten.isdisjoint(self._tries):
+            self._tries = {of: tries for of, tries in self._tries.items() if of not in forgotten}
             self._keeps(self._tries)
 
     def _session(self, secret: str) -> tuple[Session, Person]:

@@ -45,6 +45,8 @@ class SignIn(_Request, frozen=True, kw_only=True, tag="sign_in"):
     console: Short
     typed: Typed
     person: Short | None = None
+    screen: Short | None = None
+    """The secret that the desk gave this screen at a good sign-in."""
 
 
 class AskToken(_Request, frozen=True, kw_only=True, tag="token"):
@@ -152,9 +154,9 @@ class Service:
         match request:
             case AskPeople():
                 return {"people": desk.names()}
-            case SignIn(console=console, person=person, typed=typed):
-                session, one = desk.sign_in(console, person, typed)
-                return {"session": session, "person": one.name, "roles": one.roles}
+            case SignIn(console=console, person=person, typed=typed, screen=screen):
+                session, one, known = desk.sign_in(console, person, typed, screen)
+                return {"session": session, "person": one.name, "roles": one.roles, "screen": known}
             case AskToken(session=session, role=role):
                 return {"token": desk.token(session, role)}
             case AskSession(session=session):

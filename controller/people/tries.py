@@ -57,14 +57,23 @@ class TriesFile:
             self._tells(f"{self._file}: found it closed to writing ({error}); a restart forgives wrong tries")
 
 
-def of_person(name: str) -> str:
-    """Return under what a person's wrong PINs are counted."""
-    return f"person {name}"
+def of_person(name: str, screen: str = "") -> str:
+    """Return under what a person's wrong PINs are counted: at a screen that knows the person, by its digest,
+    or at all strange ones together.
+    """
+    return f"person {name}, screen {screen}" if screen else f"person {name}"
 
 
-def of_cards(console: str) -> str:
-    """Return under what a screen's unknown cards are counted."""
-    return f"cards at {console}"
+def is_of_person(of: str, name: str) -> bool:
+    """Return whether tries are a person's, at whatever screen."""
+    return of == of_person(name) or of.startswith(f"person {name}, screen ")
+
+
+def of_cards(console: str, after: str | None = None) -> str:
+    """Return under what unknown cards are counted: at a screen where `after` signed in last, or at strange
+    ones of a console.
+    """
+    return f"cards at {console}" if after is None else f"cards at {console}, after {after}"
 
 
 def lock_of(of: str) -> int:

@@ -8,7 +8,15 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from controller.people.places import FOLDER, KEY_FILE, PUBLIC_FILE, REGISTER_FILE, SOCKET, TRIES_FILE
+from controller.people.places import (
+    FOLDER,
+    KEY_FILE,
+    PUBLIC_FILE,
+    REGISTER_FILE,
+    SCREENS_FILE,
+    SOCKET,
+    TRIES_FILE,
+)
 from controller.technician.machine_checks import SCREEN_UNITS, Finding, Machine, unit_properties
 
 SIGN_IN, CONSOLE = SCREEN_UNITS
@@ -65,7 +73,7 @@ def _files(folder: Path) -> Iterator[Finding]:
 
 
 def _wrong_modes(folder: Path, owner: int) -> Iterator[tuple[str, str]]:
-    for name in (KEY_FILE, REGISTER_FILE, TRIES_FILE, PUBLIC_FILE):
+    for name in (KEY_FILE, REGISTER_FILE, TRIES_FILE, SCREENS_FILE, PUBLIC_FILE):
         file = folder / name
         with suppress(FileNotFoundError):
             found, expected = file.stat(), PUBLIC if name == PUBLIC_FILE else PRIVATE

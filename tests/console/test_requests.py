@@ -16,7 +16,7 @@ from starlette.types import Message, Scope
 from controller.console.app import Console
 from controller.console.guard import BODY_MAX, Guard
 from controller.console.link import Json, Link, LinkError
-from controller.console.sessions import COOKIE
+from controller.console.sessions import COOKIE, SCREEN_COOKIE
 
 ORIGIN = "http://localhost"
 OURS = {"origin": ORIGIN, "content-type": "application/json"}
@@ -55,15 +55,24 @@ class FakeDesk:
 
     def __init__(self) -> None:
         self.open: set[str] = set()
+        self.screens: list[object] = []
 
     async def ask(self, **request: object) -> Json:
         session = request.get("session")
+        if request["do"] == "sign_in":
+            self.screens.append(request["screen"])
         match request["do"]:
             case "people":
                 return {"ok": True, "people": ["ann"]}
             case "sign_in" if (request["person"], request["typed"]) == ("ann", "1234"):
                 self.open.add("secret")
-                return {"ok": True, "session": "secret", "person": "ann", "roles": ["boxperson"]}
+                return {
+                    "ok": True,
+                    "session": "secret",
+                    "person": "ann",
+                    "roles": ["boxperson"],
+                    "screen": "ours",
+                }
             case "token" if session in self.open and request["role"] == "boxperson":
                 return {"ok": True, "token": "ann as boxperson"}
             case "session" if session in self.open:
@@ -120,6 +129,16 @@ def test_a_word_goes_with_the_token_of_who_is_signed_in(house: House) -> None:
     assert answer.json() == {"ok": True, "says": "done"}
     (said,) = house.table.said
     assert (said["name"], said["what"], said["token"]) == ("no_roll", "24", "ann as boxperson")
+
+
+def test_a_browser_names_itself_at_its_next_sign_in_and_nowhere_else(house: House) -> None:
+    house.sign_in()
+    assert house.desk.screens == [None]
+    kept = next(one for one in house.client.cookies.jar if one.name == SCREEN_COOKIE)
+    assert (kept.value, kept.path) == ("ours", "/sign-in")
+    assert kept.has_nonstandard_attr("HttpOnly")
+    house.sign_in()
+    assert house.desk.screens == [None, "ours"]
 
 
 def test_a_ruling_without_its_attempt_is_not_passed_on(house: House) -> None:
