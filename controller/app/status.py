@@ -180,6 +180,7 @@ def devices_of(
         one = seen.get(name, NEVER)
         told[name] = {
             "type": kinds.get(name, ""),
+            "reads": daemon.settings.devices[name].reads if name in daemon.settings.devices else (),
             "up": one.up,
             "says": one.says,
             "readings": None if hidden else one.readings,

@@ -286,23 +286,27 @@ def offer(path: Path, found: Calibrated, arguments: argparse.Namespace, guide: G
     diff = "".join(
         difflib.unified_diff(text.splitlines(keepends=True), after.splitlines(keepends=True), *names, n=2)
     )
+    tell = _tell if guide is None else guide.tell
     if not arguments.json:
         for line in (*found.report, "", *(diff.splitlines() or ["nothing changes"])):
-            print(printable(line))
-        sys.stdout.flush()
+            tell(printable(line))
     plain = Outcome(
         file=str(path), figures=dict(found.figures), report=found.report, diff=diff, written=False
     )
     if not diff or not (arguments.write or _agreed(path, guide)):
         if diff and not arguments.json:
-            print("not written (--write writes it)")
+            tell("not written (--write writes it)")
         return plain
     stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
     done = replace_file(path, before, after.encode("utf-8"), stamp, _check)
     if not arguments.json:
-        print(f"written: {done.path}; the old one is {done.kept}")
-        print(f"The table's identity has changed: {NEXT}.")
+        tell(f"written: {done.path}; the old one is {done.kept}")
+        tell(f"The table's identity has changed: {NEXT}.")
     return msgspec.structs.replace(plain, written=True, kept=str(done.kept), next=NEXT)
+
+
+def _tell(text: str) -> None:
+    print(text, flush=True)
 
 
 def _agreed(path: Path, guide: Guide | None) -> bool:
@@ -432,13 +436,24 @@ def _calibrated(arguments: argparse.Namespace) -> Outcome:
     if arguments.table is not None:
         raise AskedError("--table: found no --log with it; the running table is calibrated in its own file")
     with TestLink(arguments.socket, arguments.who) as link:
-        path = Path(str(link.begun["file"]))
-        if sha256(path.read_bytes()).hexdigest() != link.begun["digest"]:
-            raise AskedError(
-                f"{path}: found it changed since the controller started, expected the file that it runs on:"
-                " restart the controller first"
-            )
-        guide = Guide(link, arguments.timeout, quietly=arguments.json)
-        guide.tell(f"{link.begun['table']} is in test mode: nothing counts until this command ends.")
-        given = Given(arguments, load_table(str(path), kinds=Kinds()), guide, ())
-        return offer(path, way(given), arguments, guide)
+        return guided(arguments, Guide(link, arguments.timeout, quietly=arguments.json))
+
+
+def guided(arguments: argparse.Namespace, guide: Guide) -> Outcome:
+    """Calibrate with a technician at the table.
+
+    Raises:
+        AskedError, UnfitError: nothing can be calibrated so.
+        EditError, SettingsError, OSError: the file can't be changed so.
+        RefusedError, OutOfReachError: the controller let the test go on no longer.
+    """
+    begun = guide.link.begun
+    path = Path(str(begun["file"]))
+    if sha256(path.read_bytes()).hexdigest() != begun["digest"]:
+        raise AskedError(
+            f"{path}: found it changed since the controller started, expected the file that it runs on:"
+            " restart the controller first"
+        )
+    guide.tell(f"{begun['table']} is in test mode: nothing counts until this command ends.")
+    given = Given(arguments, load_table(str(path), kinds=Kinds()), guide, ())
+    return offer(path, _WAYS[arguments.what](given), arguments, guide)

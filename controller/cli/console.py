@@ -2,14 +2,36 @@
 
 import argparse
 import signal
+from collections.abc import Sequence
 from pathlib import Path
 
 from controller.cli.link import add_socket
 from controller.cli.shell import BAD_INPUT, OK, say
 from controller.console.guard import LOOPBACK
 from controller.console.serving import Settings, serve
+from controller.console.workbench import Checked, Does, Work
 from controller.evidence.folder import FOLDER
 from controller.people.places import SOCKET as SIGN_IN_SOCKET
+
+
+class _Bench:
+    """The bench, fetched when a technician first uses it: it brings what tests and calibrations need."""
+
+    def __init__(self, socket: str) -> None:
+        self._socket = socket
+
+    def begin(self, does: Does, device: str, token: str) -> Work:
+        """Begin as the technician whom this token names."""
+        from controller.cli.bench import begin  # noqa: PLC0415 - takes a while and much memory
+
+        return begin(self._socket, does, device, token)
+
+    def doctor(self) -> Sequence[Checked]:
+        """Look at the machine and the table."""
+        from controller.cli.bench import doctor  # noqa: PLC0415 - as above
+
+        return doctor(self._socket)
+
 
 EXAMPLES = (
     "tablectl console                               # at http://127.0.0.1:8321, the display at /display",
@@ -77,7 +99,11 @@ def run(arguments: argparse.Namespace) -> int:
     # The server stops in order on SIGTERM, and then sends it on to whoever heard it before: nobody needs to.
     signal.signal(signal.SIGTERM, lambda *_: None)
     try:
-        serve(settings, lambda url: print(f"{url}  the players' display: {url}/display", flush=True))
+        serve(
+            settings,
+            lambda url: print(f"{url}  the players' display: {url}/display", flush=True),
+            _Bench(arguments.socket),
+        )
     except OSError as error:
         say(f"console: found {error.filename or settings.host} out of reach ({error.strerror})")
         return BAD_INPUT

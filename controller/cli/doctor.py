@@ -75,7 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Check everything; return 1 if anything is wrong."""
     machine = Machine(Path("/"), _call)
     name = arguments.table or (TABLE if Path(TABLE).exists() else None)
-    status, why = _status(arguments.socket)
+    status, why = status_at(arguments.socket)
     findings = list(_findings(arguments, machine, name, status, why))
     if arguments.bundle is not None:
         try:
@@ -132,7 +132,8 @@ def _user() -> str:
     return str(os.geteuid())
 
 
-def _status(path: str) -> tuple[Json | None, str]:
+def status_at(path: str) -> tuple[Json | None, str]:
+    """Return a running controller's status; None with the reason where there is none."""
     try:
         told = ask(path, {"do": "status"}).get("status")
     except (OutOfReachError, OSError, msgspec.DecodeError, msgspec.ValidationError) as error:

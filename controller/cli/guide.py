@@ -6,16 +6,19 @@ import socket
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Literal, Self
+from contextlib import suppress
+from typing import Literal, Self, TextIO
 
 import msgspec
 
 from controller.cli.link import TIMEOUT_S, Json, OutOfReachError, admitted, send, unreachable
+from controller.cli.screen import Entry, Screen, Style
 from controller.cli.shell import say
 from controller.model.readings import AnyReading
-from controller.technician.acts import ACT_S, Act
+from controller.technician.acts import ACT_S, Act, Finding, Status
 
 POLL_S = 0.1
+_STYLES: Mapping[Status, Style] = {"pass": "green", "fail": "red", "skipped": "dim"}
 Ending = Literal["done", "skipped", "timeout"]
 
 
@@ -41,9 +44,15 @@ class TestLink:
     __test__ = False  # pytest: no test class
     begun: Json
 
-    def __init__(self, path: str, who: str | None) -> None:
-        """Start a test; raises OutOfReachError, or RefusedError with the reason."""
+    def __init__(
+        self, path: str, who: str | None, *, token: str | None = None, keyboard: TextIO | None = None
+    ) -> None:
+        """Start a test; raises OutOfReachError, or RefusedError with the reason.
+
+        `token` says who is at a screen. `keyboard` is where answers are typed, else standard input.
+        """
         self._path = path
+        self._keyboard = sys.stdin if keyboard is None else keyboard
         self._rest = b""
         self._readings: list[AnyReading] = []
         self._asked = 0
@@ -52,7 +61,7 @@ class TestLink:
             # Test mode begins once all that came before has been judged.
             self._link.settimeout(2 * TIMEOUT_S)
             self._link.connect(path)
-            self._say({"do": "test", "who": who})
+            self._say({"do": "test", "who": who} if token is None else {"do": "test", "token": token})
             while b"\n" not in self._rest:
                 self._read()
             line, _, self._rest = self._rest.partition(b"\n")
@@ -72,6 +81,11 @@ class TestLink:
 
     def __exit__(self, *_: object) -> None:
         self._link.close()
+
+    def hang_up(self) -> None:
+        """End the connection from another thread: whoever waits for it is told that it is closed."""
+        with suppress(OSError):
+            self._link.shutdown(socket.SHUT_RDWR)
 
     def ask(self, word: str) -> None:
         """Show on the lamp `test` what is asked for; a number tells it from the request before."""
@@ -95,14 +109,14 @@ class TestLink:
 
     def wait(self, timeout_s: float, *, typed: bool) -> tuple[list[AnyReading], str | None]:
         """Return the readings that have come, and a line that was typed meanwhile."""
-        keyboard = [sys.stdin] if typed and sys.stdin is not None else []
+        keyboard = [self._keyboard] if typed and self._keyboard is not None else []
         ready, _, _ = select.select([self._link, *keyboard], [], [], timeout_s)
         if self._link in ready:
             self._read()
         for _ in self._lines():
             pass
         taken, self._readings = self._readings, []
-        return taken, sys.stdin.readline() if keyboard and sys.stdin in ready else None
+        return taken, keyboard[0].readline() if keyboard and keyboard[0] in ready else None
 
     def _lines(self) -> Iterator[None]:
         *lines, self._rest = self._rest.split(b"\n")
@@ -139,15 +153,33 @@ class Guide:
         self._timeout_s = timeout_s
         self.stream = sys.stderr if quietly else sys.stdout
         self.typed = sys.stdin is not None and sys.stdin.isatty()
+        self._screen = Screen(self.stream)
 
     def tell(self, text: str) -> None:
         """Write a line for the technician, at once."""
         print(text, file=self.stream, flush=True)
 
+    def found(self, finding: Finding) -> None:
+        """Write what was found of a sensor, and what to do about it."""
+        style = _STYLES[finding.status]
+        for line in self._screen.entry(Entry(f"{finding.status:<7} {finding.sensor:<16} ", finding.says)):
+            self.tell(line.replace(finding.status, self._screen.styled(finding.status, style), 1))
+        if finding.next_step:
+            for line in self._screen.entry(Entry(" " * 8, f"-> {finding.next_step}", "bold")):
+                self.tell(line)
+
+    def asks(self, what: str) -> None:
+        """Ask the technician for an act."""
+        hint = "  (Enter: done, s Enter: skip)" if self.typed else ""
+        self.tell(f"  > {what}{hint}")
+
+    def questions(self, question: str) -> None:
+        """Ask a question that is answered by typing."""
+        print(f"  > {question} ", end="", file=self.stream, flush=True)
+
     def perform(self, act: Act, dev: str) -> Ending:
         """Ask for an act and let it hear the readings; Enter ends it, `s` and Enter skip it."""
-        hint = "  (Enter: done, s Enter: skip)" if self.typed else ""
-        self.tell(f"  > {act.ask}{hint}")
+        self.asks(act.ask)
         self.link.fresh()
         self.link.ask(act.word)
         began_s = heard_s = time.monotonic()
@@ -169,7 +201,7 @@ class Guide:
         """Ask a question that is answered by typing; nothing where nobody answers in time."""
         if not self.typed:
             return ""
-        print(f"  > {question} ", end="", file=self.stream, flush=True)
+        self.questions(question)
         end_s = time.monotonic() + self._timeout_s
         while time.monotonic() < end_s:
             _, typed = self.link.wait(POLL_S, typed=True)

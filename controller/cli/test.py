@@ -11,13 +11,12 @@ import msgspec
 from controller.app.device_types import Kinds
 from controller.cli.guide import Guide, RefusedError, TestLink, add_guide, refused
 from controller.cli.link import OutOfReachError, add_socket, out_of_reach
-from controller.cli.screen import Entry, Screen, Style
 from controller.cli.shell import BAD_INPUT, FAILED, OK, say
 from controller.cli.whole_file import unwritable, whole_file, why_not
 from controller.model.tables import TableSettings
 from controller.settings.mistakes import SettingsError
 from controller.settings.tables import load_table
-from controller.technician.acts import Act, Finding, Status
+from controller.technician.acts import Act, Finding
 from controller.technician.next_steps import next_step
 from controller.technician.plan import acts_for
 
@@ -29,9 +28,6 @@ EXAMPLES = (
 LAMP_S = 1.5
 OUTPUTS = "outputs"
 WORD = "LAMP"
-
-
-_STYLES: Mapping[Status, Style] = {"pass": "green", "fail": "red", "skipped": "dim"}
 
 
 class ChoiceError(ValueError):
@@ -65,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         with TestLink(arguments.socket, arguments.who) as link:
             guide = Guide(link, arguments.timeout, quietly=arguments.json)
-            return _Test(arguments, guide).run()
+            return GuidedTest(arguments, guide).run()
     except RefusedError as error:
         refused(error)
         return FAILED
@@ -80,8 +76,8 @@ def run(arguments: argparse.Namespace) -> int:
     return BAD_INPUT
 
 
-class _Test:
-    """One run of the command."""
+class GuidedTest:
+    """One run of the command, or of a screen's test."""
 
     def __init__(self, arguments: argparse.Namespace, guide: Guide) -> None:
         self._arguments = arguments
@@ -90,7 +86,6 @@ class _Test:
         self._name: str = arguments.device
         self._settings = load_table(str(self._begun["file"]), kinds=Kinds())
         self._findings: list[Finding] = []
-        self._screen = Screen(guide.stream)
         self._acts = _chosen(self._name, self._settings, arguments.only)
         lit = self._lamps_at_all()
         self._lamps = lit if arguments.only is None or OUTPUTS in arguments.only else []
@@ -143,12 +138,7 @@ class _Test:
         if finding.status == "fail":
             finding = replace(finding, next_step=next_step(self._name, finding.sensor))
         self._findings.append(finding)
-        style = _STYLES[finding.status]
-        for line in self._screen.entry(Entry(f"{finding.status:<7} {finding.sensor:<16} ", finding.says)):
-            self._guide.tell(line.replace(finding.status, self._screen.styled(finding.status, style), 1))
-        if finding.next_step:
-            for line in self._screen.entry(Entry(" " * 8, f"-> {finding.next_step}", "bold")):
-                self._guide.tell(line)
+        self._guide.found(finding)
 
     def _health(self) -> Finding:
         device = self._device()

@@ -5,7 +5,7 @@ import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
@@ -15,12 +15,13 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response, Strea
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from controller.console.feed import Feed, Now
+from controller.console.feed import Feed
 from controller.console.filmed import ROUNDS, Filmed
 from controller.console.guard import LOOPBACK, Guard
-from controller.console.link import Json, Link, LinkError
+from controller.console.link import Link, LinkError
 from controller.console.metrics import CONTENT_TYPE, exposition, read_status
 from controller.console.pages import Pages
+from controller.console.requests import Body, Refusal, body_of, json_answer
 from controller.console.sessions import (
     COOKIE,
     SCREEN_COOKIE,
@@ -29,8 +30,9 @@ from controller.console.sessions import (
     Sessions,
     SignedOutError,
 )
+from controller.console.technician import Panels, Technician
+from controller.console.workbench import Bench
 from controller.evidence.folder import FOLDER, MissingError
-from controller.model.conversion import strict
 
 STREAMS = 48
 """Pages that are fed at once; one more is told to come again."""
@@ -44,33 +46,28 @@ Short = Annotated[str, Meta(min_length=1, max_length=64)]
 _STATIC = Path(__file__).parent / "static"
 _NUMBER = re.compile("[0-9]{1,12}", re.ASCII)
 _encode = msgspec.json.Encoder().encode
-Body = TypeVar("Body", bound=msgspec.Struct)
 
 
-class _Body(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    pass
-
-
-class SignIn(_Body, frozen=True, kw_only=True):
+class SignIn(Body, frozen=True, kw_only=True):
     """A PIN typed under a name, or (`person` None) a card."""
 
     typed: Short
     person: Short | None = None
 
 
-class ChangeRole(_Body, frozen=True, kw_only=True):
+class ChangeRole(Body, frozen=True, kw_only=True):
     """Another of the person's own roles."""
 
     role: Short
 
 
-class Approve(_Body, frozen=True, kw_only=True):
+class Approve(Body, frozen=True, kw_only=True):
     """A fault that only a person clears."""
 
     approve: Literal["identity", "device", "clock"]
 
 
-class Say(_Body, frozen=True, kw_only=True, omit_defaults=True):
+class Say(Body, frozen=True, kw_only=True, omit_defaults=True):
     """A word to the table with its arguments."""
 
     name: Short
@@ -95,16 +92,6 @@ _approve_of = msgspec.json.Decoder(Approve).decode
 _say_of = msgspec.json.Decoder(Say).decode
 
 
-class Refusal(Exception):
-    """A request that is not granted: the HTTP status, a code and what to do."""
-
-    def __init__(self, status: int, code: str, says: str) -> None:
-        super().__init__(says)
-        self.status = status
-        self.code = code
-        self.says = says
-
-
 class Console:
     """One console: its feed, its sessions, its pages."""
 
@@ -117,17 +104,19 @@ class Console:
         secure: bool,
         scrapers: Iterable[str] = LOOPBACK,
         evidence: Path = Path(FOLDER),
+        bench: Bench | None = None,
     ) -> None:
         """Follow this table, and sign people in at this desk; `evidence` is where a camera keeps pictures.
 
         `secure`: the pages are served over TLS, so the cookie goes over nothing else. `scrapers` are the
-        addresses from which metrics may be asked for.
+        addresses from which metrics may be asked for; `bench` is what technicians test and calibrate with.
         """
         self._scrapers = frozenset(scrapers)
         self._filmed = Filmed(evidence)
         self.feed = Feed(table, self._filmed)
         self.pages = Pages()
         self.sessions = Sessions(desk, name)
+        self._technician = Technician(table, self.sessions, self.feed, bench)
         self._table = table
         self._secure = secure
         self._streams = 0
@@ -148,6 +137,7 @@ class Console:
             Route("/display", self._display),
             Route("/display/events", self._display_events),
             Route("/metrics", self._metrics),
+            *self._technician.routes(self._session, self._ours, self._told, self._changes),
             Mount("/static", StaticFiles(directory=_STATIC)),
         ]
         app = Starlette(routes=routes, lifespan=self._lifespan)
@@ -263,35 +253,48 @@ class Console:
         async def stands() -> bool:
             return self._session(request) is session and await self.sessions.stands(session)
 
-        return self._stream(lambda now: self.pages.panels(now, session), stands)
+        async def panels() -> dict[str, str]:
+            return self.pages.panels(self.feed.now, session)
+
+        return self._stream(panels, stands)
 
     async def _display_events(self, _request: Request) -> Response:
         async def stands() -> bool:
             return True
 
-        return self._stream(lambda now: {"board": self.pages.board(now)}, stands)
+        async def panels() -> dict[str, str]:
+            return {"board": self.pages.board(self.feed.now)}
 
-    def _stream(
-        self, panels: Callable[[Now], dict[str, str]], stands: Callable[[], Awaitable[bool]]
-    ) -> Response:
+        return self._stream(panels, stands)
+
+    def _stream(self, panels: Panels, stands: Callable[[], Awaitable[bool]]) -> Response:
         if self._streams >= STREAMS:
             return PlainTextResponse("too many screens are fed already", 503, {"retry-after": "5"})
-        return StreamingResponse(self._changes(panels, stands), media_type="text/event-stream")
+        seen = self.feed.version
+
+        async def wait() -> None:
+            nonlocal seen
+            await self.feed.after(seen, BEAT_S)
+            seen = self.feed.version
+
+        return StreamingResponse(self._changes(panels, wait, stands), media_type="text/event-stream")
 
     async def _changes(
-        self, panels: Callable[[Now], dict[str, str]], stands: Callable[[], Awaitable[bool]]
+        self,
+        panels: Panels,
+        wait: Callable[[], Awaitable[None]],
+        stands: Callable[[], Awaitable[bool]],
     ) -> AsyncIterator[bytes]:
+        """Yield what has changed of these panels each time that `wait` returns, while its person `stands`."""
         self._streams += 1
         try:
             shown: dict[str, str] = {}
             while True:
-                version = self.feed.version
-                made = panels(self.feed.now)
+                made = await panels()
                 changed = {name: html for name, html in made.items() if shown.get(name) != html}
                 shown = made
                 yield b"data: " + _encode(changed) + b"\n\n" if changed else b": beat\n\n"
-                if not await self.feed.after(version, BEAT_S):
-                    yield b": beat\n\n"
+                await wait()
                 if not await _still(stands):
                     yield b'data: {"":"signed out"}\n\n'
                     return
@@ -305,20 +308,20 @@ class Console:
             try:
                 return await do(request)
             except Refusal as refusal:
-                return _json({"ok": False, "code": refusal.code, "says": refusal.says}, refusal.status)
+                return json_answer({"ok": False, "code": refusal.code, "says": refusal.says}, refusal.status)
             except SignedOutError as error:
-                return _json({"ok": False, "code": "signed_out", "says": str(error)}, 401)
+                return json_answer({"ok": False, "code": "signed_out", "says": str(error)}, 401)
             except LinkError as error:
-                return _json({"ok": False, "code": "out_of_reach", "says": str(error)}, 503)
+                return json_answer({"ok": False, "code": "out_of_reach", "says": str(error)}, 503)
 
         return told
 
     async def _sign_in(self, request: Request) -> Response:
-        body = await _body(request, _sign_in_of)
+        body = await body_of(request, _sign_in_of)
         cookie, screen = await self.sessions.sign_in(
             body.person, body.typed, request.cookies.get(SCREEN_COOKIE)
         )
-        response = _json({"ok": True})
+        response = json_answer({"ok": True})
         response.set_cookie(COOKIE, cookie, httponly=True, samesite="strict", secure=self._secure)
         response.set_cookie(
             SCREEN_COOKIE,
@@ -334,37 +337,37 @@ class Console:
     async def _sign_out(self, request: Request) -> Response:
         await self.sessions.sign_out(self._ours(request))
         await self.feed.stir()
-        response = _json({"ok": True})
+        response = json_answer({"ok": True})
         response.delete_cookie(COOKIE, httponly=True, samesite="strict", secure=self._secure)
         return response
 
     async def _role(self, request: Request) -> Response:
         session = self._ours(request)
-        role = (await _body(request, _change_role_of)).role
+        role = (await body_of(request, _change_role_of)).role
         if role not in session.roles:
             raise Refusal(403, "not_your_role", f"{session.person} is no {role}")
         session.role = role
         await self.feed.stir()
-        return _json({"ok": True})
+        return json_answer({"ok": True})
 
     async def _say(self, request: Request) -> Response:
         session = self._ours(request)
-        say = await _body(request, _say_of)
+        say = await body_of(request, _say_of)
         if say.name in BOUND and say.what is None:
             raise Refusal(400, "unbound", f"{say.name} must say which attempt it is for")
         token = await self.sessions.token(session)
         said = msgspec.to_builtins(say)
         told = await self._table.once(do="input", by=session.role, wait_s=WAIT_S, token=token, **said)
-        return _json({key: told[key] for key in ("ok", "code", "says", "allowed") if key in told})
+        return json_answer({key: told[key] for key in ("ok", "code", "says", "allowed") if key in told})
 
     async def _approve(self, request: Request) -> Response:
         session = self._ours(request)
-        what = (await _body(request, _approve_of)).approve
+        what = (await body_of(request, _approve_of)).approve
         token = await self.sessions.token(session)
         told = await self._table.once(do="approve", what=what, token=token)
         if told.get("ok"):
-            return _json({"ok": True, "says": "Approved. Unlock the table when it is ready."})
-        return _json({key: told[key] for key in ("ok", "code", "says") if key in told})
+            return json_answer({"ok": True, "says": "Approved. Unlock the table when it is ready."})
+        return json_answer({key: told[key] for key in ("ok", "code", "says") if key in told})
 
     def _session(self, request: Request) -> Session | None:
         return self.sessions.of(request.cookies.get(COOKIE))
@@ -392,16 +395,3 @@ async def _still(stands: Callable[[], Awaitable[bool]]) -> bool:
         return await stands()
     except LinkError:
         return True  # Nobody can enter a word without the sign-in process; what is shown may stay.
-
-
-async def _body(request: Request, body_of: Callable[[bytes], Body]) -> Body:
-    raw = await request.body()
-    try:
-        strict(raw)
-        return body_of(raw)
-    except (ValueError, RecursionError) as error:
-        raise Refusal(400, "bad_request", str(error)) from error
-
-
-def _json(told: Json, status: int = 200) -> Response:
-    return Response(_encode(told), status, media_type="application/json")

@@ -154,6 +154,13 @@ class LateWager(msgspec.Struct, frozen=True, kw_only=True):
     says: str
 
 
+class Felt(msgspec.Struct, frozen=True, kw_only=True):
+    """A dice table's inside."""
+
+    length_mm: float
+    width_mm: float
+
+
 class Floor(msgspec.Struct, frozen=True, kw_only=True):
     """How the table stands for the staff."""
 
@@ -165,6 +172,8 @@ class Floor(msgspec.Struct, frozen=True, kw_only=True):
     hold_ms: float = 0.0
     hold_left_ms: float | None = None
     """For how long the call that is held can still be stopped; None where none is held."""
+    felt: Felt | None = None
+    """None where no dice are thrown."""
     pockets: tuple[str, ...] = ()
     headline: str = ""
     faults: tuple[Fault, ...] = ()

@@ -13,6 +13,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from controller.console.app import Console
 from controller.console.guard import LOOPBACK
 from controller.console.link import Link
+from controller.console.workbench import Bench
 from controller.evidence.folder import FOLDER
 
 HEAD_S = 5.0
@@ -95,7 +96,7 @@ class Prompt(H11Protocol):
             self.transport.abort()
 
 
-def serve(settings: Settings, ready: Callable[[str], None]) -> None:
+def serve(settings: Settings, ready: Callable[[str], None], bench: Bench | None = None) -> None:
     """Serve until SIGTERM; raises OSError where the port or the certificate can't be had."""
     console = Console(
         Link(settings.socket, "the controller"),
@@ -104,6 +105,7 @@ def serve(settings: Settings, ready: Callable[[str], None]) -> None:
         secure=settings.secure,
         scrapers=(*LOOPBACK, *settings.metrics_to),
         evidence=settings.evidence,
+        bench=bench,
     )
     config: Any = {  # Any: the library's own arguments
         "host": settings.host,

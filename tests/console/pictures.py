@@ -13,7 +13,7 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from controller.model.readings import Card, PocketBall
+from controller.model.readings import Card, DeviceDown, DeviceUp, PocketBall
 from drivers.sim.wheel import AMERICAN, evening
 from tests.app.test_card_tables import HANDS
 from tests.console.rig import PEOPLE, Screens
@@ -103,6 +103,7 @@ def craps(album: Album) -> None:
     ann.open("Call back roll 4")
     ann.open("New shooter")
     album.take(ann.page, "craps-call-back", whole=True)
+    technician(album)
     ann.open("Table")
     ann.touch("Lock: Dealer's break")
     ann.reads("Locked by boxperson")
@@ -111,6 +112,32 @@ def craps(album: Album) -> None:
     screens.kill_table()
     ann.reads("The controller does not answer")
     album.take(ann.page, "no-answer")
+
+
+def technician(album: Album) -> None:
+    """A craps table's equipment: a device that is away, a throw on the plan, a guided test."""
+    screens, tom = album.screens, album.person("tom")
+    for name in ("cam", "wall-left", "wall-right"):
+        screens.play([DeviceUp(t=0, dev=name, reason="it answers")])
+    down = DeviceDown(t=0, dev="wall-right", reason="found no such port", code="port_lost")
+    screens.play([down])
+    tom.page.goto(f"{tom.url}/technician")
+    tom.reads("Away for")
+    album.take(tom.page, "technician-devices", whole=True)
+    tom.page.goto(f"{tom.url}/technician/sensors")
+    expect(tom.page.locator("body")).to_have_attribute("data-link", "up")
+    screens.play(throw(0, (5, 6)))
+    expect(tom.page.locator(".plan .rest")).to_have_count(2)
+    album.take(tom.page, "technician-sensors", whole=True)
+    tom.page.goto(f"{tom.url}/technician/work")
+    tom.touch("Test wall-left")
+    tom.reads("Throw one die at the left wall")
+    album.take(tom.page, "technician-test")
+    tom.touch("Stop")
+    tom.reads("Stopped.")
+    for name in ("recordings", "checks"):
+        tom.page.goto(f"{tom.url}/technician/{name}")
+        album.take(tom.page, f"technician-{name}")
 
 
 def confirm(album: Album) -> None:

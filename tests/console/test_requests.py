@@ -211,7 +211,9 @@ def test_the_cookie_is_closed_to_scripts_and_to_other_sites(house: House) -> Non
     assert "samesite=strict" in cookie
 
 
-@pytest.mark.parametrize("path", ["/", "/display", "/static/staff.js", "/nowhere", "/picture/1"])
+@pytest.mark.parametrize(
+    "path", ["/", "/display", "/static/staff.js", "/nowhere", "/picture/1", "/technician"]
+)
 def test_every_answer_has_the_strict_headers(house: House, path: str) -> None:
     headers = house.client.get(path).headers
     assert headers["content-security-policy"].startswith("default-src 'none'; script-src 'self'")
@@ -326,6 +328,12 @@ PATHS = st.sampled_from(
         "/display",
         "/picture/1",
         "/picture/" + "9" * 40,
+        "/technician",
+        "/technician/sensors/events",
+        "/technician/recordings/..%2f..%2fjournal.db",
+        "/technician/begin",
+        "/technician/answer",
+        "/technician/stop",
     )
 ) | st.text(URL, max_size=30).map(lambda text: "/" + text.lstrip("/"))  # the client takes // for a host
 HEADER = st.text(string.printable.replace("\r", "").replace("\n", ""), max_size=60)

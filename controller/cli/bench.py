@@ -1,0 +1,188 @@
+"""A technician's bench behind a screen: `tablectl test` and `calibrate`, guided by touch, and the doctor."""
+
+import argparse
+import io
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from threading import Lock, Thread
+from typing import Final, get_args
+
+from controller.app.clock import system_wall
+from controller.cli import doctor as command
+from controller.cli.calibrate import AskedError, guided
+from controller.cli.guide import Ending, Guide, RefusedError, TestLink
+from controller.cli.link import OutOfReachError
+from controller.cli.test import WORD, ChoiceError, GuidedTest
+from controller.console.workbench import Answer, Checked, Does, Line, Work
+from controller.settings.editing import EditError
+from controller.settings.mistakes import SettingsError
+from controller.technician import machine_checks, table_checks
+from controller.technician.acts import ACT_S, Act, Finding
+from controller.technician.calibration import MIN_THROWS, UnfitError
+
+_TYPED: Final[dict[Answer, str]] = {
+    "done": "\n",
+    "skip": "s\n",
+    "yes": "yes\n",
+    "no": "no\n",
+    "lamp": f"{WORD}\n",
+}
+"""What each answer is on a keyboard."""
+_STEP: tuple[Answer, ...] = ("done", "skip")
+_QUESTION: tuple[Answer, ...] = ("yes", "no")
+_LAMPS: tuple[Answer, ...] = ("lamp", "skip")
+_NAMES: Final[dict[Does, str]] = dict.fromkeys(get_args(Does), "Calibration") | {"test": "Test"}
+_KNOCKS, _SPINS, _THROWS = 3, 3, 2 * MIN_THROWS
+"""As `tablectl calibrate` asks for where nothing else is said."""
+
+
+class _PageGuide(Guide):
+    """Asks on a screen, and is answered by touch."""
+
+    def __init__(self, link: TestLink, job: "_Job") -> None:
+        super().__init__(link, ACT_S, quietly=False)
+        self.typed = True
+        self.stream = io.StringIO()
+        self._job = job
+
+    def tell(self, text: str) -> None:
+        """Show a line."""
+        self._job.say(Line("plain", text))
+
+    def found(self, finding: Finding) -> None:
+        """Show a finding, and what to do about it."""
+        self._job.say(Line(finding.status, f"{finding.sensor.replace('_', ' ')}: {finding.says}"))
+        if finding.next_step:
+            self._job.say(Line("next", finding.next_step))
+
+    def asks(self, what: str) -> None:
+        """Ask for an act."""
+        self._job.ask(what, _STEP)
+
+    def questions(self, question: str) -> None:
+        """Ask what is answered by one of two keys."""
+        lamps = WORD in question
+        words = question.partition(": type the word")[0] if lamps else question.partition(" (y")[0]
+        self._job.ask(words, _LAMPS if lamps else _QUESTION)
+
+    def perform(self, act: Act, dev: str) -> Ending:
+        """Ask for an act, and take the question away once it is done."""
+        try:
+            return super().perform(act, dev)
+        finally:
+            self._job.ask("", ())
+
+    def answer(self, question: str) -> str:
+        """Ask, and take the question away once it is answered."""
+        try:
+            return super().answer(question)
+        finally:
+            self._job.ask("", ())
+
+
+class _Job:
+    """One test or calibration, in a thread of its own."""
+
+    def __init__(self, socket: str, does: Does, device: str, token: str) -> None:
+        self.title = f"{_NAMES[does]} of {device}"
+        self.asks = ""
+        self.answers: Sequence[Answer] = ()
+        self.over = False
+        self._lines: list[Line] = []
+        self._socket, self._does, self._device, self._token = socket, does, device, token
+        reads, self._writes = os.pipe()
+        self._keyboard = os.fdopen(reads, encoding="utf-8")
+        self._lock = Lock()
+        self._link: TestLink | None = None
+        self._stopped = False
+        Thread(target=self._run, name="work", daemon=True).start()
+
+    @property
+    def lines(self) -> Sequence[Line]:
+        """All that was said so far."""
+        return tuple(self._lines)
+
+    def say(self, line: Line) -> None:
+        """Add a line."""
+        self._lines.append(line)
+
+    def ask(self, words: str, answers: Sequence[Answer]) -> None:
+        """Ask for an act or an answer; nothing where there are no words."""
+        self.asks, self.answers = words, answers
+        if words:
+            self.say(Line("ask", words))
+
+    def answer(self, given: Answer) -> None:
+        """Type the answer on the job's keyboard."""
+        with self._lock:
+            if not self.over:
+                os.write(self._writes, _TYPED[given].encode())
+
+    def stop(self) -> None:
+        """End it: without its connection the table leaves test mode."""
+        self._stopped = True
+        if self._link is not None:
+            self._link.hang_up()
+
+    def _run(self) -> None:
+        try:
+            with TestLink(self._socket, None, token=self._token, keyboard=self._keyboard) as link:
+                self._link = link
+                if self._stopped:
+                    return
+                self._work(_PageGuide(link, self))
+        except (RefusedError, OutOfReachError, ChoiceError, AskedError, UnfitError, EditError) as error:
+            self.say(Line("plain", "Stopped." if self._stopped else f"It ended: {error}"))
+        except SettingsError as error:
+            self.say(Line("fail", f"the table's file: {error}"))
+        except OSError as error:
+            self.say(Line("fail", self._unwritable(error)))
+        finally:
+            self.asks, self.answers = "", ()
+            with self._lock:
+                self.over = True
+                os.close(self._writes)
+                self._keyboard.close()
+
+    def _work(self, guide: _PageGuide) -> None:
+        if self._does == "test":
+            arguments = argparse.Namespace(
+                device=self._device, only=None, yes_i_am_at_the_table=False, report=None, json=False, who=None
+            )
+            GuidedTest(arguments, guide).run()
+            return
+        arguments = argparse.Namespace(
+            what=self._does, device=self._device, points=None, point=[], throws=_THROWS, knocks=_KNOCKS,
+            spins=_SPINS, pocket=None, write=False, json=False,
+        )  # fmt: skip
+        guided(arguments, guide)
+
+    def _unwritable(self, error: OSError) -> str:
+        again = f"sudo tablectl calibrate {self._does} {self._device}"
+        return (
+            f"{error.filename}: {error.strerror}; this screen may not write it: at the table's machine"
+            f" `{again}` does"
+        )
+
+
+def begin(socket: str, does: Does, device: str, token: str) -> Work:
+    """Begin a test or a calibration at the table of this socket."""
+    return _Job(socket, does, device, token)
+
+
+def doctor(socket: str) -> Sequence[Checked]:
+    """Look at what a screen's process sees of machine and table: no port, no folder that is closed to it."""
+    status, why = command.status_at(socket)
+    name = command.TABLE if Path(command.TABLE).exists() else None
+    settings, loaded = (None, []) if name is None else table_checks.load(name)
+    found = [
+        machine_checks.python(),
+        machine_checks.sqlite(),
+        *machine_checks.extras(table_checks.extras_of(settings)),
+        machine_checks.clock(synchronized=system_wall().synced),
+        *loaded,
+        *(() if settings is None else table_checks.broker(settings.publish)),
+        *machine_checks.controller(status, why),
+    ]
+    return [Checked(one.state, one.about, one.says, one.remedy) for one in found]

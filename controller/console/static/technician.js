@@ -1,0 +1,27 @@
+// Keys of the technician's pages: each posts what stands on it.
+"use strict";
+(() => {
+  const page = document.querySelector('meta[name="console-page"]').content;
+  const said = document.getElementById("said");
+
+  async function post(path, body) {
+    said.textContent = "…";
+    try {
+      const headers = { "Content-Type": "application/json", "X-Console-Page": page };
+      const answer = await fetch(path, { method: "POST", headers, body });
+      const told = await answer.json();
+      if (answer.status === 401) { location.replace("/"); return; }
+      said.textContent = told.ok ? "" : `Refused: ${told.says}`;
+      said.className = told.ok ? "good" : "bad";
+      if (told.ok && path === "/technician/begin" && location.pathname !== "/technician/work") location.assign("/technician/work");
+    } catch {
+      said.textContent = "The console did not answer. Look at the table before you touch it again.";
+      said.className = "bad";
+    }
+  }
+
+  document.addEventListener("click", (event) => {
+    const key = event.target.closest("[data-post]");
+    if (key) post(key.dataset.post, key.dataset.body);
+  });
+})();

@@ -1,0 +1,343 @@
+"""The technician's pages: devices, sensors, tests, calibrations, recordings, checks; for no other role."""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import aclosing, suppress
+from typing import Literal
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from controller.console.charts import HEIGHT, WIDTH, Charts
+from controller.console.equipment import (
+    Equipment,
+    for_how_long,
+    read_equipment,
+    read_log,
+    read_recordings,
+)
+from controller.console.feed import Feed
+from controller.console.link import Json, Link, LinkError
+from controller.console.pages import environment
+from controller.console.requests import Body, Refusal, body_of, json_answer
+from controller.console.sessions import Session, Sessions, SignedOutError
+from controller.console.workbench import Answer, Bench, Work
+
+AGAIN_S = 2.0
+"""The devices are asked for so often: what changes without a word, as a rate."""
+DRAWN_S = 0.4
+"""Charts are drawn so often at most."""
+WORK_S = 0.25
+"""So often a test under way is looked at."""
+LEFT_S = 30.0
+"""A test ends where nobody has had its page open for so long."""
+SENSORS_AT_ONCE = 2
+"""Screens that show sensors at once: each holds a place at the control socket."""
+_NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}", re.ASCII)
+_REFUSED = "this page is for technicians: choose that role on the staff's page, or sign in as one"
+Ours = Callable[[Request], Session]
+
+
+class Begin(Body, frozen=True, kw_only=True):
+    """What is to be done with which device."""
+
+    does: Literal["test", "camera", "walls", "wheel"]
+    device: str
+
+
+class Answered(Body, frozen=True, kw_only=True):
+    """What the technician answers."""
+
+    answer: Answer
+
+
+_begin_of = msgspec.json.Decoder(Begin).decode
+_answered_of = msgspec.json.Decoder(Answered).decode
+Stands = Callable[[], Awaitable[bool]]
+Panels = Callable[[], Awaitable[dict[str, str]]]
+Stream = Callable[[Panels, Callable[[], Awaitable[None]], Stands], AsyncIterator[bytes]]
+
+
+class Technician:
+    """The technician's part of a console."""
+
+    def __init__(self, table: Link, sessions: Sessions, feed: Feed, bench: Bench | None) -> None:
+        """Show this table; without a bench nothing is tested, calibrated or looked at beside it."""
+        self._table = table
+        self._sessions = sessions
+        self._feed = feed
+        self._bench = bench
+        self._env = environment()
+        self._env.globals.update(for_how_long=for_how_long, wide=WIDTH, high=HEIGHT)
+        self._work: Work | None = None
+        self._worker: Session | None = None
+        self._looked_s = 0.0
+        self._sensing = 0
+
+    def routes(
+        self,
+        session_of: Callable[[Request], Session | None],
+        ours: Ours,
+        told: Callable[[Callable[[Request], Awaitable[Response]]], Callable[[Request], Awaitable[Response]]],
+        stream: Stream,
+    ) -> list[Route]:
+        """Return the routes; `ours` finds the session whose own page sent a request."""
+        self._session_of = session_of
+        self._ours = ours
+        self._stream = stream
+        return [
+            Route("/technician", self._guarded(self._devices)),
+            Route("/technician/events", self._guarded(self._devices_events)),
+            Route("/technician/sensors", self._guarded(self._sensors)),
+            Route("/technician/sensors/events", self._guarded(self._sensors_events)),
+            Route("/technician/work", self._guarded(self._work_page)),
+            Route("/technician/work/events", self._guarded(self._work_events)),
+            Route("/technician/recordings", self._guarded(self._recordings)),
+            Route("/technician/recordings/{name}", self._guarded(self._recording)),
+            Route("/technician/checks", self._guarded(self._checks)),
+            Route("/technician/begin", told(self._begin), methods=["POST"]),
+            Route("/technician/answer", told(self._answer), methods=["POST"]),
+            Route("/technician/stop", told(self._stop), methods=["POST"]),
+        ]
+
+    def _guarded(
+        self, page: Callable[[Request, Session], Awaitable[Response]]
+    ) -> Callable[[Request], Awaitable[Response]]:
+        async def guarded(request: Request) -> Response:
+            session = self._session_of(request)
+            if session is None and request.url.path.endswith("/events"):
+                return PlainTextResponse("sign in first", 401)
+            if session is None:
+                return RedirectResponse("/", 303)
+            if session.role != "technician":
+                return PlainTextResponse(_REFUSED, 403)
+            try:
+                return await page(request, session)
+            except SignedOutError as error:
+                return PlainTextResponse(str(error), 401)
+            except LinkError as error:
+                return PlainTextResponse(str(error), 503)
+            except msgspec.ValidationError as error:
+                says = f"the controller speaks another release's language ({error}); restart the console"
+                return PlainTextResponse(says, 503)
+
+        return guarded
+
+    def _page(self, template: str, session: Session, **values: object) -> Response:
+        text = self._env.get_template(f"technician/{template}.html").render(
+            session=session, at=template, **values
+        )
+        return HTMLResponse(text)
+
+    def _panel(self, name: str, **values: object) -> str:
+        return self._env.get_template(f"technician/{name}-panel.html").render(**values)
+
+    async def _still_technician(self, request: Request, session: Session) -> bool:
+        same = self._session_of(request) is session and session.role == "technician"
+        return same and await self._sessions.stands(session)
+
+    def _streamed(
+        self, request: Request, session: Session, panels: Panels, wait: Callable[[], Awaitable[None]]
+    ) -> Response:
+        async def stands() -> bool:
+            return await self._still_technician(request, session)
+
+        return StreamingResponse(self._stream(panels, wait, stands), media_type="text/event-stream")
+
+    # --- devices ---
+
+    async def _equipment(self) -> tuple[Equipment | None, str]:
+        try:
+            return read_equipment((await self._table.once(do="status")).get("status")), ""
+        except LinkError as error:
+            return None, str(error)
+        except msgspec.ValidationError as error:
+            return None, f"the controller speaks another release's language ({error}); restart the console"
+
+    async def _devices_panels(self) -> dict[str, str]:
+        equipment, why = await self._equipment()
+        return {
+            "devices": self._panel("devices", equipment=equipment, why=why, felt=self._felt()),
+            "journal": self._panel("journal", equipment=equipment),
+        }
+
+    def _felt(self) -> object:
+        return None if self._feed.now.floor is None else self._feed.now.floor.felt
+
+    async def _devices(self, _request: Request, session: Session) -> Response:
+        return self._page("devices", session, panels=await self._devices_panels())
+
+    async def _devices_events(self, request: Request, session: Session) -> Response:
+        async def wait() -> None:
+            await self._feed.after(self._feed.version, AGAIN_S)
+
+        return self._streamed(request, session, self._devices_panels, wait)
+
+    # --- sensors ---
+
+    def _sensors_panel(self, charts: Charts) -> dict[str, str]:
+        floor = self._feed.now.floor
+        return {"sensors": self._panel("sensors", charts=charts, floor=floor)}
+
+    async def _sensors(self, _request: Request, session: Session) -> Response:
+        return self._page("sensors", session, panels=self._sensors_panel(Charts()))
+
+    async def _sensors_events(self, request: Request, session: Session) -> Response:
+        if self._sensing >= SENSORS_AT_ONCE:
+            return PlainTextResponse("other screens show the sensors already", 503, {"retry-after": "5"})
+        charts, changed = Charts(), asyncio.Event()
+        token = await self._sessions.token(session)
+
+        async def listen() -> None:
+            lines = self._table.lines(do="watch", topics=["readings"], token=token)
+            with suppress(LinkError):
+                async with aclosing(lines) as told:
+                    async for line in told:
+                        if "reading" in line:
+                            charts.hear(line["reading"], late=line.get("delayed") is True)
+                            changed.set()
+
+        async def panels() -> dict[str, str]:
+            changed.clear()
+            return self._sensors_panel(charts)
+
+        async def wait() -> None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(AGAIN_S):
+                    await changed.wait()
+            await asyncio.sleep(DRAWN_S)
+            if listening.done():
+                raise LinkError("the controller does not tell what its sensors see any more")
+
+        async def stands() -> bool:
+            return await self._still_technician(request, session)
+
+        listening = asyncio.create_task(listen())
+
+        async def streamed() -> AsyncIterator[bytes]:
+            self._sensing += 1
+            try:
+                async for block in self._stream(panels, wait, stands):
+                    yield block
+            except LinkError:
+                return  # the browser comes again, and is then told why
+            finally:
+                self._sensing -= 1
+                listening.cancel()
+
+        return StreamingResponse(streamed(), media_type="text/event-stream")
+
+    # --- tests and calibrations ---
+
+    async def _work_panel(self) -> dict[str, str]:
+        work = self._work
+        lines = [] if work is None else list(work.lines)
+        return {"work": self._panel("work", work=work, lines=lines)}
+
+    async def _work_page(self, _request: Request, session: Session) -> Response:
+        equipment, _ = await self._equipment()
+        known = {} if equipment is None else equipment.devices
+        devices = {name: device for name, device in known.items() if device.reads}
+        calibrations = [(one.calibrates, name) for name, one in devices.items() if one.calibrates]
+        panels = await self._work_panel()
+        return self._page("work", session, panels=panels, devices=devices, calibrations=calibrations)
+
+    async def _work_events(self, request: Request, session: Session) -> Response:
+        async def wait() -> None:
+            self._looked_s = asyncio.get_running_loop().time()
+            await asyncio.sleep(WORK_S)
+
+        return self._streamed(request, session, self._work_panel, wait)
+
+    async def _begin(self, request: Request) -> Response:
+        session = self._technician(request)
+        begin = await body_of(request, _begin_of)
+        if self._bench is None or _NAME.fullmatch(begin.device) is None:
+            raise Refusal(400, "no_bench", "nothing can be tested from here; `tablectl test` can")
+        if self._work is not None and not self._work.over:
+            raise Refusal(409, "busy", f"{self._work.title} is under way; end it first")
+        token = await self._sessions.token(session)
+        self._work = await asyncio.to_thread(self._bench.begin, begin.does, begin.device, token)
+        self._worker = session
+        self._looked_s = asyncio.get_running_loop().time()
+        self._minding = asyncio.create_task(self._mind(self._work, session))
+        return json_answer({"ok": True})
+
+    async def _mind(self, work: Work, session: Session) -> None:
+        """End the work where its technician signed out or left the page: no table stays in test mode."""
+        while not work.over:
+            await asyncio.sleep(AGAIN_S)
+            left = asyncio.get_running_loop().time() - self._looked_s > LEFT_S
+            with suppress(LinkError):
+                if left or not await self._sessions.stands(session):
+                    work.stop()
+                    return
+
+    async def _answer(self, request: Request) -> Response:
+        session = self._technician(request)
+        answered = await body_of(request, _answered_of)
+        work = self._at_work(session)
+        await self._sessions.token(session)  # who works at the table is not idle
+        if answered.answer not in work.answers:
+            raise Refusal(409, "not_now", "that is not asked for any more")
+        work.answer(answered.answer)
+        return json_answer({"ok": True})
+
+    async def _stop(self, request: Request) -> Response:
+        self._at_work(self._technician(request)).stop()
+        return json_answer({"ok": True})
+
+    def _technician(self, request: Request) -> Session:
+        session = self._ours(request)
+        if session.role != "technician":
+            raise Refusal(403, "not_your_role", _REFUSED)
+        return session
+
+    def _at_work(self, session: Session) -> Work:
+        if self._work is None or self._work.over:
+            raise Refusal(409, "not_now", "nothing is under way")
+        if self._worker is not session:
+            raise Refusal(409, "busy", "another technician's work is under way")
+        return self._work
+
+    # --- recordings and checks ---
+
+    async def _past(self, session: Session, do: str) -> Json:
+        return await self._table.once(do=do, token=await self._sessions.token(session))
+
+    async def _recordings(self, _request: Request, session: Session) -> Response:
+        told = await self._past(session, "recordings")
+        recordings = read_recordings(told.get("recordings", []))
+        return self._page("recordings", session, recordings=recordings, why=str(told.get("says", "")))
+
+    async def _recording(self, request: Request, session: Session) -> Response:
+        name = request.path_params["name"]
+        if _NAME.fullmatch(name) is None:
+            return PlainTextResponse("found no name of a recording", 404)
+        token = await self._sessions.token(session)
+        lines = self._table.lines(do="recording", name=name, token=token)
+        first = await anext(lines)
+        if first.get("ok") is not True:
+            await lines.aclose()
+            return PlainTextResponse(str(first.get("says")), 404)
+
+        async def text() -> AsyncIterator[bytes]:
+            async with aclosing(lines) as told:
+                async for line in told:
+                    if line.get("ok") is not None:
+                        return
+                    yield str(line.get("lines", "")).encode()
+
+        disposition = f'attachment; filename="{name}.jsonl"'
+        return StreamingResponse(
+            text(), media_type="application/jsonl", headers={"content-disposition": disposition}
+        )
+
+    async def _checks(self, _request: Request, session: Session) -> Response:
+        told = await self._past(session, "log")
+        log = read_log(told.get("log", []))
+        found = () if self._bench is None else await asyncio.to_thread(self._bench.doctor)
+        return self._page("checks", session, found=found, log=log, why=str(told.get("says", "")))
