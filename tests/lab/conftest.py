@@ -2,8 +2,9 @@
 
 import os
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -57,9 +58,8 @@ def machine(built: tuple[Path, Path], tmp_path: Path) -> Iterator[MakeMachine]:
     """Make machines for one test; whatever still runs at its end is cut off."""
     made: list[Machine] = []
 
-    def make(*, arguments: Sequence[str] = (), disks: Sequence[Path] = (), systemd: bool = False) -> Machine:
-        folder = tmp_path / f"machine-{len(made)}"
-        one = Machine(*built, folder, disks=disks, arguments=arguments, systemd=systemd)
+    def make(**settings: Any) -> Machine:
+        one = Machine(*built, tmp_path / f"machine-{len(made)}", **settings)
         made.append(one)
         return one
 

@@ -1,6 +1,7 @@
 """Boot the lab's machine, let it do a job, cut its power. On the host."""
 
 import os
+import select
 import shutil
 import signal
 import subprocess
@@ -18,6 +19,7 @@ R = TypeVar("R")
 
 HERE = Path(__file__).parent
 MEMORY_MIB = 384
+READ_BYTES = 1 << 16
 VIRTUAL_TIME = "time-travel=inf-cpu"
 """An argument of the kernel: programs take no time and sleeping is free, so that a busy host changes nothing.
 
@@ -45,8 +47,11 @@ class Machine:
     arguments: Sequence[str] = ()
     systemd: bool = False
     patience_s: float = PATIENCE_S
-    keeps_disk: bool = False
+    tells: bool = False
+    """The guest's second console is a pipe to the host: `heard` returns its lines."""
     _process: "subprocess.Popen[bytes] | None" = field(default=None, init=False)
+    _ear: int = field(default=-1, init=False)
+    _rest: bytes = field(default=b"", init=False)
 
     def call(self, work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         """Boot, let the guest run `work` of one of its modules, and return what it returned."""
@@ -66,15 +71,39 @@ class Machine:
         job = Job(f"{work.__module__}:{work.__qualname__}", list(args), dict(kwargs), systemd=self.systemd)
         (self.folder / "job.json").write_bytes(msgspec.json.encode(job))
         (self.folder / "word.json").unlink(missing_ok=True)
+        command = self._command()
+        mouths: tuple[int, ...] = ()
+        if self.tells:
+            self._ear, mouth = os.pipe()
+            command, mouths = [*command, f"con1=null,fd:{mouth}"], (mouth,)
         with (self.folder / "console.txt").open("ab") as console:
             self._process = subprocess.Popen(
-                self._command(),
+                command,
                 stdin=subprocess.DEVNULL,
                 stdout=console,
                 stderr=console,
                 env={**os.environ, **self._environment()},
                 start_new_session=True,
+                pass_fds=mouths,
             )
+        for mouth in mouths:
+            os.close(mouth)
+
+    def heard(self, wait_s: float) -> list[bytes]:
+        """Return the whole lines that the guest has told; wait so long for the first."""
+        ready, _, _ = select.select([self._ear], [], [], wait_s)
+        got = os.read(self._ear, READ_BYTES) if ready else b""
+        *lines, self._rest = (self._rest + got).split(b"\n")
+        return lines
+
+    def last_words(self) -> list[bytes]:
+        """Return the lines that were on their way when the power was cut."""
+        lines: list[bytes] = []
+        while got := os.read(self._ear, READ_BYTES):
+            self._rest += got
+        *lines, self._rest = self._rest.split(b"\n")
+        os.close(self._ear)
+        return lines
 
     def wait(self) -> None:
         """Wait until the machine is off; cut its power where it takes longer than `patience_s`."""
@@ -126,8 +155,7 @@ class Machine:
         return {"TMPDIR": "/dev/shm", "HOME": str(self.folder)}
 
     def _forget(self) -> None:
-        if not self.keeps_disk:
-            (self.folder / "disk.cow").unlink(missing_ok=True)
+        (self.folder / "disk.cow").unlink(missing_ok=True)
         shutil.rmtree(self.folder / ".uml", ignore_errors=True)
 
 

@@ -1,0 +1,141 @@
+"""Cut a playing table's power again and again, and hold what its disk keeps against what it told."""
+
+import fcntl
+import json
+import random
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tests.lab import games
+from tests.lab.guest import cut_table
+from tests.lab.kept import Kept, differences, read_disk, stands_otherwise
+from tests.lab.machine import Machine, empty_disk
+
+LIVES = 10
+"""Cuts of one table before another game, on fresh disks, takes its place."""
+DISK_MIB = 64
+EARLY = 0.15
+"""The share of cuts that fall into a start."""
+EARLY_S = (0.5, 6.0)
+MEAN_S = 1.2
+"""From the first outcome that was told to the cut, on an average."""
+HUNG_S = 300
+ENOUGH = 30
+"""Of fewer cuts the rule of three says nothing."""
+
+
+class Cut(msgspec.Struct, frozen=True, kw_only=True):
+    """One cut, as the ledger keeps it: how many outcomes were told in that life, and what did not hold."""
+
+    release: str
+    game: str
+    told: int
+    acknowledged: int
+    in_flight: int
+    began: bool
+    """Whether the table had come up before the cut."""
+    bad: list[str]
+
+
+class Ledger:
+    """The cuts of all runs, a line each."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def add(self, cut: Cut) -> None:
+        """Note a cut."""
+        with self._path.open("ab") as ledger:
+            fcntl.flock(ledger, fcntl.LOCK_EX)
+            ledger.write(msgspec.json.encode(cut) + b"\n")
+
+    def cuts(self) -> list[Cut]:
+        """Return all that were noted."""
+        lines = self._path.read_bytes().splitlines() if self._path.exists() else []
+        return [msgspec.json.decode(line, type=Cut) for line in lines]
+
+
+def in_words(cuts: list[Cut]) -> str:
+    """Return what so many cuts prove: none lost of n leaves a chance of less than 3/n for each, at 95 %."""
+    held = sum(not cut.bad for cut in cuts)
+    told, closed = sum(cut.told for cut in cuts), sum(cut.acknowledged for cut in cuts)
+    enough = held == len(cuts) >= ENOUGH
+    bound = f"; upper bound of the chance to lose anything 3/n = {3 / len(cuts):.2%}" if enough else ""
+    return (
+        f"{held} of {len(cuts)} held, {sum(not cut.began for cut in cuts)} of them in a start, "
+        f"{sum(bool(cut.in_flight) for cut in cuts)} with an attempt in flight; {told} outcomes told, "
+        f"{closed} acknowledged{bound}"
+    )
+
+
+@dataclass
+class CutTable:
+    """One game's table on its disks, through its lives."""
+
+    game: str
+    release: str
+    folder: Path
+    make: Callable[..., Machine]
+    chance: random.Random
+    told: list[dict[str, Any]] = field(default_factory=list)
+    acknowledged: list[str] = field(default_factory=list)
+    kept: Kept = field(default_factory=Kept)
+
+    def __post_init__(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._disks = [empty_disk(self.folder / name, DISK_MIB) for name in ("data.img", "head.img")]
+
+    def lives(self, count: int) -> Iterator[Cut]:
+        """Live and be cut off so often."""
+        for _ in range(count):
+            yield self._live_and_be_cut()
+
+    def _live_and_be_cut(self) -> Cut:
+        machine = self.make(disks=self._disks, tells=True)
+        games.lay_out(self.game, machine.folder)
+        machine.start(cut_table.play, self.chance.randrange(10**6))
+        words = self._listen(machine)
+        before = self.kept
+        told = [one["what"] for one in words if one["kind"] == "told"]
+        closed = [one["what"] for one in words if one["kind"] == "acknowledged"]
+        self.told += told
+        self.acknowledged += closed
+        self.kept = read_disk(self._disks[0], self.folder / "looked-at")
+        bad = differences(self.kept, self.told, self.acknowledged, before)
+        for one in words:
+            if one["kind"] == "unlocked":
+                bad += stands_otherwise(before, one["what"]["board"], one["what"]["awaited"])
+            elif one["kind"] == "locked":
+                bad.append(f"could not be unlocked: {one['what']}")
+        return Cut(
+            release=self.release,
+            game=self.game,
+            told=len(told),
+            acknowledged=len(closed),
+            in_flight=len(self.kept.in_flight()),
+            began=any(one["kind"] == "start" for one in words),
+            bad=bad,
+        )
+
+    def _listen(self, machine: Machine) -> list[dict[str, Any]]:
+        """Hear the guest until its moment has come, and cut the power."""
+        words: list[dict[str, Any]] = []
+        began = time.monotonic()
+        moment = began + self.chance.uniform(*EARLY_S) if self.chance.random() < EARLY else None
+        while moment is None or time.monotonic() < moment:
+            left = 1.0 if moment is None else max(0.0, moment - time.monotonic())
+            words += [json.loads(line) for line in machine.heard(min(left, 1.0))]
+            kinds = {one["kind"] for one in words}
+            assert machine.runs, f"the guest ended by itself:\n{machine.console()}"
+            if moment is None and {"told", "unlocked"} <= kinds:
+                moment = time.monotonic() + self.chance.expovariate(1 / MEAN_S)
+            elif moment is None and ("locked" in kinds or time.monotonic() > began + HUNG_S):
+                break
+        machine.cut()
+        words += [json.loads(line) for line in machine.last_words()]
+        return words

@@ -1,0 +1,122 @@
+"""A table that plays as fast as it can until its power is cut; what it tells is told to the host at once.
+
+The second console is a pipe to the host: what was written there no power cut takes back.
+"""
+
+import json
+import os
+import random
+import socket
+import subprocess
+import threading
+import time
+import tty
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from tests.lab.guest.table import JOURNAL, SOCKET, Table, ask, say, status
+from tests.lab.guest.waiting import must, until
+
+OUT = Path("/lab/out")
+HEAD = Path("/var/lib/table-head")
+FIFO = Path("/run/table/readings")
+PAUSE_US = 900_000
+"""A gap of this length in the feed lies between two attempts: a life may begin there."""
+GAP_US = 30_000_000
+"""Between the last reading of the feed and its first, when it begins again."""
+
+
+class Host:
+    """Who is told everything, in whole lines."""
+
+    def __init__(self) -> None:
+        self._line = os.open("/dev/tty1", os.O_WRONLY | os.O_NOCTTY)
+        tty.setraw(self._line)
+        self._turn = threading.Lock()
+
+    def hears(self, kind: str, what: object) -> None:
+        """Tell the host."""
+        data = json.dumps({"kind": kind, "what": what}).encode() + b"\n"
+        with self._turn:
+            while data:
+                data = data[os.write(self._line, data) :]
+
+
+def play(seed: int) -> None:
+    """Play the feed that the host laid beside the job, from a pause in it on, until the power goes."""
+    host = Host()
+    for place, disk in ((JOURNAL, "/dev/ubdb"), (HEAD, "/dev/ubdc")):
+        place.mkdir(parents=True, exist_ok=True)
+        subprocess.run(["mount", "-o", "noatime", disk, str(place)], check=True)
+        subprocess.run(["chown", "table:table", str(place)], check=True)
+    FIFO.parent.mkdir(parents=True, exist_ok=True)
+    os.mkfifo(FIFO)
+    subprocess.run(["chown", "-R", "table:table", str(FIFO.parent)], check=True)
+    readings = ("--readings", str(FIFO), "--data-time", "--no-self-test-devices")
+    Table((OUT / "table.yaml").read_text(), ("--head", str(HEAD / "journal.head"), *readings)).start()
+    must("the journal is open", lambda: status()["session"] is not None and status()["lock"] is not None)
+    now = status()
+    host.hears("start", {"session": now["session"], "faults": now["faults"]})
+    threading.Thread(target=_watch, args=(host,), daemon=True).start()
+    threading.Thread(target=_feed, args=(seed,), daemon=True).start()  # its arrivals are the table's time
+    _unlock(host)
+    while True:
+        _settle(host)
+
+
+def _unlock(host: Host) -> None:
+    awaited: list[Any] = []
+
+    def may_play() -> bool:
+        now = status()
+        if now["awaited"]:
+            awaited.append(now["awaited"])
+            say("void")
+        elif now["lock"] != "unlocked":
+            say("unlock")
+        return bool(now["lock"] == "unlocked")
+
+    if not until(may_play, 120):
+        host.hears("locked", status()["faults"])
+        return
+    host.hears("unlocked", {"awaited": awaited, "board": ask(do="board")["board"]})
+
+
+def _watch(host: Host) -> None:
+    with socket.socket(socket.AF_UNIX) as line:
+        line.connect(SOCKET)
+        line.sendall(b'{"do":"watch","topics":["outcomes","faults"]}\n')
+        for told in line.makefile():
+            message = json.loads(told)
+            if "outcome" in message:
+                host.hears("told", message)
+            elif message.get("fault", {}).get("began"):
+                host.hears("fault", message["fault"])
+    host.hears("ended", "the watch")
+
+
+def _settle(host: Host) -> None:
+    box = ask(do="outbox", limit=20, after=0).get("outbox") or []
+    for one in box:
+        told_id = one.get("outcome", one)["id"]
+        if ask(do="settled", id=told_id, chain=one["chain"]).get("ok"):
+            host.hears("acknowledged", told_id)
+    time.sleep(0.05 if box else 0.15)
+
+
+def _feed(seed: int) -> None:
+    readings = [json.loads(line) for line in (OUT / "feed.jsonl").read_text().splitlines()]
+    gaps = enumerate(pairwise(readings), start=1)
+    starts = [n for n, (before, after) in gaps if after["arrived"] - before["arrived"] > PAUSE_US]
+    at = random.Random(seed).choice([0, *starts])
+    shift_us = 5_000_000 - readings[at]["arrived"]
+    with FIFO.open("wb", buffering=0) as fifo:
+        while True:
+            reading = dict(readings[at])
+            reading["t"] += shift_us
+            reading["arrived"] += shift_us
+            fifo.write(json.dumps(reading).encode() + b"\n")
+            at += 1
+            if at == len(readings):
+                at, shift_us = 0, reading["arrived"] + GAP_US - readings[0]["arrived"]

@@ -1,0 +1,150 @@
+"""What a disk holds after its power was cut, held against what was told before."""
+
+import os
+import shutil
+import sqlite3
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from controller.journal.contents import ATTEMPT_BEGUN, SESSION_STARTED, Begun
+from controller.journal.faults import JournalFault
+from controller.journal.reading import Reader
+
+ATTEMPTS = ("roll", "spin", "deal")
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of the journal that a plain SQLite sees; `outcome` where it is one."""
+
+    n: int
+    name: str
+    link: str
+    body: bytes | None
+    outcome: dict[str, Any] | None
+
+
+@dataclass
+class Kept:
+    """A disk's journal; `bad` says what is wrong with the file itself."""
+
+    rows: list[Row] = field(default_factory=list)
+    waiting: frozenset[int] = frozenset()
+    """Rows whose outcome settlement has not acknowledged."""
+    bad: list[str] = field(default_factory=list)
+
+    @property
+    def outcomes(self) -> dict[str, Row]:
+        """The outcomes by their ids."""
+        return {row.outcome["id"]: row for row in self.rows if row.outcome}
+
+    def last_result(self) -> dict[str, Any] | None:
+        """Return the last word on any attempt."""
+        words = [row.outcome for row in self.rows if row.outcome and _number(row.outcome) is not None]
+        return words[-1] if words else None
+
+    def in_flight(self) -> set[tuple[str, int]]:
+        """Return the attempts that had begun in the last session and of which nothing was told."""
+        starts = [at for at, row in enumerate(self.rows) if row.name == SESSION_STARTED]
+        begun: set[tuple[str, int]] = set()
+        for row in self.rows[starts[-1] :] if starts else []:
+            if row.name == ATTEMPT_BEGUN and row.body:
+                one = msgspec.json.decode(row.body, type=Begun)
+                begun.add((one.attempt, one.number))
+            elif row.outcome and (number := _number(row.outcome)) is not None:
+                begun.discard((row.outcome["type"].partition(".")[0], number))
+        return begun
+
+
+def read_disk(disk: Path, work: Path) -> Kept:
+    """Return what is on a copy of the disk, once its file system's own journal was played back."""
+    shutil.rmtree(work, ignore_errors=True)
+    (work / "files").mkdir(parents=True)
+    copy = work / "copy.img"
+    _run("cp", "--sparse=always", str(disk), str(copy))
+    _run("e2fsck", "-fy", str(copy), allowed=(0, 1))
+    _run("debugfs", "-R", f"rdump / {work / 'files'}", str(copy))
+    path = work / "files" / "journal.db"
+    if not path.exists():
+        return Kept()
+    kept = Kept()
+    with sqlite3.connect(path) as database:
+        sound = database.execute("pragma integrity_check").fetchone()[0]
+        if sound != "ok":
+            kept.bad.append(f"integrity: {sound}")
+        tables = {name for (name,) in database.execute("select name from sqlite_master")}
+        if {"rows", "outbox"} <= tables:
+            found = database.execute("select n, name, seq, body, link from rows order by n").fetchall()
+            kept.rows = [_row(*one) for one in found]
+            kept.waiting = frozenset(n for (n,) in database.execute("select n from outbox"))
+    database.close()
+    try:
+        with Reader(path) as reader:
+            reader.verify_all()
+    except (JournalFault, ValueError, OSError) as error:
+        if kept.rows:
+            kept.bad.append(f"chain: {error!r}")
+    return kept
+
+
+def differences(kept: Kept, told: list[dict[str, Any]], acknowledged: list[str], before: Kept) -> list[str]:
+    """Return what was told and is not kept so, and what was kept before and is not any more."""
+    found = list(kept.bad)
+    outcomes = kept.outcomes
+    for message in told:
+        outcome = message["outcome"]
+        row = outcomes.get(outcome["id"])
+        if row is None:
+            found.append(f"lost {outcome['id']} {outcome['type']}")
+        elif row.outcome != outcome or row.link != message["chain"]:
+            found.append(f"different {outcome['id']}: {row.outcome} instead of {outcome}")
+    for told_id in acknowledged:
+        if told_id not in outcomes:
+            found.append(f"acknowledged and lost {told_id}")
+        elif outcomes[told_id].n in kept.waiting:
+            found.append(f"acknowledged and still waiting {told_id}")
+    if [row.link for row in kept.rows[: len(before.rows)]] != [row.link for row in before.rows]:
+        found.append("rows that were there before have changed or gone")
+    return found
+
+
+def stands_otherwise(before: Kept, board: dict[str, Any], awaited: list[dict[str, Any]]) -> list[str]:
+    """Return how the table that came back stands otherwise than it fell.
+
+    `board` is what it showed when it was unlocked, `awaited` what had waited for a person until then.
+    """
+    found: list[str] = []
+    waiting = {(one["attempt"], one["number"]) for one in awaited}
+    found += [f"in flight and not reviewed: {one}" for one in before.in_flight() - waiting]
+    last = before.last_result()
+    if last and not waiting:
+        shown = board["results"][:1]
+        if not shown or shown[0]["sequence"] != last["seq"]:
+            found.append(f"the board's last result is {shown} instead of {last}")
+    rolls = [row.outcome for row in before.rows if row.outcome and row.outcome["type"] == "roll.called"]
+    if rolls and "point_after" in rolls[-1]["data"] and board.get("puck") is not None:
+        point = rolls[-1]["data"]["point_after"]
+        if board["point"] != point:
+            found.append(f"the point is {board['point']} instead of {point}")
+    return found
+
+
+def _row(n: int, name: str, seq: int | None, body: bytes | None, link: bytes) -> Row:
+    outcome = msgspec.json.decode(body) if seq is not None and body else None
+    return Row(n, name, link.hex(), body, outcome)
+
+
+def _number(outcome: dict[str, Any]) -> int | None:
+    word = outcome["type"].partition(".")[0]
+    number: int | None = outcome["data"].get(word) if word in ATTEMPTS else None
+    return number
+
+
+def _run(*command: str, allowed: tuple[int, ...] = (0,)) -> None:
+    environment = {**os.environ, "PATH": os.environ["PATH"] + ":/usr/sbin:/sbin"}
+    done = subprocess.run(command, capture_output=True, env=environment, check=False)
+    assert done.returncode in allowed, f"{command}: {done.stdout!r} {done.stderr!r}"

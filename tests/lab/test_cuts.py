@@ -1,0 +1,46 @@
+"""Power cuts: every outcome that was told is on the disk, none other, and the game stands as it stood."""
+
+import os
+import random
+from pathlib import Path
+
+import pytest
+
+from tests.lab import games
+from tests.lab.cache import cache
+from tests.lab.conftest import MakeMachine
+from tests.lab.cuts import LIVES, CutTable, Ledger, in_words
+from tests.lab.report import Report
+
+CUTS = int(os.environ.get("LAB_CUTS") or 20)
+
+
+def _tables(ran_before: int) -> list[tuple[str, int]]:
+    """Return whose power is cut, and how often: each game in its turn, LIVES times on the same disks.
+
+    The turn goes on where the last run ended, so that short runs come to every game.
+    """
+    whole, rest = divmod(CUTS, LIVES)
+    names = list(games.GAMES)
+    first = ran_before // LIVES
+    turns = [LIVES] * whole + [rest] * bool(rest)
+    return [(names[(first + n) % len(names)], count) for n, count in enumerate(turns)]
+
+
+@pytest.mark.timeout(CUTS * 120)
+def test_nothing_that_was_told_is_lost_with_the_power(
+    machine: MakeMachine, built: tuple[Path, Path], report: Report, tmp_path: Path
+) -> None:
+    ledger = Ledger(cache() / "cuts.jsonl")
+    ran_before = len(ledger.cuts())
+    cuts = []
+    for n, (game, count) in enumerate(_tables(ran_before)):
+        chance = random.Random(ran_before * 1000 + n)
+        table = CutTable(game, built[1].stem, tmp_path / f"table-{n}", machine, chance)
+        for cut in table.lives(count):
+            ledger.add(cut)
+            cuts.append(cut)
+    report.note("power cuts of this run", in_words(cuts))
+    report.note("power cuts of all runs", in_words(ledger.cuts()))
+    assert [cut for cut in cuts if cut.bad] == []
+    assert sum(cut.told for cut in cuts), "nothing was told: nothing was tried"

@@ -1,0 +1,57 @@
+"""The referee of power cuts sees what it is there for: it needs no machine."""
+
+from tests.lab.cuts import Cut, in_words
+from tests.lab.kept import Kept, Row, differences, stands_otherwise
+
+
+def _roll(seq: int, point_after: int | None = None) -> Row:
+    data = {"roll": seq, "point_after": point_after}
+    outcome = {"id": f"craps/1/{seq}", "seq": seq, "type": "roll.called", "data": data}
+    return Row(seq, "roll.called", f"{seq:02x}", b"{}", outcome)
+
+
+def _told(row: Row) -> dict[str, object]:
+    return {"outcome": row.outcome, "chain": row.link}
+
+
+def test_an_outcome_that_was_told_and_is_not_on_the_disk_is_lost() -> None:
+    kept = Kept([_roll(1)])
+
+    assert differences(kept, [_told(_roll(1))], [], Kept()) == []
+    assert differences(kept, [_told(_roll(1)), _told(_roll(2))], [], Kept()) == ["lost craps/1/2 roll.called"]
+
+
+def test_an_outcome_that_says_something_else_is_different() -> None:
+    [found] = differences(Kept([_roll(1, point_after=4)]), [_told(_roll(1, point_after=6))], [], Kept())
+
+    assert found.startswith("different craps/1/1")
+
+
+def test_what_was_there_before_may_not_go() -> None:
+    before = Kept([_roll(1), _roll(2)])
+
+    assert differences(before, [], [], before) == []
+    assert differences(Kept([_roll(1)]), [], [], before) == [
+        "rows that were there before have changed or gone"
+    ]
+
+
+def test_what_settlement_took_does_not_wait_again() -> None:
+    kept = Kept([_roll(1)], waiting=frozenset({1}))
+
+    assert differences(kept, [], ["craps/1/1"], Kept()) == ["acknowledged and still waiting craps/1/1"]
+
+
+def test_a_game_that_stands_otherwise_is_seen() -> None:
+    board = {"results": [{"sequence": 1}], "puck": "on_6", "point": 6}
+
+    assert stands_otherwise(Kept([_roll(1, point_after=6)]), board, []) == []
+    assert stands_otherwise(Kept([_roll(1, point_after=4)]), board, []) == ["the point is 6 instead of 4"]
+
+
+def test_so_many_cuts_prove_three_in_n() -> None:
+    cut = Cut(release="r", game="craps-v1", told=3, acknowledged=2, in_flight=1, began=True, bad=[])
+
+    assert "300 of 300 held" in in_words([cut] * 300)
+    assert "3/n = 1.00%" in in_words([cut] * 300)
+    assert "3/n" not in in_words([cut] * 20)
