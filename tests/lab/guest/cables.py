@@ -5,6 +5,7 @@ import os
 import select
 import subprocess
 import threading
+import time
 import tty
 from pathlib import Path
 
@@ -112,8 +113,8 @@ class Cable:
             if ready and ready[0][1] & select.POLLIN:
                 with contextlib.suppress(OSError):
                     heard = os.read(port, READ_BYTES)
-            elif ready or pulled:
-                select.select([], [], [], LOOK_MS / 2000)  # hung up: nothing to wait for
+            if pulled or (ready and not heard):
+                time.sleep(LOOK_MS / 2000)  # hung up: poll waits for nothing
             self._turn(heard)
 
     def _turn(self, heard: bytes) -> None:

@@ -10,7 +10,7 @@ from drivers.sim import dice
 from drivers.sim.boards import Board
 from drivers.sim.scenes import Scene
 from tests.lab.guest.cables import Cable, Gadget, names
-from tests.lab.guest.table import SAMPLES, Heard, Table, Watch, open_files, rule_pending, status, unlocked
+from tests.lab.guest.table import SAMPLES, Table, Watch, open_files, rule_pending, status, unlocked
 from tests.lab.guest.waiting import must, now_us, until, wait_until
 
 READS = {
@@ -103,10 +103,14 @@ class Boards:
         )
 
     def _words_on(self, scene: Scene, following: Scene | None) -> list[dict[str, Any]]:
+        """Return the first words on the rolls of a throw: what is told of one again is a ruling on it."""
         end_us = following.start_us if following else scene.end_us + 3_600_000_000
         early_us = 300_000  # a word's time may be the release that a board's clock put a little earlier
-        own: list[Heard] = [one for one in self.watch.outcomes if one.what["type"] in WORDS]
-        return [one.what for one in own if scene.start_us - early_us <= one.what["t"] < end_us - early_us]
+        first: dict[int, dict[str, Any]] = {}
+        for heard in self.watch.outcomes:
+            if heard.what["type"] in WORDS:
+                first.setdefault(heard.what["data"]["roll"], heard.what)
+        return [one for one in first.values() if scene.start_us - early_us <= one["t"] < end_us - early_us]
 
     def calm(self) -> None:
         """Wait until every board is up, and rule on what waits for a person."""

@@ -1,0 +1,222 @@
+"""The units as shipped, under the guest's own systemd."""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tests.lab.guest.table import JOURNAL, SAMPLES, answers, ask, fault_codes, say, status
+from tests.lab.guest.waiting import must, now_us, until
+
+UNIT = "table.service"
+PYTHON = "/opt/table-controller/current/bin/python"
+TABLE_FILE = Path("/etc/table/table.yaml")
+KEY = Path("/etc/table/credentials/table-key")
+DAY_S = 86_400
+STEP_S = 80 * DAY_S
+CHUNK = 1 << 16
+
+
+class Found(msgspec.Struct, frozen=True, kw_only=True):
+    """How the unit stood after what was done to it."""
+
+    sessions: list[int]
+    """The session's number before and after each restart."""
+    active: str
+    faults: list[list[str]] = []
+    """The codes that held after each step."""
+    locks: list[str] = []
+    ready_us: list[int] = []
+    """From the deed to the controller's answer."""
+    verified: str = ""
+    """What `tablectl journal verify` said at the end."""
+    words: list[str] = []
+    """Lines of the system's journal."""
+
+
+def _run(*command: str) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return (done.stdout + done.stderr).strip()
+
+
+def _of(key: str) -> str:
+    return _run("systemctl", "show", UNIT, f"--property={key}", "--value")
+
+
+def _ready() -> bool:
+    return _of("ActiveState") == "active" and answers()
+
+
+def _session() -> int:
+    must("the journal is open", lambda: status()["session"] is not None)
+    return int(str(status()["session"]))
+
+
+def _start(disk: str = "") -> None:
+    """Lay a craps table in, give it its key as the installer does, and start the unit."""
+    if disk:
+        JOURNAL.mkdir(exist_ok=True)
+        subprocess.run(["mount", "-o", "noatime", disk, str(JOURNAL)], check=True)
+    subprocess.run(["systemd-tmpfiles", "--create", "table.conf"], check=False)
+    KEY.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    made = subprocess.run([PYTHON, "-m", "controller.journal.keys"], capture_output=True, check=True).stdout
+    subprocess.run(["systemd-creds", "encrypt", "--name=table-key", "-", str(KEY)], input=made, check=True)
+    TABLE_FILE.write_text((SAMPLES / "craps.yaml").read_text() + "\npublish: {to: socket}\n")
+    subprocess.run(["systemctl", "start", UNIT], check=True)
+    must("the unit is ready", _ready)
+
+
+def _restart() -> None:
+    subprocess.run(["systemctl", "restart", UNIT], check=True)
+    must("the unit is ready", _ready)
+
+
+def _verify() -> str:
+    _run("systemctl", "stop", UNIT)
+    return _run("tablectl", "journal", "verify", "--journal", str(JOURNAL))
+
+
+def _log(*words: str) -> list[str]:
+    lines = _run("journalctl", "-u", UNIT, "-o", "cat", "--no-pager").splitlines()
+    return [line for line in lines if any(word in line.lower() for word in words)]
+
+
+def _felled(how: signal.Signals) -> int:
+    """End the unit's process so, and return how long it took systemd to have it answer again."""
+    pid, began_us = int(_of("MainPID")), now_us()
+    os.kill(pid, how)
+    must("another process runs", lambda: _of("MainPID") not in {"0", str(pid)} and _ready())
+    return now_us() - began_us
+
+
+def watchdog() -> Found:
+    """Stop the process as a hang does: nothing of it turns any more."""
+    _start()
+    sessions = [_session()]
+    ready_us = [_felled(signal.SIGSTOP)]
+    sessions.append(_session())
+    active = _of("ActiveState")
+    return Found(
+        sessions=sessions, active=active, ready_us=ready_us, words=_log("watchdog"), verified=_verify()
+    )
+
+
+def felled(times: int) -> Found:
+    """Kill the process again and again."""
+    _start()
+    sessions, ready_us = [_session()], []
+    for _ in range(times):
+        ready_us.append(_felled(signal.SIGKILL))
+        sessions.append(_session())
+    return Found(sessions=sessions, active=_of("ActiveState"), ready_us=ready_us, verified=_verify())
+
+
+def read_only_etc() -> Found:
+    """Restart with /etc read-only, as on a table whose root is."""
+    _start()
+    sessions = [_session()]
+    subprocess.run(["mount", "--bind", "/etc", "/etc"], check=True)
+    subprocess.run(["mount", "-o", "remount,ro,bind", "/etc"], check=True)
+    refused = _run("touch", "/etc/written")
+    _restart()
+    sessions.append(_session())
+    return Found(
+        sessions=sessions,
+        active=_of("ActiveState"),
+        faults=[fault_codes()],
+        words=[refused],
+        verified=_verify(),
+    )
+
+
+def clock_back() -> Found:
+    """Set the clock 80 days back, restart, set it forward again; then a person takes it as right."""
+    _start()
+    sessions, faults, locks = [_session()], [fault_codes()], []
+
+    def note() -> None:
+        faults.append(fault_codes())
+        locks.append(str(status()["lock"]))
+
+    with _clock_set(-STEP_S):
+        until(lambda: "clock_stepped" in fault_codes(), 60)
+        note()
+        _restart()
+        sessions.append(_session())
+        note()
+    until(lambda: "clock_stepped" in fault_codes(), 60)
+    note()
+    ask(do="approve", what="clock", who="ann", reason="set by hand")
+    until(lambda: "clock_stepped" not in fault_codes(), 60)
+    note()
+    _restart()
+    sessions.append(_session())
+    note()
+    return Found(sessions=sessions, active=_of("ActiveState"), faults=faults, locks=locks, verified=_verify())
+
+
+def boot_in_1970() -> Found:
+    """Start with a clock that knows no time yet; it is set right while the table runs."""
+    true_s = time.time()
+    time.clock_settime(time.CLOCK_REALTIME, DAY_S)
+    _start()
+    sessions, faults = [_session()], [fault_codes()]
+    wall = [str(status()["wall"])]
+    time.clock_settime(time.CLOCK_REALTIME, true_s)
+    must("the clock's year is told", lambda: str(status()["wall"]) != wall[0])
+    faults.append(fault_codes())
+    wall.append(str(status()["wall"]))
+    _restart()
+    sessions.append(_session())
+    faults.append(fault_codes())
+    return Found(sessions=sessions, active=_of("ActiveState"), faults=faults, words=wall, verified=_verify())
+
+
+def full_disk() -> Found:
+    """Fill the journal's disk while the table runs, restart on the full disk, and make room again."""
+    _start("/dev/ubdb")
+    sessions, faults, locks = [_session()], [fault_codes()], []
+    filler = JOURNAL / "filler"
+    _fill(filler)
+
+    def said_something() -> bool:
+        answer: dict[str, Any] = say("lock", wait_s=2)
+        answer = say("unlock", wait_s=2) if answer else answer
+        return any(code.startswith("journal") for code in fault_codes())
+
+    until(said_something, 120)
+    faults.append(fault_codes())
+    locks.append(str(status()["lock"]))
+    _restart()
+    must("the journal's state is told", lambda: bool(fault_codes()))
+    faults.append(fault_codes())
+    locks.append(str(status()["lock"]))
+    filler.unlink()
+    until(lambda: not any(code.startswith("journal") for code in fault_codes()), 120)
+    faults.append(fault_codes())
+    sessions.append(_session())
+    return Found(sessions=sessions, active=_of("ActiveState"), faults=faults, locks=locks, verified=_verify())
+
+
+@contextmanager
+def _clock_set(by_s: float) -> Iterator[None]:
+    time.clock_settime(time.CLOCK_REALTIME, time.time() + by_s)
+    yield
+    time.clock_settime(time.CLOCK_REALTIME, time.time() - by_s)
+
+
+def _fill(path: Path) -> None:
+    """Write until the disk takes no more, down to the last block."""
+    with path.open("wb", buffering=0) as filler:
+        for size in (CHUNK, 4096, 512):
+            try:
+                while True:
+                    filler.write(bytes(size))
+            except OSError:
+                continue
