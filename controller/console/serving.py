@@ -13,6 +13,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from controller.console.app import Console
 from controller.console.guard import LOOPBACK
 from controller.console.link import Link
+from controller.console.tls_listening import listening
 from controller.console.workbench import Bench
 from controller.evidence.folder import FOLDER
 
@@ -126,7 +127,7 @@ def serve(settings: Settings, ready: Callable[[str], None], bench: Bench | None 
         config |= {"ssl_certfile": settings.certificate, "ssl_keyfile": settings.key}
     hosts = (*LOOPBACK, *settings.hosts, *(() if settings.host in LOOPBACK else (settings.host,)))
     server = _Server(uvicorn.Config(console.app(hosts), **config), ready)
-    server.run()
+    server.run(None if settings.certificate is None else list(listening(settings.host, settings.port)))
 
 
 class _Server(uvicorn.Server):

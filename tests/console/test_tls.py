@@ -4,6 +4,7 @@ import datetime
 import http.client
 import ipaddress
 import json
+import socket
 import ssl
 from collections.abc import Iterator
 from contextlib import closing
@@ -123,11 +124,32 @@ def test_a_browser_that_does_not_trust_the_certificate_sends_nothing(served: tup
         stranger.request("GET", "/")
 
 
-def test_plain_http_gets_no_page_there(served: tuple[str, int]) -> None:
-    with closing(http.client.HTTPConnection(*served, timeout=PATIENCE_S)) as plain:
-        plain.request("GET", "/display")
-        with pytest.raises((http.client.HTTPException, OSError)):
-            plain.getresponse()
+def test_plain_http_gets_no_page_there_and_is_told_why(
+    served: tuple[str, int], certificate: tuple[Path, Path]
+) -> None:
+    for _ in range(3):
+        with closing(http.client.HTTPConnection(*served, timeout=PATIENCE_S)) as plain:
+            plain.request("GET", "/display")
+            answer = plain.getresponse()
+            assert answer.status == 400
+            assert b"ask for https://" in answer.read()
+    with closing(connected(served, certificate)) as browser:
+        browser.request("GET", "/display")
+        assert browser.getresponse().status == 200
+
+
+def test_who_says_nothing_or_noise_keeps_nobody_out(
+    served: tuple[str, int], certificate: tuple[Path, Path]
+) -> None:
+    silent = [socket.create_connection(served, PATIENCE_S) for _ in range(20)]
+    for noise in (b"\x00" * 70_000, b"\x16\x03garbage", b""):
+        with socket.create_connection(served, PATIENCE_S) as one:
+            one.sendall(noise)
+    with closing(connected(served, certificate)) as browser:
+        browser.request("GET", "/display")
+        assert browser.getresponse().status == 200
+    for one in silent:
+        one.close()
 
 
 def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
