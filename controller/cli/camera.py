@@ -9,74 +9,23 @@ from pathlib import Path
 
 import msgspec
 
-from controller.cli import camera_calibration, camera_evidence
+from controller.cli import camera_calibration, camera_evidence, camera_live
 from controller.cli.camera_album import Album, Keep
 from controller.cli.camera_evidence import keeper_of
 from controller.cli.camera_input import CameraInputError, Film, Live, picture_of, rig_of
+from controller.cli.camera_watching import Watching
 from controller.cli.shell import BAD_INPUT, FAILED, OK, OUT_OF_REACH, printable, say, whole
-from controller.model.readings import DeviceDown, DeviceUp, DieLost, DieRest, Reading
+from controller.model.readings import DeviceDown, DieLost, DieRest, Reading
 from controller.replay.log import Header, LogWriter
-from drivers.vision.arrays import Array
 from drivers.vision.following import Follower
-from drivers.vision.moving import median_of
 from drivers.vision.reading import Reading as PictureReading
 from drivers.vision.reading import read_picture
 from drivers.vision.rig import Rig
-from drivers.vision.view import View
 
-LEARNING = 31
-"""Frames whose median is the empty table, at the start."""
-BUMPED_MM = 10.0
 ALIVE_US = 500_000
 """The daemon takes a second and a half of silence for a fault."""
 RETRY_S = 2.0
 PULLED = "pulled"
-
-
-class Watching:
-    """Turns live frames into readings: no face and no track from a view that is in doubt."""
-
-    def __init__(self, rig: Rig, album: Album | None = None) -> None:
-        """Start by learning the empty table; pictures of what happens then go into the album."""
-        self._rig = rig
-        self._album = album
-        self._learnt: list[Array] = []
-        self._follower: Follower | None = None
-        self._view: View | None = None
-        self._empty: Array | None = None
-        self._fault: str | None = None
-
-    def frame(self, t_us: int, picture: Array) -> list[Reading]:
-        """Return the readings of a frame; none while the table is being learnt or the view is in doubt."""
-        if self._view is None or self._follower is None or self._empty is None:
-            self._learnt.append(picture)
-            if len(self._learnt) == LEARNING:
-                self._empty = median_of(self._learnt)
-                middle = (picture.shape[1] / 2, picture.shape[0] / 2)
-                self._view = View(self._empty, BUMPED_MM * self._rig.px_per_mm(*middle))
-                self._follower = Follower(self._rig, self._empty)
-                self._learnt = []
-            return []
-        verdict = self._view.look(t_us, picture)
-        told: list[Reading] = []
-        if verdict.fault != self._fault:
-            told = [self._health(t_us, verdict.fault, verdict.seen)]
-            self._fault = verdict.fault
-            self._follower = Follower(self._rig, self._empty)
-            if self._album is not None:
-                self._album.forget()
-        if self._view.doubtful:
-            return told
-        seen = self._follower.frame(t_us, picture)
-        if self._album is not None:
-            seen = self._album.frame(t_us, picture, seen, self._follower.looks)
-        return told + seen
-
-    def _health(self, t_us: int, fault: str | None, seen: str) -> Reading:
-        dev = self._rig.file.camera
-        if fault is None:
-            return DeviceUp(t=t_us, dev=dev, reason="it sees its table again")
-        return DeviceDown(t=t_us, dev=dev, code=fault, reason=seen)
 
 
 def line_of(reading: Reading) -> bytes:
@@ -125,6 +74,7 @@ EXAMPLES = (
     "tablectl camera read still-1.jpg --die-px 71 --dice 2 --json",
     "tablectl camera track throws.mp4 --rig rig.yaml > throws.jsonl",
     "tablectl camera run rig.yaml                 # its readings go to the socket that the rig names",
+    *camera_live.EXAMPLES,
     *camera_evidence.EXAMPLES,
 )
 
@@ -168,6 +118,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     live.set_defaults(way=_run)
     camera_calibration.add_arguments(ways)
     camera_evidence.add_arguments(ways)
+    camera_live.add_arguments(ways)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -116,6 +116,17 @@ class Trail:
         return 1.2 * die_px + 1.1 * step
 
 
+@dataclass(frozen=True, slots=True)
+class Track:
+    """A die as it is followed, for people to see. Places in pixels."""
+
+    die: int
+    places: tuple[tuple[float, float], ...]
+    rests: bool
+    lost: bool
+    up: int | None
+
+
 class Follower:
     """Turns frames, in order of time, into readings."""
 
@@ -147,6 +158,20 @@ class Follower:
     def looks(self, die: int) -> tuple[Look, ...]:
         """Return the two looks at a die that lies from which its face was read; none at a moving one."""
         return next((trail.looks for trail in self._trails if trail.die == die), ())
+
+    def tracks(self) -> tuple[Track, ...]:
+        """Return the dice that are followed now, or lie."""
+        return tuple(
+            Track(
+                trail.die,
+                tuple((float(place[0]), float(place[1])) for place in trail.places),
+                trail.told_rest,
+                trail.lost,
+                trail.read.up if trail.told_rest and trail.read is not None else None,
+            )
+            for trail in self._trails
+            if trail.places
+        )
 
     def _follow(self, t_us: int, spots: Sequence[Spot], die_px: float) -> list[Reading]:
         moving = [trail for trail in self._trails if not trail.lost]

@@ -1,0 +1,185 @@
+"""`tablectl camera live`: what a camera sees, with the tracks drawn on it, in a browser or into a film.
+
+The browser's pages are this machine's own alone: people's hands are in them.
+"""
+
+import argparse
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import cv2
+import numpy as np
+
+from controller.cli.camera_input import CameraInputError, Live, rig_of
+from controller.cli.camera_watching import Watching
+from controller.cli.shell import OK, say, whole
+from drivers.vision.arrays import Array
+from drivers.vision.following import Track
+
+EXAMPLES = (
+    "tablectl camera live rig.yaml                # in a browser on this machine: http://127.0.0.1:8322",
+    "tablectl camera live rig.yaml --to seen.avi",
+)
+HOST, PORT = "127.0.0.1", 8322
+COLOURS = {1: (255, 180, 60), 2: (60, 120, 255)}
+"""Blue, green, red: die 1 bluish, die 2 orange, as `tablectl explain` draws them."""
+QUALITY = 80
+STEP_US = 60_000
+"""A browser is sent a picture in this time: 16 a second."""
+FILM_FPS = 30.0
+WAIT_S = 2.0
+PAGE = (
+    b'<!doctype html><html lang="en"><title>Dice camera</title>'
+    b'<body style="margin:0;background:#111">'
+    b'<img src="/stream" alt="What the camera sees" style="width:100%">'
+)
+
+
+def add_arguments(ways: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Declare the arguments."""
+    live = ways.add_parser(
+        "live",
+        help="see what the camera sees, with the tracks drawn on it",
+        description="show what the camera sees and follows, in a browser on this machine or into a film;"
+        " `camera run` must not have the device",
+        allow_abbrev=False,
+    )
+    live.add_argument("rig", metavar="RIG.yaml", type=Path, help="the camera's rig file")
+    live.add_argument("--source", metavar="SOURCE", help="look through this device or film instead")
+    live.add_argument("--to", type=Path, metavar="FILE.avi", help="write a film instead of serving a page")
+    live.add_argument(
+        "--port", type=whole(0, 65535), default=PORT, metavar="N", help=f"default: {PORT}; 0: a free one"
+    )
+    live.set_defaults(way=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Show it until stopped, or until its source ends; raises CameraInputError."""
+    rig = rig_of(arguments.rig)
+    source = arguments.source or rig.file.source
+    if not source:
+        raise CameraInputError(f"{arguments.rig}: found no `source`, expected one, or --source")
+    drawn = _drawn(Live(source), Watching(rig))
+    if arguments.to is not None:
+        _write(drawn, arguments.to)
+    else:
+        _serve(drawn, arguments.port)
+    return OK
+
+
+def _drawn(live: Live, watching: Watching) -> Iterator[tuple[int, Array]]:
+    for t_us, picture in live.frames():
+        watching.frame(t_us, picture)
+        yield t_us, sketched(picture, watching.tracks, watching.says)
+
+
+def sketched(picture: Array, tracks: tuple[Track, ...], says: str) -> Array:
+    """Return a copy of a picture with the tracks, the faces that were read, and what the camera says."""
+    shown = picture.copy()
+    for track in tracks:
+        colour = COLOURS.get(track.die, (200, 200, 200))
+        points = np.round(np.array(track.places)).astype(np.int32).reshape(-1, 1, 2)
+        cv2.polylines(shown, [points], isClosed=False, color=colour, thickness=2, lineType=cv2.LINE_AA)
+        x, y = (int(value) for value in points[-1, 0])
+        cv2.circle(shown, (x, y), 6, colour, 2, cv2.LINE_AA)
+        what = "lost" if track.lost else f"shows {track.up}" if track.up else "no face" if track.rests else ""
+        _write_on(shown, f"die {track.die} {what}", (x + 10, y - 10), colour)
+    _write_on(shown, says, (10, shown.shape[0] - 12), (255, 255, 255))
+    return shown
+
+
+def _write_on(picture: Array, words: str, at: tuple[int, int], colour: tuple[int, int, int]) -> None:
+    for thickness, shade in ((4, (0, 0, 0)), (1, colour)):
+        cv2.putText(picture, words, at, cv2.FONT_HERSHEY_SIMPLEX, 0.5, shade, thickness, cv2.LINE_AA)
+
+
+def _write(drawn: Iterator[tuple[int, Array]], path: Path) -> None:
+    writer: cv2.VideoWriter | None = None
+    frames = 0
+    with ExitStack() as opened:
+        for _, picture in drawn:
+            if writer is None:
+                size = (picture.shape[1], picture.shape[0])
+                writer = cv2.VideoWriter(str(path), cv2.VideoWriter.fourcc(*"MJPG"), FILM_FPS, size)
+                opened.callback(writer.release)
+                if not writer.isOpened():
+                    raise CameraInputError(f"{path}: found that it can't be written, expected NAME.avi")
+            writer.write(picture)
+            frames += 1
+    say(f"{path}: {frames} frames")
+
+
+class _Latest:
+    """The newest picture; a browser that is slow leaves some out."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._jpeg = b""
+        self._number = 0
+
+    def put(self, jpeg: bytes) -> None:
+        with self._changed:
+            self._jpeg, self._number = jpeg, self._number + 1
+            self._changed.notify_all()
+
+    def after(self, number: int) -> tuple[int, bytes]:
+        with self._changed:
+            self._changed.wait_for(lambda: self._number > number, WAIT_S)
+            return self._number, self._jpeg
+
+
+def _serve(drawn: Iterator[tuple[int, Array]], port: int) -> None:
+    latest = _Latest()
+    try:
+        server = ThreadingHTTPServer((HOST, port), _handler(latest.after))
+    except OSError as error:
+        raise CameraInputError(
+            f"--port: found that {HOST}:{port} can't be had ({error.strerror}), expected a free one"
+        ) from error
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    print(f"http://{HOST}:{server.server_address[1]}", flush=True)
+    sent_us = 0
+    try:
+        for t_us, picture in drawn:
+            if t_us - sent_us >= STEP_US:
+                sent_us = t_us
+                latest.put(bytes(cv2.imencode(".jpg", picture, [cv2.IMWRITE_JPEG_QUALITY, QUALITY])[1]))
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def _handler(after: Callable[[int], tuple[int, bytes]]) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        """A page, and the stream of pictures in it; for names of this machine alone."""
+
+        def do_GET(self) -> None:
+            host = self.headers.get("host", "").rpartition(":")[0]
+            if host not in (HOST, "localhost") or self.path not in ("/", "/stream"):
+                self.send_error(404)
+                return
+            self.send_response(200)
+            self.send_header("cache-control", "no-store")
+            if self.path == "/":
+                self.send_header("content-type", "text/html; charset=utf-8")
+                self.end_headers()
+                self.wfile.write(PAGE)
+                return
+            self.send_header("content-type", "multipart/x-mixed-replace; boundary=frame")
+            self.end_headers()
+            number = 0
+            while True:
+                number, jpeg = after(number)
+                head = b"--frame\r\ncontent-type: image/jpeg\r\ncontent-length: %d\r\n\r\n" % len(jpeg)
+                try:
+                    self.wfile.write(head + jpeg + b"\r\n")
+                except OSError:
+                    return
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the library's own name
+            """Say nothing of each request."""
+
+    return Handler

@@ -1,0 +1,71 @@
+"""Live frames become readings: no face and no track from a view that is in doubt."""
+
+from controller.cli.camera_album import Album
+from controller.model.readings import DeviceDown, DeviceUp, Reading
+from drivers.vision.arrays import Array
+from drivers.vision.following import Follower, Track
+from drivers.vision.moving import median_of
+from drivers.vision.rig import Rig
+from drivers.vision.view import View
+
+LEARNING = 31
+"""Frames whose median is the empty table, at the start."""
+BUMPED_MM = 10.0
+
+
+class Watching:
+    """Turns live frames into readings: no face and no track from a view that is in doubt."""
+
+    def __init__(self, rig: Rig, album: Album | None = None) -> None:
+        """Start by learning the empty table; pictures of what happens then go into the album."""
+        self._rig = rig
+        self._album = album
+        self._learnt: list[Array] = []
+        self._follower: Follower | None = None
+        self._view: View | None = None
+        self._empty: Array | None = None
+        self._fault: str | None = None
+
+    def frame(self, t_us: int, picture: Array) -> list[Reading]:
+        """Return the readings of a frame; none while the table is being learnt or the view is in doubt."""
+        if self._view is None or self._follower is None or self._empty is None:
+            self._learnt.append(picture)
+            if len(self._learnt) == LEARNING:
+                self._empty = median_of(self._learnt)
+                middle = (picture.shape[1] / 2, picture.shape[0] / 2)
+                self._view = View(self._empty, BUMPED_MM * self._rig.px_per_mm(*middle))
+                self._follower = Follower(self._rig, self._empty)
+                self._learnt = []
+            return []
+        verdict = self._view.look(t_us, picture)
+        told: list[Reading] = []
+        if verdict.fault != self._fault:
+            told = [self._health(t_us, verdict.fault, verdict.seen)]
+            self._fault = verdict.fault
+            self._follower = Follower(self._rig, self._empty)
+            if self._album is not None:
+                self._album.forget()
+        if self._view.doubtful:
+            return told
+        seen = self._follower.frame(t_us, picture)
+        if self._album is not None:
+            seen = self._album.frame(t_us, picture, seen, self._follower.looks)
+        return told + seen
+
+    @property
+    def tracks(self) -> tuple[Track, ...]:
+        """Return the dice that are followed now."""
+        return () if self._follower is None else self._follower.tracks()
+
+    @property
+    def says(self) -> str:
+        """Return in a word how the view is."""
+        if self._view is None:
+            return f"learning the empty table, frame {len(self._learnt)} of {LEARNING}"
+        return self._fault or ("in doubt" if self._view.doubtful else "following")
+
+    def _health(self, t_us: int, fault: str | None, seen: str) -> Reading:
+        dev = self._rig.file.camera
+        if fault is None:
+            return DeviceUp(t=t_us, dev=dev, reason="it sees its table again")
+        return DeviceDown(t=t_us, dev=dev, code=fault, reason=seen)

@@ -1,0 +1,57 @@
+"""What a camera sees, for people: the tracks drawn on it, as a film and in a browser."""
+
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+
+from controller.cli.camera_live import COLOURS, sketched
+from controller.cli.main import main
+from drivers.vision.following import Track
+from tests.cli.test_camera_command import RIG, film
+
+
+def test_a_track_and_its_face_are_drawn_on_a_copy() -> None:
+    picture = np.full((200, 300, 3), 60, np.uint8)
+    track = Track(1, ((20.0, 20.0), (120.0, 80.0)), rests=True, lost=False, up=5)
+    shown = sketched(picture, (track,), "following")
+    assert (picture == 60).all()
+    assert (shown[50, 70].astype(int) - 60).any()
+    assert (np.abs(shown.astype(int) - COLOURS[1]).sum(axis=2) < 60).sum() > 100
+
+
+def test_a_film_is_written_with_what_was_followed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rig, source, seen = tmp_path / "rig.yaml", film(tmp_path / "a.avi", before=40), tmp_path / "seen.avi"
+    rig.write_text(RIG, encoding="utf-8")
+    assert main(["camera", "live", str(rig), "--source", str(source), "--to", str(seen)]) == 0
+    assert "frames" in capsys.readouterr().err
+    frames = cv2.VideoCapture(str(seen))
+    assert int(frames.get(cv2.CAP_PROP_FRAME_COUNT)) > 80
+    assert main(["camera", "live", str(rig)]) == 2
+    assert "expected one, or --source" in capsys.readouterr().err
+
+
+def test_a_browser_of_this_machine_is_sent_pictures(tmp_path: Path) -> None:
+    rig, source = tmp_path / "rig.yaml", film(tmp_path / "a.avi", before=300)
+    rig.write_text(RIG, encoding="utf-8")
+    words = [sys.executable, "-m", "controller.cli.main", "camera", "live", str(rig), "--source", str(source)]
+    live = subprocess.Popen([*words, "--port", "0"], stdout=subprocess.PIPE, text=True)
+    assert live.stdout is not None
+    url = live.stdout.readline().strip()
+    try:
+        with urllib.request.urlopen(url, timeout=60) as page:
+            assert b"/stream" in page.read()
+        with urllib.request.urlopen(f"{url}/stream", timeout=60) as stream:
+            assert b"\xff\xd8\xff" in stream.read(20_000)
+        foreign = urllib.request.Request(f"{url}/stream", headers={"host": "elsewhere.example:80"})
+        with pytest.raises(urllib.error.HTTPError):
+            urllib.request.urlopen(foreign, timeout=60)
+    finally:
+        live.terminate()
+        live.wait(60)
+        live.stdout.close()
