@@ -40,7 +40,7 @@ _OPEN = "when the port opens"
 TROUBLES: dict[str, Cause] = {
     "starting": Cause(
         "the table has just started, or its port has just opened",
-        "wait two seconds; if it stays, look at the next message",
+        "wait ten seconds; if it stays, power-cycle the device, then try another cable",
         "when the device is up",
     ),
     "no_port": Cause(
@@ -70,7 +70,7 @@ TROUBLES: dict[str, Cause] = {
     ),
     "reopening": Cause(
         "the device was silent or said nothing that can be read, so its port is reopened",
-        "wait; the next message tells whether it helped",
+        "wait ten seconds; if it stays away power-cycle the device, then try another cable",
         _OPEN,
     ),
     "settings_changed": Cause(
@@ -110,7 +110,7 @@ TROUBLES: dict[str, Cause] = {
     ),
     "no_sync": Cause(
         "most of the node's answers are lost, or its clock runs wildly",
-        "check the cable; look at the counters of bad and lost sentences",
+        "try another cable; if it stays restart the board, then replace it",
         "when the node's clock is known",
     ),
     "silent": Cause(
@@ -125,17 +125,17 @@ TROUBLES: dict[str, Cause] = {
     ),
     "restarted": Cause(
         "the device was reset: power, watchdog, or a program that opened the port",
-        "if it happens again check its supply; its firmware may tell the cause of the reset",
+        "nothing, once; if it happens again replace its supply or its USB cable, then the board",
         "when the device is up again",
     ),
     "clock_step": Cause(
         "the device's clock was set, or runs at a wrong speed",
-        "check its crystal and its firmware; a ceramic resonator is not good enough",
+        "restart the board; if it happens again replace it: its crystal or its firmware is not good enough",
         "when the clock is known again",
     ),
     "sentences_lost": Cause(
         "noise on the line, a full buffer in the device or its adapter, or a table that was busy",
-        "look at the counters; use a shorter or shielded cable; the readings of that moment are missing",
+        "use a shorter or shielded cable, or a port of its own; the readings of that moment are missing",
         "half a second after the last loss",
     ),
     "babbling": Cause(
@@ -145,7 +145,7 @@ TROUBLES: dict[str, Cause] = {
     ),
     "bad_reading": Cause(
         "the firmware or the script sends a kind, a field or a value that the table does not know",
-        "compare with the device's page; a reading of that moment is missing",
+        "install the firmware or script of its page in docs/devices; a reading of that moment is missing",
         "half a second after the last one",
     ),
     "bad_clock": Cause(
@@ -170,7 +170,7 @@ TROUBLES: dict[str, Cause] = {
     ),
     "unanswered": Cause(
         "the device hears nothing, or does not know the command",
-        "check the wire from the table to the device; look at what its hello says it does",
+        "change the cable; if it stays, restart the board, then install its firmware again",
         "ten seconds after the last one",
     ),
     "lacks": Cause(

@@ -85,7 +85,7 @@ _OWN: Mapping[str, FaultKind] = {
     "device_down": FaultKind(
         "a device is disconnected or silent; attempts that need it go to review",
         "its cable, its power or its program: the fault's text says which",
-        "follow its text; `tablectl devices` shows when it is up, `tablectl test DEVICE` that it works",
+        "do what the text after the device says; then `tablectl test DEVICE` shows that it works",
         "automatically, once the device is up",
         locks=False,
     ),
@@ -99,7 +99,7 @@ _OWN: Mapping[str, FaultKind] = {
     "switch_open": FaultKind(
         "a door, lid or tamper switch that locks the table is open",
         "somebody opened it, or its wire is disconnected",
-        "close it and check what is behind it; then `tablectl input unlock`",
+        "close it and check what is behind it; then `tablectl input unlock --by supervisor`",
         "automatically, once the switch is closed; a person must still unlock the table",
         locks=False,
     ),
@@ -256,9 +256,15 @@ class ActiveFaults:
         self._lock = Lock()
 
     def began(self, fault: Fault, duty: str = "") -> None:
-        """Add a fault; one that is already active for this duty is ignored."""
+        """Add a fault; of one already active for this duty and place only the newer text is kept.
+
+        Whoever looks must see what is so now, and not what the first report took it for.
+        """
         with self._lock:
-            if (fault.code, duty) in self._holding:
+            active = self._holding.get((fault.code, duty))
+            if active is not None:
+                if active.where == fault.where:
+                    self._holding[fault.code, duty] = fault
                 return
             self._holding[fault.code, duty] = fault
             change = Change(fault, began=True)

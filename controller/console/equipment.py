@@ -39,6 +39,12 @@ class Device(msgspec.Struct, frozen=True, kw_only=True):
         return next((how for kind, how in _CALIBRATED_BY if kind in self.reads), None)
 
     @property
+    def found(self) -> str:
+        """Return what it reported last, without its kind and the remedy, which has a line of its own."""
+        report = self.says.partition(": ")[2] or self.says
+        return report.removesuffix(self.do).rstrip("; ") if self.do else report
+
+    @property
     def troubles(self) -> tuple[str, ...]:
         """Return the codes of what is wrong with it now."""
         told = self.figures.get("troubles")

@@ -15,7 +15,7 @@ _LATER = "a second after the last one"
 GPIO_TROUBLES: dict[str, Cause] = {
     "starting": Cause(
         "the table has just started, or its lines have just been opened",
-        "wait two seconds; if it stays, look at the next message",
+        "wait two seconds; if it stays, restart the controller: systemctl restart table",
         "when every line's level is known",
     ),
     "no_library": Cause(

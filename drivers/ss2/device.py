@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from controller.model.readings import AnyReading, WheelStatus
 from controller.model.tables import Speaks
 from drivers.device import Chance, DeviceType
-from drivers.health import LINK, REOPEN_US, Change, Health, Trouble, readings_of
+from drivers.health import LINK, REOPEN_US, TROUBLES, Cause, Change, Health, Trouble, readings_of
 from drivers.ss2.protocol import (
     BAUD,
     LAST_SPIN,
@@ -373,6 +373,31 @@ def _speaks(name: str, _settings: Ss2Settings) -> Iterator[Speaks]:
     yield Speaks((), name, ("wheel_status",))
 
 
+_READ_BACK = "when its settings are read back"
+_TROUBLES: dict[str, Cause] = {
+    **TROUBLES,
+    "unchecked": Cause(
+        "the wheel has just started, or its rotor still turns",
+        "wait until the rotor has run down",
+        _READ_BACK,
+    ),
+    "configuration": Cause(
+        "somebody changed a parameter, or the wheel was replaced",
+        "set the parameter that it names to the approved value, then power-cycle the wheel",
+        _READ_BACK,
+    ),
+    "component": Cause(
+        "a sensor that is stuck, the motor or the encoder",
+        "run the wheel's self-test when it is idle; replace the part that it names; then approve the device",
+        "when the wheel restarts, or a person approves it",
+    ),
+    "rotor_speed": Cause(
+        "its parameter m was changed, or its encoder fails",
+        "compare its parameter m with the approved one, then look at its encoder",
+        "when the speed is right again",
+    ),
+}
+"""With what its own codes are; docs/devices/ss2.md has them all."""
 TYPE = DeviceType(
     name="ss2",
     title="SS2 wheel reader on a serial port",
@@ -380,5 +405,6 @@ TYPE = DeviceType(
     make=Ss2Wheel,
     address=_address,
     speaks=_speaks,
+    causes=_TROUBLES,
 )
 """What the registry knows of this type."""

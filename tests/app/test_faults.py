@@ -92,3 +92,16 @@ def test_one_duty_that_is_well_again_leaves_the_faults_of_others() -> None:
     board.began(Fault("recording_failed", "piece", "no space"), "recorder")
     board.clear("journal")
     assert [fault.code for fault in board.present] == ["recording_failed"]
+
+
+def test_a_fault_is_told_as_it_is_now_and_journaled_as_it_began() -> None:
+    heard: list[Change] = []
+    faults = ActiveFaults(heard.append)
+    first = Fault("device_down", "wall-left", "its port went away")
+    newer = Fault("device_down", "wall-left", "node console answers, node wall-left is expected")
+    faults.began(first, "wall-left")
+    faults.began(newer, "wall-left")
+    assert faults.present == (newer,)
+    assert heard == [Change(first, began=True)]
+    faults.began(Fault("device_down", "elsewhere", "another place"), "wall-left")
+    assert faults.present == (newer,)
