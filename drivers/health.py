@@ -103,6 +103,11 @@ TROUBLES: dict[str, Cause] = {
         "install the firmware that belongs to this controller",
         "when the node says hello in the right version",
     ),
+    "wrong_firmware": Cause(
+        "the board was flashed with other files than those that were approved for this table",
+        "flash the approved files, or have the new ones approved under `firmware` in the table's file",
+        "when the node says hello with approved files",
+    ),
     "wrong_key": Cause(
         "the board has another key than the table, or it is not the board that it says it is",
         "find out who changed the board; only then write the key to both again",

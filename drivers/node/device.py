@@ -45,6 +45,8 @@ class NodeSettings:
     """By channel number; without any, all is sent as the device itself."""
     reads: tuple[str, ...] = ()
     """The kinds that it is there for; a node that does not know one of them is not well."""
+    firmware: tuple[str, ...] = ()
+    """What its hello may say that it runs, each as it says it; empty: anything."""
     max_per_s: int = 1000
     """Sentences that are read a second; more are a fault."""
     least_peak: float = 0.0
@@ -77,6 +79,7 @@ class NodeDevice:
         )
         self._devices = tuple(dict.fromkeys((name, *(c.dev for c in settings.channels.values()))))
         self._lacks: tuple[str, ...] = ()
+        self._runs = ""
         self._soft_impacts = 0
 
     def start(self, now_us: int) -> list[AnyReading]:
@@ -135,6 +138,7 @@ class NodeDevice:
             "node": self._settings.node,
             "phase": end.phase.name.lower(),
             "firmware": hello.firmware if hello else None,
+            "reset": hello.reset if hello else None,
             "boot": hello.boot if hello else None,
             "does": list(hello.does) if hello else [],
             "drift_ppm": round(end.clock.drift * 1e6, 1),
@@ -156,6 +160,7 @@ class NodeDevice:
                     readings += readings_of([message, *self._lacking(now_us)], self._devices, now_us)
                 case Hello():
                     self._lacks = self._lacked(message)
+                    self._runs = message.firmware
                 case CommandResult():
                     self.answers.append(message)
         return readings
@@ -191,10 +196,14 @@ class NodeDevice:
         return tuple(kind for kind in self._settings.reads if kind not in known)
 
     def _lacking(self, now_us: int) -> list[Trouble]:
-        if not self._lacks:
-            return []
-        seen = f"node {self._settings.node} can't send {', '.join(self._lacks)}"
-        return [Trouble("lacks", seen, True, now_us)]
+        node, troubles = self._settings.node, []
+        if self._settings.firmware and self._runs not in self._settings.firmware:
+            seen = f"node {node} runs {self._runs}, approved is {' or '.join(self._settings.firmware)}"
+            troubles.append(Trouble("wrong_firmware", seen, True, now_us))
+        if self._lacks:
+            seen = f"node {node} can't send {', '.join(self._lacks)}"
+            troubles.append(Trouble("lacks", seen, True, now_us))
+        return troubles
 
 
 _HEALTH = ("device_up", "device_down", "device_fault")

@@ -188,6 +188,8 @@ class Hello:
     does: tuple[str, ...]
     resend: int
     """How many of its last sentences it can say again."""
+    reset: str = ""
+    """Why it started, in its own word: power, watchdog; empty where it does not say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +241,7 @@ def read_hello(sentence: Sentence) -> Hello:
         reads=_reads(fields.get("reads", ""), sentence.node),
         does=_words(fields.get("does", ""), sentence.node),
         resend=int(fields.get("resend", "0")),
+        reset=fields.get("reset", ""),
     )
 
 

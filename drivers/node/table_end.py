@@ -355,7 +355,8 @@ class TableEnd:
     def _introduced(self) -> str:
         assert self.hello is not None
         error_ms = self.clock.error_us / 1000
-        return f"node {self.node}, firmware {self.hello.firmware}, clock within {error_ms:.2f} ms"
+        started = f", started by {self.hello.reset}" if self.hello.reset else ""
+        return f"node {self.node}, firmware {self.hello.firmware}{started}, clock within {error_ms:.2f} ms"
 
     def _judge_speed(self, now_us: int) -> Sequence[Message]:
         best_us = self.clock.best_us

@@ -1,4 +1,4 @@
-"""A node's firmware in Python that MicroPython can run as it is: how a board speaks NODE-LINK.md.
+"""A node on any port, by hand: the boards' own firmware with readings typed on standard input.
 
-It shares no code with the table's end, so that one checks the other. `node.py` is all that a board needs.
+The node shares no code with the table's end, so that one checks the other.
 """

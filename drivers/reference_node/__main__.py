@@ -10,7 +10,7 @@ import sys
 import time
 import tty
 
-from drivers.reference_node.node import Node
+from drivers.firmware.shared.node import Node
 
 
 class Board(Node):

@@ -11,11 +11,11 @@ import pytest
 
 import drivers
 from controller.model.readings import Reading
+from drivers.firmware.shared.node import Node, crc16, hmac_sha256
 from drivers.node import requests, times
 from drivers.node.node_end import NodeEnd
 from drivers.node.sentences import MAX_SENTENCE, FlawError, Hello, Speaker, decode, encode, finish, read_hello
 from drivers.readings import COMMON, KINDS
-from drivers.reference_node.node import Node, crc16, hmac_sha256
 
 PAGE = (Path(drivers.__file__).parent / "node" / "NODE-LINK.md").read_text()
 BOOT, SALT = "00000000B0070001", "A5A5A5A5A5A50000"

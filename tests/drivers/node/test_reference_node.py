@@ -50,6 +50,10 @@ class Cable:
                 with suppress(OSError):  # the other end is not open yet
                     os.write(ways[end], os.read(end, 4096))
 
+    def noise(self, data: bytes) -> None:
+        """Let the node hear what nobody said."""
+        os.write(self._node, data)
+
     def pull(self) -> None:
         """Take the cable away."""
         self.name.unlink()

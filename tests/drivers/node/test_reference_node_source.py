@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import drivers
+from drivers.firmware.shared.node import Node
 from drivers.node.sentences import crc_of
-from drivers.reference_node.node import Node
 
-SOURCE = Path(drivers.__file__).parent / "reference_node" / "node.py"
+SOURCE = Path(drivers.__file__).parent / "firmware" / "shared" / "node.py"
 NOT_ON_A_BOARD = (ast.Match, ast.AsyncFunctionDef, ast.NamedExpr, ast.TryStar, ast.Starred)
 
 

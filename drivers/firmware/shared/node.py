@@ -15,14 +15,23 @@ REMEMBERED = 16
 PLAIN = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.,:/+-"
 
 
+def crc_of_byte(byte: int) -> int:
+    """The CRC-16 register after one byte, from 0."""
+    crc = byte << 8
+    for _ in range(8):
+        crc = (crc << 1) ^ 0x1021 if crc & 0x8000 else crc << 1
+    return crc & 0xFFFF
+
+
+CRC_TABLE = [crc_of_byte(byte) for byte in range(256)]
+
+
 def crc16(data: bytes) -> int:
     """CRC-16/IBM-3740: polynomial 0x1021, start 0xFFFF; b"123456789" gives 0x29B1."""
     crc = 0xFFFF
+    table = CRC_TABLE
     for byte in data:
-        crc ^= byte << 8
-        for _ in range(8):
-            crc = (crc << 1) ^ 0x1021 if crc & 0x8000 else crc << 1
-        crc &= 0xFFFF
+        crc = ((crc << 8) & 0xFF00) ^ table[(crc >> 8) ^ byte]
     return crc
 
 
@@ -80,6 +89,7 @@ class Node:
         self.said = []  # type: list[tuple[int, bytes]]
         self.done = {}  # type: dict[int, tuple[bool, str]]
         self.next_us = 0
+        self.heard_us = 0
         self.hello = [
             ("version", "1"),
             ("fw", firmware),
@@ -105,6 +115,15 @@ class Node:
         """Say that the board is there, to whoever listens."""
         self.say("hello", self.hello, self.clock())
         self.next_us = self.clock() + ANNOUNCE_US
+
+    def leave(self) -> None:
+        """End the session: the table has fallen silent."""
+        self.session = NO_SESSION
+        self.nonces = b""
+        self.nonce = ""
+        self.seq = 0
+        self.heard = -1
+        self.announce()
 
     def tick(self) -> None:
         """Beat, or announce, when it is time."""
@@ -153,6 +172,7 @@ class Node:
             seq = number(words[2])
             if seq > self.heard:
                 self.heard = seq
+                self.heard_us = got_us
                 self.obey(words[4], fields, got_us)
 
     def greeted(self, words: list[str], said: dict[str, str], body: bytes, seal: str) -> None:
@@ -174,6 +194,7 @@ class Node:
         if number(words[2]) <= self.heard:
             return
         self.heard = number(words[2])
+        self.heard_us = self.clock()
         fields = list(self.hello)
         fields.append(("nonce", nonce))
         fields.append(("salt", self.salt))

@@ -1,0 +1,1 @@
+"""The console board: keys, switches, lamps and buzzer."""

@@ -1,0 +1,108 @@
+"""Keys and switches in, lamps and buzzer out.
+
+Its settings: `keys` and `switches` by pin, `lamps` and `buzzer`; contacts close to ground.
+"""
+
+from drivers.firmware.shared.contacts import Contact
+from drivers.firmware.shared.program import Board
+
+MAX_BUZZ_MS = 5000
+"""No command may leave the buzzer on for longer."""
+
+
+class Console(Board):
+    """A console of keys, a key switch, lamps and a buzzer."""
+
+    NAME = "console"
+    READS = "input,switch"
+    DOES = "lamp,buzzer,selftest"
+
+    def __init__(self, hardware, settings) -> None:  # type: ignore[no-untyped-def]
+        """Take the pins; every input is pulled up."""
+        super().__init__(hardware, settings)
+        self.keys = settings.get("keys", [])
+        self.switches = settings.get("switches", [])
+        self.lamps = settings.get("lamps", [])
+        self.buzzer = settings.get("buzzer")
+        self.contacts = {}  # type: dict[int, Contact]
+        self.quiet_us = 0
+        self.buzzing = False
+        for one in self.keys + self.switches:
+            hardware.watch(one["pin"])
+            self.contacts[one["pin"]] = Contact(not hardware.level(one["pin"]))
+        for one in self.lamps:
+            hardware.output(one["pin"], False)
+        if self.buzzer is not None:
+            hardware.output(self.buzzer, False)
+
+    def greeted(self, now_us: int) -> list[tuple[str, list[tuple[str, str]], int]]:
+        """How each switch stands."""
+        return [self.says(one, now_us) for one in self.switches]
+
+    def poll(self, now_us: int) -> list[tuple[str, list[tuple[str, str]], int]]:
+        """Keys pressed, switches changed."""
+        if self.buzzing and now_us >= self.quiet_us:
+            self.buzzing = False
+            self.hardware.output(self.buzzer, False)
+        for pin, level, at_us in self.hardware.edges():
+            if pin in self.contacts:
+                self.contacts[pin].edge(not level, at_us)
+        for pin, contact in self.contacts.items():
+            contact.edge(not self.hardware.level(pin), now_us)  # an edge that was lost is seen by its level
+        seen = []
+        for one in self.keys:
+            contact = self.contacts[one["pin"]]
+            if contact.settled(now_us) and contact.active:
+                fields = [("name", one["name"]), ("by", one["by"])]
+                fields += sorted(one.get("fields", {}).items())
+                seen.append(("input", fields, contact.since_us))
+        for one in self.switches:
+            contact = self.contacts[one["pin"]]
+            if contact.settled(now_us):
+                seen.append(self.says(one, contact.since_us))
+        return seen
+
+    def says(self, one, at_us: int) -> tuple[str, list[tuple[str, str]], int]:  # type: ignore[no-untyped-def]
+        """A switch as a reading; a loop to ground that is broken is open."""
+        is_open = not self.contacts[one["pin"]].active
+        return "switch", [("name", one["name"]), ("open", "1" if is_open else "0")], at_us
+
+    def command(self, verb: str, fields: dict[str, str], now_us: int) -> tuple[bool, str]:
+        """Light a lamp, sound the buzzer."""
+        if verb == "lamp":
+            for one in self.lamps:
+                if one["lamp"] == fields.get("name"):
+                    lit = fields.get("shows") in one.get("lit_when", ["on"])
+                    self.hardware.output(one["pin"], lit)
+            return True, ""
+        if verb == "buzzer":
+            return self.buzz(fields.get("ms", ""), now_us)
+        return super().command(verb, fields, now_us)
+
+    def buzz(self, text: str, now_us: int) -> tuple[bool, str]:
+        """Sound for so many milliseconds."""
+        if self.buzzer is None:
+            return True, "no buzzer is fitted"
+        try:
+            ms = int(text)
+        except ValueError:
+            ms = 0
+        if not 0 < ms <= MAX_BUZZ_MS:
+            return False, "ms: expected 1 to " + str(MAX_BUZZ_MS)
+        self.buzzing = True
+        self.quiet_us = now_us + ms * 1000
+        self.hardware.output(self.buzzer, True)
+        return True, ""
+
+    def selftest(self) -> tuple[bool, str]:
+        """A key that is held at rest is stuck."""
+        stuck = [one["name"] for one in self.keys if self.contacts[one["pin"]].active]
+        return not stuck, ("held: " + ",".join(stuck)) if stuck else "no key is held"
+
+    def safe(self) -> None:
+        """Lamps dark, buzzer quiet."""
+        for one in self.lamps:
+            self.hardware.output(one["pin"], False)
+        if self.buzzer is not None:
+            self.hardware.output(self.buzzer, False)
+        self.buzzing = False

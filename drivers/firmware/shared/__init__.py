@@ -1,0 +1,1 @@
+"""What every board has: its end of the node link, its settings, its loop, its hardware."""

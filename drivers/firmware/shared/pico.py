@@ -1,0 +1,148 @@
+"""The pins, clock and port of a Raspberry Pi Pico or Pico 2, for MicroPython; nothing else knows them."""
+
+import os
+import select
+import sys
+import time
+
+import machine
+import micropython
+
+EDGES = 256
+"""Edges kept between two turns of the loop; more are counted as lost."""
+READ_BYTES = 256
+WATCHDOG_MS = 5000
+"""The loop turns within milliseconds; a port that takes nothing holds it for at most half a second."""
+RP2040_CHIP_RESET = 0x40064008
+RP2350_CHIP_RESET = 0x4010002C
+RP2040_WATCHDOG = 0x40058000
+RP2350_WATCHDOG = 0x400D8000
+CLEAR = 0x3000
+"""Written here, a bit of a register is cleared."""
+ENABLE = 1 << 30
+
+
+def is_rp2350() -> bool:
+    """Whether the chip is the newer one."""
+    return "RP2350" in sys.implementation._machine
+
+
+def reset_cause() -> str:
+    """Why the board started; an RP2040 can't tell a brown-out from power-on."""
+    if machine.reset_cause() == machine.WDT_RESET:
+        return "watchdog"
+    if is_rp2350():
+        bits = machine.mem32[RP2350_CHIP_RESET]
+        if bits & 1 << 17:
+            return "brownout"
+        if bits & 1 << 16:
+            return "power"
+        return "run_pin" if bits & 1 << 18 else "soft"
+    bits = machine.mem32[RP2040_CHIP_RESET]
+    if bits & 1 << 8:
+        return "power_or_brownout"
+    return "run_pin" if bits & 1 << 16 else "soft"
+
+
+class Pico:
+    """The board's hardware. Edges are stamped in hard interrupts, which allocate nothing."""
+
+    def __init__(self) -> None:
+        """Start the clock and the port. The watchdog starts with the first `feed`."""
+        self.reset = reset_cause()
+        self.raw = time.ticks_us()
+        self.whole = 0
+        self.pins = {}
+        self.numbers = [-1] * EDGES
+        self.levels = [0] * EDGES
+        self.stamps = [0] * EDGES
+        self.put = 0
+        self.taken = 0
+        self.missed = 0
+        self.watchdog = None
+        self.poller = select.poll()
+        self.poller.register(sys.stdin, select.POLLIN)
+
+    def clock(self) -> int:
+        """Microseconds since the start, through the wraps of ticks_us (every 18 minutes)."""
+        raw = time.ticks_us()
+        self.whole += time.ticks_diff(raw, self.raw)
+        self.raw = raw
+        return self.whole
+
+    def random(self, count: int) -> bytes:
+        """Random bytes of the ring oscillator."""
+        return os.urandom(count)
+
+    def feed(self) -> None:
+        """Keep the watchdog from resetting the board."""
+        if self.watchdog is None:
+            self.watchdog = machine.WDT(timeout=WATCHDOG_MS)
+        self.watchdog.feed()
+
+    def release(self) -> None:
+        """Stop the watchdog, for a person at the prompt."""
+        base = RP2350_WATCHDOG if is_rp2350() else RP2040_WATCHDOG
+        machine.mem32[base + CLEAR] = ENABLE
+
+    def interruptible(self, may: bool) -> None:
+        """Whether Ctrl-C stops the program: only while no table is there, or noise could stop it in play."""
+        micropython.kbd_intr(3 if may else -1)
+
+    def read(self) -> bytes:
+        """What the table sent; empty where nothing has come."""
+        data = bytearray()
+        while len(data) < READ_BYTES and self.poller.poll(0):
+            byte = sys.stdin.buffer.read(1)
+            if not byte:
+                break
+            data += byte
+        return bytes(data)
+
+    def write(self, line: bytes) -> None:
+        """Send bytes to the table."""
+        sys.stdout.buffer.write(line)
+
+    def watch(self, number: int) -> None:
+        """Pull a pin up and stamp its edges."""
+        pin = machine.Pin(number, machine.Pin.IN, machine.Pin.PULL_UP)
+        self.pins[number] = pin
+
+        def edge(source) -> None:
+            put = self.put
+            after = (put + 1) % EDGES
+            if after == self.taken:
+                self.missed += 1
+                return
+            self.stamps[put] = time.ticks_us()
+            self.levels[put] = source.value()
+            self.numbers[put] = number
+            self.put = after
+
+        pin.irq(edge, machine.Pin.IRQ_FALLING | machine.Pin.IRQ_RISING, hard=True)
+
+    def level(self, number: int) -> bool:
+        """How a watched pin stands now."""
+        return bool(self.pins[number].value())
+
+    def edges(self) -> list:
+        """Pin, level and clock of every edge since the last call."""
+        now = self.clock()
+        raw = self.raw
+        found = []
+        while self.taken != self.put:
+            at = self.taken
+            stamp = now - time.ticks_diff(raw, self.stamps[at])
+            found.append((self.numbers[at], bool(self.levels[at]), stamp))
+            self.taken = (at + 1) % EDGES
+        return found
+
+    def lost(self) -> int:
+        """Edges that found no room since the start."""
+        return self.missed
+
+    def output(self, number: int, on: bool) -> None:
+        """Drive a pin."""
+        if number not in self.pins:
+            self.pins[number] = machine.Pin(number, machine.Pin.OUT, value=0)
+        self.pins[number].value(1 if on else 0)

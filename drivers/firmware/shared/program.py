@@ -1,0 +1,114 @@
+"""One board's program: its node on the link, its sensors, and what it does when the table falls silent."""
+
+from drivers.firmware.shared.node import NO_SESSION, Node, hex_of
+
+VERSION = "1.0"
+SILENT_US = 3000000
+"""The table asks for the clock every 984 ms: after three missed nobody is there: outputs go safe."""
+FIRST_PINGS = 8
+"""The table asks so often before readings count; how switches stand is said once it has."""
+
+
+class Board:
+    """What differs between boards. `hardware` has the pins; a board reads no clock and opens no port."""
+
+    NAME = ""
+    READS = ""
+    DOES = "selftest"
+
+    def __init__(self, hardware, settings) -> None:  # type: ignore[no-untyped-def]  # any hardware of these names
+        """Take the pins that the settings name."""
+        self.hardware = hardware
+        self.settings = settings
+
+    def reads(self) -> str:
+        """The kinds that it can send, as its hello says them."""
+        return self.READS
+
+    def greeted(self, now_us: int) -> list[tuple[str, list[tuple[str, str]], int]]:
+        """What the table must know once it listens: how switches stand."""
+        return []
+
+    def poll(self, now_us: int) -> list[tuple[str, list[tuple[str, str]], int]]:
+        """What was seen since the last call: kind, fields, and the clock when it was seen."""
+        return []
+
+    def command(self, verb: str, fields: dict[str, str], now_us: int) -> tuple[bool, str]:
+        """Do what the table asks; whether it was done, and a word on it."""
+        if verb == "selftest":
+            return self.selftest()
+        return False, "no " + verb
+
+    def selftest(self) -> tuple[bool, str]:
+        """Test what can be tested without a person."""
+        return True, "nothing to test"
+
+    def safe(self) -> None:
+        """Put every output where it harms nobody: the table has fallen silent."""
+
+
+class Program(Node):
+    """A board at its port."""
+
+    def __init__(self, hardware, board: Board, settings, firmware: str) -> None:  # type: ignore[no-untyped-def]
+        """Be the board that its settings name, with safe outputs."""
+        super().__init__(
+            str(settings["name"]),
+            board.reads(),
+            boot=hex_of(hardware.random(8)),
+            salt=hex_of(hardware.random(8)),
+            does=board.DOES,
+            firmware=firmware,
+            key=bytes.fromhex(str(settings.get("key", ""))),
+        )
+        self.hello.append(("reset", hardware.reset))
+        self.hardware = hardware
+        self.board = board
+        self.pings = 0
+        board.safe()
+
+    def clock(self) -> int:
+        """Microseconds of the board's crystal."""
+        return int(self.hardware.clock())
+
+    def write(self, line: bytes) -> None:
+        """Send bytes to the table."""
+        self.hardware.write(line)
+
+    def command(self, verb: str, fields: dict[str, str]) -> tuple[bool, str]:
+        """Have the board do it."""
+        return self.board.command(verb, fields, self.clock())
+
+    def greeted(self, words: list[str], said: dict[str, str], body: bytes, seal: str) -> None:
+        """Start a session, or say hello again in it."""
+        before = self.nonce
+        super().greeted(words, said, body, seal)
+        if self.nonce != before:
+            self.pings = 0
+
+    def obey(self, verb: str, fields: dict[str, str], got_us: int) -> None:
+        """Do what the table asks, and count its questions for the clock."""
+        super().obey(verb, fields, got_us)
+        if verb == "ping" and self.pings < FIRST_PINGS:
+            self.pings += 1
+
+    def turn(self) -> None:
+        """Do once all that is due: the table first, because its questions for the clock must not wait."""
+        self.hardware.feed()
+        data = self.hardware.read()
+        if data:
+            self.receive(data)
+        now_us = self.clock()
+        if self.session != NO_SESSION and now_us - self.heard_us > SILENT_US:
+            self.board.safe()
+            self.leave()
+        if self.pings == FIRST_PINGS:
+            self.pings += 1
+            self.send(self.board.greeted(now_us))
+        self.send(self.board.poll(now_us))
+        self.tick()
+
+    def send(self, seen: list[tuple[str, list[tuple[str, str]], int]]) -> None:
+        """Report what sensors saw."""
+        for kind, fields, at_us in seen:
+            self.reading(kind, fields, at_us)

@@ -1,0 +1,1 @@
+"""The wheel board: ball beams, index and pocket reader."""

@@ -1,0 +1,110 @@
+"""Ball beams, rotor index and pocket reader of a wheel; every edge stamped in an interrupt.
+
+Its settings: `beams` (pins in the order of the table's beams_deg), `index` and `index_b` (two sensors, the
+second 5 mm clockwise of the first: which comes first tells the direction), `pocket`, `loop_out`, `loop_in`.
+"""
+
+from drivers.firmware.shared.program import Board
+
+DEAD_US = 5000
+"""A 20 mm ball at 3 m/s darkens a beam for 7 ms; what comes within 5 ms of an edge is its own flicker."""
+PAIR_US = 60000
+"""5 mm at the rim of a rotor that makes a fifth of a turn a second take 15 ms; later it has stopped."""
+LOOPS = 32
+"""Edges of the loopback test."""
+NEED_US = 1000
+"""What the table needs of a stamp (design: node time within 1 ms)."""
+
+
+class Wheel(Board):
+    """A wheel's own sensors; a beam that is cut pulls its pin low."""
+
+    NAME = "wheel"
+    DOES = "selftest"
+
+    def __init__(self, hardware, settings) -> None:  # type: ignore[no-untyped-def]
+        """Take the pins."""
+        super().__init__(hardware, settings)
+        self.beams = settings.get("beams", [])
+        self.index = settings.get("index")
+        self.index_b = settings.get("index_b")
+        self.pocket = settings.get("pocket")
+        self.last_us = {}  # type: dict[int, int]
+        self.pair = None  # type: tuple[int, int] | None
+        self.lost = 0
+        self.error_us = -1
+        for pin in self.pins():
+            hardware.watch(pin)
+
+    def pins(self) -> list[int]:
+        """Every sensor's pin."""
+        return [pin for pin in list(self.beams) + [self.index, self.index_b, self.pocket] if pin is not None]
+
+    def reads(self) -> str:
+        """What its pins can tell; an index without its second sensor knows no direction, and is not sent."""
+        kinds = ["ball_beam"] if self.beams else []
+        if self.index is not None and self.index_b is not None:
+            kinds.append("rotor_index")
+        if self.pocket is not None:
+            kinds.append("pocket_ball")
+        return ",".join(kinds)
+
+    def poll(self, now_us: int) -> list[tuple[str, list[tuple[str, str]], int]]:
+        """What passed."""
+        seen = []
+        for pin, level, at_us in self.hardware.edges():
+            if level:
+                continue
+            before = self.last_us.get(pin)
+            self.last_us[pin] = at_us
+            if before is not None and at_us - before < DEAD_US:
+                continue
+            if pin in self.beams:
+                seen.append(("ball_beam", [("beam", str(self.beams.index(pin)))], at_us))
+            elif pin == self.pocket:
+                seen.append(("pocket_ball", [], at_us))
+            else:
+                seen += self.passed(pin, at_us)
+        return seen + self.missed(now_us)
+
+    def passed(self, pin: int, at_us: int) -> list[tuple[str, list[tuple[str, str]], int]]:
+        """The mark passed one index sensor; after the other it is a reading, stamped at `index` itself."""
+        if self.index_b is None or self.index is None:
+            return []
+        first = self.pair
+        if first is None or first[0] == pin or at_us - first[1] > PAIR_US:
+            self.pair = (pin, at_us)
+            return []
+        self.pair = None
+        if pin == self.index_b:
+            return [("rotor_index", [("direction", "cw")], first[1])]
+        return [("rotor_index", [("direction", "ccw")], at_us)]
+
+    def missed(self, now_us: int) -> list[tuple[str, list[tuple[str, str]], int]]:
+        """Edges that found no room are readings missed: down and up again, so that no count is wrong."""
+        lost = self.hardware.lost()
+        if lost == self.lost:
+            return []
+        seen = str(lost - self.lost) + " edges lost"
+        self.lost = lost
+        fields = [("code", "sentences_lost"), ("reason", seen)]
+        return [("device_down", fields, now_us), ("device_up", [("code", "up")], now_us)]
+
+    def selftest(self) -> tuple[bool, str]:
+        """Measure the stamps' error over a wire from `loop_out` to `loop_in`; claim nothing without."""
+        out, back = self.settings.get("loop_out"), self.settings.get("loop_in")
+        if out is None or back is None:
+            return False, "stamping error not measured: no loop_out and loop_in"
+        self.hardware.watch(back)
+        self.hardware.output(out, True)
+        self.hardware.edges()
+        worst = 0
+        for turn in range(LOOPS):
+            at_us = self.hardware.clock()
+            self.hardware.output(out, turn % 2 == 1)
+            found = [edge for edge in self.hardware.edges() if edge[0] == back]
+            if len(found) != 1:
+                return False, str(len(found)) + " edges for one: is loop_out wired to loop_in?"
+            worst = max(worst, abs(found[0][2] - at_us))
+        self.error_us = worst
+        return worst <= NEED_US, "stamps within " + str(worst) + " us of the edge"

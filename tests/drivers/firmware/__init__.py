@@ -1,0 +1,1 @@
+"""The boards' firmware, under CPython and MicroPython."""

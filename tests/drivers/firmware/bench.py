@@ -1,0 +1,126 @@
+"""A board's own files in a process, a cable, and the table's real device at the other end."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import TypeVar
+
+import drivers
+from controller.model.readings import AnyReading, DeviceUp
+from drivers.link.serial_port import SerialPort
+from drivers.link.station import Station
+from drivers.node.device import NodeDevice, NodeSettings
+from tests.drivers.link.ptys import PATIENCE_S, now_us
+from tests.drivers.node.test_reference_node import Cable
+
+T = TypeVar("T")
+FILES = Path(drivers.__file__).parent
+HOSTED = Path(__file__).parent / "hosted.py"
+MICROPYTHON = os.environ.get("MICROPYTHON") or shutil.which("micropython")
+"""MicroPython's unix port: Debian's package `micropython`, or the path of one."""
+
+
+def install(root: Path, settings: Mapping[str, object]) -> None:
+    """Put a board's files and its settings where its root is."""
+    shutil.copytree(
+        FILES / "firmware", root / "drivers/firmware", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    shutil.copy(FILES / "__init__.py", root / "drivers/__init__.py")
+    (root / "board.json").write_text(json.dumps(settings))
+
+
+class Bench:
+    """One board at one table."""
+
+    def __init__(
+        self,
+        folder: Path,
+        python: str,
+        settings: Mapping[str, object],
+        *,
+        start_us: int = 0,
+        ppm: int = 0,
+        approved: tuple[str, ...] = (),
+    ) -> None:
+        self.left = False
+        self.root = folder / "root"
+        self.root.mkdir()
+        install(self.root, settings)
+        self.cable = Cable(folder / "usb-Table_Board-if00")
+        self.board = subprocess.Popen(
+            [python, str(HOSTED), self.cable.node_port, f"{self.root}/", str(start_us), str(ppm)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": str(self.root), "MICROPYPATH": f"{self.root}:.frozen"},
+        )
+        name = str(settings["name"])
+        node = NodeSettings(
+            node=name, port=str(self.cable.name), key=str(settings.get("key", "")), firmware=approved
+        )
+        self.device = NodeDevice(name, node, os.urandom)
+        port = SerialPort(str(self.cable.name), node.baud)
+        self.station = Station([(self.device, port)], now_us=now_us, chance=lambda: 0.0)
+        self.heard: SimpleQueue[AnyReading] = SimpleQueue()
+        self.station.start(self.heard.put)
+
+    def drive(self, pin: int, level: int) -> None:
+        """Set a pin."""
+        assert self.board.stdin is not None
+        self.board.stdin.write(f"{pin} {level}\n")
+        self.board.stdin.flush()
+
+    def shown(self, line: str) -> None:
+        """Wait until the board says this."""
+        assert self.board.stdout is not None
+        while (said := self.board.stdout.readline()) != f"{line}\n":
+            assert said, f"the board ended before it said {line}"
+
+    def wait(self, kind: type[T]) -> T:
+        """Return the next reading of a kind."""
+        return self.until(lambda reading: isinstance(reading, kind))  # type: ignore[return-value]
+
+    def until(self, wanted: Callable[[AnyReading], bool]) -> AnyReading:
+        """Return the next reading that is wanted."""
+        while True:
+            try:
+                reading = self.heard.get(timeout=PATIENCE_S)
+            except Empty:
+                raise AssertionError(self.device.status()) from None
+            if wanted(reading):
+                return reading
+
+    def up(self) -> None:
+        """Wait until the board is up."""
+        self.wait(DeviceUp)
+
+    def command(self, verb: str, **fields: str) -> None:
+        """Have the table ask the board for something."""
+
+        def ask(_device: object, now: int) -> None:
+            self.device.command(now, verb, fields)
+
+        self.station.ask(self.device.name, ask)
+
+    def leave(self) -> None:
+        """Stop the table; the board stays."""
+        if not self.left:
+            self.left = True
+            assert self.station.stop()
+
+    def close(self) -> None:
+        """End both."""
+        self.leave()
+        self.board.kill()
+        self.board.communicate()
+        with suppress(FileNotFoundError):
+            self.cable.pull()
+
+
+PYTHONS = {"cpython": sys.executable, "micropython": MICROPYTHON}

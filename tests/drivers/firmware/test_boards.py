@@ -1,0 +1,118 @@
+"""Boards speak to the table's real device, under CPython and, where it is installed, MicroPython."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("serial", reason="pyserial comes with the extra `hardware`")
+
+from controller.model.readings import BallBeam, DeviceDown, Input, PocketBall, RotorIndex, Switch
+from drivers.firmware.shared.identity import firmware_of, hash_of
+from drivers.firmware.shared.program import VERSION
+from tests.drivers.firmware.bench import PYTHONS, Bench
+from tests.drivers.link.ptys import now_us
+
+KEY = "000102030405060708090a0b0c0d0e0f"
+CONSOLE = {
+    "board": "console",
+    "name": "console",
+    "key": KEY,
+    "keys": [{"pin": 2, "name": "no_roll", "by": "boxperson"}],
+    "switches": [{"pin": 3, "name": "key"}],
+    "lamps": [{"pin": 4, "lamp": "review"}],
+    "buzzer": 5,
+}
+WHEEL = {
+    "board": "wheel",
+    "name": "track",
+    "beams": [2, 3],
+    "index": 4,
+    "index_b": 5,
+    "pocket": 6,
+    "loop_out": 20,
+    "loop_in": 21,
+}
+Maker = Callable[..., Bench]
+
+
+@pytest.fixture(params=PYTHONS)
+def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Maker]:
+    python = PYTHONS[request.param]
+    if python is None:
+        pytest.skip("needs MicroPython's unix port (Debian 13: apt install micropython, or set MICROPYTHON)")
+    made: list[Bench] = []
+
+    def make(settings: dict[str, object], **options: object) -> Bench:
+        made.append(Bench(tmp_path, python, settings, **options))  # type: ignore[arg-type]  # the tests' own options
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
+
+
+def test_a_console_speaks_sealed_says_its_switches_and_does_what_it_is_told(bench: Maker) -> None:
+    console = bench(CONSOLE, start_us=(1 << 32) - 500_000, ppm=80)
+    console.up()
+    key = console.wait(Switch)
+    assert (key.name, key.open) == ("key", True)
+    before_us = now_us()
+    console.drive(2, 0)
+    pressed = console.wait(Input)
+    assert (pressed.name, pressed.by) == ("no_roll", "boxperson")
+    assert before_us - 2000 <= pressed.t <= now_us(), "not stamped when it was pressed"
+    console.drive(3, 0)
+    assert console.wait(Switch).open is False
+    console.command("lamp", name="review", shows="on")
+    console.shown("out 4 1")
+    console.command("buzzer", ms="50")
+    console.shown("out 5 1")
+    console.shown("out 5 0")
+    assert console.device.status()["forged"] == 0
+
+
+def test_a_console_goes_dark_when_the_table_has_fallen_silent(bench: Maker) -> None:
+    console = bench(CONSOLE)
+    console.up()
+    console.command("lamp", name="review", shows="on")
+    console.shown("out 4 1")
+    console.leave()
+    console.shown("out 4 0")
+
+
+def test_a_wheel_says_beams_turns_and_reads_and_measures_its_own_stamps(bench: Maker) -> None:
+    wheel = bench(WHEEL, ppm=-120)
+    wheel.up()
+    wheel.drive(3, 0)
+    assert wheel.wait(BallBeam).beam == 1
+    for pin in (4, 5):
+        wheel.drive(pin, 0)
+    assert wheel.wait(RotorIndex).direction == "cw"
+    wheel.drive(6, 0)
+    wheel.wait(PocketBall)
+    wheel.command("selftest")
+    wheel.shown("out 20 1")
+    wheel.drive(3, 1)
+    wheel.drive(2, 0)
+    wheel.wait(BallBeam)
+    answer = wheel.device.answers[0]
+    assert answer.ok
+    assert answer.says.startswith("stamps within ")
+
+
+def test_noise_on_the_line_costs_a_board_nothing(bench: Maker) -> None:
+    wheel = bench(WHEEL)
+    wheel.up()
+    wheel.cable.noise(b"\x00\xff$$$>>>\x03*~\n>track" * 50)
+    wheel.drive(2, 0)
+    assert wheel.wait(BallBeam).beam == 0
+    assert wheel.board.poll() is None
+
+
+def test_only_the_approved_files_are_let_play(bench: Maker) -> None:
+    wheel = bench(WHEEL, approved=("wheel-1.0+0000000000000000",))
+    down = wheel.until(lambda reading: isinstance(reading, DeviceDown) and reading.code == "wrong_firmware")
+    assert isinstance(down, DeviceDown)
+    runs = firmware_of("wheel", VERSION, hash_of(str(wheel.root)))
+    assert runs in down.reason
