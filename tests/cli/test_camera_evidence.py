@@ -15,7 +15,7 @@ from controller.evidence.container import Closed, read, taken_us
 from controller.evidence.folder import Folder
 from controller.model.readings import DieLost, DieReleased, DieRest, Reading
 from drivers.vision.arrays import Array
-from drivers.vision.following import Follower
+from drivers.vision.following import Follower, Look
 from tests.cli.test_camera_command import RIG, film, hear
 from tests.drivers.vision.films import filming, rig, thrown
 
@@ -52,6 +52,17 @@ def test_each_rest_names_the_stills_that_it_rests_on_and_the_clip_until_then() -
         cut, frame = (picture(pictures.entries[pictures.of(kind)[0]]) for kind in ("die", "whole"))
         assert frame.shape == (480, 640, 3)
         assert cut.shape[0] < 300
+
+
+def test_of_a_large_sensor_the_whole_view_is_kept_smaller_and_the_die_is_not() -> None:
+    large = np.full((1500, 2000, 3), 90, np.uint8)
+    kept: list[Closed] = []
+    look = Look(1, large[:400, :400])
+    rest = DieRest(t=1, dev="cam", die=1, x=0, y=0, up=3, confidence=1.0)
+    Album("cam", kept.append).frame(1, large, [rest], lambda _die: (look,))
+    found = read(*kept[0])
+    shapes = {kind: picture(found.entries[found.of(kind)[0]]).shape for kind in ("die", "whole", "clip")}
+    assert shapes == {"die": (400, 400, 3), "whole": (1440, 1920, 3), "clip": (480, 640, 3)}
 
 
 def test_a_clip_is_bounded_and_says_that_it_was_cut() -> None:

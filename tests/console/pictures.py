@@ -16,12 +16,16 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 from controller.model.readings import Card, DeviceDown, DeviceUp, PocketBall
 from drivers.sim.wheel import AMERICAN, evening
 from tests.app.test_card_tables import HANDS
+from tests.console.photographs import kept_by, photographs, reviewed
 from tests.console.rig import PEOPLE, Screens
 from tests.console.touch import Person
 from tests.scenes import SECOND_US, throw
 
 COLOURS = 128
 """Enough for flat pages; a third of the bytes."""
+LOADED = """Promise.all([...document.images]
+    .filter(one => one.loading !== "lazy").map(one => one.decode()))"""
+"""Waits for all pictures but those that wait to be unfolded."""
 SMALL, LARGE, PHONE = (1024, 600), (1280, 800), (390, 844)
 
 
@@ -49,7 +53,7 @@ class Album:
 
     def take(self, page: Page, name: str, *, whole: bool = False) -> None:
         """Take a picture once all that is drawn on the page is there."""
-        page.evaluate("Promise.all([...document.images].map(one => one.decode()))")
+        page.evaluate(LOADED)
         page.evaluate("scrollTo(0, 0)")
         file = self._folder / f"{name}.png"
         page.screenshot(path=file, full_page=whole)
@@ -103,6 +107,14 @@ def craps(album: Album) -> None:
     ann.open("Call back roll 4")
     ann.open("New shooter")
     album.take(ann.page, "craps-call-back", whole=True)
+    files = photographs()
+    kept_by(screens, files)
+    reviewed(screens, files)
+    ann.reads("the camera read 3", "the camera read 4")
+    album.take(ann.page, "craps-review-photographs", whole=True)
+    ann.touch("No Roll")
+    ann.page.locator("#yes").tap()
+    ann.is_told("No Roll")
     technician(album)
     ann.open("Table")
     ann.touch("Lock: Dealer's break")

@@ -1,66 +1,25 @@
 """A review with the pictures that a camera kept: beside the drawn throw, to the staff alone, verified."""
 
-from itertools import count
-
-import msgspec
 import pytest
 from playwright.sync_api import Page, expect
 
 pytest.importorskip("cv2", reason="OpenCV comes with the extra `vision`")
 
 from controller.evidence.container import Closed
-from controller.evidence.folder import Folder
-from controller.model.readings import DieRest, Reading
 from tests.console.conftest import SignIn
+from tests.console.photographs import kept_by, photographs, reviewed
 from tests.console.rig import Screens
 from tests.console.test_access import is_accessible
 from tests.console.test_craps_screen import number
 from tests.console.touch import Person
-from tests.scenes import throw
 
 TABLE = "craps"
-taken = count(1)
 
 
 @pytest.fixture
 def album() -> list[Closed]:
-    """Return two files as a camera makes them: a die that shows 3, and one that shows 4."""
-    import cv2  # noqa: PLC0415 - the extra's
-    import numpy as np  # noqa: PLC0415 - the extra's
-
-    from controller.cli.camera_album import Album  # noqa: PLC0415 - the extra's
-    from drivers.vision.following import Look  # noqa: PLC0415 - the extra's
-    from tests.drivers.vision.scenes import pair, still  # noqa: PLC0415 - the extra's
-
-    kept: list[Closed] = []
-    one = Album("cam", kept.append)
-    frame = cv2.resize(still(*pair(3, 4)), (640, 480))
-    for die, up, left, top in ((1, 3, 130, 200), (2, 4, 330, 80)):
-        for _ in range(4):
-            one.frame(next(taken) * 33_000, frame, [], lambda _die: ())
-        rest = DieRest(t=1, dev="cam", die=die, x=1, y=1, up=up, confidence=0.4)  # type: ignore[arg-type]
-        cut = np.ascontiguousarray(frame[top : top + 180, left : left + 180])
-        looks = [Look(next(taken) * 33_000, cut) for _ in range(2)]
-        one.frame(next(taken) * 33_000, frame, [rest], lambda _die, looks=looks: looks)  # type: ignore[misc]
-    return kept
-
-
-def reviewed(screens: Screens, album: list[Closed]) -> None:
-    """Throw dice whose faces are in doubt, and whose rests name these pictures."""
-    names = {1: album[0].sha256, 2: album[1].sha256}
-    readings: list[Reading] = [
-        msgspec.structs.replace(one, pictures=names[one.die]) if isinstance(one, DieRest) else one
-        for one in throw(0, (3, 4), confidence=0.4)
-    ]
-    screens.play(readings)  # type: ignore[arg-type]
-
-
-def kept_by(screens: Screens, album: list[Closed]) -> Folder:
-    folder = Folder(screens.kept)
-    folder.begin()
-    for closed in album:
-        folder.keep(closed, 1_800_000_000.0)
-    return folder
+    """Give two files as a camera makes them."""
+    return photographs()
 
 
 def ruled(person: Person) -> None:
