@@ -108,8 +108,8 @@ class CutTable:
         self.kept = read_disk(self._disks[0], self.folder / "looked-at")
         bad = differences(self.kept, self.told, self.acknowledged, before)
         for one in words:
-            if one["kind"] == "unlocked":
-                bad += stands_otherwise(before, one["what"]["board"], one["what"]["awaited"])
+            if one["kind"] == "start":
+                bad += stands_otherwise(before, self.kept, one["what"]["board"])
             elif one["kind"] == "locked":
                 bad.append(f"could not be unlocked: {one['what']}")
         return Cut(

@@ -15,6 +15,8 @@ from controller.journal.faults import JournalFault
 from controller.journal.reading import Reader
 
 ATTEMPTS = ("roll", "spin", "deal")
+SHOWN = 2
+"""The last result is the first on the board, or the second: what was in flight has a review after it."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ class Kept:
                 one = msgspec.json.decode(row.body, type=Begun)
                 begun.add((one.attempt, one.number))
             elif row.outcome and (number := _number(row.outcome)) is not None:
-                begun.discard((row.outcome["type"].partition(".")[0], number))
+                begun.discard((_word(row.outcome), number))
         return begun
 
 
@@ -112,19 +114,20 @@ def differences(kept: Kept, told: list[dict[str, Any]], acknowledged: list[str],
     return found
 
 
-def stands_otherwise(before: Kept, board: dict[str, Any], awaited: list[dict[str, Any]]) -> list[str]:
+def stands_otherwise(before: Kept, after: Kept, board: dict[str, Any]) -> list[str]:
     """Return how the table that came back stands otherwise than it fell.
 
-    `board` is what it showed when it was unlocked, `awaited` what had waited for a person until then.
+    `board` is what it showed before it was fed anything, `after` what its disk held after the next cut.
     """
     found: list[str] = []
-    waiting = {(one["attempt"], one["number"]) for one in awaited}
-    found += [f"in flight and not reviewed: {one}" for one in before.in_flight() - waiting]
+    fresh = [row.outcome for row in after.rows[len(before.rows) :] if row.outcome]
+    reviewed = {(_word(one), _number(one)) for one in fresh if one["type"].endswith(".review")}
+    if any(one["type"] == "table.unlocked" for one in fresh):
+        found += [f"in flight and not reviewed: {one}" for one in before.in_flight() - reviewed]
     last = before.last_result()
-    if last and not waiting:
-        shown = board["results"][:1]
-        if not shown or shown[0]["sequence"] != last["seq"]:
-            found.append(f"the board's last result is {shown} instead of {last}")
+    shown = [one["sequence"] for one in board["results"]]
+    if last and last["seq"] not in shown[:SHOWN]:
+        found.append(f"the board's last results are {shown} instead of {last}")
     rolls = [row.outcome for row in before.rows if row.outcome and row.outcome["type"] == "roll.called"]
     if rolls and "point_after" in rolls[-1]["data"] and board.get("puck") is not None:
         point = rolls[-1]["data"]["point_after"]
@@ -139,9 +142,13 @@ def _row(n: int, name: str, seq: int | None, body: bytes | None, link: bytes) ->
 
 
 def _number(outcome: dict[str, Any]) -> int | None:
-    word = outcome["type"].partition(".")[0]
+    word = _word(outcome)
     number: int | None = outcome["data"].get(word) if word in ATTEMPTS else None
     return number
+
+
+def _word(outcome: dict[str, Any]) -> str:
+    return str(outcome["type"].partition(".")[0])
 
 
 def _run(*command: str, allowed: tuple[int, ...] = (0,)) -> None:

@@ -44,9 +44,35 @@ def test_what_settlement_took_does_not_wait_again() -> None:
 
 def test_a_game_that_stands_otherwise_is_seen() -> None:
     board = {"results": [{"sequence": 1}], "puck": "on_6", "point": 6}
+    six, four = Kept([_roll(1, point_after=6)]), Kept([_roll(1, point_after=4)])
 
-    assert stands_otherwise(Kept([_roll(1, point_after=6)]), board, []) == []
-    assert stands_otherwise(Kept([_roll(1, point_after=4)]), board, []) == ["the point is 6 instead of 4"]
+    assert stands_otherwise(six, six, board) == []
+    assert stands_otherwise(four, four, board) == ["the point is 6 instead of 4"]
+
+
+def test_a_result_that_the_board_has_forgotten_is_seen() -> None:
+    board = {"results": [{"sequence": 1}], "puck": None, "point": None}
+    before = Kept([_roll(1), _roll(2)])
+
+    [found] = stands_otherwise(before, before, board)
+    assert found.startswith("the board's last results are [1]")
+
+
+def test_an_attempt_that_was_cut_off_is_owed_a_review() -> None:
+    begun = b'{"attempt":"roll","number":2,"t":0}'
+    before = Kept([Row(1, "session.started", "01", b"{}", None), Row(2, "attempt.begun", "02", begun, None)])
+    unlocked = _other(3, "table.unlocked", {})
+    review = _other(4, "roll.review", {"roll": 2})
+    board = {"results": [], "puck": None, "point": None}
+
+    assert stands_otherwise(before, Kept([*before.rows, unlocked, review]), board) == []
+    [found] = stands_otherwise(before, Kept([*before.rows, unlocked]), board)
+    assert found.startswith("in flight and not reviewed")
+
+
+def _other(seq: int, kind: str, data: dict[str, object]) -> Row:
+    outcome = {"id": f"craps/1/{seq}", "seq": seq, "type": kind, "data": data}
+    return Row(seq, kind, f"{seq:02x}", b"{}", outcome)
 
 
 def test_so_many_cuts_prove_three_in_n() -> None:

@@ -64,6 +64,11 @@ class Cable:
         self.plug()
         threading.Thread(target=self._carry, daemon=True).start()
 
+    @property
+    def by_id(self) -> str:
+        """The lasting name that udev gives its port."""
+        return f"usb-Table_Board_{self.gadget.serial}-if00"
+
     def sense(self, at_us: int, reading: AnyReading) -> None:
         """Let the board's sensors see this at that time."""
         with self._lock:

@@ -13,7 +13,6 @@ import time
 import tty
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 from tests.lab.guest.table import JOURNAL, SOCKET, Table, ask, say, status
 from tests.lab.guest.waiting import must, until
@@ -57,7 +56,8 @@ def play(seed: int) -> None:
     Table((OUT / "table.yaml").read_text(), ("--head", str(HEAD / "journal.head"), *readings)).start()
     must("the journal is open", lambda: status()["session"] is not None and status()["lock"] is not None)
     now = status()
-    host.hears("start", {"session": now["session"], "faults": now["faults"]})
+    board = ask(do="board")["board"]
+    host.hears("start", {"session": now["session"], "faults": now["faults"], "board": board})
     threading.Thread(target=_watch, args=(host,), daemon=True).start()
     threading.Thread(target=_feed, args=(seed,), daemon=True).start()  # its arrivals are the table's time
     _unlock(host)
@@ -66,21 +66,18 @@ def play(seed: int) -> None:
 
 
 def _unlock(host: Host) -> None:
-    awaited: list[Any] = []
-
     def may_play() -> bool:
         now = status()
         if now["awaited"]:
-            awaited.append(now["awaited"])
             say("void")
         elif now["lock"] != "unlocked":
             say("unlock")
         return bool(now["lock"] == "unlocked")
 
-    if not until(may_play, 120):
+    if until(may_play, 120):
+        host.hears("unlocked", None)
+    else:
         host.hears("locked", status()["faults"])
-        return
-    host.hears("unlocked", {"awaited": awaited, "board": ask(do="board")["board"]})
 
 
 def _watch(host: Host) -> None:

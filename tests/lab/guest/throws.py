@@ -153,10 +153,12 @@ def renumbered(seed: int) -> tuple[Found, dict[str, tuple[str, str]]]:
     before = names()
     for device in ("cam", "wall-left"):
         boards.cables[device].unplug()
-    must("both are down", lambda: not boards.is_up("cam") and not boards.is_up("wall-left"))
+    left = set(before) - {boards.cables[device].by_id for device in ("cam", "wall-left")}
+    must("both names are gone", lambda: set(names()) == left)
     for device in ("wall-left", "cam"):
         boards.cables[device].plug()
-        must(f"{device} is up", lambda: boards.is_up(device))  # noqa: B023
+        must("its name is back", lambda: boards.cables[device].by_id in names())  # noqa: B023
+    must("all are up", boards.is_up)
     after = names()
     boards.calm()
     found = boards.found(boards.throw(["valid", "valid"], seed), all_up=boards.is_up())
