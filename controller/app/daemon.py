@@ -131,6 +131,8 @@ class Daemon:
         self._watchdog = Watchdog(self.faults)
         self._begun = False
         self._behind_us = 0
+        self._steps = 0
+        """Steps of the wall clock that nobody has approved yet."""
         self.publishing = Publishing(
             settings,
             options.journal,
@@ -306,6 +308,7 @@ class Daemon:
 
     def approve_clock(self) -> None:
         """Approve the wall clock."""
+        self._steps = 0
         self.faults.clear_code("clock_stepped")
         self.faults.over("clock_behind")
 
@@ -392,7 +395,11 @@ class Daemon:
             told = {"by_us": step.by_us, "wall_us": now.us, "synced": now.synced, "first": step.first_sync}
             self.live.core.note("clock.noted", told)
         if not step.first_sync:
-            self.faults.began(Fault("clock_stepped", "wall clock", words))
+            self._steps += 1
+            counted = f"{words}, the last of {self._steps} steps" if self._steps > 1 else words
+            fault = Fault("clock_stepped", "wall clock", counted)
+            self.faults.began(fault)
+            self.faults.restate(fault)
 
     # --- in other threads ---
 

@@ -40,6 +40,22 @@ def test_a_clock_stepped_by_hours_locks_the_table_until_a_person_has_looked(hous
     unlocked(daemon)
 
 
+def test_a_clock_stepped_again_is_told_by_its_last_step_and_how_many(house: HouseMaker) -> None:
+    one = house()
+    daemon = one.open()
+    for hours in (8, 4, -4):
+        one.wall.us += hours * HOUR_US
+        daemon.look_after()
+    [fault] = [fault for fault in daemon.faults.present if fault.code == "clock_stepped"]
+    assert fault.found.startswith("set by -14,400 s to ")
+    assert fault.found.endswith(", the last of 3 steps")
+    daemon.approve_clock()
+    one.wall.us += 2 * HOUR_US
+    daemon.look_after()
+    [fault] = [fault for fault in daemon.faults.present if fault.code == "clock_stepped"]
+    assert "steps" not in fault.found
+
+
 def test_a_start_before_the_journals_last_row_locks_until_the_clock_is_right(house: HouseMaker) -> None:
     one = house()
     daemon = one.open()

@@ -45,9 +45,10 @@ class Kept:
         return {row.outcome["id"]: row for row in self.rows if row.outcome}
 
     def last_result(self) -> dict[str, Any] | None:
-        """Return the last word on any attempt."""
+        """Return the last word on any attempt but a review, which is no result yet."""
         words = [row.outcome for row in self.rows if row.outcome and _number(row.outcome) is not None]
-        return words[-1] if words else None
+        results = [word for word in words if not word["type"].endswith((".review", ".corrected"))]
+        return results[-1] if results else None
 
     def in_flight(self) -> set[tuple[str, int]]:
         """Return the attempts that had begun in the last session and of which nothing was told."""

@@ -155,6 +155,7 @@ def renumbered(seed: int) -> tuple[Found, dict[str, tuple[str, str]]]:
         boards.cables[device].unplug()
     left = set(before) - {boards.cables[device].by_id for device in ("cam", "wall-left")}
     must("both names are gone", lambda: set(names()) == left)
+    must("both are down", lambda: not boards.is_up("cam") and not boards.is_up("wall-left"))
     for device in ("wall-left", "cam"):
         boards.cables[device].plug()
         must("its name is back", lambda: boards.cables[device].by_id in names())  # noqa: B023

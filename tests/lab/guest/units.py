@@ -150,7 +150,8 @@ def clock_back() -> Found:
         _restart()
         sessions.append(_session())
         note()
-    until(lambda: "clock_stepped" in fault_codes(), 60)
+    forward = f"set by +{STEP_S:,}"
+    until(lambda: any(fault["found"].startswith(forward) for fault in status()["faults"]), 60)
     note()
     ask(do="approve", what="clock", who="ann", reason="set by hand")
     until(lambda: "clock_stepped" not in fault_codes(), 60)
@@ -186,8 +187,8 @@ def full_disk() -> Found:
     _fill(filler)
 
     def said_something() -> bool:
-        answer: dict[str, Any] = say("lock", wait_s=2)
-        answer = say("unlock", wait_s=2) if answer else answer
+        answer: dict[str, Any] = say("lock")
+        answer = say("unlock") if answer else answer
         return any(code.startswith("journal") for code in fault_codes())
 
     until(said_something, 120)
