@@ -63,7 +63,7 @@ def test_an_attempt_that_was_cut_off_is_owed_a_review() -> None:
     before = Kept([Row(1, "session.started", "01", b"{}", None), Row(2, "attempt.begun", "02", begun, None)])
     unlocked = _other(3, "table.unlocked", {})
     review = _other(4, "roll.review", {"roll": 2})
-    board = {"results": [], "puck": None, "point": None}
+    board: dict[str, object] = {"results": [], "puck": None, "point": None}
 
     assert stands_otherwise(before, Kept([*before.rows, unlocked, review]), board) == []
     [found] = stands_otherwise(before, Kept([*before.rows, unlocked]), board)
