@@ -106,6 +106,8 @@ class Score:
     """The rule by which a person calls an attempt off."""
     read_rule: str
     """The rule by which a person decides what was read wrong."""
+    void_word: str = "no_roll"
+    """What a person says where an attempt does not count."""
     turns: list[Turn] = field(default_factory=list)
 
     def begin(self, scene: Scene) -> None:
@@ -141,10 +143,15 @@ class Score:
             return None
         if not standing.decided or standing.unruled:
             what = f"nobody ruled on the review; right was {_result(right.result)}"
-            return Missed(standing.number, what, _remedy(right.result, turn.scene), standing.rule)
+            return Missed(standing.number, what, self._remedy(right.result), standing.rule)
         rule = self.spoken_rule if right.result is None else self.read_rule
         what = f"{stands} stands; right was {_result(right.result)}"
-        return Missed(standing.number, what, _remedy(right.result, turn.scene), rule)
+        return Missed(standing.number, what, self._remedy(right.result), rule)
+
+    def _remedy(self, result: Result | None) -> str:
+        if result is None:
+            return self.void_word
+        return f"set_number {result}" if isinstance(result, str) else f"set_dice {result[0]} {result[1]}"
 
 
 def score_lines(screen: Screen, score: Score) -> list[str]:
@@ -173,12 +180,6 @@ def _result(result: Result | None) -> str:
     return result if isinstance(result, str) else f"{result[0]}-{result[1]}"
 
 
-def _remedy(result: Result | None, scene: Scene) -> str:
-    if result is None:
-        return "no_spin" if scene.truth.drop_us is not None else "no_roll"
-    return f"set_number {result}" if isinstance(result, str) else f"set_dice {result[0]} {result[1]}"
-
-
 class Practice:
     """One practice: the stage in a thread, the controller in a process, the person at the prompt."""
 
@@ -186,8 +187,9 @@ class Practice:
         """Prepare; nothing runs yet."""
         judged = settings.rules.throw or settings.rules.spin
         causes = {} if judged is None else judged.causes
-        self.score = Score(causes.get("called", ""), causes.get("conflict", ""))
         self._dice = settings.rules.throw is not None
+        void_word = "no_roll" if self._dice else "no_spin"
+        self.score = Score(causes.get("called", ""), causes.get("conflict", ""), void_word)
         self._screen = screen
         self._folder = self._file = Path()
         self._socket = ""

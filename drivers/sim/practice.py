@@ -28,6 +28,13 @@ WHEEL: Mapping[str, float] = {
     **dict.fromkeys(("short_spin", "same_direction", "foreign_object", "ball_out"), 1.0),
 }
 """Spins of which half want a person's word."""
+SMART_WHEEL: Mapping[str, float] = {
+    "valid": 3.0,
+    "dealer_no_spin": 2.0,
+    "dealer_sets_number": 2.0,
+    **dict.fromkeys(("launched_again", "with_rotor", "rotor_turned"), 1.0),
+}
+"""Games of a wheel that reads itself, of which four in ten want a person's word."""
 
 _AT_THE_TABLE: Mapping[str, str] = {
     "no_wall_hit": "not both dice hit an end wall",
@@ -75,8 +82,9 @@ def is_word(reading: object) -> bool:
 
 
 def lies_at_us(act: Act) -> int:
-    """Return when all is seen: the last reading of dice or ball."""
-    return max(at for at, reading in act.feed if not is_word(reading))
+    """Return when all is seen: the last reading of dice or ball, or a smart wheel's last state."""
+    read = (at for at, reading in act.feed if not is_word(reading))
+    return max((*read, *(change.at_us for change in act.changes)))
 
 
 def right_word(scene: Scene) -> Right | None:

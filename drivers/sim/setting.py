@@ -196,18 +196,19 @@ def for_practice(
     """
     rules = settings.rules
     trusted = rules.spin is not None and rules.spin.revolutions == "trusted_wheel"
-    if trusted or not (rules.game == "craps" or rules.spin is not None):
+    if rules.game != "craps" and rules.spin is None:
         raise NoEveningError(
-            f"{settings.table}: found {rules.title}, expected craps or roulette with the table's own sensors:"
+            f"{settings.table}: found {rules.title}, expected craps or roulette:"
             " nobody can practise at others yet"
         )
+    usual = practice.SMART_WHEEL if trusted else practice.WHEEL
     table = virtual_table(
         settings,
         types,
         seed=seed,
         tell=tell,
         attempts=attempts,
-        mix=practice.WHEEL if rules.spin is not None else practice.DICE,
+        mix=usual if rules.spin is not None else practice.DICE,
         boards=boards,
         alone=True,
     )

@@ -15,6 +15,8 @@ from controller.cli.practice import Score, score_lines
 from controller.cli.screen import Screen
 from controller.model.outcomes import Outcome, RollCalled, RollCorrected, RollNoRoll, RollReview
 from controller.model.verdicts import Reason
+from drivers.sim import ss2_wheel
+from drivers.sim.practice import SMART_WHEEL, right_word
 from drivers.sim.scenes import Scene, Truth
 from tests.cli.controller_at import PATIENCE_S, Terminal
 
@@ -108,11 +110,29 @@ def test_a_ruling_that_comes_after_the_next_throw_has_begun_counts_for_its_own()
     assert "2 of 2" in shown(score)
 
 
+def test_at_a_wheel_a_void_is_said_as_no_spin() -> None:
+    score = Score("!R-8", "R-NUM-1", "no_spin")
+    score.begin(Scene(kind="any", start_us=0, end_us=1, truth=HAND))
+    score.hear(said(1, (3, 4)))
+    assert "say no_spin (!R-8)" in shown(score)
+
+
+def test_every_game_of_a_smart_wheel_that_is_practised_has_one_right_end_and_some_want_a_word() -> None:
+    pockets = tuple(map(str, range(37)))
+    spoken = set()
+    for kind in SMART_WHEEL:
+        _, _, (scene,) = ss2_wheel.evening(1, pockets, {kind: 1.0}, 1)
+        right = right_word(scene)
+        assert right is not None, kind
+        spoken |= {kind} if right.spoken else set()
+    assert spoken == {"dealer_no_spin", "dealer_sets_number"}
+
+
 def test_nothing_played_is_no_score() -> None:
     assert "no score" in shown(played())
 
 
-@pytest.mark.parametrize("table", ["three-card", "roulette-ss2"])
+@pytest.mark.parametrize("table", ["three-card", "high-roller"])
 def test_where_nobody_can_practise_it_says_so(
     table: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
