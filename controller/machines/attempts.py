@@ -9,8 +9,16 @@ import msgspec
 from controller.machines.desk import Desk
 from controller.machines.flat import FlatMachine, Refused
 from controller.machines.lifecycle import Words, life_cycle
-from controller.machines.results import AttemptJudge, AttemptRules, Result, Results, V, Value
-from controller.machines.standing_call import StandingCall, as_spoken
+from controller.machines.results import (
+    AttemptJudge,
+    AttemptRules,
+    Result,
+    Results,
+    StandingCall,
+    V,
+    Value,
+    as_spoken,
+)
 from controller.model.effects import Judged, Proposed
 from controller.model.outcomes import Awaited, Data, Grade, Outcome
 from controller.model.readings import Input

@@ -1,13 +1,50 @@
-"""What an attempt came to, the judge who saw it, and what the game does with that."""
+"""What an attempt came to, its judge, what its game does with it, and the call that may still be corrected."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, Literal, Protocol, TypeVar
 
+import msgspec
+
 from controller.model.effects import Basis
 from controller.model.outcomes import Data, Grade
-from controller.model.readings import Input, Reading
-from controller.model.verdicts import DealVerdict, Notice, Reason, SpinVerdict, ThrowVerdict
+from controller.model.readings import Card, Input, Reading
+from controller.model.verdicts import Dealt, DealVerdict, Notice, Reason, SpinVerdict, ThrowVerdict
+
+
+class StandingCall(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A roll, spin or deal that was called or declared void and is not settled.
+
+    `state` is where it is in its life-cycle, `outcome` the id of the outcome that a correction replaces,
+    `since` what people have entered after it. The game's state before it is under the game's own name, in
+    that game's words; a deal keeps the cards and what people entered of them, for a ruling on one card.
+    """
+
+    number: int
+    state: str
+    outcome: str
+    value: tuple[int, int] | str | Dealt | None = None
+    since: tuple[Input, ...] = ()
+    away: bool = False
+    """Whether the controller stopped since then: an attempt may have been made that nobody saw."""
+    craps: dict[str, object] | None = None
+    high_roller: dict[str, object] | None = None
+    seats: tuple[str, ...] = ()
+    cards: tuple[Card | Input, ...] = ()
+
+
+def as_spoken(value: object) -> str:
+    """Return how a value is said: `3-4`, `17`, `called`; empty for none."""
+    match value:
+        case None:
+            return ""
+        case (int() as one, int() as other):
+            return f"{one}-{other}"
+        case str():
+            return value
+        case _:
+            return "called"
+
 
 Value = TypeVar("Value")
 Seen_co = TypeVar("Seen_co", covariant=True)

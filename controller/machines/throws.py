@@ -12,8 +12,7 @@ from controller.machines.flat import Refused
 from controller.machines.game import PlaysAttempts
 from controller.machines.health import Health
 from controller.machines.lifecycle import THROW
-from controller.machines.results import Decided, Results
-from controller.machines.standing_call import StandingCall
+from controller.machines.results import Decided, Results, StandingCall
 from controller.model.effects import Basis
 from controller.model.geometry import DiceTable
 from controller.model.readings import (

@@ -1,13 +1,115 @@
-"""Settle JSON Lines: a game's requests in, its decided bets out."""
+"""Settle JSON Lines: requests of the game in, each decoded or refused by field; decided bets out."""
 
-from collections.abc import Iterable, Iterator
+import re
+from codecs import BOM_UTF8
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import reduce
+from operator import or_
 
 import msgspec
 
+from controller.model.conversion import NotStrict, strict
 from controller.settlement.book import BOOK_AMOUNT, Book, Line, Refusal
-from controller.settlement.decoding import Decoder
 from controller.settlement.money import MAX_CENTS
-from controller.settlement.wire import Increase, Reduce, Request
+from controller.settlement.wire import CENTS_FIELDS, Increase, Malformed, Reduce, Request
+
+_TOLD = re.compile(r"(?P<says>.*?)(?: - at `(?P<path>\$.*)`)?", re.DOTALL)
+_STEP = re.compile(r"\.(?P<name>\w+)|\[(?P<place>\d+)\]|\[\.\.\.\]")
+_OF_FIELD = re.compile(r"Object (?P<is>missing required|contains unknown) field `(?P<field>.*)`", re.DOTALL)
+_EXPECTED = re.compile(r"Expected (?P<what>.*?)(?:, got .*)?", re.DOTALL)
+_KIND = re.compile(r"`(?P<kinds>[a-z |]+)`")
+_KINDS = {
+    "int": "a whole number",
+    "str": "text in quotes",
+    "bool": "true or false",
+    "array": "a list in brackets",
+    "object": "an object in braces",
+}
+_CENTS = "whole cents: digits without quotes, point or exponent"
+_MAX = 120
+
+
+class Decoder:
+    """Decodes the lines of one game, given its requests."""
+
+    def __init__(self, vocabulary: Sequence[type[Request]]) -> None:
+        self._decoder: msgspec.json.Decoder[Request] = msgspec.json.Decoder(reduce(or_, vocabulary))
+        self._kinds = {str(kind.__struct_config__.tag): kind for kind in vocabulary}
+
+    def decode(self, raw: bytes, line: int) -> Request:
+        """Decode line number `line`; raises Malformed."""
+        try:
+            value = strict(raw)
+            return self._decoder.decode(raw)
+        except msgspec.ValidationError as error:
+            raise _malformed(value, raw, line, str(error), self._kinds) from error
+        except NotStrict as error:
+            if raw.startswith(BOM_UTF8):
+                raise Malformed(
+                    line, _shown(raw), "one JSON object in UTF-8 without a byte order mark"
+                ) from error
+            raise Malformed(line, f"{error.found} in {_shown(raw)}", error.expected) from error
+
+
+def _malformed(
+    value: object, raw: bytes, line: int, error: str, kinds: Mapping[str, type[Request]]
+) -> Malformed:
+    """Return what is wrong with a line that is JSON: with its `do` first, then with a field."""
+    do = value.get("do") if isinstance(value, dict) else None
+    kind = kinds.get(do) if isinstance(do, str) else None
+    if kind is None:
+        found = f"`do` {_as_json(do)}" if do is not None else _shown(raw)
+        return Malformed(line, found, f"a request whose `do` is one of {', '.join(sorted(kinds))}")
+    told = _TOLD.fullmatch(error)
+    assert told is not None
+    says, path = told["says"], told["path"] or "$"
+    if of_field := _OF_FIELD.fullmatch(says):
+        found = ("no" if of_field["is"] == "missing required" else "an unknown") + f" `{of_field['field']}`"
+        return Malformed(line, f"{found} in {_shown(raw)}", f"the fields of `{do}`: {_fields(kind)}")
+    return Malformed(line, f"`{path[2:]}` {_as_json(_at(value, path))}", _expected(says, path[2:]))
+
+
+def _fields(kind: type[Request]) -> str:
+    fields = msgspec.structs.fields(kind)
+    return ", ".join(field.name if field.required else f"{field.name} (optional)" for field in fields)
+
+
+def _at(value: object, path: str) -> object:
+    """Follow a path as far as it names its steps: `[...]` stands for any of several."""
+    for step in _STEP.finditer(path):
+        if step["name"] is not None and isinstance(value, dict):
+            value = value[step["name"]]
+        elif step["place"] is not None and isinstance(value, list):
+            value = value[int(step["place"])]
+        else:
+            break
+    return value
+
+
+def _expected(says: str, field: str) -> str:
+    what = _EXPECTED.fullmatch(says)
+    if what is None:
+        return f"another value ({says})"
+    if field in CENTS_FIELDS:
+        return _CENTS
+    return _KIND.sub(lambda told: " or ".join(map(_kind, told["kinds"].split(" | "))), what["what"])
+
+
+def _kind(word: str) -> str:
+    return _KINDS.get(word, word)
+
+
+def _as_json(value: object) -> str:
+    return _cut(msgspec.json.encode(value).decode())
+
+
+def _shown(raw: bytes) -> str:
+    return repr(_cut(raw.strip().decode("utf-8", "backslashreplace")))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _MAX else f"{text[: _MAX - 3]}..."
+
 
 _BETWEEN = f"an amount is 1 to {MAX_CENTS:,} cents"
 

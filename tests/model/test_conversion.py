@@ -18,7 +18,7 @@ PLAIN = {bool, bytes, dict, float, int, list, object, str, tuple, type(None), ms
 """What msgspec keeps nothing of: reading it again and again works nothing out."""
 GUARDED = {
     # A command of its own, which settles lines in the only thread there is.
-    "controller/settlement/decoding.py: msgspec.json.Decoder(reduce(or_, vocabulary))",
+    "controller/settlement/run.py: msgspec.json.Decoder(reduce(or_, vocabulary))",
     # Requests are settlement's alone, and its engine loads books and reads requests under one lock.
     "controller/settlement_service/book.py: converter_of(reduce(or_, fresh().vocabulary))",
     # This is what makes converters; the next test sees that it works the type out.

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from controller.cli.settle import settle_stream
 from controller.games.craps.wagers.requests import VOCABULARY
 from controller.settings.wagers import game_for
-from controller.settlement.decoding import Decoder
-from controller.settlement.run import settle
+from controller.settlement.run import Decoder, settle
 from controller.settlement.wire import Malformed, Request
 
 BET = {"do": "bet", "id": "b1", "player": "p1", "wager": "pass", "amount": 500}

@@ -10,9 +10,8 @@ from controller.games.craps.late_wagers import LateWagers
 from controller.machines.desk import Desk
 from controller.machines.flat import Arrow, FlatMachine, MachineTable, Refused
 from controller.machines.health import Health
-from controller.machines.results import Result
+from controller.machines.results import Result, StandingCall
 from controller.machines.setup import read_memory, written
-from controller.machines.standing_call import StandingCall
 from controller.machines.throws import Dice, PlaysThrows, Throws
 from controller.model.conversion import converter_of
 from controller.model.geometry import DiceTable

@@ -31,9 +31,8 @@ from controller.games.high_roller.table import (
 from controller.machines.desk import Desk
 from controller.machines.flat import FlatMachine, Refused, would
 from controller.machines.health import Health
-from controller.machines.results import Result
+from controller.machines.results import Result, StandingCall
 from controller.machines.setup import read_memory, written
-from controller.machines.standing_call import StandingCall
 from controller.machines.throws import Dice, PlaysThrows, Throws
 from controller.model.geometry import DiceTable
 from controller.model.outcomes import (

@@ -13,8 +13,7 @@ from controller.machines.desk import Desk
 from controller.machines.flat import Arrow, FlatMachine, MachineTable, Refused
 from controller.machines.game import PlaysAttempts
 from controller.machines.health import Health
-from controller.machines.results import Result
-from controller.machines.standing_call import StandingCall
+from controller.machines.results import Result, StandingCall
 from controller.model.geometry import Wheel
 from controller.model.outcomes import (
     Bets,

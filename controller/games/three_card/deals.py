@@ -14,8 +14,7 @@ from controller.machines.desk import Desk
 from controller.machines.flat import Refused
 from controller.machines.health import Health
 from controller.machines.lifecycle import DEAL
-from controller.machines.results import Decided, Results
-from controller.machines.standing_call import StandingCall
+from controller.machines.results import Decided, Results, StandingCall
 from controller.model.effects import Basis
 from controller.model.readings import Card, DeviceDown, DeviceFault, Input, Reading
 from controller.model.rulesets import Calls, DealRules

@@ -10,9 +10,8 @@ from controller.machines.desk import Desk
 from controller.machines.flat import Arrow, FlatMachine, MachineTable, Refused
 from controller.machines.game import PlaysAttempts
 from controller.machines.health import Health
-from controller.machines.results import Result
+from controller.machines.results import Result, StandingCall
 from controller.machines.setup import written
-from controller.machines.standing_call import StandingCall
 from controller.model.conversion import converter_of
 from controller.model.outcomes import (
     Bets,

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from controller.games.craps.wagers.book import CrapsBook
-from controller.settlement.decoding import Decoder
+from controller.settlement.run import Decoder
 from tests.games.craps.wagers.scene import C34, CV1, paytable, play, request
 
 WAGERS = [

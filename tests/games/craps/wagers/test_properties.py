@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controller.games.craps.wagers.book import CrapsBook
-from controller.settlement.decoding import Decoder
+from controller.settlement.run import Decoder
 from tests.games.craps.wagers.scene import C34, CV1, paytable
 
 Step = Mapping[str, Any]
