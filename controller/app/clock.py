@@ -67,7 +67,7 @@ def iso(wall_us: int) -> str:
     )
 
 
-class Step(NamedTuple):
+class ClockStep(NamedTuple):
     """The wall clock was set: by how much, and whether that was its first synchronization."""
 
     by_us: int
@@ -85,7 +85,7 @@ class WallWatch:
         self._synced = wall().synced
         self._offset_us = self._offset()
 
-    def step(self) -> Step | None:
+    def step(self) -> ClockStep | None:
         """Return the step since the last call, if there was one."""
         offset_us = self._offset()
         synced_before, self._synced = self._synced, self._wall().synced
@@ -93,7 +93,7 @@ class WallWatch:
         self._offset_us = offset_us
         if abs(by_us) < self._tolerance_us:
             return None
-        return Step(by_us, self._synced and not synced_before)
+        return ClockStep(by_us, self._synced and not synced_before)
 
     def _offset(self) -> int:
         return self._wall().us - self._monotonic_us()

@@ -18,14 +18,14 @@ from controller.app.limits import (
     A_CONNECTION,
     A_USER,
     A_USERS_CONNECTIONS,
-    A_USERS_DEEDS,
     LINE_BYTES,
+    PER_USER_ACTIONS,
     PLACES,
-    WHOLE_STATUS,
+    STATUS_COST,
     Bucket,
-    Pace,
-    Seat,
-    Seats,
+    ConnectionSlot,
+    ConnectionSlots,
+    RateLimiter,
 )
 from controller.app.messages import (
     MAX_LINE,
@@ -71,10 +71,10 @@ class Control:
         self._daemon = daemon
         self._path = path
         self._groups = groups
-        self._seats = Seats()
-        self._lines = Pace(A_USER)
-        self._deeds = Pace(A_USERS_DEEDS)
-        self._connections = Pace(A_USERS_CONNECTIONS)
+        self._seats = ConnectionSlots()
+        self._lines = RateLimiter(A_USER)
+        self._deeds = RateLimiter(PER_USER_ACTIONS)
+        self._connections = RateLimiter(A_USERS_CONNECTIONS)
         self._stopping = False
         self._pause = Event()
         self._requests = Requests(daemon)
@@ -124,7 +124,7 @@ class Control:
             if seat is not None:
                 Thread(target=self._serve, args=(seat,), name="client", daemon=True).start()
 
-    def _admit(self, connection: socket.socket) -> Seat | None:
+    def _admit(self, connection: socket.socket) -> ConnectionSlot | None:
         """Assign a place to a connection, or refuse it."""
         connection.settimeout(SEND_S)
         now_us = self._daemon.monotonic.now_us()
@@ -138,7 +138,7 @@ class Control:
             connection.close()
             return None
         seat = self._seats.admit(connection, peer, now_us)
-        if isinstance(seat, Seat):
+        if isinstance(seat, ConnectionSlot):
             return seat
         processes = ", ".join(map(str, seat))
         says = (
@@ -152,7 +152,7 @@ class Control:
             connection.setblocking(False)  # what was never read has room for a line
             connection.send(refusal("too_many", says))
 
-    def _serve(self, seat: Seat) -> None:
+    def _serve(self, seat: ConnectionSlot) -> None:
         try:
             with seat.connection:
                 self._converse(seat)
@@ -161,13 +161,13 @@ class Control:
         finally:
             self._seats.leave(seat)
 
-    def _in_time(self, seat: Seat, bucket: Bucket, cost: float = 1.0) -> bool:
+    def _in_time(self, seat: ConnectionSlot, bucket: Bucket, cost: float = 1.0) -> bool:
         """Wait until this client has his next line's worth; False where the controller stops meanwhile."""
         now_us = self._daemon.monotonic.now_us()
         wait_s = max(bucket.wait_s(now_us, cost), self._lines.wait_s(seat.peer.uid, now_us, cost))
         return not self._pause.wait(wait_s) if wait_s else not self._stopping
 
-    def _converse(self, seat: Seat) -> None:
+    def _converse(self, seat: ConnectionSlot) -> None:
         connection = seat.connection
         now_us = self._daemon.monotonic.now_us
         hearing = Hearing(now_us(), MAX_LINE)
@@ -190,7 +190,7 @@ class Control:
                     return
             self._seats.heard(seat, now_us(), busy=False)
 
-    def _answer(self, seat: Seat, bucket: Bucket, line: bytes | None) -> bool:
+    def _answer(self, seat: ConnectionSlot, bucket: Bucket, line: bytes | None) -> bool:
         """Answer a line (None: one that was too long); False where the conversation is over."""
         connection, peer = seat.connection, seat.peer
         if line is None:
@@ -203,7 +203,7 @@ class Control:
             return True
         if isinstance(request, Enter | Approve | BeginTest):
             self._pause.wait(self._deeds.wait_s(peer.uid, self._daemon.monotonic.now_us()))
-        if isinstance(request, AskStatus) and not self._in_time(seat, bucket, WHOLE_STATUS):
+        if isinstance(request, AskStatus) and not self._in_time(seat, bucket, STATUS_COST):
             return False
         if isinstance(request, Watch):
             self._watch(connection, peer, request)

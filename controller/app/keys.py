@@ -34,7 +34,7 @@ class KeyFault(Exception):
     """A key file can't be used so: what was found, what was expected, what to do. It never shows a key."""
 
 
-class Step(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class KeyStep(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One step of a key's history: it was replaced by `new`, or revoked where there is none.
 
     Keys are public halves in hex; of a node's, which has none, the first 32 digits of its SHA-256.
@@ -52,7 +52,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 _encode = msgspec.json.Encoder().encode
-_decode = msgspec.json.Decoder(Step).decode
+_decode = msgspec.json.Decoder(KeyStep).decode
 
 
 def make(kind: Kind, path: Path) -> str:
@@ -71,7 +71,7 @@ def shown(kind: Kind, path: Path) -> str:
     return load_key(path, kind).public.raw.hex()
 
 
-def rotate(kind: Kind, path: Path, *, who: str, reason: str, lost: bool = False) -> Step:
+def rotate(kind: Kind, path: Path, *, who: str, reason: str, lost: bool = False) -> KeyStep:
     """Replace a key; if the old one is `lost`, only the person's word joins the two.
 
     Raises:
@@ -85,7 +85,7 @@ def rotate(kind: Kind, path: Path, *, who: str, reason: str, lost: bool = False)
     made.unlink(missing_ok=True)
     write_key(made, _fresh(kind))
     before = _last(kind, path) if lost else shown(kind, path)
-    step = Step(kind=kind, old=before, new=shown(kind, made), who=who, reason=reason, lost=lost)
+    step = KeyStep(kind=kind, old=before, new=shown(kind, made), who=who, reason=reason, lost=lost)
     if kind != "node":
         proof = load_key(made, kind).sign_handover(bytes.fromhex(before)).hex() if before else ""
         step = msgspec.structs.replace(step, proof=proof)
@@ -94,23 +94,23 @@ def rotate(kind: Kind, path: Path, *, who: str, reason: str, lost: bool = False)
     return step
 
 
-def revoke(kind: Kind, path: Path, *, who: str, reason: str) -> Step:
+def revoke(kind: Kind, path: Path, *, who: str, reason: str) -> KeyStep:
     """End a key without another: it is gone, and its history says so under its own signature."""
-    step = Step(kind=kind, old=shown(kind, path), who=who, reason=reason)
+    step = KeyStep(kind=kind, old=shown(kind, path), who=who, reason=reason)
     _last(kind, path)
     _append(path, step, _held(kind, path))
     path.unlink()
     return step
 
 
-def history(kind: Kind, path: Path) -> list[Step]:
+def history(kind: Kind, path: Path) -> list[KeyStep]:
     """Read and check a key's history.
 
     Raises:
         KeyFault: it is of another kind of key, a step does not follow from the one before, or the key that it
             ends did not sign it.
     """
-    steps: list[Step] = []
+    steps: list[KeyStep] = []
     for number, step in enumerate(_read(path), 1):
         where = f"{_history_of(path)}, line {number}"
         if step.kind != kind:
@@ -169,7 +169,7 @@ def _held(kind: Kind, path: Path) -> Key | None:
     return None if kind == "node" else load_key(path, kind)
 
 
-def _append(path: Path, step: Step, old: Key | None) -> None:
+def _append(path: Path, step: KeyStep, old: Key | None) -> None:
     if old is not None:
         signature = old.sign_history(_encode(step)).hex()
         step = msgspec.structs.replace(step, signature=signature)
@@ -183,7 +183,7 @@ def _not_for_others_to_write(path: str, flags: int) -> int:
     return os.open(path, flags, 0o644)
 
 
-def _signed(step: Step) -> bool:
+def _signed(step: KeyStep) -> bool:
     try:
         old = PublicKey(bytes.fromhex(step.old)) if step.old else None
         signature = bytes.fromhex(step.signature)
@@ -199,7 +199,7 @@ def _signed(step: Step) -> bool:
     return step.lost or (old is not None and old.signed_history(unsigned, signature))
 
 
-def _read(path: Path) -> Iterator[Step]:
+def _read(path: Path) -> Iterator[KeyStep]:
     file = _history_of(path)
     if not file.exists():
         return

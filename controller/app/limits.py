@@ -36,7 +36,7 @@ def kind_of(peer: Peer) -> Kind:
 
 
 @dataclass(eq=False)
-class Seat:
+class ConnectionSlot:
     """A connection's place."""
 
     connection: socket.socket
@@ -51,13 +51,13 @@ class Seat:
 
 
 @dataclass
-class Seats:
+class ConnectionSlots:
     """Who has a place; any thread may ask."""
 
-    _seats: list[Seat] = field(default_factory=list)
+    _seats: list[ConnectionSlot] = field(default_factory=list)
     _lock: Lock = field(default_factory=Lock)
 
-    def admit(self, connection: socket.socket, peer: Peer, now_us: int) -> Seat | tuple[int, ...]:
+    def admit(self, connection: socket.socket, peer: Peer, now_us: int) -> ConnectionSlot | tuple[int, ...]:
         """Assign a place to a connection; if there is none, return the processes that hold its places.
 
         If all are taken, it takes over the place of the client that has been silent the longest, of its own
@@ -70,17 +70,17 @@ class Seats:
                 if spared is None:
                     return tuple(sorted({seat.peer.pid for seat in self._of(kind)}))
                 self._take_away(spared)
-            seat = Seat(connection, peer, kind, now_us)
+            seat = ConnectionSlot(connection, peer, kind, now_us)
             self._seats.append(seat)
             return seat
 
-    def leave(self, seat: Seat) -> None:
+    def leave(self, seat: ConnectionSlot) -> None:
         """Release a place."""
         with self._lock:
             if not seat.taken:
                 self._seats.remove(seat)
 
-    def heard(self, seat: Seat, now_us: int, *, busy: bool) -> None:
+    def heard(self, seat: ConnectionSlot, now_us: int, *, busy: bool) -> None:
         """Note that a client has sent a line, and whether it now waits for the controller."""
         with self._lock:
             seat.since_us, seat.busy = now_us, busy
@@ -90,7 +90,7 @@ class Seats:
         shared = sum(max(0, count - OWN[other]) for other, count in taken.items())
         return taken[kind] < OWN[kind] or shared < SHARED
 
-    def _of(self, kind: Kind) -> list[Seat]:
+    def _of(self, kind: Kind) -> list[ConnectionSlot]:
         """Return the places that this kind could take: its own and the shared ones."""
         taken: Counter[Kind] = Counter()
         reach = []
@@ -100,7 +100,7 @@ class Seats:
                 reach.append(seat)
         return reach
 
-    def _spared(self, kind: Kind, uid: int) -> Seat | None:
+    def _spared(self, kind: Kind, uid: int) -> ConnectionSlot | None:
         have = Counter(seat.peer.uid for seat in self._seats)
         spared = [
             seat
@@ -109,7 +109,7 @@ class Seats:
         ]
         return min(spared, key=lambda seat: (seat.busy, seat.since_us), default=None)
 
-    def _take_away(self, seat: Seat) -> None:
+    def _take_away(self, seat: ConnectionSlot) -> None:
         seat.taken = True
         self._seats.remove(seat)
         says = "all places were taken and this one had been silent the longest; reconnect"
@@ -134,11 +134,11 @@ A_USER = Rate(burst=800, per_s=400)
 """Lines of all connections of one unix user, such as a console's web server with many screens."""
 LINE_BYTES = 512
 """This many bytes cost as much as a line: an input fits into them, and no client needs 64 KB all the time."""
-WHOLE_STATUS = 3.0
+STATUS_COST = 3.0
 """A status costs this many lines more: it takes that much longer to make."""
 A_USERS_CONNECTIONS = Rate(burst=200, per_s=100)
 """New connections of one unix user: each costs a thread and a lookup of the user's groups."""
-A_USERS_DEEDS = Rate(burst=60, per_s=10)
+PER_USER_ACTIONS = Rate(burst=60, per_s=10)
 """Journaled actions of one unix user: no table's staff enter ten inputs a second for long."""
 
 
@@ -176,7 +176,7 @@ class Bucket:
         return self._tokens + passed_s * self._rate.per_s >= self._rate.burst
 
 
-class Pace:
+class RateLimiter:
     """A bucket for each unix user; any thread may ask."""
 
     MAX_REMEMBERED = 256
@@ -211,7 +211,7 @@ Note = Callable[[Mapping[str, object]], bool]
 """Journals a row; returns False if there is no room for it now."""
 
 
-class Refused(NamedTuple):
+class RefusalKind(NamedTuple):
     """One kind of refusal: who, and what they may not do."""
 
     uid: int
@@ -219,24 +219,24 @@ class Refused(NamedTuple):
     did: str
 
 
-class Tally:
+class RefusalTally:
     """Counts refusals; any thread may add, and one thread sums them up from time to time."""
 
     MAX_REMEMBERED = 64
     """Kinds distinguished in one window; the others are summed without a name."""
 
     def __init__(self) -> None:
-        self._since_us: dict[Refused, int] = {}
-        self._counts: dict[Refused, int] = {}
-        self._untold: dict[Refused, int] = {}
+        self._since_us: dict[RefusalKind, int] = {}
+        self._counts: dict[RefusalKind, int] = {}
+        self._untold: dict[RefusalKind, int] = {}
         self._lock = Lock()
 
-    def in_full(self, refused: Refused, now_us: int) -> bool:
+    def in_full(self, refused: RefusalKind, now_us: int) -> bool:
         """Count a refusal; return whether it gets a row of its own."""
         with self._lock:
             kind = refused
             if refused not in self._since_us and len(self._since_us) >= self.MAX_REMEMBERED:
-                kind = Refused(-1, "others", "others")
+                kind = RefusalKind(-1, "others", "others")
             self._since_us.setdefault(kind, now_us)
             self._counts[kind] = self._counts.get(kind, 0) + 1
             if kind is refused and self._counts[kind] <= IN_FULL:
@@ -244,7 +244,7 @@ class Tally:
             self._untold[kind] = self._untold.get(kind, 0) + 1
             return False
 
-    def uncounted(self, refused: Refused) -> None:
+    def uncounted(self, refused: RefusalKind) -> None:
         """Note that there was no room for a refusal's own row: it goes into the next sum."""
         with self._lock:
             self._untold[refused] = self._untold.get(refused, 0) + 1

@@ -208,7 +208,7 @@ encode = msgspec.json.Encoder().encode
 
 
 def decode_request(line: bytes) -> AnyRequest:
-    """Read a request; raises ValueError (NotStrict, msgspec's) with what is wrong."""
+    """Read a request; raises ValueError (StrictJsonError, msgspec's) with what is wrong."""
     strict(line)
     return _decode(line)
 

@@ -13,7 +13,7 @@ import msgspec
 from controller.app.clock import iso
 from controller.app.daemon import Daemon
 from controller.app.faults import APPROVES
-from controller.app.limits import Refused, Tally
+from controller.app.limits import RefusalKind, RefusalTally
 from controller.app.messages import (
     AnyRequest,
     Approve,
@@ -91,7 +91,7 @@ class Requests:
     def __init__(self, daemon: Daemon) -> None:
         """Answer for this controller."""
         self._daemon = daemon
-        self._tally = Tally()
+        self._tally = RefusalTally()
         self._verifier = Verifier(daemon.options.sign_in_key, _since_boot_us)
 
     def answer(self, request: AnyRequest, peer: Peer) -> bytes:
@@ -311,7 +311,7 @@ class Requests:
             self._tally.sum_up(now_us, partial(live.core.note_if_room, CONTROL), all_of_it=all_of_it)
 
     def _note_refusal(self, live: RunningTable, peer: Peer, deed: str) -> None:
-        refused = Refused(peer.uid, peer.user, deed)
+        refused = RefusalKind(peer.uid, peer.user, deed)
         if self._tally.in_full(refused, self._daemon.monotonic.now_us()):
             used = {"user": peer.user, "uid": peer.uid, "pid": peer.pid, "did": deed, "granted": False}
             if not live.core.note_if_room(CONTROL, used):

@@ -19,7 +19,7 @@ from controller.games.registry import game_of
 from controller.journal.chain import Row
 from controller.journal.reading import Reader
 from controller.machines.flat import Refused
-from controller.machines.roles import PLAYERS, must_be_theirs
+from controller.machines.roles import PLAYERS, require_role
 from controller.model.geometry import DiceTable
 from controller.model.outcomes import (
     Awaited,
@@ -271,7 +271,7 @@ def _is_theirs(name: str, role: str, rules: RuleSet) -> bool:
     if unix not in MAY[INPUT_NEEDS.get(name, "rule")]:
         return False
     try:
-        must_be_theirs(Input(t=0, dev="", name=name, by=role), rules)
+        require_role(Input(t=0, dev="", name=name, by=role), rules)
     except Refused:
         return False
     return True

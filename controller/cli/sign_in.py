@@ -13,7 +13,7 @@ from pathlib import Path
 from controller.app.peers import group_id
 from controller.cli.shell import BAD_INPUT, FAILED, OK, OUT_OF_REACH, Command, say
 from controller.console.link import Link, LinkError
-from controller.people.desk import Desk
+from controller.people.desk import SignInDesk
 from controller.people.places import FOLDER, PUBLIC_FILE, REGISTER_FILE, SCREENS_FILE, SOCKET, TRIES_FILE
 from controller.people.register import ROLES, RegisterError, read_register, write_register
 from controller.people.screens import Screens, ScreensFile
@@ -58,7 +58,7 @@ def run_sign_in(arguments: argparse.Namespace) -> int:
         group = None if arguments.socket_group is None else group_id(arguments.socket_group)
         tries = TriesFile(folder / TRIES_FILE, _tell)
         screens = ScreensFile(folder / SCREENS_FILE, _tell)
-        desk = Desk(
+        desk = SignInDesk(
             lambda: read_register(folder / REGISTER_FILE),
             key,
             _now_us,

@@ -10,7 +10,7 @@ from controller.games.registry import game_of
 from controller.machines.desk import NEVER_US, Desk
 from controller.machines.flat import Refused
 from controller.machines.health import Health
-from controller.machines.roles import RULINGS, must_be_theirs
+from controller.machines.roles import RULINGS, require_role
 from controller.machines.setup import First, Setup, Standing, State
 from controller.machines.table import TableMode
 from controller.model.effects import Effect, Late
@@ -372,7 +372,7 @@ class Session:
                 raise Refused("unknown_input", "only the settlement engine says who has which bet")
             self._game.enter(entered)  # It is so whoever plays; other games have no such bets.
             return
-        must_be_theirs(entered, self._setup.ruleset)
+        require_role(entered, self._setup.ruleset)
         match entered.name:
             case "open_table":
                 self._mode.open(entered)

@@ -185,25 +185,25 @@ class Attempts(Generic[Value, V]):
         """
         words = self.words
         if entered.name in (words.void, "void", words.says_void):
-            self.must_be_this(entered)
+            self.require_attempt(entered)
             self._declare_void(entered)
         elif entered.name == words.set_result:
             self.set_result(entered)
         elif entered.name == "accept":
-            self.must_be_this(entered)
+            self.require_attempt(entered)
             self._accept(entered)
         elif entered.name == words.clear:
-            self.must_be_this(entered)
+            self.require_attempt(entered)
             self._clear(entered.name, entered.t)
             self._answer(words.clear.replace("_", " "))
         elif entered.name == words.settle:
-            self.must_be_this(entered)
+            self.require_attempt(entered)
             self.settle()
         else:
             return False
         return True
 
-    def must_be_this(self, entered: Input) -> None:
+    def require_attempt(self, entered: Input) -> None:
         """Do nothing where an input names the attempt it would act on, or none. Raises Refused."""
         named = self.words.attempt_named(entered)
         if named is None or named == str(self.number):
@@ -316,7 +316,7 @@ class Attempts(Generic[Value, V]):
 
     def set_result(self, entered: Input) -> None:
         """Handle the result that a person entered, before the call or after it. Raises Refused."""
-        self.must_be_this(entered)
+        self.require_attempt(entered)
         was = self._as_it_was()
         if not self.machine.allows(self.words.set_result):
             self.machine.fire(self.words.set_result)

@@ -20,7 +20,7 @@ _MAY_NOT_SET_FACES = {
 """For each role that sets the faces, the staff roles that may not (C34-PT-3)."""
 
 
-def must_be_theirs(entered: Input, rules: RuleSet) -> None:
+def require_role(entered: Input, rules: RuleSet) -> None:
     """Check that this role may enter this input; raises Refused."""
     if entered.by in PLAYERS and entered.name not in PLAYERS_MAY:
         raise Refused("not_staff")

@@ -48,7 +48,7 @@ _SHOWN = 60
 """Characters of what was found that a message repeats."""
 
 
-class NotStrict(ValueError):
+class StrictJsonError(ValueError):
     """Text that is not JSON, or JSON with two meanings: what was found, and what was expected."""
 
     def __init__(self, found: str, expected: str) -> None:
@@ -61,15 +61,15 @@ def strict(raw: bytes) -> object:
     """Return the value of a JSON text in UTF-8.
 
     Raises:
-        NotStrict: it is not JSON, is nested too deeply, gives a key twice, or contains NaN, Infinity, a
+        StrictJsonError: it is not JSON, is nested too deeply, gives a key twice, or contains NaN, Infinity, a
             number out of a double's range, half of a surrogate pair, or a NUL in a string.
     """
     try:
         value: object = msgspec.json.decode(raw)
     except (ValueError, RecursionError):
-        # The library does not name the key; `_slowly` finds the same mistake again and does.
-        return _slowly(raw)
-    return value if _plainly_one_meaning(value, raw) else _slowly(raw)
+        # The library does not name the key; `_decode_strictly` finds the same mistake again and does.
+        return _decode_strictly(raw)
+    return value if _plainly_one_meaning(value, raw) else _decode_strictly(raw)
 
 
 def _plainly_one_meaning(value: object, raw: bytes) -> bool:
@@ -81,7 +81,7 @@ def _plainly_one_meaning(value: object, raw: bytes) -> bool:
     return b":" not in raw
 
 
-def _slowly(raw: bytes) -> object:
+def _decode_strictly(raw: bytes) -> object:
     expected = "one JSON text in UTF-8"
     try:
         value: object = json.loads(
@@ -91,14 +91,16 @@ def _slowly(raw: bytes) -> object:
             parse_float=_number,
             parse_int=_whole,
         )
-    except NotStrict:
+    except StrictJsonError:
         raise
     except UnicodeDecodeError as error:
-        raise NotStrict(f"byte {error.start} {raw[error.start : error.start + 1]!r}", expected) from error
+        raise StrictJsonError(
+            f"byte {error.start} {raw[error.start : error.start + 1]!r}", expected
+        ) from error
     except RecursionError as error:
-        raise NotStrict("a text that nests too deep", expected) from error
+        raise StrictJsonError("a text that nests too deep", expected) from error
     except json.JSONDecodeError as error:
-        raise NotStrict(f"no JSON ({error.msg} at character {error.pos})", expected) from error
+        raise StrictJsonError(f"no JSON ({error.msg} at character {error.pos})", expected) from error
     _check("the text", value)
     return value
 
@@ -114,7 +116,7 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     for key, value in pairs:
         _check("a key", key)
         if key in found:
-            raise NotStrict(f"`{key}` twice", "each key once")
+            raise StrictJsonError(f"`{key}` twice", "each key once")
         _check(f"`{key}`", value)
         found[key] = value
     return found
@@ -124,11 +126,13 @@ def _check(where: str, value: object) -> None:
     """Check a value, or the items of a list; an object's values were checked when it was read."""
     match value:
         case _Unfit():
-            raise NotStrict(f"{where} {_cut(value)}", "a number within the range of a double")
+            raise StrictJsonError(f"{where} {_cut(value)}", "a number within the range of a double")
         case str() if "\0" in value:
-            raise NotStrict(f"a NUL in {where}: {_cut(ascii(value))}", "text without one")
+            raise StrictJsonError(f"a NUL in {where}: {_cut(ascii(value))}", "text without one")
         case str() if not value.isascii() and any("\ud800" <= char <= "\udfff" for char in value):
-            raise NotStrict(f"half of a surrogate pair in {where}: {_cut(ascii(value))}", "whole characters")
+            raise StrictJsonError(
+                f"half of a surrogate pair in {where}: {_cut(ascii(value))}", "whole characters"
+            )
         case list():
             for item in value:
                 _check(where, item)

@@ -35,7 +35,7 @@ class Session:
     used_us: int
 
 
-class Desk:
+class SignInDesk:
     """Signs people in and out. One thread; the clock is the machine's time since boot."""
 
     def __init__(

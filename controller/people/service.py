@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from msgspec import Meta
 
 from controller.model.conversion import strict
-from controller.people.desk import Desk, Refused
+from controller.people.desk import Refused, SignInDesk
 from controller.people.places import KEY_FILE, PUBLIC_FILE
 from controller.people.register import MAX_PIN, RegisterError, write_private
 from controller.people.tokens import KEY_BYTES
@@ -101,7 +101,7 @@ def load_or_make_key(folder: Path) -> Ed25519PrivateKey:
 class Service:
     """Serves one desk."""
 
-    def __init__(self, desk: Desk, may_unlock: Callable[[int], bool]) -> None:
+    def __init__(self, desk: SignInDesk, may_unlock: Callable[[int], bool]) -> None:
         """Serve this desk; `may_unlock` tells of a client's uid whether it may forget wrong tries."""
         self._desk = desk
         self._may_unlock = may_unlock

@@ -8,7 +8,7 @@ from operator import or_
 
 import msgspec
 
-from controller.model.conversion import NotStrict, strict
+from controller.model.conversion import StrictJsonError, strict
 from controller.settlement.book import BOOK_AMOUNT, Book, Line, Refusal
 from controller.settlement.money import MAX_CENTS
 from controller.settlement.wire import CENTS_FIELDS, Increase, Malformed, Reduce, Request
@@ -43,7 +43,7 @@ class Decoder:
             return self._decoder.decode(raw)
         except msgspec.ValidationError as error:
             raise _malformed(value, raw, line, str(error), self._kinds) from error
-        except NotStrict as error:
+        except StrictJsonError as error:
             if raw.startswith(BOM_UTF8):
                 raise Malformed(
                     line, _shown(raw), "one JSON object in UTF-8 without a byte order mark"

@@ -14,7 +14,7 @@ import msgspec
 from fastapi import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from controller.model.conversion import NotStrict, strict
+from controller.model.conversion import StrictJsonError, strict
 from controller.settlement_service.access import Role
 from controller.settlement_service.asks import Ask, Told, refusal
 
@@ -197,7 +197,7 @@ async def _body(scope: Scope, headers: Mapping[bytes, list[bytes]], receive: Rec
     if body:
         try:
             strict(bytes(body))
-        except NotStrict as error:
+        except StrictJsonError as error:
             raise _Refused(400, str(error), "JSON") from error
     return bytes(body)
 

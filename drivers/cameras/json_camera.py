@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeGuard
 
-from controller.model.conversion import NotStrict, strict
+from controller.model.conversion import StrictJsonError, strict
 from controller.model.readings import AnyReading
 from controller.model.tables import Speaks
 from drivers.cameras.homography import ERROR_MM, plane_of
@@ -66,7 +66,7 @@ class JsonLines:
 def _object(line: bytes) -> Object | BadLine:
     try:
         value = strict(line)
-    except NotStrict as error:
+    except StrictJsonError as error:
         return BadLine(f"{_shown(line)}, which is no JSON object ({error})")
     if not isinstance(value, dict):
         return BadLine(f"{_shown(line)}, where one JSON object was expected")

@@ -1,6 +1,6 @@
 """The wall clock is a label: set by hours it locks the table and is told, and durations do not notice."""
 
-from controller.app.clock import Step, WallWatch, iso, system_wall
+from controller.app.clock import ClockStep, WallWatch, iso, system_wall
 from tests.app.house import NIGHT_US, HouseMaker, WallInHand, drain, live_of, unlocked
 
 HOUR_US = 3_600_000_000
@@ -12,7 +12,7 @@ def test_a_step_is_told_by_how_much_and_only_once() -> None:
     wall.us += 500_000
     assert watch.step() is None
     wall.us -= 2 * HOUR_US
-    assert watch.step() == Step(-2 * HOUR_US, first_sync=False)
+    assert watch.step() == ClockStep(-2 * HOUR_US, first_sync=False)
     assert watch.step() is None
 
 
@@ -20,7 +20,7 @@ def test_the_first_synchronization_is_no_alarm() -> None:
     wall = WallInHand(synced=False)
     watch = WallWatch(wall, lambda: 0, 1_000_000)
     wall.us, wall.synced = wall.us + HOUR_US, True
-    assert watch.step() == Step(HOUR_US, first_sync=True)
+    assert watch.step() == ClockStep(HOUR_US, first_sync=True)
 
 
 def test_a_clock_stepped_by_hours_locks_the_table_until_a_person_has_looked(house: HouseMaker) -> None:

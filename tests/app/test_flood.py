@@ -19,15 +19,15 @@ from controller.app.control import Control
 from controller.app.faults import MAX_UNSEEN, Fault
 from controller.app.limits import (
     A_USERS_CONNECTIONS,
-    A_USERS_DEEDS,
     IN_FULL,
+    PER_USER_ACTIONS,
     WINDOW_US,
     Bucket,
     Note,
-    Pace,
     Rate,
-    Refused,
-    Tally,
+    RateLimiter,
+    RefusalKind,
+    RefusalTally,
 )
 from controller.app.peers import Groups, Peer
 from controller.app.publishing import FaultAlarm
@@ -50,7 +50,7 @@ SETTLEMENT = Peer(4713, 4713, "engine", frozenset({"settlement"}))
 @pytest.fixture
 def at(house: HouseMaker, monkeypatch: pytest.MonkeyPatch) -> Iterator["At"]:
     """Give a table with its socket, at which nobody is slowed down."""
-    for name in ("A_CONNECTION", "A_USER", "A_USERS_DEEDS"):
+    for name in ("A_CONNECTION", "A_USER", "PER_USER_ACTIONS"):
         monkeypatch.setattr(control_module, name, AT_ONCE)
     monkeypatch.setattr(control_module, "SEND_S", PATIENCE_S)
     one = At(house(), monkeypatch)
@@ -274,7 +274,7 @@ def test_who_connects_without_end_is_turned_away_before_he_costs_a_thread(
 
 
 def test_who_was_turned_away_owes_nothing_for_it() -> None:
-    pace = Pace(Rate(burst=1, per_s=1))
+    pace = RateLimiter(Rate(burst=1, per_s=1))
     assert [pace.spend(1, 0) for _ in range(1_000)] == [True] + [False] * 999
     assert pace.spend(1, 1_000_000)
     assert pace.spend(2, 1_000_000)
@@ -290,20 +290,20 @@ def test_a_bucket_gives_so_many_at_once_and_so_many_a_second() -> None:
 
 
 def test_a_users_connections_share_his_pace_and_no_other_users() -> None:
-    pace = Pace(A_USERS_DEEDS)
+    pace = RateLimiter(PER_USER_ACTIONS)
     waits = [pace.wait_s(1, 0) for _ in range(6_000)]
     assert waits[59] == 0
-    assert waits[-1] == pytest.approx((6_000 - 60) / A_USERS_DEEDS.per_s)
+    assert waits[-1] == pytest.approx((6_000 - 60) / PER_USER_ACTIONS.per_s)
     assert pace.wait_s(2, 0) == 0
 
 
 def test_users_who_were_silent_are_forgotten_and_none_who_owes_time() -> None:
-    pace = Pace(Rate(burst=1, per_s=1))
+    pace = RateLimiter(Rate(burst=1, per_s=1))
     for uid in range(1000):
         pace.wait_s(uid, uid * 10_000_000)
     pace.wait_s(5000, 10_000_000_000)
     assert pace.wait_s(5000, 10_000_000_000) > 0
-    assert len(pace._buckets) <= Pace.MAX_REMEMBERED + 1
+    assert len(pace._buckets) <= RateLimiter.MAX_REMEMBERED + 1
 
 
 def keeping(told: list[Mapping[str, object]]) -> Note:
@@ -317,7 +317,7 @@ def keeping(told: list[Mapping[str, object]]) -> Note:
 
 
 def test_a_sum_that_finds_no_room_is_told_later_and_nothing_is_counted_twice() -> None:
-    tally, kind = Tally(), Refused(1, "guest", "rule")
+    tally, kind = RefusalTally(), RefusalKind(1, "guest", "rule")
     in_full = sum(tally.in_full(kind, 0) for _ in range(100))
     assert in_full == IN_FULL
     told: list[Mapping[str, object]] = []
@@ -331,13 +331,13 @@ def test_a_sum_that_finds_no_room_is_told_later_and_nothing_is_counted_twice() -
 
 
 def test_many_users_are_summed_without_a_name_rather_than_remembered_without_end() -> None:
-    tally = Tally()
-    in_full = sum(tally.in_full(Refused(uid, "guest", "rule"), 0) for uid in range(1000))
-    assert in_full == Tally.MAX_REMEMBERED
+    tally = RefusalTally()
+    in_full = sum(tally.in_full(RefusalKind(uid, "guest", "rule"), 0) for uid in range(1000))
+    assert in_full == RefusalTally.MAX_REMEMBERED
     told: list[Mapping[str, object]] = []
     kept = keeping(told)
     tally.sum_up(WINDOW_US, kept)
-    assert [row["count"] for row in told] == [1000 - Tally.MAX_REMEMBERED]
+    assert [row["count"] for row in told] == [1000 - RefusalTally.MAX_REMEMBERED]
 
 
 # --- with another user's process ---

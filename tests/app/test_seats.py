@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller.app import limits as limits_module
-from controller.app.limits import OWN, PLACES, SHARED, Kind, Seat, Seats, kind_of
+from controller.app.limits import OWN, PLACES, SHARED, ConnectionSlot, ConnectionSlots, Kind, kind_of
 from controller.app.peers import Peer, Role
 
 ROLES: dict[Kind, tuple[Role, ...]] = {
@@ -36,11 +36,11 @@ def connection() -> Iterator[socket.socket]:
         yield ours
 
 
-def filled(seats: Seats, connection: socket.socket, kind: Kind, *, busy: bool) -> None:
+def filled(seats: ConnectionSlots, connection: socket.socket, kind: Kind, *, busy: bool) -> None:
     """Let one user of this kind take all that it can have."""
     for number in range(PLACES):
         seat = seats.admit(connection, peer(kind), number)
-        if isinstance(seat, Seat):
+        if isinstance(seat, ConnectionSlot):
             seats.heard(seat, number, busy=busy)
 
 
@@ -56,31 +56,31 @@ def test_no_user_locks_another_out(
     """16 silent connections of a technician locked out root: whoever holds most gives one up."""
     if holder == newcomer == "root" and busy:
         pytest.skip("root is one user, who is told which of his processes have the places")
-    seats = Seats()
+    seats = ConnectionSlots()
     filled(seats, connection, holder, busy=busy)
     other = peer(newcomer, uid=UIDS[newcomer] if newcomer == "root" else 2000)
-    assert isinstance(seats.admit(connection, other, PLACES), Seat)
+    assert isinstance(seats.admit(connection, other, PLACES), ConnectionSlot)
 
 
 def test_a_user_whose_own_connections_are_silent_is_always_heard(connection: socket.socket) -> None:
-    seats = Seats()
+    seats = ConnectionSlots()
     filled(seats, connection, "root", busy=False)
-    assert isinstance(seats.admit(connection, peer("root"), PLACES), Seat)
+    assert isinstance(seats.admit(connection, peer("root"), PLACES), ConnectionSlot)
 
 
 def test_a_user_who_watches_with_all_he_can_have_is_told_who_that_is(connection: socket.socket) -> None:
-    seats = Seats()
+    seats = ConnectionSlots()
     filled(seats, connection, "staff", busy=True)
     assert seats.admit(connection, peer("staff"), PLACES) == (UIDS["staff"],)
 
 
 def test_the_place_of_the_one_who_was_silent_for_longest_is_given_away_and_he_is_told() -> None:
-    seats = Seats()
+    seats = ConnectionSlots()
     with ExitStack() as links:
         pairs = [tuple(links.enter_context(one) for one in socket.socketpair()) for _ in range(SHARED)]
         for number, (ours, _) in enumerate(pairs):
-            assert isinstance(seats.admit(ours, peer("others"), number), Seat)
-        assert isinstance(seats.admit(pairs[0][0], peer("others"), SHARED), Seat)
+            assert isinstance(seats.admit(ours, peer("others"), number), ConnectionSlot)
+        assert isinstance(seats.admit(pairs[0][0], peer("others"), SHARED), ConnectionSlot)
         oldest = pairs[0][1]
         assert b"silent the longest" in oldest.recv(1000)
         assert oldest.recv(1000) == b""
@@ -100,8 +100,8 @@ def test_who_is_in_every_group_is_staff_and_root_is_root() -> None:
 def test_there_are_never_more_than_there_are_places_and_each_kind_keeps_its_own(
     steps: list[tuple[Kind, int, bool, bool]],
 ) -> None:
-    seats = Seats()
-    inside: list[Seat] = []
+    seats = ConnectionSlots()
+    inside: list[ConnectionSlot] = []
     ours, theirs = socket.socketpair()
     with ours, theirs:
         theirs.close()
@@ -110,13 +110,13 @@ def test_there_are_never_more_than_there_are_places_and_each_kind_keeps_its_own(
                 seats.leave(inside.pop(user % len(inside)))
             uid = 0 if kind == "root" else UIDS[kind] * 10 + user
             seat = seats.admit(ours, peer(kind, uid=uid), now)
-            if isinstance(seat, Seat):
+            if isinstance(seat, ConnectionSlot):
                 seats.heard(seat, now, busy=busy)
                 inside.append(seat)
             inside = [one for one in inside if not one.taken]
             taken = Counter(one.kind for one in inside)
             assert len(inside) <= PLACES
             assert sum(max(0, count - OWN[one]) for one, count in taken.items()) <= SHARED
-            if not isinstance(seat, Seat):
+            if not isinstance(seat, ConnectionSlot):
                 assert taken[kind] >= OWN[kind], "a kind's own places are nobody else's"
     assert limits_module.PLACES == 24

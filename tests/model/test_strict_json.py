@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.model.conversion import NotStrict, strict
+from controller.model.conversion import StrictJsonError, strict
 
 TWO_MEANINGS = {
     b'{"amount":500,"amount":1}': "`amount` twice",
@@ -39,7 +39,7 @@ TWO_MEANINGS = {
 
 @pytest.mark.parametrize(("raw", "found"), TWO_MEANINGS.items(), ids=[str(raw[:24]) for raw in TWO_MEANINGS])
 def test_what_has_two_meanings_is_refused_and_named(raw: bytes, found: str) -> None:
-    with pytest.raises(NotStrict) as told:
+    with pytest.raises(StrictJsonError) as told:
         strict(raw)
     assert str(told.value).startswith(f"found {found}")
     assert ", expected " in str(told.value)
@@ -72,7 +72,7 @@ def test_every_json_value_comes_through(value: object, ascii_only: bool) -> None
 @settings(derandomize=True, deadline=None)
 @given(st.binary(max_size=40) | st.text('{}[]":,\\u0eE+-.1dD ', max_size=30).map(str.encode))
 def test_whatever_comes_is_read_or_refused_in_words(raw: bytes) -> None:
-    with suppress(NotStrict):
+    with suppress(StrictJsonError):
         value = strict(raw)
         assert not isinstance(value, float) or math.isfinite(value)
         assert msgspec.json.decode(raw) == value
@@ -84,5 +84,5 @@ def test_any_key_given_twice_is_found(found: dict[str, int], data: st.DataObject
     key = data.draw(st.sampled_from(sorted(found)))
     pairs = [*found.items(), (key, 0)]
     raw = "{" + ",".join(f"{json.dumps(name)}:{value}" for name, value in pairs) + "}"
-    with pytest.raises(NotStrict, match="twice"):
+    with pytest.raises(StrictJsonError, match="twice"):
         strict(raw.encode())

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from controller.people.desk import IDLE_US, Desk, Refused
+from controller.people.desk import IDLE_US, Refused, SignInDesk
 from controller.people.register import (
     Register,
     RegisterError,
@@ -39,12 +39,12 @@ class Door:
         self.clock = Clock()
         self.told: list[str] = []
         self.register = people()
-        self.desk = Desk(lambda: self.register, KEY, self.clock, tells=self.told.append)
+        self.desk = SignInDesk(lambda: self.register, KEY, self.clock, tells=self.told.append)
 
-    def restarted(self, file: Path) -> Desk:
+    def restarted(self, file: Path) -> SignInDesk:
         """Start the desk anew, with its tries kept in this file."""
         kept = TriesFile(file, self.told.append)
-        self.desk = Desk(
+        self.desk = SignInDesk(
             lambda: self.register,
             KEY,
             self.clock,

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from controller.people.desk import Desk, Refused
+from controller.people.desk import Refused, SignInDesk
 from controller.people.register import Register, new_register
 from controller.people.screens import ALONE, SCREENS, Screens, ScreensFile
 from controller.people.tries import TRIES, Tries
@@ -19,12 +19,12 @@ def people() -> Register:
     return register.having("bob", ("dealer",), "2345", CARD)
 
 
-def desk_of(screens: Screens | None = None, tries: dict[str, Tries] | None = None) -> Desk:
+def desk_of(screens: Screens | None = None, tries: dict[str, Tries] | None = None) -> SignInDesk:
     register = people()
-    return Desk(lambda: register, KEY, lambda: 1_000_000, screens=screens, tries=tries)
+    return SignInDesk(lambda: register, KEY, lambda: 1_000_000, screens=screens, tries=tries)
 
 
-def tried(desk: Desk, person: str | None, typed: str, screen: str | None = None) -> str:
+def tried(desk: SignInDesk, person: str | None, typed: str, screen: str | None = None) -> str:
     """Try to sign in; return the refusal's code, or nothing."""
     try:
         desk.sign_in("pit 1", person, typed, screen)

@@ -156,7 +156,7 @@ class HighRoller(PlaysThrows):
             case "void" if entered.what == "game" or not self._concerns_a_roll():
                 self._abandon(entered, "declared")
             case "settled" | "paid" if self._state.stage == "won" and not self._state.over:
-                self.attempts.must_be_this(entered)
+                self.attempts.require_attempt(entered)
                 self._next_game(entered.t)
             case _:
                 return self.attempts.enter(entered)

@@ -183,7 +183,7 @@ class Roulette(PlaysAttempts):
             case "open_bets":
                 self._dealer_opens(entered)
             case "paid":
-                self.attempts.must_be_this(entered)
+                self.attempts.require_attempt(entered)
                 self._machine.fire("paid")
                 if self.attempts.machine.allows("settled"):
                     self.attempts.settle()

@@ -115,7 +115,7 @@ class WheelSpins(ABC):
         """
         attempts, number = self.attempts, self.attempts.number
         if ruling.what is not None:
-            attempts.must_be_this(ruling)
+            attempts.require_attempt(ruling)
             return
         corrects = attempts.state == "called" or (
             attempts.state == SPIN.void and ruling.name == SPIN.set_result

@@ -135,7 +135,7 @@ class Deals:
     def act(self, entered: Input) -> None:
         """Handle a position's play or fold. Raises Refused."""
         attempts = self.attempts
-        attempts.must_be_this(entered)
+        attempts.require_attempt(entered)
         if attempts.state in ("called", "settled"):
             if entered.by in PLAYER_ROLES:
                 raise Refused("has_acted")
@@ -157,7 +157,7 @@ class Deals:
         if not self.attempts.open:
             self.attempts.set_result(entered)
             return
-        self.attempts.must_be_this(entered)
+        self.attempts.require_attempt(entered)
         entered = self._of_this_deal(entered)
         self._must_fit(entered)
         self._note(entered)

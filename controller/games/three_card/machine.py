@@ -214,7 +214,7 @@ class ThreeCard(PlaysAttempts):
             case "set_card":
                 self.deals.set_card(entered)
             case "settled" | "paid":
-                self.attempts.must_be_this(entered)
+                self.attempts.require_attempt(entered)
                 self.attempts.settle()
                 if self._machine.allows("paid"):
                     self._machine.fire("paid")

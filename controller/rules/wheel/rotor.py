@@ -176,11 +176,6 @@ class Rotor:
         """Whether its turns are so much shorter than those of the run before that a hand made them so."""
         return self._turn_before_us is not None and self.period_us() < _FASTER_TURN * self._turn_before_us
 
-    @property
-    def next_turn(self) -> bool:
-        """Whether the last pass came one turn after the one before: none was missed between them."""
-        return len(self._turns) > 1 and self._turns[-1] - self._turns[-2] == 1
-
     def turns_at(self, t_us: int) -> float | None:
         """Return how many turns the mark has made since this run's first pass.
 
