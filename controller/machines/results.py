@@ -1,4 +1,4 @@
-"""What an attempt came to, its judge, what the game does with it, and the call that may still be corrected."""
+"""What an attempt came to, its judge, what its game does with it, and the call open to correction."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
