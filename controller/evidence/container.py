@@ -39,6 +39,9 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
     """The clip reached its largest size before the throw ended."""
 
 
+_decode = msgspec.json.Decoder(About).decode
+
+
 class Closed(NamedTuple):
     """A file that is whole: its name, and what is in it."""
 
@@ -123,7 +126,7 @@ def read(sha256: str, data: bytes) -> Pictures:
             if len(infos) > MAX_ENTRIES or any(info.compress_type != zipfile.ZIP_STORED for info in infos):
                 infos = []
             entries = {info.filename: archive.read(info) for info in infos}
-        about = msgspec.json.decode(entries.pop(ABOUT), type=About)
+        about = _decode(entries.pop(ABOUT))
     except (zipfile.BadZipFile, LookupError, EOFError, OSError, RuntimeError, ValueError) as error:
         raise UnsoundError(f"no file of a dice camera's ({error})") from error
     return Pictures(sha256, about, {name: jpeg for name, jpeg in entries.items() if _NAME.fullmatch(name)})

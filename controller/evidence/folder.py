@@ -54,6 +54,9 @@ class Deleted(msgspec.Struct, frozen=True, kw_only=True):
     why: str
 
 
+_decode = msgspec.json.Decoder(Deleted).decode
+
+
 class MissingError(Exception):
     """Pictures that can't be shown; the message says why."""
 
@@ -155,7 +158,7 @@ class Folder:
         with suppress(OSError):
             for line in (self.path / DELETED).read_bytes().splitlines():
                 with suppress(msgspec.MsgspecError):
-                    yield msgspec.json.decode(line, type=Deleted)
+                    yield _decode(line)
 
     def _gone(self, sha256: str) -> str:
         for one in self.deleted():
