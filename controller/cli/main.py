@@ -38,6 +38,7 @@ COMMANDS = {
     "keys": "show, make, rotate, revoke and replace every key",
     "completion": "print the shell's completion of commands, options and files",
     "doctor": "check everything a support person would ask, and pack it for them",
+    "firmware": "build what a board runs, and put it on the board",
     "udev": "print udev rules that give the serial ports plugged in now persistent names",
     "recall": "show one past outcome and the evidence behind it",
     "explain": "explain and draw why one throw, spin or deal was called as it was",
@@ -209,6 +210,7 @@ _EXTRA_OF: Mapping[str, str] = {
     "PIL": "pictures",
     "cv2": "vision",
     "numpy": "vision",
+    "littlefs": "firmware",
 }
 """The extra that brings each package; pyproject.toml lists them."""
 _ALL_OF: Mapping[str, str] = {

@@ -1,0 +1,138 @@
+"""`tablectl firmware`: build what a board runs, and put it on the board."""
+
+import argparse
+import json
+import os
+from pathlib import Path
+
+import msgspec
+
+from controller.cli.firmware_image import BOARDS, CHIPS, SECTOR_BYTES, approved_as, file_system, uf2_of
+from controller.cli.shell import BAD_INPUT, OK, say
+from drivers.node.device import KEY
+from drivers.node.sentences import NODE_NAME
+
+EXAMPLES = (
+    "tablectl firmware approved console                   # what the table's file lists under `firmware`",
+    "tablectl firmware build console --name console --settings console.json --out console.uf2",
+    "tablectl firmware build wheel --name track --settings wheel.json --key-file track.key --out track.uf2",
+    "tablectl firmware flash console.uf2 /media/RPI-RP2   # hold BOOTSEL while plugging the board in",
+)
+DRIVE_SAYS = "INFO_UF2.TXT"
+"""Every board that waits for a UF2 shows this file."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    does = parser.add_subparsers(metavar="build|flash|approved", required=True, dest="does")
+    build = does.add_parser("build", help="make the UF2 of a board's files and settings")
+    build.add_argument("board", choices=BOARDS)
+    build.add_argument("--name", required=True, help="the node's name, as the table's file has it")
+    build.add_argument(
+        "--settings", type=Path, metavar="FILE", help="its pins, as JSON (docs/devices/boards.md)"
+    )
+    build.add_argument("--key-file", type=Path, metavar="FILE", help="its key: tablectl keys make node FILE")
+    build.add_argument("--chip", choices=sorted(CHIPS), default="rp2040", help="rp2350 is a Pico 2")
+    build.add_argument(
+        "--fs-kib",
+        type=int,
+        metavar="KIB",
+        help="its file system's size, where this program does not know it",
+    )
+    build.add_argument("--out", type=Path, required=True, metavar="FILE", help="the UF2 to write")
+    flash = does.add_parser("flash", help="copy a UF2 to a board that waits for one")
+    flash.add_argument("uf2", type=Path, metavar="UF2")
+    flash.add_argument("drive", type=Path, metavar="DRIVE", help="the board's drive, RPI-RP2 or RP2350")
+    approved = does.add_parser("approved", help="print what a board with these files says that it runs")
+    approved.add_argument("board", choices=BOARDS)
+    for one in (build, flash, approved):
+        one.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Do it; 2 where it can't be done."""
+    try:
+        match arguments.does:
+            case "build":
+                told = _build(arguments)
+            case "flash":
+                told = _flash(arguments.uf2, arguments.drive)
+            case _:
+                told = {"firmware": approved_as(arguments.board)}
+    except OSError as error:
+        say(f"{error.filename}: {error.strerror}")
+        return BAD_INPUT
+    except ValueError as error:
+        say(error)
+        return BAD_INPUT
+    print(msgspec.json.encode(told).decode() if arguments.json else "\n".join(map(str, told.values())))
+    return OK
+
+
+def _build(arguments: argparse.Namespace) -> dict[str, object]:
+    settings = _settings(arguments)
+    chip = CHIPS[arguments.chip]
+    fs_bytes = chip.fs_bytes if arguments.fs_kib is None else arguments.fs_kib * 1024
+    if fs_bytes is None:
+        raise ValueError(
+            f"--fs-kib: found none, expected the size of the {arguments.chip}'s file system; "
+            "at the board's prompt: import rp2; f = rp2.Flash(); print(f.ioctl(4, 0) * f.ioctl(5, 0) // 1024)"
+        )
+    if not 64 * 1024 <= fs_bytes < chip.flash_bytes or fs_bytes % SECTOR_BYTES:
+        raise ValueError(
+            f"--fs-kib: found {fs_bytes // 1024}, expected a multiple of 4 from 64 up, less than the flash"
+        )
+    content = uf2_of(file_system(settings, fs_bytes), chip)
+    _write_privately(arguments.out, content)
+    return {"uf2": str(arguments.out), "firmware": approved_as(arguments.board)}
+
+
+def _settings(arguments: argparse.Namespace) -> dict[str, object]:
+    if not NODE_NAME.fullmatch(arguments.name):
+        raise ValueError(f"--name: found {arguments.name!r}, expected 1 to 16 letters, digits, _ or -")
+    settings: object = {}
+    if arguments.settings is not None:
+        try:
+            settings = json.loads(arguments.settings.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise ValueError(
+                f"{arguments.settings}: found no JSON ({error}), expected the board's pins"
+            ) from error
+    if not isinstance(settings, dict):
+        raise ValueError(  # noqa: TRY004 - what is in a file is a value
+            f"{arguments.settings}: found no object, expected the board's pins by name"
+        )
+    settings |= {"board": arguments.board, "name": arguments.name}
+    if arguments.key_file is not None:
+        key = arguments.key_file.read_text(encoding="ascii").strip()
+        if not KEY.fullmatch(key):
+            raise ValueError(
+                f"{arguments.key_file}: expected 32 to 128 hexadecimal digits; make one with tablectl keys"
+            )
+        settings["key"] = key
+    return settings
+
+
+def _flash(uf2: Path, drive: Path) -> dict[str, object]:
+    if not (drive / DRIVE_SAYS).is_file():
+        raise ValueError(
+            f"{drive}: found no {DRIVE_SAYS}, expected the drive of a board that waits for a UF2; "
+            "hold BOOTSEL while plugging the board in"
+        )
+    content = uf2.read_bytes()
+    if content[:4] != b"UF2\n" or len(content) % 512:
+        raise ValueError(f"{uf2}: found no UF2, expected one of tablectl firmware build, or MicroPython's")
+    target = drive / uf2.name
+    with target.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    return {"flashed": str(target)}
+
+
+def _write_privately(file: Path, content: bytes) -> None:
+    """Write a file that may hold a key: its owner alone can read it."""
+    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "wb") as opened:
+        os.fchmod(descriptor, 0o600)
+        opened.write(content)
