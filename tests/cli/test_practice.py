@@ -111,7 +111,7 @@ def test_a_ruling_that_comes_after_the_next_throw_has_begun_counts_for_its_own()
 
 
 def test_at_a_wheel_a_void_is_said_as_no_spin() -> None:
-    score = Score("!R-8", "R-NUM-1", "no_spin")
+    score = Score("!R-8", "R-SPIN-4", "no_spin")
     score.begin(Scene(kind="any", start_us=0, end_us=1, truth=HAND))
     score.hear(said(1, (3, 4)))
     assert "say no_spin (!R-8)" in shown(score)
