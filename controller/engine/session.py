@@ -72,7 +72,7 @@ class Session:
         self._order = ReorderBuffer(setup.ruleset.max_lateness_ms)
         self._game = game_of(setup.ruleset.game).machine(setup, self._desk, self._health)
         self._see = self._game.see
-        self._plays = False
+        self._plays = self._mode.why_not_playing is None
         """Whether readings go straight to the game: the table is open, unlocked and not in test mode."""
         self._turned_away_until = 0
         self.late = 0

@@ -17,7 +17,7 @@ from controller.settlement.book import Book, Decided, Reduced, Refusal
 from controller.settlement.wagers import Ended, Wagers
 from controller.settlement.wire import Asked, Request
 from controller.settlement_service.ledger import Movement
-from controller.settlement_service.steps import Anchor, Step, Told
+from controller.settlement_service.steps import Anchor, Heard, Step, Told
 from controller.settlement_service.tally import Tally, Wager
 
 
@@ -201,7 +201,13 @@ class TableBook:
         """Take the next step; raises Contradiction or Misread."""
         assert step.n == self.last_n + 1
         anchor = self._move_anchor() if step.result else None
-        booked = self._correct(step) if step.kind == "correction" else self._go_on(step)
+        match step.kind:
+            case "correction":
+                booked = self._correct(step)
+            case "struck":
+                booked = self._strike(step)
+            case _:
+                booked = self._go_on(step)
         if booked.refused:
             return booked
         self.last_n = step.n
@@ -251,7 +257,29 @@ class TableBook:
         self._state.tally.forget(decided)
         return anchor
 
-    # --- corrections ---
+    # --- corrections, and what is taken back ---
+
+    def heard_after(self, closed: Heard) -> tuple[int, ...]:
+        """Return the steps with requests of that round that the table heard of after this moment."""
+        heard = ((kept.step.n, kept.step.heard) for kept in self._history)
+        return tuple(n for n, at in heard if at is not None and at[:2] == closed[:2] and at.t > closed.t)
+
+    def last_heard(self, of: Heard) -> int | None:
+        """Return when the table last heard of a request of that round that stands; None where none does."""
+        heard = (kept.step.heard for kept in self._history)
+        return max((at.t for at in heard if at is not None and at[:2] == of[:2]), default=None)
+
+    def _strike(self, step: Step) -> Booked:
+        """Take granted requests back, as if they had never been made."""
+        struck = set(step.strikes)
+        place = next((i for i, kept in enumerate(self._history) if kept.step.n in struck), None)
+        if place is None:
+            raise Contradiction(f"steps {sorted(struck)} to take back", "steps since the last settled state")
+
+        def play_again() -> list[Told]:
+            return self._replay(place, lambda kept: None if kept.step.n in struck else kept)
+
+        return self._booked_again(place, play_again)
 
     def _correct(self, step: Step) -> Booked:
         place = next((i for i, kept in enumerate(self._history) if step.corrects in kept.seqs), None)
@@ -259,37 +287,55 @@ class TableBook:
             raise Contradiction(
                 f"a correction of outcome {step.corrects}", "the last attempt, which is not settled"
             )
+        corrected = self._history[place]
+
+        def play_again() -> list[Told]:
+            seqs = corrected.seqs if step.seq is None else corrected.seqs | {step.seq}
+            right = _Kept(_corrected(corrected.step, step), corrected.movement, seqs)
+            return self._replay(
+                place, lambda kept: right if kept is corrected else kept, shooters_after=False
+            )
+
+        return self._booked_again(place, play_again)
+
+    def _booked_again(self, place: int, play_again: Callable[[], list[Told]]) -> Booked:
+        """Book the difference that playing the steps again makes; lines from this place on are told anew."""
         before = Movement()
         for kept in self._history:
             before.add(kept.movement)
+        from_n = self._history[place].step.n
         accepted = dict(self._state.tally.wagers)
-        lines = self._replay(step, place)
+        lines = play_again()
         gone = [wager for id_, wager in accepted.items() if self.wager(id_) is None]
         moved = Movement()
         for kept in self._history:
             moved.add(kept.movement)
         moved.add(before, -1)
         wagers = (*self._state.tally.wagers.values(), *(_closed(wager) for wager in gone))
-        return Booked(tuple(lines), moved, wagers, supersedes_from=self._history[place].step.n)
+        return Booked(tuple(lines), moved, wagers, supersedes_from=from_n)
 
-    def _replay(self, step: Step, place: int) -> list[Told]:
-        """Play all steps again, the corrected one as it is now; what can't be granted any more is void.
+    def _replay(
+        self, place: int, as_it_is: Callable[[_Kept], _Kept | None], *, shooters_after: bool = True
+    ) -> list[Told]:
+        """Play all steps again as they are now (None: taken back); what can't be granted any more is void.
 
         No anchor is taken after it before the next result: the correction needs what it corrects. Who got
-        the dice after the corrected roll is told again after the correction.
+        the dice after a corrected roll is told again after the correction (`shooters_after` False).
         """
         history, self._history = self._history, []
         self._candidate = None
         self._state = _State(self._game, self._table, self._anchor)
         lines: list[Told] = []
-        for i, kept in enumerate(history):
-            as_it_is = _corrected(kept.step, step) if i == place else kept.step
-            told, moved, refused = self._state.run(as_it_is, shooters=i <= place)
-            if refused:
-                lines += [Told(kept.step.n, _voided(asked)) for asked in _bets(kept.step)]
+        for i, before in enumerate(history):
+            kept = as_it_is(before)
+            if kept is None:
+                lines += [Told(before.step.n, _voided(asked, _TOO_LATE)) for asked in _bets(before.step)]
                 continue
-            seqs = kept.seqs | {step.seq} if i == place and step.seq is not None else kept.seqs
-            self._history.append(_Kept(as_it_is, moved, seqs))
+            told, moved, refused = self._state.run(kept.step, shooters=shooters_after or i <= place)
+            if refused:
+                lines += [Told(kept.step.n, _voided(asked, _NOT_POSSIBLE)) for asked in _bets(kept.step)]
+                continue
+            self._history.append(_Kept(kept.step, moved, kept.seqs))
             if i >= place:
                 lines += told
         return lines
@@ -303,8 +349,11 @@ def _bets(step: Step) -> list[Asked]:
     return [asked for asked in step.requests if asked["do"] == "bet"]
 
 
-def _voided(bet: Asked) -> Decided:
-    reason = "what it was made after was corrected, and it could not have been made"
+_TOO_LATE = "bets had closed when the table heard of it: the close was seen late"
+_NOT_POSSIBLE = "what it was made after was corrected, and it could not have been made"
+
+
+def _voided(bet: Asked, reason: str) -> Decided:
     amount = bet["amount"]
     assert isinstance(amount, int)
     return Decided(str(bet["id"]), str(bet["wager"]), "void", amount, 0, amount, reason)

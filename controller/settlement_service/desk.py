@@ -18,7 +18,7 @@ from controller.settlement_service.gate import Admitted, LateWager, NoWord
 from controller.settlement_service.ledger import CAGE, Movement, player_account
 from controller.settlement_service.seating import check_bet_seat, check_taking_seat
 from controller.settlement_service.standing import Standing
-from controller.settlement_service.steps import Step
+from controller.settlement_service.steps import Heard, Step
 from controller.settlement_service.work import Cause, Work, encode
 
 
@@ -153,12 +153,14 @@ class Desk:
 
         return self._on_word(asking, table, {**change, "table": table}, do)
 
-    def _ask(self, work: Work, table: Standing, player: str, asked: Asked, word: Admitted | NoWord) -> Done:
+    def _ask(self, work: Work, table: Standing, player: str, asked: Asked, answer: Admitted | NoWord) -> Done:
         if table.halted:
             raise RequestRefused("HALTED", f"table {table.name} waits for a person: {table.halted}")
-        admitted = admit(table, asked, word)
+        admitted = admit(table, asked, answer)
         account = player_account(player)
-        step = Step(n=table.book.last_n + 1, kind="asked", requests=(asked,))
+        word = admitted.word
+        heard = Heard(word.session, word.round, admitted.heard_us) if word.takes == "wagers" else None
+        step = Step(n=table.book.last_n + 1, kind="asked", requests=(asked,), heard=heard)
         try:
             if table.book.cost(asked) > work.balance(account):
                 raise RequestRefused(
@@ -172,7 +174,7 @@ class Desk:
         work.step(table.name, step, booked)
         work.stands(table.name, table.row())
         if not asked.get("late"):
-            work.bet_taken(admitted.word, admitted.heard_us)
+            work.bet_taken(word, admitted.heard_us)
         lines = [msgspec.Raw(encode(told.line)) for told in booked.lines]
         return Done(player=player, balance=work.balance(account), lines=lines)
 

@@ -170,17 +170,18 @@ class Engine:
                 )
 
     def release(self, table: str, who: str, *, refund: bool) -> None:
-        """Resume a halted table: a person has looked into it.
+        """Clear a table's alarms and resume it where it is halted: a person has looked into it.
 
         With `refund` all its stakes go back and the outcome at which it halted is taken without effect.
 
         Raises:
-            RequestRefused: no such table is halted.
+            RequestRefused: no such table is halted or has an alarm, or (`refund`) it is not halted.
         """
         with self.work() as work:
             standing = self.table(work, table)
-            if standing is None or not standing.halted:
-                raise RequestRefused("HALTED", f"table {table} is not halted")
+            waits = standing is not None and not refund and work.has_alarm(table)
+            if standing is None or not (standing.halted or waits):
+                raise RequestRefused("HALTED", f"table {table} is not halted and has no alarm")
             self._intake.release(work, standing, who, refund=refund)
 
     @property

@@ -6,7 +6,7 @@ from typing import Literal
 
 from sqlalchemy import select, update
 
-from controller.model.outcomes import Outcome
+from controller.model.outcomes import Bets, Outcome
 from controller.settlement.wire import Asked
 from controller.settlement_service import schema
 from controller.settlement_service.asking import CORRECTIONS, RESULTS
@@ -21,7 +21,7 @@ from controller.settlement_service.deliveries import (
     opened,
 )
 from controller.settlement_service.standing import Standing
-from controller.settlement_service.steps import Step
+from controller.settlement_service.steps import Heard, Step
 from controller.settlement_service.work import Work
 
 MALFUNCTIONS = frozenset({"power_lost", "missing_reading", "conflict", "unruled"})
@@ -65,9 +65,10 @@ class Intake:
         return answers
 
     def release(self, work: Work, table: Standing, who: str, *, refund: bool) -> None:
-        """Resume a halted table."""
-        table.halted = None
-        table.skip_seq = table.next_seq if refund else None
+        """Clear a table's alarms, and resume it where it is halted."""
+        if table.halted:
+            table.halted = None
+            table.skip_seq = table.next_seq if refund else None
         alarms = schema.alarms
         work.connection.execute(
             update(alarms)
@@ -107,13 +108,14 @@ class Intake:
         return self._halt(work, table, delivery, "outcome_conflict", says)
 
     def _apply(self, work: Work, table: Standing, delivery: Delivery, outcome: Outcome) -> Answer:
-        step = self._step_of(work, table, outcome)
-        if step is not None:
-            try:
+        try:
+            self._strike(work, table, delivery.event.session, outcome)
+            step = self._step_of(work, table, outcome)
+            if step is not None:
                 self._step(work, table, step)
-            except (Contradiction, Misread) as error:
-                says = f"outcome {outcome.id} does not fit the wager book: {error}"
-                return self._halt(work, table, delivery, "state_differs", says)
+        except (Contradiction, Misread) as error:
+            says = f"outcome {outcome.id} does not fit the wager book: {error}"
+            return self._halt(work, table, delivery, "state_differs", says)
         table.follow_bets(outcome)
         work.round_moves(table.name, table.round, delivery.event.session, outcome)
         table.next_seq += 1
@@ -133,6 +135,26 @@ class Intake:
         booked = table.book.apply(step)
         table.anchor = booked.anchor or table.anchor
         work.step(table.name, step, booked)
+
+    def _strike(self, work: Work, table: Standing, session: str, outcome: Outcome) -> None:
+        """Take back what the table heard of after the close that this outcome tells.
+
+        Sensors that come later than the table's word waits for them (a cable or a process that stood still)
+        tell a close of a moment for which the word was given.
+        """
+        if outcome.type != "bets.closed" or not isinstance(outcome.data, Bets):
+            return
+        closed = Heard(session, outcome.data.round, outcome.t)
+        strikes = table.book.heard_after(closed)
+        if not strikes:
+            return
+        self._step(work, table, Step(n=table.book.last_n + 1, kind="struck", strikes=strikes))
+        work.bets_struck(table.name, closed, table.book.last_heard(closed))
+        says = (
+            f"round {closed.round}: {len(strikes)} wagers or changes were taken back: the table heard of them"
+            " after bets had closed, which its sensors told late; look for `readings_late` there"
+        )
+        work.alarm(table.name, "bets_struck", says)
 
     def _step_of(self, work: Work, table: Standing, outcome: Outcome) -> Step | None:
         """Return what an outcome does to the wager book; None where that is nothing."""

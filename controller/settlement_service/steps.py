@@ -1,14 +1,23 @@
 """Steps: what a table's wager book was told, one indivisible thing at a time, as the database keeps it."""
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
 from controller.settlement.book import Line
 from controller.settlement.wire import Asked
 
-Kind = Literal["asked", "outcome", "correction", "reset"]
-"""A player's granted request, an outcome, an outcome in another's place, or the table opening again."""
+Kind = Literal["asked", "outcome", "correction", "reset", "struck"]
+"""A player's granted request, an outcome, an outcome in another's place, the table opening again, or requests
+taken back because bets had closed before the table heard of them."""
+
+
+class Heard(NamedTuple):
+    """When a table heard of a request: its session, the round of bets, microseconds of its clock."""
+
+    session: str
+    round: int
+    t: int
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -18,6 +27,8 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     outcome's number, `corrects` that of the outcome whose place a correction takes. `result` marks the end of
     an attempt: from then on the attempt before it can't be corrected. `refund` hands all stakes back first,
     for this reason. `point_after` is what the table says its point is after the step, where it says so.
+    `heard` is when the table heard of a request that was granted because bets were open; `strikes` are the
+    steps with such requests that are taken back.
     """
 
     n: int
@@ -28,6 +39,8 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     result: bool = False
     refund: str = ""
     point_after: int | Literal["off"] | None = None
+    heard: Heard | None = None
+    strikes: tuple[int, ...] = ()
 
 
 class Anchor(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -15,7 +15,7 @@ from controller.settlement_service.asking import RESULTS
 from controller.settlement_service.book import Booked
 from controller.settlement_service.deliveries import Delivery
 from controller.settlement_service.ledger import Movement
-from controller.settlement_service.steps import Step, Told
+from controller.settlement_service.steps import Heard, Step, Told
 
 _ADD_TO_BALANCE = text(
     "INSERT INTO balances (account, cents) VALUES (:account, :cents)"
@@ -41,6 +41,10 @@ _PUT_ROUND = text(
     " closed_t = COALESCE(excluded.closed_t, rounds.closed_t),"
     " moved_t = COALESCE(excluded.moved_t, rounds.moved_t),"
     " result_t = COALESCE(excluded.result_t, rounds.result_t)"
+)
+_STRIKE_ROUND = text(
+    "UPDATE rounds SET last_bet_t = :last_t"
+    " WHERE table_name = :t AND round = :round AND bet_session = :session"
 )
 MOVES = frozenset({"dice_released", "ball_drop", "first_card"})
 """Causes that close the bets with the very thing that decides: dice, ball or card."""
@@ -79,6 +83,7 @@ class Work:
         self._superseded: list[Row] = []
         self._stands: dict[str, Row] = {}
         self._halted: list[Row] = []
+        self._struck: list[Row] = []
         self._chains: dict[tuple[str, int], str] = {}
         self._rounds: list[Row] = []
 
@@ -203,6 +208,16 @@ class Work:
         columns = ("bet_session", "last_bet_t", "session", "closed_t", "moved_t", "result_t")
         self._rounds.append({"t": table, "round": round_, **dict.fromkeys(columns), **told})
 
+    def bets_struck(self, table: str, closed: Heard, last_t: int | None) -> None:
+        """Keep when the table heard of the last request of a round that stands, now that some do not."""
+        self._struck.append({"t": table, "session": closed.session, "round": closed.round, "last_t": last_t})
+
+    def has_alarm(self, table: str) -> bool:
+        """Return whether an alarm of this table waits for a person."""
+        alarms = schema.alarms
+        query = select(alarms.c.id).where(alarms.c.table_name == table, alarms.c.cleared_us.is_(None))
+        return self.connection.execute(query).first() is not None
+
     def alarm(self, table: str, code: str, says: str) -> None:
         """Raise an alarm, unless the same holds already."""
         alarms = schema.alarms
@@ -224,6 +239,7 @@ class Work:
         self._rounds.clear()
         self._superseded.clear()
         self._halted.clear()
+        self._struck.clear()
 
     def flush(self) -> None:
         """Write it all."""
@@ -247,6 +263,8 @@ class Work:
             self.connection.execute(_PUT_WAGER, list(self._wagers.values()))
         if self._rounds:
             self.connection.execute(_PUT_ROUND, self._rounds)
+        if self._struck:
+            self.connection.execute(_STRIKE_ROUND, self._struck)
         if self._stands:
             self.connection.execute(_PUT_TABLE, list(self._stands.values()))
         if self._halted:

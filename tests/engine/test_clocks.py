@@ -144,6 +144,14 @@ def test_a_throw_whose_every_release_came_late_is_not_passed_over() -> None:
     assert played.told("roll") == ["roll.review"]
 
 
+def test_a_throw_whose_release_is_the_first_reading_and_late_is_not_passed_over() -> None:
+    """The process stood still from before the release; nothing was seen since its recording began."""
+    flight = throw(SECOND_US, (3, 4))
+    readings = [replace(r, arrived=flight[-1].t + SECOND_US) for r in flight]
+    played = play(readings)
+    assert played.told("roll") == ["roll.review"]
+
+
 def test_a_track_point_that_came_late_changes_nothing_where_the_throw_is_certain_without_it() -> None:
     flight = throw(SECOND_US, (3, 4))
     index = next(n for n, r in enumerate(flight) if isinstance(r, DieAt) and r.t > SECOND_US + 200 * MS)

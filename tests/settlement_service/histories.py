@@ -17,6 +17,7 @@ from controller.settlement_service.desk import Desk
 from controller.settlement_service.engine import Engine
 from controller.settlement_service.faults import RequestRefused
 from controller.settlement_service.gate import Admitted, Gate, NoWord
+from controller.settlement_service.standing import steps_after
 from tests.settlement_service.rig import GAMES, House, SealedTable
 
 SECOND_US = 1_000_000
@@ -34,6 +35,9 @@ class Trouble(NamedTuple):
     loses: float = 0.0
     restarts: float = 0.0
     """The chance, in each second, that the table or the engine starts anew."""
+    cable: float = 0.0
+    """The chance that what a sensor sees stands still on its cable, for longer than the word waits."""
+    cable_us: int = 0
 
 
 @dataclass
@@ -43,6 +47,8 @@ class Granted:
     what: str
     came_us: int
     """When the request was complete, in true time."""
+    step: int
+    """Its place in the table's book."""
     round: int
     """The round whose spin decides it: the one that the book is in."""
 
@@ -138,6 +144,7 @@ class World(Happenings):
         self._waiting: dict[str, _Waiting] = {}
         self._old_words: list[bytes] = []
         self._sensed: list[tuple[int, Callable[[], None]]] = []
+        self._cable_clear_us = 0
         self.shown: str | None = None
         """The number that lies in the wheel, or lay there last, for everybody to see."""
         self._takes_round: int | None = 1
@@ -205,7 +212,11 @@ class World(Happenings):
         self.later(after_us, closes)
 
     def _sense(self, do: Callable[[], None]) -> None:
-        self._sensed.append((self._clock(), do))
+        seen_us = self._clock()
+        stalls = self.chance.random() < self.trouble.cable
+        arrives_us = self.now_us + (self.chance.randrange(self.trouble.cable_us) if stalls else 0)
+        self._cable_clear_us = max(self._cable_clear_us, arrives_us)
+        self.later(self._cable_clear_us - self.now_us, lambda: self._sensed.append((seen_us, do)))
 
     def _judges_closed(self) -> None:
         self._takes_round = None
@@ -271,7 +282,7 @@ class World(Happenings):
         with self.engine.work() as work:
             standing = self.engine.table(work, self.table.name)
         assert standing is not None
-        self.granted.append(Granted(waiting.what, waiting.came_us, standing.round or 1))
+        self.granted.append(Granted(waiting.what, waiting.came_us, standing.book.last_n, standing.round or 1))
 
     # --- who bets ---
 
@@ -317,8 +328,29 @@ class World(Happenings):
     # --- who judges it ---
 
     def past_posted(self) -> list[Granted]:
-        """Give what was granted for a spin whose number could be known when the request came."""
-        return [one for one in self.granted if one.came_us >= self.closes.get(one.round, one.came_us + 1)]
+        """Give what was granted, and stands, for a spin whose number could be known when the request came."""
+        struck = self.struck()
+        return [
+            one
+            for one in self.granted
+            if one.came_us >= self.closes.get(one.round, one.came_us + 1)
+            and one.step not in struck
+            and not (self.trouble.cable and one.round >= self._round_of_book)
+        ]
+
+    @property
+    def _round_of_book(self) -> int:
+        """The round that is not decided yet: its close may still be on its cable."""
+        with self.engine.work() as work:
+            standing = self.engine.table(work, self.table.name)
+        assert standing is not None
+        return standing.round or 1
+
+    def struck(self) -> set[int]:
+        """Give the steps of the book that were taken back."""
+        with self.engine.work() as work:
+            steps = steps_after(work.connection, self.table.name, 0)
+        return {n for step in steps for n in step.strikes}
 
     def end(self) -> None:
         self.house.store.close()

@@ -1,0 +1,126 @@
+"""A close of bets that its sensors told late, by a cable or a process that stood still: who bet after it is
+in time for nothing, and whoever had bet before it stands."""
+
+import pytest
+
+from controller.journal.keys import Key
+from controller.settlement_service.faults import RequestRefused
+from controller.settlement_service.views import Views
+from tests.settlement_service.histories import SECOND_US, Trouble, World
+from tests.settlement_service.rig import House, SealedTable
+from tests.settlement_service.test_gate import Wheel
+from tests.settlement_service.test_histories import SECONDS, kept_margins
+
+CLOSED_US = 5 * SECOND_US
+BEFORE_US = CLOSED_US
+AFTER_US = CLOSED_US + 1
+"""A request that the table hears of a microsecond after the ball has dropped may know the number."""
+
+
+@pytest.fixture
+def wheel(house: House, roulette: SealedTable) -> Wheel:
+    return Wheel(house, roulette)
+
+
+def heard_at(wheel: Wheel, t: int, session: str = "1") -> None:
+    """Let the table hear of whatever comes now at this moment, and give its word for it."""
+    wheel.said = lambda nonce: [wheel.word(nonce, heard={nonce: t}, until=t, session=session)]
+
+
+def closes_late(wheel: Wheel) -> None:
+    wheel.table.moment_us = CLOSED_US
+    wheel.hears([wheel.table.closes()])
+    wheel.table.moment_us = None
+
+
+def test_a_bet_that_the_table_heard_of_after_a_close_told_late_goes_back(wheel: Wheel) -> None:
+    heard_at(wheel, BEFORE_US)
+    assert wheel.bet("20") == ""
+    heard_at(wheel, AFTER_US)
+    assert wheel.bet("17") == ""
+    closes_late(wheel)
+    assert wheel.balance == 1_000 - 100
+    wheel.hears(wheel.table.shows("17"))
+    assert wheel.balance == 1_000 - 100
+    assert wheel.house.proof().faults == ()
+
+
+def test_a_bet_taken_back_after_it_stays_up_and_loses(wheel: Wheel) -> None:
+    heard_at(wheel, BEFORE_US)
+    assert wheel.bet("20") == ""
+    heard_at(wheel, AFTER_US)
+    assert wheel.take_back() == ""
+    assert wheel.balance == 1_000
+    closes_late(wheel)
+    assert wheel.balance == 1_000 - 100
+    wheel.hears(wheel.table.shows("17"))
+    assert wheel.balance == 1_000 - 100
+    assert wheel.house.proof().faults == ()
+
+
+def test_one_that_would_have_won_and_was_taken_back_wins(wheel: Wheel) -> None:
+    heard_at(wheel, BEFORE_US)
+    assert wheel.bet("17") == ""
+    heard_at(wheel, AFTER_US)
+    assert wheel.take_back() == ""
+    closes_late(wheel)
+    wheel.hears(wheel.table.shows("17"))
+    assert wheel.balance == 1_000 - 100 + 3_600
+
+
+def test_what_was_taken_back_is_told_to_player_and_staff_and_is_in_no_margin(wheel: Wheel) -> None:
+    heard_at(wheel, AFTER_US)
+    assert wheel.bet("17") == ""
+    closes_late(wheel)
+    views = Views(wheel.engine)
+    assert [alarm.code for alarm in views.alarms()] == ["bets_struck"]
+    (shown,) = views.results("ann", 10)
+    assert "void" in str(shown)
+    assert "seen late" in str(shown)
+    assert [r.wager_to_close_ms for r in views.rounds(wheel.table.name, 10)] == [None]
+    wheel.engine.release(wheel.table.name, "bob", refund=False)
+    assert views.alarms() == []
+    with pytest.raises(RequestRefused):
+        wheel.engine.release(wheel.table.name, "bob", refund=False)
+
+
+def test_an_engine_that_starts_again_knows_it_still(wheel: Wheel) -> None:
+    """It was killed between the bet and the close."""
+    heard_at(wheel, AFTER_US)
+    assert wheel.bet("17") == ""
+    wheel.house.reopen()
+    wheel.table.moment_us = CLOSED_US
+    wheel.house.takes(wheel.table.closes())
+    wheel.table.moment_us = None
+    assert wheel.house.balance("player:ann") == 1_000
+    wheel.house.reopen()
+    wheel.house.takes(wheel.table.shows("17"))
+    assert wheel.house.balance("player:ann") == 1_000
+    assert wheel.house.proof().faults == ()
+
+
+def test_times_of_another_session_are_not_compared(wheel: Wheel) -> None:
+    """A table that started again has another clock; what it had in flight is void by itself."""
+    heard_at(wheel, AFTER_US, session="0")
+    assert wheel.bet("17") == ""
+    closes_late(wheel)
+    assert wheel.balance == 1_000 - 100
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_whatever_a_cable_holds_back_nothing_stands_that_came_after_the_close(key: Key, seed: int) -> None:
+    world = World(key, seed, Trouble(cable=0.4, cable_us=5 * SECOND_US, stalls=0.02, stall_us=SECOND_US))
+    world.run(SECONDS)
+    assert world.past_posted() == []
+    assert world.granted
+    assert kept_margins(world) >= 0
+    proof = world.house.proof()
+    assert proof.faults == ()
+    world.end()
+
+
+def test_such_cables_make_some_who_come_late_and_are_granted_at_first(key: Key) -> None:
+    world = World(key, 1, Trouble(cable=0.4, cable_us=5 * SECOND_US))
+    world.run(SECONDS)
+    assert world.struck()
+    world.end()
