@@ -85,7 +85,7 @@ _OWN: Mapping[str, FaultKind] = {
     "device_down": FaultKind(
         "a device is disconnected or silent; attempts that need it go to review",
         "its cable, its power or its program: the fault's text says which",
-        "do what the text after the device says; then `tablectl test DEVICE` shows that it works",
+        "check its cable and its power, as the text after its name says; then run `tablectl test DEVICE`",
         "automatically, once the device is up",
         locks=False,
     ),
