@@ -21,6 +21,8 @@ troubles = st.builds(
     repeats=st.sampled_from((0.0, 0.3)),
     loses=st.sampled_from((0.0, 0.2)),
     restarts=st.sampled_from((0.0, 0.1)),
+    cable=st.just(0.0),
+    cable_us=st.just(0),
 )
 
 

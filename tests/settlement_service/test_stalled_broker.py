@@ -67,9 +67,10 @@ class Live:
             self.sink.turn(TURN_S)
         self.sink.leave()
 
-    def tells(self, events: list[bytes]) -> None:
-        """Publish outcomes, as the pump does."""
-        read = [(read_event(event), event) for event in events]
+    def shows(self, number: str) -> None:
+        """Close bets now, by the table's clock that its word goes by, and publish a spin as the pump does."""
+        self.table.moment_us = now_us()
+        read = [(read_event(event), event) for event in self.table.spins(number)]
         self.sink.offer([Message(one.seq, one.seq, one.id, one.chain, event, None) for one, event in read])
 
     def bet(self, number: str = "5") -> str:
@@ -149,7 +150,7 @@ def test_while_the_broker_stands_still_nothing_is_taken_and_nothing_handed_back(
     before = live.balance
     mosquitto.freeze()
     live.takes = None
-    live.tells(live.table.spins("17"))
+    live.shows("17")
     assert live.bet("17") == "TABLE-WORD"
     assert live.take_back(losing) == "TABLE-WORD"
     mosquitto.thaw()
@@ -169,7 +170,7 @@ def test_a_bet_that_outlasts_the_standstill_is_never_for_the_number_that_is_show
     before = live.balance
     mosquitto.freeze()
     live.takes = None
-    live.tells(live.table.spins("17"))
+    live.shows("17")
     said: list[str] = []
     thread = Thread(target=lambda: said.append(live.bet("17")))
     thread.start()
@@ -179,6 +180,6 @@ def test_a_bet_that_outlasts_the_standstill_is_never_for_the_number_that_is_show
     thread.join(PATIENCE_S)
     live.settles()
     assert live.balance == before - (100 if said == ["granted"] else 0)
-    live.tells(live.table.spins("3"))
+    live.shows("3")
     live.settles()
     assert live.balance == before - (100 if said == ["granted"] else 0)
