@@ -98,6 +98,7 @@ class Core:
         self._lock_asked = False
         self._lock_changes = 0
         self._last_word_us = 0
+        self._last_told_us = 0
         self._last_reading_us = 0
         self._now_us = 0
         self._may: tuple[str, ...] = ()
@@ -305,7 +306,7 @@ class Core:
                     self._answers.tell(self._ticket)
                     return
         elif self._lapses_at(reading):
-            self._void_pending(None, now_us)
+            self._void_pending(None, min(now_us, reading.t))
         if isinstance(reading, _QUIET):
             self._unsettled = True
             self._settles_us = max(now_us, reading.t) + self._lateness_us
@@ -401,6 +402,7 @@ class Core:
 
     def _follow(self, outcome: Outcome) -> None:
         self._last_word_us = self._last_reading_us
+        self._last_told_us = outcome.t
         data = outcome.data
         if isinstance(data, Bets):
             self._bets_closed = outcome.type == "bets.closed"
@@ -467,12 +469,14 @@ class Core:
         free = not self._testing and not self._attempt_open
         return free and entered.by not in PLAYERS and self._cut_off.ruled_by(entered)
 
-    def _void_pending(self, entered: Input | None, now_us: int) -> None:
-        """Close what was cut off as void, by a person's ruling or because play goes on without one."""
+    def _void_pending(self, entered: Input | None, t_us: int) -> None:
+        """Close what was cut off as void, by a person's ruling or because play goes on without one.
+
+        At `t_us`, when that was said or seen, or at the last outcome's time where that is later.
+        """
         self._hand_over(self._segment.end())
-        outcomes, self._first = self._cut_off.close(
-            entered, self._first, now_us, bets_closed=self._bets_closed
-        )
+        t_us = max(t_us, self._last_told_us)
+        outcomes, self._first = self._cut_off.close(entered, self._first, t_us, bets_closed=self._bets_closed)
         self._append(outcomes, None)
         for outcome in outcomes:
             self._follow(outcome)

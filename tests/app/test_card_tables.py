@@ -130,6 +130,22 @@ def test_a_deal_cut_off_that_nobody_ruled_on_lapses_at_the_next_card(
     assert again.types()[-5:] == ["deal.void", "bets.opened", "bets.closed", "deal.called", "bets.opened"]
 
 
+def test_a_deal_that_lapses_does_so_no_later_than_the_card_that_shows_it_was_seen(
+    house: HouseMaker, tmp_path: Path
+) -> None:
+    one, _ = played(house, "three-card", [SEATS, *cards()[:5]])
+    again, daemon = started_again(one, tmp_path)
+    unlocked(daemon)
+    on_their_way = [
+        msgspec.structs.replace(card, arrived=card.t + 1_200) for card in cards(start_us=60 * SECOND_US)
+    ]
+    play(daemon, on_their_way)
+    told = [outcome for outcome in again.outcomes() if outcome.id.split("/")[-2] == "2"]
+    assert [outcome.type for outcome in told][-3:] == ["deal.void", "bets.opened", "bets.closed"]
+    times_us = [outcome.t for outcome in told]
+    assert times_us == sorted(times_us)
+
+
 def test_a_deal_under_review_at_the_cut_is_not_told_twice(house: HouseMaker, tmp_path: Path) -> None:
     unread = Card(t=24 * SECOND_US, dev="shoe", to="dealer")
     one, daemon = played(house, "three-card", [SEATS, *cards()[:8], unread])
