@@ -6,6 +6,9 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+BUILD_S = 3600
+"""What one step of a build may take before it counts as hung: the kernel takes 12 minutes of a free core."""
+
 
 class CannotBuild(Exception):
     """Raised where this machine cannot build a part of the lab; its words say what is missing."""

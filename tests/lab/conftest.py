@@ -14,15 +14,22 @@ from tests.lab.machine import Machine
 from tests.lab.report import Report
 
 HERE = Path(__file__).parent
+TEST_S = 900
+"""Above a machine's own patience, so that a guest that hangs is told with its console's last lines."""
 MakeMachine = Callable[..., Machine]
 REPORT = pytest.StashKey[Report]()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the lab's tests: nothing but `make lab` runs them."""
+    """Mark the lab's tests: nothing but `make lab` runs them.
+
+    The limit of a test is for the test alone: what is built for the first one has its own, `BUILD_S` a step.
+    """
     for item in items:
         if item.path.is_relative_to(HERE):
             item.add_marker(pytest.mark.lab)
+            if not item.get_closest_marker("timeout"):
+                item.add_marker(pytest.mark.timeout(TEST_S, func_only=True))
 
 
 def pytest_configure(config: pytest.Config) -> None:

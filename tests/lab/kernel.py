@@ -9,7 +9,7 @@ import tarfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.lab.cache import CannotBuild, cache, once, require_tools
+from tests.lab.cache import BUILD_S, CannotBuild, cache, once, require_tools
 
 HERE = Path(__file__).parent
 CONFIG = HERE / "kernel.config"
@@ -89,7 +89,7 @@ def _build(source: Path, made: Path) -> None:
     with log.open("wb") as words:
 
         def run(*command: str) -> None:
-            subprocess.run(command, check=True, stdout=words, stderr=words, cwd=work / "out")
+            subprocess.run(command, check=True, stdout=words, stderr=words, cwd=work / "out", timeout=BUILD_S)
 
         try:
             run(*make, "defconfig")
@@ -98,6 +98,8 @@ def _build(source: Path, made: Path) -> None:
             _check((work / "out/.config").read_text())
             run(*make, f"-j{jobs}", "linux")
             run("strip", "-o", str(made), "linux")
+        except subprocess.TimeoutExpired as error:
+            raise CannotBuild(f"the kernel was not built in {BUILD_S} s ({log})") from error
         except subprocess.CalledProcessError as error:
             last = log.read_text(errors="replace").splitlines()[-5:]
             raise CannotBuild(f"the kernel did not build ({log}): " + " / ".join(last)) from error

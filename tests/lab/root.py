@@ -9,7 +9,7 @@ import tarfile
 import tempfile
 from pathlib import Path
 
-from tests.lab.cache import CannotBuild, cache, once, require_tools
+from tests.lab.cache import BUILD_S, CannotBuild, cache, once, require_tools
 
 HERE = Path(__file__).parent
 CHECKOUT = HERE.parents[1]
@@ -104,7 +104,12 @@ def _run(command: list[str], log: Path) -> None:
     environment["PATH"] += os.pathsep + "/usr/sbin:/sbin"
     environment.pop("VIRTUAL_ENV", None)
     with log.open("wb") as words:
-        done = subprocess.run(command, stdout=words, stderr=words, env=environment, check=False)
+        try:
+            done = subprocess.run(
+                command, stdout=words, stderr=words, env=environment, check=False, timeout=BUILD_S
+            )
+        except subprocess.TimeoutExpired as error:
+            raise CannotBuild(f"{command[0]} was not done in {BUILD_S} s ({log})") from error
     if done.returncode:
         last = log.read_text(errors="replace").splitlines()[-5:]
         raise CannotBuild(f"{command[0]} failed ({log}): " + " / ".join(last))

@@ -27,7 +27,7 @@ def _tables(ran_before: int) -> list[tuple[str, int]]:
     return [(names[(first + n) % len(names)], count) for n, count in enumerate(turns)]
 
 
-@pytest.mark.timeout(CUTS * 120)
+@pytest.mark.timeout(CUTS * 120, func_only=True)
 def test_nothing_that_was_told_is_lost_with_the_power(
     machine: MakeMachine, built: tuple[Path, Path], report: Report, tmp_path: Path
 ) -> None:
