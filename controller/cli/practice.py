@@ -6,19 +6,23 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
 from controller.cli.input import WAIT_S, ArgumentError, arguments_of
-from controller.cli.link import OutOfReachError, ask, conversation
+from controller.cli.link import Json, OutOfReachError, ask, conversation
 from controller.cli.screen import Entry, Screen
 from controller.cli.shell import OK, say
 from controller.cli.teller import Teller
 from controller.cli.watch import Watcher, outcome_of
 from controller.model.outcomes import (
+    DealCalled,
+    DealCorrected,
+    DealReview,
+    DealVoid,
     Outcome,
     RollCalled,
     RollCorrected,
@@ -30,8 +34,17 @@ from controller.model.outcomes import (
     SpinReview,
     attempt_of,
 )
+from controller.model.readings import Input
 from controller.model.tables import TableSettings
-from drivers.sim.practice import lies_at_us, right_word, seen_at_the_table
+from drivers.sim.practice import (
+    Hands,
+    Result,
+    card_to_set,
+    in_order,
+    lies_at_us,
+    right_word,
+    seen_at_the_table,
+)
 from drivers.sim.scenes import Scene
 from drivers.sim.stage import Stage
 from drivers.sim.table import Act, VirtualTable
@@ -39,6 +52,7 @@ from drivers.sim.table import Act, VirtualTable
 _READY_S = 60.0
 _STOP_S = 15.0
 _POLL_S = 0.1
+_NO_GAME = "button_draw"
 _BY = {
     "dice_collected": "stickperson",
     "pass_dice": "stickperson",
@@ -46,7 +60,26 @@ _BY = {
 } | dict.fromkeys(("lock", "unlock", "open_table", "close_table"), "supervisor")
 """Who says what at a table, where it is not the one who rules."""
 
-Result = tuple[int, int] | str
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What a game calls what its staff does."""
+
+    does: str
+    """What Enter does."""
+    rulings: str
+    void: str
+    """What a person says where an attempt does not count."""
+    role: str
+    """Who rules."""
+
+
+_WORDS = {
+    "craps": Words("throws the dice", "no_roll, set_dice 3 4", "no_roll", "boxperson"),
+    "roulette": Words("spins the ball", "no_spin, set_number 17", "no_spin", "dealer"),
+    "three_card": Words("deals the cards", "misdeal, set_card Kh seat=3", "misdeal", "dealer"),
+    "high_roller": Words("lets the next player roll", "no_roll, set_dice 3 4", "no_roll", "dealer"),
+}
 
 
 @dataclass(slots=True)
@@ -76,6 +109,14 @@ class Standing:
                 self.result = dice
             case SpinCorrected(number=number):
                 self.result = number
+            case DealCalled(hands=hands, dealer=dealer):
+                self.result, self.decided = in_order({**hands, "dealer": dealer}), True
+            case DealVoid(reasons=reasons):
+                self.result, self.decided = None, True
+            case DealReview(reasons=reasons):
+                self.rule = next((reason.rule for reason in reasons if reason.rule), "")
+            case DealCorrected(hands=hands, dealer=dealer):
+                self.result = None if hands is None else in_order({**hands, "dealer": dealer or ()})
             case _:
                 pass
 
@@ -85,6 +126,8 @@ class Turn:
     """One attempt of the practice: what happened, and what stands of it."""
 
     scene: Scene
+    card: Input | None = None
+    """How a card of a deal is put right, where one must be."""
     standing: Standing | None = None
 
 
@@ -110,9 +153,9 @@ class Score:
     """What a person says where an attempt does not count."""
     turns: list[Turn] = field(default_factory=list)
 
-    def begin(self, scene: Scene) -> None:
-        """Begin the next attempt."""
-        self.turns.append(Turn(scene))
+    def begin(self, scene: Scene, card: Input | None = None) -> None:
+        """Begin the next attempt; `card` is how one of a deal is put right."""
+        self.turns.append(Turn(scene, card))
 
     def hear(self, outcome: Outcome) -> None:
         """Take note of what the table told: of the attempt under way, or of one before."""
@@ -143,14 +186,16 @@ class Score:
             return None
         if not standing.decided or standing.unruled:
             what = f"nobody ruled on the review; right was {_result(right.result)}"
-            return Missed(standing.number, what, self._remedy(right.result), standing.rule)
+            return Missed(standing.number, what, self._remedy(right.result, turn.card), standing.rule)
         rule = self.spoken_rule if right.result is None else self.read_rule
         what = f"{stands} stands; right was {_result(right.result)}"
-        return Missed(standing.number, what, self._remedy(right.result), rule)
+        return Missed(standing.number, what, self._remedy(right.result, turn.card), rule)
 
-    def _remedy(self, result: Result | None) -> str:
+    def _remedy(self, result: Result | None, card: Input | None) -> str:
         if result is None:
             return self.void_word
+        if isinstance(result, Mapping):
+            return "accept" if card is None else _set_card(card)
         return f"set_number {result}" if isinstance(result, str) else f"set_dice {result[0]} {result[1]}"
 
 
@@ -177,7 +222,27 @@ def _same(one: Result | None, other: Result | None) -> bool:
 def _result(result: Result | None) -> str:
     if result is None:
         return "that it does not count"
+    if isinstance(result, Mapping):
+        return _hands(result)
     return result if isinstance(result, str) else f"{result[0]}-{result[1]}"
+
+
+def _hands(hands: Hands) -> str:
+    return ", ".join(f"{position} {' '.join(cards)}" for position, cards in hands.items())
+
+
+def _set_card(card: Input) -> str:
+    replaces = "" if card.what is None else f" what={card.what}"
+    return f"set_card {card.card} seat={card.seat}{replaces}"
+
+
+def _stage_in(status: Json) -> str:
+    """Return how far a game of High Roller is; a table that says nothing of one has none."""
+    match status:
+        case {"state": {"high_roller": {"stage": str(stage)}}}:
+            return stage
+        case _:
+            return _NO_GAME
 
 
 class Practice:
@@ -185,11 +250,13 @@ class Practice:
 
     def __init__(self, settings: TableSettings, screen: Screen, stopping: threading.Event) -> None:
         """Prepare; nothing runs yet."""
-        judged = settings.rules.throw or settings.rules.spin
+        rules = settings.rules
+        judged = rules.throw or rules.spin or rules.deal
         causes = {} if judged is None else judged.causes
-        self._dice = settings.rules.throw is not None
-        void_word = "no_roll" if self._dice else "no_spin"
-        self.score = Score(causes.get("called", ""), causes.get("conflict", ""), void_word)
+        self._game = rules.game
+        self._words = _WORDS[rules.game]
+        self._stage = _NO_GAME
+        self.score = Score(causes.get("called", ""), causes.get("conflict", ""), self._words.void)
         self._screen = screen
         self._folder = self._file = Path()
         self._socket = ""
@@ -205,15 +272,20 @@ class Practice:
         self._go.clear()
         return asked
 
+    def stage(self) -> str:
+        """Return how far the controller's game of High Roller was when the person asked for a roll."""
+        return self._stage
+
     def begun(self, act: Act) -> None:
         """Begin an attempt, in the stage's thread: what is seen at the table is said when it lies there."""
         (scene,) = act.scenes
-        self.score.begin(scene)
+        card = card_to_set(act) if self._game == "three_card" else None
+        self.score.begin(scene, card)
         assert self._table is not None
-        self._table.at(lies_at_us(act), lambda _now_us: self._see(scene))
+        self._table.at(lies_at_us(self._game, act), lambda _now_us: self._see(scene, card))
 
-    def _see(self, scene: Scene) -> None:
-        for sentence in seen_at_the_table(scene):
+    def _see(self, scene: Scene, card: Input | None) -> None:
+        for sentence in seen_at_the_table(scene, card):
             self._teller.event(f"You see: {sentence}.", "bold")
         self._teller.event("Rule if you must; Enter goes on.", "dim")
 
@@ -260,10 +332,8 @@ class Practice:
             if controller.poll() is not None:
                 say(f"{self._folder / 'controller.log'}: the controller ended; its last words are there")
                 return False
-            with suppress(OutOfReachError):
-                status = ask(self._socket, {"do": "status"})["status"]
-                if isinstance(status, dict) and status.get("lock") == "unlocked":
-                    return True
+            if self._status().get("lock") == "unlocked":
+                return True
         if not self._stopping.is_set():
             say(f"the table is still locked: tablectl status --socket {self._socket} says why")
         return False
@@ -288,10 +358,8 @@ class Practice:
         self._typed.put(None)
 
     def _prompt(self) -> None:
-        what = "throws the dice" if self._dice else "spins the ball"
-        self._screen.line(f"You are the staff. Enter {what}; then rule where you must:")
-        rulings = "no_roll, set_dice 3 4" if self._dice else "no_spin, set_number 17"
-        self._screen.line(f"  {rulings}, accept, lock, unlock ... `score` tells how it stands,")
+        self._screen.line(f"You are the staff. Enter {self._words.does}; then rule where you must:")
+        self._screen.line(f"  {self._words.rulings}, accept, lock, unlock ... `score` tells how it stands,")
         self._screen.line("  `end` or Ctrl-D ends.")
         while not self._stopping.is_set():
             try:
@@ -305,10 +373,8 @@ class Practice:
             self._obey(typed)
 
     def _obey(self, typed: str) -> None:
-        if typed in ("", "throw", "spin", "next"):
-            if self._dice and self.score.turns:
-                self._enter("dice_collected", [], quietly=True)
-            self._go.set()
+        if typed in ("", "throw", "spin", "deal", "next"):
+            self._go_on()
             return
         if typed == "score":
             self._screen.lines(score_lines(self._screen, self.score))
@@ -316,8 +382,30 @@ class Practice:
         name, *words = typed.split()
         self._enter(name, words)
 
+    def _go_on(self) -> None:
+        """Clear the table of the last attempt, and let the next one begin."""
+        status = self._status()
+        if self._game == "three_card" and status.get("attempt_open"):
+            self._teller.event("the deal is still open: rule on it, or call a misdeal", "yellow")
+            return
+        self._stage = _stage_in(status)
+        if self.score.turns and self._game in ("craps", "high_roller"):
+            self._enter("dice_collected", [], quietly=True)
+        if self.score.turns and (self._game == "three_card" or self._stage == "won"):
+            self._enter("settled", [], quietly=True)
+        self._go.set()
+
+    def _status(self) -> Json:
+        with suppress(OutOfReachError):
+            status = ask(self._socket, {"do": "status"})["status"]
+            if isinstance(status, dict):
+                return status
+        return {}
+
     def _enter(self, name: str, words: Sequence[str], *, quietly: bool = False) -> None:
-        by = _BY.get(name, "boxperson" if self._dice else "dealer")
+        by = _BY.get(name, self._words.role)
+        if by == "stickperson" and self._game == "high_roller":
+            by = self._words.role
         try:
             request = {"do": "input", "name": name, "by": by, "who": getpass.getuser(), "wait_s": WAIT_S}
             told = ask(self._socket, {**request, **arguments_of(name, words)})

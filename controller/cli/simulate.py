@@ -84,8 +84,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--staff",
         choices=("virtual", "me"),
         default="virtual",
-        help="who is the staff; `me`: dice and ball wait for your word, the controller runs beside them,"
-        " and a score tells at the end what was missed (default: virtual)",
+        help="who is the staff; `me`: dice, ball and cards wait for your word, the controller runs beside"
+        " them, and a score tells at the end what was missed (default: virtual)",
     )
     parser.add_argument("--list-faults", action="store_true", help="list the faults and what is seen of each")
 
@@ -143,6 +143,7 @@ class _Evening:
                 boards=boards,
                 cue=self._practice.cue,
                 begun=self._practice.begun,
+                stage=self._practice.stage,
             )
         elif arguments.technician:
             types = with_own_cameras(settings, types)

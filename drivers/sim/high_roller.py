@@ -286,6 +286,24 @@ class Evening:
         self.says("void", "supervisor", what="game", reason="a device was out of order")
         self.reopen_game()
 
+    def practised(self, mix: Mapping[str, float], stage: str) -> Scene:
+        """Play one roll of a kind of a mix; where a table at this stage has no game, one is begun first."""
+        if stage == "won":
+            self.reopen_game()
+        if stage in ("button_draw", "won"):
+            self.draw_button()
+            start = self.seats.index(self.button)
+            for seat in (*self.seats[start:], *self.seats[:start]):
+                count = self.rng.randint(1, 3)
+                self.says("buy", "player", seat=seat, count=count)
+                for _ in range(count):
+                    self.pitch(self.rng.randint(2, 12), seat)
+            self.says("start_roll")
+        (kind,) = self.rng.choices(list(mix), list(mix.values()))
+        scene, seen = dice.throw(kind, self.rng, self.now + 2 * SECOND_US, table=self.table)
+        self.feed += [(arrived, _dealers(reading)) for arrived, reading in seen]
+        return scene
+
     def reopen_game(self) -> None:
         """Close the table and open it again: no player has cards or the button."""
         self.says("close_table", "supervisor")

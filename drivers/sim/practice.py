@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from controller.model.readings import Input
 from drivers.sim.dice import THROWN
-from drivers.sim.scenes import Scene
+from drivers.sim.scenes import Scene, Truth
 from drivers.sim.table import Act, Play
 
 DICE: Mapping[str, float] = {
@@ -35,9 +35,33 @@ SMART_WHEEL: Mapping[str, float] = {
     **dict.fromkeys(("launched_again", "with_rotor", "rotor_turned"), 1.0),
 }
 """Games of a wheel that reads itself, of which four in ten want a person's word."""
+ROLLS: Mapping[str, float] = {
+    "valid": 6.0,
+    "unsure_face": 2.0,
+    "no_face": 1.0,
+    "camera_down_ruled": 1.0,
+    "box_no_roll_late": 2.0,
+    "box_sets_other_dice": 2.0,
+    **dict.fromkeys(("off_table", "one_short"), 1.0),
+}
+"""Rolls of High Roller of which half want a person's word."""
+DEALS: Mapping[str, float] = {
+    "plain": 4.0,
+    "unread_card": 2.0,
+    "card_put_right": 2.0,
+    "misdeal_late": 1.0,
+    "misdeal_while_dealing": 1.0,
+    **dict.fromkeys(("card_too_many", "card_twice", "shoe_opened"), 1.0),
+}
+"""Deals of Three Card Poker of which half want a person's word."""
+_STILL_SAID: Mapping[str, frozenset[str]] = {
+    "three_card": frozenset({"seats", "no_more_bets", "play", "fold"}),
+    "high_roller": frozenset({"close_table", "open_table", "draw_button", "buy", "set_card", "start_roll"}),
+}
+"""What virtual people enter all the same, by game: players' words, and what leads up to the attempt."""
 
 _AT_THE_TABLE: Mapping[str, str] = {
-    "no_wall_hit": "not both dice hit an end wall",
+    "no_wall_hit": "not both dice hit the wall",
     "off_table": "a die left the table",
     "stacked": "one die lies on the other",
     "on_bank": "a die lies on the bank",
@@ -52,18 +76,32 @@ _AT_THE_TABLE: Mapping[str, str] = {
     "ball_out": "the ball jumped out of the wheel",
     "rotor_reversed": "the rotor was turned the other way",
     "called": "somebody's hand was in the way",
+    "wrong_count": "a position has a card too many",
+    "card_twice": "the same card lies there twice",
+    "shoe_opened": "the shoe was opened while the cards were out",
 }
 
 
-class Right(NamedTuple):
-    """What must stand in the end: a result (dice or a number), or (None) that it does not count."""
+Hands = Mapping[str, tuple[str, ...]]
+"""The cards of each position, in order of rank and suit; `dealer` is one."""
+Result = tuple[int, int] | str | Hands
+"""Dice, a number, or the hands of a deal."""
 
-    result: tuple[int, int] | str | None
+
+class Right(NamedTuple):
+    """What must stand in the end: a result, or (None) that it does not count."""
+
+    result: Result | None
     spoken: bool
     """Whether no sensor can know it: a person has to say it."""
 
 
-def one_by_one(play: Play) -> Play:
+def first_alone(play: Play) -> Play:
+    """Play attempts one at a time, each the first of an evening without trouble."""
+    return lambda seed, _count, _after_trouble: play(seed, 1, False)
+
+
+def second_alone(play: Play) -> Play:
     """Play attempts one at a time; an evening at a wheel begins with an honest spin, which is left out."""
 
     def one(seed: int, _count: int, after_trouble: bool) -> Act:
@@ -76,15 +114,28 @@ def one_by_one(play: Play) -> Play:
     return one
 
 
-def is_word(reading: object) -> bool:
-    """Return whether it is what a virtual person would say."""
-    return isinstance(reading, Input)
+def is_word(game: str, reading: object) -> bool:
+    """Return whether it is what a virtual person would say, and a person says who practises."""
+    return isinstance(reading, Input) and reading.name not in _STILL_SAID.get(game, ())
 
 
-def lies_at_us(act: Act) -> int:
-    """Return when all is seen: the last reading of dice or ball, or a smart wheel's last state."""
-    read = (at for at, reading in act.feed if not is_word(reading))
+def lies_at_us(game: str, act: Act) -> int:
+    """Return when all is seen: the last reading of dice, ball or cards, or a smart wheel's last state."""
+    read = (at for at, reading in act.feed if not is_word(game, reading))
     return max((*read, *(change.at_us for change in act.changes)))
+
+
+def card_to_set(act: Act) -> Input | None:
+    """Return how the virtual dealer would have put a card right; None where none is wrong."""
+    entered = (reading for _, reading in act.feed if isinstance(reading, Input))
+    return next(
+        (reading for reading in entered if reading.name == "set_card" and reading.by == "dealer"), None
+    )
+
+
+def in_order(hands: Mapping[str, Sequence[str]]) -> Hands:
+    """Return hands that can be compared: nobody minds in which order a hand's cards lie."""
+    return {position: tuple(sorted(cards)) for position, cards in hands.items()}
 
 
 def right_word(scene: Scene) -> Right | None:
@@ -96,6 +147,8 @@ def right_word(scene: Scene) -> Right | None:
             return Right(result, spoken=True)
         case "void":
             return Right(None, spoken=True)
+        case _ if truth.told:
+            return _right_of_deal(truth)
         case _ if truth.verdict == "valid":
             return Right(truth.dice or truth.number, spoken=False)
         case _ if truth.verdict == "void":
@@ -104,16 +157,43 @@ def right_word(scene: Scene) -> Right | None:
             return None
 
 
-def seen_at_the_table(scene: Scene) -> Sequence[str]:
-    """Return what a person at the table sees of a scene: what lies there, and what was wrong."""
+def _right_of_deal(truth: Truth) -> Right:
+    """A card is set, or a deal called off, by a person alone."""
+    ruled = any(outcome["type"] in ("deal.review", "deal.corrected") for outcome in truth.told)
+    return Right(in_order(truth.hands) or None, spoken=ruled or "called" in _codes(truth))
+
+
+def _codes(truth: Truth) -> Sequence[str]:
+    """Return the reasons why an attempt does not count; none of a deal that does."""
+    if not truth.told:
+        return truth.reasons or ("called",)
+    data = cast("Mapping[str, Sequence[Mapping[str, str]]]", truth.told[-1]["data"])
+    return [reason["code"] for reason in data.get("reasons", ())]
+
+
+def seen_at_the_table(scene: Scene, card: Input | None = None) -> Sequence[str]:
+    """Return what a person at the table sees of a scene: what lies there, and what was wrong.
+
+    `card` is what should be set of a deal.
+    """
     right = right_word(scene)
     if right is None:
         return ("you did not see it either: call it No Roll or No Spin",)
     if right.result is None:
-        return tuple(
-            _AT_THE_TABLE.get(code, code.replace("_", " ")) for code in scene.truth.reasons or ("called",)
-        )
+        if scene.truth.told and right.spoken:
+            return ("a card was exposed",)
+        return tuple(_AT_THE_TABLE.get(code, code.replace("_", " ")) for code in _codes(scene.truth))
     if isinstance(right.result, str):
         return (f"the ball lies in {right.result}",)
+    if isinstance(right.result, Mapping):
+        return _seen_of_hands(right.result, card)
     one, two = right.result
     return (f"the dice show {one} {two}",)
+
+
+def _seen_of_hands(hands: Hands, card: Input | None) -> Sequence[str]:
+    if card is None:
+        return (f"the dealer shows {' '.join(hands['dealer'])}, and every hand is as the shoe read it",)
+    whose = "the dealer" if card.seat == "dealer" else f"seat {card.seat}"
+    read = "could not read" if card.what is None else f"read as {card.what}"
+    return (f"{whose} has {card.card}, which the shoe {read}",)

@@ -41,6 +41,8 @@ class Truth(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ruled_number: str | None = None
     cards: dict[str, tuple[str, ...]] = {}
     """What was dealt from the shoe to each position of a card game."""
+    hands: dict[str, tuple[str, ...]] = {}
+    """The cards of each position that must stand in the end, `dealer` included; empty where none do."""
     told: tuple[Told, ...] = ()
     """Every outcome of a game of cards, in order, without the numbers of rolls, deals and games."""
 

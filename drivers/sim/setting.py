@@ -13,7 +13,6 @@ from drivers.cameras.homography import Homography, Pair, Point, fit
 from drivers.sim import dice, practice, ss2_wheel, three_card, wheel
 from drivers.sim.boards import Board, Cable, Peer, Script, Sensor, VirtualShoe
 from drivers.sim.faults import DeviceKind
-from drivers.sim.practice import one_by_one
 from drivers.sim.scenes import Story
 from drivers.sim.ss2_wheel import Ss2Wheel
 from drivers.sim.table import (
@@ -26,6 +25,7 @@ from drivers.sim.table import (
     VirtualTable,
     of_dice,
     of_high_roller,
+    of_single_rolls,
     of_smart_wheel,
     of_three_card,
     of_wheel,
@@ -127,18 +127,18 @@ def virtual_table(
     mix: Mix | None = None,
     lens: Homography | None = None,
     boards: Boards | None = None,
-    alone: bool = False,
+    one_by_one: Play | None = None,
 ) -> VirtualTable:
     """Make the virtual hardware of a table, with an evening of this seed.
 
     `types` are the devices' types by name, a node where nothing is said; `mix` are the kinds of attempts by
     weight; through a `lens` scripts print places of their image. A device on a channel of one of `boards`
-    has no cable of its own. With `alone` each attempt is an act of its own.
+    has no cable of its own. With `one_by_one` this is played instead, each attempt an act of its own.
 
     Raises:
         NoEveningError: the file lacks what its game is played on.
     """
-    play = one_by_one(_play(settings, mix)) if alone else _play(settings, mix)
+    play = one_by_one or _play(settings, mix)
     rng = Random(seed)  # noqa: S311 - a reproducible simulation, not a secret
     cables = []
     boards = boards or {}
@@ -154,7 +154,7 @@ def virtual_table(
         route = route_by(settings.devices, OWN_NAMES)
     except AmbiguousError as error:
         raise NoEveningError(f"{settings.table}: {error}") from error
-    evening = Show(play, seed, attempts, an_act=1 if alone else _an_act(settings))
+    evening = Show(play, seed, attempts, an_act=1 if one_by_one else _an_act(settings))
     return VirtualTable(cables, evening, rng=rng, tell=tell, route=route)
 
 
@@ -188,34 +188,40 @@ def for_practice(
     boards: Boards | None = None,
     cue: Callable[[], bool],
     begun: Callable[[Act], None],
+    stage: Callable[[], str],
 ) -> VirtualTable:
-    """Make a virtual table without people: dice and ball wait for a cue, one attempt at a time.
+    """Make a virtual table without staff: dice, ball and cards wait for a cue, one attempt at a time.
+
+    `stage` says how far the controller's game of High Roller is.
 
     Raises:
-        NoEveningError: it is no table of dice or of a ball that a person could be the staff of.
+        NoEveningError: the file lacks what its game is played on.
     """
-    rules = settings.rules
-    trusted = rules.spin is not None and rules.spin.revolutions == "trusted_wheel"
-    if rules.game != "craps" and rules.spin is None:
-        raise NoEveningError(
-            f"{settings.table}: found {rules.title}, expected craps or roulette:"
-            " nobody can practise at others yet"
-        )
-    usual = practice.SMART_WHEEL if trusted else practice.WHEEL
     table = virtual_table(
         settings,
         types,
         seed=seed,
         tell=tell,
         attempts=attempts,
-        mix=usual if rules.spin is not None else practice.DICE,
         boards=boards,
-        alone=True,
+        one_by_one=_practised(settings, stage),
     )
     table.cue = cue
     table.begun.append(begun)
-    table.dropped.append(practice.is_word)
+    table.dropped.append(lambda reading: practice.is_word(settings.rules.game, reading))
     return table
+
+
+def _practised(settings: TableSettings, stage: Callable[[], str]) -> Play:
+    rules = settings.rules
+    if rules.game == "high_roller" and settings.dice_table is not None:
+        return of_single_rolls(settings.dice_table, practice.ROLLS, stage)
+    if rules.game == "three_card":
+        return practice.first_alone(_play(settings, practice.DEALS))
+    if rules.spin is None:
+        return practice.second_alone(_play(settings, practice.DICE))
+    trusted = rules.spin.revolutions == "trusted_wheel"
+    return practice.second_alone(_play(settings, practice.SMART_WHEEL if trusted else practice.WHEEL))
 
 
 def with_own_cameras(settings: TableSettings, types: Mapping[str, DeviceKind]) -> dict[str, DeviceKind]:

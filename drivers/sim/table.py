@@ -16,7 +16,7 @@ from controller.model.geometry import DiceTable, Wheel
 from controller.model.readings import AnyReading
 from drivers.sim import dice, high_roller, ss2_wheel, three_card, wheel
 from drivers.sim.boards import Cable
-from drivers.sim.scenes import Began, Feed, Over, Played, Scene, Story
+from drivers.sim.scenes import Began, Feed, Over, Played, Scene, Story, in_order_of_arrival
 from drivers.sim.ss2_wheel import Change, Ss2Wheel
 
 ACT_ATTEMPTS = 8
@@ -100,6 +100,17 @@ def of_high_roller(table: DiceTable) -> Play:
 
     def play(seed: int, count: int, after_trouble: bool) -> Act:
         return _act(*high_roller.hours(seed, count, table=table, after_trouble=after_trouble))
+
+    return play
+
+
+def of_single_rolls(table: DiceTable, mix: Mapping[str, float], stage: Callable[[], str]) -> Play:
+    """Play High Roller roll by roll, from the stage that the controller's game is at: a person rules."""
+
+    def play(seed: int, _count: int, _after_trouble: bool) -> Act:
+        evening = high_roller.Evening(seed, table=table, directed=False)
+        scene = evening.practised(mix, stage())
+        return _act(in_order_of_arrival(evening.feed), [scene])
 
     return play
 

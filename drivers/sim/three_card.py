@@ -109,6 +109,8 @@ class Evening:
         self.seats: list[str] = []
         self.out: dict[str, list[str]] = {}
         """The cards that left the shoe in the present deal, by position."""
+        self.stands: dict[str, list[str]] = {}
+        """The hands of the present deal that must stand, by position; none of a void deal."""
 
     # --- people, the shoe, and what must be told ---
 
@@ -131,10 +133,12 @@ class Evening:
 
     def void(self, *codes: str, by: str = "sensors") -> None:
         """Note that the present deal is void for these causes."""
+        self.stands = {}
         self.told("deal.void", deal=self.deals, reasons=[{"code": code} for code in codes], by=by)
 
     def called(self, kind: str, dealt: Dealt, **more: object) -> None:
         """Note that the present deal is called, with the results of every hand."""
+        self.stands = dealt.hands
         hands = {seat: hand for seat, hand in dealt.hands.items() if seat != DEALER}
         self.told(kind, deal=self.deals, hands=hands, folds=dealt.folds, results=results(dealt), **more)
 
@@ -189,6 +193,7 @@ class Evening:
             verdict=words[0],
             allowed=(words[0],),
             cards={position: tuple(cards) for position, cards in self.out.items()},
+            hands={position: tuple(cards) for position, cards in self.stands.items()},
             told=told,
         )
         return Scene(kind=kind, start_us=start_us, end_us=self.now, truth=truth, hangs_on_last=True)
@@ -305,6 +310,7 @@ def misdeal_late(table: Evening, dealt: Dealt) -> None:
     """The supervisor voids the deal after the call and before the first pay-out."""
     plain(table, dealt)
     table.says("misdeal", "supervisor", 4)
+    table.stands = {}
     table.told("deal.corrected", deal=table.deals, hands=None, reasons=[{"code": "called"}], by="supervisor")
 
 

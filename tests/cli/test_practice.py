@@ -10,14 +10,33 @@ import pytest
 
 pytest.importorskip("serial", reason="pyserial comes with the extra `hardware`")
 
-from controller.cli.main import main
 from controller.cli.practice import Score, score_lines
 from controller.cli.screen import Screen
-from controller.model.outcomes import Outcome, RollCalled, RollCorrected, RollNoRoll, RollReview
+from controller.model.outcomes import (
+    DealCalled,
+    DealCorrected,
+    Outcome,
+    RollCalled,
+    RollCorrected,
+    RollNoRoll,
+    RollReview,
+)
+from controller.model.readings import Input
 from controller.model.verdicts import Reason
 from drivers.sim import ss2_wheel
-from drivers.sim.practice import SMART_WHEEL, right_word
+from drivers.sim.dice import TABLE
+from drivers.sim.practice import (
+    DEALS,
+    ROLLS,
+    SMART_WHEEL,
+    card_to_set,
+    first_alone,
+    is_word,
+    right_word,
+    seen_at_the_table,
+)
 from drivers.sim.scenes import Scene, Truth
+from drivers.sim.table import Act, of_single_rolls, of_three_card
 from tests.cli.controller_at import PATIENCE_S, Terminal
 
 SCORED = re.compile(r"stand as they should|no score")
@@ -87,6 +106,36 @@ def test_who_says_what_must_be_said_has_the_full_score() -> None:
     assert "Score: 4 of 4 stand as they should" in shown(score)
 
 
+def deal_called(number: int, hands: dict[str, tuple[str, ...]]) -> Outcome:
+    data = DealCalled(
+        deal=number,
+        hands={seat: hand for seat, hand in hands.items() if seat != "dealer"},
+        dealer=hands["dealer"],
+        folds=(),
+        qualifies=True,
+        announcement="",
+        results=(),
+        grade="sensors",
+        notices=(),
+        by=None,
+        who=None,
+    )
+    return Outcome(type="deal.called", t=1, id=f"cards/1/{number}", seq=number, data=data)
+
+
+def deal_corrected(number: int, hands: dict[str, tuple[str, ...]] | None) -> Outcome:
+    data = DealCorrected(
+        deal=number,
+        corrects=f"cards/1/{number}",
+        ruling="set_card",
+        by="dealer",
+        who=None,
+        hands=None if hands is None else {seat: hand for seat, hand in hands.items() if seat != "dealer"},
+        dealer=None if hands is None else hands["dealer"],
+    )
+    return Outcome(type="deal.corrected", t=2, id=f"cards/1/{number + 1}", seq=number + 1, data=data)
+
+
 def test_a_review_that_nobody_rules_on_is_missed_with_its_rule() -> None:
     score = played((UNSURE, [review(1), void(1, "unruled")]), (UNSURE, [review(2)]))
     told = shown(score)
@@ -132,12 +181,79 @@ def test_nothing_played_is_no_score() -> None:
     assert "no score" in shown(played())
 
 
-@pytest.mark.parametrize("table", ["three-card", "high-roller"])
-def test_where_nobody_can_practise_it_says_so(
-    table: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["simulate", table, "--staff", "me", "--dir", str(tmp_path)]) == 2
-    assert "expected craps or roulette" in capsys.readouterr().err
+def dealt(kind: str) -> tuple[Act, Scene]:
+    """Deal cards of a kind as somebody who practises is dealt them."""
+    act = first_alone(of_three_card({kind: 1.0}))(4, 1, False)
+    return act, act.scenes[0]
+
+
+@pytest.mark.parametrize("kind", DEALS)
+def test_every_deal_that_is_practised_has_one_right_end_and_something_to_see(kind: str) -> None:
+    act, scene = dealt(kind)
+    right = right_word(scene)
+    assert right is not None
+    by_hand = {"unread_card", "card_put_right", "misdeal_late", "misdeal_while_dealing"}
+    assert right.spoken is (kind in by_hand)
+    assert (right.result is not None) is (kind in {"plain", "unread_card", "card_put_right"})
+    assert seen_at_the_table(scene, card_to_set(act))
+
+
+@pytest.mark.parametrize("kind", DEALS)
+def test_at_cards_players_act_by_themselves_and_the_dealers_rulings_are_left_to_the_person(kind: str) -> None:
+    act, _ = dealt(kind)
+    entered = [reading for _, reading in act.feed if isinstance(reading, Input)]
+    played = {reading.name for reading in entered if not is_word("three_card", reading)}
+    assert {"seats"} <= played <= {"seats", "no_more_bets", "play", "fold"}
+
+
+def test_a_card_that_nobody_puts_right_is_missed_and_the_words_to_say_are_told() -> None:
+    act, scene = dealt("card_put_right")
+    card = card_to_set(act)
+    assert card is not None
+    score = Score(SPOKEN, "T-DEAL-3", "misdeal")
+    score.begin(scene, card)
+    assert isinstance(card.seat, str)
+    misread = {
+        seat: tuple(str(card.what) if held == card.card else held for held in hand)
+        for seat, hand in scene.truth.hands.items()
+    }
+    score.hear(deal_called(1, misread))
+    assert f"say set_card {card.card} seat={card.seat} what={card.what} (T-DEAL-3)" in " ".join(
+        shown(score).split()
+    )
+    score.hear(deal_corrected(1, dict(scene.truth.hands)))
+    assert "Score: 1 of 1" in shown(score)
+
+
+def test_a_misdeal_that_nobody_called_is_missed() -> None:
+    act, scene = dealt("misdeal_late")
+    score = Score("T-IRR-1", "T-DEAL-3", "misdeal")
+    score.begin(scene, card_to_set(act))
+    score.hear(deal_called(1, {"1": ("2c", "3c", "5d"), "dealer": ("Kh", "Qh", "2d")}))
+    assert "say misdeal (T-IRR-1)" in " ".join(shown(score).split())
+    score.hear(deal_corrected(1, None))
+    assert "Score: 1 of 1" in shown(score)
+
+
+@pytest.mark.parametrize(
+    ("stage", "leads_up"),
+    [
+        ("elimination", set()),
+        ("button_draw", {"draw_button", "buy", "start_roll"}),
+        ("won", {"close_table", "open_table", "draw_button", "buy", "start_roll"}),
+    ],
+)
+def test_a_roll_of_high_roller_begins_a_game_where_the_table_has_none(stage: str, leads_up: set[str]) -> None:
+    act = of_single_rolls(TABLE, {"valid": 1.0}, lambda: stage)(3, 1, False)
+    entered = [reading for _, reading in act.feed if isinstance(reading, Input)]
+    played = {reading.name for reading in entered if not is_word("high_roller", reading)}
+    assert played - {"set_card"} == leads_up
+
+
+@pytest.mark.parametrize("kind", ROLLS)
+def test_every_roll_of_high_roller_that_is_practised_has_one_right_end(kind: str) -> None:
+    act = of_single_rolls(TABLE, {kind: 1.0}, lambda: "elimination")(3, 1, False)
+    assert right_word(act.scenes[0]) is not None
 
 
 def test_a_person_plays_two_throws_on_a_terminal_and_is_told_the_score(tmp_path: Path) -> None:
