@@ -135,3 +135,19 @@ def test_R_IRR_3_what_would_have_voided_the_spin_and_came_late_is_a_review(late:
 def test_R_SPIN_2_a_beam_that_came_late_is_one_that_missed() -> None:
     played = spun(without=BallBeam)
     assert len(played.data(SpinCalled)) == 1
+
+
+def test_R_SPIN_4_a_number_after_a_spin_that_came_too_late_whole_is_not_taken_for_the_spin_before() -> None:
+    """The process stood still from before the launch until after the number was seen."""
+    second = spin(
+        Scene(wheel=WHEEL, revolutions=12.0, pocket=20, bounces=0, seed=2, begins_us=90 * SECOND_US)
+    )
+    resumed_us = second.readings[-1].t + SECOND_US
+    in_time = [replace(r, arrived=r.t) for r in SPIN.readings]
+    held = [replace(r, arrived=resumed_us) for r in second.readings if r.t > in_time[-1].t + SECOND_US]
+    ruling_us = resumed_us + SECOND_US
+    number = second.number
+    ruling = says(ruling_us, "set_number", "dealer", number=number, arrived=ruling_us)
+    in_order = [*in_time, *held, ruling]
+    played = Played("roulette", wheel=WHEEL).feed(in_order).finish()  # type: ignore[arg-type]  # readings
+    assert (played.told("spin"), played.refusals()) == (["spin.called"], ["which_spin"])

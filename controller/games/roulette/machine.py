@@ -26,6 +26,7 @@ from controller.model.outcomes import (
 )
 from controller.model.readings import (
     AnyReading,
+    BallBeam,
     BallOut,
     ForeignObject,
     Input,
@@ -170,6 +171,8 @@ class Roulette(PlaysAttempts):
         """Handle a reading that came too late to count."""
         if isinstance(reading, DECIDES) and reading.t >= self.attempts.began_us:
             self.attempts.came_late(f"a {kind_of(reading)} of {reading.dev} came too late to count")
+        elif isinstance(reading, BallBeam) and not self.attempts.open:
+            self.spins.late_pulse_us = max(self.spins.late_pulse_us, reading.t)
 
     def timer(self, name: str, t: int) -> None:
         """Handle a timer that is due at t."""

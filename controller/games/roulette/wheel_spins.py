@@ -70,6 +70,8 @@ class WheelSpins(ABC):
         self._desk = desk
         self._health = health
         self._basis = Basis(decided_at_us=0)
+        self.late_pulse_us = 0
+        """When a track beam was cut that was told too late to count, while no spin was open."""
         self.attempts: Attempts[str, SpinVerdict] = Attempts(
             SPIN, game, self, desk, rules, calls=calls, last=last
         )
@@ -132,6 +134,8 @@ class WheelSpins(ABC):
         """Return what tells that another spin may have been launched since the last was decided."""
         if new_round:
             return "bets were closed or opened by hand"
+        if self.late_pulse_us > self.attempts.over_us:
+            return "a track beam was cut and told of too late"
         if self.attempts.away:
             return "the controller was restarted"
         for since_us, until_us, dev in self._health.absences(t):
