@@ -370,9 +370,10 @@ class Practice:
                 continue
             if typed is None or typed in ("end", "quit", "exit"):
                 return
-            self._obey(typed)
+            self.obey(typed)
 
-    def _obey(self, typed: str) -> None:
+    def obey(self, typed: str) -> None:
+        """Do what a typed line asks for: go on, tell the score, or enter an input."""
         if typed in ("", "throw", "spin", "deal", "next"):
             self._go_on()
             return

@@ -50,6 +50,18 @@ def test_a_journal_and_a_head_file_closed_to_this_user_hide_nothing_else(
     assert f"{tmp_path / 'journal'}: not accessible to this user; run as root" in capsys.readouterr().out
 
 
+def test_without_a_name_it_examines_the_table_that_the_service_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unit = (Path(__file__).parents[2] / "systemd/table.service").read_text(encoding="utf-8")
+    assert f"tablectl run {doctor.TABLE} " in unit
+    installed = tmp_path / "table.yaml"
+    installed.write_text("table: {", encoding="utf-8")
+    monkeypatch.setattr(doctor, "TABLE", str(installed))
+    assert examine(tmp_path) == 1
+    assert "found text that is not YAML" in capsys.readouterr().out
+
+
 def test_each_line_of_json_is_one_finding(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert examine(tmp_path, "--json") == 1
     found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]

@@ -2,6 +2,7 @@
 
 import io
 import re
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +11,8 @@ import pytest
 
 pytest.importorskip("serial", reason="pyserial comes with the extra `hardware`")
 
-from controller.cli.practice import Score, score_lines
+from controller.cli import practice
+from controller.cli.practice import Practice, Score, score_lines
 from controller.cli.screen import Screen
 from controller.model.outcomes import (
     DealCalled,
@@ -23,6 +25,7 @@ from controller.model.outcomes import (
 )
 from controller.model.readings import Input
 from controller.model.verdicts import Reason
+from controller.settings.tables import load_table
 from drivers.sim import ss2_wheel
 from drivers.sim.dice import TABLE
 from drivers.sim.practice import (
@@ -223,6 +226,16 @@ def test_a_card_that_nobody_puts_right_is_missed_and_the_words_to_say_are_told()
     )
     score.hear(deal_corrected(1, dict(scene.truth.hands)))
     assert "Score: 1 of 1" in shown(score)
+
+
+@pytest.mark.parametrize("open_", [True, False])
+def test_no_card_is_dealt_while_a_deal_is_open(open_: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = io.StringIO()
+    practised = Practice(load_table("three-card"), Screen(out), threading.Event())
+    monkeypatch.setattr(practice, "ask", lambda *_: {"status": {"attempt_open": open_}})
+    practised.obey("")
+    assert practised.cue() is not open_
+    assert ("the deal is still open" in out.getvalue()) is open_
 
 
 def test_a_misdeal_that_nobody_called_is_missed() -> None:
