@@ -1,7 +1,8 @@
-"""Ball beams, rotor index and pocket reader of a wheel; every edge stamped in an interrupt.
+"""Ball beams, drop sensor, rotor index and pocket reader of a wheel; every edge stamped in an interrupt.
 
 Its settings: `beams` (pins in the order of the table's beams_deg), `index` and `index_b` (two sensors, the
-second 5 mm clockwise of the first: which comes first tells the direction), `pocket`, `loop_out`, `loop_in`.
+second 5 mm clockwise of the first: which comes first tells the direction), `drop`, `pocket`, `loop_out`,
+`loop_in`.
 """
 
 from drivers.firmware.shared.program import Board
@@ -28,6 +29,7 @@ class Wheel(Board):
         self.beams = settings.get("beams", [])
         self.index = settings.get("index")
         self.index_b = settings.get("index_b")
+        self.drop = settings.get("drop")
         self.pocket = settings.get("pocket")
         self.last_us = {}  # type: dict[int, int]
         self.pair = None  # type: tuple[int, int] | None
@@ -38,13 +40,19 @@ class Wheel(Board):
 
     def pins(self) -> list[int]:
         """Every sensor's pin."""
-        return [pin for pin in list(self.beams) + [self.index, self.index_b, self.pocket] if pin is not None]
+        return [
+            pin
+            for pin in list(self.beams) + [self.index, self.index_b, self.drop, self.pocket]
+            if pin is not None
+        ]
 
     def reads(self) -> str:
         """What its pins can tell; an index without its second sensor knows no direction, and is not sent."""
         kinds = ["ball_beam"] if self.beams else []
         if self.index is not None and self.index_b is not None:
             kinds.append("rotor_index")
+        if self.drop is not None:
+            kinds.append("ball_drop")
         if self.pocket is not None:
             kinds.append("pocket_ball")
         return ",".join(kinds)
@@ -61,6 +69,8 @@ class Wheel(Board):
                 continue
             if pin in self.beams:
                 seen.append(("ball_beam", [("beam", str(self.beams.index(pin)))], at_us))
+            elif pin == self.drop:
+                seen.append(("ball_drop", [], at_us))
             elif pin == self.pocket:
                 seen.append(("pocket_ball", [], at_us))
             else:

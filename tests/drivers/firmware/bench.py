@@ -13,6 +13,8 @@ from typing import TypeVar
 
 import drivers
 from controller.model.readings import AnyReading, DeviceUp
+from drivers.firmware.shared.identity import firmware_of, hash_of
+from drivers.firmware.shared.program import VERSION
 from drivers.link.serial_port import SerialPort
 from drivers.link.station import Station
 from drivers.node.device import NodeDevice, NodeSettings
@@ -35,7 +37,58 @@ def install(root: Path, settings: Mapping[str, object]) -> None:
     (root / "board.json").write_text(json.dumps(settings))
 
 
-class Bench:
+class HostedBoard:
+    """One board's process at the end of a cable."""
+
+    def __init__(
+        self,
+        root: Path,
+        python: str,
+        settings: Mapping[str, object],
+        cable: Cable,
+        *,
+        start_us: int = 0,
+        ppm: int = 0,
+    ) -> None:
+        self.root = root
+        self.root.mkdir()
+        install(self.root, settings)
+        self.cable = cable
+        self.board = subprocess.Popen(
+            [python, str(HOSTED), self.cable.node_port, f"{self.root}/", str(start_us), str(ppm)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": str(self.root), "MICROPYPATH": f"{self.root}:.frozen"},
+        )
+
+    @property
+    def firmware(self) -> str:
+        """What its hello must say that it runs."""
+        board = json.loads((self.root / "board.json").read_text())["board"]
+        return firmware_of(board, VERSION, hash_of(str(self.root)))
+
+    def drive(self, pin: int, level: int, *, after_us: int | None = None) -> None:
+        """Set a pin: now, or so long after the board took the first order of a later moment."""
+        assert self.board.stdin is not None
+        self.board.stdin.write(f"{pin} {level}{'' if after_us is None else f' {after_us}'}\n")
+        self.board.stdin.flush()
+
+    def shown(self, line: str) -> None:
+        """Wait until the board says this."""
+        assert self.board.stdout is not None
+        while (said := self.board.stdout.readline()) != f"{line}\n":
+            assert said, f"the board ended before it said {line}"
+
+    def close(self) -> None:
+        """End the board, and take its cable away."""
+        self.board.kill()
+        self.board.communicate()
+        with suppress(FileNotFoundError):
+            self.cable.pull()
+
+
+class Bench(HostedBoard):
     """One board at one table."""
 
     def __init__(
@@ -49,17 +102,8 @@ class Bench:
         approved: tuple[str, ...] = (),
     ) -> None:
         self.left = False
-        self.root = folder / "root"
-        self.root.mkdir()
-        install(self.root, settings)
-        self.cable = Cable(folder / "usb-Table_Board-if00")
-        self.board = subprocess.Popen(
-            [python, str(HOSTED), self.cable.node_port, f"{self.root}/", str(start_us), str(ppm)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "PYTHONPATH": str(self.root), "MICROPYPATH": f"{self.root}:.frozen"},
-        )
+        cable = Cable(folder / "usb-Table_Board-if00")
+        super().__init__(folder / "root", python, settings, cable, start_us=start_us, ppm=ppm)
         name = str(settings["name"])
         node = NodeSettings(
             node=name, port=str(self.cable.name), key=str(settings.get("key", "")), firmware=approved
@@ -69,18 +113,6 @@ class Bench:
         self.station = Station([(self.device, port)], now_us=now_us, chance=lambda: 0.0)
         self.heard: SimpleQueue[AnyReading] = SimpleQueue()
         self.station.start(self.heard.put)
-
-    def drive(self, pin: int, level: int) -> None:
-        """Set a pin."""
-        assert self.board.stdin is not None
-        self.board.stdin.write(f"{pin} {level}\n")
-        self.board.stdin.flush()
-
-    def shown(self, line: str) -> None:
-        """Wait until the board says this."""
-        assert self.board.stdout is not None
-        while (said := self.board.stdout.readline()) != f"{line}\n":
-            assert said, f"the board ended before it said {line}"
 
     def wait(self, kind: type[T]) -> T:
         """Return the next reading of a kind."""
@@ -117,10 +149,7 @@ class Bench:
     def close(self) -> None:
         """End both."""
         self.leave()
-        self.board.kill()
-        self.board.communicate()
-        with suppress(FileNotFoundError):
-            self.cable.pull()
+        super().close()
 
 
 PYTHONS = {"cpython": sys.executable, "micropython": MICROPYTHON}

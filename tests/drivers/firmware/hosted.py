@@ -1,7 +1,9 @@
 """A board without its pins, under CPython or MicroPython's unix port: PORT ROOT START_US PPM.
 
 Its pins are driven on standard input, `PIN LEVEL` a line, and stamped as it is read; what it drives is said
-on standard output. A pair of pins named `LOOP_OUT` and `LOOP_IN` are joined by a wire.
+on standard output. `PIN LEVEL AFTER_US` drives a pin so long after the first such line was read, stamped with
+that moment however late the program comes to it, as an interrupt stamps; such lines come in the order of
+their time. A pair of pins named `LOOP_OUT` and `LOOP_IN` are joined by a wire.
 """
 
 import os
@@ -39,6 +41,8 @@ class Hosted:
         self.line.register(self.port, select.POLLIN)
         self.levels = {}
         self.seen = []
+        self.due = []
+        self.first_us = None
         self.ended = False
 
     def clock(self):
@@ -67,12 +71,19 @@ class Hosted:
         if not words:
             self.ended = True
             return
-        self.set(int(words[0]), int(words[1]) == 1)
+        pin, level = int(words[0]), int(words[1]) == 1
+        if len(words) == 2:
+            self.set(pin, level, self.clock())
+            return
+        if self.first_us is None:
+            self.first_us = self.clock()
+        after_us = int(words[2])
+        self.due.append((self.first_us + after_us + after_us * self.ppm // 1000000, pin, level))
 
-    def set(self, pin, level):
+    def set(self, pin, level, at_us):
         if self.levels.get(pin) != level:
             self.levels[pin] = level
-            self.seen.append((pin, level, self.clock()))
+            self.seen.append((pin, level, at_us))
 
     def write(self, line):
         self.port.write(line)
@@ -84,6 +95,9 @@ class Hosted:
         return self.levels[pin]
 
     def edges(self):
+        while self.due and self.due[0][0] <= self.clock():
+            at_us, pin, level = self.due.pop(0)
+            self.set(pin, level, at_us)
         seen, self.seen = self.seen, []
         return seen
 
@@ -92,7 +106,7 @@ class Hosted:
 
     def output(self, pin, on):
         if pin == LOOP_OUT:
-            self.set(LOOP_IN, on)
+            self.set(LOOP_IN, on, self.clock())
         sys.stdout.write(f"out {pin} {1 if on else 0}\n")
         if hasattr(sys.stdout, "flush"):
             sys.stdout.flush()

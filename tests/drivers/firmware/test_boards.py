@@ -7,9 +7,7 @@ import pytest
 
 pytest.importorskip("serial", reason="pyserial comes with the extra `hardware`")
 
-from controller.model.readings import BallBeam, DeviceDown, Input, PocketBall, RotorIndex, Switch
-from drivers.firmware.shared.identity import firmware_of, hash_of
-from drivers.firmware.shared.program import VERSION
+from controller.model.readings import BallBeam, BallDrop, DeviceDown, Input, PocketBall, RotorIndex, Switch
 from tests.drivers.firmware.bench import PYTHONS, Bench
 from tests.drivers.link.ptys import now_us
 
@@ -30,6 +28,7 @@ WHEEL = {
     "index": 4,
     "index_b": 5,
     "pocket": 6,
+    "drop": 7,
     "loop_out": 20,
     "loop_in": 21,
 }
@@ -89,6 +88,8 @@ def test_a_wheel_says_beams_turns_and_reads_and_measures_its_own_stamps(bench: M
     for pin in (4, 5):
         wheel.drive(pin, 0)
     assert wheel.wait(RotorIndex).direction == "cw"
+    wheel.drive(7, 0)
+    wheel.wait(BallDrop)
     wheel.drive(6, 0)
     wheel.wait(PocketBall)
     wheel.command("selftest")
@@ -114,5 +115,4 @@ def test_only_the_approved_files_are_let_play(bench: Maker) -> None:
     wheel = bench(WHEEL, approved=("wheel-1.0+0000000000000000",))
     down = wheel.until(lambda reading: isinstance(reading, DeviceDown) and reading.code == "wrong_firmware")
     assert isinstance(down, DeviceDown)
-    runs = firmware_of("wheel", VERSION, hash_of(str(wheel.root)))
-    assert runs in down.reason
+    assert wheel.firmware in down.reason
