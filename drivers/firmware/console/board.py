@@ -4,6 +4,7 @@ Its settings: `keys` and `switches` by pin, `lamps` and `buzzer`; contacts close
 """
 
 from drivers.firmware.shared.contacts import Contact
+from drivers.firmware.shared.lamps import Lamps
 from drivers.firmware.shared.program import Board
 
 MAX_BUZZ_MS = 5000
@@ -22,7 +23,7 @@ class Console(Board):
         super().__init__(hardware, settings)
         self.keys = settings.get("keys", [])
         self.switches = settings.get("switches", [])
-        self.lamps = settings.get("lamps", [])
+        self.lamps = Lamps(hardware, settings.get("lamps", []))
         self.buzzer = settings.get("buzzer")
         self.contacts = {}  # type: dict[int, Contact]
         self.quiet_us = 0
@@ -30,8 +31,6 @@ class Console(Board):
         for one in self.keys + self.switches:
             hardware.watch(one["pin"])
             self.contacts[one["pin"]] = Contact(not hardware.level(one["pin"]))
-        for one in self.lamps:
-            hardware.output(one["pin"], False)
         if self.buzzer is not None:
             hardware.output(self.buzzer, False)
 
@@ -70,10 +69,7 @@ class Console(Board):
     def command(self, verb: str, fields: dict[str, str], now_us: int) -> tuple[bool, str]:
         """Light a lamp, sound the buzzer."""
         if verb == "lamp":
-            for one in self.lamps:
-                if one["lamp"] == fields.get("name"):
-                    lit = fields.get("shows") in one.get("lit_when", ["on"])
-                    self.hardware.output(one["pin"], lit)
+            self.lamps.show(fields)
             return True, ""
         if verb == "buzzer":
             return self.buzz(fields.get("ms", ""), now_us)
@@ -101,8 +97,7 @@ class Console(Board):
 
     def safe(self) -> None:
         """Lamps dark, buzzer quiet."""
-        for one in self.lamps:
-            self.hardware.output(one["pin"], False)
+        self.lamps.dark()
         if self.buzzer is not None:
             self.hardware.output(self.buzzer, False)
         self.buzzing = False

@@ -2,9 +2,10 @@
 
 Its settings: `beams` (pins in the order of the table's beams_deg), `index` and `index_b` (two sensors, the
 second 5 mm clockwise of the first: which comes first tells the direction), `drop`, `pocket`, `loop_out`,
-`loop_in`.
+`loop_in`, and `lamps` as a console's.
 """
 
+from drivers.firmware.shared.lamps import Lamps
 from drivers.firmware.shared.program import Board
 
 DEAD_US = 5000
@@ -21,7 +22,7 @@ class Wheel(Board):
     """A wheel's own sensors; a beam that is cut pulls its pin low."""
 
     NAME = "wheel"
-    DOES = "selftest"
+    DOES = "lamp,selftest"
 
     def __init__(self, hardware, settings) -> None:  # type: ignore[no-untyped-def]
         """Take the pins."""
@@ -35,6 +36,7 @@ class Wheel(Board):
         self.pair = None  # type: tuple[int, int] | None
         self.lost = 0
         self.error_us = -1
+        self.lamps = Lamps(hardware, settings.get("lamps", []))
         for pin in self.pins():
             hardware.watch(pin)
 
@@ -99,6 +101,17 @@ class Wheel(Board):
         self.lost = lost
         fields = [("code", "sentences_lost"), ("reason", seen)]
         return [("device_down", fields, now_us), ("device_up", [("code", "up")], now_us)]
+
+    def command(self, verb: str, fields: dict[str, str], now_us: int) -> tuple[bool, str]:
+        """Light a lamp, measure the stamps."""
+        if verb == "lamp":
+            self.lamps.show(fields)
+            return True, ""
+        return super().command(verb, fields, now_us)
+
+    def safe(self) -> None:
+        """Lamps dark."""
+        self.lamps.dark()
 
     def selftest(self) -> tuple[bool, str]:
         """Measure the stamps' error over a wire from `loop_out` to `loop_in`; claim nothing without."""

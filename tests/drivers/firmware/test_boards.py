@@ -31,6 +31,7 @@ WHEEL = {
     "drop": 7,
     "loop_out": 20,
     "loop_in": 21,
+    "lamps": [{"pin": 8, "lamp": "fault", "dark_when": ["none", "off"]}],
 }
 Maker = Callable[..., Bench]
 
@@ -100,6 +101,19 @@ def test_a_wheel_says_beams_turns_and_reads_and_measures_its_own_stamps(bench: M
     answer = wheel.device.answers[0]
     assert answer.ok
     assert answer.says.startswith("stamps within ")
+
+
+def test_a_wheels_lamp_is_lit_and_goes_dark_when_the_table_has_fallen_silent(bench: Maker) -> None:
+    wheel = bench(WHEEL)
+    wheel.up()
+    wheel.command("lamp", name="fault", shows="device_down")
+    wheel.shown("out 8 1")
+    wheel.command("lamp", name="fault", shows="none")
+    wheel.shown("out 8 0")
+    wheel.command("lamp", name="fault", shows="clock_step")
+    wheel.shown("out 8 1")
+    wheel.leave()
+    wheel.shown("out 8 0")
 
 
 def test_noise_on_the_line_costs_a_board_nothing(bench: Maker) -> None:
