@@ -1,4 +1,4 @@
-"""`tablectl firmware`: build what a board runs, and put it on the board."""
+"""`tablectl firmware`: build what a board runs, put it on the board, and verify it there."""
 
 import argparse
 import json
@@ -8,7 +8,8 @@ from pathlib import Path
 import msgspec
 
 from controller.cli.firmware_image import BOARDS, CHIPS, SECTOR_BYTES, approved_as, file_system, uf2_of
-from controller.cli.shell import BAD_INPUT, OK, say
+from controller.cli.link import OutOfReachError, add_socket, ask, out_of_reach
+from controller.cli.shell import BAD_INPUT, FAILED, OK, say
 from drivers.node.device import KEY
 from drivers.node.sentences import NODE_NAME
 
@@ -17,14 +18,19 @@ EXAMPLES = (
     "tablectl firmware build console --name console --settings console.json --out console.uf2",
     "tablectl firmware build wheel --name track --settings wheel.json --key-file track.key --out track.uf2",
     "tablectl firmware flash console.uf2 /media/RPI-RP2   # hold BOOTSEL while plugging the board in",
+    "tablectl firmware verify console console             # does the device `console` run these files?",
 )
 DRIVE_SAYS = "INFO_UF2.TXT"
 """Every board that waits for a UF2 shows this file."""
 
 
+class OtherFirmwareError(Exception):
+    """A board runs other files, or nothing says what it runs now; the message says which and what to do."""
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    does = parser.add_subparsers(metavar="build|flash|approved", required=True, dest="does")
+    does = parser.add_subparsers(metavar="build|flash|verify|approved", required=True, dest="does")
     build = does.add_parser("build", help="make the UF2 of a board's files and settings")
     build.add_argument("board", choices=BOARDS)
     build.add_argument("--name", required=True, help="the node's name, as the table's file has it")
@@ -45,20 +51,33 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     flash.add_argument("drive", type=Path, metavar="DRIVE", help="the board's drive, RPI-RP2 or RP2350")
     approved = does.add_parser("approved", help="print what a board with these files says that it runs")
     approved.add_argument("board", choices=BOARDS)
+    verify = does.add_parser(
+        "verify", help="compare what a board told the running controller with these files"
+    )
+    verify.add_argument("board", choices=BOARDS)
+    verify.add_argument("device", metavar="DEVICE", help="the board's device in the table's file")
+    add_socket(verify)
     for one in (build, flash, approved):
         one.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do it; 2 where it can't be done."""
+    """Do it; 1 where a board runs other files, 2 where it can't be done, 3 where no controller answers."""
     try:
         match arguments.does:
             case "build":
                 told = _build(arguments)
             case "flash":
                 told = _flash(arguments.uf2, arguments.drive)
+            case "verify":
+                told = _verify(arguments.board, arguments.device, arguments.socket)
             case _:
                 told = {"firmware": approved_as(arguments.board)}
+    except OutOfReachError as error:
+        return out_of_reach(error)
+    except OtherFirmwareError as error:
+        say(error)
+        return FAILED
     except OSError as error:
         say(f"{error.filename}: {error.strerror}")
         return BAD_INPUT
@@ -128,6 +147,37 @@ def _flash(uf2: Path, drive: Path) -> dict[str, object]:
         file.flush()
         os.fsync(file.fileno())
     return {"flashed": str(target)}
+
+
+def _verify(board: str, device: str, socket: str) -> dict[str, object]:
+    status = ask(socket, {"do": "status"})["status"]
+    devices = status["devices"] if isinstance(status, dict) else {}
+    if device not in devices:
+        raise ValueError(f"found no device {device!r}, expected one of {', '.join(devices) or 'none'}")
+    kind, figures = devices[device]["type"], devices[device]["figures"]
+    if kind != "node":
+        raise ValueError(
+            f"{device}: found a device of type {kind or 'unknown'}, expected a node;"
+            " only a board of tablectl firmware says which files it runs"
+        )
+    runs, expected = figures.get("firmware"), approved_as(board)
+    if not runs:
+        raise OtherFirmwareError(
+            f"{device}: found no hello since the controller started, expected {expected};"
+            f" see tablectl devices {device}, and power-cycle the board"
+        )
+    if runs != expected:
+        raise OtherFirmwareError(
+            f"{device}: found {runs}, expected {expected};"
+            f" build and flash it again with this version's tablectl firmware build {board}, or, where the"
+            " board is newer, bring the table's own version up to date"
+        )
+    if not devices[device]["up"]:
+        raise OtherFirmwareError(
+            f"{device}: found the device down, expected it up: {runs} is what it said before;"
+            f" see tablectl devices {device}, and verify it again when it is up"
+        )
+    return {"device": device, "firmware": runs}
 
 
 def _write_privately(file: Path, content: bytes) -> None:

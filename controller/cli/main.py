@@ -38,7 +38,7 @@ COMMANDS = {
     "keys": "show, make, rotate, revoke and replace every key",
     "completion": "print the shell's completion of commands, options and files",
     "doctor": "check everything a support person would ask, and pack it for them",
-    "firmware": "build what a board runs, and put it on the board",
+    "firmware": "build what a board runs, put it on the board, verify it there",
     "udev": "print udev rules that give the serial ports plugged in now persistent names",
     "recall": "show one past outcome and the evidence behind it",
     "explain": "explain and draw why one throw, spin or deal was called as it was",

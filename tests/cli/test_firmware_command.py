@@ -3,13 +3,16 @@
 import json
 import struct
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("littlefs", reason="littlefs-python comes with the extra `firmware`")
 
+from controller.cli.firmware_image import approved_as
 from controller.cli.main import main
+from tests.cli.controller_at import FakeController
 from tests.drivers.firmware.bench import MICROPYTHON
 
 MOUNT = """
@@ -117,3 +120,73 @@ def test_what_cant_be_built_is_said_and_nothing_is_written(
     assert main(["firmware", "build", "wheel", *given, "--out", str(tmp_path / "out.uf2")]) == 2
     assert expected in capsys.readouterr().err
     assert not (tmp_path / "out.uf2").exists()
+
+
+@pytest.fixture
+def controller(tmp_path: Path) -> Iterator[FakeController]:
+    made = FakeController(tmp_path / "control.sock")
+    yield made
+    made.end()
+
+
+def node(firmware: str | None, *, up: bool = True) -> dict[str, object]:
+    return {"type": "node", "up": up, "figures": {"firmware": firmware}}
+
+
+def verify(controller: FakeController, tmp_path: Path, console: dict[str, object], *words: str) -> int:
+    devices = {"console": console, "shoe": {"type": "shoe", "up": True, "figures": {}}}
+    controller.answers["status"] = {"status": {"devices": devices}}
+    return main(["firmware", "verify", *words, "--socket", str(tmp_path / "control.sock")])
+
+
+def test_a_board_that_runs_these_files_is_verified(
+    controller: FakeController, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = approved_as("console")
+    assert verify(controller, tmp_path, node(runs), "console", "console", "--json") == 0
+    assert json.loads(capsys.readouterr().out) == {"device": "console", "firmware": runs}
+
+
+@pytest.mark.parametrize(
+    ("console", "found"),
+    [
+        (node("console-1.0+0000000000000000"), "found console-1.0+0000000000000000, expected console-1.0+"),
+        (node(approved_as("wheel")), "found wheel-1.0+"),
+        (node(None), "found no hello since the controller started"),
+        (node(approved_as("console"), up=False), "found the device down"),
+    ],
+    ids=["old files", "another board", "never heard", "down since"],
+)
+def test_a_board_that_may_run_other_files_is_not_verified(
+    controller: FakeController,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    console: dict[str, object],
+    found: str,
+) -> None:
+    assert verify(controller, tmp_path, console, "console", "console") == 1
+    said = capsys.readouterr()
+    assert f"console: {found}" in said.err
+    assert said.out == ""
+
+
+@pytest.mark.parametrize(
+    ("device", "expected"),
+    [("consle", "expected one of console, shoe"), ("shoe", "a device of type shoe, expected a node")],
+)
+def test_only_a_node_of_the_table_can_be_verified(
+    controller: FakeController,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    device: str,
+    expected: str,
+) -> None:
+    assert verify(controller, tmp_path, node(None), "console", device) == 2
+    assert expected in capsys.readouterr().err
+
+
+def test_a_controller_that_does_not_answer_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["firmware", "verify", "console", "console", "--socket", str(tmp_path / "none")]) == 3
+    assert "found no controller answering" in capsys.readouterr().err
