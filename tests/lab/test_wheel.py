@@ -11,8 +11,6 @@ CALLS = ("valid", "glitchy", "missed_pulses", "hop", "drop_unsensed")
 VOIDS = ("short_spin", "same_direction", "rotor_reversed", "valid")
 REVOLUTIONS_APART = 0.6
 """Half a turn lies between two beams that see the launch and the drop; the truth counts from the hand."""
-KEPT_TIME_US = 3_000
-"""Lines that are pulled later than this tell another story than the truth: the host was too busy."""
 PRESSES = 60
 
 
@@ -26,7 +24,7 @@ def test_every_spin_on_kernel_lines_gets_its_own_word(
     found = table.call(spins.play_evening, list(kinds) * 2, seed=bounces + 1, bounces=bounces, panel=False)
 
     report.note(f"spins in virtual time, {bounces} bounces", _words(found))
-    assert found.late.worst_us < KEPT_TIME_US
+    assert found.not_judged == [], "virtual time does not stand still while lines are pulled"
     assert found.different == []
     assert all(abs(off) < REVOLUTIONS_APART for off in found.revolutions_off)
     assert all(before_us > 0 for before_us in found.bets_closed_before_drop_us)
@@ -34,12 +32,13 @@ def test_every_spin_on_kernel_lines_gets_its_own_word(
 
 
 def test_spins_in_real_time_beside_a_panel(machine: MakeMachine, report: Report) -> None:
-    found = machine().call(spins.play_evening, ["valid", "short_spin"], seed=3, bounces=0, panel=True)
+    found = machine().call(spins.play_evening, ["valid", "short_spin"] * 2, seed=3, bounces=0, panel=True)
 
     report.note("spins in real time", _words(found))
-    assert [one for one in found.different if "instead of valid" not in one and "review" not in one] == []
-    assert found.late.p99_us > KEPT_TIME_US or found.different == []
     assert found.exit_code == 0
+    assert found.different == []
+    if len(found.not_judged) == found.spins:
+        pytest.skip(f"the host was too busy to pull any spin's lines in time: {found.not_judged}")
 
 
 def test_a_button_is_heard_each_time(machine: MakeMachine, report: Report) -> None:
@@ -55,7 +54,8 @@ def test_a_button_is_heard_each_time(machine: MakeMachine, report: Report) -> No
 def _words(found: spins.Evening) -> str:
     before_s = [round(us / 1e6, 1) for us in found.bets_closed_before_drop_us]
     return (
-        f"{found.spins} of {found.edges} edges, {len(found.different)} different from the truth: "
+        f"{found.spins} of {found.edges} edges, {len(found.different)} different from the truth, "
+        f"{len(found.not_judged)} not judged {found.not_judged}: "
         f"{', '.join(found.words)}; lines pulled late by p99 {found.late.p99_us} us; "
         f"bets closed before the drop by {before_s} s; "
         f"revolutions off by {found.revolutions_off}; faults {found.faults}"

@@ -13,6 +13,7 @@ from tests.lab.guest.wheel import (
     begin_table,
     differences,
     evening,
+    lateness,
     play,
     told_of,
 )
@@ -25,6 +26,8 @@ class Evening(msgspec.Struct, frozen=True, kw_only=True):
     edges: int
     words: list[str]
     different: list[str]
+    not_judged: list[str]
+    """The spins whose lines were pulled too late, and what was made of them."""
     revolutions_off: list[float]
     """Published less true, of each call."""
     bets_closed_before_drop_us: list[int]
@@ -39,7 +42,7 @@ def play_evening(kinds: Sequence[str], seed: int, bounces: int, *, panel: bool) 
     chip, table = begin_table(panel=panel)
     watch = Watch("outcomes", "faults", "lamps")
     scenes, edges = evening(kinds, seed, now_us() + 1_000_000, bounces)
-    late = play(chip, edges, [(scene.end_us + 900_000, rule_pending) for scene in scenes])
+    pulls = play(chip, edges, [(scene.end_us + 900_000, rule_pending) for scene in scenes])
     last = scenes[-1]
     until(lambda: bool(told_of(last, None, watch.outcomes)), 20)
     off, closed = [], []
@@ -49,14 +52,16 @@ def play_evening(kinds: Sequence[str], seed: int, bounces: int, *, panel: bool) 
             off.append(round(own[0]["data"]["revolutions"] - scene.truth.revolutions, 3))
             drop_us = scene.truth.drop_us or scene.end_us
             closed += [drop_us - one for one in _closings(watch.lamps, scene.start_us, scene.end_us)[:1]]
+    different, not_judged = differences(scenes, watch.outcomes, pulls)
     return Evening(
         spins=len(scenes),
         edges=len(edges),
         words=[WORDS[one.what["type"]] for one in watch.outcomes if one.what["type"] in WORDS],
-        different=differences(scenes, watch.outcomes),
+        different=different,
+        not_judged=not_judged,
         revolutions_off=off,
         bets_closed_before_drop_us=closed,
-        late=late,
+        late=lateness(pulls),
         faults=[code for code, _ in watch.faults_begun()],
         exit_code=table.stop(),
     )

@@ -42,6 +42,8 @@ MARK_US = 16_000
 MARK_APART_US = 8_000
 PRESS_US = 150_000
 BOUNCE_US = 30
+KEPT_TIME_US = 3_000
+"""A spin with a line that was pulled later than this is not the one that its truth tells of."""
 
 WORDS = {"spin.called": "valid", "spin.no_spin": "void", "spin.review": "review"}
 
@@ -158,9 +160,13 @@ Act = tuple[int, Callable[[], object]]
 """When, and what to do then."""
 
 
-def play(chip: Chip, edges: Sequence[Edge], acts: Sequence[Act] = ()) -> Lateness:
-    """Pull the lines at their times, and do each act at its own, beside them."""
-    late: list[int] = []
+Pull = tuple[int, int]
+"""When a line was to be pulled, and how late that was done, in us."""
+
+
+def play(chip: Chip, edges: Sequence[Edge], acts: Sequence[Act] = ()) -> list[Pull]:
+    """Pull the lines at their times, and do each act at its own, beside them; return how that went."""
+    pulls: list[Pull] = []
     waiting = sorted(acts, key=lambda act: act[0])
     for edge in edges:
         while waiting and waiting[0][0] <= edge.t_us:
@@ -168,12 +174,17 @@ def play(chip: Chip, edges: Sequence[Edge], acts: Sequence[Act] = ()) -> Latenes
             wait_until(t_us)
             Thread(target=act, daemon=True).start()
         wait_until(edge.t_us)
-        late.append(now_us() - edge.t_us)
+        pulls.append((edge.t_us, now_us() - edge.t_us))
         chip.pull(edge.line, not edge.active)
     for t_us, act in waiting:
         wait_until(t_us)
         act()
-    late.sort()
+    return pulls
+
+
+def lateness(pulls: Sequence[Pull]) -> Lateness:
+    """Return how late these lines were pulled."""
+    late = sorted(late_us for _, late_us in pulls)
     return Lateness(late[len(late) // 2], late[len(late) * 99 // 100], late[-1])
 
 
@@ -184,23 +195,39 @@ def told_of(scene: Scene, following: Scene | None, heard: Sequence[Heard]) -> li
     return [word for word in words if scene.start_us <= word["t"] < end_us]
 
 
-def differences(scenes: Sequence[Scene], heard: Sequence[Heard]) -> list[str]:
-    """Return where the first word on a spin is not one that its truth allows."""
+def differences(
+    scenes: Sequence[Scene], heard: Sequence[Heard], pulls: Sequence[Pull]
+) -> tuple[list[str], list[str]]:
+    """Return where the first word on a spin is not one that its truth allows, and which are not judged.
+
+    Not judged is a spin with a line that was pulled later than KEPT_TIME_US: the host was too busy.
+    """
     found: list[str] = []
+    not_judged: list[str] = []
     for scene, following in zip(scenes, [*scenes[1:], None], strict=True):
-        own, truth = told_of(scene, following, heard), scene.truth
-        if not own:
-            found.append(f"{scene.kind}: nothing was told")
-            continue
-        word, data = WORDS[own[0]["type"]], own[0]["data"]
-        reasons = {reason["code"] for reason in data.get("reasons", ())}
-        if word not in truth.allowed:
-            found.append(f"{scene.kind}: {word} instead of {truth.verdict}: {data}")
-        elif word == "valid" and data["number"] != truth.number:
-            found.append(f"{scene.kind}: {data['number']} instead of {truth.number}")
-        elif word == "void" and truth.reasons and not reasons & set(truth.reasons):
-            found.append(f"{scene.kind}: void for {sorted(reasons)} instead of {truth.reasons}")
-    return found
+        end_us = following.start_us if following else scene.end_us + 1
+        late_us = max(late_us for t_us, late_us in pulls if scene.start_us <= t_us < end_us)
+        different = _difference(scene, told_of(scene, following, heard))
+        if late_us > KEPT_TIME_US:
+            not_judged.append(f"{scene.kind}, late by {late_us} us: {different or 'right'}")
+        elif different:
+            found.append(different)
+    return found, not_judged
+
+
+def _difference(scene: Scene, own: Sequence[dict[str, Any]]) -> str:
+    truth = scene.truth
+    if not own:
+        return f"{scene.kind}: nothing was told"
+    word, data = WORDS[own[0]["type"]], own[0]["data"]
+    reasons = {reason["code"] for reason in data.get("reasons", ())}
+    if word not in truth.allowed:
+        return f"{scene.kind}: {word} instead of {truth.verdict}: {data}"
+    if word == "valid" and data["number"] != truth.number:
+        return f"{scene.kind}: {data['number']} instead of {truth.number}"
+    if word == "void" and truth.reasons and not reasons & set(truth.reasons):
+        return f"{scene.kind}: void for {sorted(reasons)} instead of {truth.reasons}"
+    return ""
 
 
 def without(edges: Iterable[Edge], *lines: int) -> list[Edge]:
