@@ -16,6 +16,8 @@ from drivers.sim.bodies.watching import Conditions
 from tests.sim.dice_soak import BAD, Job, play
 
 FLIGHTS = bank.unpack((Path(__file__).parent / "once_wrong.zlib").read_bytes())
+THROWN_BACK = bank.unpack((Path(__file__).parent / "thrown_back.zlib").read_bytes())
+"""One die struck the wall again and again, thrown back by the other, which the wall never met."""
 WATCHINGS = 8
 
 
@@ -32,5 +34,12 @@ def watched(flight: Flight, fps: float) -> Counter[str]:
 @pytest.mark.parametrize("fps", [60.0, 90.0])
 @pytest.mark.parametrize("flight", FLIGHTS, ids=lambda flight: f"{flight.kind}-{flight.seed}")
 def test_a_throw_once_told_wrong_is_wrong_no_more(flight: Flight, fps: float) -> None:
+    said = watched(flight, fps)
+    assert not any(said[column] for column in BAD), said
+
+
+@pytest.mark.parametrize("fps", [90.0, 120.0])
+@pytest.mark.parametrize("flight", THROWN_BACK, ids=lambda flight: f"{flight.kind}-{flight.seed}")
+def test_a_die_thrown_back_by_the_other_strikes_for_itself_alone(flight: Flight, fps: float) -> None:
     said = watched(flight, fps)
     assert not any(said[column] for column in BAD), said

@@ -30,6 +30,12 @@ CAUSELESS = 6.0
 PUSHED = 2.0 * log(2.0)
 """A turn away from the wall by the other die, which was in reach and nearer the wall: every other die that
 turns there was turned by it, and the rest by the wall."""
+BETWEEN_FRAMES = 2.0 * log(1.5)
+"""A push of dice that met between two frames, told by where they were at the first: two of three."""
+BESIDE = 7.5
+"""So much dearer a story of a miss may be where a die may have been thrown back into the wall by the other
+beside it: both strike and are struck within a frame, where no track shows it. In 48 watchings of two such
+throws, at 90 frames/s and 2 mm, what happened was dearer by at most 16.6, all but once by less than 16.5."""
 SHOVED = 2.0 * log(3.0)
 """A die so pushed strikes the wall again, within the frame: one in three that are struck as near to it."""
 SHOVED_MS = 30.0

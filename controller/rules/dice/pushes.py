@@ -6,6 +6,7 @@ adds. So the die that pushes lies nearer the wall, and is the one that may strik
 
 from bisect import bisect_left
 from collections.abc import Sequence
+from itertools import combinations
 from math import hypot, inf
 from typing import NamedTuple
 
@@ -22,6 +23,8 @@ ERRORS = 1.2
 over half a frame from three points on one side, or five on both (0.85 errors), and there are two of them."""
 SAME_MS = 6.0
 """A turn so near a moment is where the die was then: half a frame."""
+BACK_MS = 8.0
+"""A die is off the wall and back no sooner: at a metre a second it gets four millimetres away meanwhile."""
 
 
 Seen = tuple[Path, Sequence[Contact]]
@@ -55,10 +58,49 @@ def push_price(scene: Scene, pair: Pair, wall: str, t: float) -> float:
     return bands.PUSHED + short * short + room * room
 
 
+def overlap(scene: Scene, pair: Pair, wall: str, t: float) -> bool:
+    """Return whether two dice seem to lie in each other at a moment: they met between two frames."""
+    one, two = (_place(scene, path, contacts, wall, t) for path, contacts in pair)
+    if one is None or two is None:
+        return False
+    return hypot(one.gap_mm - two.gap_mm, one.along_mm - two.along_mm) < scene.table.die_mm
+
+
+def may_be_thrown_back(scene: Scene, paths: tuple[Path, Path], impacts: Sequence[int]) -> bool:
+    """Return whether a second of these impacts may be of the die that made the first.
+
+    So where the dice lay against each other between both: a die may strike the wall, and the other throw it
+    back into it, all within a frame or two. Then what touched cannot be read from two tracks and two sounds.
+    """
+    near_mm = 2.0 * bands.MEAN_EDGES * scene.table.die_mm
+    delay_ms = 0.5 * sum(scene.errors.impact_delay_ms)
+    return any(
+        first.wall == second.wall
+        and BACK_MS <= (second.t - first.t) / 1000.0 <= bands.SHOVED_MS
+        and any(_apart_mm(paths, scene.ms(impact.t) - delay_ms) <= near_mm for impact in (first, second))
+        for first, second in combinations((scene.impacts[i] for i in impacts), 2)
+    )
+
+
 def seen_before(path: Path, t: float) -> float:
     """Return when a die was last seen before a moment; the moment itself where it was not."""
     j = bisect_left(path.times, t)
     return path.times[j - 1] if j else t
+
+
+def _apart_mm(paths: tuple[Path, Path], t: float) -> float:
+    """Return how far apart the dice's centres were at a moment, straight on between two frames."""
+    (x, y), (u, v) = (_straight_on(path, t) for path in paths)
+    return hypot(x - u, y - v)
+
+
+def _straight_on(path: Path, t: float) -> tuple[float, float]:
+    j = min(max(bisect_left(path.times, t), 1), len(path.times) - 1)
+    if j < 1 or not path.times[j - 1] <= t <= path.times[j]:
+        return inf, inf
+    share = (t - path.times[j - 1]) / (path.times[j] - path.times[j - 1])
+    x, y = path.xs[j - 1], path.ys[j - 1]
+    return x + share * (path.xs[j] - x), y + share * (path.ys[j] - y)
 
 
 def _place(scene: Scene, path: Path, contacts: Sequence[Contact], wall: str, t: float) -> Place | None:

@@ -15,7 +15,7 @@ from controller.rules.dice import bands
 from controller.rules.dice.contacts import SAME_TURN_MS, Contact, contacts_with
 from controller.rules.dice.meetings import exchanged_after, meetings
 from controller.rules.dice.paths import Path
-from controller.rules.dice.pushes import push_price, seen_before
+from controller.rules.dice.pushes import may_be_thrown_back, overlap, push_price, seen_before
 from controller.rules.dice.scene import Scene
 
 End = tuple[bool, bool]
@@ -47,27 +47,22 @@ class Account:
     contacts: Contacts
     own: dict[End, Story]
     stories: dict[End, Story]
+    stands: float = bands.STANDS
+    """A story this much dearer than the cheapest is ruled out."""
 
     @property
     def ends(self) -> frozenset[End]:
         """Return the ends that are not ruled out."""
-        return standing(self.stories)
+        return self._standing(self.stories)
 
     @property
     def own_ends(self) -> frozenset[End]:
         """Return the ends that are not ruled out if the camera never exchanged the names."""
-        return standing(self.own)
+        return self._standing(self.own)
 
-    def next_worse(self) -> float:
-        """Return how much dearer the cheapest story of another end is than the cheapest of all."""
-        prices = sorted(story.price for story in self.stories.values())
-        return prices[1] - prices[0]
-
-
-def standing(stories: dict[End, Story]) -> frozenset[End]:
-    """Return the ends of which a story stands: none is so much dearer than the cheapest of all."""
-    least = min(story.price for story in stories.values())
-    return frozenset(end for end, story in stories.items() if story.price <= least + bands.STANDS)
+    def _standing(self, stories: dict[End, Story]) -> frozenset[End]:
+        least = min(story.price for story in stories.values())
+        return frozenset(end for end, story in stories.items() if story.price <= least + self.stands)
 
 
 def account_of(scene: Scene, paths: tuple[Path, Path], walls: Sequence[str]) -> Account:
@@ -82,7 +77,10 @@ def account_of(scene: Scene, paths: tuple[Path, Path], walls: Sequence[str]) -> 
             if times and dearer.price >= told[end].price:
                 continue
             told[end] = dearer
-    return Account(contacts, own, told)
+    wanted = [i for i, impact in enumerate(scene.impacts) if impact.wall in walls and not _may_ring(scene, i)]
+    both = min(told, key=lambda end: told[end].price) == (True, True)
+    beside = bands.BESIDE if both and may_be_thrown_back(scene, paths, wanted) else 0.0
+    return Account(contacts, own, told, bands.STANDS + beside)
 
 
 def _contacts(scene: Scene, paths: tuple[Path, Path], walls: Sequence[str]) -> Contacts:
@@ -98,10 +96,10 @@ def _contacts(scene: Scene, paths: tuple[Path, Path], walls: Sequence[str]) -> C
         pair = (paths[label], contacts), (paths[1 - label], found[1 - label])
         for contact in contacts:
             if contact.hard and not contact.hidden:
-                moments = [contact.t]
-                if contact.misfit > bands.STANDS:
-                    moments.append(seen_before(paths[label], contact.t))
-                push = min(push_price(scene, pair, contact.wall, t) for t in moments)
+                push = push_price(scene, pair, contact.wall, contact.t)
+                if contact.misfit > bands.STANDS or overlap(scene, pair, contact.wall, contact.t):
+                    earlier = seen_before(paths[label], contact.t)
+                    push = min(push, push_price(scene, pair, contact.wall, earlier) + bands.BETWEEN_FRAMES)
                 spared = contact.hard * max(bands.CAUSELESS - push, 0.0)
                 contact.miss, contact.landed = contact.miss - spared, contact.landed - spared
                 if not spared and contact.gap_mm <= most:

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from controller.rules.dice.bands import STANDS
 from controller.rules.dice.scene import Scene
 from controller.rules.dice.stories import Account, End, Story, rings
 
@@ -13,11 +12,8 @@ class Told(NamedTuple):
 
     words: str
     worse: float
-
-    @property
-    def stands(self) -> bool:
-        """Return whether the story is not ruled out."""
-        return self.worse <= STANDS
+    stands: bool
+    """Whether the story is not ruled out."""
 
 
 def tell_stories(scene: Scene, account: Account) -> tuple[Told, ...]:
@@ -25,7 +21,7 @@ def tell_stories(scene: Scene, account: Account) -> tuple[Told, ...]:
     ranked = sorted(account.stories.items(), key=lambda item: item[1])
     least = ranked[0][1].price
     told = [
-        Told(_in_words(scene, end, story), story.price - least)
+        Told(_in_words(scene, end, story), story.price - least, story.price - least <= account.stands)
         for end, story in ranked
         if story.price < float("inf")
     ]
