@@ -33,6 +33,7 @@ class _Line(msgspec.Struct):
     ok: bool | None = None
     code: str = ""
     says: str = ""
+    noted: str | None = None
 
 
 _line_of = msgspec.json.Decoder(_Line).decode
@@ -55,6 +56,7 @@ class TestLink:
         self._keyboard = sys.stdin if keyboard is None else keyboard
         self._rest = b""
         self._readings: list[AnyReading] = []
+        self._noted: str | None = None
         self._asked = 0
         self._link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
@@ -97,8 +99,16 @@ class TestLink:
         self._say({"do": "try", "device": device, "lamp": lamp, "shows": shows})
 
     def tell_result(self, device: str, passed: Sequence[str], failed: Mapping[str, str]) -> None:
-        """Report the test's result to the table, which keeps it until the test is repeated successfully."""
+        """Report the test's result to the table, which keeps it until the test is repeated successfully.
+
+        Return once it is noted: whoever hangs up before that may have said it to nobody. Raises
+        OutOfReachError or RefusedError where it is not.
+        """
+        self._noted = None
         self._say({"do": "tested", "device": device, "passed": passed, "failed": failed})
+        while self._noted != device:
+            self._read()
+            list(self._lines())
 
     def fresh(self) -> None:
         """Forget what was read before now."""
@@ -126,6 +136,7 @@ class TestLink:
                 raise RefusedError(f"{told.says} [{told.code}]")
             if told.reading is not None:
                 self._readings.append(told.reading)
+            self._noted = told.noted or self._noted
             yield
 
     def _read(self) -> None:

@@ -1,0 +1,69 @@
+"""A guided test's connection: what was found counts once the controller has noted it."""
+
+import json
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from controller.cli.guide import RefusedError, TestLink
+from controller.cli.link import OutOfReachError
+
+READING = {"reading": {"kind": "switch", "t": 1, "dev": "panel", "name": "door", "open": False}}
+
+
+def line(told: dict[str, object]) -> bytes:
+    return json.dumps(told).encode() + b"\n"
+
+
+@contextmanager
+def controller(path: Path, ends: Callable[[socket.socket], None]) -> Iterator[str]:
+    """Begin a test for one client, hear its result, and end so."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+        listener.bind(str(path))
+        listener.listen()
+
+        def serve() -> None:
+            connection, _ = listener.accept()
+            with connection, connection.makefile("rb") as lines:
+                assert json.loads(lines.readline())["do"] == "test"
+                connection.sendall(line({"ok": True, "testing": True}))
+                assert json.loads(lines.readline())["do"] == "tested"
+                ends(connection)
+
+        thread = Thread(target=serve)
+        thread.start()
+        yield str(path)
+        thread.join()
+
+
+def test_a_result_counts_once_it_is_noted_whatever_sensors_say_meanwhile(tmp_path: Path) -> None:
+    def notes(connection: socket.socket) -> None:
+        connection.sendall(line(READING) * 3 + line({"ok": True, "noted": "wall"}))
+
+    with controller(tmp_path / "socket", notes) as path, TestLink(path, "ann") as link:
+        link.tell_result("wall", ["device"], {"wall_impact": "heard nothing"})
+
+
+def test_a_result_that_is_refused_is_not_taken_for_noted(tmp_path: Path) -> None:
+    def refuses(connection: socket.socket) -> None:
+        connection.sendall(line({"ok": False, "code": "ended", "says": "test mode was switched off"}))
+
+    with (
+        controller(tmp_path / "socket", refuses) as path,
+        TestLink(path, "ann") as link,
+        pytest.raises(RefusedError, match="switched off"),
+    ):
+        link.tell_result("wall", [], {"wall_impact": "heard nothing"})
+
+
+def test_a_controller_that_dies_with_the_result_is_told_of(tmp_path: Path) -> None:
+    with (
+        controller(tmp_path / "socket", lambda connection: connection.sendall(line(READING))) as path,
+        TestLink(path, "ann") as link,
+        pytest.raises(OutOfReachError),
+    ):
+        link.tell_result("wall", [], {"wall_impact": "heard nothing"})
