@@ -218,14 +218,11 @@ class Control:
         return True
 
     def _watch(self, connection: socket.socket, peer: Peer, request: Watch) -> None:
-        asking = self._requests.at_screen(request, peer)
+        asking = self._requests.admitted(request, peer, "watch")
         if isinstance(asking, bytes):
             connection.sendall(asking)
             return
         peer, _ = asking
-        if not peer.may("watch"):
-            connection.sendall(self._requests.forbidden(peer, "watch"))
-            return
         hub = self._daemon.hub
         heard: set[Channel] = set(request.topics)
         if "readings" in heard and peer.may("timing"):
@@ -254,13 +251,9 @@ class Control:
 
     def _tell_past(self, connection: socket.socket, peer: Peer, request: AskPast) -> None:
         live = self._daemon.live
-        asking = self._requests.at_screen(request, peer)
+        asking = self._requests.admitted(request, peer, "read the past")
         if isinstance(asking, bytes):
             connection.sendall(asking)
-            return
-        peer, _ = asking
-        if not peer.may("read the past"):
-            connection.sendall(self._requests.forbidden(peer, "read the past"))
         elif live is None:
             connection.sendall(refusal("no_journal", NO_JOURNAL))
         else:
@@ -272,18 +265,15 @@ class Control:
 
     def _test(self, connection: socket.socket, peer: Peer, request: BeginTest) -> None:
         live = self._daemon.live
-        asking = self._requests.at_screen(request, peer)
+        asking = self._requests.admitted(request, peer, "test")
         if isinstance(asking, bytes):
             connection.sendall(asking)
-            return
-        peer, person = asking
-        if person is not None:
-            request = msgspec.structs.replace(request, who=person)
-        if not peer.may("test"):
-            connection.sendall(self._requests.forbidden(peer, "test"))
         elif live is None:
             connection.sendall(refusal("no_journal", NO_JOURNAL))
         else:
+            peer, person = asking
+            if person is not None:
+                request = msgspec.structs.replace(request, who=person)
             note = partial(self._requests.note, live, peer)
             stopping = self._pause.is_set
             self._tests.hold(connection, peer, live, request, note=note, stopping=stopping)

@@ -300,7 +300,7 @@ class Core:
                 self._lock_asked = False
             if self._rules_on_pending(reading):
                 answer = self._cut_off.answer
-                self._void_pending(reading, now_us)
+                self._void_pending(reading, min(now_us, reading.t))
                 if reading.what != "game":
                     self._heard(reading, None, answer)
                     self._answers.tell(self._ticket)

@@ -397,9 +397,7 @@ class Daemon:
         if not step.first_sync:
             self._steps += 1
             counted = f"{words}, the last of {self._steps} steps" if self._steps > 1 else words
-            fault = Fault("clock_stepped", "wall clock", counted)
-            self.faults.began(fault)
-            self.faults.restate(fault)
+            self.faults.began(Fault("clock_stepped", "wall clock", counted))
 
     # --- in other threads ---
 

@@ -271,12 +271,6 @@ class ActiveFaults:
             self._note(change, duty)
         self._listener(change)
 
-    def restate(self, fault: Fault, duty: str = "") -> None:
-        """Replace the words of a fault that is active for this duty; no change is noted."""
-        with self._lock:
-            if (fault.code, duty) in self._holding:
-                self._holding[fault.code, duty] = fault
-
     def over(self, code: str, duty: str = "") -> bool:
         """Clear a fault; return False if it was not active."""
         with self._lock:

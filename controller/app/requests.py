@@ -156,6 +156,15 @@ class Requests:
         claims = self._claims(request.token, peer, f"{request.__struct_config__.tag} with this token")
         return claims if isinstance(claims, bytes) else (peer.signed_in_as(claims.role), claims.person)
 
+    def admitted(
+        self, request: BeginTest | Watch | AskPast, peer: Peer, deed: str
+    ) -> tuple[Peer, str | None] | bytes:
+        """Return as whom a request is made, and which person, where they may do this; else the refusal."""
+        asking = self.at_screen(request, peer)
+        if isinstance(asking, bytes) or asking[0].may(deed):
+            return asking
+        return self.forbidden(asking[0], deed)
+
     def _show(self, request: AskBoard | AskTable | AskPicture, peer: Peer) -> bytes:
         """Answer what a screen shows: the board to anybody, the rest to the staff's screens."""
         live = self._daemon.live

@@ -55,7 +55,7 @@ class Album:
         told: Sequence[Reading],
         looks: Callable[[int], Sequence[Look]],
     ) -> list[Reading]:
-        """Take in a frame and the readings made of it; return these, with the names of their pictures."""
+        """Add a frame; return the readings made of it, with the names of their pictures."""
         self._wholes.append((t_us, picture))
         for reading in told:
             if isinstance(reading, DieReleased):

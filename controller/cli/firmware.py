@@ -1,7 +1,6 @@
 """`tablectl firmware`: build what a board runs, put it on the board, and verify it there."""
 
 import argparse
-import json
 import os
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import msgspec
 from controller.cli.firmware_image import BOARDS, CHIPS, SECTOR_BYTES, approved_as, file_system, uf2_of
 from controller.cli.link import OutOfReachError, add_socket, ask, out_of_reach
 from controller.cli.shell import BAD_INPUT, FAILED, OK, say
+from controller.model.conversion import strict
 from drivers.node.device import KEY
 from drivers.node.sentences import NODE_NAME
 
@@ -112,7 +112,7 @@ def _settings(arguments: argparse.Namespace) -> dict[str, object]:
     settings: object = {}
     if arguments.settings is not None:
         try:
-            settings = json.loads(arguments.settings.read_text(encoding="utf-8"))
+            settings = strict(arguments.settings.read_bytes())
         except ValueError as error:
             raise ValueError(
                 f"{arguments.settings}: found no JSON ({error}), expected the board's pins"

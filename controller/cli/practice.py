@@ -37,6 +37,7 @@ from controller.model.outcomes import (
 from controller.model.readings import Input
 from controller.model.tables import TableSettings
 from drivers.sim.practice import (
+    STAFF,
     Hands,
     Result,
     card_to_set,
@@ -59,27 +60,6 @@ _BY = {
     "new_shooter": "stickperson",
 } | dict.fromkeys(("lock", "unlock", "open_table", "close_table"), "supervisor")
 """Who says what at a table, where it is not the one who rules."""
-
-
-@dataclass(frozen=True, slots=True)
-class Words:
-    """What a game calls what its staff does."""
-
-    does: str
-    """What Enter does."""
-    rulings: str
-    void: str
-    """What a person says where an attempt does not count."""
-    role: str
-    """Who rules."""
-
-
-_WORDS = {
-    "craps": Words("throws the dice", "no_roll, set_dice 3 4", "no_roll", "boxperson"),
-    "roulette": Words("spins the ball", "no_spin, set_number 17", "no_spin", "dealer"),
-    "three_card": Words("deals the cards", "misdeal, set_card Kh seat=3", "misdeal", "dealer"),
-    "high_roller": Words("lets the next player roll", "no_roll, set_dice 3 4", "no_roll", "dealer"),
-}
 
 
 @dataclass(slots=True)
@@ -254,9 +234,9 @@ class Practice:
         judged = rules.throw or rules.spin or rules.deal
         causes = {} if judged is None else judged.causes
         self._game = rules.game
-        self._words = _WORDS[rules.game]
+        self._staff = STAFF[rules.game]
         self._stage = _NO_GAME
-        self.score = Score(causes.get("called", ""), causes.get("conflict", ""), self._words.void)
+        self.score = Score(causes.get("called", ""), causes.get("conflict", ""), self._staff.void)
         self._screen = screen
         self._folder = self._file = Path()
         self._socket = ""
@@ -279,7 +259,7 @@ class Practice:
     def begun(self, act: Act) -> None:
         """Begin an attempt, in the stage's thread: what is seen at the table is said when it lies there."""
         (scene,) = act.scenes
-        card = card_to_set(act) if self._game == "three_card" else None
+        card = card_to_set(act) if self._staff.cards else None
         self.score.begin(scene, card)
         assert self._table is not None
         self._table.at(lies_at_us(self._game, act), lambda _now_us: self._see(scene, card))
@@ -358,8 +338,8 @@ class Practice:
         self._typed.put(None)
 
     def _prompt(self) -> None:
-        self._screen.line(f"You are the staff. Enter {self._words.does}; then rule where you must:")
-        self._screen.line(f"  {self._words.rulings}, accept, lock, unlock ... `score` tells how it stands,")
+        self._screen.line(f"You are the staff. Enter {self._staff.does}; then rule where you must:")
+        self._screen.line(f"  {self._staff.rulings}, accept, lock, unlock ... `score` tells how it stands,")
         self._screen.line("  `end` or Ctrl-D ends.")
         while not self._stopping.is_set():
             try:
@@ -386,13 +366,13 @@ class Practice:
     def _go_on(self) -> None:
         """Clear the table of the last attempt, and let the next one begin."""
         status = self._status()
-        if self._game == "three_card" and status.get("attempt_open"):
+        if self._staff.cards and status.get("attempt_open"):
             self._teller.event("the deal is still open: rule on it, or call a misdeal", "yellow")
             return
         self._stage = _stage_in(status)
-        if self.score.turns and self._game in ("craps", "high_roller"):
+        if self.score.turns and self._staff.dice:
             self._enter("dice_collected", [], quietly=True)
-        if self.score.turns and (self._game == "three_card" or self._stage == "won"):
+        if self.score.turns and (self._staff.cards or self._stage == "won"):
             self._enter("settled", [], quietly=True)
         self._go.set()
 
@@ -404,9 +384,9 @@ class Practice:
         return {}
 
     def _enter(self, name: str, words: Sequence[str], *, quietly: bool = False) -> None:
-        by = _BY.get(name, self._words.role)
-        if by == "stickperson" and self._game == "high_roller":
-            by = self._words.role
+        by = _BY.get(name, self._staff.role)
+        if by == "stickperson" and not self._staff.stickperson:
+            by = self._staff.role
         try:
             request = {"do": "input", "name": name, "by": by, "who": getpass.getuser(), "wait_s": WAIT_S}
             told = ask(self._socket, {**request, **arguments_of(name, words)})

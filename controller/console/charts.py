@@ -108,7 +108,7 @@ class Charts:
     rotor: Speeds = field(default_factory=Speeds)
 
     def hear(self, line: object, *, late: bool) -> None:
-        """Take a told reading; one of a release that this console does not know is left out."""
+        """Add a reading to the charts; ignore one of a release that this console does not know."""
         try:
             reading = _line_of({"reading": line}).reading
         except msgspec.ValidationError:

@@ -39,7 +39,7 @@ class Keeper:
         self._thread.start()
 
     def keep(self, closed: Closed) -> None:
-        """Have a file written soon; it is dropped, and that is said, where too many wait already."""
+        """Queue a file for writing; if too many wait already, drop it and say so."""
         try:
             self._queue.put_nowait(closed)
         except Full:

@@ -204,7 +204,7 @@ class Attempts(Generic[Value, V]):
         return True
 
     def require_attempt(self, entered: Input) -> None:
-        """Do nothing where an input names the attempt it would act on, or none. Raises Refused."""
+        """Raise Refused where an input names another attempt than the one it would act on."""
         named = self.words.attempt_named(entered)
         if named is None or named == str(self.number):
             return

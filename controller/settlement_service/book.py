@@ -270,7 +270,7 @@ class TableBook:
         return max((at.t for at in heard if at is not None and at[:2] == of[:2]), default=None)
 
     def _strike(self, step: Step) -> Booked:
-        """Take granted requests back, as if they had never been made."""
+        """Void granted requests: the book is played again without them."""
         struck = set(step.strikes)
         place = next((i for i, kept in enumerate(self._history) if kept.step.n in struck), None)
         if place is None:

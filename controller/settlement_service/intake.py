@@ -137,7 +137,7 @@ class Intake:
         work.step(table.name, step, booked)
 
     def _strike(self, work: Work, table: Standing, session: str, outcome: Outcome) -> None:
-        """Take back what the table heard of after the close that this outcome tells.
+        """Strike the requests that the table heard of after the close that this outcome reports.
 
         Sensors that come later than the table's word waits for them (a cable or a process that stood still)
         tell a close of a moment for which the word was given.

@@ -182,7 +182,11 @@ def _rounds(connection: Connection) -> None:
     rounds.create(connection)
 
 
-MIGRATIONS: tuple[Migration, ...] = (_first_layout, _rounds)
+def _struck(_connection: Connection) -> None:
+    """Change no table: a book may hold `struck` steps from here on, which no earlier engine reads."""
+
+
+MIGRATIONS: tuple[Migration, ...] = (_first_layout, _rounds, _struck)
 """The step from each version to the next, version 0 being an empty database.
 
 A step that changes a table keeps the table as it was beside the steps before it.

@@ -1,7 +1,7 @@
 """Attempts for a person who practises: one at a time, what is seen of each, and what is right."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple, cast
 
 from controller.model.readings import Input
@@ -82,6 +82,51 @@ _AT_THE_TABLE: Mapping[str, str] = {
 }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Staff:
+    """What the staff of a game does and says, where a person practises at it."""
+
+    does: str
+    """What Enter does."""
+    rulings: str
+    void: str
+    """What a person says where an attempt does not count."""
+    role: str
+    """Who rules."""
+    stickperson: bool = False
+    """Whether somebody else handles the dice."""
+    dice: bool = False
+    """Whether dice must be collected before the next attempt."""
+    cards: bool = False
+    """Whether a deal is ruled on, and settled, before the next attempt."""
+
+
+STAFF: Mapping[str, Staff] = {
+    "craps": Staff(
+        does="throws the dice",
+        rulings="no_roll, set_dice 3 4",
+        void="no_roll",
+        role="boxperson",
+        stickperson=True,
+        dice=True,
+    ),
+    "roulette": Staff(does="spins the ball", rulings="no_spin, set_number 17", void="no_spin", role="dealer"),
+    "three_card": Staff(
+        does="deals the cards",
+        rulings="misdeal, set_card Kh seat=3",
+        void="misdeal",
+        role="dealer",
+        cards=True,
+    ),
+    "high_roller": Staff(
+        does="lets the next player roll",
+        rulings="no_roll, set_dice 3 4",
+        void="no_roll",
+        role="dealer",
+        dice=True,
+    ),
+}
+"""By game. At High Roller the dealer handles the dice as well."""
 Hands = Mapping[str, tuple[str, ...]]
 """The cards of each position, in order of rank and suit; `dealer` is one."""
 Result = tuple[int, int] | str | Hands

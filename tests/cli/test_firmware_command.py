@@ -109,6 +109,7 @@ def test_a_uf2_is_copied_to_a_board_that_waits_for_one_and_nowhere_else(
         (["--name", "w", "--fs-kib", "7"], "expected a multiple of 4"),
         (["--name", "w", "--settings", "HERE/none.json"], "No such file"),
         (["--name", "w", "--settings", "HERE/bad.json"], "found no JSON"),
+        (["--name", "w", "--settings", "HERE/twice.json"], "found no JSON"),
         (["--name", "w", "--key-file", "HERE/bad.json"], "expected 32 to 128 hexadecimal digits"),
     ],
 )
@@ -116,6 +117,7 @@ def test_what_cant_be_built_is_said_and_nothing_is_written(
     words: list[str], expected: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "bad.json").write_text("{")
+    (tmp_path / "twice.json").write_text('{"drop": 4, "drop": 5}')
     given = [word.replace("HERE", str(tmp_path)) for word in words]
     assert main(["firmware", "build", "wheel", *given, "--out", str(tmp_path / "out.uf2")]) == 2
     assert expected in capsys.readouterr().err

@@ -2,7 +2,7 @@
 
 import json
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
@@ -15,7 +15,7 @@ from controller.cli.link import OutOfReachError
 READING = {"reading": {"kind": "switch", "t": 1, "dev": "panel", "name": "door", "open": False}}
 
 
-def line(told: dict[str, object]) -> bytes:
+def line(told: Mapping[str, object]) -> bytes:
     return json.dumps(told).encode() + b"\n"
 
 

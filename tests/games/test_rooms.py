@@ -20,8 +20,6 @@ OWN_WORDS = {
 }
 CALLS = {("cli/calls.py", "craps")}
 """Words of the dealers' that are no game's name here: 2, 3 or 12 is called craps."""
-PRACTICE = "cli/practice.py"
-"""Practice is the virtual table's, whose people and devices are chosen by the game (`drivers/sim`)."""
 
 
 def asked_for(file: Path) -> Iterator[str]:
@@ -47,7 +45,6 @@ def test_nothing_outside_the_rooms_asks_for_a_games_name() -> None:
         file for file in CONTROLLER.rglob("*.py") if file.relative_to(CONTROLLER).parts[0] not in OWN_WORDS
     ]
     asked = {(str(file.relative_to(CONTROLLER)), name) for file in modules for name in asked_for(file)}
-    asked = {(file, name) for file, name in asked if file != PRACTICE}
     assert len(modules) > 100
     assert asked - CALLS == set()
 

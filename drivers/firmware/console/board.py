@@ -19,7 +19,7 @@ class Console(Board):
     DOES = "lamp,buzzer,selftest"
 
     def __init__(self, hardware, settings) -> None:  # type: ignore[no-untyped-def]
-        """Take the pins; every input is pulled up."""
+        """Set up the pins, with a pull-up on every input."""
         super().__init__(hardware, settings)
         self.keys = settings.get("keys", [])
         self.switches = settings.get("switches", [])

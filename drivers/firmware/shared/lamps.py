@@ -9,7 +9,7 @@ class Lamps:
     """
 
     def __init__(self, hardware, lamps) -> None:  # type: ignore[no-untyped-def]  # any hardware of these names
-        """Take the pins, dark."""
+        """Set up the pins, with every lamp off."""
         self.hardware = hardware
         self.lamps = lamps
         self.dark()

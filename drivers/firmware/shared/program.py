@@ -17,7 +17,7 @@ class Board:
     DOES = "selftest"
 
     def __init__(self, hardware, settings) -> None:  # type: ignore[no-untyped-def]  # any hardware of these names
-        """Take the pins that the settings name."""
+        """Keep the hardware and the settings, which name the pins."""
         self.hardware = hardware
         self.settings = settings
 

@@ -25,7 +25,7 @@ class Wheel(Board):
     DOES = "lamp,selftest"
 
     def __init__(self, hardware, settings) -> None:  # type: ignore[no-untyped-def]
-        """Take the pins."""
+        """Set up the pins that the settings name."""
         super().__init__(hardware, settings)
         self.beams = settings.get("beams", [])
         self.index = settings.get("index")
