@@ -30,8 +30,9 @@ from controller.publish.betting import Betting, Takes
 BUSY_TICK_S = 0.002
 """How finely time runs at least while an attempt is under way or readings come."""
 SOONEST_S = 0.0001
-"""Where something is due sooner, or is overdue since the data's own time stands still."""
+"""Where something is due sooner than that."""
 IDLE_TICK_S = 0.05
+"""At rest, and while the data's own time stands still: then nothing falls due until something arrives."""
 BUSY_US = 600_000
 """The hold of a call can end up to this long after the last reading."""
 ALLOWED_US = 20_000
@@ -101,6 +102,7 @@ class Core:
         self._last_told_us = 0
         self._last_reading_us = 0
         self._now_us = 0
+        self._stands_still = False
         self._may: tuple[str, ...] = ()
         self._acted: Mapping[str, str] = {}
         self._may_us = 0
@@ -212,6 +214,7 @@ class Core:
 
     def _turn(self, taken: Taken) -> None:
         self.turns += 1
+        self._stands_still = taken.reading is None and taken.now_us == self._now_us
         self._now_us = taken.now_us
         if taken.reading is not None:
             self._take(taken.reading, taken.now_us)
@@ -269,6 +272,8 @@ class Core:
             self._hand_over(self._segment.end())
 
     def _tick_s(self) -> float:
+        if self._stands_still:
+            return IDLE_TICK_S
         busy = self._attempt_open or self._now_us - self._last_reading_us < BUSY_US
         due_s = (self._segment.session.due_us - self._inlet.now_us) / 1e6
         return min(BUSY_TICK_S if busy else IDLE_TICK_S, max(SOONEST_S, due_s))

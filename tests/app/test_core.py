@@ -3,8 +3,10 @@
 import msgspec
 import pytest
 
+from controller.app.core import IDLE_TICK_S
 from controller.app.daemon import Daemon
 from controller.app.faults import Fault
+from controller.app.inlet import Taken
 from controller.app.recording import Rotation
 from controller.journal.contents import After
 from controller.model.outcomes import Happening, RollCalled, RollNoRoll, RollReview
@@ -39,6 +41,26 @@ def test_the_table_opens_locked_until_its_self_test_passes(house: HouseMaker) ->
         "roll.called",
         "bets.opened",
     ]
+
+
+def test_a_table_whose_own_time_stands_still_in_mid_throw_rests(
+    house: HouseMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    daemon = house().open()
+    unlocked(daemon)
+    play(daemon, throw(10 * SECOND_US)[:60])
+    core = live_of(daemon).core
+    assert core.view.attempt_open
+    waited: list[float] = []
+
+    def nothing_comes(timeout_s: float) -> Taken:
+        waited.append(timeout_s)
+        return Taken(None, core.view.now_us)
+
+    monkeypatch.setattr(daemon.inlet, "take", nothing_comes)
+    for _ in range(5):
+        core.turn(core._tick_s())
+    assert set(waited[1:]) == {IDLE_TICK_S}
 
 
 def test_the_self_test_waits_for_the_devices_that_the_table_names(house: HouseMaker) -> None:
