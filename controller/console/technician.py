@@ -76,6 +76,7 @@ class Technician:
         self._worker: Session | None = None
         self._looked_s = 0.0
         self._sensing = 0
+        self._beginning = asyncio.Lock()
 
     def routes(
         self,
@@ -188,17 +189,8 @@ class Technician:
     async def _sensors_events(self, request: Request, session: Session) -> Response:
         if self._sensing >= SENSORS_AT_ONCE:
             return PlainTextResponse("other screens show the sensors already", 503, {"retry-after": "5"})
-        charts, changed = Charts(), asyncio.Event()
+        charts, changed, over = Charts(), asyncio.Event(), asyncio.Event()
         token = await self._sessions.token(session)
-
-        async def listen() -> None:
-            lines = self._table.lines(do="watch", topics=["readings"], token=token)
-            with suppress(LinkError):
-                async with aclosing(lines) as told:
-                    async for line in told:
-                        if "reading" in line:
-                            charts.hear(line["reading"], late=line.get("delayed") is True)
-                            changed.set()
 
         async def panels() -> dict[str, str]:
             changed.clear()
@@ -209,16 +201,15 @@ class Technician:
                 async with asyncio.timeout(AGAIN_S):
                     await changed.wait()
             await asyncio.sleep(DRAWN_S)
-            if listening.done():
+            if over.is_set():
                 raise LinkError("the controller does not tell what its sensors see any more")
 
         async def stands() -> bool:
             return await self._still_technician(request, session)
 
-        listening = asyncio.create_task(listen())
-
         async def streamed() -> AsyncIterator[bytes]:
             self._sensing += 1
+            listening = asyncio.create_task(self._listen(charts, changed, over, token))
             try:
                 async for block in self._stream(panels, wait, stands):
                     yield block
@@ -229,6 +220,20 @@ class Technician:
                 listening.cancel()
 
         return StreamingResponse(streamed(), media_type="text/event-stream")
+
+    async def _listen(self, charts: Charts, changed: asyncio.Event, over: asyncio.Event, token: str) -> None:
+        """Draw what the sensors report, until the controller or its reader ends it."""
+        lines = self._table.lines(do="watch", topics=["readings"], token=token)
+        try:
+            async with aclosing(lines) as told:
+                async for line in told:
+                    if "reading" in line:
+                        charts.hear(line["reading"], late=line.get("delayed") is True)
+                        changed.set()
+        except LinkError:
+            return
+        finally:
+            over.set()
 
     # --- tests and calibrations ---
 
@@ -257,11 +262,12 @@ class Technician:
         begin = await body_of(request, _begin_of)
         if self._bench is None or _NAME.fullmatch(begin.device) is None:
             raise Refusal(400, "no_bench", "nothing can be tested from here; `tablectl test` can")
-        if self._work is not None and not self._work.over:
-            raise Refusal(409, "busy", f"{self._work.title} is under way; end it first")
-        token = await self._sessions.token(session)
-        self._work = await asyncio.to_thread(self._bench.begin, begin.does, begin.device, token)
-        self._worker = session
+        async with self._beginning:
+            if self._work is not None and not self._work.over:
+                raise Refusal(409, "busy", f"{self._work.title} is under way; end it first")
+            token = await self._sessions.token(session)
+            self._work = await asyncio.to_thread(self._bench.begin, begin.does, begin.device, token)
+            self._worker = session
         self._looked_s = asyncio.get_running_loop().time()
         self._minding = asyncio.create_task(self._mind(self._work, session))
         return json_answer({"ok": True})

@@ -14,7 +14,7 @@ Microseconds = Annotated[int, Meta(ge=0, le=2**53)]
 """285 years: what every JSON reader keeps exactly."""
 Millimetres = Annotated[float, Meta(ge=-1e6, le=1e6)]
 """A kilometre either way: farther is no table."""
-Sha256 = Annotated[str, Meta(pattern="^[0-9a-f]*$", min_length=64, max_length=64)]
+Sha256 = Annotated[str, Meta(pattern="^[0-9a-f]{64}$", min_length=64, max_length=64)]
 """What a file of pictures is named by, in hexadecimal digits."""
 Die = Literal[1, 2]
 Face = Literal[1, 2, 3, 4, 5, 6]
