@@ -3,15 +3,21 @@
 from pathlib import Path
 
 from controller.evidence.container import About, Writer
-from controller.evidence.folder import DAY_S, Folder
-from controller.technician.camera_checks import pictures
+from controller.evidence.folder import DAY_S, FOLDER, Folder
+from controller.technician.camera_checks import DAYS, MAX_MB, pictures
 from controller.technician.machine_checks import Machine
+from drivers.vision.rig import EvidenceFile
 
 NOW_S = 1_800_000_000.0
 
 
 def said(root: Path, now_s: float = NOW_S) -> list[tuple[str, str]]:
     return [(one.state, one.says) for one in pictures(Machine(root, lambda _words: None), now_s)]
+
+
+def test_limits_that_a_rig_leaves_out_are_the_cameras_own() -> None:
+    usual = EvidenceFile()
+    assert (usual.folder, usual.days, usual.max_mb) == (FOLDER, DAYS, MAX_MB)
 
 
 def test_a_machine_without_a_camera_has_nothing_to_say(tmp_path: Path) -> None:
