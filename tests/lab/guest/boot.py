@@ -60,7 +60,7 @@ def do(job: Job) -> None:
     (OUT / "word.json.new").rename(OUT / "word.json")
     os.sync()
     Path("/proc/sysrq-trigger").write_text("o")
-    time.sleep(60)
+    time.sleep(60)  # it goes off meanwhile; a first program that ended before would be a panic
 
 
 if __name__ == "__main__":

@@ -99,7 +99,7 @@ def _settle(host: Host) -> None:
         told_id = one.get("outcome", one)["id"]
         if ask(do="settled", id=told_id, chain=one["chain"]).get("ok"):
             host.hears("acknowledged", told_id)
-    time.sleep(0.05 if box else 0.15)
+    time.sleep(0.05 if box else 0.15)  # settlement's own pace, so that cuts find some told and unacknowledged
 
 
 def _feed(seed: int) -> None:
