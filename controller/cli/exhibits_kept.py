@@ -6,12 +6,11 @@ from controller.app.options import RECORDINGS
 from controller.app.recording import ENDING
 from controller.cli.exhibits import Asked
 from controller.cli.past import Kept, ToldJournal
-from controller.journal.attempts import find_attempt
 from controller.journal.chain import Row
 from controller.journal.contents import After, Recording, outcome_of, unpack
 from controller.journal.faults import JournalFault
 from controller.journal.reading import Rows
-from controller.journal.recall import judged_of
+from controller.journal.recall import find_attempt, judged_of
 from controller.replay.source import LogError
 from controller.technician.sheet import Exhibit
 

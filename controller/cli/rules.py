@@ -13,11 +13,10 @@ from controller.cli.screen import Row, aligned, rows_of
 from controller.cli.shell import BAD_INPUT, FAILED, OK, say
 from controller.model.rulesets import RuleSet
 from controller.rulebook.catalogue import rules
-from controller.settings.accepted import Accepted, accepted_file, read_accepted, write_accepted
 from controller.settings.mistakes import SettingsError, did_you_mean, dotted
+from controller.settings.paytables import Accepted, accepted_file, check, read_accepted, write_accepted
 from controller.settings.places import config_file, config_names
 from controller.settings.rulesets import load_ruleset
-from controller.settings.wagers import check
 from controller.settings.yaml_text import parse_document
 from controller.settlement.edges import Chance, Edge, Report, decimal
 

@@ -8,7 +8,7 @@ from typing import BinaryIO, TextIO
 from controller.cli.shell import BAD_INPUT, OK, say
 from controller.replay.source import LogError, name_of, open_input
 from controller.settings.mistakes import SettingsError
-from controller.settings.wagers import game_for
+from controller.settings.paytables import game_for
 from controller.settlement.run import settle
 from controller.settlement.wire import Malformed
 

@@ -166,7 +166,7 @@ def _deed(arguments: argparse.Namespace) -> Callable[["Engine"], None]:
         case "run":
             return partial(_run, _serving(arguments), _key_file(arguments))
         case "enrol":
-            from controller.settings.wagers import game_for
+            from controller.settings.paytables import game_for
 
             game_for(arguments.rules)
             return partial(_enrol, arguments, _key(arguments.key))

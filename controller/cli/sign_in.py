@@ -16,9 +16,8 @@ from controller.console.link import Link, LinkError
 from controller.people.desk import SignInDesk
 from controller.people.places import FOLDER, PUBLIC_FILE, REGISTER_FILE, SCREENS_FILE, SOCKET, TRIES_FILE
 from controller.people.register import ROLES, RegisterError, read_register, write_register
-from controller.people.screens import Screens, ScreensFile
 from controller.people.service import Service, load_or_make_key
-from controller.people.tries import TriesFile
+from controller.people.tries import Screens, ScreensFile, TriesFile
 
 _SIGN_IN_EXAMPLES = ("tablectl sign_in --people VIRTUAL/people --socket VIRTUAL/sign-in.sock",)
 

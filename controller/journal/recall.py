@@ -1,9 +1,9 @@
-"""Recall one outcome: what was told, what it rested on, who ruled, and whether the judge still agrees.
+"""Recall one attempt: what was told, what it rested on, who ruled, and whether the judge still agrees.
 
 The judge is asked again with nothing but the evidence that was kept.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from controller.journal.chain import Row
@@ -13,7 +13,7 @@ from controller.journal.reading import Rows, check_contents
 from controller.machines.setup import Setup
 from controller.model.effects import Basis, Judged, Verdict
 from controller.model.geometry import Wheel
-from controller.model.outcomes import DealCorrected, Outcome, RollCorrected, SpinCorrected
+from controller.model.outcomes import WORDS, DealCorrected, Outcome, RollCorrected, SpinCorrected, attempt_of
 from controller.model.readings import Reading
 from controller.model.rulesets import SpinRules
 from controller.model.verdicts import SpinVerdict
@@ -23,6 +23,66 @@ from controller.rules.doubt import doubted, objected
 from controller.rules.wheel import Learned, SpinWatch
 from controller.rules.wheel.checked import CheckedWatch
 from controller.rules.wheel.late_close import after_late_close, after_relaunch
+
+_SLICE = 500
+_ENDINGS = ("called", "no_roll", "no_spin", "void", "review", "corrected")
+_CLOSED = "bets.closed"
+_NAMES = frozenset({_CLOSED, *(f"{word}.{ending}" for word in WORDS for ending in _ENDINGS)})
+
+
+class AttemptRows(NamedTuple):
+    """The rows of one attempt in order, and that of the bets' close before it, where there is one."""
+
+    number: int
+    rows: tuple[Row, ...]
+    closed: Row | None
+
+
+def find_attempt(reader: Rows, number: int | None = None, near: Row | None = None) -> AttemptRows:
+    """Find an attempt: the one that a row tells of, else the one of this number, else the last.
+
+    Raises:
+        JournalFault: there is none, or what it told was pruned.
+    """
+    if near is not None:
+        number = _attempt(near)
+        if number is None:
+            raise _none(reader, f"row {near.n}, {near.name}, which tells of no throw, spin or deal")
+    found: list[Row] = []
+    last_n = reader.last_n() if near is None else near.n + CORRECTIONS_WITHIN
+    for row in _newest_first(reader, last_n):
+        if found and row.name == _CLOSED:
+            return _attempt_rows(found, row)
+        attempt = _attempt(row)
+        if attempt is not None and number in (None, attempt):
+            number = attempt
+            found.append(row)
+        elif attempt is not None and found:
+            break
+    if not found:
+        raise _none(reader, "no throw, spin or deal" + ("" if number is None else f" numbered {number}"))
+    return _attempt_rows(found, None)
+
+
+def _attempt_rows(found: list[Row], closed: Row | None) -> AttemptRows:
+    number = _attempt(found[0])
+    assert number is not None
+    return AttemptRows(number, tuple(reversed(found)), closed)
+
+
+def _attempt(row: Row) -> int | None:
+    return None if row.body is None or row.seq is None else attempt_of(outcome_of(row.body))
+
+
+def _newest_first(reader: Rows, last_n: int) -> Iterator[Row]:
+    while last_n > 0:
+        first_n = max(last_n - _SLICE + 1, 1)
+        yield from reversed(list(reader.rows(first_n, last_n, _NAMES, evidence=True)))
+        last_n = first_n - 1
+
+
+def _none(reader: Rows, found: str) -> JournalFault:
+    return JournalFault("journal_no_such_outcome", reader.path, found, "one that was called or voided")
 
 
 class Judgement(NamedTuple):

@@ -1,13 +1,67 @@
-"""The desk where the machines lay down what they want done: effects to hand out and timers to set."""
+"""The desk where the machines lay down what they want done: effects to hand out and timers to set.
 
-from collections.abc import Iterator
+What must be inspected before play goes on (a ball that flew out, dice that a person doubts) waits there too.
+"""
+
+from collections.abc import Iterable, Iterator
 from typing import Literal
 
-from controller.machines.inspections import Inspections
+from controller.machines.flat import Refused
 from controller.machines.refusals import REFUSALS
 from controller.model.effects import Effect, Lamp
 from controller.model.outcomes import Data, Happening, Outcome, outcome_id
 from controller.model.readings import Input, Reading
+from controller.model.verdicts import Notice, Reason
+
+CAUSES = {
+    "cheating": "dice",
+    "ball_out": "ball",
+    "foreign_object": "wheel",
+    "wrong_count": "shoe",
+    "card_twice": "shoe",
+    "shoe_opened": "shoe",
+}
+"""What a void for this cause leaves to inspect before play goes on."""
+
+
+class Inspections:
+    """The things that await an inspection; each is noted until a person says that it was inspected."""
+
+    def __init__(self) -> None:
+        """Start with nothing to inspect."""
+        self._waiting: list[str] = []
+
+    @property
+    def waiting(self) -> tuple[str, ...]:
+        """Name what awaits an inspection."""
+        return tuple(self._waiting)
+
+    def go_on_with(self, waiting: Iterable[str]) -> None:
+        """Restore what a recorded state says was waiting."""
+        self._waiting = list(waiting)
+
+    def ask_after(self, reasons: Iterable[Reason]) -> None:
+        """Ask for what these causes of a void leave to inspect."""
+        for reason in reasons:
+            what = CAUSES.get(reason.code)
+            if what is not None and what not in self._waiting:
+                self._waiting.append(what)
+
+    def notices(self) -> tuple[Notice, ...]:
+        """Return a notice for each inspection that play did not wait for."""
+        return tuple(
+            Notice(code="not_inspected", seen=f"the {what} was not inspected") for what in self._waiting
+        )
+
+    def done(self, entered: Input) -> None:
+        """Handle a person's word that it was inspected. Raises Refused when nothing such waits."""
+        if entered.what not in self._waiting:
+            waits = ", ".join(self._waiting) or "nothing"
+            raise Refused(
+                "nothing_to_inspect", f"no inspection of {entered.what!r} is waiting; waiting: {waits}"
+            )
+        self._waiting.remove(entered.what)
+
 
 NEVER_US = 2**63
 """Later than any reading."""

@@ -7,9 +7,17 @@ from dataclasses import dataclass
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from controller.people.register import Person, Register, knows_pin
-from controller.people.screens import Screens, digest_of
 from controller.people.tokens import LIFE_US, BootClock, Claims, issue
-from controller.people.tries import TRIES, Tries, is_of_person, lock_of, of_cards, of_person
+from controller.people.tries import (
+    TRIES,
+    Screens,
+    Tries,
+    digest_of,
+    is_of_person,
+    lock_of,
+    of_cards,
+    of_person,
+)
 
 IDLE_US = 15 * 60 * 1_000_000
 """A person who enters nothing for so long is signed out, unless told otherwise."""

@@ -1,10 +1,25 @@
-"""Pay tables: `config/paytables/*.yaml` as the typed tables that the settlement games are built on."""
+"""Pay tables: `config/paytables/*.yaml`, the games opened with them, and their exact edges.
 
+Findings that a named person accepted are kept with what belongs to the table's owner, never in the shipped
+configuration: that is the release's, and goes with it.
+"""
+
+import os
 from pathlib import Path
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
+import msgspec
+from msgspec import Meta
+
+from controller.games.registry import game_of
+from controller.model.rulesets import RuleSet
 from controller.settings.document import read_document
-from controller.settings.places import config_file
+from controller.settings.mistakes import Mistake, SettingsError, shown_path
+from controller.settings.places import config_file, config_home
+from controller.settings.rulesets import load_ruleset
+from controller.settlement.book import Book
+from controller.settlement.edges import Report
+from controller.settlement.wagers import LoadPayTable, PayTableDiffers
 
 T = TypeVar("T")
 
@@ -15,3 +30,114 @@ def load_paytable(name: str, shape: type[T], directory: Path | None = None) -> T
     Raises SettingsError with every mistake in the file, or with the names there are.
     """
     return read_document(config_file("paytables", name, directory), shape)
+
+
+def game_for(ruleset: str) -> Book:
+    """Open a rule set's game with its pay table and an empty wager book.
+
+    Raises SettingsError for an unknown rule set or a pay table with mistakes.
+    """
+    rules = load_ruleset(ruleset)
+    try:
+        return game_of(rules.game).wagers().open(rules, _load(rules))
+    except PayTableDiffers as error:
+        raise SettingsError(_differing(rules, error)) from error
+
+
+def check(ruleset: str) -> Report:
+    """Work out the exact edges of a rule set's pay table and what its owner should know of it.
+
+    Raises SettingsError for an unknown rule set or a pay table with mistakes.
+    """
+    rules = load_ruleset(ruleset)
+    return game_of(rules.game).wagers().report(rules, _load(rules))
+
+
+def _load(rules: RuleSet) -> LoadPayTable:
+    def load(shape: type[T], /) -> T:
+        return load_paytable(rules.name, shape)
+
+    return load
+
+
+def _differing(rules: RuleSet, error: PayTableDiffers) -> list[Mistake]:
+    where, there = (shown_path(config_file(kind, rules.name)) for kind in ("paytables", "rulesets"))
+    return [
+        Mistake(
+            file=where,
+            key=f"settings.{figure.key}",
+            found=str(figure.paid),
+            expected=f"{figure.played}, as `{figure.section}.{figure.key}` of {there}",
+            hint="set the one or the other: the table tells what the settlement pays",
+        )
+        for figure in error.figures
+    ]
+
+
+Words = Annotated[str, Meta(min_length=1, max_length=500)]
+
+
+class Accepted(msgspec.Struct, frozen=True, kw_only=True):
+    """One finding by its id, with the text it had: another text is another finding."""
+
+    finding: Words
+    text: Words
+    who: Words
+    reason: Words
+    on: Words
+    """The day, as ISO writes it."""
+
+
+_decode = msgspec.json.Decoder(tuple[Accepted, ...]).decode
+
+
+INSTALLED = Path("/etc/table")
+"""Where an installed table has its own file."""
+
+
+def accepted_file(ruleset: str) -> Path:
+    """Return the file of a rule set's accepted findings, whether it is there or not.
+
+    It is in the configuration that TABLE_CONFIG names, else beside an installed table's own file, else in the
+    user's own configuration (XDG_CONFIG_HOME, ~/.config where that is not set).
+    """
+    return _owners_home() / "accepted" / f"{ruleset}.json"
+
+
+def _owners_home() -> Path:
+    if os.environ.get("TABLE_CONFIG"):
+        return config_home()
+    if INSTALLED.is_dir():
+        return INSTALLED
+    users = os.environ.get("XDG_CONFIG_HOME")
+    return (Path(users) if users else Path.home() / ".config") / "table-controller"
+
+
+def read_accepted(path: Path) -> tuple[Accepted, ...]:
+    """Return what was accepted; nothing where there is no file. Raises SettingsError for one that is none."""
+    try:
+        return _decode(path.read_bytes())
+    except FileNotFoundError:
+        return ()
+    except (OSError, msgspec.MsgspecError) as error:
+        found = getattr(error, "strerror", None) or str(error)
+        expected = "the accepted findings, as `tablectl rules accept` writes them"
+        hint = "correct it, or delete it and accept them again"
+        raise SettingsError(
+            [Mistake(file=shown_path(path), found=found, expected=expected, hint=hint)]
+        ) from error
+
+
+def write_accepted(path: Path, accepted: tuple[Accepted, ...]) -> None:
+    """Keep them, the whole file or nothing of it. Raises SettingsError where the disk does not take it."""
+    part = path.with_suffix(".part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part.write_bytes(msgspec.json.format(msgspec.json.encode(accepted), indent=2) + b"\n")
+        os.replace(part, path)
+    except OSError as error:
+        expected = "a folder that can be written"
+        hint = "set TABLE_CONFIG to a configuration of your own, or run it as its owner"
+        raise SettingsError(
+            [Mistake(file=shown_path(path), found=str(error.strerror), expected=expected, hint=hint)]
+        ) from error

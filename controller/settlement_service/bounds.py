@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from controller.model.conversion import StrictJsonError, strict
 from controller.settlement_service.access import Role
-from controller.settlement_service.asks import Ask, Told, refusal
+from controller.settlement_service.channel import Ask, Told, refusal
 
 DIGEST: Final = "table.digest"
 """Where a request's scope holds the digest of its token."""

@@ -11,7 +11,7 @@ import msgspec
 from pydantic import TypeAdapter
 
 from controller.settlement_service.access import ACCESS, Deed
-from controller.settlement_service.asks import Ask, Told, model_told, out_of_reach, refusal, told_of
+from controller.settlement_service.channel import Ask, Told, model_told, out_of_reach, refusal, told_of
 from controller.settlement_service.desk import Asking, Caller, Desk, Done
 from controller.settlement_service.engine import Engine
 from controller.settlement_service.faults import OutOfReach, RequestRefused

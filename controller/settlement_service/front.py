@@ -17,8 +17,18 @@ from typing import Literal
 
 import msgspec
 
-from controller.settlement_service.asks import Ask, Told, out_of_reach, refusal
-from controller.settlement_service.channel import BEAT, MAX_ASK, MAX_TOLD, Broken, Frames, frame
+from controller.settlement_service.channel import (
+    BEAT,
+    MAX_ASK,
+    MAX_TOLD,
+    Ask,
+    Broken,
+    Frames,
+    Told,
+    frame,
+    out_of_reach,
+    refusal,
+)
 from controller.settlement_service.counter import BrokerState, Counter
 from controller.settlement_service.engine import Engine
 from controller.settlement_service.faults import OutOfReach, SettlementFault

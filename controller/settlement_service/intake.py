@@ -9,7 +9,6 @@ from sqlalchemy import select, update
 from controller.model.outcomes import Bets, Outcome
 from controller.settlement.wire import Asked
 from controller.settlement_service import schema
-from controller.settlement_service.asking import CORRECTIONS, RESULTS
 from controller.settlement_service.book import Contradiction, Misread
 from controller.settlement_service.deliveries import (
     Acked,
@@ -21,7 +20,7 @@ from controller.settlement_service.deliveries import (
     opened,
 )
 from controller.settlement_service.standing import Standing
-from controller.settlement_service.steps import Heard, Step
+from controller.settlement_service.steps import CORRECTIONS, RESULTS, Heard, Step
 from controller.settlement_service.work import Work
 
 MALFUNCTIONS = frozenset({"power_lost", "missing_reading", "conflict", "unruled"})

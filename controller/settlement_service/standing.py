@@ -12,13 +12,12 @@ from controller.games.registry import game_of
 from controller.journal.keys import PublicKey
 from controller.model.outcomes import Bets, Outcome, data_of
 from controller.publish.events import read_event
+from controller.settings.paytables import game_for
 from controller.settings.rulesets import load_ruleset
-from controller.settings.wagers import game_for
 from controller.settlement_service import schema
-from controller.settlement_service.asking import RESULTS
 from controller.settlement_service.book import GameOf, TableBook
 from controller.settlement_service.deliveries import Delivery
-from controller.settlement_service.steps import Anchor, Step
+from controller.settlement_service.steps import RESULTS, Anchor, Step
 
 Betting = Literal["open", "closed"]
 BETTING: Mapping[str, Betting] = {

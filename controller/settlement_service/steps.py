@@ -1,9 +1,16 @@
-"""Steps: what a table's wager book was told, one indivisible thing at a time, as the database keeps it."""
+"""Steps: what a table's wager book was told, one indivisible thing at a time, as the database keeps it.
+
+An outcome gives the requests that hold at once; a correction those that hold in place of the outcome's that
+it corrects. What decides nothing (a review, a device's health) gives none. Each game's own are in its
+`wagers.contract`.
+"""
 
 from typing import Literal, NamedTuple
 
 import msgspec
 
+from controller.games.registry import game_of
+from controller.model.outcomes import Outcome
 from controller.settlement.book import Line
 from controller.settlement.wire import Asked
 
@@ -59,3 +66,15 @@ class Told(msgspec.Struct, frozen=True):
 
     of_n: int
     line: Line
+
+
+CORRECTIONS = frozenset({"roll.corrected", "spin.corrected", "deal.corrected"})
+RESULTS = frozenset(
+    {"roll.called", "roll.no_roll", "spin.called", "spin.no_spin", "deal.called", "deal.void"}
+)
+"""Outcomes that end an attempt: the attempt before can't be corrected after them."""
+
+
+def asked_by(outcome: Outcome, game: str) -> list[Asked]:
+    """Return the requests of an outcome to the table's game, in order."""
+    return game_of(game).wagers().asked_by(outcome)

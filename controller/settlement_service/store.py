@@ -4,6 +4,7 @@ One engine owns it. Its single connection holds SQLite's file for itself alone (
 connections to a write-ahead log can't happen), or PostgreSQL's advisory lock.
 """
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -14,9 +15,37 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 from sqlalchemy.pool import NullPool
 
-from controller.settlement_service.database_file import DatabaseFile
 from controller.settlement_service.faults import OutOfReach, SettlementFault
 from controller.settlement_service.schema import migrate, version_of, versions
+
+MIN_BYTES = 1_048_576
+"""Of free space: less takes no outcome with its bets and the write-ahead log that they grow."""
+
+
+class DatabaseFile:
+    """The file that an engine has open: it may be taken away, or its disk turn read-only, under it."""
+
+    def __init__(self, path: Path) -> None:
+        """Remember the file that is there now; raises OSError where there is none."""
+        self._path = path
+        there = path.stat()
+        self._identity = there.st_dev, there.st_ino
+
+    def trouble(self) -> str | None:
+        """Return why writes can't be kept; None where nothing is known against it."""
+        try:
+            there, disk = self._path.stat(), os.statvfs(self._path)
+        except OSError as error:
+            return f"the file that was opened is gone ({error.strerror})"
+        if (there.st_dev, there.st_ino) != self._identity:
+            return "another file lies where the open one was: stop the engine, and put the right one there"
+        if disk.f_flag & os.ST_RDONLY:
+            return "its disk has turned read-only"
+        free_bytes = disk.f_bavail * disk.f_frsize
+        if free_bytes < MIN_BYTES:
+            return f"its disk has {free_bytes} bytes left, expected {MIN_BYTES}"
+        return None
+
 
 PATIENCE_S = 0.5
 """How long another owner of the database is given to let go of it."""

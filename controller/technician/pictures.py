@@ -46,11 +46,10 @@ def picture_of(journal: Path, number: int) -> Drawn:
         JournalFault: the journal has no such attempt, or can't be read.
     """
     # What reads a journal comes with an extra; a log is explained without it.
-    from controller.journal.attempts import find_attempt  # noqa: PLC0415 - an extra's
     from controller.journal.contents import outcome_of, unpack  # noqa: PLC0415 - an extra's
     from controller.journal.faults import JournalFault  # noqa: PLC0415 - an extra's
     from controller.journal.reading import Reader  # noqa: PLC0415 - an extra's
-    from controller.journal.recall import judged_of  # noqa: PLC0415 - an extra's
+    from controller.journal.recall import find_attempt, judged_of  # noqa: PLC0415 - an extra's
 
     with Reader(journal) as reader:
         found = find_attempt(reader, number)

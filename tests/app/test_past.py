@@ -25,7 +25,7 @@ Told = pytest.CaptureFixture[str]
 
 AS_ANOTHER = """
 import os, sys
-import controller.cli.main, controller.cli.past, controller.cli.exhibits_kept
+import controller.cli.main, controller.cli.past, controller.cli.exhibits
 from importlib import import_module
 for command in ("explain", "cut", "journal", "status", "replay"):
     import_module(f"controller.cli.{command}")

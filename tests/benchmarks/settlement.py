@@ -18,7 +18,7 @@ from crapssim.bet import Bet as TheirBet
 from crapssim.strategy.tools import NullStrategy
 from crapssim.table import Table, TableUpdate
 
-from controller.settings.wagers import game_for
+from controller.settings.paytables import game_for
 from controller.settlement.run import settle
 
 GOAL = 50_000

@@ -10,7 +10,7 @@ import pytest
 
 from controller.cli.main import main
 from controller.cli.screen import rows_of
-from controller.settings import accepted
+from controller.settings import paytables
 from controller.settings.places import config_home
 from controller.settlement.edges import Chance, Edge, Finding, Report
 
@@ -140,7 +140,7 @@ def test_what_is_accepted_is_never_kept_in_the_shipped_configuration(
     monkeypatch.delenv("TABLE_CONFIG", raising=False)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "of the user"))
     installed = tmp_path / "installed"
-    monkeypatch.setattr(accepted, "INSTALLED", installed)
+    monkeypatch.setattr(paytables, "INSTALLED", installed)
     words = ("rules", "accept", "roulette", "*", "--who", "Ann", "--reason", "known")
     for home in (tmp_path / "of the user" / "table-controller", installed):
         assert main([*words]) == 0

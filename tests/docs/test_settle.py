@@ -12,8 +12,7 @@ import pytest
 from controller.cli.settle import settle_stream
 from controller.games.craps.wagers.paytable import CrapsPayTable, rules_of
 from controller.games.roulette.wagers.layout import RULES as ROULETTE
-from controller.settings.paytables import load_paytable
-from controller.settings.wagers import game_for
+from controller.settings.paytables import game_for, load_paytable
 from controller.settlement.book import Status
 
 PAGE = (Path(__file__).parents[2] / "docs" / "settle.md").read_text(encoding="utf-8")

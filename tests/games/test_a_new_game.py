@@ -13,9 +13,9 @@ from controller.machines.setup import First
 from controller.model.outcomes import Bets, Outcome, RollCalled, RollNoRoll
 from controller.publish.players import first_board
 from controller.settings.mistakes import SettingsError
+from controller.settings.paytables import check, game_for
 from controller.settings.places import config_home
 from controller.settings.rulesets import load_ruleset
-from controller.settings.wagers import check, game_for
 from controller.settlement.run import settle
 from controller.settlement_service.faults import RequestRefused
 from tests.engine.play import Played

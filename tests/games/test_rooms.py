@@ -9,9 +9,9 @@ import pytest
 from controller.games.diagrams import TABLES
 from controller.games.game import Game
 from controller.games.registry import GAMES
+from controller.settings.paytables import check, game_for
 from controller.settings.places import config_names
 from controller.settings.rulesets import load_ruleset
-from controller.settings.wagers import check, game_for
 
 CONTROLLER = Path(__file__).parents[2] / "controller"
 OWN_WORDS = {

@@ -7,8 +7,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from controller.people.desk import Refused, SignInDesk
 from controller.people.register import Register, new_register
-from controller.people.screens import ALONE, SCREENS, Screens, ScreensFile
-from controller.people.tries import TRIES, Tries
+from controller.people.tries import ALONE, SCREENS, TRIES, Screens, ScreensFile, Tries
 
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
 CARD = "0049300117"

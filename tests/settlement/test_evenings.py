@@ -15,13 +15,13 @@ from controller.model.outcomes import (
     Outcome,
     RollCorrected,
 )
-from controller.settings import wagers
+from controller.settings import paytables
 from controller.settings.mistakes import SettingsError
+from controller.settings.paytables import game_for
 from controller.settings.rulesets import load_ruleset
-from controller.settings.wagers import game_for
 from controller.settlement.run import settle
 from controller.settlement.wire import Asked
-from controller.settlement_service.asking import CORRECTIONS, asked_by
+from controller.settlement_service.steps import CORRECTIONS, asked_by
 from drivers.sim import high_roller, three_card
 from tests.engine.play import play
 from tests.games.high_roller.wagers.scene import paytable
@@ -173,6 +173,6 @@ def test_a_rule_set_and_a_pay_table_that_part_the_money_differently_are_refused(
 ) -> None:
     table = paytable()
     rake = replace(table.settings, rake_percent=replace(table.settings.rake_percent, value=12))
-    monkeypatch.setattr(wagers, "load_paytable", lambda *_: replace(table, settings=rake))
+    monkeypatch.setattr(paytables, "load_paytable", lambda *_: replace(table, settings=rake))
     with pytest.raises(SettingsError, match=r"settings.rake_percent: found 12, expected 10, as `high_roller"):
         game_for(high_roller.RULES)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from controller.cli.settle import settle_stream
 from controller.games.craps.wagers.requests import VOCABULARY
-from controller.settings.wagers import game_for
+from controller.settings.paytables import game_for
 from controller.settlement.run import Decoder, settle
 from controller.settlement.wire import Malformed, Request
 

@@ -24,7 +24,7 @@ from controller.model.outcomes import (
 )
 from controller.model.verdicts import Reason
 from controller.publish.events import message_of
-from controller.settlement_service.asks import Ask, Told
+from controller.settlement_service.channel import Ask, Told
 from controller.settlement_service.counter import Counter
 from controller.settlement_service.deliveries import Acked, Answer
 from controller.settlement_service.desk import Asking, Caller, Desk

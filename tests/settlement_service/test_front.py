@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controller.settlement_service import front as front_module
-from controller.settlement_service.asks import Ask, Told
-from controller.settlement_service.channel import MAX_ASK, Broken, Frames, frame
+from controller.settlement_service.channel import MAX_ASK, Ask, Broken, Frames, Told, frame
 from controller.settlement_service.front import Front
 from tests.app.rig import until
 from tests.publish.broker import free_port

@@ -2,7 +2,7 @@
 
 import logging
 
-from controller.settlement_service.quiet import MAX_CHARACTERS, MAX_LINES, MINUTE_S, FewLines
+from controller.settlement_service.http_process import MAX_CHARACTERS, MAX_LINES, MINUTE_S, FewLines
 
 
 def record(at_s: float, says: str = "bad request") -> logging.LogRecord:

@@ -8,8 +8,7 @@ from controller.machines.flat import Refused
 from controller.model.outcomes import CardPitched, CardsBought, Seat
 from controller.model.readings import Card, Input
 from controller.model.rulesets import HighRollerRules
-from controller.rules.high_roller.money import BonusPot
-from controller.rules.high_roller.rolls import CARDS_A_DECK, OF_A_RANK, rank_of
+from controller.rules.high_roller.rolls import CARDS_A_DECK, OF_A_RANK, BonusPot, rank_of
 
 
 def rank_entered(card: str | int | None, what: str) -> int:

@@ -24,8 +24,7 @@ from controller.model.outcomes import (
 )
 from controller.model.rulesets import HighRollerRules
 from controller.model.verdicts import Notice, Reason
-from controller.rules.high_roller.money import split
-from controller.rules.high_roller.rolls import BoughtCard, Rolled, RollOff, eliminate, policy_of
+from controller.rules.high_roller.rolls import BoughtCard, Rolled, RollOff, eliminate, policy_of, split
 
 Told = tuple[str, Data]
 """An outcome to be: its type and what it tells."""

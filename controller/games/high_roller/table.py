@@ -5,8 +5,7 @@ import msgspec
 from controller.machines.flat import Arrow, MachineTable
 from controller.model.conversion import converter_of
 from controller.model.outcomes import Seat
-from controller.rules.high_roller.money import BonusPot
-from controller.rules.high_roller.rolls import BoughtCard, RollOff, clockwise_from
+from controller.rules.high_roller.rolls import BonusPot, BoughtCard, RollOff, clockwise_from
 
 BUYING = ("buy_in", "re_buy")
 ROLLING = ("elimination", "roll_off", "tied")

@@ -11,8 +11,7 @@ from controller.model.outcomes import (
     GameWon,
     RollCalled,
 )
-from controller.rules.high_roller.money import BonusPot
-from controller.rules.high_roller.rolls import policy_of
+from controller.rules.high_roller.rolls import BonusPot, policy_of
 from controller.settings.paytables import load_paytable
 from controller.settlement.run import settle
 from tests.games.high_roller.night import Night, changed

@@ -7,7 +7,7 @@ from controller.model.outcomes import (
     GameStarted,
     GameWon,
 )
-from controller.rules.high_roller.money import BonusPot
+from controller.rules.high_roller.rolls import BonusPot
 from tests.games.high_roller.night import Night, calls, changed, two_players, won_in_a_row
 
 # --- money, button and Bonus Pot ---

@@ -6,7 +6,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from random import Random
 
-from controller.settings.wagers import game_for
+from controller.settings.paytables import game_for
 from controller.settlement.run import settle
 from tests.settlement.reference.evenings import EVENINGS, Names
 from tests.settlement.reference.lines import Line, Rejected, Request, differs

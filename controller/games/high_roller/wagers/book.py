@@ -8,11 +8,11 @@ from typing import Annotated
 from msgspec import Meta
 
 from controller.games.high_roller.wagers.paytable import HighRollerPayTable, split
-from controller.rules.high_roller.money import BonusPot
 from controller.rules.high_roller.rolls import (
     CARDS_A_DECK,
     OF_A_RANK,
     RECOMMENDED,
+    BonusPot,
     BoughtCard,
     Rolled,
     RollOff,

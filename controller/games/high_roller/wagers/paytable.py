@@ -5,7 +5,7 @@ from typing import Annotated
 
 from annotated_types import Ge, Le
 
-from controller.rules.high_roller import money
+from controller.rules.high_roller import rolls
 from controller.settlement.paytable import Amount, Figure
 
 Cents = Annotated[int, Ge(0), Le(10**6)]
@@ -89,9 +89,9 @@ class HighRollerPayTable:
     settings: HighRollerSettings
 
 
-def split(gross: int, bonus_take: int, settings: HighRollerSettings) -> money.Split:
+def split(gross: int, bonus_take: int, settings: HighRollerSettings) -> rolls.Split:
     """Part a game's money (H-MONEY-1), in cents."""
-    return money.split(
+    return rolls.split(
         gross,
         bonus_take,
         rake_percent=settings.rake_percent.value,

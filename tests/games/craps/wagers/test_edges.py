@@ -6,7 +6,7 @@ from fractions import Fraction
 import pytest
 
 from controller.games.craps.wagers.edges import report, sharp_shooter_chances
-from controller.settings.wagers import check
+from controller.settings.paytables import check
 from controller.settlement.edges import decimal
 from tests.games.craps.wagers.scene import C34, CV1, paytable
 

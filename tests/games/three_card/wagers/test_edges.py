@@ -19,8 +19,8 @@ from controller.games.three_card.wagers.edges import (
 )
 from controller.games.three_card.wagers.hands import Card, Row, SideRow, deck, row, side_row, strength
 from controller.games.three_card.wagers.paytable import PrintedChance, ThreeCardPayTable
+from controller.settings.paytables import check
 from controller.settings.places import config_file
-from controller.settings.wagers import check
 from controller.settlement.edges import Report
 from controller.settlement.paytable import Pays
 from tests.games.three_card.wagers.scene import T12014, paytable
