@@ -65,6 +65,32 @@ def test_T_IRR_1_a_card_that_came_late_is_a_review_and_no_wrong_count(
     assert "a card of shoe was told too late" in review.reasons[0].seen
 
 
+@pytest.mark.parametrize("held_up", [1, 4, 9])
+@pytest.mark.parametrize("by_ms", [200, 700, 8_000])
+def test_T_DEAL_2_bets_close_when_the_first_card_left_the_shoe_however_late_that_is_told(
+    held_up: int, by_ms: int
+) -> None:
+    """Whoever looks at his cards meanwhile bets on a hand that he knows."""
+    cards = shoe(*CARDS, to=("1", "2", "dealer"))
+    stamped = [
+        replace(card, arrived=card.t + (by_ms * MS if n < held_up else 0)) for n, card in enumerate(cards)
+    ]
+    played = (
+        Played("three-card-poker-12-014").feed(sorted(stamped, key=lambda card: card.arrived or 0)).finish()
+    )
+    closed_us = [outcome.t for outcome in played.outcomes if outcome.type == "bets.closed"]
+    assert closed_us[-1] == min(closed_us) == cards[0].t
+    assert played.data(DealCalled) == []
+
+
+def test_T_DEAL_2_a_late_card_of_a_deal_that_is_over_closes_no_bets_of_the_next() -> None:
+    played = acting(shoe_gave=shoe(*CARDS), held_up=0, by_us=0)
+    straggler = Card(t=14 * SECOND_US, dev="shoe", rank="4", suit="h", arrived=40 * SECOND_US)
+    before = played.told("bets")
+    assert before == ["bets.closed", "bets.opened"]
+    assert played.feed(straggler).finish().told("bets") == before
+
+
 def test_T_IRR_1_cards_in_time_are_called() -> None:
     played = acting(shoe_gave=shoe(*CARDS), held_up=0, by_us=100 * MS)
     assert [called.dealer for called in played.data(DealCalled)] == [("Kc", "8d", "3s")]

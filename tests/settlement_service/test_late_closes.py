@@ -45,6 +45,24 @@ def test_a_bet_that_the_table_heard_of_after_a_close_told_late_goes_back(wheel: 
     assert wheel.house.proof().faults == ()
 
 
+def test_a_close_that_is_told_again_as_of_an_earlier_moment_strikes_what_came_in_between(
+    wheel: Wheel,
+) -> None:
+    """A first card that its shoe told after the second one: bets had closed with it."""
+    heard_at(wheel, BEFORE_US)
+    assert wheel.bet("20") == ""
+    heard_at(wheel, AFTER_US)
+    assert wheel.bet("17") == ""
+    wheel.table.moment_us = AFTER_US + SECOND_US
+    wheel.hears([wheel.table.closes()])
+    assert wheel.balance == 1_000 - 200
+    closes_late(wheel)
+    assert wheel.balance == 1_000 - 100
+    wheel.hears(wheel.table.shows("17"))
+    assert wheel.balance == 1_000 - 100
+    assert wheel.house.proof().faults == ()
+
+
 def test_a_bet_taken_back_after_it_stays_up_and_loses(wheel: Wheel) -> None:
     heard_at(wheel, BEFORE_US)
     assert wheel.bet("20") == ""

@@ -36,6 +36,9 @@ class CardGame(Results[Dealt], Protocol):
     def seats(self) -> Sequence[str]:
         """The positions that are dealt in; none where nobody has named them."""
 
+    def came_late(self, t: int) -> None:
+        """A card left the shoe at t, and that was told too late."""
+
     def cards_out(self) -> None:
         """Everybody has three cards."""
 
@@ -101,6 +104,10 @@ class Deals:
         """Handle a reading that came too late to count: of a card nobody knows then whose it is."""
         if not isinstance(reading, Card):
             return
+        if not self.attempts.open and not self.would_begin(reading):
+            self._runs_on_from_us = max(self._runs_on_from_us or 0, reading.t)
+            return
+        self._game.came_late(reading.t)
         self._late = f"a card of {reading.dev} was told too late to be known in its place"
         self.attempts.came_late(self._late)
 

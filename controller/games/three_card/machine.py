@@ -136,6 +136,10 @@ class ThreeCard(PlaysAttempts):
         self._rules = rules
         self._desk = desk
         self._bets_open = True
+        self._opened_us = 0
+        """When bets opened last; 0 where that was before this recording."""
+        self._closed_us = 0
+        """When they closed last, by what was seen."""
         self._stay_closed = False
         self._machine = FlatMachine(THREE_CARD_TABLE)
         self._round = betting_round
@@ -259,6 +263,17 @@ class ThreeCard(PlaysAttempts):
         self._machine.fire("first_card")
         if self._bets_open:
             self._close_bets(t, "first_card")
+
+    def came_late(self, t: int) -> None:
+        """Close the bets as of t, when a card left the shoe that was told late (T-DEAL-2).
+
+        Where they are closed already they are closed again, as of then: what was bet in between goes back.
+        """
+        if t <= self._opened_us or (not self._bets_open and t >= self._closed_us):
+            return
+        if self._machine.allows("no_more_bets"):
+            self._machine.fire("no_more_bets")
+        self._close_bets(t, "first_card")
 
     def cards_out(self) -> None:
         """Open the positions' actions (T-DEAL-4)."""
@@ -395,6 +410,7 @@ class ThreeCard(PlaysAttempts):
 
     def _close_bets(self, t: int, cause: str) -> None:
         self._bets_open = False
+        self._closed_us = t
         self._desk.light(t, "no_more_bets", "on")
         notices = (*self._desk.inspections.notices(), *self._to_be_named())
         self._desk.publish("bets.closed", t, Bets(round=self._round, cause=cause, notices=notices))
@@ -410,6 +426,7 @@ class ThreeCard(PlaysAttempts):
 
     def _open_bets(self, t: int, cause: str) -> None:
         self._bets_open = True
+        self._opened_us = t
         self._round += 1
         self._desk.light(t, "no_more_bets", "off")
         self._desk.publish("bets.opened", t, Bets(round=self._round, cause=cause))
