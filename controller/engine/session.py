@@ -21,6 +21,7 @@ from controller.model.readings import (
     DeviceDown,
     DeviceFault,
     DeviceUp,
+    DieReleased,
     Input,
     Switch,
 )
@@ -37,6 +38,8 @@ CLOCK_OFF = "its readings come with times that can't be right, and don't count; 
 _NOTHING: tuple[Effect, ...] = ()
 Heard = Callable[[Input, Refused | None, str], None]
 """Is told of each input when it is decided on: obeyed (None), or why it was refused; and what came of it."""
+_BEGINS_ALONE = (DieReleased, Card)
+"""One of these begins an attempt by itself; a launch is told by a lap of pulses."""
 _CHANGES_MODE = frozenset({Input, Switch, DeviceUp, DeviceDown, DeviceFault})
 """Readings that are more than the game's alone."""
 
@@ -74,6 +77,10 @@ class Session:
         self._see = self._game.see
         self._plays = self._mode.why_not_playing is None
         """Whether readings go straight to the game: the table is open, unlocked and not in test mode."""
+        self._plays_from_us = 0
+        """When the table began to play; 0 where it did before this recording."""
+        self._did_not_play = ""
+        """Why it did not before, as a refusal's code; empty where that was test mode."""
         self._turned_away_until = 0
         self.late = 0
         """How many readings came too late to count."""
@@ -262,7 +269,18 @@ class Session:
             self._note_if_begun(reading)
         elif self._plays or self._game.open_attempt:
             # One that claims a time to come was seen when it came, at the latest.
-            self._game.late(msgspec.structs.replace(reading, t=min(reading.t, now_us)))
+            seen = msgspec.structs.replace(reading, t=min(reading.t, now_us))
+            if not self._began_before_play(seen):
+                self._game.late(seen)
+
+    def _began_before_play(self, reading: AnyReading) -> bool:
+        """Turn away an attempt made while the table did not play, which is told now that it does."""
+        if self._game.open_attempt or reading.t >= self._plays_from_us:
+            return False
+        begun = isinstance(reading, _BEGINS_ALONE) and self._note_if_begun(reading)
+        if begun and self._did_not_play:
+            self._turn_away(reading, self._did_not_play)
+        return begun
 
     def _step_back(self, step: Step) -> None:
         """Go on after a clock that was set back: what is under way has times that don't fit together."""
@@ -297,8 +315,11 @@ class Session:
             self._game.timer(name, due_us)
 
     def _take(self, reading: AnyReading) -> None:
+        why_not = self._mode.why_not_playing or ""
         self._take_with_care(reading)
-        self._plays = self._mode.why_not_playing is None and not self._mode.testing
+        played, self._plays = self._plays, self._mode.why_not_playing is None and not self._mode.testing
+        if self._plays and not played:
+            self._plays_from_us, self._did_not_play = reading.t, why_not
 
     def _take_with_care(self, reading: AnyReading) -> None:
         if isinstance(reading, Input):
@@ -323,7 +344,7 @@ class Session:
             self._health.sent(reading)
         if self._mode.why_not_playing is not None:
             if self._note_if_begun(reading):
-                self._turn_away(reading)
+                self._turn_away(reading, self._mode.why_not_playing)
                 return
             if not self._game.open_attempt:
                 return
@@ -335,11 +356,10 @@ class Session:
             self._game.turned_away(reading)
         return begun
 
-    def _turn_away(self, reading: AnyReading) -> None:
+    def _turn_away(self, reading: AnyReading, cause: str) -> None:
         if reading.t < self._turned_away_until:
             return
         self._turned_away_until = reading.t + TURNED_AWAY_US
-        cause = self._mode.why_not_playing or ""
         says = "an attempt was made while the table does not play; it does not count"
         self._desk.publish("input.refused", reading.t, Happening(cause=cause, what=reading.dev, says=says))
 

@@ -67,6 +67,26 @@ def test_the_second_die_of_a_throw_that_was_turned_away_begins_no_throw(way: str
     assert told == [("roll.called", (6, 6))]
 
 
+@pytest.mark.parametrize("way", ["lock", "test_mode"])
+@pytest.mark.parametrize("told_s", [6, 25])
+def test_a_throw_made_while_the_table_did_not_play_never_counts_however_late_it_is_told(
+    way: str, told_s: int
+) -> None:
+    """It may lie there for all to see: a close of bets as of then would be one of a session that was not."""
+    by = "supervisor" if way == "lock" else "technician"
+    away = says(SECOND_US, way, by)
+    plays = says(20 * SECOND_US, "unlock" if way == "lock" else "test_mode", by, on=False)
+    arrived = told_s * SECOND_US
+    made = [
+        msgspec.structs.replace(reading, arrived=max(arrived, reading.t))
+        for reading in throw(5 * SECOND_US, (3, 4))
+    ]
+    scene = [msgspec.structs.replace(entered, arrived=entered.t) for entered in (away, plays)]
+    played = Played().feed(sorted([*scene, *made], key=lambda reading: reading.arrived or 0)).finish()
+    assert played.told("roll", "bets") == []
+    assert played.refusals() == (["table_locked"] if way == "lock" and told_s > 20 else [])
+
+
 def test_a_throw_whose_releases_were_not_seen_is_found_after_one_that_was_turned_away() -> None:
     """C34-INV-3: once those dice are back, what moves is the next throw; silence would lose it."""
     unseen = [reading for reading in throw(25 * SECOND_US, (6, 6)) if not isinstance(reading, DieReleased)]
