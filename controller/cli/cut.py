@@ -9,7 +9,7 @@ import msgspec
 
 from controller.cli.exhibits import WHICH, Asked, add_attempt_options, asked
 from controller.cli.link import Json, OutOfReachError, RefusedError, add_socket, ask, out_of_reach
-from controller.cli.replay import ruleset_of
+from controller.cli.replay import ruleset_of, stamp_of_log
 from controller.cli.shell import BAD_INPUT, FAILED, INTERRUPTED, MANY, OK, Command, say, whole
 from controller.cli.whole_file import unwritable, whole_file, why_not
 from controller.cli.words import lines_of
@@ -67,7 +67,7 @@ def run_cut(arguments: argparse.Namespace) -> int:
         say(unwritable(Path(error.filename or out), error))
         return BAD_INPUT
     for outcome in piece.outcomes:
-        for line in lines_of(outcome, explain=False):
+        for line in lines_of(outcome, explain=False, stamp=stamp_of_log(piece.header)):
             print(line)
     say(f"{out}: {len(piece.readings)} readings; {expect}: {len(piece.outcomes)} outcomes")
     say(f"check it with: tablectl replay {out} --check {expect}")

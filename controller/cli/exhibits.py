@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from controller.cli.link import add_kept
-from controller.cli.replay import ruleset_of
-from controller.cli.words import clock
+from controller.cli.replay import began_by_wall_us, ruleset_of
+from controller.cli.words import Stamp, clock, wall_date, wall_stamp
 from controller.machines.setup import Setup
 from controller.model.effects import Effect, Judged
 from controller.model.outcomes import Outcome, attempt_of
@@ -74,7 +74,9 @@ def from_log(which: Asked, rules: str | None) -> Exhibit:
     assert which.log is not None
     with open_log(which.log) as log:
         setup = setup_of(log.header, ruleset_of(log, rules), log.name)
-        return exhibit_of(replay(log, setup), setup, which)
+        exhibit = exhibit_of(replay(log, setup), setup, which)
+        began_us = began_by_wall_us(log.header)
+        return exhibit if began_us is None else exhibit._replace(wall_us=began_us + exhibit.last.t)
 
 
 def exhibit_of(effects: Iterable[Effect], setup: Setup, which: Asked) -> Exhibit:
@@ -106,5 +108,10 @@ def exhibit_of(effects: Iterable[Effect], setup: Setup, which: Asked) -> Exhibit
 
 
 def when(exhibit: Exhibit) -> str:
-    """Return when it was decided, by the table's clock, in words."""
-    return f"at {clock(exhibit.last.t)}"
+    """Return when it was decided: by the wall clock where that is known, else in the log's own time."""
+    return f"at {clock(exhibit.last.t) if exhibit.wall_us is None else wall_date(exhibit.wall_us)}"
+
+
+def stamp_of(exhibit: Exhibit) -> Stamp:
+    """Return what writes the times of an attempt."""
+    return clock if exhibit.wall_us is None else wall_stamp(exhibit.wall_us, exhibit.last.t)

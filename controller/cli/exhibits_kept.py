@@ -37,7 +37,7 @@ def from_journal(reader: Rows, which: Asked) -> Exhibit:
     proved = [(told[i], row.evidence) for i, row in enumerate(found.rows) if row.evidence is not None]
     closed = None if found.closed is None or found.closed.body is None else outcome_of(found.closed.body)
     judged = None if not proved else judged_of(proved[-1][0], unpack(proved[-1][1]))
-    return Exhibit(identity.setup, found.number, told, closed, judged)
+    return Exhibit(identity.setup, found.number, told, closed, judged, found.rows[-1].wall.us)
 
 
 def recording_of(reader: Kept, which: Asked) -> Asked:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from controller.cli.exhibits import Asked, add_which, asked, from_log, when
+from controller.cli.exhibits import Asked, add_which, asked, from_log, stamp_of, when
 from controller.cli.filmed import Filmed, add_pictures, extracted, filmed, line_of, told_of
 from controller.cli.link import OutOfReachError, RefusedError, out_of_reach
 from controller.cli.screen import Screen, Style
@@ -143,10 +143,11 @@ def sentence_of(exhibit: Exhibit) -> str:
 
 def lines(exhibit: Exhibit) -> Iterator[str]:
     """Yield what was published of it, what it rests on, and what the rules require."""
+    stamp = stamp_of(exhibit)
     for outcome in exhibit.told:
-        yield from lines_of(outcome, explain=True)
+        yield from lines_of(outcome, explain=True, stamp=stamp)
         if exhibit.judged is not None and exhibit.judged.outcome == outcome:
-            yield from lines_of(exhibit.judged, explain=True)
+            yield from lines_of(exhibit.judged, explain=True, stamp=stamp)
     for code, asks in _asked(exhibit):
         yield printable(f"{_INDENT}asked  {code}: {asks}")
 

@@ -12,7 +12,7 @@ from controller.cli.filmed import add_pictures, extracted, filmed, line_of, told
 from controller.cli.link import OutOfReachError, RefusedError, add_kept, out_of_reach
 from controller.cli.past import journal_file, open_journal
 from controller.cli.shell import BAD_INPUT, FAILED, OK, ROWS, Command, printable, say, whole
-from controller.cli.words import lines_of
+from controller.cli.words import lines_of, wall_date, wall_stamp
 from controller.evidence.folder import Folder
 from controller.journal.chain import Row
 from controller.journal.contents import CLOSED, EVENTS
@@ -290,19 +290,16 @@ def _told(recalled: Recalled) -> dict[str, object]:
 
 def _show_recalled(recalled: Recalled) -> None:
     row, again = recalled.row, recalled.judged_again
-    for line in lines_of(recalled.outcome, explain=True):
-        print(line)
-    if recalled.judged is not None:
-        for line in lines_of(recalled.judged, explain=True):
-            print(line)
-    for correction in recalled.corrections:
-        for line in lines_of(correction, explain=True):
+    stamp = wall_stamp(row.wall.us, recalled.outcome.t)
+    judged = () if recalled.judged is None else (recalled.judged,)
+    for effect in (recalled.outcome, *judged, *recalled.corrections):
+        for line in lines_of(effect, explain=True, stamp=stamp):
             print(line)
     if recalled.ruled_by:
         print(printable(f"ruled by {recalled.ruled_by}"))
     signed = "signed by the table" if recalled.signed else "NOT signed by the table's key"
     quality = "" if row.wall.synced else ", clock not synchronized"
-    print(f"row {row.n} of {iso(row.wall.us)}{quality}, {signed}, chain {row.link.hex()}")
+    print(f"row {row.n} of {wall_date(row.wall.us)}{quality}, {signed}, chain {row.link.hex()}")
     if recalled.identity is not None:
         print(f"by {recalled.identity.software}")
     if again is None:

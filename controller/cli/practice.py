@@ -1,51 +1,29 @@
 """`tablectl simulate --staff me`: a virtual table that waits for a person, its controller, and a score."""
 
 import getpass
+import io
 import queue
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+import traceback
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
+from random import Random
 from typing import BinaryIO
 
 from controller.cli.input import WAIT_S, ArgumentError, arguments_of
 from controller.cli.link import Json, OutOfReachError, ask, conversation
-from controller.cli.screen import Entry, Screen
-from controller.cli.shell import OK, say
+from controller.cli.practice_score import Score, score_lines
+from controller.cli.screen import Screen
+from controller.cli.shell import DEFECT, OK, say
 from controller.cli.teller import Teller
 from controller.cli.watch import Watcher, outcome_of
-from controller.model.outcomes import (
-    DealCalled,
-    DealCorrected,
-    DealReview,
-    DealVoid,
-    Outcome,
-    RollCalled,
-    RollCorrected,
-    RollNoRoll,
-    RollReview,
-    SpinCalled,
-    SpinCorrected,
-    SpinNoSpin,
-    SpinReview,
-    attempt_of,
-)
 from controller.model.readings import Input
 from controller.model.tables import TableSettings
-from drivers.sim.practice import (
-    STAFF,
-    Hands,
-    Result,
-    card_to_set,
-    in_order,
-    lies_at_us,
-    right_word,
-    seen_at_the_table,
-)
+from drivers.sim.practice import STAFF, asked_by_a_player, card_to_set, lies_at_us, seen_at_the_table
 from drivers.sim.scenes import Scene
 from drivers.sim.stage import Stage
 from drivers.sim.table import Act, VirtualTable
@@ -54,6 +32,8 @@ _READY_S = 60.0
 _STOP_S = 15.0
 _POLL_S = 0.1
 _NO_GAME = "button_draw"
+_NEW_GAME = "The players draw for the button and buy their cards, half a minute; then one rolls."
+_DEFECTS = "practice.log"
 _BY = {
     "dice_collected": "stickperson",
     "pass_dice": "stickperson",
@@ -62,174 +42,26 @@ _BY = {
 """Who says what at a table, where it is not the one who rules."""
 
 
-@dataclass(slots=True)
-class Standing:
-    """What the table holds of one attempt now."""
-
-    number: int
-    result: Result | None = None
-    decided: bool = False
-    rule: str = ""
-    """Of the review that it went through."""
-    unruled: bool = False
-
-    def hear(self, outcome: Outcome) -> None:
-        """Take note of what was told of it."""
-        match outcome.data:
-            case RollCalled(dice=dice):
-                self.result, self.decided = dice, True
-            case SpinCalled(number=number):
-                self.result, self.decided = number, True
-            case RollNoRoll(reasons=reasons) | SpinNoSpin(reasons=reasons):
-                self.result, self.decided = None, True
-                self.unruled = any(reason.code == "unruled" for reason in reasons)
-            case RollReview(reasons=reasons) | SpinReview(reasons=reasons):
-                self.rule = next((reason.rule for reason in reasons if reason.rule), "")
-            case RollCorrected(dice=dice):
-                self.result = dice
-            case SpinCorrected(number=number):
-                self.result = number
-            case DealCalled(hands=hands, dealer=dealer):
-                self.result, self.decided = in_order({**hands, "dealer": dealer}), True
-            case DealVoid(reasons=reasons):
-                self.result, self.decided = None, True
-            case DealReview(reasons=reasons):
-                self.rule = next((reason.rule for reason in reasons if reason.rule), "")
-            case DealCorrected(hands=hands, dealer=dealer):
-                self.result = None if hands is None else in_order({**hands, "dealer": dealer or ()})
-            case _:
-                pass
-
-
-@dataclass(slots=True)
-class Turn:
-    """One attempt of the practice: what happened, and what stands of it."""
-
-    scene: Scene
-    card: Input | None = None
-    """How a card of a deal is put right, where one must be."""
-    standing: Standing | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Missed:
-    """An attempt that stands otherwise than it should, what to say the next time, and the rule."""
-
-    number: int
-    what: str
-    remedy: str
-    rule: str
-
-
-@dataclass(slots=True)
-class Score:
-    """Every attempt so far."""
-
-    spoken_rule: str
-    """The rule by which a person calls an attempt off."""
-    read_rule: str
-    """The rule by which a person decides what was read wrong."""
-    void_word: str = "no_roll"
-    """What a person says where an attempt does not count."""
-    turns: list[Turn] = field(default_factory=list)
-
-    def begin(self, scene: Scene, card: Input | None = None) -> None:
-        """Begin the next attempt; `card` is how one of a deal is put right."""
-        self.turns.append(Turn(scene, card))
-
-    def hear(self, outcome: Outcome) -> None:
-        """Take note of what the table told: of the attempt under way, or of one before."""
-        number = attempt_of(outcome)
-        if number is None or not self.turns:
-            return
-        standing = next((t.standing for t in self.turns if t.standing and t.standing.number == number), None)
-        if standing is None:
-            standing = self.turns[-1].standing = self.turns[-1].standing or Standing(number)
-        standing.hear(outcome)
-
-    def counted(self) -> list[Turn]:
-        """Return the attempts that have one right end, and of which the table told something."""
-        return [
-            turn for turn in self.turns if turn.standing is not None and right_word(turn.scene) is not None
-        ]
-
-    def missed(self) -> list[Missed]:
-        """Return what stands otherwise than it should."""
-        return [missed for turn in self.counted() if (missed := self._missed(turn)) is not None]
-
-    def _missed(self, turn: Turn) -> Missed | None:
-        right, standing = right_word(turn.scene), turn.standing
-        assert right is not None
-        assert standing is not None
-        stands = "under review" if not standing.decided else _result(standing.result)
-        if standing.decided and not standing.unruled and _same(standing.result, right.result):
-            return None
-        if not standing.decided or standing.unruled:
-            what = f"nobody ruled on the review; right was {_result(right.result)}"
-            return Missed(standing.number, what, self._remedy(right.result, turn.card), standing.rule)
-        rule = self.spoken_rule if right.result is None else self.read_rule
-        what = f"{stands} stands; right was {_result(right.result)}"
-        return Missed(standing.number, what, self._remedy(right.result, turn.card), rule)
-
-    def _remedy(self, result: Result | None, card: Input | None) -> str:
-        if result is None:
-            return self.void_word
-        if isinstance(result, Mapping):
-            return "accept" if card is None else _set_card(card)
-        return f"set_number {result}" if isinstance(result, str) else f"set_dice {result[0]} {result[1]}"
-
-
-def score_lines(screen: Screen, score: Score) -> list[str]:
-    """Return the score: how many attempts stand as they should, and what was missed, with its rule."""
-    counted, missed = score.counted(), score.missed()
-    if not counted:
-        return ["no attempt was played to its end: no score"]
-    right = len(counted) - len(missed)
-    told = f"Score: {right} of {len(counted)} stand as they should"
-    lines = ["", screen.styled(told, "green" if not missed else "yellow")]
-    for one in missed:
-        rule = f" ({one.rule})" if one.rule else ""
-        lines += screen.entry(Entry(f"  {one.number:>3}  ", f"{one.what}: say {one.remedy}{rule}"))
-    return lines
-
-
-def _same(one: Result | None, other: Result | None) -> bool:
-    if isinstance(one, tuple) and isinstance(other, tuple):
-        return sorted(one) == sorted(other)
-    return one == other
-
-
-def _result(result: Result | None) -> str:
-    if result is None:
-        return "that it does not count"
-    if isinstance(result, Mapping):
-        return _hands(result)
-    return result if isinstance(result, str) else f"{result[0]}-{result[1]}"
-
-
-def _hands(hands: Hands) -> str:
-    return ", ".join(f"{position} {' '.join(cards)}" for position, cards in hands.items())
-
-
-def _set_card(card: Input) -> str:
-    replaces = "" if card.what is None else f" what={card.what}"
-    return f"set_card {card.card} seat={card.seat}{replaces}"
+def _high_roller_in(status: Json) -> Json:
+    match status:
+        case {"state": {"high_roller": dict() as game}}:
+            return game
+        case _:
+            return {}
 
 
 def _stage_in(status: Json) -> str:
     """Return how far a game of High Roller is; a table that says nothing of one has none."""
-    match status:
-        case {"state": {"high_roller": {"stage": str(stage)}}}:
-            return stage
-        case _:
-            return _NO_GAME
+    return str(_high_roller_in(status).get("stage", _NO_GAME))
 
 
 class Practice:
     """One practice: the stage in a thread, the controller in a process, the person at the prompt."""
 
-    def __init__(self, settings: TableSettings, screen: Screen, stopping: threading.Event) -> None:
-        """Prepare; nothing runs yet."""
+    def __init__(
+        self, settings: TableSettings, screen: Screen, stopping: threading.Event, *, seed: int = 1
+    ) -> None:
+        """Prepare; nothing runs yet. `seed` is what players at High Roller ask for by."""
         rules = settings.rules
         judged = rules.throw or rules.spin or rules.deal
         causes = {} if judged is None else judged.causes
@@ -243,6 +75,11 @@ class Practice:
         self._teller = Teller(screen)
         self._stopping = stopping
         self._go = threading.Event()
+        self._under_way = False
+        """The person asked for an attempt, and does not see yet how it ends."""
+        self._players = Random(seed)  # noqa: S311 - a reproducible simulation, not a secret
+        self._failed = False
+        self._heard_last = False
         self._typed: queue.Queue[str | None] = queue.Queue()
         self._table: VirtualTable | None = None
 
@@ -265,6 +102,7 @@ class Practice:
         self._table.at(lies_at_us(self._game, act), lambda _now_us: self._see(scene, card))
 
     def _see(self, scene: Scene, card: Input | None) -> None:
+        self._under_way = False
         for sentence in seen_at_the_table(scene, card):
             self._teller.event(f"You see: {sentence}.", "bold")
         self._teller.event("Rule if you must; Enter goes on.", "dim")
@@ -273,7 +111,7 @@ class Practice:
         """Play until the evening, the person or a signal ends it, and print the score."""
         self._table, self._folder, self._file = table, folder, table_file
         self._socket = str(folder / "control.sock")
-        playing = threading.Thread(target=stage.run, args=(self._over,), name="stage")
+        playing = threading.Thread(target=self._in_words, args=(lambda: stage.run(self._over),), name="stage")
         playing.start()
         with (self._folder / "controller.log").open("wb") as log:
             controller = self._controller(log)
@@ -289,7 +127,22 @@ class Practice:
                     controller.wait(_STOP_S)
                 playing.join(_STOP_S)
         self._screen.line("the virtual table is switched off")
-        return OK
+        return DEFECT if self._failed else OK
+
+    def _in_words(self, does: Callable[[], None]) -> None:
+        """Do it in a thread; what breaks it off ends the practice, in words, with its traceback in a file."""
+        try:
+            does()
+        except Exception as error:  # noqa: BLE001 - a thread's defect must not end in a traceback and silence
+            self._failed = True
+            self._stopping.set()
+            kept = self._folder / _DEFECTS
+            with suppress(OSError), kept.open("a", encoding="utf-8") as log:
+                traceback.print_exception(error, file=log)
+            thread, what = threading.current_thread().name, str(error) or type(error).__name__
+            self._screen.line()
+            say(f"practice: the {thread} broke off ({what}), so this practice ends here; {kept} says where")
+            say("start it again with the same command; if it breaks off again, report it with that file")
 
     def _over(self) -> bool:
         return self._stopping.is_set()
@@ -321,7 +174,7 @@ class Practice:
     def _listen(self) -> None:
         """Tell what the table says, and hear what is typed, each in a thread of its own."""
         for name, does in (("watch", self._watch), ("keyboard", self._read)):
-            threading.Thread(target=does, name=name, daemon=True).start()
+            threading.Thread(target=self._in_words, args=(does,), name=name, daemon=True).start()
 
     def _watch(self) -> None:
         watcher = Watcher(self._screen, lambda: "", says="")
@@ -333,6 +186,8 @@ class Practice:
                     watcher.tell(line)
 
     def _read(self) -> None:
+        if isinstance(sys.stdin, io.TextIOWrapper):
+            sys.stdin.reconfigure(errors="replace")  # a stray byte is a typing mistake
         while sys.stdin is not None and (line := sys.stdin.readline()):
             self._typed.put(line.strip())
         self._typed.put(None)
@@ -365,6 +220,9 @@ class Practice:
 
     def _go_on(self) -> None:
         """Clear the table of the last attempt, and let the next one begin."""
+        if self._under_way:
+            self._teller.event("one moment: it is not over yet", "yellow")
+            return
         status = self._status()
         if self._staff.cards and status.get("attempt_open"):
             self._teller.event("the deal is still open: rule on it, or call a misdeal", "yellow")
@@ -374,7 +232,29 @@ class Practice:
             self._enter("dice_collected", [], quietly=True)
         if self.score.turns and (self._staff.cards or self._stage == "won"):
             self._enter("settled", [], quietly=True)
+        if self._a_player_asks(status):
+            return
+        self._under_way = True
         self._go.set()
+        self._teller.event(self._begins(), "dim")
+
+    def _begins(self) -> str:
+        new_game = self._game == "high_roller" and self._stage in (_NO_GAME, "won")
+        return _NEW_GAME if new_game else self._staff.begins
+
+    def _a_player_asks(self, status: Json) -> bool:
+        """Let a player at High Roller ask for something instead of the roll, not twice in a row."""
+        if self._game != "high_roller" or self._heard_last:
+            self._heard_last = False
+            return False
+        asked = asked_by_a_player(_high_roller_in(status), self._players)
+        if asked is None:
+            return False
+        self._heard_last = True
+        self.score.ask(asked)
+        self._teller.event(f"You hear: {asked.says}.", "bold")
+        self._teller.event("Enter it; then Enter goes on.", "dim")
+        return True
 
     def _status(self) -> Json:
         with suppress(OutOfReachError):
@@ -389,11 +269,13 @@ class Practice:
             by = self._staff.role
         try:
             request = {"do": "input", "name": name, "by": by, "who": getpass.getuser(), "wait_s": WAIT_S}
-            told = ask(self._socket, {**request, **arguments_of(name, words)})
+            entered = arguments_of(name, words)
+            told = ask(self._socket, {**request, **entered})
         except (ArgumentError, OutOfReachError) as error:
             say(error)
             return
         if told["ok"]:
+            self.score.enter(name, entered.get("seat"))
             if not quietly:
                 self._teller.event(str(told.get("says", "")), "green")
             return

@@ -4,11 +4,12 @@ import argparse
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 
 import msgspec
 
 from controller.cli.shell import BAD_INPUT, FAILED, OK, say
-from controller.cli.words import lines_of
+from controller.cli.words import Stamp, clock, lines_of, wall_stamp
 from controller.engine.session import Session
 from controller.machines.setup import Setup, SetupError, State
 from controller.model.effects import Effect, Late
@@ -18,7 +19,7 @@ from controller.model.readings import AnyReading
 from controller.model.rulesets import Calls, RuleSet
 from controller.replay.capture import Capture, open_capture
 from controller.replay.compare import Json, as_json, compare, read_expected
-from controller.replay.log import Log, open_log
+from controller.replay.log import Header, Log, open_log
 from controller.replay.run import replay, setup_of
 from controller.replay.source import LogError
 from controller.settings.mistakes import SettingsError
@@ -155,7 +156,7 @@ def _replay_log(arguments: argparse.Namespace) -> _Told:
         raise LogError("--wheel", "it with a recorded log", expected, "a log's header describes its wheel")
     with open_log(arguments.log, lenient=arguments.lenient) as log:
         setup = setup_of(log.header, ruleset_of(log, arguments.rules), log.name, arguments.calls)
-        told = _told(replay(log, setup, _progress_shown()), arguments)
+        told = _told(replay(log, setup, _progress_shown()), arguments, stamp_of_log(log.header))
         told.remarks = list(remarks_on(log, told.late))
     return told
 
@@ -171,12 +172,31 @@ def _replay_capture(arguments: argparse.Namespace) -> _Told:
     return told
 
 
-def _told(effects: Iterable[Effect], arguments: argparse.Namespace) -> _Told:
+def began_by_wall_us(header: Header) -> int | None:
+    """Return what the wall clock showed at a table's own time 0, in microseconds since 1970.
+
+    None where the log is no table's recording, or its header does not say: its own time is all there is.
+    """
+    if header.session is None or not header.epoch:
+        return None
+    try:
+        return round(datetime.fromisoformat(header.epoch).timestamp() * 1_000_000)
+    except ValueError:
+        return None
+
+
+def stamp_of_log(header: Header) -> Stamp:
+    """Return what writes a log's times: by the wall clock where it is a table's recording."""
+    began_us = began_by_wall_us(header)
+    return clock if began_us is None else wall_stamp(began_us, 0)
+
+
+def _told(effects: Iterable[Effect], arguments: argparse.Namespace, stamp: Stamp = clock) -> _Told:
     told = _Told()
     for effect in effects:
         told.late += isinstance(effect, Late)
         if not arguments.json:
-            told.lines += lines_of(effect, explain=arguments.explain)
+            told.lines += lines_of(effect, explain=arguments.explain, stamp=stamp)
         if isinstance(effect, Outcome):
             told.count += 1
             if arguments.json:

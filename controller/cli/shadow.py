@@ -8,12 +8,12 @@ from pathlib import Path
 
 import msgspec
 
-from controller.app.clock import iso
 from controller.cli.link import OutOfReachError, RefusedError, add_kept, out_of_reach
 from controller.cli.past import journal_file, open_journal
 from controller.cli.screen import Entry, Screen, Style
 from controller.cli.shell import BAD_INPUT, FAILED, OK, say
 from controller.cli.whole_file import unwritable, whole_file
+from controller.cli.words import wall_clock
 from controller.journal.faults import JournalFault
 from controller.journal.shadows import Agreement, Compared, compared
 
@@ -89,7 +89,7 @@ def _row(attempt: Compared) -> Entry:
     called = "review" if attempt.called is None else f"called {attempt.called}"
     because = f" ({causes})" if causes else ""
     entered = f"entered {attempt.entered} by {attempt.by}" if attempt.entered else "nobody entered anything"
-    when = iso(attempt.wall_us)[11:19]
+    when = wall_clock(attempt.wall_us)
     style: Style = "red" if attempt.agreement == "differs" else "yellow"
     return Entry(f"{when}  #{attempt.attempt}", f"{called}{because}; {entered}", style)
 

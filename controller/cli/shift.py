@@ -12,7 +12,7 @@ from controller.cli.link import OutOfReachError, RefusedError, add_kept, out_of_
 from controller.cli.past import open_journal
 from controller.cli.shell import BAD_INPUT, FAILED, OK, printable, say, whole
 from controller.cli.whole_file import unwritable, whole_file
-from controller.cli.words import describe
+from controller.cli.words import describe, wall_clock, wall_date
 from controller.journal.faults import JournalFault
 from controller.journal.shifts import NOBODY, Review, Shift, Span, shift_from, starts_of
 
@@ -94,7 +94,7 @@ def lines_of(shift: Shift) -> Iterator[str]:
     yield ""
     yield f"last results ({min(_SHOWN, len(shift.told))} of {len(shift.told)})"
     for wall_us, outcome in shift.told[-_SHOWN:]:
-        yield f"  {_clock(wall_us)}  {outcome.type:<14} {describe(outcome.data)}"
+        yield f"  {wall_clock(wall_us)}  {outcome.type:<14} {describe(outcome.data)}"
 
 
 def _sections(shift: Shift) -> Iterator[tuple[str, list[str]]]:
@@ -120,16 +120,16 @@ def _sections(shift: Shift) -> Iterator[tuple[str, list[str]]]:
 
 
 def _when(shift: Shift) -> str:
-    opened = f"opened {iso(shift.opened_us)}{f' by {shift.opened_by}' if shift.opened_by else ''}"
+    opened = f"opened {wall_date(shift.opened_us)}{f' by {shift.opened_by}' if shift.opened_by else ''}"
     if shift.closed_us is None:
-        return f"{opened}, not closed; last row {shift.last_n} at {iso(shift.last_us)}"
-    closed = f"closed {iso(shift.closed_us)}{f' by {shift.closed_by}' if shift.closed_by else ''}"
+        return f"{opened}, not closed; last row {shift.last_n} at {wall_clock(shift.last_us)}"
+    closed = f"closed {wall_date(shift.closed_us)}{f' by {shift.closed_by}' if shift.closed_by else ''}"
     return f"{opened}, {closed} ({_lasted(shift.closed_us - shift.opened_us)})"
 
 
 def _review(review: Review) -> str:
     causes = ", ".join(_plain(cause) for cause in dict.fromkeys(review.causes))
-    began = f"{_clock(review.wall_us)}  #{review.attempt} {causes}"
+    began = f"{wall_clock(review.wall_us)}  #{review.attempt} {causes}"
     if review.ended_us is None:
         return f"{began}: open"
     by = "no ruling; the next attempt closed it" if review.by == NOBODY else f"by {review.by}"
@@ -141,7 +141,7 @@ def _span(span: Span) -> str:
         f"{span.what}: {_plain(span.cause)}" if span.what not in ("table", span.cause) else _plain(span.cause)
     )
     ended = "lasts" if span.ended_us is None else f"for {_lasted(span.ended_us - span.began_us)}"
-    return f"{_clock(span.began_us)}  {what}{f', by {span.by}' if span.by else ''}, {ended}"
+    return f"{wall_clock(span.began_us)}  {what}{f', by {span.by}' if span.by else ''}, {ended}"
 
 
 def _made(made: dict[str, int]) -> str:
@@ -156,10 +156,6 @@ def _by_count(counts: dict[str, int]) -> list[str]:
 
 def _plain(code: str) -> str:
     return "called off by a person" if code == "called" else code.replace("_", " ")
-
-
-def _clock(wall_us: int) -> str:
-    return iso(wall_us)[11:19]
 
 
 def _lasted(us: int) -> str:
@@ -207,5 +203,5 @@ def page_of(shift: Shift) -> str:
 
 def _table_rows(shift: Shift) -> Iterable[str]:
     for wall_us, outcome in shift.told:
-        cells = (_clock(wall_us), outcome.type, describe(outcome.data))
+        cells = (wall_clock(wall_us), outcome.type, describe(outcome.data))
         yield f"<tr>{''.join(f'<td>{escape(printable(cell))}</td>' for cell in cells)}</tr>"

@@ -1,41 +1,12 @@
-"""`tablectl simulate`: a table's hardware and people, virtual, behind pseudo-terminals."""
+"""`tablectl simulate`: a table's hardware and people, behind pseudo-terminals."""
 
 import argparse
-import shlex
 import sys
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from threading import Event
-from typing import TextIO, cast, get_args
 
-import msgspec
-
-from controller.cli.practice import Practice
 from controller.cli.screen import Screen
-from controller.cli.shell import BAD_INPUT, MANY, OK, SEEDS, on_stop, printable, say, whole
-from controller.cli.words import clock as time_in_words
-from controller.model.tables import TableSettings
+from controller.cli.shell import BAD_INPUT, MANY, OK, SEEDS, say, whole
 from controller.settings.mistakes import SettingsError
-from controller.settings.places import config_file, is_path
-from controller.settings.tables import load_table
-from controller.settings.yaml_text import Document, Value, parse_document
-from drivers.cameras.homography import Pair
-from drivers.sim.boards import SHOE_SETTINGS as SHOE
-from drivers.sim.boards import Sensor
-from drivers.sim.faults import FAULTS, DeviceKind, Schedule
-from drivers.sim.scenes import Began, Over, Played, Story, Told
-from drivers.sim.setting import (
-    NoEveningError,
-    first_guess,
-    for_practice,
-    types_for,
-    virtual_table,
-    with_own_cameras,
-    with_technician,
-)
-from drivers.sim.ss2_wheel import APPROVED, MODE
-from drivers.sim.stage import ORDERS, Claim, Clock, PacedClock, RealClock, Stage
 
 EXAMPLES = (
     "tablectl simulate craps --dir VIRTUAL",
@@ -45,12 +16,7 @@ EXAMPLES = (
     "tablectl simulate --list-faults",
 )
 
-EVERY_S = 20.0
-"""How often a seeded schedule has a fault, on average."""
-_FIRST_FAULT_US = 15_000_000
 _FASTEST = 20.0
-_KINDS: tuple[str, ...] = get_args(DeviceKind)
-_LONGEST_PORT = 90
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -101,8 +67,17 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.table is None:
         say("simulate: found no TABLE, expected a table's name or file; or ask for --list-faults")
         return BAD_INPUT
+    screen = Screen(sys.stdout)
+    screen.draft("the virtual table is being set up...")
+    from controller.cli.evening import Evening  # noqa: PLC0415 - takes a second or two on a small machine
+    from drivers.sim.setting import NoEveningError  # noqa: PLC0415 - as above
+
     try:
-        return _Evening(arguments).run()
+        try:
+            evening = Evening(arguments)
+        finally:
+            screen.draft("")
+        return evening.run()
     except (SettingsError, NoEveningError) as error:
         say(error)
     except OSError as error:
@@ -112,198 +87,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 def list_faults() -> None:
     """Print every fault: what happens, and what a technician should see."""
+    from drivers.sim.faults import FAULTS  # noqa: PLC0415 - as above
+
     for name, fault in FAULTS.items():
         on = "all devices at once" if fault.all_devices else fault.only or ", ".join(fault.on)
         print(f"{name} ({on}; {fault.seconds:g} s)\n    {fault.what}\n    see: {fault.sees}")
-
-
-class _Evening:
-    """One run of the command."""
-
-    def __init__(self, arguments: argparse.Namespace) -> None:
-        """Create the folder, the table's file, the ports and everything behind them."""
-        self._arguments = arguments
-        path = config_file("tables", arguments.table)
-        settings = load_table(str(path))
-        document = parse_document(path)
-        self._stopping = Event()
-        boards = boards_in(document, settings)
-        types = types_for(settings, boards)
-        types = {name: _type_in(document, name) or kind for name, kind in types.items()}
-        seed, guess = arguments.seed, None
-        self._practice: Practice | None = None
-        if arguments.staff == "me":
-            self._practice = Practice(settings, Screen(sys.stdout), self._stopping)
-            self._table = for_practice(
-                settings,
-                types,
-                seed=seed,
-                tell=self._tell,
-                attempts=arguments.throws,
-                boards=boards,
-                cue=self._practice.cue,
-                begun=self._practice.begun,
-                stage=self._practice.stage,
-            )
-        elif arguments.technician:
-            types = with_own_cameras(settings, types)
-            guess = None if settings.dice_table is None else first_guess(settings.dice_table)
-            self._table = with_technician(settings, types, seed=seed, tell=self._tell, boards=boards)
-        else:
-            self._table = virtual_table(
-                settings, types, seed=seed, tell=self._tell, attempts=arguments.throws, boards=boards
-            )
-        folder = arguments.dir or Path(tempfile.mkdtemp(prefix=f"{settings.table}-"))
-        folder.mkdir(parents=True, exist_ok=True)
-        self._folder = folder.resolve()
-        if len(str(self._folder)) > _LONGEST_PORT:
-            say(f"{self._folder}: a long path; a socket's may have 107 characters, so choose a shorter --dir")
-        self._claim = Claim(self._folder)
-        self._truth: TextIO = (self._folder / "truth.jsonl").open("w", encoding="utf-8")
-        clock: Clock = (
-            RealClock() if arguments.speed == 1 else PacedClock(arguments.speed, self._folder / "clock")
-        )
-        self._clock = clock
-        self._stage = Stage(self._table, self._folder, clock, say)
-        self._file = self._folder / "table.yaml"
-        self._file.write_text(table_file(document, path, self._folder, types, guess), encoding="utf-8")
-        self._calls = settings.calls
-
-    def run(self) -> int:
-        """Play."""
-        on_stop(self._stopping.set)
-        if self._practice is not None:
-            return self._practise(self._practice)
-        self._introduce()
-        if self._arguments.faults is not None:
-            schedule = Schedule(self._table, self._arguments.faults, every_s=EVERY_S)
-            schedule.start(self._clock.now_us() + _FIRST_FAULT_US)
-        try:
-            self._stage.run(lambda: self._stopping.is_set() or self._ended())
-        finally:
-            self._truth.close()
-            self._claim.release()
-        print("the virtual table is switched off")
-        return OK
-
-    def _practise(self, practice: Practice) -> int:
-        try:
-            return practice.run(self._stage, self._table, self._folder, self._file)
-        finally:
-            self._truth.close()
-            self._claim.release()
-
-    def _ended(self) -> bool:
-        return self._table.over and self._table.well and not self._arguments.technician
-
-    def _introduce(self) -> None:
-        folder, name = shlex.quote(str(self._folder)), shlex.quote(str(self._file))
-        devices = ", ".join(self._table.cables)
-        print(f"Virtual hardware behind {folder}: {devices}.")
-        print(f"The table's file with these ports is {name}.")
-        if self._calls == "confirm":
-            print("It says calls: automatic, since no virtual person confirms what is proposed.")
-        print(f"\n  tablectl run {name} --journal {folder}/journal --socket {folder}/control.sock")
-        print(f"  tablectl watch --socket {folder}/control.sock")
-        first = next(iter(self._table.cables))
-        order = shlex.quote(f'{{"fault": "unplug", "device": "{first}"}}')
-        print(f"  echo {order} > {folder}/{ORDERS}      (tablectl simulate --list-faults)")
-        if self._arguments.technician:
-            print(f"  tablectl test {first} --socket {folder}/control.sock")
-            print("Nobody plays: a technician stands at the table and does what test and calibrate ask for.")
-        print(f"\nThe truth is written to {folder}/truth.jsonl. Ctrl-C ends.\n")
-        if self._arguments.speed != 1:
-            say(
-                f"the clock runs {self._arguments.speed:g} x as fast as life:"
-                f" only a program that follows {folder}/clock can keep up"
-            )
-        sys.stdout.flush()
-
-    def _tell(self, story: Story) -> None:
-        self._truth.write(msgspec.json.encode(story).decode() + "\n")
-        self._truth.flush()
-        if self._practice is not None:
-            return
-        print(printable(in_words(story)), flush=True)
-
-
-def in_words(story: Story) -> str:
-    """Return what happened in one line."""
-    at = f"{time_in_words(story.t):>11}"
-    match story:
-        case Played(attempt=attempt, scene=scene, disturbed_by=faults):
-            truth = scene.truth
-            what = (truth.dice and f"{truth.dice[0]}-{truth.dice[1]}") or truth.number or _ends(truth.told)
-            why = f" ({', '.join(truth.reasons)})" if truth.reasons else ""
-            under = f"; while {', '.join(faults)}" if faults else ""
-            return f"{at}  #{attempt} {scene.kind}: {truth.verdict} {what}{why}".rstrip() + under
-        case Began(fault=fault, device=device, seconds=seconds, sees=sees):
-            return f"{at}  fault {fault} {device} for {seconds:g} s: {sees}"
-        case Over(fault=fault, device=device):
-            return f"{at}  over {fault} {device}"
-
-
-def _ends(told: Sequence[Told]) -> str:
-    """Return how a card game ends: its last outcome, and who won it."""
-    if not told:
-        return ""
-    last = next((each for each in told if each["type"] == "game.won"), told[-1])
-    data = cast("Mapping[str, object]", last["data"])
-    return " ".join([str(last["type"]), *(f"seat {data[key]}" for key in ("player",) if key in data)])
-
-
-def table_file(
-    document: Document,
-    path: Path,
-    folder: Path,
-    types: Mapping[str, DeviceKind],
-    guess: Sequence[Pair] | None = None,
-) -> str:
-    """Rewrite a table's file with the virtual ports in it; `guess` is how scripts are calibrated."""
-    import yaml  # noqa: PLC0415 - only this command writes YAML
-
-    assert isinstance(document.value, dict)
-    value: dict[str, Value] = dict(document.value)
-    ruleset = value.get("ruleset")
-    if isinstance(ruleset, str) and is_path(ruleset):
-        value["ruleset"] = str((path.parent / ruleset).resolve())
-    value["calls"] = "automatic"
-    devices = value["devices"]
-    assert isinstance(devices, dict)
-    value["devices"] = {
-        name: {**_sensors(section), **_port(types[name], name, folder, guess)} if name in types else section
-        for name, section in devices.items()
-    }
-    text: str = yaml.safe_dump(value, sort_keys=False, width=110)
-    return f"# Written by tablectl simulate: a table whose devices are virtual.\n{text}"
-
-
-def _sensors(section: Value) -> dict[str, Value]:
-    """Keep what a device is there for; how it is reached is another matter here."""
-    assert isinstance(section, dict)
-    return {key: section[key] for key in ("reads", "wall", "channels") if key in section}
-
-
-def _port(kind: DeviceKind, name: str, folder: Path, guess: Sequence[Pair] | None) -> dict[str, Value]:
-    reached: dict[str, Value] = {"type": kind, "port": str(folder / name)}
-    match kind:
-        case "node":
-            return {**reached, "node": name}
-        case "json-camera":
-            points: list[Value] = [[*seen, *place] for seen, place in guess or ()]
-            return {**reached, "clock": "own", **({"calibration": points} if points else {})}
-        case "ss2":
-            approved: Value = {letter: list(values) for letter, values in APPROVED.items()}
-            return {**reached, "approved": approved, "approved_mode": int(MODE)}
-        case "shoe":
-            codes = cast("Mapping[str, Value]", SHOE)
-            return {**reached, **codes}
-
-
-def _type_in(document: Document, name: str) -> DeviceKind | None:
-    """Return the type that the file names, if it is one that can be virtual."""
-    kind = section_of(document, name).get("type")
-    return cast("DeviceKind", kind) if kind in _KINDS else None
 
 
 def _speed(text: str) -> float:
@@ -315,34 +103,3 @@ def _speed(text: str) -> float:
 
 def _seed(text: str) -> int | None:
     return None if text == "none" else whole(0, SEEDS)(text)
-
-
-def boards_in(document: Document, settings: TableSettings) -> Mapping[str, Mapping[int, Sensor]]:
-    """Return each board's sensors by channel; raises NoEveningError if one is no device's."""
-    return {
-        name: dict(sensors)
-        for name in settings.devices
-        if (sensors := [*_sensors_on(document, name, settings)])
-    }
-
-
-def section_of(document: Document, name: str) -> Mapping[str, Value]:
-    """Return what the file says of a device."""
-    devices = document.value.get("devices") if isinstance(document.value, dict) else None
-    section = devices.get(name) if isinstance(devices, dict) else None
-    return section if isinstance(section, dict) else {}
-
-
-def _sensors_on(document: Document, name: str, settings: TableSettings) -> Iterator[tuple[int, Sensor]]:
-    channels = section_of(document, name).get("channels")
-    for number, channel in channels.items() if isinstance(channels, dict) else ():
-        said = channel if isinstance(channel, dict) else {}
-        dev, fields = said.get("dev"), said.get("fields", {})
-        device = settings.devices.get(dev) if isinstance(dev, str) else None
-        if device is None or not number.isdecimal() or not isinstance(fields, dict):
-            raise NoEveningError(
-                f"devices.{name}.channels.{number}: found {channel!r},"
-                f" expected a whole number with `dev`, one of {', '.join(settings.devices)}"
-            )
-        told = {*fields, "wall"} if device.wall else {*fields}
-        yield int(number), Sensor(str(dev), tuple(device.reads), frozenset(told))

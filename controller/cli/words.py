@@ -1,6 +1,7 @@
 """Outcomes and verdicts in words, a line each, for people at a terminal."""
 
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from functools import singledispatch
 
 import msgspec
@@ -43,32 +44,51 @@ _LISTED = 3
 """So many readings of one kind are listed one by one; more are given as a span."""
 
 
-def lines_of(effect: Effect, *, explain: bool) -> Iterator[str]:
+def clock(t_us: int) -> str:
+    """Write a log's own time as hours, minutes, seconds and milliseconds."""
+    seconds, ms = divmod(t_us // 1000, 1000)
+    return f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}.{ms:03}"
+
+
+Stamp = Callable[[int], str]
+"""Writes a table time in microseconds for people."""
+
+
+def wall_clock(wall_us: int) -> str:
+    """Write a wall time as the clock on the wall shows it: local time, to the second."""
+    return time.strftime("%H:%M:%S", time.localtime(wall_us // 1_000_000))
+
+
+def wall_date(wall_us: int) -> str:
+    """Write a wall time with its date and the local zone's name."""
+    return time.strftime("%Y-%m-%d %H:%M:%S %Z", time.localtime(wall_us // 1_000_000))
+
+
+def wall_stamp(wall_us: int, at_us: int) -> Stamp:
+    """Return what writes table times by the wall clock, which showed `wall_us` at the table time `at_us`."""
+    return lambda t_us: wall_clock(wall_us + t_us - at_us)
+
+
+def lines_of(effect: Effect, *, explain: bool, stamp: Stamp = clock) -> Iterator[str]:
     """Yield an effect's lines: outcomes and proposals always, what is behind them when explaining."""
-    return map(printable, _lines_of(effect, explain=explain))
+    return map(printable, _lines_of(effect, explain=explain, stamp=stamp))
 
 
-def _lines_of(effect: Effect, *, explain: bool) -> Iterator[str]:
+def _lines_of(effect: Effect, *, explain: bool, stamp: Stamp) -> Iterator[str]:
     match effect:
         case Outcome():
-            yield f"{clock(effect.t):>11}  {effect.type:<16} {in_words(effect)}"
+            yield f"{stamp(effect.t):>11}  {effect.type:<16} {in_words(effect)}"
         case Proposed():
-            yield f"{clock(effect.t):>11}  {'proposed':<16} #{effect.attempt} {effect.verdict.sentence}"
+            yield f"{stamp(effect.t):>11}  {'proposed':<16} #{effect.attempt} {effect.verdict.sentence}"
         case Judged() if explain:
             yield from _explained(effect)
         case Lamp() if explain:
-            yield f"{clock(effect.t):>11}  {'lamp':<16} {effect.name} shows {effect.shows}"
+            yield f"{stamp(effect.t):>11}  {'lamp':<16} {effect.name} shows {effect.shows}"
         case Late() if explain:
             late = f"{effect.behind_us / 1000:.1f} ms too late, not used: {reading_line(effect.reading)}"
-            yield f"{clock(effect.reading.t):>11}  {'late':<16} {late}"
+            yield f"{stamp(effect.reading.t):>11}  {'late':<16} {late}"
         case _:
             pass
-
-
-def clock(t_us: int) -> str:
-    """Write a table time as hours, minutes, seconds and milliseconds."""
-    seconds, ms = divmod(t_us // 1000, 1000)
-    return f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}.{ms:03}"
 
 
 def reading_line(reading: Reading) -> str:

@@ -14,7 +14,8 @@ class Exhibit(NamedTuple):
     """One attempt: everything that was told of it, and its last verdict.
 
     `told` are its outcomes in order, `closed` is the outcome that closed the bets on it, `last` the outcome
-    that holds; `judged` is None where a person alone ruled, or the evidence is gone.
+    that holds; `judged` is None where a person alone ruled, or the evidence is gone. `wall_us` is when `last`
+    came, by the wall clock in microseconds since 1970; None where only a log's own time is known.
     """
 
     setup: Setup
@@ -22,6 +23,7 @@ class Exhibit(NamedTuple):
     told: tuple[Outcome, ...]
     closed: Outcome | None
     judged: Judged | None
+    wall_us: int | None = None
 
     @property
     def last(self) -> Outcome:

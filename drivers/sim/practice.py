@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from random import Random
 from typing import NamedTuple, cast
 
 from controller.model.readings import Input
 from drivers.sim.dice import THROWN
 from drivers.sim.scenes import Scene, Truth
-from drivers.sim.table import Act, Play
+from drivers.sim.table import Act, Play, moved
 
 DICE: Mapping[str, float] = {
     THROWN: 6.0,
@@ -89,6 +90,8 @@ class Staff:
     does: str
     """What Enter does."""
     rulings: str
+    begins: str
+    """What is told as soon as the person asked for it: some attempts take half a minute."""
     void: str
     """What a person says where an attempt does not count."""
     role: str
@@ -105,15 +108,23 @@ STAFF: Mapping[str, Staff] = {
     "craps": Staff(
         does="throws the dice",
         rulings="no_roll, set_dice 3 4",
+        begins="The shooter has the dice.",
         void="no_roll",
         role="boxperson",
         stickperson=True,
         dice=True,
     ),
-    "roulette": Staff(does="spins the ball", rulings="no_spin, set_number 17", void="no_spin", role="dealer"),
+    "roulette": Staff(
+        does="spins the ball",
+        rulings="no_spin, set_number 17",
+        begins="The rotor turns; the ball is launched and runs for half a minute.",
+        void="no_spin",
+        role="dealer",
+    ),
     "three_card": Staff(
         does="deals the cards",
         rulings="misdeal, set_card Kh seat=3",
+        begins="The players bet; then the cards come.",
         void="misdeal",
         role="dealer",
         cards=True,
@@ -121,6 +132,7 @@ STAFF: Mapping[str, Staff] = {
     "high_roller": Staff(
         does="lets the next player roll",
         rulings="no_roll, set_dice 3 4",
+        begins="The player has the dice.",
         void="no_roll",
         role="dealer",
         dice=True,
@@ -131,6 +143,51 @@ Hands = Mapping[str, tuple[str, ...]]
 """The cards of each position, in order of rank and suit; `dealer` is one."""
 Result = tuple[int, int] | str | Hands
 """Dice, a number, or the hands of a deal."""
+
+
+class Asked(NamedTuple):
+    """What a player at High Roller asks for, how it is entered, and by which rule."""
+
+    says: str
+    name: str
+    seat: str
+    rule: str
+
+
+DECLINES = 0.35
+LEAVES = 0.08
+"""How often a player who may asks for it, where the next roll is due."""
+_STAY = 3
+"""So many at least go on playing."""
+
+
+_Card = tuple[str, str, int]
+"""A card as the controller tells it: its id, its player, the total that it matches."""
+
+
+def asked_by_a_player(game: Mapping[str, object], rng: Random) -> Asked | None:
+    """Return what a player asks for where a game of High Roller is so far; None for nothing.
+
+    `game` is the controller's own word: `stage`, `seats`, `gone`, and in a roll-off `roll_off`.
+    """
+    match game:
+        case {"stage": "roll_off", "roll_off": {"turns": [[_, player, _], *turns], **more}}:
+            done = cast("list[tuple[int, _Card]]", more.get("done", []))
+            others = [*cast("list[_Card]", turns), *(card for _, card in done)]
+            if player in [owner for _, owner, _ in others] and rng.random() < DECLINES:
+                return Asked(f"seat {player} leaves out this roll", "decline", str(player), "!H-17")
+        case _:
+            pass
+    match game:
+        case {"stage": "elimination" | "roll_off", "seats": list() as seats}:
+            gone = cast("list[str]", game.get("gone", []))
+            here = [str(seat) for seat in seats if str(seat) not in gone]
+            if len(here) > _STAY and rng.random() < LEAVES:
+                seat = rng.choice(here)
+                return Asked(f"seat {seat} leaves the table", "leave", seat, "!H-19")
+        case _:
+            pass
+    return None
 
 
 class Right(NamedTuple):
@@ -155,6 +212,29 @@ def second_alone(play: Play) -> Play:
         feed = [(at, reading) for at, reading in both.feed if reading.t > begins_us]
         changes = [change for change in both.changes if change.at_us > begins_us]
         return replace(both, feed=feed, scenes=[scene], changes=changes)
+
+    return one
+
+
+LEAD_US = 1_000_000
+"""So long after the person's word the first sensor notices something."""
+AFTER_US = 1_000_000
+"""So long after all is seen the next word is waited for."""
+ROTOR_US = 4_000_000
+"""So long before the ball's launch the rotor is watched: it passes its mark meanwhile."""
+
+
+def at_once(play: Play, game: str) -> Play:
+    """Play attempts that begin with the person's word: without the pauses before and after them."""
+
+    def one(seed: int, count: int, after_trouble: bool) -> Act:
+        act = play(seed, count, after_trouble)
+        begins_us = max(act.scenes[0].start_us - ROTOR_US, 0)
+        feed = [(at, reading) for at, reading in act.feed if reading.t > begins_us]
+        heard = (at for at, reading in feed if not is_word(game, reading))
+        first_us = min((*heard, *(change.at_us for change in act.changes)))
+        brisk = moved(replace(act, feed=feed), LEAD_US - first_us)
+        return replace(brisk, end_us=lies_at_us(game, brisk) + AFTER_US)
 
     return one
 

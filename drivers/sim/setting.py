@@ -217,11 +217,12 @@ def _practised(settings: TableSettings, stage: Callable[[], str]) -> Play:
     if rules.game == "high_roller" and settings.dice_table is not None:
         return of_single_rolls(settings.dice_table, practice.ROLLS, stage)
     if rules.game == "three_card":
-        return practice.first_alone(_play(settings, practice.DEALS))
+        return practice.at_once(practice.first_alone(_play(settings, practice.DEALS)), rules.game)
     if rules.spin is None:
-        return practice.second_alone(_play(settings, practice.DICE))
+        return practice.at_once(practice.second_alone(_play(settings, practice.DICE)), rules.game)
     trusted = rules.spin.revolutions == "trusted_wheel"
-    return practice.second_alone(_play(settings, practice.SMART_WHEEL if trusted else practice.WHEEL))
+    mix = practice.SMART_WHEEL if trusted else practice.WHEEL
+    return practice.at_once(practice.second_alone(_play(settings, mix)), rules.game)
 
 
 def with_own_cameras(settings: TableSettings, types: Mapping[str, DeviceKind]) -> dict[str, DeviceKind]:

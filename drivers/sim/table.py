@@ -62,7 +62,7 @@ class Show:
             self._left -= count
         act = self._play(self._seed * _SEEDS + self._acts, count, after_trouble)
         self._acts += 1
-        return _moved(act, start_us)
+        return moved(act, start_us)
 
 
 def of_dice(table: DiceTable, rules: dice.Rules, mix: Mapping[str, float] = dice.USUAL) -> Play:
@@ -129,7 +129,7 @@ def _act(feed: Feed, scenes: Sequence[Scene], changes: Sequence[Change] = ()) ->
     return Act(feed, scenes, last_us + GAP_US, changes)
 
 
-def _moved(act: Act, by_us: int) -> Act:
+def moved(act: Act, by_us: int) -> Act:
     """Return an act at later times."""
     return Act(
         feed=[
@@ -322,7 +322,7 @@ class VirtualTable:
             return
         for told in self.begun:
             told(act)
-        self._feed.extend(act.feed)
+        self.also_sense(act.feed)  # what people say may outlast the act before
         self._scenes.extend(act.scenes)
         for cable in self.cables.values():
             if isinstance(cable.peer, Ss2Wheel):

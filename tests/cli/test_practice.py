@@ -1,19 +1,26 @@
 """`tablectl simulate --staff me`: the table waits for a person's word, and tells what was missed."""
 
 import io
+import json
 import re
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
+from typing import cast
 
+import msgspec
 import pytest
 
 pytest.importorskip("serial", reason="pyserial comes with the extra `hardware`")
 
 from controller.cli import practice
-from controller.cli.practice import Practice, Score, score_lines
+from controller.cli.practice import Practice
+from controller.cli.practice_score import Score, score_lines
 from controller.cli.screen import Screen
+from controller.cli.shell import DEFECT
+from controller.games.high_roller.table import HighRollerState
 from controller.model.outcomes import (
     DealCalled,
     DealCorrected,
@@ -25,6 +32,8 @@ from controller.model.outcomes import (
 )
 from controller.model.readings import Input
 from controller.model.verdicts import Reason
+from controller.rules.high_roller.rolls import BoughtCard, Rolled, RollOff
+from controller.settings.places import config_file
 from controller.settings.tables import load_table
 from drivers.sim import ss2_wheel
 from drivers.sim.dice import TABLE
@@ -32,14 +41,18 @@ from drivers.sim.practice import (
     DEALS,
     ROLLS,
     SMART_WHEEL,
+    asked_by_a_player,
     card_to_set,
     first_alone,
     is_word,
+    lies_at_us,
     right_word,
     seen_at_the_table,
 )
 from drivers.sim.scenes import Scene, Truth
-from drivers.sim.table import Act, of_single_rolls, of_three_card
+from drivers.sim.setting import for_practice, types_for
+from drivers.sim.stage import Stage
+from drivers.sim.table import LEAD_US, Act, VirtualTable, of_single_rolls, of_three_card
 from tests.cli.controller_at import PATIENCE_S, Terminal
 
 SCORED = re.compile(r"stand as they should|no score")
@@ -267,6 +280,120 @@ def test_a_roll_of_high_roller_begins_a_game_where_the_table_has_none(stage: str
 def test_every_roll_of_high_roller_that_is_practised_has_one_right_end(kind: str) -> None:
     act = of_single_rolls(TABLE, {kind: 1.0}, lambda: "elimination")(3, 1, False)
     assert right_word(act.scenes[0]) is not None
+
+
+GAME = HighRollerState(stage="roll_off", seats=(1, 2, 3, 4), button="1")
+TWICE = RollOff(turns=(BoughtCard("c1", "2", 8), BoughtCard("c2", "2", 8), BoughtCard("c3", "4", 8)))
+ONCE = RollOff(turns=(BoughtCard("c1", "2", 8), BoughtCard("c3", "4", 8)))
+ROLLED = RollOff(turns=ONCE.turns, done=(Rolled(8, BoughtCard("c0", "2", 8)),))
+
+
+def asks(state: HighRollerState) -> set[str]:
+    """Return all that players ask for at a table in this state, as the controller tells it."""
+    game = json.loads(msgspec.json.encode(state))
+    words = (asked_by_a_player(game, Random(seed)) for seed in range(300))
+    return {f"{word.name} {word.seat}" for word in words if word is not None}
+
+
+@pytest.mark.parametrize(
+    ("roll_off", "declines"), [(TWICE, {"decline 2"}), (ROLLED, {"decline 2"}), (ONCE, set())]
+)
+def test_a_player_leaves_out_a_roll_only_where_another_is_or_was_theirs(
+    roll_off: RollOff, declines: set[str]
+) -> None:
+    assert roll_off.may_decline() is bool(declines)
+    leaves = {f"leave {seat}" for seat in (1, 2, 3, 4)}
+    assert asks(GAME.having(roll_off=roll_off)) == declines | leaves
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        GAME.having(stage="tied", roll_off=TWICE, gone=("1",)),
+        GAME.having(stage="won", roll_off=None),
+        GAME.having(stage="elimination", seats=(1, 2, 3), roll_off=None),
+        HighRollerState(),
+    ],
+)
+def test_players_ask_for_nothing_in_a_tie_between_games_and_where_too_few_would_stay(
+    state: HighRollerState,
+) -> None:
+    assert asks(state) == set()
+
+
+@pytest.mark.parametrize("enters", [True, False])
+def test_what_a_player_asks_for_is_entered_before_the_next_roll_or_missed_with_its_rule(
+    enters: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = io.StringIO()
+    told = {"high_roller": json.loads(msgspec.json.encode(GAME.having(roll_off=TWICE)))}
+    monkeypatch.setattr(practice, "ask", lambda *_: {"ok": True, "says": "taken", "status": {"state": told}})
+    for seed in range(20):
+        practised = Practice(load_table("high-roller"), Screen(out), threading.Event(), seed=seed)
+        practised.obey("")
+        if practised.score.heard:
+            break
+    assert not practised.cue(), "nobody rolls while a player's word is heard"
+    asked = practised.score.heard[0].asked
+    assert f"You hear: {asked.says}." in out.getvalue()
+    if enters:
+        practised.obey(f"{asked.name} {asked.seat}")
+    practised.obey("")
+    assert practised.cue(), "play goes on"
+    missed = f"{asked.says}: say {asked.name} {asked.seat} ({asked.rule})"
+    assert (missed in shown(practised.score)) is not enters
+
+
+def test_enter_again_before_the_dice_lie_there_throws_no_second_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    out = io.StringIO()
+    practised = Practice(load_table("craps"), Screen(out), threading.Event())
+    monkeypatch.setattr(practice, "ask", lambda *_: {"status": {}})
+    practised.obey("")
+    assert practised.cue()
+    practised.obey("")
+    assert not practised.cue()
+    assert "The shooter has the dice." in out.getvalue()
+    assert "it is not over yet" in out.getvalue()
+
+
+def test_a_defect_in_a_thread_ends_the_practice_in_words(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Broken:
+        def run(self, _over: Callable[[], bool]) -> None:
+            raise ZeroDivisionError("a die of no size")
+
+    practised = Practice(load_table("craps"), Screen(io.StringIO()), threading.Event())
+    table = cast("VirtualTable", None)
+    assert practised.run(cast("Stage", Broken()), table, tmp_path, tmp_path / "table.yaml") == DEFECT
+    told = capsys.readouterr().err
+    assert "the stage broke off (a die of no size), so this practice ends here" in told
+    assert "Traceback" not in told
+    assert "ZeroDivisionError" in (tmp_path / "practice.log").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("table", ["craps", "roulette", "roulette-ss2", "three-card"])
+def test_an_attempt_begins_within_two_seconds_of_the_persons_word(table: str) -> None:
+    settings = load_table(str(config_file("tables", table)))
+    acts: list[Act] = []
+    for seed in range(12):
+        virtual = for_practice(
+            settings,
+            types_for(settings),
+            seed=seed,
+            tell=lambda _: None,
+            cue=lambda: True,
+            begun=acts.append,
+            stage=lambda: "",
+        )
+        virtual.start(0)
+        virtual.run(LEAD_US)
+    assert len(acts) == 12
+    for act in acts:
+        noticed = [at for at, reading in act.feed if not is_word(settings.rules.game, reading)]
+        first_us = min([*noticed, *(change.at_us for change in act.changes)]) - LEAD_US
+        assert 0 < first_us <= 2_000_000
+        assert act.end_us - lies_at_us(settings.rules.game, act) <= 2_000_000
 
 
 def test_a_person_plays_two_throws_on_a_terminal_and_is_told_the_score(tmp_path: Path) -> None:
