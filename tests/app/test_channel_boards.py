@@ -7,8 +7,8 @@ import pytest
 
 pytest.importorskip("serial", reason="pyserial comes with the extra `hardware`")
 
-from controller.cli.main import main
 from controller.cli.evening import boards_in
+from controller.cli.main import main
 from controller.model.outcomes import Happening
 from controller.model.readings import AnyReading, DeviceDown, WallImpact
 from controller.replay.log import open_log
