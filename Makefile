@@ -23,6 +23,8 @@
 .DEFAULT_GOAL := run
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
+# The tests start hundreds of processes: none compiles again what another has.
+unexport PYTHONDONTWRITEBYTECODE
 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check --no-input

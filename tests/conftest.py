@@ -2,6 +2,7 @@
 
 import signal
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.live)
 
 
+@cache
 def _is_live(path: Path) -> bool:
     return any(path.is_relative_to(TESTS / live) for live in LIVE)
 
