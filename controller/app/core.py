@@ -241,7 +241,9 @@ class Core:
             takes = "wagers" if not self._bets_closed else "play" if session.awaits_play else None
         stands = plays and not (self._testing or self._halted or self._lock_asked)
         out = session.dice_out if stands and self._bets_closed else None
-        return Betting(takes, self._first.round, self._first.seq - 1, session.certain_us, out)
+        acted = session.acted if takes == "play" else {}
+        folded = tuple(sorted(seat for seat, act in acted.items() if act == "fold"))
+        return Betting(takes, self._first.round, self._first.seq - 1, session.certain_us, out, folded)
 
     def run_out(self) -> None:
         """Process what has arrived, and let a held call run out its time."""

@@ -37,6 +37,8 @@ class OpenWord(msgspec.Struct, frozen=True, kw_only=True):
     the round of bets, `sequence` the number of the newest outcome. `heard` are questions answered by this
     word, each with the moment at which the table heard it; none is later than `until`.
 
+    With `takes` "play", `folded` are the positions that have folded: no Play is taken there any more.
+
     With `takes` "late" bets are closed, `until` is a moment at which both dice were still in motion, and
     `late` are the wagers, by question, whose contents and two confirmations were in the journal before it.
     """
@@ -49,6 +51,7 @@ class OpenWord(msgspec.Struct, frozen=True, kw_only=True):
     t: int
     until: int
     heard: dict[Nonce, int]
+    folded: tuple[str, ...] = ()
     late: dict[Nonce, Digest] = {}
     signature: Signature | UnsetType = UNSET
 
@@ -65,6 +68,8 @@ class Betting(NamedTuple):
     """The moment up to which that holds for certain: nothing earlier can change it any more."""
     dice_out: DiceOut | None = None
     """Of a craps table that plays, from the release to the call."""
+    folded: tuple[str, ...] = ()
+    """Of a card table that takes Play: the positions that have folded (T-DEAL-4)."""
 
 
 _CLOSED = Betting(None, 0, 0, 0)
@@ -123,6 +128,7 @@ class Announcer:
                 t=now_us,
                 until=betting.until_us,
                 heard=heard,
+                folded=betting.folded,
             )
         )
 

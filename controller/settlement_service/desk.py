@@ -234,6 +234,8 @@ def admit(table: Standing, asked: Asked, word: Admitted | NoWord) -> Admitted:
         raise RequestRefused(refusal.rule, refusal.reason)
     if not _may_open(table, asked):
         raise RequestRefused(*(_NOT_OUT if late else table.game.wagers.closed))
+    if not closed and table.game.wagers.taken_while_closed(asked):
+        raise RequestRefused(*_CARDS_NOT_OUT)
     if isinstance(word, NoWord):
         raise RequestRefused(*word)
     said = word.word
@@ -243,6 +245,8 @@ def admit(table: Standing, asked: Asked, word: Admitted | NoWord) -> Admitted:
         raise RequestRefused("TABLE-WORD", "outcomes of the table are not settled yet; nothing was taken")
     if said.takes != ("late" if late else "play" if closed else "wagers"):
         raise RequestRefused("TABLE-WORD", "the table does not take this now; nothing was taken")
+    if said.takes == "play" and str(asked.get("seat")) in said.folded:
+        raise RequestRefused("T-DEAL-4", f"position {asked['seat']} has folded")
     return word
 
 
@@ -255,6 +259,7 @@ def _may_open(table: Standing, asked: Asked) -> bool:
     return table.game.wagers.taken_while_closed(asked)
 
 
+_CARDS_NOT_OUT = ("T-DEAL-4", "the cards are not out: Play is made when they are")
 _NOT_OUT = ("C34-MK-1b", "the dice are not out: bet without `late`")
 
 

@@ -86,6 +86,23 @@ def started_again(one: House, tmp_path: Path) -> tuple[House, Daemon]:
 
 # --- Three Card Poker ---
 
+
+def test_T_DEAL_4_who_has_folded_is_told_with_the_word_that_play_is_taken(house: HouseMaker) -> None:
+    _, daemon = played(house, "three-card", [SEATS, NO_MORE_BETS, *cards()])
+
+    def taken_after(*acts: AnyReading) -> tuple[object, tuple[str, ...]]:
+        arrives(daemon, list(acts))
+        daemon.clock.reach(daemon.clock.now_us() + SECOND_US // 5)
+        drain(daemon)
+        betting = live_of(daemon).core._betting_now
+        return betting.takes, betting.folded
+
+    folds = msgspec.structs.replace(FOLDS, t=PLAYS.t - SECOND_US)
+    assert taken_after() == ("play", ())
+    assert taken_after(folds) == ("play", ("2",))
+    assert taken_after(PLAYS) == (None, ())
+
+
 IN_FLIGHT: dict[str, list[AnyReading]] = {
     "first card": cards()[:1],
     "dealing": cards()[:5],
