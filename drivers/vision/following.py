@@ -5,6 +5,7 @@ spot, it is split between the places where their motion led, and `error_mm` is l
 picture's border is not yet a die, since a hand reaches in and withdraws there; a die moves clear of it.
 """
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, cast
@@ -13,6 +14,7 @@ import numpy as np
 
 from controller.model.readings import Die, DieAt, DieLost, DieReleased, DieRest, Face, Reading
 from drivers.vision.arrays import Array
+from drivers.vision.arrivals import Arrivals, Sighting
 from drivers.vision.moving import HALF, Background, Spot
 from drivers.vision.reading import MIN_PX, DieSeen, read_picture
 from drivers.vision.rig import Rig
@@ -38,6 +40,11 @@ GONE_US = 120_000
 """If nothing is seen where a die lay for this long, it was taken away."""
 SAME_HAND_US = 170_000
 """A die that separates from another's spot within this time of its release left the hand with it."""
+TOGETHER_US = 150_000
+"""A rule set's `simultaneous_ms`. Dice that parted in mid-view after a longer way as one spot left the hand
+together, but a table takes no reading so old: the second one's release is not told, and a person rules."""
+PARTS_EDGES = 3.0
+"""Two dice that made one spot are so near each other when they first make two, in die edges."""
 LEAST_SHARE, MAX_SHARE = 0.3, 5.0
 """Limits of a spot's area, in die faces: a die half hidden, and one blurred over three edges."""
 TOGETHER_SHARE = 1.9
@@ -87,6 +94,8 @@ class Trail:
 
     die: int
     released_us: int
+    hand: Array
+    """Where it was first seen."""
     t_us: list[int] = field(default_factory=list)
     places: list[Array] = field(default_factory=list)
     spot: Spot | None = None
@@ -136,6 +145,7 @@ class Follower:
         self.device = rig.file.camera
         self._background = Background(empty)
         self._trails: list[Trail] = []
+        self._arrivals = Arrivals()
         self.why = ""
         """The last reason why a face could not be read."""
 
@@ -214,41 +224,58 @@ class Follower:
         ]
 
     def _begin(self, t_us: int, spots: Sequence[Spot], die_px: float) -> list[Reading]:
-        """Return the releases of dice that come into sight."""
+        """Return the releases of dice that have come into sight, and where they were seen until now."""
         told: list[Reading] = []
         owned = {id(trail.spot) for trail in self._trails if trail.spot is not None}
+        free = []
         for spot in spots:
-            if id(spot) in owned or spot.at_border:
+            if id(spot) in owned:
                 continue
             if not LEAST_SHARE * 1.6 * die_px**2 < spot.area < MAX_SHARE * die_px**2:
                 continue
             missing = [trail for trail in self._trails if trail.lost and not trail.told_rest]
-            if len(missing) == 1 and t_us - missing[0].seen_us < BACK_US:
+            lately = len(missing) == 1 and t_us - missing[0].seen_us < BACK_US
+            if lately and not spot.at_border:
                 told += self._found_again(missing[0], t_us, spot, die_px)
-                continue
+            else:
+                free.append(spot)
+        for way in self._arrivals.add(t_us, free, die_px):
             if len(self._trails) >= self.rig.file.dice:
                 if not all(trail.told_rest or trail.lost for trail in self._trails):
                     continue
                 self._trails = []
-            die = len(self._trails) + 1
-            trail = Trail(die, t_us, seen_us=t_us)
-            for other in self._trails:
-                near = other.places and np.hypot(*(other.places[0] - (spot.x, spot.y))) < 6 * die_px
-                if near and t_us - other.released_us < SAME_HAND_US:
-                    trail.released_us = other.released_us
-            self._trails.append(trail)
-            place = np.array([spot.x, spot.y])
-            x, y = self.rig.to_table(spot.x, spot.y)
+            told += self._released(way, t_us, die_px)
+        return told
+
+    def _released(self, way: Sequence[Sighting], now_us: int, die_px: float) -> list[Reading]:
+        """Follow one more die, and return its release and where it was seen until now."""
+        first = way[0]
+        place = np.array([first.spot.x, first.spot.y])
+        trail = Trail(len(self._trails) + 1, first.t_us, place)
+        together = [other for other in self._trails if _came_as_one(other, first.t_us, place, die_px)]
+        for other in self._trails:
+            if other in together:
+                trail.released_us = max(other.released_us, now_us - LATEST_US)
+                trail.hand = other.hand
+            elif _left_together(other, first.t_us, place, die_px):
+                trail.released_us = max(other.released_us, now_us - LATEST_US)
+        self._trails.append(trail)
+        told: list[Reading] = []
+        if not any(trail.released_us - other.released_us > TOGETHER_US for other in together):
+            x, y = self.rig.to_table(*map(float, trail.hand))
             told.append(
                 DieReleased(
                     t=trail.released_us,
                     dev=self.device,
-                    die=cast("Die", die),
+                    die=cast("Die", trail.die),
                     x=round(x, 1),
                     y=round(y, 1),
                 )
             )
-            told += self._seen(trail, t_us, spot, place, _blur_error(spot, die_px))
+        for t_us, spot in way:
+            told += self._seen(trail, t_us, spot, *_place(spot, trail, (trail,), t_us, die_px))
+        if trail.seen_us != now_us:
+            trail.spot = None
         return told
 
     def _found_again(self, trail: Trail, t_us: int, spot: Spot, die_px: float) -> list[Reading]:
@@ -333,6 +360,20 @@ def face_in(part: Array, low: Array, zoom: float, place: Array, die_px: float) -
         return None, die.doubts[0]
     x, y = (np.array([die.x, die.y]) + low + 0.5) / zoom - 0.5
     return DieSeen(float(x), float(y), die.up, die.confidence), ""
+
+
+def _left_together(other: Trail, t_us: int, place: Array, die_px: float) -> bool:
+    """Return whether a die that comes into sight at a place left the hand with one just before it."""
+    soon = t_us - other.released_us < SAME_HAND_US
+    return soon and float(np.hypot(*(other.hand - place))) < 6 * die_px
+
+
+def _came_as_one(other: Trail, t_us: int, place: Array, die_px: float) -> bool:
+    """Return whether a die that is first seen at a place had made one spot with another until then."""
+    then = bisect_right(other.t_us, t_us) - 1
+    if then < 1 or t_us - other.t_us[then] > LOST_US:
+        return False
+    return float(np.hypot(*(other.places[then] - place))) < PARTS_EDGES * die_px
 
 
 def _agree(one: DieSeen, other: DieSeen) -> bool:

@@ -14,6 +14,8 @@ from controller.model.readings import Reading, WallImpact
 from controller.rules.dice import bands
 from controller.rules.dice.motion import Turn, line, line_from, line_until, turn_between
 from controller.rules.dice.paths import (
+    SPEED_POINTS,
+    THROWN_M_PER_S,
     Approach,
     Path,
     Span,
@@ -22,6 +24,7 @@ from controller.rules.dice.paths import (
     points_around,
     spans_near,
     speed_between,
+    speed_unknown,
 )
 from controller.rules.dice.scene import Scene
 
@@ -94,13 +97,19 @@ def contacts_with(scene: Scene, path: Path, wall: str) -> list[Contact]:
     way = approach_to(scene, path, wall)
     nearest = min(way.gaps)
     found: list[Contact] = []
-    if nearest <= path.fastest * path.longest_ms + way.close:
+    if nearest <= _fastest(scene, path) * path.longest_ms + way.close:
         for span in spans_near(way):
             found += _look(way, span)
     if not found:
         found.append(_never_near(way, way.gaps.index(nearest)))
     found += filter(None, (_unseen_start(way), _lost_tail(way)))
     return found
+
+
+def _fastest(scene: Scene, path: Path) -> float:
+    """Return the most that a die may have flown at, in m/s, where it was seen and where it was hidden."""
+    unknown = any(speed_unknown(scene, path, i) for i in range(min(SPEED_POINTS, len(path.times)) - 1))
+    return max(path.fastest, THROWN_M_PER_S) if unknown else path.fastest
 
 
 def _look(way: Approach, span: Span) -> list[Contact]:

@@ -22,6 +22,12 @@ IMPOSSIBLE_M_PER_S = 15.0
 """Nor was one as fast as this, whatever is beside it: nobody throws a die half so fast."""
 
 
+SPEED_POINTS = 3
+"""Of a die with fewer points before it was hidden nobody knows how fast it flew."""
+THROWN_M_PER_S = 8.0
+"""So fast it may have flown then: throws are 1.2 to 7.5 m/s (docs/dice-physics.md)."""
+
+
 class Jump(NamedTuple):
     """A step that no die can have made: its middle, and how far it went along and across the table."""
 
@@ -172,13 +178,21 @@ def spans_near(way: Approach) -> list[Span]:
     for i in range(len(gaps) - 1):
         to_cover = gaps[i] + gaps[i + 1] - 2.0 * way.close
         step = times[i + 1] - times[i]
-        if to_cover > fastest * step or (to_cover > 0.0 and to_cover > _local_speed(way, i) * step):
+        if speed_unknown(way.scene, way.path, i):
+            if to_cover > THROWN_M_PER_S * step:
+                continue
+        elif to_cover > fastest * step or (to_cover > 0.0 and to_cover > _local_speed(way, i) * step):
             continue
         if spans and i <= spans[-1].last + 1:
             spans[-1] = Span(spans[-1].first, i + 1)
         else:
             spans.append(Span(i, i + 1))
     return spans
+
+
+def speed_unknown(scene: Scene, path: Path, i: int) -> bool:
+    """Return whether a die was hidden after point i, and seen too little before to say how fast it flew."""
+    return i + 1 < SPEED_POINTS and path.times[i + 1] - path.times[i] > scene.hidden_ms
 
 
 def _local_speed(way: Approach, i: int) -> float:

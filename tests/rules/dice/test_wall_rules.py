@@ -215,6 +215,15 @@ def test_a_die_hidden_too_far_from_the_wall_to_reach_it_did_not_hit() -> None:
     assert ruled(judged(throw)) == (Ruling.VOID, [("no_wall_hit", 1)])
 
 
+def test_a_die_hidden_before_its_speed_was_known_may_have_flown_as_fast_as_any() -> None:
+    bodies = dice()
+    for body in bodies:
+        body.x, body.vx, body.bounce, body.rolling = 2765.0, 6.0, 0.42, 1.5
+    throw = thrown(bodies, hidden=lambda body, t: body.number == 1 and 5.0 < t - body.t0 < 255.0)
+    assert throw.hit[0] == {"right"}
+    assert ruled(judged(throw)) == (Ruling.REVIEW, [("missing_reading", 1)])
+
+
 def near_end() -> list[Body]:
     bodies = dice()
     bodies[1].x, bodies[1].vx = 1000.0, -4.0

@@ -1,0 +1,121 @@
+"""Dice that come into sight: which spots of some frames in a row are one die on its way.
+
+Between two frames a fast die moves by five of its edges, and the other die is then often nearer to where it
+was than it is itself. Three frames tell them apart: a die in the air moves evenly. A way begins clear of the
+picture's border, where hands are.
+"""
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from drivers.vision.arrays import Array
+from drivers.vision.moving import Spot
+
+HOLD_US = 80_000
+"""A spot waits for so long for its way to be clear. A table takes a point as much as 120 ms after its time
+(`max_lateness_ms`); the rest is for its way there."""
+UNEVEN_EDGES = 0.6
+UNEVEN_SHARE = 0.25
+"""A die in the air is at most so far from where even motion leads, in its edges and in steps: a landing on
+felt takes a quarter of its speed, and what falls seems to slow as it gets farther from the lens."""
+FIRST_REACH_EDGES = 5.0
+"""Where no three spots are even, the second one is the nearest within so many edges."""
+
+
+class Sighting(NamedTuple):
+    """One die in one frame."""
+
+    t_us: int
+    spot: Spot
+
+
+@dataclass(slots=True)
+class _Frame:
+    t_us: int
+    spots: list[Spot]
+
+
+class Arrivals:
+    """The spots of the last frames that belong to no die yet."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self._frames: deque[_Frame] = deque()
+
+    def clear(self) -> None:
+        """Forget them."""
+        self._frames.clear()
+
+    def add(self, t_us: int, spots: Sequence[Spot], die_px: float) -> list[tuple[Sighting, ...]]:
+        """Return the dice that have come into sight by this frame, each with where it was seen until now."""
+        interval_us = t_us - self._frames[-1].t_us if self._frames else 0
+        self._frames.append(_Frame(t_us, list(spots)))
+        arrived = self._even(die_px)
+        while self._frames and t_us + interval_us - self._frames[0].t_us > HOLD_US:
+            while _inside(self._frames[0]):
+                arrived.append(self._nearest(die_px))
+            self._frames.popleft()
+        return arrived
+
+    def _even(self, die_px: float) -> list[tuple[Sighting, ...]]:
+        """Take the spots of the last three frames that lie on even ways, the most even first."""
+        arrived: list[tuple[Sighting, ...]] = []
+        for _, way in sorted(self._ways(die_px), key=lambda way: way[0]):
+            if all(_holds(frame, each.spot) for frame, each in zip(self._last_three(), way, strict=True)):
+                self._take(way)
+                arrived.append(way)
+        return arrived
+
+    def _ways(self, die_px: float) -> Iterator[tuple[float, tuple[Sighting, ...]]]:
+        if len(self._frames) < 3:
+            return
+        first, middle, last = self._last_three()
+        ratio = (last.t_us - middle.t_us) / (middle.t_us - first.t_us)
+        for a in _inside(first):
+            for b in middle.spots:
+                step = _place(b) - _place(a)
+                for c in last.spots:
+                    off = float(np.hypot(*(_place(c) - _place(b) - ratio * step)))
+                    if off < UNEVEN_EDGES * die_px + UNEVEN_SHARE * ratio * float(np.hypot(*step)):
+                        yield off, (Sighting(first.t_us, a), Sighting(middle.t_us, b), Sighting(last.t_us, c))
+
+    def _nearest(self, die_px: float) -> tuple[Sighting, ...]:
+        """Take the oldest spot, and of each later frame the one nearest to where its motion led."""
+        first = self._frames[0]
+        way = [Sighting(first.t_us, _inside(first)[0])]
+        for frame in list(self._frames)[1:]:
+            led, reach = _place(way[-1].spot), FIRST_REACH_EDGES * die_px
+            if len(way) > 1:
+                step = _place(way[-1].spot) - _place(way[-2].spot)
+                led = led + step
+                reach = 1.2 * die_px + 1.1 * float(np.hypot(*step))
+            away = [float(np.hypot(*(_place(spot) - led))) for spot in frame.spots]
+            if away and min(away) < reach:
+                way.append(Sighting(frame.t_us, frame.spots[away.index(min(away))]))
+        self._take(way)
+        return tuple(way)
+
+    def _last_three(self) -> tuple[_Frame, ...]:
+        return tuple(self._frames)[-3:]
+
+    def _take(self, way: Sequence[Sighting]) -> None:
+        for t_us, taken in way:
+            for frame in self._frames:
+                if frame.t_us == t_us:
+                    frame.spots = [spot for spot in frame.spots if spot is not taken]
+
+
+def _inside(frame: _Frame) -> list[Spot]:
+    return [spot for spot in frame.spots if not spot.at_border]
+
+
+def _holds(frame: _Frame, one: Spot) -> bool:
+    return any(spot is one for spot in frame.spots)
+
+
+def _place(spot: Spot) -> Array:
+    return np.array([spot.x, spot.y])
