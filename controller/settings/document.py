@@ -3,9 +3,10 @@
 import json
 import re
 import types
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from enum import Enum
+from functools import cache
 from pathlib import Path
 from typing import (
     TYPE_CHECKING,
@@ -14,6 +15,7 @@ from typing import (
     TypeGuard,
     TypeVar,
     Union,
+    cast,
     get_args,
     get_origin,
     get_type_hints,
@@ -27,6 +29,7 @@ from controller.settings.mistakes import Mistake, SettingsError, did_you_mean, o
 from controller.settings.yaml_text import Document, Value, parse_document
 
 if TYPE_CHECKING:
+    from pydantic import TypeAdapter
     from pydantic_core import ErrorDetails
 
 Shape = object
@@ -213,21 +216,31 @@ def read_document(path: Path, shape: type[T]) -> T:
 
 def validate(document: Document, shape: type[T]) -> T:
     """Return a document that was read before its type; raises SettingsError with every mistake in it."""
-    # pydantic takes a tenth of a second to import: only a command that reads configuration pays for it.
-    from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 - as said above
+    from pydantic import ValidationError  # noqa: PLC0415 - as `_validator` says
 
     mistakes = list(document.mistakes)
     try:
         # JSON, because strictness then still lets a list be a tuple and a whole number a float.
-        value = TypeAdapter(shape).validate_json(json.dumps(document.value), strict=True, extra="forbid")
+        found = _validator(cast("Hashable", shape)).validate_json(
+            json.dumps(document.value), strict=True, extra="forbid"
+        )
     except ValidationError as error:
         told = {mistake.key for mistake in mistakes}
-        found = _explain(document, shape, error.errors(include_url=False))
-        mistakes += {mistake.key: mistake for mistake in found if mistake.key not in told}.values()
+        more = _explain(document, shape, error.errors(include_url=False))
+        mistakes += {mistake.key: mistake for mistake in more if mistake.key not in told}.values()
     else:
         if not mistakes:
-            return value
+            return cast("T", found)
     raise SettingsError(mistakes)
+
+
+@cache
+def _validator(shape: type[object]) -> "TypeAdapter[object]":
+    """Return what validates a shape; making it takes longer than reading a file."""
+    # pydantic takes a tenth of a second to import: only a command that reads configuration pays for it.
+    from pydantic import TypeAdapter  # noqa: PLC0415 - as said above
+
+    return TypeAdapter(shape)
 
 
 def _explain(document: Document, shape: Shape, errors: "list[ErrorDetails]") -> Iterator[Mistake]:
