@@ -23,28 +23,58 @@ MIN_BYTES = 1_048_576
 
 
 class DatabaseFile:
-    """The file that an engine has open: it may be taken away, or its disk turn read-only, under it."""
+    """The files that an engine has open: they may be taken away, or their disk turn read-only, under it."""
 
     def __init__(self, path: Path) -> None:
         """Remember the file that is there now; raises OSError where there is none."""
         self._path = path
-        there = path.stat()
-        self._identity = there.st_dev, there.st_ino
+        self._log = path.with_name(f"{path.name}-wal")
+        self._identity = _identity_of(path)
+        self._log_identity: tuple[int, int] | None = None
+
+    def forget_log(self) -> None:
+        """Note that the connection ended: the next one has a write-ahead log of its own."""
+        self._log_identity = None
+
+    def taken_away(self) -> str | None:
+        """Return why what is written is gone with the engine; None where it is kept."""
+        try:
+            if _identity_of(self._path) != self._identity:
+                return (
+                    "another file lies where the open one was: stop the engine, and put the right one there"
+                )
+        except OSError as error:
+            return f"the file that was opened is gone ({error.strerror})"
+        try:
+            log = _identity_of(self._log)
+        except FileNotFoundError:
+            return None if self._log_identity is None else f"{self._log.name} is gone: stop the engine"
+        except OSError as error:
+            return f"{self._log.name}: {error.strerror}"
+        if log != (self._log_identity or log):
+            return f"another {self._log.name} lies where the open one was: stop the engine"
+        self._log_identity = log
+        return None
 
     def trouble(self) -> str | None:
         """Return why writes can't be kept; None where nothing is known against it."""
+        if (gone := self.taken_away()) is not None:
+            return gone
         try:
-            there, disk = self._path.stat(), os.statvfs(self._path)
+            disk = os.statvfs(self._path)
         except OSError as error:
-            return f"the file that was opened is gone ({error.strerror})"
-        if (there.st_dev, there.st_ino) != self._identity:
-            return "another file lies where the open one was: stop the engine, and put the right one there"
+            return f"its disk does not answer ({error.strerror})"
         if disk.f_flag & os.ST_RDONLY:
             return "its disk has turned read-only"
         free_bytes = disk.f_bavail * disk.f_frsize
         if free_bytes < MIN_BYTES:
             return f"its disk has {free_bytes} bytes left, expected {MIN_BYTES}"
         return None
+
+
+def _identity_of(path: Path) -> tuple[int, int]:
+    there = path.stat()
+    return there.st_dev, there.st_ino
 
 
 PATIENCE_S = 0.5
@@ -142,6 +172,8 @@ class Store:
             self._wrote = False
             with connection.begin():
                 yield connection
+                self._check_kept()
+            self._check_kept()
         except DBAPIError as error:
             self.close()
             self.trouble = f"{self.where}: {_first_line(error)}"
@@ -177,6 +209,13 @@ class Store:
         if connection is not None:
             with suppress(DBAPIError):
                 connection.close()
+        if self._file is not None:
+            self._file.forget_log()
+
+    def _check_kept(self) -> None:
+        """Raise OutOfReach where what was written lies in a file that is gone: nobody may be told of it."""
+        if self._wrote and self._file is not None and (found := self._file.taken_away()) is not None:
+            raise OutOfReach(f"{self.where}: {found}")
 
     def _answer_s(self) -> float:
         return ANSWER_S if self._owner and self._opened else AT_LENGTH_S
@@ -189,6 +228,8 @@ class Store:
     def _connected(self) -> Connection:
         if self._connection is not None:
             return self._connection
+        if self._file is not None and (found := self._file.taken_away()) is not None:
+            raise OutOfReach(f"{self.where}: {found}")  # SQLite would make a new one.
         try:
             connection = self._engine.connect()
             if self._owner and not self.sqlite:

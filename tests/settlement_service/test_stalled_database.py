@@ -2,7 +2,7 @@
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,14 +11,15 @@ import pytest
 from sqlalchemy import create_engine, text
 from sqlalchemy.pool import NullPool
 
+from controller.journal.keys import Key
 from controller.settlement_service import store as store_module
 from controller.settlement_service.engine import Engine
-from controller.settlement_service.faults import OutOfReach
+from controller.settlement_service.faults import OutOfReach, SettlementFault
 from controller.settlement_service.store import ANSWER_S, Store
 from controller.settlement_service.tokens import Tokens
 from tests.app.rig import until
 from tests.settlement_service.postgres import Cluster, needs_postgres
-from tests.settlement_service.rig import House
+from tests.settlement_service.rig import House, SealedTable
 from tests.settlement_service.service import Service
 
 OK = {"status": "ok", "tables": 0, "halted": 0, "alarms": 0, "broker": "none"}
@@ -233,6 +234,66 @@ def test_a_database_file_that_is_taken_away_or_replaced_is_said_without_any_bet(
     house.engine.probe()
     assert house.engine.trouble is None
     house.store.close()
+
+
+def unlinked(file: Path) -> None:
+    file.unlink()
+
+
+def renamed(file: Path) -> None:
+    file.rename(file.with_name("elsewhere"))
+
+
+def replaced(file: Path) -> None:
+    """Put a copy in its place, which another engine may open beside this one."""
+    copy = file.with_name("copy")
+    copy.write_bytes(file.read_bytes())
+    copy.replace(file)
+
+
+@pytest.mark.parametrize("name", ["s.db", "s.db-wal"])
+@pytest.mark.parametrize("take_away", [unlinked, renamed, replaced])
+def test_nothing_is_granted_or_acknowledged_that_lies_in_a_file_that_is_gone(
+    tmp_path: Path, key: Key, name: str, take_away: Callable[[Path], None]
+) -> None:
+    house = House(f"sqlite:///{tmp_path}/s.db")
+    table = SealedTable("wheel-1", key)
+    house.enrol(table, "roulette")
+    house.player("ann", 1_000)
+    take_away(tmp_path / name)
+    with pytest.raises(OutOfReach):
+        house.bets(table, "ann", "b1", "red", 100)
+    with pytest.raises(OutOfReach):
+        house.hears(table.spins("17"))
+    assert house.engine.trouble is not None
+    house.store.close()
+    if name == "s.db":
+        with pytest.raises(OutOfReach):
+            house.bets(table, "ann", "b2", "red", 100)
+    else:  # The next connection has a log of its own.
+        house.bets(table, "ann", "b2", "red", 100)
+        assert house.proof().faults == ()
+    house.store.close()
+
+
+def test_an_engine_whose_file_was_replaced_takes_nothing_beside_one_that_opened_the_copy(
+    tmp_path: Path, key: Key
+) -> None:
+    first = House(f"sqlite:///{tmp_path}/s.db")
+    table = SealedTable("wheel-1", key)
+    first.enrol(table, "roulette")
+    first.player("ann", 100)
+    first.reopen()  # All of it is in the file then, and nothing in its log.
+    with pytest.raises(SettlementFault, match="in use"):
+        House(first.url)
+    replaced(tmp_path / "s.db")
+    (tmp_path / "s.db-wal").rename(tmp_path / "old-wal")
+    second = House(first.url)
+    second.bets(table, "ann", "b1", "red", 100)
+    with pytest.raises(OutOfReach):
+        first.bets(table, "ann", "b1", "red", 100)
+    second.store.close()
+    first.store.close()
 
 
 @pytest.mark.parametrize(
