@@ -129,7 +129,7 @@ class Desk:
             standing = self._table(work, table)
             if (refusal := standing.game.wagers.bought_at_table) is not None:
                 raise RequestRefused(*refusal)
-            if standing.book.wager(str(bet["id"])) is not None or _had(work, table, str(bet["id"])):
+            if standing.book.wager(str(bet["id"])) is not None or had_wager(work, table, str(bet["id"])):
                 raise RequestRefused("BOOK-ID", f"a wager {bet['id']} was made before; give each its own id")
             check_bet_seat(work, standing, bet, own=asking.caller.role != "staff")
             confirmed = {"confirmed": True} if bet.get("late") else {}
@@ -303,7 +303,13 @@ def need_account(work: Work, player: str) -> None:
         raise RequestRefused("ACCOUNT", f"player {player} has no account; open one first")
 
 
-def _had(work: Work, table: str, wager: str) -> bool:
+def was_refused(answer: str) -> bool:
+    """Return whether a kept answer is a refusal."""
+    return isinstance(_decode_answer(answer), _Refusal)
+
+
+def had_wager(work: Work, table: str, wager: str) -> bool:
+    """Return whether a wager of this id was ever granted: no other can have it."""
     wagers = schema.wagers
     query = select(wagers.c.id).where(wagers.c.table_name == table, wagers.c.id == wager)
     return work.connection.execute(query).first() is not None

@@ -32,6 +32,7 @@ from controller.settlement_service.channel import (
 from controller.settlement_service.counter import BrokerState, Counter
 from controller.settlement_service.engine import Engine
 from controller.settlement_service.faults import OutOfReach, SettlementFault
+from controller.settlement_service.pruning import Pruning
 
 STOP_S = 5.0
 TURN_S = 0.5
@@ -92,6 +93,7 @@ class Front:
                 raise ModuleNotFoundError(f"No module named {library!r}", name=library)
         self._engine = engine
         self._counter = Counter(engine, broker)
+        self._pruning = Pruning(engine)
         self._certificate = tuple(certificate)
         self._say = say
         try:
@@ -263,6 +265,7 @@ class Front:
             try:
                 self._engine.probe()
                 self.probes += 1
+                self._pruning.look()
             except OutOfReach as error:
                 told = out_of_reach(error)
             except Exception as error:  # noqa: BLE001 - a thread that ends would leave health unheard

@@ -1,0 +1,228 @@
+"""Answers are dropped once nobody asks for them, and no request that comes again then is granted twice."""
+
+from collections.abc import Callable
+
+import pytest
+from sqlalchemy import func, select
+
+from controller.journal.keys import Key
+from controller.settlement_service import pruning, schema
+from controller.settlement_service.desk import Asking
+from controller.settlement_service.faults import OutOfReach, RequestRefused
+from controller.settlement_service.pruning import EVERY, KEEP_DAYS, Pruning
+from controller.settlement_service.work import Work
+from tests.settlement_service.postgres import Cluster, needs_postgres
+from tests.settlement_service.rig import STAFF, House, SealedTable
+
+DAY_US = 86_400_000_000
+Deed = Callable[[], object]
+
+
+class Desk:
+    """A craps table's desk, each of whose requests can come again with the key that it had."""
+
+    def __init__(self, house: House, table: SealedTable) -> None:
+        self.house, self.table = house, table
+        house.player("ann", 10_000)
+        self.keys = 0
+
+    def asks(self, **asked: object) -> Deed:
+        """Prepare a request; whenever it is sent it is the same, byte for byte."""
+        self.keys += 1
+        asking = Asking(STAFF, f"request {self.keys}")
+        name = self.table.name
+        if asked["do"] == "bet":
+            bet = {word: value for word, value in asked.items() if word != "do"}
+            return lambda: self.house.desk.bet(asking, name, {"player": "ann", **bet})
+        if asked["do"] == "pay":
+            return lambda: self.house.desk.pay(asking, "ann", 500)
+        return lambda: self.house.desk.change(asking, name, asked)
+
+    def refusal(self, deed: Deed) -> str:
+        """Send it; give the rule that refuses it, or nothing."""
+        try:
+            deed()
+        except RequestRefused as refused:
+            return refused.rule
+        return ""
+
+    def kept(self) -> int:
+        """Count the answers that are kept, but for those of accounts and chips."""
+        with self.house.store.transaction() as connection:
+            count: int = connection.execute(select(func.count()).select_from(schema.requests)).scalar_one()
+        return count - 2
+
+    def prune(self, days: float = KEEP_DAYS + 1) -> int:
+        """Let so many days pass, and drop what is old."""
+        self.house.now_us += round(days * DAY_US)
+        return Pruning(self.house.engine).drop_slice()
+
+    @property
+    def balance(self) -> int:
+        return self.house.balance("player:ann")
+
+
+@pytest.fixture
+def desk(house: House, craps: SealedTable) -> Desk:
+    return Desk(house, craps)
+
+
+def test_what_is_younger_than_a_month_is_answered_as_before(desk: Desk) -> None:
+    bet = desk.asks(do="bet", id="b1", wager="field", amount=100)
+    assert desk.refusal(bet) == ""
+    assert desk.prune(KEEP_DAYS - 1) == 0
+    assert desk.refusal(bet) == ""
+    assert desk.balance == 9_900
+
+
+@pytest.mark.parametrize("decided", [False, True])
+def test_a_bet_that_comes_again_later_is_refused_by_its_id(desk: Desk, decided: bool) -> None:
+    bet = desk.asks(do="bet", id="b1", wager="field", amount=100)
+    assert desk.refusal(bet) == ""
+    if decided:
+        desk.house.takes(desk.table.rolls(3, 4))
+    before = desk.balance
+    assert desk.prune() == 1
+    assert desk.kept() == 0
+    assert desk.refusal(bet) == "BOOK-ID"
+    assert desk.balance == before
+
+
+def test_a_refusal_is_dropped_too(desk: Desk) -> None:
+    assert desk.refusal(desk.asks(do="bet", id="b1", wager="field", amount=10**9)) == "FUNDS"
+    assert desk.prune() == 1
+
+
+def test_the_answer_of_a_change_is_kept_while_its_wager_could_be_changed_again(desk: Desk) -> None:
+    """Reduced, increased, and the reduction sent again a month later: it was done once."""
+    place = {"id": "b1", "wager": "place", "number": 6, "amount": 600}
+    assert desk.refusal(desk.asks(do="bet", **place)) == ""
+    reduce = desk.asks(do="reduce", id="b1", to=300)
+    assert desk.refusal(reduce) == ""
+    assert desk.refusal(desk.asks(do="increase", id="b1", to=600)) == ""
+    balance = desk.balance
+    assert desk.prune() == 1, "the bet's own: its id is used up"
+    assert desk.refusal(reduce) == ""
+    assert desk.balance == balance
+    assert desk.house.proof().faults == ()
+
+
+def test_the_answer_of_a_change_is_kept_while_a_correction_could_put_its_wager_up_again(desk: Desk) -> None:
+    assert desk.refusal(desk.asks(do="bet", id="b1", wager="field", amount=600)) == ""
+    reduce = desk.asks(do="reduce", id="b1", to=300)
+    assert desk.refusal(reduce) == ""
+    desk.house.takes(desk.table.rolls(3, 4))
+    assert desk.prune() == 1
+    desk.house.takes(desk.table.roll_corrected())
+    balance = desk.balance
+    assert desk.refusal(desk.asks(do="increase", id="b1", to=600)) == ""
+    assert desk.refusal(reduce) == ""
+    assert desk.balance == balance - 300
+
+
+def test_the_answer_of_a_change_goes_once_its_wager_is_decided_for_good(desk: Desk) -> None:
+    assert desk.refusal(desk.asks(do="bet", id="b1", wager="field", amount=600)) == ""
+    reduce = desk.asks(do="reduce", id="b1", to=300)
+    assert desk.refusal(reduce) == ""
+    desk.house.takes(desk.table.rolls(3, 4), desk.table.rolls(3, 4), desk.table.rolls(3, 4))
+    balance = desk.balance
+    assert desk.prune() == 2
+    assert desk.refusal(reduce) == "BOOK-ID"
+    assert desk.balance == balance
+
+
+def test_chips_in_and_out_are_answered_as_before_for_ever(desk: Desk) -> None:
+    pay = desk.asks(do="pay")
+    assert desk.refusal(pay) == ""
+    assert desk.prune(3_650) == 0
+    assert desk.refusal(pay) == ""
+    assert desk.balance == 10_500
+
+
+@pytest.fixture
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pruning, "SLICE", 3)
+
+
+@pytest.mark.usefixtures("short")
+def test_a_slice_is_bounded_and_the_next_goes_on_behind_what_stays(desk: Desk) -> None:
+    for n in range(10):
+        desk.asks(do="bet", id=f"b{n}", wager="field", amount=100)()
+        desk.asks(do="pay")()
+    desk.house.now_us += (KEEP_DAYS + 1) * DAY_US
+    going = Pruning(desk.house.engine)
+    dropped = [going.drop_slice() for _ in range(10)]
+    assert max(dropped) <= 3
+    assert sum(dropped) == 10
+    assert desk.kept() == 10
+
+
+def dies(_work: Work) -> None:
+    raise OutOfReach("the engine died with its rows deleted, before the commit")
+
+
+@pytest.mark.usefixtures("short")
+def test_a_crash_within_a_slice_loses_no_answer_and_the_next_run_drops_what_is_old(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bets = [desk.asks(do="bet", id=f"b{n}", wager="field", amount=100) for n in range(6)]
+    assert [desk.refusal(bet) for bet in bets] == [""] * 6
+    desk.house.now_us += (KEEP_DAYS + 1) * DAY_US
+    going = Pruning(desk.house.engine)
+    assert going.drop_slice() > 0
+    before = desk.kept()
+    with monkeypatch.context() as dying:
+        dying.setattr(Work, "flush", dies)
+        with pytest.raises(OutOfReach):
+            going.drop_slice()
+    assert desk.kept() == before
+    desk.house.reopen()
+    again = Pruning(desk.house.engine)
+    while again.drop_slice():
+        pass
+    assert desk.kept() == 0
+    assert {desk.refusal(bet) for bet in bets} == {"BOOK-ID"}
+    assert desk.balance == 10_000 - 600
+
+
+def test_it_runs_by_itself_now_and_then(desk: Desk) -> None:
+    desk.asks(do="bet", id="b1", wager="field", amount=100)()
+    desk.house.now_us += (KEEP_DAYS + 1) * DAY_US
+    going = Pruning(desk.house.engine)
+    for _ in range(EVERY - 1):
+        going.look()
+    assert desk.kept() == 1
+    going.look()
+    assert desk.kept() == 0
+
+
+@pytest.mark.parametrize("jump_days", [-10_000, 10_000])
+def test_a_wall_clock_that_is_set_costs_nobody_any_money(desk: Desk, jump_days: int) -> None:
+    bet = desk.asks(do="bet", id="b1", wager="field", amount=100)
+    pay = desk.asks(do="pay")
+    assert [desk.refusal(bet), desk.refusal(pay)] == ["", ""]
+    desk.prune(jump_days)
+    assert desk.refusal(pay) == ""
+    assert desk.refusal(bet) in ("", "BOOK-ID")
+    assert desk.balance == 10_400
+    assert desk.house.proof().faults == ()
+
+
+@needs_postgres
+def test_on_postgresql_it_goes_through_all_rows_as_well(key: Key, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pruning, "SLICE", 3)
+    cluster = Cluster()
+    try:
+        house = House(cluster.database("pruned"))
+        table = SealedTable("craps-1", key)
+        house.enrol(table, "craps-12-034")
+        desk = Desk(house, table)
+        for n in range(5):
+            desk.asks(do="bet", id=f"b{n}", wager="field", amount=100)()
+        house.now_us += (KEEP_DAYS + 1) * DAY_US
+        going = Pruning(house.engine)
+        assert sum(going.drop_slice() for _ in range(4)) == 5
+        assert desk.kept() == 0
+        house.store.close()
+    finally:
+        cluster.remove()
