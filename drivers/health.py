@@ -218,7 +218,7 @@ Change = Trouble | Recovered
 
 
 @dataclass(slots=True)
-class _Standing:
+class _ActiveTrouble:
     trouble: Trouble
     told_us: int
     clears_us: int | None
@@ -228,7 +228,7 @@ class Health:
     """The troubles that stand, by code and, where a device has several inputs, by the input."""
 
     def __init__(self) -> None:
-        self._standing: dict[tuple[str, str], _Standing] = {}
+        self._standing: dict[tuple[str, str], _ActiveTrouble] = {}
 
     def __contains__(self, code: str) -> bool:
         return self.stands(code)
@@ -340,7 +340,7 @@ class Health:
             changed = each and (before.code, before.seen) != (trouble.code, trouble.seen)
             if not changed and (again_us is None or now_us - standing.told_us < again_us):
                 return []
-        self._standing[key] = _Standing(trouble, now_us, clears_us)
+        self._standing[key] = _ActiveTrouble(trouble, now_us, clears_us)
         return [trouble]
 
 

@@ -80,7 +80,7 @@ class Level(NamedTuple):
     t_us: int
 
 
-class Look(NamedTuple):
+class ReadLevel(NamedTuple):
     """Order: report this line's level."""
 
     line: int
@@ -101,4 +101,4 @@ class Rest(NamedTuple):
 
 
 LineEvents = tuple[Edge | Level, ...]
-LineOrders = tuple[Look | Set | Rest, ...]
+LineOrders = tuple[ReadLevel | Set | Rest, ...]

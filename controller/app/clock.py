@@ -9,7 +9,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import NamedTuple, Protocol
 
-from controller.journal.chain import Wall
+from controller.journal.chain import WallTime
 
 _TIME_ERROR = 5
 """What adjtimex gives while the kernel's clock is not synchronized (adjtimex(2))."""
@@ -54,10 +54,10 @@ class DataClock:
         self._now_us = max(self._now_us, now_us)
 
 
-def system_wall() -> Wall:
+def system_wall() -> WallTime:
     """Return the wall time, and whether the kernel says that it is synchronized."""
     state = int(_adjtimex(ctypes.create_string_buffer(_TIMEX_BYTES)))
-    return Wall(time.time_ns() // 1000, 0 <= state < _TIME_ERROR)
+    return WallTime(time.time_ns() // 1000, 0 <= state < _TIME_ERROR)
 
 
 def iso(wall_us: int) -> str:
@@ -77,7 +77,9 @@ class ClockStep(NamedTuple):
 class WallWatch:
     """Notices when the wall clock is set, by the monotonic clock beside it."""
 
-    def __init__(self, wall: Callable[[], Wall], monotonic_us: Callable[[], int], tolerance_us: int) -> None:
+    def __init__(
+        self, wall: Callable[[], WallTime], monotonic_us: Callable[[], int], tolerance_us: int
+    ) -> None:
         """Start from what both clocks say now; a step below the tolerance is ignored."""
         self._wall = wall
         self._monotonic_us = monotonic_us

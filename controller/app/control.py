@@ -31,9 +31,9 @@ from controller.app.messages import (
     MAX_LINE,
     Approve,
     AskPast,
-    AskStatus,
     BeginTest,
     Enter,
+    StatusRequest,
     Watch,
     answer,
     decode_request,
@@ -203,7 +203,7 @@ class Control:
             return True
         if isinstance(request, Enter | Approve | BeginTest):
             self._pause.wait(self._deeds.wait_s(peer.uid, self._daemon.monotonic.now_us()))
-        if isinstance(request, AskStatus) and not self._in_time(seat, bucket, STATUS_COST):
+        if isinstance(request, StatusRequest) and not self._in_time(seat, bucket, STATUS_COST):
             return False
         if isinstance(request, Watch):
             self._watch(connection, peer, request)

@@ -12,14 +12,14 @@ import msgspec
 from controller.app.faults import ActiveFaults, Fault
 from controller.app.hardware import Devices
 from controller.app.hub import Discretion, Hub, Lamps
-from controller.app.inlet import HALTED, Answers, Asked, Inlet, Taken
+from controller.app.inlet import HALTED, Answers, Inlet, NextReading, PendingInput
 from controller.app.recording import Pieces, Recorder, Rotation, Segment
 from controller.app.status import View
 from controller.engine.resume import CONTROLLER, CutOff, OpenAttempts, Resumed, begun_between, holds
 from controller.journal.faults import CROWDED, JournalFault
 from controller.journal.journal import Journal
 from controller.journal.writer import Ticket
-from controller.machines.flat import Refused
+from controller.machines.flat import InputRefused
 from controller.machines.roles import PLAYERS
 from controller.machines.setup import First, Setup
 from controller.model.effects import Effect, Lamp, Late, Proposed
@@ -166,11 +166,11 @@ class Core:
         """Whether test mode is on: what the session says, since it may refuse to switch it."""
         return self._segment.session.testing
 
-    def enter(self, entered: Input) -> Asked | None:
+    def enter(self, entered: Input) -> PendingInput | None:
         """Queue a person's input; return its pending answer, or None if the queue is full."""
         return self._answers.enter(entered)
 
-    def _heard(self, entered: AnyReading, refused: Refused | None, answer: str = "") -> None:
+    def _heard(self, entered: AnyReading, refused: InputRefused | None, answer: str = "") -> None:
         if refused is None and isinstance(entered, Input) and entered.name == "confirm_late":
             self._keep_confirmation(entered)
         allowed = () if refused is None or self._halted else self._allowed()
@@ -212,7 +212,7 @@ class Core:
         self._turn(taken)
         return taken.reading is not None
 
-    def _turn(self, taken: Taken) -> None:
+    def _turn(self, taken: NextReading) -> None:
         self.turns += 1
         self._stands_still = taken.reading is None and taken.now_us == self._now_us
         self._now_us = taken.now_us

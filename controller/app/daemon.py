@@ -44,7 +44,7 @@ from controller.app.service import (
     log,
 )
 from controller.app.sources import Source
-from controller.journal.chain import Wall
+from controller.journal.chain import WallTime
 from controller.journal.faults import JournalFault
 from controller.journal.keys import Key, key_of_service, new_key
 from controller.journal.lock import fault_of_os
@@ -87,7 +87,7 @@ class Daemon:
         *,
         environ: dict[str, str],
         sources: Sequence[Callable[["Daemon"], Source]] = (),
-        wall: Callable[[], Wall] = system_wall,
+        wall: Callable[[], WallTime] = system_wall,
         clock: Clock | None = None,
         engine: EngineMaker | None = None,
         chance: Chance = lambda: 0.5,

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 
-class Named(NamedTuple):
+class PictureFile(NamedTuple):
     """A file of a camera's pictures that a reading of the attempt names."""
 
     die: int
@@ -14,4 +14,4 @@ class Drawn(NamedTuple):
     """The drawing as SVG (None: nothing can be drawn to scale), and the pictures that were taken."""
 
     svg: str | None = None
-    pictures: tuple[Named, ...] = ()
+    pictures: tuple[PictureFile, ...] = ()

@@ -299,7 +299,7 @@ STARTING = "starting"
 """What every device says of itself when its port has just opened: no trouble to remember."""
 
 
-class Seen(NamedTuple):
+class DeviceActivity(NamedTuple):
     """One device: what its last word of health was, how much it sent, and when last."""
 
     up: bool
@@ -316,7 +316,7 @@ class Seen(NamedTuple):
     """When it last came up or went down."""
 
 
-NEVER = Seen(up=False, says="not heard of yet")
+NEVER = DeviceActivity(up=False, says="not heard of yet")
 
 
 class Devices:
@@ -326,7 +326,7 @@ class Devices:
         """Expect nothing yet; a fault that a device reports of itself becomes active."""
         self._locking = setup.locking_switches
         self._faults = faults
-        self._seen: dict[str, Seen] = {}
+        self._seen: dict[str, DeviceActivity] = {}
         self._open: dict[tuple[str, str], bool] = {}
         self._late: dict[str, tuple[int, int]] = {}
         """By device how many readings came late one after the other, and when the last came."""
@@ -336,7 +336,7 @@ class Devices:
         if isinstance(reading, Input) and reading.dev in ("controller", "control"):
             return
         before = self._seen.get(reading.dev)
-        seen = Seen(up=True, says="") if before is None else before
+        seen = DeviceActivity(up=True, says="") if before is None else before
         match reading:
             case DeviceUp() | DeviceDown() | DeviceFault():
                 seen = self._told(seen, reading)
@@ -375,7 +375,7 @@ class Devices:
                 del self._late[dev]
                 self._faults.over("readings_late", f"late {dev}")
 
-    def _told(self, seen: Seen, reading: DeviceUp | DeviceDown | DeviceFault) -> Seen:
+    def _told(self, seen: DeviceActivity, reading: DeviceUp | DeviceDown | DeviceFault) -> DeviceActivity:
         says = f"{kind_of(reading)}: {reading.reason}" if reading.reason else kind_of(reading)
         if isinstance(reading, DeviceUp):
             self._faults.clear(reading.dev)
@@ -387,7 +387,7 @@ class Devices:
         return seen._replace(up=not isinstance(reading, DeviceDown) and seen.up, says=says, trouble=trouble)
 
     @property
-    def seen(self) -> dict[str, Seen]:
+    def seen(self) -> dict[str, DeviceActivity]:
         """Every device heard of so far, by its name."""
         return self._seen.copy()
 
@@ -419,7 +419,7 @@ def _fault_of(code: str, reading: DeviceDown | DeviceFault) -> Fault | None:
     return Fault("device_down", reading.dev, reading.reason) if away else None
 
 
-def _counted(seen: Seen, now_us: int) -> Seen:
+def _counted(seen: DeviceActivity, now_us: int) -> DeviceActivity:
     seen = seen._replace(readings=seen.readings + 1, last_us=now_us)
     elapsed_us = now_us - seen.counted_us
     if elapsed_us < RATE_OVER_US:

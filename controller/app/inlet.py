@@ -14,7 +14,7 @@ import msgspec
 
 from controller.app.clock import Clock
 from controller.journal.writer import Ticket
-from controller.machines.flat import Refused
+from controller.machines.flat import InputRefused
 from controller.machines.refusals import REFUSALS
 from controller.model.effects import Effect, Late
 from controller.model.readings import AnyReading, DeviceDown, DeviceUp, Input, Reading
@@ -24,14 +24,14 @@ CAPACITY = 8192
 OVERFLOW = "inlet_overflow"
 
 
-class Taken(NamedTuple):
+class NextReading(NamedTuple):
     """What the core gets: the next reading, or (None) only that it is now this late."""
 
     reading: AnyReading | None
     now_us: int
 
 
-class Lost(NamedTuple):
+class OverflowLoss(NamedTuple):
     """What an overflow swallowed of one device."""
 
     first_us: int
@@ -55,7 +55,7 @@ class Inlet:
         self._changed = Condition(lock)
         self._room = Condition(lock)
         self._last_us = 0
-        self._lost: dict[str, Lost] = {}
+        self._lost: dict[str, OverflowLoss] = {}
 
     def post(
         self,
@@ -87,7 +87,7 @@ class Inlet:
                 return False
             return self._place(reading, stamped=True)
 
-    def take(self, timeout_s: float) -> Taken:
+    def take(self, timeout_s: float) -> NextReading:
         """Return the next reading; after a timeout, only the time."""
         with self._changed:
             if not self._waiting:
@@ -98,8 +98,8 @@ class Inlet:
                 reading = self._waiting.popleft()
                 self._room.notify()
                 assert reading.arrived is not None
-                return Taken(reading, reading.arrived)
-            return Taken(None, self._now())
+                return NextReading(reading, reading.arrived)
+            return NextReading(None, self._now())
 
     @property
     def now_us(self) -> int:
@@ -129,11 +129,11 @@ class Inlet:
         return True
 
     def _lose(self, reading: AnyReading, arrived: int) -> None:
-        before = self._lost.get(reading.dev, Lost(arrived, 0, down=False))
+        before = self._lost.get(reading.dev, OverflowLoss(arrived, 0, down=False))
         down = before.down
         if isinstance(reading, DeviceDown | DeviceUp):
             down = isinstance(reading, DeviceDown)
-        self._lost[reading.dev] = Lost(before.first_us, before.readings + 1, down)
+        self._lost[reading.dev] = OverflowLoss(before.first_us, before.readings + 1, down)
 
     def _report_losses(self) -> None:
         """Report what was lost in the readings themselves, so that a replay knows it too."""
@@ -158,19 +158,21 @@ class Inlet:
         return self._last_us
 
 
-HALTED = Refused("halted", "the journal accepts no more rows, so nothing is decided; see `tablectl faults`")
-_LATE = Refused("late", "it arrived too late to count; enter it again")
+HALTED = InputRefused(
+    "halted", "the journal accepts no more rows, so nothing is decided; see `tablectl faults`"
+)
+_LATE = InputRefused("late", "it arrived too late to count; enter it again")
 
 
 ROOM_FOR_READINGS = 0.75
 """The part of the inlet that people's words at the socket leave to what sensors see."""
 
 
-class Asked:
+class PendingInput:
     """The answer to one input, filled by the core and read by whoever waits."""
 
     def __init__(self) -> None:
-        self.refused: Refused | None = None
+        self.refused: InputRefused | None = None
         self.allowed: tuple[str, ...] = ()
         """Where it was refused: what would make sense now."""
         self.answer = ""
@@ -200,12 +202,12 @@ class Answers:
     def __init__(self, inlet: Inlet) -> None:
         """Queue inputs in this inlet."""
         self._inlet = inlet
-        self._waiting: dict[int, tuple[Reading, Asked]] = {}
-        self._decided: list[Asked] = []
+        self._waiting: dict[int, tuple[Reading, PendingInput]] = {}
+        self._decided: list[PendingInput] = []
 
-    def enter(self, entered: Input) -> Asked | None:
+    def enter(self, entered: Input) -> PendingInput | None:
         """Queue an input; return its pending answer, or None if the inlet is full."""
-        asked = Asked()
+        asked = PendingInput()
 
         def placed(reading: Reading) -> None:
             # The reading is kept with its id, so that no other can have the same one meanwhile.
@@ -215,7 +217,11 @@ class Answers:
         return asked if taken else None
 
     def heard(
-        self, entered: Reading, refused: Refused | None, allowed: tuple[str, ...] = (), answer: str = ""
+        self,
+        entered: Reading,
+        refused: InputRefused | None,
+        allowed: tuple[str, ...] = (),
+        answer: str = "",
     ) -> None:
         """Note what came of an input; that is told with `tell`, after all that it led to."""
         _, asked = self._waiting.pop(id(entered), (None, None))

@@ -18,10 +18,10 @@ import msgspec
 
 from controller.app.identity import read_approved, write_approved
 from controller.app.options import APPROVED_FILE, ENGINE_PIN_FILE
-from controller.journal.chain import Wall
-from controller.journal.head import Place
+from controller.journal.chain import WallTime
+from controller.journal.head import JournalLocation
 from controller.journal.keys import CREDENTIAL, Key, PublicKey, load_key, new_pem, read_key, write_key
-from controller.journal.opening import Replaced, Word, check_replaceable, replace_key
+from controller.journal.opening import Authorization, KeyReplacement, check_replaceable, replace_key
 from controller.publish.identity import read_pin, write_pin
 
 Kind = Literal["console", "release", "node"]
@@ -241,8 +241,8 @@ class KeyPlace:
 
 
 def replace_table_key(
-    place: Place, where: KeyPlace, word: Word, *, lost: bool, wall: Callable[[], Wall]
-) -> tuple[Replaced, str]:
+    place: JournalLocation, where: KeyPlace, word: Authorization, *, lost: bool, wall: Callable[[], WallTime]
+) -> tuple[KeyReplacement, str]:
     """Replace a table's key; return the row that records it, and the new public key in hex.
 
     Cut off at any moment, done again it goes on where it was: the new key lies in `FILE.new` before the

@@ -25,25 +25,25 @@ class Request(
     """A request."""
 
 
-class AskStatus(Request, frozen=True, kw_only=True, tag="status"):
+class StatusRequest(Request, frozen=True, kw_only=True, tag="status"):
     """How does the table stand?"""
 
 
-class AskTable(Request, frozen=True, kw_only=True, tag="table"):
+class TableRequest(Request, frozen=True, kw_only=True, tag="table"):
     """How does the table stand for a screen of the staff's, and what may each role enter?"""
 
 
-class AskBoard(Request, frozen=True, kw_only=True, tag="board"):
+class BoardRequest(Request, frozen=True, kw_only=True, tag="board"):
     """What may players see?"""
 
 
-class AskPicture(Request, frozen=True, kw_only=True, tag="picture"):
+class PictureRequest(Request, frozen=True, kw_only=True, tag="picture"):
     """What was seen of the throw or spin of this number, which waits for a person?"""
 
     number: Row
 
 
-class AskFaults(Request, frozen=True, kw_only=True, tag="faults"):
+class FaultsRequest(Request, frozen=True, kw_only=True, tag="faults"):
     """What is wrong, and what is to be done?"""
 
 
@@ -86,7 +86,7 @@ class Approve(Request, frozen=True, kw_only=True, tag="approve"):
     token: Token | None = None
 
 
-class AskOutbox(Request, frozen=True, kw_only=True, tag="outbox"):
+class OutboxRequest(Request, frozen=True, kw_only=True, tag="outbox"):
     """Which outcomes has settlement not acknowledged, after this row of the journal?"""
 
     limit: Annotated[int, Meta(ge=1, le=1000)] = 100
@@ -107,13 +107,13 @@ class BeginTest(Request, frozen=True, kw_only=True, tag="test"):
     token: Token | None = None
 
 
-class Ask(Request, frozen=True, kw_only=True, tag="ask"):
+class TestPrompt(Request, frozen=True, kw_only=True, tag="ask"):
     """During a test: what the technician is asked for; the lamp `test` shows it."""
 
     shows: Annotated[str, Meta(max_length=64)]
 
 
-class Try(Request, frozen=True, kw_only=True, tag="try"):
+class OutputTest(Request, frozen=True, kw_only=True, tag="try"):
     """During a test: let a device's lamp, or its `buzzer`, show this until the test ends."""
 
     device: Name
@@ -121,7 +121,7 @@ class Try(Request, frozen=True, kw_only=True, tag="try"):
     shows: Name
 
 
-class Tested(Request, frozen=True, kw_only=True, tag="tested"):
+class TestResult(Request, frozen=True, kw_only=True, tag="tested"):
     """During a test: which of a device's sensors were found well, and which not, each with what was found."""
 
     device: Name
@@ -129,7 +129,7 @@ class Tested(Request, frozen=True, kw_only=True, tag="tested"):
     failed: Annotated[dict[Name, Words], Meta(max_length=64)] = {}
 
 
-class AskRows(Request, frozen=True, kw_only=True, tag="rows"):
+class RowsRequest(Request, frozen=True, kw_only=True, tag="rows"):
     """Which rows does the journal have, from one to another, of all types or of these?"""
 
     from_n: Row = 1
@@ -139,53 +139,53 @@ class AskRows(Request, frozen=True, kw_only=True, tag="rows"):
     token: Token | None = None
 
 
-class AskRow(Request, frozen=True, kw_only=True, tag="row"):
+class RowRequest(Request, frozen=True, kw_only=True, tag="row"):
     """Which row tells this outcome?"""
 
     id: Words
     token: Token | None = None
 
 
-class AskIdentity(Request, frozen=True, kw_only=True, tag="identity"):
+class IdentityRequest(Request, frozen=True, kw_only=True, tag="identity"):
     """Who played at this row, under which rules, and which public key signs it?"""
 
     at: Row
     token: Token | None = None
 
 
-class AskRecording(Request, frozen=True, kw_only=True, tag="recording"):
+class RecordingRequest(Request, frozen=True, kw_only=True, tag="recording"):
     """What is in this recording?"""
 
     name: Annotated[str, Meta(pattern=r"^[^/]{1,200}$")]
     token: Token | None = None
 
 
-class AskRecordings(Request, frozen=True, kw_only=True, tag="recordings"):
+class RecordingsRequest(Request, frozen=True, kw_only=True, tag="recordings"):
     """Which recordings are there, the newest first?"""
 
     token: Token | None = None
 
 
-class AskLog(Request, frozen=True, kw_only=True, tag="log"):
+class LogRequest(Request, frozen=True, kw_only=True, tag="log"):
     """What did the controller log last?"""
 
     token: Token | None = None
 
 
-AskPast = AskRows | AskRow | AskIdentity | AskRecording | AskRecordings | AskLog
+AskPast = RowsRequest | RowRequest | IdentityRequest | RecordingRequest | RecordingsRequest | LogRequest
 """What is answered out of journal and recordings, in one line or many."""
-OfTest = Ask | Try | Tested
+OfTest = TestPrompt | OutputTest | TestResult
 """What is taken during a guided test."""
 AnyRequest = (
-    AskStatus
-    | AskTable
-    | AskBoard
-    | AskPicture
-    | AskFaults
+    StatusRequest
+    | TableRequest
+    | BoardRequest
+    | PictureRequest
+    | FaultsRequest
     | Watch
     | Enter
     | Approve
-    | AskOutbox
+    | OutboxRequest
     | Settled
     | BeginTest
     | OfTest

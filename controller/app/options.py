@@ -8,7 +8,7 @@ from typing import Literal
 from controller.app.inlet import CAPACITY
 from controller.app.peers import Groups
 from controller.app.recording import Rotation
-from controller.journal.head import Place
+from controller.journal.head import JournalLocation
 
 UnlockBy = Literal["automatic", "person"]
 
@@ -78,9 +78,9 @@ class Options:
     """Readings that may wait for the core."""
 
     @property
-    def place(self) -> Place:
+    def place(self) -> JournalLocation:
         """Where the journal and its head file are."""
-        return Place(self.journal / JOURNAL_FILE, self.head or self.journal / HEAD_FILE)
+        return JournalLocation(self.journal / JOURNAL_FILE, self.head or self.journal / HEAD_FILE)
 
     @property
     def shadow_mark(self) -> Path:

@@ -19,7 +19,7 @@ from controller.model.tables import TableSettings
 from controller.publish.betting import Announcer, Betting
 from controller.publish.choice import sink_for
 from controller.publish.embedded import Consumer, EngineFor, Enrolment
-from controller.publish.events import AskLate, TableStatus
+from controller.publish.events import LateWagersQuery, TableStatus
 from controller.publish.faults import PublishFault
 from controller.publish.identity import Pin, read_pin, write_pin
 from controller.publish.late import LateDesk
@@ -87,7 +87,7 @@ class Publishing:
         wanted = engine is not None and settings.publish.to in (None, "embedded")
         self._announcer: Announcer | None = None
         self._late: LateDesk | None = None
-        self._ask_late: Callable[[AskLate], bool] | None = None
+        self._ask_late: Callable[[LateWagersQuery], bool] | None = None
         self._line_bet: Callable[[str, bool], None] | None = None
         self._pair_plus: Callable[[tuple[str, ...]], None] | None = None
         self._pin_file = folder / ENGINE_PIN_FILE
@@ -116,7 +116,7 @@ class Publishing:
         table_now_us: Callable[[], int] | None,
         line_bet: Callable[[str, bool], None],
         pair_plus: Callable[[tuple[str, ...]], None],
-        ask_late: Callable[[AskLate], bool],
+        ask_late: Callable[[LateWagersQuery], bool],
     ) -> None:
         """Attach to the journal's outbox; raises JournalFault if it can't be read.
 
@@ -177,7 +177,7 @@ class Publishing:
             self._announcer.note(betting, now_us)
             self._late.note(betting, now_us)
 
-    def lodge_late(self, asked: AskLate, keep: Callable[[], Ticket | None]) -> bool:
+    def lodge_late(self, asked: LateWagersQuery, keep: Callable[[], Ticket | None]) -> bool:
         """Keep a wager made with the dice out, so that it can be confirmed; False where that is no use."""
         return self._late is not None and self._late.lodge(asked, keep)
 
@@ -204,7 +204,7 @@ class Publishing:
         if self._pair_plus is not None:
             self._pair_plus(without)
 
-    def _hear_ask_late(self, asked: AskLate) -> bool:
+    def _hear_ask_late(self, asked: LateWagersQuery) -> bool:
         return self._ask_late is not None and self._ask_late(asked)
 
     def _ask(self, nonce: str) -> bool:

@@ -34,14 +34,14 @@ MAX_UNWRITTEN = 8 * 1024 * 1024
 """Compressed bytes that may wait for a disk which refuses them."""
 
 
-class Begin(NamedTuple):
+class RecordingStart(NamedTuple):
     """The start of a recording."""
 
     name: str
     header: Header
 
 
-class End(NamedTuple):
+class RecordingEnd(NamedTuple):
     """End the piece: `whole`, or cut off in the middle of an attempt, which its replay then knows."""
 
     whole: bool
@@ -67,7 +67,7 @@ class Recorder:
         self._faults = faults
         self._closed = closed
         self._keep_bytes = keep_bytes
-        self._queue: SimpleQueue[Begin | AnyReading | End | None] = SimpleQueue()
+        self._queue: SimpleQueue[RecordingStart | AnyReading | RecordingEnd | None] = SimpleQueue()
         self._piece: _Piece | None = None
         self._thread = Thread(target=self._work, name="recorder", daemon=True)
         self.turns = 0
@@ -83,7 +83,7 @@ class Recorder:
         piece = self._piece
         return piece is not None and piece.lossy
 
-    def put(self, item: Begin | AnyReading | End) -> None:
+    def put(self, item: RecordingStart | AnyReading | RecordingEnd) -> None:
         """Queue the next item to write; returns at once."""
         self._queue.put(item)
 
@@ -113,15 +113,15 @@ class Recorder:
         except Empty:
             return True
 
-    def _do(self, item: Begin | AnyReading | End) -> None:
+    def _do(self, item: RecordingStart | AnyReading | RecordingEnd) -> None:
         match item:
-            case Begin(name=name, header=header):
+            case RecordingStart(name=name, header=header):
                 self._end(whole=False)
                 with suppress(OSError):
                     self._make_room()
                 self._piece = _Piece(self._folder / (name + ENDING), name, header)
                 self._faults.over("recording_lost")
-            case End(whole=whole):
+            case RecordingEnd(whole=whole):
                 self._end(whole=whole)
             case _:
                 if self._piece is not None:
@@ -253,7 +253,7 @@ class Segment:
         )
         self._digest = sha256(_encode(header) + b"\n")
         self._arrived_us = 0
-        recorder.put(Begin(name, header))
+        recorder.put(RecordingStart(name, header))
 
     def feed(self, reading: AnyReading) -> Sequence[Effect]:
         """Record a reading and let the engine have it."""
@@ -282,12 +282,12 @@ class Segment:
 
     def end(self) -> Sequence[Effect]:
         """End it between two attempts: what waits in the engine comes out, as it does in a replay."""
-        self._recorder.put(End(whole=True))
+        self._recorder.put(RecordingEnd(whole=True))
         return self.session.finish()
 
     def cut(self) -> None:
         """End it in the middle of an attempt, as a power cut would."""
-        self._recorder.put(End(whole=False))
+        self._recorder.put(RecordingEnd(whole=False))
 
 
 class Rotation(NamedTuple):

@@ -17,22 +17,22 @@ from controller.app.limits import RefusalKind, RefusalTally
 from controller.app.messages import (
     AnyRequest,
     Approve,
-    AskBoard,
-    AskFaults,
-    AskIdentity,
-    AskLog,
-    AskOutbox,
     AskPast,
-    AskPicture,
-    AskRecording,
-    AskRecordings,
-    AskRow,
-    AskRows,
-    AskStatus,
-    AskTable,
     BeginTest,
+    BoardRequest,
     Enter,
+    FaultsRequest,
+    IdentityRequest,
+    LogRequest,
+    OutboxRequest,
+    PictureRequest,
+    RecordingRequest,
+    RecordingsRequest,
+    RowRequest,
+    RowsRequest,
     Settled,
+    StatusRequest,
+    TableRequest,
     Watch,
     answer,
     encode,
@@ -103,11 +103,11 @@ class Requests:
 
     def _answer(self, request: AnyRequest, peer: Peer) -> bytes:
         match request:
-            case AskStatus():
+            case StatusRequest():
                 return answer(status=status_of(self._daemon))
-            case AskFaults():
+            case FaultsRequest():
                 return answer(faults=[fault_of(fault) for fault in self._daemon.faults.present])
-            case AskBoard() | AskTable() | AskPicture():
+            case BoardRequest() | TableRequest() | PictureRequest():
                 return self._show(request, peer)
             case Enter(token=str() as token):
                 return self._enter_signed(request, peer, token)
@@ -119,9 +119,9 @@ class Requests:
                 return self._approve_signed(request, peer, token)
             case Approve():
                 return self._if_may(peer, "approve", request, self._approve)
-            case AskOutbox() | Settled() if self._daemon.options.shadow:
+            case OutboxRequest() | Settled() if self._daemon.options.shadow:
                 return refusal("shadow", "this controller is a shadow: nobody may settle what it calls")
-            case AskOutbox():
+            case OutboxRequest():
                 return self._if_may(peer, "outbox", request, self._outbox)
             case Settled():
                 return self._if_may(peer, "settle", request, self._settled)
@@ -165,13 +165,13 @@ class Requests:
             return asking
         return self.forbidden(asking[0], deed)
 
-    def _show(self, request: AskBoard | AskTable | AskPicture, peer: Peer) -> bytes:
+    def _show(self, request: BoardRequest | TableRequest | PictureRequest, peer: Peer) -> bytes:
         """Answer what a screen shows: the board to anybody, the rest to the staff's screens."""
         live = self._daemon.live
         match request:
-            case AskBoard():
+            case BoardRequest():
                 return refusal("no_journal", NO_JOURNAL) if live is None else answer(**board_of(live))
-            case AskPicture():
+            case PictureRequest():
                 return self._if_may(peer, "see the table", request, self._picture)
         if not peer.may("see the table"):
             return self.forbidden(peer, "see the table")
@@ -212,7 +212,7 @@ class Requests:
                 self._note_refusal(live, peer, deed)
             return refusal(error.code, error.says)
 
-    def _picture(self, request: AskPicture, _peer: Peer, live: RunningTable) -> bytes:
+    def _picture(self, request: PictureRequest, _peer: Peer, live: RunningTable) -> bytes:
         """Draw what waits for a person: no covered card, and nothing of a ball that bets are taken on."""
         view = live.core.view
         awaited = view.awaited
@@ -287,7 +287,7 @@ class Requests:
         self._daemon.accept_journal(peer.user, request.who or peer.user, request.reason)
         return answer(approved=request.what)
 
-    def _outbox(self, request: AskOutbox, _peer: Peer, _live: RunningTable) -> bytes:
+    def _outbox(self, request: OutboxRequest, _peer: Peer, _live: RunningTable) -> bytes:
         with Reader(self._daemon.options.place.journal) as reader:
             rows = reader.outbox(request.limit, request.after)
         waiting = [
@@ -353,28 +353,28 @@ def past(request: AskPast, live: RunningTable, journal: Path) -> Iterator[bytes]
         view = live.core.view
         until = past_until(view, live.setup.ruleset.game, last_n, live.bets_opened)
         match request:
-            case AskRow():
+            case RowRequest():
                 row = reader.find(request.id)
                 if row.n > until.n:
                     yield refusal("not_now", "bets are open or its hand is not decided; ask again then")
                 else:
                     yield answer(row=row)
-            case AskIdentity():
+            case IdentityRequest():
                 yield answer(identity=reader.identity_at(request.at), key=reader.key_at(request.at).raw)
-            case AskRows():
+            case RowsRequest():
                 origin, held_back = reader.origin, until.n < last_n
                 yield answer(table=origin.table, key=origin.public_key, last_n=until.n, held_back=held_back)
                 to_n = until.n if request.to_n is None else min(request.to_n, until.n)
                 for row in reader.rows(request.from_n, to_n, request.types, evidence=request.evidence):
                     yield encode({"row": row}) + b"\n"
                 yield answer(end=True)
-            case AskRecording():
+            case RecordingRequest():
                 limit_us = until.arrived_us if _is_of_now(request.name, view) else NEVER
                 yield from _recorded(journal / RECORDINGS / (request.name + ENDING), limit_us)
 
-            case AskRecordings():
+            case RecordingsRequest():
                 yield answer(recordings=list(_recordings(journal / RECORDINGS, view)))
-            case AskLog():
+            case LogRequest():
                 yield answer(log=[{"at": iso(at_us), "says": says} for at_us, says in last_logged()])
 
 

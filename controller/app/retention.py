@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from controller.app.service import ERROR, INFO, log
-from controller.journal.chain import Wall
+from controller.journal.chain import WallTime
 from controller.journal.faults import JournalFault
 from controller.journal.journal import Journal
 from controller.journal.reading import Reader
@@ -19,7 +19,7 @@ DAY_US = 86_400_000_000
 class Retention:
     """Has the journal drop what the table keeps no longer; digests stay, so the chain goes on verifying."""
 
-    def __init__(self, journal: Journal, settings: RetentionSettings, wall: Callable[[], Wall]) -> None:
+    def __init__(self, journal: Journal, settings: RetentionSettings, wall: Callable[[], WallTime]) -> None:
         """Look first when asked for the first time."""
         self._journal = journal
         self._settings = settings
@@ -50,5 +50,5 @@ class Retention:
         log(INFO, f"{self._journal.place.journal}: dropping what is kept no longer")
 
 
-def _before_us(wall: Wall, days: int | None) -> int:
+def _before_us(wall: WallTime, days: int | None) -> int:
     return 0 if days is None else max(0, wall.us - days * DAY_US)

@@ -27,7 +27,7 @@ from controller.engine.resume import CONTROLLER, TELLING, LastWord, Resumed, ope
 from controller.engine.session import SETTLEMENT
 from controller.games.game import Game
 from controller.games.registry import game_of
-from controller.journal.chain import Row, Wall
+from controller.journal.chain import Row, WallTime
 from controller.journal.contents import Identity, outcome_of
 from controller.journal.faults import JournalFault
 from controller.journal.journal import Journal
@@ -39,7 +39,7 @@ from controller.journal.writer import Ticket
 from controller.machines.setup import Setup
 from controller.model.readings import Input
 from controller.model.tables import TableSettings
-from controller.publish.events import AskLate
+from controller.publish.events import LateWagersQuery
 from controller.publish.players import first_board
 
 DEVICES_WITHIN_US = 20_000_000
@@ -142,7 +142,7 @@ class RunningTable:
         faults: ActiveFaults,
         hub: Hub,
         inlet: Inlet,
-        wall: Callable[[], Wall],
+        wall: Callable[[], WallTime],
         failed: Callable[[], None],
         publishing: Publishing,
         hardware: Hardware | None = None,
@@ -354,7 +354,7 @@ class RunningTable:
         entered = Input(t=0, dev=SETTLEMENT, name="pair_plus", by=SETTLEMENT, seats=without)
         self._inlet.post(entered, stamped=False)
 
-    def _ask_late(self, asked: AskLate) -> bool:
+    def _ask_late(self, asked: LateWagersQuery) -> bool:
         """Lodge a wager made with the dice out, so that it can be confirmed; False where it can't be.
 
         What it is in words goes to the consoles; its row is handed over before anybody can confirm it.

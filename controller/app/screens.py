@@ -18,7 +18,7 @@ from controller.app.status import View, fault_of, lock_of
 from controller.games.registry import game_of
 from controller.journal.chain import Row
 from controller.journal.reading import Reader
-from controller.machines.flat import Refused
+from controller.machines.flat import InputRefused
 from controller.machines.roles import PLAYERS, require_role
 from controller.model.geometry import DiceTable
 from controller.model.outcomes import (
@@ -46,7 +46,7 @@ CORRECTABLE = 64
 _ATTEMPTS = ("roll", "spin", "deal")
 
 
-class Word(msgspec.Struct, frozen=True, kw_only=True):
+class StaffOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """One outcome of an attempt, whole: for the staff alone."""
 
     type: str
@@ -59,10 +59,10 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
     attempt: str
     number: int
-    told: tuple[Word, ...]
+    told: tuple[StaffOutcome, ...]
 
 
-class Shown(msgspec.Struct, frozen=True, kw_only=True):
+class HistorySnapshot(msgspec.Struct, frozen=True, kw_only=True):
     """The past at one moment: `counts` is how often each result came since the table opened."""
 
     board: TableBoard
@@ -70,13 +70,13 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
     counts: dict[str, int]
 
 
-class _Told(msgspec.Struct, frozen=True, kw_only=True):
+class _OutcomeMessage(msgspec.Struct, frozen=True, kw_only=True):
     type: str
     seq: int
     data: Raw
 
 
-_decode = msgspec.json.Decoder(_Told).decode
+_decode = msgspec.json.Decoder(_OutcomeMessage).decode
 
 
 class Counts:
@@ -137,7 +137,7 @@ class Showing:
             return
         self._rows.extend(rows)
 
-    def shown(self, awaited: Awaited | None) -> Shown:
+    def shown(self, awaited: Awaited | None) -> HistorySnapshot:
         """Return what screens show now; raises JournalFault where the journal can't be read."""
         with self._lock:
             board = self._board
@@ -146,7 +146,9 @@ class Showing:
             while self._rows:
                 board = self._follow(board, self._rows.popleft())
             self._board = board
-            return Shown(board=showing(board, awaited), results=self._results, counts=self._counts.now())
+            return HistorySnapshot(
+                board=showing(board, awaited), results=self._results, counts=self._counts.now()
+            )
 
     def _read(self) -> TableBoard:
         self._rows.clear()
@@ -166,10 +168,10 @@ class Showing:
         word = told.type.partition(".")[0]
         number = getattr(data_of(told.type, told.data), word, None) if word in _ATTEMPTS else None
         if number is not None:
-            self._note(word, number, Word(type=told.type, sequence=told.seq, data=told.data))
+            self._note(word, number, StaffOutcome(type=told.type, sequence=told.seq, data=told.data))
         return follow(board, row)
 
-    def _note(self, attempt: str, number: int, word: Word) -> None:
+    def _note(self, attempt: str, number: int, word: StaffOutcome) -> None:
         known = next((one for one in self._results if one.number == number), None)
         if known is None:
             one = Result(attempt=attempt, number=number, told=(word,))
@@ -272,7 +274,7 @@ def _is_theirs(name: str, role: str, rules: RuleSet) -> bool:
         return False
     try:
         require_role(Input(t=0, dev="", name=name, by=role), rules)
-    except Refused:
+    except InputRefused:
         return False
     return True
 

@@ -10,7 +10,7 @@ import msgspec
 
 from controller.app.clock import iso
 from controller.app.faults import CATALOGUE, WAITS, Fault
-from controller.app.hardware import NEVER, Seen
+from controller.app.hardware import NEVER, DeviceActivity
 from controller.engine.resume import InFlight
 from controller.games.registry import game_of
 from controller.machines.setup import First, State
@@ -164,7 +164,7 @@ _BY_HAND = "when a member of staff unlocks it: tablectl input unlock --by superv
 
 
 def devices_of(
-    daemon: "Daemon", seen: Mapping[str, Seen], *, hidden: bool = False
+    daemon: "Daemon", seen: Mapping[str, DeviceActivity], *, hidden: bool = False
 ) -> dict[str, dict[str, object]]:
     """Return for each device its health, its rate, its last trouble and remedy, and its own figures.
 

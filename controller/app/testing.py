@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from controller.app.faults import TEST_FAILED, Fault, duty_of_test
 from controller.app.messages import (
     MAX_LINE,
-    Ask,
     BeginTest,
-    Tested,
-    Try,
+    OutputTest,
+    TestPrompt,
+    TestResult,
     answer,
     decode_request,
     refusal,
@@ -75,7 +75,7 @@ class Tests:
         finally:
             self._one.release()
 
-    def note_result(self, tested: Tested) -> None:
+    def note_result(self, tested: TestResult) -> None:
         """Report each sensor that failed as a fault, until a test of it passes, now or after a restart."""
         faults = self._daemon.faults
         for sensor in (*tested.passed, *tested.failed):
@@ -177,10 +177,10 @@ class _Requests:
         except ValueError as error:
             return refusal("bad_request", str(error))
         match request:
-            case Ask():
+            case TestPrompt():
                 self._live.core.lamps.asks = request.shows
                 return answer(asked=request.shows)
-            case Try():
+            case OutputTest():
                 hardware = self._daemon.hardware
                 if hardware is None or request.device not in hardware.kinds:
                     return refusal(
@@ -188,7 +188,7 @@ class _Requests:
                     )
                 hardware.try_out(request.device, request.lamp, request.shows)
                 return answer(tried=request.lamp)
-            case Tested(device=device):
+            case TestResult(device=device):
                 if device not in self._daemon.settings.devices:
                     known = ", ".join(self._daemon.settings.devices)
                     return refusal("bad_request", f"found device {device!r}, expected one of {known}")

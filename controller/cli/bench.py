@@ -14,7 +14,7 @@ from controller.cli.calibrate import AskedError, guided
 from controller.cli.guide import Ending, Guide, RefusedError, TestLink
 from controller.cli.link import OutOfReachError
 from controller.cli.test import WORD, ChoiceError, GuidedTest
-from controller.console.workbench import Answer, Checked, Does, Line, Work
+from controller.console.workbench import Answer, CheckResult, Does, GuidedWork, Line
 from controller.settings.editing import EditError
 from controller.settings.mistakes import SettingsError
 from controller.technician import machine_checks, table_checks
@@ -166,12 +166,12 @@ class _Job:
         )
 
 
-def begin(socket: str, does: Does, device: str, token: str) -> Work:
+def begin(socket: str, does: Does, device: str, token: str) -> GuidedWork:
     """Begin a test or a calibration at the table of this socket."""
     return _Job(socket, does, device, token)
 
 
-def doctor(socket: str) -> Sequence[Checked]:
+def doctor(socket: str) -> Sequence[CheckResult]:
     """Look at what a screen's process sees of machine and table: no port, no folder that is closed to it."""
     status, why = command.status_at(socket)
     name = command.TABLE if Path(command.TABLE).exists() else None
@@ -185,4 +185,4 @@ def doctor(socket: str) -> Sequence[Checked]:
         *(() if settings is None else table_checks.broker(settings.publish)),
         *machine_checks.controller(status, why),
     ]
-    return [Checked(one.state, one.about, one.says, one.remedy) for one in found]
+    return [CheckResult(one.state, one.about, one.says, one.remedy) for one in found]

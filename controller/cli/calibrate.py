@@ -29,7 +29,7 @@ from controller.technician.acts import Act
 from controller.technician.calibration import (
     MIN_THROWS,
     Calibrated,
-    Laid,
+    DiePlacement,
     LayAt,
     Listen,
     UnfitError,
@@ -114,7 +114,7 @@ def camera(given: Given) -> Calibrated:
         told = dict(zip(places, seen, strict=True))
     else:
         told = _laid(given.guide, given.name, places, rough=plane is not None)
-    laid = [Laid(name, places[name], _image(plane, place)) for name, place in told.items()]
+    laid = [DiePlacement(name, places[name], _image(plane, place)) for name, place in told.items()]
     return calibrate_camera(laid, table, given.name, plane)
 
 

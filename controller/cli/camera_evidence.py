@@ -9,8 +9,8 @@ from pathlib import Path
 from controller.app.clock import system_wall
 from controller.cli.camera_input import CameraInputError, rig_file_of
 from controller.cli.shell import FAILED, OK, printable, say, whole
-from controller.evidence.folder import FOLDER, MB, Folder, Kept, Limits, MissingError
-from controller.evidence.keeper import Keeper, Wall
+from controller.evidence.folder import FOLDER, MB, Folder, Limits, MissingError, StoredFile
+from controller.evidence.keeper import Keeper, WallTime
 from drivers.vision.rig import EvidenceFile
 
 EXAMPLES = (
@@ -119,7 +119,7 @@ def _delete(arguments: argparse.Namespace) -> int:
     return OK
 
 
-def _chosen(name: str, files: list[Kept]) -> Kept | None:
+def _chosen(name: str, files: list[StoredFile]) -> StoredFile | None:
     found = [one for one in files if one.sha256.startswith(name.lower())]
     if len(found) == 1:
         return found[0]
@@ -127,7 +127,7 @@ def _chosen(name: str, files: list[Kept]) -> Kept | None:
     return None
 
 
-def _kept(folder: Folder) -> list[Kept]:
+def _kept(folder: Folder) -> list[StoredFile]:
     try:
         return folder.kept()
     except OSError as error:
@@ -143,6 +143,6 @@ def _unwritable(folder: Folder, error: OSError) -> CameraInputError:
     )
 
 
-def _wall() -> Wall:
+def _wall() -> WallTime:
     wall = system_wall()
-    return Wall(wall.us / 1e6, wall.synced)
+    return WallTime(wall.us / 1e6, wall.synced)

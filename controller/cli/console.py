@@ -9,7 +9,7 @@ from controller.cli.link import add_socket
 from controller.cli.shell import BAD_INPUT, OK, say
 from controller.console.guard import LOOPBACK
 from controller.console.serving import Settings, serve
-from controller.console.workbench import Checked, Does, Work
+from controller.console.workbench import CheckResult, Does, GuidedWork
 from controller.evidence.folder import FOLDER
 from controller.people.places import SOCKET as SIGN_IN_SOCKET
 
@@ -20,13 +20,13 @@ class _Bench:
     def __init__(self, socket: str) -> None:
         self._socket = socket
 
-    def begin(self, does: Does, device: str, token: str) -> Work:
+    def begin(self, does: Does, device: str, token: str) -> GuidedWork:
         """Begin as the technician whom this token names."""
         from controller.cli.bench import begin  # noqa: PLC0415 - takes a while and much memory
 
         return begin(self._socket, does, device, token)
 
-    def doctor(self) -> Sequence[Checked]:
+    def doctor(self) -> Sequence[CheckResult]:
         """Look at the machine and the table."""
         from controller.cli.bench import doctor  # noqa: PLC0415 - as above
 

@@ -17,7 +17,7 @@ from controller.evidence.folder import Folder
 from controller.journal.chain import Row
 from controller.journal.contents import CLOSED, EVENTS
 from controller.journal.faults import JournalFault
-from controller.journal.head import Place, check_begun, read_head
+from controller.journal.head import JournalLocation, check_begun, read_head
 from controller.journal.keys import PublicKey
 from controller.journal.opening import FORGIVABLE
 from controller.journal.reading import Reader
@@ -110,7 +110,7 @@ def run_journal(arguments: argparse.Namespace) -> int:
 def _verify(arguments: argparse.Namespace) -> int:
     file = journal_file(arguments.journal)
     head: Path | None = None if arguments.no_head else arguments.head or head_beside(file)
-    if head is not None and not _begun(Place(file, head)):
+    if head is not None and not _begun(JournalLocation(file, head)):
         return FAILED
     key: PublicKey | None = arguments.key
     with Reader(file) as reader:
@@ -161,7 +161,7 @@ def _verify(arguments: argparse.Namespace) -> int:
     return OK
 
 
-def _begun(place: Place) -> bool:
+def _begun(place: JournalLocation) -> bool:
     """Return whether the journal is there; one that its head file names and that is gone is a finding."""
     try:
         check_begun(place, read_head(place.head))

@@ -12,9 +12,9 @@ from controller.app.options import JOURNAL, head_beside
 from controller.cli.past import journal_file
 from controller.cli.shell import BAD_INPUT, FAILED, OK, say
 from controller.journal.faults import JournalFault
-from controller.journal.head import Place
+from controller.journal.head import JournalLocation
 from controller.journal.keys import load_key, new_key
-from controller.journal.opening import Word
+from controller.journal.opening import Authorization
 from controller.journal.reading import Reader
 
 EXAMPLES = (
@@ -91,9 +91,9 @@ def _of_table(arguments: argparse.Namespace) -> int:
             return BAD_INPUT
     journal = journal_file(arguments.journal)
     replaced, public = replace_table_key(
-        Place(journal, arguments.head or head_beside(journal)),
+        JournalLocation(journal, arguments.head or head_beside(journal)),
         KeyPlace(file=arguments.file, sealed=arguments.sealed),
-        Word(by=getpass.getuser(), who=arguments.who, reason=arguments.reason),
+        Authorization(by=getpass.getuser(), who=arguments.who, reason=arguments.reason),
         lost=arguments.does == "replace",
         wall=system_wall,
     )

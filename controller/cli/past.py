@@ -12,7 +12,7 @@ from typing import Self, TypeVar
 from controller.app.options import JOURNAL, JOURNAL_FILE
 from controller.cli.link import SOCKET, Json, OutOfReachError, RefusedError, conversation
 from controller.cli.shell import say
-from controller.journal.chain import Row, Wall
+from controller.journal.chain import Row, WallTime
 from controller.journal.contents import Identity
 from controller.journal.faults import JournalFault
 from controller.journal.keys import PublicKey
@@ -38,7 +38,7 @@ class ToldJournal:
         self._held_back = first.get("held_back") is True
         self._last_n = _part(first, "last_n", _number_of)
         self.origin = Origin(
-            _part(first, "table", _text_of), _part(first, "key", _bytes_of), Wall(0, synced=False)
+            _part(first, "table", _text_of), _part(first, "key", _bytes_of), WallTime(0, synced=False)
         )
 
     def __enter__(self) -> Self:

@@ -14,7 +14,7 @@ from controller.cli.shell import BAD_INPUT, FAILED, OK, say
 from controller.model.rulesets import RuleSet
 from controller.rulebook.catalogue import rules
 from controller.settings.mistakes import SettingsError, did_you_mean, dotted
-from controller.settings.paytables import Accepted, accepted_file, check, read_accepted, write_accepted
+from controller.settings.paytables import AcceptedFinding, accepted_file, check, read_accepted, write_accepted
 from controller.settings.places import config_file, config_names
 from controller.settings.rulesets import load_ruleset
 from controller.settings.yaml_text import parse_document
@@ -178,7 +178,7 @@ def _word(wager: str) -> str:
     return wager.replace(", ", ",").replace(" ", "_")
 
 
-def _taken(accepted: Accepted) -> str:
+def _taken(accepted: AcceptedFinding) -> str:
     return f"{accepted.text}; taken as it is by {accepted.who} on {accepted.on}: {accepted.reason}"
 
 
@@ -195,7 +195,9 @@ def _accept(arguments: argparse.Namespace) -> int:
     path = accepted_file(report.ruleset)
     today = datetime.now(UTC).date().isoformat()
     new = {
-        id_: Accepted(finding=id_, text=found[id_], who=arguments.who, reason=arguments.reason, on=today)
+        id_: AcceptedFinding(
+            finding=id_, text=found[id_], who=arguments.who, reason=arguments.reason, on=today
+        )
         for id_ in chosen
     }
     kept = {one.finding: one for one in read_accepted(path)}

@@ -45,7 +45,7 @@ class _Line(msgspec.Struct):
 _line_of = converter_of(_Line)
 
 
-class Told(msgspec.Struct, frozen=True, kw_only=True):
+class LastReading(msgspec.Struct, frozen=True, kw_only=True):
     """The last reading of one kind from one device, in words."""
 
     dev: str
@@ -100,7 +100,7 @@ class Speeds:
 class Charts:
     """All that a screen of sensors shows."""
 
-    told: dict[tuple[str, str], Told] = field(default_factory=dict)
+    told: dict[tuple[str, str], LastReading] = field(default_factory=dict)
     tracks: dict[int, deque[Spot]] = field(default_factory=dict)
     rests: dict[int, DieRest] = field(default_factory=dict)
     impacts: deque[WallImpact] = field(default_factory=lambda: deque(maxlen=IMPACTS))
@@ -115,7 +115,7 @@ class Charts:
             return
         key = (reading.dev, kind_of(reading))
         before = self.told.get(key)
-        self.told[key] = Told(
+        self.told[key] = LastReading(
             dev=key[0],
             kind=key[1],
             says=in_words(reading),

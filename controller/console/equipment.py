@@ -74,7 +74,7 @@ class Publish(msgspec.Struct, frozen=True, kw_only=True):
     unacknowledged: int | None = None
 
 
-class Wall(msgspec.Struct, frozen=True, kw_only=True):
+class WallClock(msgspec.Struct, frozen=True, kw_only=True):
     """The machine's clock."""
 
     now: str = ""
@@ -99,7 +99,7 @@ class Equipment(msgspec.Struct, frozen=True, kw_only=True):
     journal: Journal | None = None
     """None until the controller has opened it."""
     publish: Publish = Publish()
-    wall: Wall = Wall()
+    wall: WallClock = WallClock()
     recording: str = ""
     late: int = 0
 

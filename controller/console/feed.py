@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from controller.console.filmed import Attempt, Filmed, Shown
+from controller.console.filmed import Attempt, DiePicture, Filmed
 from controller.console.link import Json, Link, LinkError
 from controller.console.metrics import type_told
 from controller.console.seen import Board, Floor, read_board, read_floor
@@ -29,7 +29,7 @@ class Now:
     board: Board | None = None
     counts: dict[str, int] | None = None
     why: str = "the controller was not asked yet"
-    filmed: tuple[Shown, ...] = ()
+    filmed: tuple[DiePicture, ...] = ()
     """What a camera kept of the throw under review."""
 
 
@@ -116,7 +116,7 @@ class Feed:
             await self._filmed.look(self._link, review)
             self._dirty.set()
 
-    def _pictures(self, floor: Floor) -> tuple[Shown, ...]:
+    def _pictures(self, floor: Floor) -> tuple[DiePicture, ...]:
         review = review_of(floor)
         shown = self._filmed.of(review)
         if shown is None and review is not None and review != self._sought:

@@ -25,14 +25,14 @@ LONGEST_S = 0.5
 ROUNDS = 2
 
 
-class Named(msgspec.Struct, frozen=True, kw_only=True):
+class PictureFile(msgspec.Struct, frozen=True, kw_only=True):
     """A file that a reading of the throw names, as the controller tells it."""
 
     die: int
     sha256: str
 
 
-class Shown(NamedTuple):
+class DiePicture(NamedTuple):
     """What there is of one die at rest, or why there is nothing."""
 
     die: int
@@ -47,7 +47,7 @@ class Shown(NamedTuple):
 
 Attempt = tuple[int, int]
 """A review: the attempt's number, and the sequence number of its last outcome."""
-_named_of = converter_of(tuple[Named, ...])
+_named_of = converter_of(tuple[PictureFile, ...])
 
 
 class Filmed:
@@ -56,10 +56,10 @@ class Filmed:
     def __init__(self, folder: Path) -> None:
         """Read from this folder."""
         self._folder = Folder(folder)
-        self._shown: dict[Attempt, tuple[Shown, ...]] = {}
+        self._shown: dict[Attempt, tuple[DiePicture, ...]] = {}
         self._held: dict[tuple[str, tuple[int, int, int]], Pictures] = {}
 
-    def of(self, review: Attempt | None) -> tuple[Shown, ...] | None:
+    def of(self, review: Attempt | None) -> tuple[DiePicture, ...] | None:
         """Return what there is of a review; None where it was not looked for yet."""
         return () if review is None else self._shown.get(review)
 
@@ -90,7 +90,7 @@ class Filmed:
             (stay, pictures.entries[name]) for name, stay in zip(names, [*stays, LONGEST_S], strict=True)
         )
 
-    async def _shown_of(self, named: Named) -> Shown:
+    async def _shown_of(self, named: PictureFile) -> DiePicture:
         why = ""
         for _ in range(TRIES):
             try:
@@ -102,7 +102,7 @@ class Filmed:
                 await asyncio.sleep(TRY_S)
                 continue
             about = pictures.about
-            return Shown(
+            return DiePicture(
                 named.die,
                 named.sha256,
                 pictures.of("die"),
@@ -111,7 +111,7 @@ class Filmed:
                 about.up,
                 about.confidence,
             )
-        return Shown(named.die, named.sha256, why=why)
+        return DiePicture(named.die, named.sha256, why=why)
 
     async def _pictures(self, sha256: str) -> Pictures:
         """Read and verify a file, anew where it is another; one that is deleted is shown no longer."""

@@ -56,7 +56,7 @@ class Process(msgspec.Struct, frozen=True, kw_only=True):
     resident_bytes: int | None = None
 
 
-class Wall(msgspec.Struct, frozen=True, kw_only=True):
+class WallClock(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the machine's clock is synchronized."""
 
     synchronized: bool = False
@@ -75,7 +75,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     ruleset: str = ""
     lock: str = "locked"
     faults: tuple[Fault, ...] = ()
-    wall: Wall = Wall()
+    wall: WallClock = WallClock()
     awaited: Awaited | None = None
     state: State | None = None
     """None until the controller has opened its journal."""

@@ -131,7 +131,7 @@ class Data(msgspec.Struct, frozen=True, kw_only=True):
     who: str | None = None
 
 
-class Word(msgspec.Struct, frozen=True, kw_only=True):
+class AttemptOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """One outcome of an attempt."""
 
     type: str
@@ -144,7 +144,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
     attempt: str
     number: int
-    told: tuple[Word, ...]
+    told: tuple[AttemptOutcome, ...]
 
 
 class LateWager(msgspec.Struct, frozen=True, kw_only=True):

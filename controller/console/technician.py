@@ -24,7 +24,7 @@ from controller.console.link import Json, Link, LinkError
 from controller.console.pages import environment
 from controller.console.requests import Body, Refusal, body_of, json_answer
 from controller.console.sessions import Session, Sessions, SignedOutError
-from controller.console.workbench import Answer, Bench, Work
+from controller.console.workbench import Answer, Bench, GuidedWork
 
 AGAIN_S = 2.0
 """The devices are asked for so often: what changes without a word, as a rate."""
@@ -72,7 +72,7 @@ class Technician:
         self._bench = bench
         self._env = environment()
         self._env.globals.update(for_how_long=for_how_long, wide=WIDTH, high=HEIGHT)
-        self._work: Work | None = None
+        self._work: GuidedWork | None = None
         self._worker: Session | None = None
         self._looked_s = 0.0
         self._sensing = 0
@@ -272,7 +272,7 @@ class Technician:
         self._minding = asyncio.create_task(self._mind(self._work, session))
         return json_answer({"ok": True})
 
-    async def _mind(self, work: Work, session: Session) -> None:
+    async def _mind(self, work: GuidedWork, session: Session) -> None:
         """End the work where its technician signed out or left the page: no table stays in test mode."""
         while not work.over:
             await asyncio.sleep(AGAIN_S)
@@ -302,7 +302,7 @@ class Technician:
             raise Refusal(403, "not_your_role", _REFUSED)
         return session
 
-    def _at_work(self, session: Session) -> Work:
+    def _at_work(self, session: Session) -> GuidedWork:
         if self._work is None or self._work.over:
             raise Refusal(409, "not_now", "nothing is under way")
         if self._worker is not session:

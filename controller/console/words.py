@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from controller.console.seen import Data, Reason, Result, Word
+from controller.console.seen import AttemptOutcome, Data, Reason, Result
 
 CAUSES: Mapping[str, str] = {
     "not_simultaneous": "the dice did not leave the hand together",
@@ -123,7 +123,7 @@ def call_of(data: Data) -> str:
     return data.colour or ""
 
 
-def outcome(word: Word) -> str:
+def outcome(word: AttemptOutcome) -> str:
     """Say one outcome of an attempt in a few words."""
     attempt, _, what = word.type.partition(".")
     data = word.data

@@ -20,7 +20,7 @@ class Line(NamedTuple):
     text: str
 
 
-class Checked(NamedTuple):
+class CheckResult(NamedTuple):
     """One finding of the doctor: how it is, about what, in words, and the remedy."""
 
     state: str
@@ -29,7 +29,7 @@ class Checked(NamedTuple):
     remedy: str
 
 
-class Work(Protocol):
+class GuidedWork(Protocol):
     """A test or a calibration under way, in a thread of its own."""
 
     @property
@@ -62,8 +62,8 @@ class Work(Protocol):
 class Bench(Protocol):
     """Begins work at the table, and looks at the machine."""
 
-    def begin(self, does: Does, device: str, token: str) -> Work:
+    def begin(self, does: Does, device: str, token: str) -> GuidedWork:
         """Begin as the technician whom this token names."""
 
-    def doctor(self) -> Sequence[Checked]:
+    def doctor(self) -> Sequence[CheckResult]:
         """Look at what this process can see of the machine and the table; it takes seconds."""

@@ -7,11 +7,11 @@ import msgspec
 from controller.engine.reorder_buffer import STEP_US, ReorderBuffer, Step
 from controller.engine.resume import causes_of, power_lost
 from controller.games.registry import game_of
-from controller.machines.desk import NEVER_US, Desk
-from controller.machines.flat import Refused
+from controller.machines.agenda import NEVER_US, Agenda
+from controller.machines.flat import InputRefused
 from controller.machines.health import Health
 from controller.machines.roles import RULINGS, require_role
-from controller.machines.setup import First, Setup, Standing, State
+from controller.machines.setup import CarriedReadings, First, Setup, State
 from controller.machines.table import TableMode
 from controller.model.effects import Effect, Late
 from controller.model.outcomes import Awaited, DiceOut, Happening
@@ -36,7 +36,7 @@ TURNED_AWAY_US = 8_000_000
 CLOCK_OFF = "its readings come with times that can't be right, and don't count; look at its clock"
 
 _NOTHING: tuple[Effect, ...] = ()
-Heard = Callable[[Input, Refused | None, str], None]
+Heard = Callable[[Input, InputRefused | None, str], None]
 """Is told of each input when it is decided on: obeyed (None), or why it was refused; and what came of it."""
 _BEGINS_ALONE = (DieReleased, Card)
 """One of these begins an attempt by itself; a launch is told by a lap of pulses."""
@@ -63,17 +63,17 @@ class Session:
         state = setup.state
         self._setup = setup
         self._heard = heard
-        self._desk = Desk(setup.table, setup.session, setup.first.seq)
-        self._desk.inspections.go_on_with(state.inspect)
+        self._agenda = Agenda(setup.table, setup.session, setup.first.seq)
+        self._agenda.inspections.go_on_with(state.inspect)
         self._dice_set = state.dice_set
-        self._health = Health(self._desk, setup.sources)
+        self._health = Health(self._agenda, setup.sources)
         for name in state.down:
             self._health.down[name] = DeviceDown(t=0, dev=name, reason="down since before this recording")
         if state.standing is not None:
             self._health.go_on_with(state.standing.devices)
-        self._mode = TableMode(self._desk, door=state.table, lock=state.lock)
+        self._mode = TableMode(self._agenda, door=state.table, lock=state.lock)
         self._order = ReorderBuffer(setup.ruleset.max_lateness_ms)
-        self._game = game_of(setup.ruleset.game).machine(setup, self._desk, self._health)
+        self._game = game_of(setup.ruleset.game).machine(setup, self._agenda, self._health)
         self._see = self._game.see
         self._plays = self._mode.why_not_playing is None
         """Whether readings go straight to the game: the table is open, unlocked and not in test mode."""
@@ -91,7 +91,7 @@ class Session:
             self._hear(reading)
         else:
             self._go_on(reading, self._order.put(reading))
-        return self._handed_out() if self._desk.effects else _NOTHING
+        return self._handed_out() if self._agenda.effects else _NOTHING
 
     def feed_all(self, readings: Iterable[AnyReading]) -> Sequence[Effect]:
         """Handle many readings as they arrive; return what `feed` returns for each, in order."""
@@ -131,7 +131,7 @@ class Session:
         if self._refusal_of(entered) is not None:
             return False
         if self._heard is not None:
-            self._heard(entered, None, self._desk.answer)
+            self._heard(entered, None, self._agenda.answer)
         return True
 
     def _go_on(self, reading: AnyReading, behind_us: int) -> None:
@@ -151,7 +151,7 @@ class Session:
     @property
     def due_us(self) -> int:
         """Return when `advance` has something to do, if no reading comes before."""
-        return self._order.due_us(self._desk.next_due_us)
+        return self._order.due_us(self._agenda.next_due_us)
 
     @property
     def certain_us(self) -> int:
@@ -161,7 +161,7 @@ class Session:
     @property
     def hold_ends_us(self) -> int | None:
         """Return until when a call that is held can still be stopped; None where none is held."""
-        return self._desk.due_us("hold")
+        return self._agenda.due_us("hold")
 
     @property
     def awaits_play(self) -> bool:
@@ -210,21 +210,21 @@ class Session:
             lock="locked" if self._mode.lock == "locked" else "unlocked",
             calls=self._setup.state.calls or self._setup.calls,
             down=tuple(sorted(self._health.down)),
-            inspect=self._desk.inspections.waiting,
+            inspect=self._agenda.inspections.waiting,
             dice_set=self._dice_set,
         )
         return msgspec.structs.replace(table, **self._game.remembers())
 
-    def standing(self) -> Standing:
+    def standing(self) -> CarriedReadings:
         """Return what devices said that still holds, beside the state: what a recording goes on from."""
-        return Standing(devices=tuple(self._health.wrong), wheel=self._game.heard)
+        return CarriedReadings(devices=tuple(self._health.wrong), wheel=self._game.heard)
 
     def allowed(self) -> tuple[str, ...]:
         """Name the inputs that make sense now."""
         of_table = tuple(self._mode.allowed())
         if self._mode.testing or self._mode.door == "closed":
             return of_table
-        inspected = ("inspected",) if self._desk.inspections.waiting else ()
+        inspected = ("inspected",) if self._agenda.inspections.waiting else ()
         dice_set = ("dice_set",) if self._has_dice and not self._game.open_attempt else ()
         open_attempt = {"close_table", "test_mode on"} if self._game.open_attempt else set()
         return (
@@ -244,7 +244,7 @@ class Session:
 
     def first(self) -> First:
         """Return the numbers that come next."""
-        return msgspec.structs.replace(First(seq=self._desk.next_seq), **self._game.next_numbers())
+        return msgspec.structs.replace(First(seq=self._agenda.next_seq), **self._game.next_numbers())
 
     def _report_losses(self) -> None:
         """Report the times that the order found wrong."""
@@ -256,7 +256,7 @@ class Session:
 
     def _set_aside(self, reading: AnyReading, behind_us: int) -> None:
         self.late += 1
-        self._desk.effects.append(Late(reading=reading, behind_us=behind_us))
+        self._agenda.effects.append(Late(reading=reading, behind_us=behind_us))
         if self._mode.testing:
             return
         now_us = self._order.now
@@ -264,7 +264,7 @@ class Session:
             fault = DeviceFault(t=now_us, dev=reading.dev, reason=CLOCK_OFF, code="clock_off")
             self._health.see(fault, tell=True)
         if isinstance(reading, Input):
-            self._refuse(msgspec.structs.replace(reading, t=now_us), Refused("input_late"))
+            self._refuse(msgspec.structs.replace(reading, t=now_us), InputRefused("input_late"))
         elif isinstance(reading, Card) and not self._plays:
             self._note_if_begun(reading)
         elif self._plays or self._game.open_attempt:
@@ -288,17 +288,17 @@ class Session:
             return
         says = f"the clock was set back by {step.back_us / 1_000_000:.3f} s; time goes on from before"
         told = Happening(cause="clock_step", what=step.reading.dev, says=says)
-        self._desk.publish("device.fault", self._order.now, told)
+        self._agenda.publish("device.fault", self._order.now, told)
         self._game.doubt("the clock was set back meanwhile: its times don't fit together")
 
     def _handed_out(self) -> Sequence[Effect]:
-        effects, self._desk.effects = self._desk.effects, []
+        effects, self._agenda.effects = self._agenda.effects, []
         return effects
 
     def _run(self) -> None:
-        desk, order, known = self._desk, self._order, self._health.known
+        agenda, order, known = self._agenda, self._order, self._health.known
         for ready in order.ready():
-            if desk.next_due_us < ready.t:
+            if agenda.next_due_us < ready.t:
                 self._fire_timers(ready.t)
             kind = type(ready)
             if self._plays and kind not in _CHANGES_MODE:
@@ -307,11 +307,11 @@ class Session:
                 self._see(ready)
             else:
                 self._take(ready)
-        if desk.next_due_us < order.watermark:
+        if agenda.next_due_us < order.watermark:
             self._fire_timers(order.watermark)
 
     def _fire_timers(self, before_us: int) -> None:
-        for name, due_us in self._desk.due_before(before_us):
+        for name, due_us in self._agenda.due_before(before_us):
             self._game.timer(name, due_us)
 
     def _take(self, reading: AnyReading) -> None:
@@ -361,35 +361,35 @@ class Session:
             return
         self._turned_away_until = reading.t + TURNED_AWAY_US
         says = "an attempt was made while the table does not play; it does not count"
-        self._desk.publish("input.refused", reading.t, Happening(cause=cause, what=reading.dev, says=says))
+        self._agenda.publish("input.refused", reading.t, Happening(cause=cause, what=reading.dev, says=says))
 
     def _enter(self, entered: Input) -> None:
         refused = self._refusal_of(entered)
         if refused is not None and refused.code != "testing":
             self._refuse(entered, refused)
         elif self._heard is not None:
-            self._heard(entered, refused, self._desk.answer)
+            self._heard(entered, refused, self._agenda.answer)
 
-    def _refuse(self, entered: Input, refused: Refused) -> None:
-        self._desk.refuse(entered, refused.code, refused.says)
+    def _refuse(self, entered: Input, refused: InputRefused) -> None:
+        self._agenda.refuse(entered, refused.code, refused.says)
         if self._heard is not None:
             self._heard(entered, refused, "")
 
-    def _refusal_of(self, entered: Input) -> Refused | None:
+    def _refusal_of(self, entered: Input) -> InputRefused | None:
         """Obey an input, or give why not; test mode leaves no trace of what it does not take."""
         if self._mode.testing and entered.name != "test_mode":
-            return Refused("testing")
-        self._desk.answer = ""
+            return InputRefused("testing")
+        self._agenda.answer = ""
         try:
             self._obey(entered)
-        except Refused as refused:
+        except InputRefused as refused:
             return refused
         return None
 
     def _obey(self, entered: Input) -> None:
         if entered.name in ("line_bet", "pair_plus", "late_wager"):
             if entered.by != SETTLEMENT:
-                raise Refused("unknown_input", "only the settlement engine says who has which bet")
+                raise InputRefused("unknown_input", "only the settlement engine says who has which bet")
             self._game.enter(entered)  # It is so whoever plays; other games have no such bets.
             return
         require_role(entered, self._setup.ruleset)
@@ -399,7 +399,7 @@ class Session:
                 self._game.reset(entered.t)
             case "close_table":
                 if self._game.open_attempt:
-                    raise Refused("attempt_open")
+                    raise InputRefused("attempt_open")
                 self._mode.close(entered)
             case "lock":
                 self._mode.lock_up(entered)
@@ -408,36 +408,36 @@ class Session:
             case "test_mode":
                 self._set_test_mode(entered)
             case "inspected":
-                self._desk.inspections.done(entered)
+                self._agenda.inspections.done(entered)
             case _:
                 self._obey_in_play(entered)
 
     def _obey_in_play(self, entered: Input) -> None:
         if self._mode.door == "closed":
-            raise Refused("table_closed")
+            raise InputRefused("table_closed")
         if entered.name == "dice_set" and self._has_dice:
             self._change_dice(entered)
         elif not self._game.enter(entered):
-            raise Refused("unknown_input", f"this table has no input {entered.name!r}")
+            raise InputRefused("unknown_input", f"this table has no input {entered.name!r}")
 
     @property
     def _has_dice(self) -> bool:
         return self._setup.ruleset.throw is not None
 
     def _change_dice(self, entered: Input) -> None:
-        """Note which set of dice is in play from now on. Raises Refused."""
+        """Note which set of dice is in play from now on. Raises InputRefused."""
         if self._game.open_attempt:
-            raise Refused("attempt_open")
+            raise InputRefused("attempt_open")
         if not entered.what:
-            raise Refused("bad_argument", "found no set of dice, expected its name or number in `what`")
+            raise InputRefused("bad_argument", "found no set of dice, expected its name or number in `what`")
         before, self._dice_set = self._dice_set, entered.what
         was = "" if before in (None, entered.what) else f", was {before}"
-        self._desk.answer = f"Set of dice: {entered.what}{was}"
+        self._agenda.answer = f"Set of dice: {entered.what}{was}"
 
     def _set_test_mode(self, entered: Input) -> None:
         on = entered.on is not False
         if on and self._game.open_attempt:
-            raise Refused("attempt_open")
+            raise InputRefused("attempt_open")
         self._mode.set_test_mode(on)
         if not on:
             self._health.tell_untold(entered.t)

@@ -37,7 +37,7 @@ class Limits(NamedTuple):
     max_mb: int
 
 
-class Kept(NamedTuple):
+class StoredFile(NamedTuple):
     """A file in the folder."""
 
     sha256: str
@@ -91,7 +91,7 @@ class Folder:
             raise
         self._sync()
 
-    def kept(self) -> list[Kept]:
+    def kept(self) -> list[StoredFile]:
         """Return the files, the oldest first; raises OSError where the folder can't be read."""
         found = []
         for entry in os.scandir(self.path):
@@ -99,7 +99,7 @@ class Folder:
             if entry.name.endswith(ENDING) and _SHA256.fullmatch(sha256):
                 with suppress(FileNotFoundError):
                     status = entry.stat(follow_symlinks=False)
-                    found.append(Kept(sha256, status.st_size, status.st_mtime))
+                    found.append(StoredFile(sha256, status.st_size, status.st_mtime))
         return sorted(found, key=lambda one: (one.wall_s, one.sha256))
 
     def prune(self, limits: Limits, now_s: float, *, by: str, aged: bool = True, room: int = 0) -> int:

@@ -15,7 +15,7 @@ LOOK_S = 3600.0
 PRUNED_BY = "retention"
 
 
-class Wall(NamedTuple):
+class WallTime(NamedTuple):
     """The wall clock in seconds, and whether it is known to be right."""
 
     s: float
@@ -26,7 +26,7 @@ class Keeper:
     """Keeps what it is given, and deletes what is too old or too much."""
 
     def __init__(
-        self, folder: Folder, limits: Limits, wall: Callable[[], Wall], say: Callable[[str], None]
+        self, folder: Folder, limits: Limits, wall: Callable[[], WallTime], say: Callable[[str], None]
     ) -> None:
         """Begin in this folder, which is made where it is not there; raises OSError."""
         self._folder = folder

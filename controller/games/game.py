@@ -7,11 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from controller.machines.desk import Desk
+from controller.machines.agenda import Agenda
 from controller.machines.flat import MachineTable
 from controller.machines.game import GameMachine
 from controller.machines.health import Health
-from controller.machines.lifecycle import Words
+from controller.machines.lifecycle import AttemptTerms
 from controller.machines.setup import Setup, State
 from controller.settlement.wagers import Wagers
 
@@ -38,11 +38,11 @@ class Game:
     """The sections that its rule sets have, and no other."""
     geometry: Geometry | None
     """What a table's file and a log's header must say of the table: its measures, its wheel, or neither."""
-    attempt: Words
+    attempt: AttemptTerms
     """Its attempts in the dealers' words: throws, spins or deals."""
     table: MachineTable
     """Its machine as data, for the manual."""
-    machine: Callable[[Setup, Desk, Health], GameMachine]
+    machine: Callable[[Setup, Agenda, Health], GameMachine]
     """Make its machine from the setup. Raises SetupError where that lacks what the game needs."""
     wagers: Callable[[], Wagers]
     """Return what settlement needs to know of it; imported only where wagers are settled."""

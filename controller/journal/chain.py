@@ -16,7 +16,7 @@ from controller.journal.keys import Key
 _pack = msgspec.msgpack.Encoder().encode
 
 
-class Wall(NamedTuple):
+class WallTime(NamedTuple):
     """Wall time as a label: microseconds since 1970 (UTC), and whether the clock was synchronized."""
 
     us: int
@@ -31,7 +31,7 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     name: str
-    wall: Wall
+    wall: WallTime
     body: bytes
     seq: int | None = None
     after: bytes | None = None
@@ -45,7 +45,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     n: int
     name: str
     seq: int | None
-    wall: Wall
+    wall: WallTime
     body: bytes | None
     after: bytes | None
     digest: bytes
@@ -55,7 +55,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     evidence: bytes | None = None
 
 
-def genesis(table: str, public_key: bytes, created: Wall) -> bytes:
+def genesis(table: str, public_key: bytes, created: WallTime) -> bytes:
     """Return the link that a journal's first row follows: no two journals share it."""
     return sha256(_pack(("table-journal", 1, table, public_key, created.us))).digest()
 

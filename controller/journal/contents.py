@@ -72,7 +72,7 @@ class After(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     recording: Recording | None = None
 
 
-class Begun(msgspec.Struct, frozen=True, kw_only=True):
+class SessionStart(msgspec.Struct, frozen=True, kw_only=True):
     """An attempt began: `number` is its number, `t` the table's time in microseconds."""
 
     attempt: Word
@@ -89,7 +89,7 @@ class Noted(msgspec.Struct, frozen=True, kw_only=True):
     changed: tuple[str, ...]
 
 
-class Standing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class AttemptProgress(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How far the last attempt of a kind has come."""
 
     number: int
@@ -164,7 +164,7 @@ class KeyReplaced(msgspec.Struct, frozen=True, kw_only=True):
     lost: bool = False
 
 
-class Accepted(msgspec.Struct, frozen=True, kw_only=True):
+class AcceptedJournal(msgspec.Struct, frozen=True, kw_only=True):
     """A named person let the table go on with a journal that is not what the head file remembers.
 
     `seq` and `session` are the last ones that may have been used; later ones can't meet them again.
@@ -178,7 +178,7 @@ class Accepted(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
 
 
-class Healed(msgspec.Struct, frozen=True, kw_only=True):
+class RepairedJournal(msgspec.Struct, frozen=True, kw_only=True):
     """Writing works again after this fault; `rows` waited for it."""
 
     code: str

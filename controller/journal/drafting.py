@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from controller.journal.chain import Draft, Wall
+from controller.journal.chain import Draft, WallTime
 from controller.journal.contents import (
     ATTEMPT_BEGUN,
     LAMP,
@@ -13,9 +13,9 @@ from controller.journal.contents import (
     PROPOSED,
     STATE_NOTED,
     After,
-    Begun,
     Evidence,
     Noted,
+    SessionStart,
     canonical,
     encode,
     evidence_of,
@@ -38,7 +38,7 @@ class Drafter:
         """Begin a session."""
         self._first, self._state = setup.first, setup.state
 
-    def effects(self, effects: Sequence[Effect], after: After, wall: Wall) -> list[Draft]:
+    def effects(self, effects: Sequence[Effect], after: After, wall: WallTime) -> list[Draft]:
         """Draft the rows of one reading's effects; the last one holds what stood afterwards.
 
         Without any effect the state has changed all the same: a row of its own says so.
@@ -69,7 +69,7 @@ class Drafter:
             drafts[-1] = msgspec.structs.replace(drafts[-1], after=encode(after))
         return drafts
 
-    def begins(self, attempt: Word, number: int, t: int, wall: Wall) -> list[Draft]:
+    def begins(self, attempt: Word, number: int, t: int, wall: WallTime) -> list[Draft]:
         """Note that this attempt began, unless that is noted already."""
         first = msgspec.structs.replace(self._first, **{attempt: number + 1})
         begun = self._begun(first)
@@ -91,7 +91,7 @@ def differing(before: State, after: State) -> tuple[str, ...]:
     return tuple(name for name in State.__struct_fields__ if getattr(before, name) != getattr(after, name))
 
 
-def outcome_draft(outcome: Outcome, wall: Wall, proof: Evidence | None = None) -> Draft:
+def outcome_draft(outcome: Outcome, wall: WallTime, proof: Evidence | None = None) -> Draft:
     """Draft an outcome's row: its bytes exactly as they will be published."""
     return Draft(
         name=outcome.type,
@@ -103,12 +103,12 @@ def outcome_draft(outcome: Outcome, wall: Wall, proof: Evidence | None = None) -
     )
 
 
-def event_draft(name: str, data: object, wall: Wall) -> Draft:
+def event_draft(name: str, data: object, wall: WallTime) -> Draft:
     """Draft the row of an event that is no outcome."""
     return Draft(name=name, wall=wall, body=encode(data), signed=name in LANDMARKS)
 
 
-def late_draft(late: Sequence[Late], wall: Wall) -> Draft:
+def late_draft(late: Sequence[Late], wall: WallTime) -> Draft:
     """Draft one row for readings that came too late to count."""
     return event_draft(LATE, late, wall)
 
@@ -117,8 +117,8 @@ def _proof(following: Sequence[Effect]) -> Evidence | None:
     return evidence_of(judged) if following and isinstance(judged := following[0], Judged) else None
 
 
-def _begin(word: Word, number: int, t: int, wall: Wall) -> Draft:
-    return event_draft(ATTEMPT_BEGUN, Begun(attempt=word, number=number, t=t), wall)
+def _begin(word: Word, number: int, t: int, wall: WallTime) -> Draft:
+    return event_draft(ATTEMPT_BEGUN, SessionStart(attempt=word, number=number, t=t), wall)
 
 
 def _attempt_of(outcome: Outcome) -> tuple[Word, int] | None:

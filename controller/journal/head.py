@@ -29,7 +29,7 @@ SLOTS = 2
 _DIGEST = 64
 
 
-class Place(NamedTuple):
+class JournalLocation(NamedTuple):
     """Where a journal is: the database, and the head file that should lie on another medium."""
 
     journal: Path
@@ -161,7 +161,7 @@ def _record(data: bytes, slot: int) -> Head | None:
         return None
 
 
-def check_begun(place: Place, head: Head | None) -> None:
+def check_begun(place: JournalLocation, head: Head | None) -> None:
     """Look, making nothing, whether there is a journal at all where its head remembers rows.
 
     Raises:
@@ -177,7 +177,13 @@ def check_begun(place: Place, head: Head | None) -> None:
 
 
 def check_head(
-    connection: apsw.Connection, last_n: int, place: Place, head: Head | None, *, table: str, keys: Keyring
+    connection: apsw.Connection,
+    last_n: int,
+    place: JournalLocation,
+    head: Head | None,
+    *,
+    table: str,
+    keys: Keyring,
 ) -> None:
     """Compare a journal that ends at this row with its head, which was read before that row was looked for.
 
@@ -210,14 +216,14 @@ def check_head(
         raise JournalFault("journal_head_unsigned", place.head, found, "one with the table's signature")
 
 
-def _missing(connection: apsw.Connection, last_n: int, place: Place, head: Head) -> str:
+def _missing(connection: apsw.Connection, last_n: int, place: JournalLocation, head: Head) -> str:
     found = fetch_one(connection, place.journal, "SELECT max(seq) FROM rows WHERE n <= ?", (last_n,))
     seq = 0 if found is None or found[0] is None else int(str(found[0]))
     rows, outcomes = head.n - last_n, head.seq - seq
     return f"row {last_n} as its last: at least {rows} rows are missing, {outcomes} outcomes among them"
 
 
-def _closed_in_order(connection: apsw.Connection, last_n: int, place: Place) -> bool:
+def _closed_in_order(connection: apsw.Connection, last_n: int, place: JournalLocation) -> bool:
     last = next(rows_where(connection, place.journal, "WHERE n = ?", (last_n,)), None)
     if last is None or last.name != CHECKPOINT or last.body is None:
         return False

@@ -18,7 +18,7 @@ from controller.journal.contents import (
 )
 from controller.journal.drafting import Drafter, event_draft
 from controller.journal.faults import Alarm, JournalFault
-from controller.journal.head import Place
+from controller.journal.head import JournalLocation
 from controller.journal.keys import Key
 from controller.journal.opening import Acceptance, open_journal
 from controller.journal.reading import Reader
@@ -34,7 +34,12 @@ class Journal:
     """A table's journal, open for writing in a thread of its own: `Journal.open` makes one."""
 
     def __init__(
-        self, place: Place, writer: Writer, recovered: Recovered, wall: WallClock, release: ExitStack
+        self,
+        place: JournalLocation,
+        writer: Writer,
+        recovered: Recovered,
+        wall: WallClock,
+        release: ExitStack,
     ) -> None:
         self.place = place
         self.recovered = recovered
@@ -47,7 +52,7 @@ class Journal:
     @classmethod
     def open(
         cls,
-        place: Place,
+        place: JournalLocation,
         key: Key,
         *,
         table: str,

@@ -11,12 +11,12 @@ from controller.journal.contents import (
     FAULT_BEGAN,
     FAULT_OVER,
     SESSION_STARTED,
-    Accepted,
+    AcceptedJournal,
     Ack,
     After,
-    Begun,
+    AttemptProgress,
     Identity,
-    Standing,
+    SessionStart,
     StandingFault,
     encode,
 )
@@ -25,8 +25,8 @@ from controller.machines.setup import First, State
 from controller.model.outcomes import WORDS, Word
 
 _IDENTITY = msgspec.json.Decoder(Identity)
-_BEGUN = msgspec.json.Decoder(Begun)
-_ACCEPTED = msgspec.json.Decoder(Accepted)
+_BEGUN = msgspec.json.Decoder(SessionStart)
+_ACCEPTED = msgspec.json.Decoder(AcceptedJournal)
 _AFTER = msgspec.json.Decoder(After)
 _ACK = msgspec.json.Decoder(Ack)
 _FAULT = msgspec.json.Decoder(StandingFault)
@@ -43,7 +43,7 @@ class Memory(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The last outcome's number."""
     state: State = State()
     first: First = First()
-    attempts: dict[Word, Standing] = {}
+    attempts: dict[Word, AttemptProgress] = {}
     waiting: Ranges = ()
     """The numbers of the outcomes that settlement has not acknowledged."""
     faults: dict[str, StandingFault] = {}
@@ -63,7 +63,7 @@ class Memory(msgspec.Struct, kw_only=True, omit_defaults=True):
             self.state, self.first = identity.setup.state, identity.setup.first
         elif body is not None and row.name == ATTEMPT_BEGUN:
             begun = _BEGUN.decode(body)
-            self.attempts = {**self.attempts, begun.attempt: Standing(number=begun.number, t=begun.t)}
+            self.attempts = {**self.attempts, begun.attempt: AttemptProgress(number=begun.number, t=begun.t)}
         elif body is not None and row.name == ACCEPTED:
             accepted = _ACCEPTED.decode(body)
             self.seq = max(self.seq, accepted.seq)

@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 import apsw
 
-from controller.journal.chain import Row, Wall, seal
-from controller.journal.contents import ACCEPTED, KEY_REPLACED, Accepted, KeyReplaced
+from controller.journal.chain import Row, WallTime, seal
+from controller.journal.contents import ACCEPTED, KEY_REPLACED, AcceptedJournal, KeyReplaced
 from controller.journal.drafting import event_draft
 from controller.journal.faults import JournalFault
-from controller.journal.head import Head, HeadFile, Place, check_begun, check_head, read_head
+from controller.journal.head import Head, HeadFile, JournalLocation, check_begun, check_head, read_head
 from controller.journal.keys import Key
 from controller.journal.lock import Lock
 from controller.journal.memory import Memory
@@ -62,11 +62,11 @@ class Opened(NamedTuple):
 
 
 def open_journal(
-    place: Place,
+    place: JournalLocation,
     key: Key,
     table: str,
     *,
-    now: Wall,
+    now: WallTime,
     vfs: str | None,
     accept: Acceptance | None,
     progress: Progress | None = None,
@@ -120,7 +120,7 @@ class _End(NamedTuple):
 
 
 def _faults_at_the_end(
-    connection: apsw.Connection, walk: Walk, place: Place, head: Head | None
+    connection: apsw.Connection, walk: Walk, place: JournalLocation, head: Head | None
 ) -> Iterator[JournalFault]:
     """Yield what of a journal's end takes a person's word: signatures or rows that are not there."""
     if walk.layout < ALL_SIGNED and walk.n:
@@ -133,7 +133,7 @@ def _faults_at_the_end(
         yield fault
 
 
-def _bring_forward(connection: apsw.Connection, place: Place) -> None:
+def _bring_forward(connection: apsw.Connection, place: JournalLocation) -> None:
     if version_of(connection, str(place.journal)) < ALL_SIGNED:
         try:
             migrate(connection, str(place.journal))
@@ -154,7 +154,7 @@ class _Excused:
         self.fault = self.fault or fault
 
 
-def _known_head(place: Place, excused: _Excused) -> Head | None:
+def _known_head(place: JournalLocation, excused: _Excused) -> Head | None:
     try:
         return read_head(place.head)
     except JournalFault as fault:
@@ -162,12 +162,12 @@ def _known_head(place: Place, excused: _Excused) -> Head | None:
         return None
 
 
-def _accepted(excused: _Excused, memory: Memory, head: Head | None) -> Accepted:
+def _accepted(excused: _Excused, memory: Memory, head: Head | None) -> AcceptedJournal:
     assert excused.fault is not None
     assert excused.accept is not None
     if excused.fault.code == "journal_head_forged":
         head = None  # It tells nothing of this journal.
-    return Accepted(
+    return AcceptedJournal(
         code=excused.fault.code,
         seq=max(memory.seq, head.seq if head else 0),
         session=max(memory.session, head.session if head else 0),
@@ -178,7 +178,7 @@ def _accepted(excused: _Excused, memory: Memory, head: Head | None) -> Accepted:
 
 
 def _write_acceptance(
-    connection: apsw.Connection, key: Key, walk: Walk, accepted: Accepted, now: Wall
+    connection: apsw.Connection, key: Key, walk: Walk, accepted: AcceptedJournal, now: WallTime
 ) -> _End:
     rows: list[Row] = seal([event_draft(ACCEPTED, accepted, now)], walk.n, walk.link, key)
     insert(connection, rows, [])
@@ -186,14 +186,14 @@ def _write_acceptance(
     return _End(rows[-1].n, rows[-1].link)
 
 
-class Replaced(NamedTuple):
+class KeyReplacement(NamedTuple):
     """A key was replaced: at which row, and of which table."""
 
     table: str
     row: int
 
 
-class Word(NamedTuple):
+class Authorization(NamedTuple):
     """Who replaces a key, and why."""
 
     by: str
@@ -201,7 +201,9 @@ class Word(NamedTuple):
     reason: str
 
 
-def replace_key(place: Place, old: Key | None, new: Key, word: Word, now: Wall) -> Replaced:
+def replace_key(
+    place: JournalLocation, old: Key | None, new: Key, word: Authorization, now: WallTime
+) -> KeyReplacement:
     """Replace the key that signs from here on; `old` is None where it is lost, and the person's word must do.
 
     The journal must be whole, and no controller may run. Done twice it changes nothing the second time.
@@ -223,10 +225,10 @@ def replace_key(place: Place, old: Key | None, new: Key, word: Word, now: Wall) 
         head_file = HeadFile(place.head, walk.table, new)
         stack.callback(head_file.close)
         head_file.begin(head_at(walk.table, walk.n, walk.link, walk.memory))
-        return Replaced(walk.table, walk.n)
+        return KeyReplacement(walk.table, walk.n)
 
 
-def check_replaceable(place: Place, old: Key | None, new: Key | None) -> None:
+def check_replaceable(place: JournalLocation, old: Key | None, new: Key | None) -> None:
     """Find out, changing nothing, whether `old` can be replaced (by `new`, where that was begun before).
 
     Raises:
@@ -236,7 +238,9 @@ def check_replaceable(place: Place, old: Key | None, new: Key | None) -> None:
         _opened(stack, place, old, new)
 
 
-def _opened(stack: ExitStack, place: Place, old: Key | None, new: Key | None) -> tuple[apsw.Connection, Walk]:
+def _opened(
+    stack: ExitStack, place: JournalLocation, old: Key | None, new: Key | None
+) -> tuple[apsw.Connection, Walk]:
     absent = JournalFault(
         "journal_absent",
         place.journal,
@@ -268,7 +272,7 @@ def _opened(stack: ExitStack, place: Place, old: Key | None, new: Key | None) ->
     return connection, walk
 
 
-def _handover(walk: Walk, old: Key | None, new: Key, word: Word) -> KeyReplaced:
+def _handover(walk: Walk, old: Key | None, new: Key, word: Authorization) -> KeyReplaced:
     before = walk.key.raw
     return KeyReplaced(
         old=before.hex(),

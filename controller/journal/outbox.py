@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import apsw
 
-from controller.journal.chain import Draft, Row, Wall
+from controller.journal.chain import Draft, Row, WallTime
 from controller.journal.contents import ACK_REFUSED, CLOSED, Ack, AckRefused, outcome_of
 from controller.journal.drafting import event_draft
 from controller.journal.faults import JournalFault
@@ -64,7 +64,7 @@ class Acks:
         self._untold: AckRefused | None = None
         """The last one without a row, with the count of all."""
 
-    def match(self, ack: Ack, wall: Wall, closing: Sequence[int]) -> Answer:
+    def match(self, ack: Ack, wall: WallTime, closing: Sequence[int]) -> Answer:
         """Find the outcome: an acknowledgement that comes again is no news, one that fits none is a fault."""
         row = self._outcome(ack.id)
         if row is None:
@@ -88,12 +88,12 @@ class Acks:
     def _waits(self, n: int) -> bool:
         return fetch_one(self._connection, self._path, "SELECT n FROM outbox WHERE n = ?", (n,)) is not None
 
-    def left(self, wall: Wall) -> list[Draft]:
+    def left(self, wall: WallTime) -> list[Draft]:
         """Return a row for those that got none yet, at the end."""
         untold, self._untold = self._untold, None
         return [] if untold is None else [event_draft(ACK_REFUSED, untold, wall)]
 
-    def _refused(self, ack: Ack, wall: Wall, code: str, found: str, expected: str) -> Answer:
+    def _refused(self, ack: Ack, wall: WallTime, code: str, found: str, expected: str) -> Answer:
         before = 0 if self._untold is None else self._untold.count
         refused = AckRefused(id=ack.id, chain=ack.chain, by=ack.by, code=code, count=before + 1)
         fault = JournalFault(code, f"acknowledgement of {ack.id} by {ack.by}", found, expected)

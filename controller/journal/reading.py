@@ -11,7 +11,7 @@ import msgspec
 from controller.journal.chain import Row, digest_of
 from controller.journal.contents import CHECKPOINT, SESSION_STARTED, Identity, outcome_of, unpack
 from controller.journal.faults import JournalFault
-from controller.journal.head import Place, check_head, read_head
+from controller.journal.head import JournalLocation, check_head, read_head
 from controller.journal.keys import PublicKey
 from controller.journal.retention import holds_below, row_before
 from controller.journal.store import LANDMARK, Origin, fetch_one, open_reader, origin_of, rows_where
@@ -176,7 +176,7 @@ class Reader:
         found, keys = verify_all(self._connection, self.path, progress, every_signature=every_signature)
         unvouched = found.unvouched
         if head is not None:
-            place = Place(self.path, head)
+            place = JournalLocation(self.path, head)
             try:
                 table = self.origin.table
                 check_head(self._connection, found.last_n, place, remembered, table=table, keys=keys)

@@ -7,9 +7,9 @@ import apsw
 import msgspec
 
 from controller.engine.resume import InFlight
-from controller.journal.contents import Standing, StandingFault
+from controller.journal.contents import AttemptProgress, StandingFault
 from controller.journal.faults import JournalFault
-from controller.journal.head import Place, check_head, read_head
+from controller.journal.head import JournalLocation, check_head, read_head
 from controller.journal.keys import PublicKey
 from controller.journal.memory import Memory
 from controller.journal.store import open_reader, origin_of
@@ -42,7 +42,7 @@ LOOK_BACK = 5000
 """Rows before the end that a start verifies at least: some hours of play, a fraction of a second's work."""
 
 
-def recover(place: Place, key: PublicKey, table: str) -> Recovered:
+def recover(place: JournalLocation, key: PublicKey, table: str) -> Recovered:
     """Verify from the last checkpoint, without writing anything, and say where a session goes on.
 
     Raises:
@@ -90,5 +90,5 @@ def recovered_from(memory: Memory, last_n: int, last_link: bytes) -> Recovered:
     )
 
 
-def _in_flight(word: Word, standing: Standing) -> InFlight:
+def _in_flight(word: Word, standing: AttemptProgress) -> InFlight:
     return InFlight(word, standing.number, standing.t, standing.review)

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import apsw
 
-from controller.journal.chain import Row, Wall, genesis
+from controller.journal.chain import Row, WallTime, genesis
 from controller.journal.faults import JournalFault
 from controller.journal.lock import fault_of_os, lock_of, sync_directory
 from controller.journal.schema import ALL_SIGNED, check_schema, migrate, version_of
@@ -59,7 +59,7 @@ _Columns = tuple[
 class Origin:
     """Whose journal it is: the table, its public key, and when it was begun."""
 
-    def __init__(self, table: str, public_key: bytes, created: Wall) -> None:
+    def __init__(self, table: str, public_key: bytes, created: WallTime) -> None:
         self.table = table
         self.public_key = public_key
         self.created = created
@@ -236,7 +236,7 @@ def origin_of(connection: apsw.Connection, path: Path) -> Origin | None:
     if found is None:
         return None
     table, public_key, created_us, synced = cast("tuple[str, bytes, int, int]", found)
-    return Origin(table, public_key, Wall(created_us, bool(synced)))
+    return Origin(table, public_key, WallTime(created_us, bool(synced)))
 
 
 def begin(connection: apsw.Connection, origin: Origin) -> None:
@@ -329,7 +329,7 @@ def _row(columns: _Columns) -> Row:
         n=n,
         name=name,
         seq=seq,
-        wall=Wall(wall_us, bool(synced)),
+        wall=WallTime(wall_us, bool(synced)),
         body=body,
         after=after,
         digest=digest,

@@ -9,8 +9,8 @@ from threading import Event, Lock, Thread
 
 import apsw
 
-from controller.journal.chain import Draft, Row, Wall, seal
-from controller.journal.contents import CHECKPOINT, HEALED, Ack, Healed, Pruned
+from controller.journal.chain import Draft, Row, WallTime, seal
+from controller.journal.contents import CHECKPOINT, HEALED, Ack, Pruned, RepairedJournal
 from controller.journal.drafting import Drafter, event_draft, late_draft
 from controller.journal.faults import CROWDED, FROM_OUTSIDE, WAL, Alarm, Alarms, JournalFault
 from controller.journal.keys import Key
@@ -78,7 +78,7 @@ class Entry:
 
 Told = Callable[[Ticket], None]
 """Hears, in the writer's thread and in order, that a ticket's rows are durable. It must return at once."""
-WallClock = Callable[[], Wall]
+WallClock = Callable[[], WallTime]
 """Gives the wall time and its quality: a label for people, never a duration."""
 
 
@@ -350,7 +350,7 @@ class Writer:
                 raise _AbandonedError
             tries = min(tries + 1, 10)
         if fault is not None:
-            healed = Healed(code=fault.code, found=fault.found, since=since, rows=len(rows))
+            healed = RepairedJournal(code=fault.code, found=fault.found, since=since, rows=len(rows))
             self._owed.append(event_draft(HEALED, healed, self._wall()))
             self._alarms.over("write")
 

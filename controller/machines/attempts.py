@@ -6,9 +6,9 @@ from typing import Generic
 
 import msgspec
 
-from controller.machines.desk import Desk
-from controller.machines.flat import FlatMachine, Refused
-from controller.machines.lifecycle import Words, life_cycle
+from controller.machines.agenda import Agenda
+from controller.machines.flat import FlatMachine, InputRefused
+from controller.machines.lifecycle import AttemptTerms, life_cycle
 from controller.machines.results import (
     AttemptJudge,
     AttemptRules,
@@ -37,10 +37,10 @@ class Attempts(Generic[Value, V]):
 
     def __init__(
         self,
-        words: Words,
+        words: AttemptTerms,
         game: Results[Value],
         judge: AttemptJudge[Value, V],
-        desk: Desk,
+        agenda: Agenda,
         rules: AttemptRules,
         *,
         calls: Calls,
@@ -57,7 +57,7 @@ class Attempts(Generic[Value, V]):
         self.ending = False
         self._game = game
         self._judge = judge
-        self._desk = desk
+        self._agenda = agenda
         self._hold_us = round(rules.call_hold_ms * 1000)
         self._causes = rules.causes
         self._verdict: V | None = None
@@ -127,7 +127,7 @@ class Attempts(Generic[Value, V]):
         if self._doubt:
             verdict = doubted(verdict, self._doubt, self._causes)
         verdict = objected(verdict, self._objection)
-        self._desk.stop_timer("hold")
+        self._agenda.stop_timer("hold")
         self._verdict = verdict
         self._open_reasons = verdict.reasons
         self._decided_at = t
@@ -136,13 +136,13 @@ class Attempts(Generic[Value, V]):
             self._review(t, verdict.reasons)
         elif self.calls == "confirm":
             self.machine.fire("judged_proposal")
-            self._desk.effects.append(Proposed(t=t, attempt=self.number, verdict=verdict))
+            self._agenda.effects.append(Proposed(t=t, attempt=self.number, verdict=verdict))
         elif verdict.ruling is Ruling.VOID:
             self.machine.fire("judged_void")
             self._void(t, verdict.reasons, by="sensors", notices=verdict.notices)
         else:
             self.machine.fire("judged_valid")
-            self._desk.set_timer("hold", t + self._hold_us)
+            self._agenda.set_timer("hold", t + self._hold_us)
 
     def reconsider(self, verdict: V) -> None:
         """Handle the judge's new word on an attempt under review; only a person ends the review."""
@@ -167,7 +167,7 @@ class Attempts(Generic[Value, V]):
     def moved(self) -> None:
         """Take back a decision during the hold: what was at rest moves again."""
         self.machine.fire("moved")
-        self._desk.stop_timer("hold")
+        self._agenda.stop_timer("hold")
 
     def hold_over(self) -> None:
         """End the hold: the call is made."""
@@ -181,7 +181,7 @@ class Attempts(Generic[Value, V]):
         """Handle a person's input if it concerns an attempt; False when it is none of ours.
 
         Raises:
-            Refused: it makes no sense now, or names another attempt than the one it would act on.
+            InputRefused: it makes no sense now, or names another attempt than the one it would act on.
         """
         words = self.words
         if entered.name in (words.void, "void", words.says_void):
@@ -204,7 +204,7 @@ class Attempts(Generic[Value, V]):
         return True
 
     def require_attempt(self, entered: Input) -> None:
-        """Raise Refused where an input names another attempt than the one it would act on."""
+        """Raise InputRefused where an input names another attempt than the one it would act on."""
         named = self.words.attempt_named(entered)
         if named is None or named == str(self.number):
             return
@@ -212,10 +212,10 @@ class Attempts(Generic[Value, V]):
         acts_on = f"it would act on {attempt} {number}" if number else f"there was no {attempt} yet"
         of = f"{attempt} {named}" if named.isdecimal() else f"something that is no {attempt}'s number"
         says = f"{entered.name} names {of}, but {acts_on}; look again, then rule on that one"
-        raise Refused("other_attempt", says)
+        raise InputRefused("other_attempt", says)
 
     def settle(self) -> None:
-        """Settle the attempt: all it decided is paid, nothing changes it any more. Raises Refused."""
+        """Settle the attempt: all it decided is paid, nothing changes it any more. Raises InputRefused."""
         self.machine.fire(self.words.settle)
         self._answer("settled")
 
@@ -294,12 +294,12 @@ class Attempts(Generic[Value, V]):
         if not self.machine.allows("power_lost"):
             return
         self.machine.fire("power_lost")
-        self._desk.stop_timer("hold")
+        self._agenda.stop_timer("hold")
         self._review(t, (reason,))
 
     def _declare_void(self, entered: Input) -> None:
         if self._standing_is_void():
-            raise Refused("already_void")
+            raise InputRefused("already_void")
         was = self._as_it_was()
         reason = self._spoken_reason(entered)
         if self.open:
@@ -315,7 +315,7 @@ class Attempts(Generic[Value, V]):
         self._answer_ruling(was)
 
     def set_result(self, entered: Input) -> None:
-        """Handle the result that a person entered, before the call or after it. Raises Refused."""
+        """Handle the result that a person entered, before the call or after it. Raises InputRefused."""
         self.require_attempt(entered)
         was = self._as_it_was()
         if not self.machine.allows(self.words.set_result):
@@ -326,7 +326,7 @@ class Attempts(Generic[Value, V]):
             self._call(entered.t, value, "person", entered)
             self._end_hold()
         elif value == self._standing_value:
-            raise Refused("no_change")
+            raise InputRefused("no_change")
         else:
             self.machine.fire(self.words.set_result)
             self._correct(entered, value, ())
@@ -344,7 +344,7 @@ class Attempts(Generic[Value, V]):
     def _accept(self, entered: Input) -> None:
         verdict = self._verdict
         if verdict is None or not self._acceptable():
-            raise Refused("nothing_to_accept")
+            raise InputRefused("nothing_to_accept")
         was = self._as_it_was()
         if self.state == "proposed" and verdict.ruling is Ruling.VOID:
             self.machine.fire(f"accept_{self.words.void}")
@@ -374,7 +374,7 @@ class Attempts(Generic[Value, V]):
         return not (self.cleared or self.under_way or self.machine.allows(clear))
 
     def _end_hold(self) -> None:
-        self._desk.stop_timer("hold")
+        self._agenda.stop_timer("hold")
         if self._cleared_in_hold and self.words.clear:
             self._cleared_in_hold = False
             self.machine.fire(self.words.clear)
@@ -473,7 +473,7 @@ class Attempts(Generic[Value, V]):
     def _publish(
         self, what: str, t: int, data: Data, value: Value | None, judged: V | None = None
     ) -> Outcome:
-        outcome = self._desk.publish(f"{self.words.attempt}.{what}", t, data)
+        outcome = self._agenda.publish(f"{self.words.attempt}.{what}", t, data)
         self._standing = outcome.id
         self._standing_value = value
         verdict = judged or self._verdict
@@ -482,7 +482,7 @@ class Attempts(Generic[Value, V]):
             if basis.called is None:
                 basis = msgspec.structs.replace(basis, doubt=self._doubt, objection=self._objection)
             readings = self._judge.readings()
-            self._desk.effects.append(
+            self._agenda.effects.append(
                 Judged(outcome=outcome, verdict=verdict, readings=readings, basis=basis)
             )
         return outcome
@@ -511,7 +511,7 @@ class Attempts(Generic[Value, V]):
         self._answer(f"{now} again" if now == was else f"{now}, was {was}")
 
     def _answer(self, says: str) -> None:
-        self._desk.answer = f"{self.words.attempt.capitalize()} {self.number}: {says}"
+        self._agenda.answer = f"{self.words.attempt.capitalize()} {self.number}: {says}"
 
 
 def _grade_of(verdict: ThrowVerdict | SpinVerdict | DealVerdict) -> Grade:

@@ -58,7 +58,7 @@ class MachineTable:
                 raise ValueError(f"{self.name}: nothing is named {word}")
 
 
-class Refused(Exception):
+class InputRefused(Exception):
     """A trigger that its state does not allow; `code` names the refusal in the catalogue."""
 
     def __init__(self, code: str, says: str | None = None) -> None:
@@ -71,7 +71,7 @@ def would(do: Callable[[], object]) -> bool:
     """Return whether this pure deed is not refused."""
     try:
         do()
-    except Refused:
+    except InputRefused:
         return False
     return True
 
@@ -97,10 +97,10 @@ class FlatMachine:
         """Fire the library's event of this trigger; `about` is passed on to who hears of the move.
 
         Raises:
-            Refused: the present state does not allow it; nothing has changed.
+            InputRefused: the present state does not allow it; nothing has changed.
         """
         if not self.allows(trigger):
-            raise Refused(self.table.refusals[self.state, trigger])
+            raise InputRefused(self.table.refusals[self.state, trigger])
         self._machine.events[trigger].trigger(self, *about)
 
     def allows(self, trigger: str) -> bool:

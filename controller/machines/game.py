@@ -43,7 +43,7 @@ class GameMachine(Protocol):
         """Note that this reading began an attempt while the table did not play: no rest of it counts."""
 
     def enter(self, entered: Input) -> bool:
-        """Handle a person's input; False when this game has no such input. Raises Refused."""
+        """Handle a person's input; False when this game has no such input. Raises InputRefused."""
 
     def awaited(self) -> Awaited | None:
         """Return what a person must rule on or confirm now."""

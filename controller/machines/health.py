@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 
-from controller.machines.desk import Desk
+from controller.machines.agenda import Agenda
 from controller.model.outcomes import Happening
 from controller.model.readings import DeviceDown, DeviceFault, DeviceUp, Reading, WallImpact, kind_of
 
@@ -17,14 +17,14 @@ BLINDNESS = frozenset({"lost_edges", "missed_edge", "babbling", "stuck"})
 class Health:
     """The devices as their own readings tell it; publishes each change once."""
 
-    def __init__(self, desk: Desk, sources: Mapping[str, Iterable[str]] | None = None) -> None:
+    def __init__(self, agenda: Agenda, sources: Mapping[str, Iterable[str]] | None = None) -> None:
         """Start with what the configuration says that each device sends (`wall_impact:left` for a wall's)."""
         self.down: dict[str, DeviceDown] = {}
         self.sources: dict[str, tuple[str, ...]] = {d: _in_order(k) for d, k in (sources or {}).items()}
         self.known: set[tuple[str, type[Reading]]] = set()
         """The devices' kinds of readings of which `sent` learns nothing any more."""
         self._walls: set[tuple[str, str]] = set()
-        self._desk = desk
+        self._agenda = agenda
         self._told: dict[str, DeviceReading] = {}
         self._untold: dict[str, DeviceReading] = {}
         self._gone: dict[str, DeviceReading] = {}
@@ -107,7 +107,7 @@ class Health:
         data = Happening(
             cause=str(reading.code) or kind_of(reading), what=reading.dev, says=reading.reason or None
         )
-        self._desk.publish(kind_of(reading).replace("_", "."), reading.t if t is None else t, data)
+        self._agenda.publish(kind_of(reading).replace("_", "."), reading.t if t is None else t, data)
 
 
 def _in_order(kinds: Iterable[str]) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from controller.model.readings import Input
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class AttemptTerms:
     """What the dealers call the parts of one kind of attempt."""
 
     attempt: Literal["roll", "spin", "deal"]
@@ -48,7 +48,7 @@ class Words:
         return " ".join(parts) or None
 
 
-THROW = Words(
+THROW = AttemptTerms(
     attempt="roll",
     begin="release",
     under_way="in_flight",
@@ -56,14 +56,14 @@ THROW = Words(
     set_result="set_dice",
     clear="dice_collected",
 )
-SPIN = Words(
+SPIN = AttemptTerms(
     attempt="spin",
     begin="launch",
     under_way="in_spin",
     void="no_spin",
     set_result="set_number",
 )
-DEAL = Words(
+DEAL = AttemptTerms(
     attempt="deal",
     begin="first_card",
     under_way="dealing",
@@ -74,7 +74,7 @@ DEAL = Words(
 )
 
 
-def life_cycle(words: Words) -> MachineTable:
+def life_cycle(words: AttemptTerms) -> MachineTable:
     """Draw up the life-cycle's table in these words."""
     under_way, no_result = words.under_way, words.void
     open_states = (under_way, "held", "proposed", "review")
@@ -130,11 +130,11 @@ def life_cycle(words: Words) -> MachineTable:
     )
 
 
-def _if_cleared(words: Words, entries: dict[str, str]) -> dict[str, str]:
+def _if_cleared(words: AttemptTerms, entries: dict[str, str]) -> dict[str, str]:
     return entries if words.clear else {}
 
 
-def _clearing(words: Words, clear: str) -> tuple[Arrow, ...]:
+def _clearing(words: AttemptTerms, clear: str) -> tuple[Arrow, ...]:
     cleared = (words.cleared,)
     return (
         Arrow(clear, ("called", words.void), words.cleared),
@@ -147,7 +147,7 @@ def _clearing(words: Words, clear: str) -> tuple[Arrow, ...]:
     )
 
 
-def _refusals(words: Words) -> dict[tuple[str, str], str]:
+def _refusals(words: AttemptTerms) -> dict[tuple[str, str], str]:
     under_way, no_result = words.under_way, words.void
     decided = ("called", no_result, "settled", *((words.cleared,) if words.clear else ()))
     judge_only_under_way = ("waiting", "proposed", "review", *decided)

@@ -70,7 +70,7 @@ class AttemptJudge(Protocol[Seen_co, V]):
         """Return what the judge saw."""
 
     def value_entered(self, entered: Input) -> Seen_co:
-        """Return what a person entered; raises Refused when it makes no sense."""
+        """Return what a person entered; raises InputRefused when it makes no sense."""
 
     def result_can_be_entered(self, t: int) -> bool:
         """Return whether a person can know a result of the present attempt at t."""

@@ -1,6 +1,6 @@
 """Who may enter what: players their own inputs, technicians no ruling; and who may set the dice faces."""
 
-from controller.machines.flat import Refused
+from controller.machines.flat import InputRefused
 from controller.model.readings import Input
 from controller.model.rulesets import RuleSet
 
@@ -21,14 +21,14 @@ _MAY_NOT_SET_FACES = {
 
 
 def require_role(entered: Input, rules: RuleSet) -> None:
-    """Check that this role may enter this input; raises Refused."""
+    """Check that this role may enter this input; raises InputRefused."""
     if entered.by in PLAYERS and entered.name not in PLAYERS_MAY:
-        raise Refused("not_staff")
+        raise InputRefused("not_staff")
     if entered.by == "technician" and entered.name in RULINGS:
-        raise Refused("not_technicians")
+        raise InputRefused("not_technicians")
     if entered.name == "confirm_late" and entered.by not in CONFIRM_BY:
-        raise Refused("not_theirs", "a dealer and a boxperson confirm a late wager; have them enter it")
+        raise InputRefused("not_theirs", "a dealer and a boxperson confirm a late wager; have them enter it")
     faces_by = "dealer" if rules.throw is None else rules.throw.faces_by
     if entered.name == "set_dice" and entered.by in _MAY_NOT_SET_FACES[faces_by]:
         says = f"the {faces_by} decides the faces, not the {entered.by}; have the {faces_by} enter them"
-        raise Refused("not_theirs", says)
+        raise InputRefused("not_theirs", says)

@@ -36,7 +36,7 @@ class First(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     round: Annotated[int, Meta(ge=1)] = 1
 
 
-class Standing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class CarriedReadings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What devices said last and that still holds, for a recording that goes on from another."""
 
     devices: tuple[DeviceDown | DeviceFault, ...] = ()
@@ -62,7 +62,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     line_bet: tuple[Seat, bool] | None = None
     """What the settlement engine said last of a shooter's line bet: his seat, and whether he has one."""
     down: tuple[str, ...] = ()
-    standing: Standing | None = None
+    standing: CarriedReadings | None = None
     """Held by a recording's header alone: where a session starts, devices are heard again."""
     inspect: tuple[str, ...] = ()
     """What awaits an inspection."""

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from controller.machines.desk import Desk
-from controller.machines.flat import Arrow, FlatMachine, MachineTable, Refused
+from controller.machines.agenda import Agenda
+from controller.machines.flat import Arrow, FlatMachine, InputRefused, MachineTable
 from controller.model.outcomes import Happening
 from controller.model.readings import Input, Switch
 
@@ -39,9 +39,9 @@ TEST_TABLE = MachineTable(
 class TableMode:
     """The table's own three machines side by side."""
 
-    def __init__(self, desk: Desk, *, door: str = "open", lock: str = "unlocked") -> None:
+    def __init__(self, agenda: Agenda, *, door: str = "open", lock: str = "unlocked") -> None:
         """Start open and unlocked unless told otherwise."""
-        self._desk = desk
+        self._agenda = agenda
         self._door = FlatMachine(DOOR_TABLE, door, self._tell)
         self._lock = FlatMachine(LOCK_TABLE, lock, self._tell)
         self._test = FlatMachine(TEST_TABLE)
@@ -69,21 +69,21 @@ class TableMode:
         return "table_locked" if self._lock.state == "locked" else None
 
     def open(self, entered: Input) -> None:
-        """Open the table. Raises Refused."""
+        """Open the table. Raises InputRefused."""
         if self.lock == "locked":
-            raise Refused("table_locked")
+            raise InputRefused("table_locked")
         self._door.fire("open_table", entered.t, _by("open_table", entered))
 
     def close(self, entered: Input) -> None:
-        """Close the table. Raises Refused."""
+        """Close the table. Raises InputRefused."""
         self._door.fire("close_table", entered.t, _by("close_table", entered))
 
     def lock_up(self, entered: Input) -> None:
-        """Lock the table by a person's word. Raises Refused."""
+        """Lock the table by a person's word. Raises InputRefused."""
         self._lock.fire("lock", entered.t, _by(entered.reason or "lock", entered))
 
     def unlock(self, entered: Input) -> None:
-        """Unlock the table. Raises Refused."""
+        """Unlock the table. Raises InputRefused."""
         self._lock.fire("unlock", entered.t, _by(entered.reason or "unlock", entered))
 
     def lock_by_switch(self, switch: Switch) -> None:
@@ -94,7 +94,7 @@ class TableMode:
             self._lock.fire("lock", switch.t, opened)
 
     def set_test_mode(self, on: bool) -> None:
-        """Switch test mode. Raises Refused."""
+        """Switch test mode. Raises InputRefused."""
         self._test.fire("test_mode_on" if on else "test_mode_off")
 
     def allowed(self) -> Iterator[str]:
@@ -108,7 +108,7 @@ class TableMode:
         yield "test_mode on"
 
     def _tell(self, trigger: str, t: int, happening: Happening) -> None:
-        self._desk.publish(_TOLD_AS[trigger], t, happening)
+        self._agenda.publish(_TOLD_AS[trigger], t, happening)
 
 
 _TOLD_AS = {

@@ -6,9 +6,9 @@ when to ask it is decided here.
 
 from typing import Protocol
 
+from controller.machines.agenda import Agenda
 from controller.machines.attempts import Attempts
-from controller.machines.desk import Desk
-from controller.machines.flat import Refused
+from controller.machines.flat import InputRefused
 from controller.machines.game import PlaysAttempts
 from controller.machines.health import Health
 from controller.machines.lifecycle import THROW
@@ -68,7 +68,7 @@ class Throws:
         game: DiceGame,
         rules: ThrowRules,
         table: DiceTable,
-        desk: Desk,
+        agenda: Agenda,
         health: Health,
         *,
         calls: Calls,
@@ -78,7 +78,7 @@ class Throws:
         self._game = game
         self._rules = rules
         self._table = table
-        self._desk = desk
+        self._agenda = agenda
         self._health = health
         self._readings: list[Reading] = []
         self._late: list[AnyReading] = []
@@ -87,7 +87,7 @@ class Throws:
         self._moving: dict[int, list[DieAt]] = {1: [], 2: []}
         self._turned_away_us = -OTHER_DIE_US - 1
         self.attempts: Attempts[Dice, ThrowVerdict] = Attempts(
-            THROW, game, self, desk, rules, calls=calls, last=last
+            THROW, game, self, agenda, rules, calls=calls, last=last
         )
 
     def resume(self, call: StandingCall, before: object) -> None:
@@ -159,7 +159,7 @@ class Throws:
     def _wait_for_rest(self, now_us: int) -> None:
         """Decide the throw without a rest `settle_timeout_s` after it began, at the earliest now."""
         due_us = self.attempts.began_us + round(self._rules.settle_timeout_s * 1_000_000)
-        self._desk.set_timer("settle", max(due_us, now_us))
+        self._agenda.set_timer("settle", max(due_us, now_us))
 
     def _look_for_throw(self, point: DieAt) -> None:
         points = self._moving[point.die]
@@ -206,7 +206,7 @@ class Throws:
             self._wait_for_rest(reading.t)
 
     def _decide(self, t: int) -> None:
-        self._desk.stop_timer("settle")
+        self._agenda.stop_timer("settle")
         self.attempts.judged(t, self.judge(t, None))
 
     # --- what the life-cycle asks ---
@@ -216,13 +216,13 @@ class Throws:
         return verdict.dice
 
     def value_entered(self, entered: Input) -> Dice:
-        """Return the faces a person entered; raises Refused for dice that fly or faces that are none."""
+        """Return the faces a person entered; raises InputRefused for dice that fly or faces that are none."""
         if not self.result_can_be_entered(entered.t):
-            raise Refused("result_not_in")
+            raise InputRefused("result_not_in")
         dice = entered.dice
         if dice is None or len(dice) != 2 or not all(1 <= face <= 6 for face in dice):
             found = "nothing" if dice is None else list(dice)
-            raise Refused(
+            raise InputRefused(
                 "bad_argument", f"set_dice needs two faces from 1 to 6, found {found}; enter them again"
             )
         return (dice[0], dice[1])
@@ -262,7 +262,7 @@ class Throws:
     def decided(self, decided: Decided) -> None:
         """Wait for no rest of dice whose throw is void."""
         if decided in ("void", "lapsed"):
-            self._desk.stop_timer("settle")
+            self._agenda.stop_timer("settle")
 
 
 class PlaysThrows(PlaysAttempts):

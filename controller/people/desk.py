@@ -25,7 +25,7 @@ SESSIONS = 64
 """People signed in at once; one more ends the session that was idle longest."""
 
 
-class Refused(Exception):
+class SignInRefused(Exception):
     """Not signed in, or no longer: a stable code, and what to do."""
 
     def __init__(self, code: str, says: str) -> None:
@@ -85,7 +85,7 @@ class SignInDesk:
         `person` is None where a card was read, `screen` where the screen has no secret yet.
 
         Raises:
-            Refused: `wrong`, or `locked_out` after five in a row.
+            SignInRefused: `wrong`, or `locked_out` after five in a row.
         """
         if person is None:
             of = of_cards(console, self._screens.last_at(screen))
@@ -105,11 +105,11 @@ class SignInDesk:
         """Return a token for one word in this role; the session is used by it.
 
         Raises:
-            Refused: `signed_out`, or `not_your_role`.
+            SignInRefused: `signed_out`, or `not_your_role`.
         """
         session, person = self._session(secret)
         if role not in person.roles:
-            raise Refused(
+            raise SignInRefused(
                 "not_your_role", f"{person.name} signs in as {' or '.join(person.roles)}, not {role}"
             )
         session.used_us = self._now_us()
@@ -119,7 +119,7 @@ class SignInDesk:
         )
 
     def standing(self, secret: str) -> tuple[Person, int]:
-        """Return who a session is, and in how many microseconds it ends; raises Refused."""
+        """Return who a session is, and in how many microseconds it ends; raises SignInRefused."""
         session, person = self._session(secret)
         return person, session.used_us + self._idle_us - self._now_us()
 
@@ -143,7 +143,9 @@ class SignInDesk:
         person = None if session is None else self._register().named(session.person)
         if session is None or person is None or self._now_us() - session.used_us >= self._idle_us:
             self._sessions.pop(secret, None)
-            raise Refused("signed_out", "you are signed out: nothing was entered for a while; sign in again")
+            raise SignInRefused(
+                "signed_out", "you are signed out: nothing was entered for a while; sign in again"
+            )
         return session, person
 
     def _begun(self, person: Person, console: str) -> str:
@@ -159,7 +161,7 @@ class SignInDesk:
         left_us = self._tries.get(of, Tries()).locked_until_us - self._now_us()
         if left_us > 0:
             minutes = -(-left_us // 60_000_000)
-            raise Refused(
+            raise SignInRefused(
                 "locked_out",
                 f"locked after {TRIES} wrong tries, for {minutes} more min; a supervisor can have it"
                 " unlocked: tablectl people unlock",
@@ -167,7 +169,7 @@ class SignInDesk:
 
     def _wrong(self, of: str, *, known_name: bool) -> None:
         if not known_name:  # a name that nobody has is tried by no person: nothing is kept of it
-            raise Refused("wrong", "nobody of this name signs in here")
+            raise SignInRefused("wrong", "nobody of this name signs in here")
         tries = self._tries.setdefault(of, Tries())
         tries.wrong += 1
         if tries.wrong >= TRIES:
@@ -177,4 +179,4 @@ class SignInDesk:
             self._must_be_free(of)
         self._keeps(self._tries)
         left = TRIES - tries.wrong
-        raise Refused("wrong", f"that is not right; {left} {'try' if left == 1 else 'tries'} left")
+        raise SignInRefused("wrong", f"that is not right; {left} {'try' if left == 1 else 'tries'} left")

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from msgspec import Meta
 
 from controller.model.conversion import strict
-from controller.people.desk import Refused, SignInDesk
+from controller.people.desk import SignInDesk, SignInRefused
 from controller.people.places import KEY_FILE, PUBLIC_FILE
 from controller.people.register import MAX_PIN, RegisterError, write_private
 from controller.people.tokens import KEY_BYTES
@@ -35,7 +35,7 @@ class _Request(msgspec.Struct, frozen=True, kw_only=True, tag_field="do", forbid
     pass
 
 
-class AskPeople(_Request, frozen=True, kw_only=True, tag="people"):
+class PeopleRequest(_Request, frozen=True, kw_only=True, tag="people"):
     """Who can sign in?"""
 
 
@@ -49,14 +49,14 @@ class SignIn(_Request, frozen=True, kw_only=True, tag="sign_in"):
     """The secret that the desk gave this screen at a good sign-in."""
 
 
-class AskToken(_Request, frozen=True, kw_only=True, tag="token"):
+class TokenRequest(_Request, frozen=True, kw_only=True, tag="token"):
     """A token for one word in this role."""
 
     session: Short
     role: Short
 
 
-class AskSession(_Request, frozen=True, kw_only=True, tag="session"):
+class SessionRequest(_Request, frozen=True, kw_only=True, tag="session"):
     """Does this session still stand?"""
 
     session: Short
@@ -74,7 +74,7 @@ class Unlock(_Request, frozen=True, kw_only=True, tag="unlock"):
     person: Short
 
 
-AnyRequest = AskPeople | SignIn | AskToken | AskSession | SignOut | Unlock
+AnyRequest = PeopleRequest | SignIn | TokenRequest | SessionRequest | SignOut | Unlock
 _decode = msgspec.json.Decoder(AnyRequest).decode
 _encode = msgspec.json.Encoder().encode
 
@@ -142,7 +142,7 @@ class Service:
         try:
             strict(line)
             return _encode({"ok": True, **self._do(_decode(line), uid)})
-        except Refused as refused:
+        except SignInRefused as refused:
             return _encode({"ok": False, "code": refused.code, "says": refused.says})
         except (RegisterError, OSError) as error:
             return _encode({"ok": False, "code": "no_register", "says": str(error)})
@@ -152,14 +152,14 @@ class Service:
     def _do(self, request: AnyRequest, uid: int) -> dict[str, object]:
         desk = self._desk
         match request:
-            case AskPeople():
+            case PeopleRequest():
                 return {"people": desk.names()}
             case SignIn(console=console, person=person, typed=typed, screen=screen):
                 session, one, known = desk.sign_in(console, person, typed, screen)
                 return {"session": session, "person": one.name, "roles": one.roles, "screen": known}
-            case AskToken(session=session, role=role):
+            case TokenRequest(session=session, role=role):
                 return {"token": desk.token(session, role)}
-            case AskSession(session=session):
+            case SessionRequest(session=session):
                 one, left_us = desk.standing(session)
                 return {"person": one.name, "roles": one.roles, "left_s": left_us // 1_000_000}
             case SignOut(session=session):
@@ -167,7 +167,9 @@ class Service:
                 return {}
             case Unlock(person=person):
                 if not self._may_unlock(uid):
-                    raise Refused("not_allowed", "root or the sign-in process's own user unlocks a person")
+                    raise SignInRefused(
+                        "not_allowed", "root or the sign-in process's own user unlocks a person"
+                    )
                 desk.unlock(person)
                 return {"unlocked": person}
 

@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 
 from controller.model.tables import EmbeddedSettings
 from controller.publish.betting import OpenWord
-from controller.publish.events import Acknowledgement, Answer, AskLate, Message, TableStatus
+from controller.publish.events import Acknowledgement, Answer, LateWagersQuery, Message, TableStatus
 from controller.publish.faults import Alarm, PublishFault
 from controller.publish.sink import Post, Ready
 from controller.publish.wire import Signer
@@ -36,7 +36,7 @@ class EngineFor(NamedTuple):
     enrolment: Callable[[], Enrolment]
     ask: Callable[[str], bool] = lambda _nonce: False
     """Asks the table, under a number used once, whether bets are open; False where it can't answer."""
-    ask_late: Callable[[AskLate], bool] = lambda _asked: False
+    ask_late: Callable[[LateWagersQuery], bool] = lambda _asked: False
     """Asks the table whether a wager made with the dice out is confirmed in time; False where it can't."""
     line_bet: Callable[[str, bool], None] = lambda _seat, _has: None
     """Tells the table whether the shooter at a seat has his line bet."""

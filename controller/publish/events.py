@@ -13,7 +13,7 @@ from urllib.parse import quote
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from controller.journal.chain import Row, Wall
+from controller.journal.chain import Row, WallTime
 from controller.publish.betting import Digest, Nonce
 from controller.publish.players import player_data
 from controller.publish.wire import (
@@ -109,7 +109,7 @@ class Acknowledgement(msgspec.Struct, frozen=True, kw_only=True, tag="acknowledg
     signature: Signature | UnsetType = UNSET
 
 
-class Again(msgspec.Struct, frozen=True, kw_only=True, tag="again", tag_field="answer"):
+class ResendRequest(msgspec.Struct, frozen=True, kw_only=True, tag="again", tag_field="answer"):
     """The settlement engine misses outcomes from this number on: send them all once more, in order.
 
     `table` is whom it asks, `told` the newest of its outcomes that the engine has heard of: a wish that is
@@ -124,7 +124,7 @@ class Again(msgspec.Struct, frozen=True, kw_only=True, tag="again", tag_field="a
     signature: Signature | UnsetType = UNSET
 
 
-class Ask(msgspec.Struct, frozen=True, kw_only=True, tag="ask", tag_field="answer"):
+class OpenQuery(msgspec.Struct, frozen=True, kw_only=True, tag="ask", tag_field="answer"):
     """A bet has come: are bets open? `nonce` is used once; a word that repeats it covers that bet."""
 
     nonce: Nonce
@@ -132,7 +132,7 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True, tag="ask", tag_field="answe
     signature: Signature | UnsetType = UNSET
 
 
-class AskLate(msgspec.Struct, frozen=True, kw_only=True, tag="ask_late", tag_field="answer"):
+class LateWagersQuery(msgspec.Struct, frozen=True, kw_only=True, tag="ask_late", tag_field="answer"):
     """A craps wager has come with the dice out: do dealer and boxperson confirm it in time (C34-MK-1b)?
 
     `nonce` is as in `ask`, `round` the round of bets that the release closed, `wager` the id by which people
@@ -206,7 +206,7 @@ class PairPlus(msgspec.Struct, frozen=True, kw_only=True, tag="pair_plus", tag_f
     signature: Signature | UnsetType = UNSET
 
 
-Answer = Acknowledgement | Again | Ask | AskLate | Meeting | LineBet | PairPlus
+Answer = Acknowledgement | ResendRequest | OpenQuery | LateWagersQuery | Meeting | LineBet | PairPlus
 
 
 class TableStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -242,7 +242,7 @@ class Message(NamedTuple):
     players: bytes | None
 
 
-class _Told(msgspec.Struct, frozen=True, kw_only=True):
+class _OutcomeMessage(msgspec.Struct, frozen=True, kw_only=True):
     type: str
     t: int
     id: str
@@ -261,7 +261,7 @@ class _Subject(msgspec.Struct, frozen=True, kw_only=True):
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 _encode = msgspec.json.Encoder().encode
-_read_told = msgspec.json.Decoder(_Told).decode
+_read_told = msgspec.json.Decoder(_OutcomeMessage).decode
 _read_subject = msgspec.json.Decoder(_Subject).decode
 _read_event = msgspec.json.Decoder(Event).decode
 _read_status = msgspec.json.Decoder(TableStatus).decode
@@ -372,11 +372,11 @@ def _player_event(event: Event) -> bytes | None:
     )
 
 
-def _label(wall: Wall) -> str:
+def _label(wall: WallTime) -> str:
     return (_EPOCH + timedelta(microseconds=wall.us)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-def _quality(wall: Wall) -> TimeQuality:
+def _quality(wall: WallTime) -> TimeQuality:
     return "synchronized" if wall.synced else "unsynchronized"
 
 

@@ -100,7 +100,7 @@ def write_pin(path: Path, key: Signer, engine_key: bytes, by: str) -> None:
 _ACK = msgspec.json.Decoder(Ack)
 
 
-class Checked(NamedTuple):
+class AcknowledgementCheck(NamedTuple):
     """What was found of the rows `outbox.closed`."""
 
     signed: int
@@ -113,7 +113,7 @@ class Checked(NamedTuple):
     """For each that does not hold: its row, what was found and what was expected."""
 
 
-def check_acknowledgements(rows: Iterable[Row]) -> Checked:
+def check_acknowledgements(rows: Iterable[Row]) -> AcknowledgementCheck:
     """Check every acknowledgement among the rows `outbox.closed`."""
     signed = unsigned = 0
     keys: dict[str, None] = {}
@@ -133,7 +133,7 @@ def check_acknowledgements(rows: Iterable[Row]) -> Checked:
             continue
         signed += 1
         keys[ack.proof.key] = None
-    return Checked(signed, unsigned, tuple(keys), tuple(wrong))
+    return AcknowledgementCheck(signed, unsigned, tuple(keys), tuple(wrong))
 
 
 def _fault_of(ack: Ack) -> str | None:

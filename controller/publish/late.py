@@ -13,7 +13,7 @@ from typing import Protocol
 
 from controller.model.outcomes import DiceOut
 from controller.publish.betting import Betting, OpenWord
-from controller.publish.events import AskLate
+from controller.publish.events import LateWagersQuery
 
 MAX_LODGED = 16
 """Wagers that may be lodged in one throw: more than a crew can confirm aloud in its two seconds."""
@@ -32,7 +32,7 @@ class Receipt(Protocol):
 
 @dataclass(slots=True)
 class _Lodged:
-    ask: AskLate
+    ask: LateWagersQuery
     heard_us: int
     rows: list[Receipt] = field(default_factory=list)
     durable_us: int | None = None
@@ -60,7 +60,7 @@ class LateDesk:
         self._data_us = 0
         self.say: Callable[[OpenWord], None] = _to_nobody
 
-    def lodge(self, ask: AskLate, keep: Callable[[], Receipt | None]) -> bool:
+    def lodge(self, ask: LateWagersQuery, keep: Callable[[], Receipt | None]) -> bool:
         """Accept a wager of the throw under way, from any thread; False where it is none, or is known.
 
         `keep` journals its contents; None: the journal takes nothing more.

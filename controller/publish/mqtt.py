@@ -21,13 +21,13 @@ from controller.publish.betting import OpenWord, word_bytes
 from controller.publish.events import (
     CONTENT_TYPE,
     Acknowledgement,
-    Again,
     Answer,
-    AskLate,
+    LateWagersQuery,
     LineBet,
     Meeting,
     Message,
     PairPlus,
+    ResendRequest,
     TableStatus,
     read_answer,
 )
@@ -37,8 +37,8 @@ from controller.publish.mqtt_link import (
     NO_SUBSCRIBER,
     SESSION_TAKEN_OVER,
     Connected,
+    ConnectionLost,
     Happened,
-    Lost,
     MqttLink,
     Outgoing,
     Published,
@@ -324,7 +324,7 @@ class MqttSink:
                 self._namesake.look(payload, self._now_us(), retained=retained)
             case Received(payload=payload):
                 self._hear(payload)
-            case Lost():
+            case ConnectionLost():
                 self._mourn(happened)
 
     def _be_ready(self) -> None:
@@ -339,7 +339,7 @@ class MqttSink:
         self._words.clear()
         self._post(Ready())
 
-    def _mourn(self, lost: Lost) -> None:
+    def _mourn(self, lost: ConnectionLost) -> None:
         if lost.code == SESSION_TAKEN_OVER:
             self._namesake.found(f"the broker says: {lost.says}", self._now_us())
             self._lose("broker_unreachable", f"connection lost: {lost.says}")
@@ -453,9 +453,9 @@ class MqttSink:
     def _is_ours(self, answer: Answer) -> bool:
         """Return whether an answer is for this table: the engine's word to another may be repeated here."""
         match answer:
-            case Again(table=None):
+            case ResendRequest(table=None):
                 return True  # of 0.1.0, which is told apart by its missing signature
-            case Again() | AskLate() | Meeting() | LineBet() | PairPlus():
+            case ResendRequest() | LateWagersQuery() | Meeting() | LineBet() | PairPlus():
                 return answer.table == self._table
         return True
 

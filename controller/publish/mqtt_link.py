@@ -59,14 +59,14 @@ class Received(NamedTuple):
     retained: bool
 
 
-class Lost(NamedTuple):
+class ConnectionLost(NamedTuple):
     """The connection is over; `code` is the broker's reason, or 0 where it gave none."""
 
     code: int
     says: str
 
 
-Happened = Connected | Subscribed | Published | Received | Lost
+Happened = Connected | Subscribed | Published | Received | ConnectionLost
 
 
 class Outgoing(NamedTuple):
@@ -253,7 +253,7 @@ class MqttLink:
         _properties: Properties | None,
     ) -> None:
         code = reason.value if flags.is_disconnect_packet_from_server else 0
-        self._happened.append(Lost(code, str(reason)))
+        self._happened.append(ConnectionLost(code, str(reason)))
 
 
 class _Packed(Properties):

@@ -17,13 +17,13 @@ from controller.model.outcomes import Awaited
 from controller.model.tables import PublishSettings
 from controller.publish.events import (
     Acknowledgement,
-    Again,
-    Ask,
-    AskLate,
+    LateWagersQuery,
     LineBet,
     Meeting,
     Message,
+    OpenQuery,
     PairPlus,
+    ResendRequest,
     TableStatus,
     message_of,
 )
@@ -74,7 +74,7 @@ class Pump:
         chance: Chance,
         status: Callable[[], TableStatus],
         ask: Callable[[str], None] = lambda _nonce: None,
-        ask_late: Callable[[AskLate], object] = lambda _asked: None,
+        ask_late: Callable[[LateWagersQuery], object] = lambda _asked: None,
         line_bet: Callable[[str, bool], None] = lambda _seat, _has: None,
         pair_plus: Callable[[tuple[str, ...]], None] = lambda _without: None,
         session: int = 0,
@@ -235,11 +235,11 @@ class Pump:
                 self._acknowledge(report, None)
             case Acknowledged(ack=ack, proof=proof):
                 self._acknowledge(ack, proof)
-            case Again():
+            case ResendRequest():
                 self._replay(report)
-            case Ask():
+            case OpenQuery():
                 self._ask(report.nonce)
-            case AskLate():
+            case LateWagersQuery():
                 self._ask_late(report)
             case LineBet() | PairPlus() if report.session != self._session:
                 pass  # Said to an earlier session: somebody's copy, or on its way while the table restarted.
@@ -300,7 +300,7 @@ class Pump:
         if fault is not None:
             self._alarm.began(fault)
             if fault.code == "settlement_lost":
-                self._replay(Again(from_seq=meeting.sequence + 1, told=meeting.told, by=meeting.by))
+                self._replay(ResendRequest(from_seq=meeting.sequence + 1, told=meeting.told, by=meeting.by))
 
     def _is_old(self, told: int) -> bool:
         """Return whether what an engine says is from when it had heard of less: somebody repeats it."""
@@ -415,7 +415,7 @@ class Pump:
 
     # --- replay ---
 
-    def _replay(self, wish: Again) -> None:
+    def _replay(self, wish: ResendRequest) -> None:
         """Go back to an outcome that settlement misses; asked again at once, it is the same wish."""
         now_us = self._now_us()
         soon_us = round(self._settings.retry_s * 1e6)

@@ -97,7 +97,7 @@ def _flow(value: Setting) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Replaced:
+class ReplacedFile:
     """A file that was replaced: where it stands, and where the old one is kept."""
 
     path: Path
@@ -106,7 +106,7 @@ class Replaced:
 
 def replace_file(
     path: Path, before: bytes, after: bytes, stamp: str, check: Callable[[Path], None]
-) -> Replaced:
+) -> ReplacedFile:
     """Replace a file at once and for good, the old one kept beside it as `NAME.STAMP`.
 
     `check` reads the new file before it takes its place; what it raises leaves the old one untouched.
@@ -140,7 +140,7 @@ def replace_file(
         os.fsync(folder)
     finally:
         os.close(folder)
-    return Replaced(path, kept)
+    return ReplacedFile(path, kept)
 
 
 def _write(path: Path, data: bytes) -> None:

@@ -77,7 +77,7 @@ def _differing(rules: RuleSet, error: PayTableDiffers) -> list[Mistake]:
 Words = Annotated[str, Meta(min_length=1, max_length=500)]
 
 
-class Accepted(msgspec.Struct, frozen=True, kw_only=True):
+class AcceptedFinding(msgspec.Struct, frozen=True, kw_only=True):
     """One finding by its id, with the text it had: another text is another finding."""
 
     finding: Words
@@ -88,7 +88,7 @@ class Accepted(msgspec.Struct, frozen=True, kw_only=True):
     """The day, as ISO writes it."""
 
 
-_decode = msgspec.json.Decoder(tuple[Accepted, ...]).decode
+_decode = msgspec.json.Decoder(tuple[AcceptedFinding, ...]).decode
 
 
 INSTALLED = Path("/etc/table")
@@ -113,7 +113,7 @@ def _owners_home() -> Path:
     return (Path(users) if users else Path.home() / ".config") / "table-controller"
 
 
-def read_accepted(path: Path) -> tuple[Accepted, ...]:
+def read_accepted(path: Path) -> tuple[AcceptedFinding, ...]:
     """Return what was accepted; nothing where there is no file. Raises SettingsError for one that is none."""
     try:
         return _decode(path.read_bytes())
@@ -128,7 +128,7 @@ def read_accepted(path: Path) -> tuple[Accepted, ...]:
         ) from error
 
 
-def write_accepted(path: Path, accepted: tuple[Accepted, ...]) -> None:
+def write_accepted(path: Path, accepted: tuple[AcceptedFinding, ...]) -> None:
     """Keep them, the whole file or nothing of it. Raises SettingsError where the disk does not take it."""
     part = path.with_suffix(".part")
     try:

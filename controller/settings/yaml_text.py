@@ -33,7 +33,7 @@ _PLAIN_ONLY = "write the value out where it is needed"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Position:
     """Where something stands; line and column count from 1."""
 
     file: str
@@ -46,10 +46,10 @@ class Document:
     """A YAML document as read: its value, the place of every key, and the mistakes of its writing."""
 
     value: Value
-    places: Mapping[KeyPath, Place]
+    places: Mapping[KeyPath, Position]
     mistakes: tuple[Mistake, ...] = ()
 
-    def place(self, path: KeyPath) -> Place:
+    def place(self, path: KeyPath) -> Position:
         """Return the place of a key, or of the nearest section around it that is written down."""
         while path and path not in self.places:
             path = path[:-1]
@@ -152,7 +152,7 @@ class _Composer:
 
     def __init__(self, file: str) -> None:
         self._file = file
-        self._places: dict[KeyPath, Place] = {}
+        self._places: dict[KeyPath, Position] = {}
         self._mistakes: list[Mistake] = []
         self._events: Iterator[yaml.Event] = iter(())
 
@@ -238,10 +238,10 @@ class _Composer:
             return ""
         return text if event.style else _plain(text)
 
-    def _place(self, event: yaml.Event) -> Place:
+    def _place(self, event: yaml.Event) -> Position:
         mark = event.start_mark
         assert mark is not None  # the parser marks every event
-        return Place(self._file, mark.line + 1, mark.column + 1)
+        return Position(self._file, mark.line + 1, mark.column + 1)
 
     def _wrong(self, event: yaml.Event, path: KeyPath, found: str, expected: str, hint: str) -> None:
         place = self._place(event)

@@ -35,7 +35,7 @@ class Decided(Line, frozen=True):
     reason: str
 
 
-class Refused(Line, frozen=True, kw_only=True):
+class RefusedLine(Line, frozen=True, kw_only=True):
     """A request that can't be granted and changed nothing: the rule that forbids it, and what would do."""
 
     id: str
@@ -97,9 +97,9 @@ class Refusal(NamedTuple):
     rule: str
     reason: str
 
-    def refuse(self, id: str, do: str) -> Refused:  # noqa: A002 - the contract's own word
+    def refuse(self, id: str, do: str) -> RefusedLine:  # noqa: A002 - the contract's own word
         """Answer a request about a bet, or about the table, that stands already."""
-        return Refused(id=id, do=do, rule=self.rule, reason=self.reason)
+        return RefusedLine(id=id, do=do, rule=self.rule, reason=self.reason)
 
     def reject(self, id: str, wager: str, stake: int) -> Decided:  # noqa: A002 - the contract's own word
         """Answer a bet that was never accepted."""

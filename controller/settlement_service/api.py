@@ -12,7 +12,7 @@ from fastapi.security import HTTPBearer
 from starlette.exceptions import HTTPException as StarletteHTTPException
 
 from controller.settlement_service.bounds import DIGEST, Bounds, response_of
-from controller.settlement_service.channel import Ask, Told
+from controller.settlement_service.channel import CounterAnswer, CounterRequest
 from controller.settlement_service.schemas import (
     Account,
     Alarm,
@@ -59,7 +59,7 @@ _UNKNOWN: dict[int, dict[str, object]] = {404: {"model": Refused, "description":
 class Office(Protocol):
     """Where requests are answered: the engine's counter, in this process or in another."""
 
-    def ask(self, ask: Ask) -> Awaitable[Told]:
+    def ask(self, ask: CounterRequest) -> Awaitable[CounterAnswer]:
         """Return the answer; a refusal in words where there is none in time."""
         ...
 
@@ -101,7 +101,7 @@ class _House:
         self._digest: str = request.scope.get(DIGEST, "")
 
     async def ask(self, do: str, **more: object) -> Response:
-        return response_of(await self._office.ask(Ask(do=do, digest=self._digest, **more)))  # type: ignore[arg-type]  # each route gives what its deed takes
+        return response_of(await self._office.ask(CounterRequest(do=do, digest=self._digest, **more)))  # type: ignore[arg-type]  # each route gives what its deed takes
 
 
 House = Annotated[_House, Depends(_House)]

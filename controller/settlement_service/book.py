@@ -17,7 +17,7 @@ from controller.settlement.book import Book, Decided, Reduced, Refusal
 from controller.settlement.wagers import Ended, Wagers
 from controller.settlement.wire import Asked, Request
 from controller.settlement_service.ledger import Movement
-from controller.settlement_service.steps import Anchor, Heard, Step, Told
+from controller.settlement_service.steps import Anchor, HeardAt, Step, StepAnswer
 from controller.settlement_service.tally import Tally, Wager
 
 
@@ -36,7 +36,7 @@ class Misread(Exception):
 class Booked:
     """What a step came to. With `supersedes_from`, results of steps from that one on no longer hold."""
 
-    lines: tuple[Told, ...]
+    lines: tuple[StepAnswer, ...]
     movement: Movement
     wagers: tuple[Wager, ...]
     players: Mapping[str, str] = field(default_factory=dict)
@@ -47,7 +47,7 @@ class Booked:
 
 
 @dataclass(slots=True)
-class _Kept:
+class _RecordedStep:
     """A step as it stands: corrected where it was."""
 
     step: Step
@@ -68,25 +68,25 @@ class _State:
             self.tally.apply(request)
             self.course.follow(request)
 
-    def run(self, step: Step, *, shooters: bool = True) -> tuple[list[Told], Movement, bool]:
+    def run(self, step: Step, *, shooters: bool = True) -> tuple[list[StepAnswer], Movement, bool]:
         """Apply a step; return its lines, what it moves, and whether a player's request was refused.
 
         Raises Contradiction where an outcome's request is refused.
         """
-        lines: list[Told] = []
+        lines: list[StepAnswer] = []
         moved = Movement()
         if step.kind == "reset":
             self.course = self._rules.wagers.course()
         if step.refund:
             back = self.tally.refund(self._fresh(), step.refund)
-            lines += [Told(step.n, line) for line in back.lines]
+            lines += [StepAnswer(step.n, line) for line in back.lines]
             moved.add(back.movement)
         for asked in step.requests:
             request = self._rules.decode(asked)
             if self.course.is_no_news(request) or (not shooters and self.course.names_shooter(request)):
                 continue
             applied = self.tally.apply(request)
-            lines += [Told(step.n, line) for line in applied.lines]
+            lines += [StepAnswer(step.n, line) for line in applied.lines]
             moved.add(applied.movement)
             if applied.refused:
                 if step.kind != "asked":
@@ -111,7 +111,7 @@ class _State:
         if self.course.point != expected:
             raise Contradiction(f"point {expected} at the table", f"point {self.course.point}")
 
-    def settled(self, step: Step, lines: Sequence[Told]) -> Sequence[Asked] | None:
+    def settled(self, step: Step, lines: Sequence[StepAnswer]) -> Sequence[Asked] | None:
         """Return the prelude of an anchor after this step; None where the state is not settled."""
         if self.tally.up:
             return None
@@ -149,7 +149,7 @@ class TableBook:
         self._anchor = anchor
         self._compact = compact
         self._state = _State(game, table, anchor)
-        self._history: list[_Kept] = []
+        self._history: list[_RecordedStep] = []
         self._candidate: tuple[int, Anchor, tuple[str, ...]] | None = None
         self.last_n = anchor.n
 
@@ -224,12 +224,12 @@ class TableBook:
         lines, moved, refused = self._state.run(step)
         if refused:
             return Booked(tuple(lines), Movement(), (), refused=True)
-        self._history.append(_Kept(step, moved, set() if step.seq is None else {step.seq}))
+        self._history.append(_RecordedStep(step, moved, set() if step.seq is None else {step.seq}))
         if self._compact and step.result:
             self._note_candidate(step, lines)
         return Booked(tuple(lines), moved, tuple(self._touched(step, lines)))
 
-    def _touched(self, step: Step, lines: Sequence[Told]) -> list[Wager]:
+    def _touched(self, step: Step, lines: Sequence[StepAnswer]) -> list[Wager]:
         asked = [str(asked["id"]) for asked in step.requests if "id" in asked]
         changed = (told.line.id for told in lines if isinstance(told.line, Decided | Reduced))
         ids = dict.fromkeys([*asked, *changed])
@@ -237,7 +237,7 @@ class TableBook:
 
     # --- settled states ---
 
-    def _note_candidate(self, step: Step, lines: Sequence[Told]) -> None:
+    def _note_candidate(self, step: Step, lines: Sequence[StepAnswer]) -> None:
         prelude = self._state.settled(step, lines)
         if prelude is None:
             self._candidate = None
@@ -259,12 +259,12 @@ class TableBook:
 
     # --- corrections, and what is taken back ---
 
-    def heard_after(self, closed: Heard) -> tuple[int, ...]:
+    def heard_after(self, closed: HeardAt) -> tuple[int, ...]:
         """Return the steps with requests of that round that the table heard of after this moment."""
         heard = ((kept.step.n, kept.step.heard) for kept in self._history)
         return tuple(n for n, at in heard if at is not None and at[:2] == closed[:2] and at.t > closed.t)
 
-    def last_heard(self, of: Heard) -> int | None:
+    def last_heard(self, of: HeardAt) -> int | None:
         """Return when the table last heard of a request of that round that stands; None where none does."""
         heard = (kept.step.heard for kept in self._history)
         return max((at.t for at in heard if at is not None and at[:2] == of[:2]), default=None)
@@ -276,7 +276,7 @@ class TableBook:
         if place is None:
             raise Contradiction(f"steps {sorted(struck)} to take back", "steps since the last settled state")
 
-        def play_again() -> list[Told]:
+        def play_again() -> list[StepAnswer]:
             return self._replay(place, lambda kept: None if kept.step.n in struck else kept)
 
         return self._booked_again(place, play_again)
@@ -289,16 +289,16 @@ class TableBook:
             )
         corrected = self._history[place]
 
-        def play_again() -> list[Told]:
+        def play_again() -> list[StepAnswer]:
             seqs = corrected.seqs if step.seq is None else corrected.seqs | {step.seq}
-            right = _Kept(_corrected(corrected.step, step), corrected.movement, seqs)
+            right = _RecordedStep(_corrected(corrected.step, step), corrected.movement, seqs)
             return self._replay(
                 place, lambda kept: right if kept is corrected else kept, shooters_after=False
             )
 
         return self._booked_again(place, play_again)
 
-    def _booked_again(self, place: int, play_again: Callable[[], list[Told]]) -> Booked:
+    def _booked_again(self, place: int, play_again: Callable[[], list[StepAnswer]]) -> Booked:
         """Book the difference that playing the steps again makes; lines from this place on are told anew."""
         before = Movement()
         for kept in self._history:
@@ -315,8 +315,12 @@ class TableBook:
         return Booked(tuple(lines), moved, wagers, supersedes_from=from_n)
 
     def _replay(
-        self, place: int, as_it_is: Callable[[_Kept], _Kept | None], *, shooters_after: bool = True
-    ) -> list[Told]:
+        self,
+        place: int,
+        as_it_is: Callable[[_RecordedStep], _RecordedStep | None],
+        *,
+        shooters_after: bool = True,
+    ) -> list[StepAnswer]:
         """Play all steps again as they are now (None: taken back); what can't be granted any more is void.
 
         No anchor is taken after it before the next result: the correction needs what it corrects. Who got
@@ -325,17 +329,21 @@ class TableBook:
         history, self._history = self._history, []
         self._candidate = None
         self._state = _State(self._game, self._table, self._anchor)
-        lines: list[Told] = []
+        lines: list[StepAnswer] = []
         for i, before in enumerate(history):
             kept = as_it_is(before)
             if kept is None:
-                lines += [Told(before.step.n, _voided(asked, _TOO_LATE)) for asked in _bets(before.step)]
+                lines += [
+                    StepAnswer(before.step.n, _voided(asked, _TOO_LATE)) for asked in _bets(before.step)
+                ]
                 continue
             told, moved, refused = self._state.run(kept.step, shooters=shooters_after or i <= place)
             if refused:
-                lines += [Told(kept.step.n, _voided(asked, _NOT_POSSIBLE)) for asked in _bets(kept.step)]
+                lines += [
+                    StepAnswer(kept.step.n, _voided(asked, _NOT_POSSIBLE)) for asked in _bets(kept.step)
+                ]
                 continue
-            self._history.append(_Kept(kept.step, moved, kept.seqs))
+            self._history.append(_RecordedStep(kept.step, moved, kept.seqs))
             if i >= place:
                 lines += told
         return lines

@@ -54,7 +54,7 @@ class Frames:
         return whole
 
 
-class Ask(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class CounterRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One request: the deed, the digest of a token, and what the deed takes."""
 
     do: Deed | Literal["health", "who"]
@@ -70,28 +70,28 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Of a bet or a change: the request of the settle contract."""
 
 
-class Told(msgspec.Struct, frozen=True, kw_only=True):
+class CounterAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """An answer: the HTTP status and the body's JSON."""
 
     status: int
     body: msgspec.Raw
 
 
-def refusal(status: int, rule: str, reason: str) -> Told:
+def refusal(status: int, rule: str, reason: str) -> CounterAnswer:
     """Write a refusal."""
     return model_told(Refused(rule=rule, reason=reason), status)
 
 
-def out_of_reach(error: object) -> Told:
+def out_of_reach(error: object) -> CounterAnswer:
     """Write that the database does not answer: nothing is known to have been done."""
     return refusal(503, "DATABASE", str(error))
 
 
-def model_told(model: BaseModel, status: int = 200) -> Told:
+def model_told(model: BaseModel, status: int = 200) -> CounterAnswer:
     """Write a model as an answer."""
     return told_of(model.model_dump_json().encode(), status)
 
 
-def told_of(body: bytes, status: int = 200) -> Told:
+def told_of(body: bytes, status: int = 200) -> CounterAnswer:
     """Write JSON as an answer."""
-    return Told(status=status, body=msgspec.Raw(body))
+    return CounterAnswer(status=status, body=msgspec.Raw(body))

@@ -10,19 +10,19 @@ from typing import NamedTuple
 
 from controller.model.tables import MqttSettings
 from controller.publish.events import (
-    Again,
-    Ask,
-    AskLate,
+    LateWagersQuery,
     LineBet,
     Meeting,
+    OpenQuery,
     PairPlus,
+    ResendRequest,
     answer_bytes,
     read_status,
 )
 from controller.publish.mqtt_link import (
     Connected,
+    ConnectionLost,
     Happened,
-    Lost,
     MqttLink,
     Outgoing,
     Received,
@@ -32,7 +32,7 @@ from controller.publish.mqtt_link import (
 from controller.publish.topics import topics_of
 from controller.publish.wire import Unreadable
 from controller.settlement_service import deliveries
-from controller.settlement_service.deliveries import NotTaken
+from controller.settlement_service.deliveries import RejectedDelivery
 from controller.settlement_service.engine import At, Engine
 from controller.settlement_service.faults import OutOfReach
 from controller.settlement_service.gate import LateWager, NoWord
@@ -47,7 +47,7 @@ PATIENCE_US = 5_000_000
 """So long one asking for what is missing is given to come before it is asked for again."""
 Clock = Callable[[], int]
 Say = Callable[[str], None]
-Said = Ask | AskLate | LineBet | PairPlus
+Said = OpenQuery | LateWagersQuery | LineBet | PairPlus
 """What the engine says to a table that is worth nothing later."""
 
 
@@ -117,14 +117,14 @@ class Broker:
         """Ask a table whether bets are open, from any thread; give why that is no use, where it is none."""
         deaf = self._deaf(table)
         if deaf is None:
-            self._put(table, Ask(nonce=nonce, by=self._name))
+            self._put(table, OpenQuery(nonce=nonce, by=self._name))
         return deaf
 
     def ask_late(self, table: str, nonce: str, wager: LateWager) -> NoWord | None:
         """Ask a table whether a wager made with the dice out is confirmed, as `ask` does."""
         if (deaf := self._deaf(table)) is not None:
             return deaf
-        asked = AskLate(
+        asked = LateWagersQuery(
             table=table,
             round=wager.round,
             nonce=nonce,
@@ -245,7 +245,7 @@ class Broker:
                 self._hear_status(link, topic, payload)
             case Received(topic=topic, payload=payload):
                 self._hear(topic, payload)
-            case Lost(says=says):
+            case ConnectionLost(says=says):
                 self._lose(says)
             case _:
                 pass
@@ -348,14 +348,14 @@ class Broker:
             self._say_once(str(error))
             return
         for table, answer in deliveries.on_the_wire(answers, self._name):
-            if isinstance(answer, Again) and self._asked_lately(table, answer.from_seq):
+            if isinstance(answer, ResendRequest) and self._asked_lately(table, answer.from_seq):
                 continue
             topic = topics_of(table, self._settings.prefix).answer
             self._due.append(Outgoing(topic, answer_bytes(answer, self._key.key)))
         for name in {answer.table for answer in answers}:
             self._meet_again(name)
         for refused in answers:
-            if isinstance(refused, NotTaken):
+            if isinstance(refused, RejectedDelivery):
                 self._say_once(f"table {refused.table}: {refused.says} [{refused.code}]")
 
     def _meet_again(self, table: str) -> None:

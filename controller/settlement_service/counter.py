@@ -11,8 +11,15 @@ import msgspec
 from pydantic import TypeAdapter
 
 from controller.settlement_service.access import ACCESS, Deed
-from controller.settlement_service.channel import Ask, Told, model_told, out_of_reach, refusal, told_of
-from controller.settlement_service.desk import Asking, Caller, Desk, Done
+from controller.settlement_service.channel import (
+    CounterAnswer,
+    CounterRequest,
+    model_told,
+    out_of_reach,
+    refusal,
+    told_of,
+)
+from controller.settlement_service.desk import Asking, Caller, Done, RequestDesk
 from controller.settlement_service.engine import Engine
 from controller.settlement_service.faults import OutOfReach, RequestRefused
 from controller.settlement_service.schemas import Alarm, BrokerWord, Health, Result, RoundView, TableView
@@ -37,12 +44,12 @@ class Counter:
     def __init__(self, engine: Engine, broker: BrokerState = lambda: "none") -> None:
         """Answer for this engine; `broker` tells how the broker is that outcomes come from."""
         self._engine = engine
-        self._desk = Desk(engine)
+        self._desk = RequestDesk(engine)
         self._views = Views(engine)
         self._tokens = Tokens(engine)
         self._broker = broker
 
-    def answer(self, ask: Ask) -> Told:
+    def answer(self, ask: CounterRequest) -> CounterAnswer:
         """Do what is asked, where the token allows it."""
         try:
             return self.health() if ask.do == "health" else self._for(ask, ask.do)
@@ -53,7 +60,7 @@ class Counter:
         except OutOfReach as error:
             return out_of_reach(error)
 
-    def health(self) -> Told:
+    def health(self) -> CounterAnswer:
         """Return whether the engine, its database and its broker answer; raises OutOfReach."""
         tables, alarms = self._views.tables(), self._views.alarms()
         if self._engine.trouble is not None:
@@ -69,7 +76,7 @@ class Counter:
         )
         return model_told(health)
 
-    def _for(self, ask: Ask, do: Deed | Literal["who"]) -> Told:
+    def _for(self, ask: CounterRequest, do: Deed | Literal["who"]) -> CounterAnswer:
         caller = self._tokens.caller(ask.digest)
         if caller is None:
             raise _Turned(401, "HTTP-401", "give a valid token")
@@ -88,12 +95,12 @@ class Counter:
             raise _forbidden(caller)
         return self._of_accounts(ask, do, Asking(caller, ask.key))
 
-    def _listed(self, do: Deed) -> Told:
+    def _listed(self, do: Deed) -> CounterAnswer:
         if do == "tables":
             return told_of(_tables.dump_json(self._views.tables()))
         return told_of(_alarms.dump_json(self._views.alarms()))
 
-    def _of_accounts(self, ask: Ask, do: Deed, asking: Asking) -> Told:
+    def _of_accounts(self, ask: CounterRequest, do: Deed, asking: Asking) -> CounterAnswer:
         match do:
             case "account":
                 account = self._views.account(ask.player)
@@ -110,7 +117,7 @@ class Counter:
                 cents = ask.cents if do == "deposit" else -ask.cents
                 return _granted(self._desk.pay(asking, ask.player, cents))
 
-    def _of_wagers(self, ask: Ask, do: Deed, caller: Caller, *, own: bool) -> Told:
+    def _of_wagers(self, ask: CounterRequest, do: Deed, caller: Caller, *, own: bool) -> CounterAnswer:
         asking = Asking(caller, ask.key)
         if do == "change":
             return _granted(self._desk.change(asking, ask.table, dict(ask.asked)))
@@ -135,5 +142,5 @@ def _forbidden(caller: Caller) -> _Turned:
     return _Turned(403, "HTTP-403", f"the token {caller.name} ({caller.role}) may not do this")
 
 
-def _granted(done: Done) -> Told:
+def _granted(done: Done) -> CounterAnswer:
     return told_of(msgspec.json.encode(done))

@@ -63,7 +63,7 @@ RefusalCode = Literal[
 ]
 
 
-class Acked(NamedTuple):
+class AcknowledgedDelivery(NamedTuple):
     """The outcome's effect is committed, now or before: its id and chain hash, as the journal wants them."""
 
     table: str
@@ -71,7 +71,7 @@ class Acked(NamedTuple):
     chain: str
 
 
-class Held(NamedTuple):
+class HeldDelivery(NamedTuple):
     """The outcome came ahead of one that is missing; it waits, and that one is asked for again."""
 
     table: str
@@ -79,7 +79,7 @@ class Held(NamedTuple):
     asks_from: int
 
 
-class NotTaken(NamedTuple):
+class RejectedDelivery(NamedTuple):
     """The outcome was refused and changed nothing; no acknowledgement will come for it."""
 
     table: str
@@ -87,20 +87,20 @@ class NotTaken(NamedTuple):
     says: str
 
 
-Answer = Acked | Held | NotTaken
+Answer = AcknowledgedDelivery | HeldDelivery | RejectedDelivery
 
 
 def on_the_wire(answers: Iterable[Answer], by: str) -> Iterator[tuple[str, events.Answer]]:
     """Yield the answers as they go back, each with its table; a refusal has none."""
-    missing: dict[str, Held] = {}
+    missing: dict[str, HeldDelivery] = {}
     for answer in answers:
         match answer:
-            case Acked(table=table, id=id_, chain=chain):
+            case AcknowledgedDelivery(table=table, id=id_, chain=chain):
                 missing.pop(table, None)
                 yield table, events.Acknowledgement(id=id_, chain=chain, by=by)
-            case Held(table=table):
+            case HeldDelivery(table=table):
                 missing[table] = answer
-            case NotTaken():
+            case RejectedDelivery():
                 pass
     for table, held in missing.items():
-        yield table, events.Again(table=table, told=held.seq, from_seq=held.asks_from, by=by)
+        yield table, events.ResendRequest(table=table, told=held.seq, from_seq=held.asks_from, by=by)

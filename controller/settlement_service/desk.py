@@ -16,8 +16,8 @@ from controller.settlement_service.engine import Engine
 from controller.settlement_service.faults import RequestRefused
 from controller.settlement_service.gate import Admitted, LateWager, NoWord
 from controller.settlement_service.ledger import CAGE, Movement, player_account
-from controller.settlement_service.standing import Standing
-from controller.settlement_service.steps import Heard, Step
+from controller.settlement_service.standing import EnrolledTable
+from controller.settlement_service.steps import HeardAt, Step
 from controller.settlement_service.work import Cause, Work, encode
 
 
@@ -61,7 +61,7 @@ class Asking:
     key: str
 
 
-class Desk:
+class RequestDesk:
     """Does what is asked of it, through the engine's transactions."""
 
     def __init__(self, engine: Engine) -> None:
@@ -152,13 +152,15 @@ class Desk:
 
         return self._on_word(asking, table, {**change, "table": table}, do)
 
-    def _ask(self, work: Work, table: Standing, player: str, asked: Asked, answer: Admitted | NoWord) -> Done:
+    def _ask(
+        self, work: Work, table: EnrolledTable, player: str, asked: Asked, answer: Admitted | NoWord
+    ) -> Done:
         if table.halted:
             raise RequestRefused("HALTED", f"table {table.name} waits for a person: {table.halted}")
         admitted = admit(table, asked, answer)
         account = player_account(player)
         word = admitted.word
-        heard = Heard(word.session, word.round, admitted.heard_us) if word.takes == "wagers" else None
+        heard = HeardAt(word.session, word.round, admitted.heard_us) if word.takes == "wagers" else None
         step = Step(n=table.book.last_n + 1, kind="asked", requests=(asked,), heard=heard)
         try:
             if table.book.cost(asked) > work.balance(account):
@@ -177,7 +179,7 @@ class Desk:
         lines = [msgspec.Raw(encode(told.line)) for told in booked.lines]
         return Done(player=player, balance=work.balance(account), lines=lines)
 
-    def _table(self, work: Work, name: str) -> Standing:
+    def _table(self, work: Work, name: str) -> EnrolledTable:
         standing = self._engine.table(work, name)
         if standing is None:
             raise RequestRefused("TABLE", f"no table {name} is enrolled")
@@ -222,7 +224,7 @@ class Desk:
         return answer.done
 
 
-def admit(table: Standing, asked: Asked, word: Admitted | NoWord) -> Admitted:
+def admit(table: EnrolledTable, asked: Asked, word: Admitted | NoWord) -> Admitted:
     """Return the word that lets a request in; raises RequestRefused where none does.
 
     It must know of the last outcome that opened or closed the bets here, and of no outcome that is not
@@ -250,7 +252,7 @@ def admit(table: Standing, asked: Asked, word: Admitted | NoWord) -> Admitted:
     return word
 
 
-def _may_open(table: Standing, asked: Asked) -> bool:
+def _may_open(table: EnrolledTable, asked: Asked) -> bool:
     """Return whether the table could let this in, by what is settled of it."""
     if asked.get("late"):
         return table.dice_out and table.book.late_refusal is None
@@ -327,7 +329,7 @@ DEALER = "dealer"
 """A deal's own hand: nobody sits there."""
 
 
-def check_bet_seat(work: Work, standing: Standing, bet: Asked, *, own: bool) -> None:
+def check_bet_seat(work: Work, standing: EnrolledTable, bet: Asked, *, own: bool) -> None:
     """Raise RequestRefused where a bet lies on a position that is not its player's.
 
     `own` says that the request is a player's own: he bets where staff has seated him, and nowhere else.
@@ -343,7 +345,7 @@ def check_bet_seat(work: Work, standing: Standing, bet: Asked, *, own: bool) -> 
     _check_whose(seat, player, standing.book.player_at(seat))
 
 
-def check_taking_seat(standing: Standing, seat: str, player: str) -> None:
+def check_taking_seat(standing: EnrolledTable, seat: str, player: str) -> None:
     """Raise RequestRefused where nobody can sit, or another player's wagers lie."""
     _check_no_dealer(seat)
     _check_whose(seat, player, standing.book.player_at(seat))

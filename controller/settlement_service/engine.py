@@ -14,11 +14,11 @@ from sqlalchemy import delete, select, update
 
 from controller.journal.keys import PublicKey
 from controller.settlement_service import schema
-from controller.settlement_service.deliveries import Answer, NotTaken, read
+from controller.settlement_service.deliveries import Answer, RejectedDelivery, read
 from controller.settlement_service.faults import RequestRefused
 from controller.settlement_service.gate import Gate
 from controller.settlement_service.intake import Intake, Policies, seat_of
-from controller.settlement_service.standing import Games, Standing, load_table, shipped_games
+from controller.settlement_service.standing import EnrolledTable, Games, load_table, shipped_games
 from controller.settlement_service.steps import Anchor
 from controller.settlement_service.store import Store
 from controller.settlement_service.work import Numbers, Work
@@ -68,7 +68,7 @@ class Engine:
         self._intake = Intake(policies or Policies())
         self._games = games or shipped_games()
         self._lock = Lock()
-        self._tables: dict[str, Standing] = {}
+        self._tables: dict[str, EnrolledTable] = {}
         self._numbers: Numbers | None = None
 
     def deliver(self, payloads: Sequence[bytes]) -> list[Answer]:
@@ -88,7 +88,9 @@ class Engine:
                 try:
                     delivery = read(payload)
                 except ValueError as error:
-                    answers.append(NotTaken("", "unreadable", f"{payload[:80]!r} is no event ({error})"))
+                    answers.append(
+                        RejectedDelivery("", "unreadable", f"{payload[:80]!r} is no event ({error})")
+                    )
                     continue
                 table = self.table(work, delivery.table)
                 answers += self._intake.take(work, table, delivery)
@@ -240,7 +242,7 @@ class Engine:
         if without is not None and without != (before.without_pair_plus or ()):
             self.pair_plus(name, without, bets.at)
 
-    def table(self, work: Work, name: str) -> Standing | None:
+    def table(self, work: Work, name: str) -> EnrolledTable | None:
         """Return a table, loaded where it is not in memory; None where it is not enrolled."""
         if name not in self._tables:
             loaded = load_table(work.connection, name, self._games)

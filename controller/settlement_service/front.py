@@ -21,10 +21,10 @@ from controller.settlement_service.channel import (
     BEAT,
     MAX_ASK,
     MAX_TOLD,
-    Ask,
     Broken,
+    CounterAnswer,
+    CounterRequest,
     Frames,
-    Told,
     frame,
     out_of_reach,
     refusal,
@@ -61,7 +61,7 @@ class _Link:
         self.connection = connection
         self._lock = Lock()
 
-    def answer(self, number: int, told: Told) -> None:
+    def answer(self, number: int, told: CounterAnswer) -> None:
         """Send an answer; where the other process does not take it, its run ends."""
         payload = msgspec.json.encode(told)
         if len(payload) > MAX_TOLD:
@@ -233,7 +233,7 @@ class Front:
         else:
             self._workers.submit(self._answer, link, number, ask)
 
-    def _answer(self, link: _Link, number: int, ask: Ask) -> None:
+    def _answer(self, link: _Link, number: int, ask: CounterRequest) -> None:
         try:
             told = self._counter.answer(ask)
         except Exception as error:  # noqa: BLE001 - whoever asked must hear that nothing is known to be done
@@ -261,7 +261,7 @@ class Front:
             self._probe_now.clear()
             with self._lock:
                 asking, self._asking_health = self._asking_health, []
-            told: Told | Literal["well"] = "well"
+            told: CounterAnswer | Literal["well"] = "well"
             try:
                 self._engine.probe()
                 self.probes += 1
@@ -272,7 +272,9 @@ class Front:
                 self._say(f"settlement: the database could not be tried: {type(error).__name__}: {error}\n")
                 told = refusal(503, "ENGINE", "the engine failed; see its log")
             for link, number in asking:
-                link.answer(number, self._counter.answer(Ask(do="health")) if told == "well" else told)
+                link.answer(
+                    number, self._counter.answer(CounterRequest(do="health")) if told == "well" else told
+                )
 
 
-_decode = msgspec.json.Decoder(Ask).decode
+_decode = msgspec.json.Decoder(CounterRequest).decode

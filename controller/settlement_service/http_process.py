@@ -18,7 +18,16 @@ import uvicorn
 
 from controller.settlement_service.api import make_app
 from controller.settlement_service.bounds import MAX_HEAD
-from controller.settlement_service.channel import BEAT, MAX_TOLD, Ask, Broken, Frames, Told, frame, refusal
+from controller.settlement_service.channel import (
+    BEAT,
+    MAX_TOLD,
+    Broken,
+    CounterAnswer,
+    CounterRequest,
+    Frames,
+    frame,
+    refusal,
+)
 from controller.settlement_service.connections import Server
 
 MAX_LINES = 20
@@ -59,7 +68,7 @@ HEALTH_S = 1.0
 ANSWER_S = 10.0
 NICENESS = 5
 """Play goes first on a machine that is busy."""
-_decode: Callable[[bytes], Told] = msgspec.json.Decoder(Told).decode
+_decode: Callable[[bytes], CounterAnswer] = msgspec.json.Decoder(CounterAnswer).decode
 
 
 class Remote:
@@ -69,11 +78,11 @@ class Remote:
         """Ask over this channel."""
         self._channel = channel
         self._numbers = itertools.count(1)
-        self._waiting: dict[int, asyncio.Future[Told]] = {}
-        self._health: asyncio.Task[Told] | None = None
+        self._waiting: dict[int, asyncio.Future[CounterAnswer]] = {}
+        self._health: asyncio.Task[CounterAnswer] | None = None
         self._writer: asyncio.StreamWriter | None = None
 
-    async def ask(self, ask: Ask) -> Told:
+    async def ask(self, ask: CounterRequest) -> CounterAnswer:
         """Ask the engine; all who ask for its health at once get one answer."""
         if ask.do != "health":
             return await self._asked(ask, ANSWER_S)
@@ -81,9 +90,9 @@ class Remote:
             self._health = asyncio.create_task(self._asked(ask, HEALTH_S))
         return await asyncio.shield(self._health)
 
-    async def _asked(self, ask: Ask, within_s: float) -> Told:
+    async def _asked(self, ask: CounterRequest, within_s: float) -> CounterAnswer:
         number = next(self._numbers)
-        answer: asyncio.Future[Told] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[CounterAnswer] = asyncio.get_running_loop().create_future()
         self._waiting[number] = answer
         try:
             self._write(frame(number, msgspec.json.encode(ask)))

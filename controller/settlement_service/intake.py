@@ -11,16 +11,16 @@ from controller.settlement.wire import Asked
 from controller.settlement_service import schema
 from controller.settlement_service.book import Contradiction, Misread
 from controller.settlement_service.deliveries import (
-    Acked,
+    AcknowledgedDelivery,
     Answer,
     Delivery,
-    Held,
-    NotTaken,
+    HeldDelivery,
     RefusalCode,
+    RejectedDelivery,
     opened,
 )
-from controller.settlement_service.standing import Standing
-from controller.settlement_service.steps import CORRECTIONS, RESULTS, Heard, Step
+from controller.settlement_service.standing import EnrolledTable
+from controller.settlement_service.steps import CORRECTIONS, RESULTS, HeardAt, Step
 from controller.settlement_service.work import Work
 
 MALFUNCTIONS = frozenset({"power_lost", "missing_reading", "conflict", "unruled"})
@@ -44,7 +44,7 @@ class Intake:
     def __init__(self, policies: Policies) -> None:
         self._policies = policies
 
-    def take(self, work: Work, table: Standing | None, delivery: Delivery) -> list[Answer]:
+    def take(self, work: Work, table: EnrolledTable | None, delivery: Delivery) -> list[Answer]:
         """Handle one delivery for its table; return its answer and those of what waited for it."""
         if table is None:
             return [_not_taken(delivery, "table_unknown", "it is not enrolled: tablectl settlement enrol")]
@@ -63,7 +63,7 @@ class Intake:
             answers.append(self._apply(work, table, *table.early.pop(table.next_seq)))
         return answers
 
-    def release(self, work: Work, table: Standing, who: str, *, refund: bool) -> None:
+    def release(self, work: Work, table: EnrolledTable, who: str, *, refund: bool) -> None:
         """Clear a table's alarms, and resume it where it is halted."""
         if table.halted:
             table.halted = None
@@ -76,17 +76,17 @@ class Intake:
         )
         work.stands(table.name, table.row())
 
-    def _again(self, work: Work, table: Standing, delivery: Delivery, outcome: Outcome) -> Answer:
+    def _again(self, work: Work, table: EnrolledTable, delivery: Delivery, outcome: Outcome) -> Answer:
         """Acknowledge what was applied before; another outcome under its number is a second table's."""
         known = work.chain_of(table.name, outcome.seq)
         if known == delivery.chain:
-            return Acked(table.name, outcome.id, delivery.chain)
+            return AcknowledgedDelivery(table.name, outcome.id, delivery.chain)
         if known is None:
             says = f"outcome {outcome.id} is older than the first that this table was enrolled with"
             return _not_taken(delivery, "before_enrolment", says)
         return self._conflict(work, table, delivery, outcome, known)
 
-    def _hold(self, work: Work, table: Standing, delivery: Delivery, outcome: Outcome) -> Answer:
+    def _hold(self, work: Work, table: EnrolledTable, delivery: Delivery, outcome: Outcome) -> Answer:
         waiting = table.early.get(outcome.seq)
         if waiting is not None and waiting[0].chain != delivery.chain:
             return self._conflict(work, table, delivery, outcome, waiting[0].chain)
@@ -94,11 +94,11 @@ class Intake:
             says = f"{len(table.early)} outcomes wait for outcome {table.next_seq}; send that one"
             return _not_taken(delivery, "hold_full", says)
         table.early[outcome.seq] = delivery, outcome
-        return Held(table.name, outcome.seq, table.next_seq)
+        return HeldDelivery(table.name, outcome.seq, table.next_seq)
 
     def _conflict(
-        self, work: Work, table: Standing, delivery: Delivery, outcome: Outcome, known: str
-    ) -> NotTaken:
+        self, work: Work, table: EnrolledTable, delivery: Delivery, outcome: Outcome, known: str
+    ) -> RejectedDelivery:
         """Stop at a second outcome of one number with a true seal: a cloned table, or an old journal."""
         says = (
             f"outcome {outcome.seq} came with chain hash {delivery.chain} and with {known}, both signed by "
@@ -106,7 +106,7 @@ class Intake:
         )
         return self._halt(work, table, delivery, "outcome_conflict", says)
 
-    def _apply(self, work: Work, table: Standing, delivery: Delivery, outcome: Outcome) -> Answer:
+    def _apply(self, work: Work, table: EnrolledTable, delivery: Delivery, outcome: Outcome) -> Answer:
         try:
             self._strike(work, table, delivery.event.session, outcome)
             step = self._step_of(work, table, outcome)
@@ -120,22 +120,22 @@ class Intake:
         table.next_seq += 1
         work.outcome(delivery, outcome)
         work.stands(table.name, table.row())
-        return Acked(table.name, outcome.id, delivery.chain)
+        return AcknowledgedDelivery(table.name, outcome.id, delivery.chain)
 
     def _halt(
-        self, work: Work, table: Standing, delivery: Delivery, code: RefusalCode, says: str
-    ) -> NotTaken:
+        self, work: Work, table: EnrolledTable, delivery: Delivery, code: RefusalCode, says: str
+    ) -> RejectedDelivery:
         table.halted = says
         work.alarm(table.name, code, says)
         work.halted(table.name, says)
         return _not_taken(delivery, code, says)
 
-    def _step(self, work: Work, table: Standing, step: Step) -> None:
+    def _step(self, work: Work, table: EnrolledTable, step: Step) -> None:
         booked = table.book.apply(step)
         table.anchor = booked.anchor or table.anchor
         work.step(table.name, step, booked)
 
-    def _strike(self, work: Work, table: Standing, session: str, outcome: Outcome) -> None:
+    def _strike(self, work: Work, table: EnrolledTable, session: str, outcome: Outcome) -> None:
         """Strike the requests that the table heard of after the close that this outcome reports.
 
         Sensors that come later than the table's word waits for them (a cable or a process that stood still)
@@ -143,7 +143,7 @@ class Intake:
         """
         if outcome.type != "bets.closed" or not isinstance(outcome.data, Bets):
             return
-        closed = Heard(session, outcome.data.round, outcome.t)
+        closed = HeardAt(session, outcome.data.round, outcome.t)
         strikes = table.book.heard_after(closed)
         if not strikes:
             return
@@ -155,7 +155,7 @@ class Intake:
         )
         work.alarm(table.name, "bets_struck", says)
 
-    def _step_of(self, work: Work, table: Standing, outcome: Outcome) -> Step | None:
+    def _step_of(self, work: Work, table: EnrolledTable, outcome: Outcome) -> Step | None:
         """Return what an outcome does to the wager book; None where that is nothing."""
         n = table.book.last_n + 1
         wagers = table.game.wagers
@@ -178,7 +178,7 @@ class Intake:
             point_after=wagers.point_after(outcome),
         )
 
-    def _skipping(self, work: Work, table: Standing, outcome: Outcome) -> Step:
+    def _skipping(self, work: Work, table: EnrolledTable, outcome: Outcome) -> Step:
         """Hand all stakes back and begin again where the table says it is after this outcome."""
         course = table.game.wagers.course_after(outcome, self._names(work, table.name))
         return Step(
@@ -249,5 +249,5 @@ def _corrects(outcome: Outcome) -> int | None:
     return int(number) if number.isdecimal() else None
 
 
-def _not_taken(delivery: Delivery, code: RefusalCode, says: str) -> NotTaken:
-    return NotTaken(delivery.table, code, says)
+def _not_taken(delivery: Delivery, code: RefusalCode, says: str) -> RejectedDelivery:
+    return RejectedDelivery(delivery.table, code, says)

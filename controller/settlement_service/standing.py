@@ -33,7 +33,7 @@ _decode_step = msgspec.json.Decoder(Step).decode
 
 
 @dataclass(slots=True)
-class Standing:
+class EnrolledTable:
     """One enrolled table."""
 
     name: str
@@ -100,7 +100,7 @@ def shipped_games() -> Games:
     return find
 
 
-def load_table(connection: Connection, name: str, games: Games) -> Standing | None:
+def load_table(connection: Connection, name: str, games: Games) -> EnrolledTable | None:
     """Load a table, playing the steps since its anchor again; None where there is no such table."""
     row = connection.execute(select(schema.tables).where(schema.tables.c.name == name)).first()
     if row is None:
@@ -113,7 +113,7 @@ def load_table(connection: Connection, name: str, games: Games) -> Standing | No
     for step in steps_after(connection, name, anchor.n):
         anchor = book.apply(step).anchor or anchor
     betting_seq, round_ = _betting_of(connection, name)
-    return Standing(
+    return EnrolledTable(
         name=name,
         rules=row.rules,
         game=game,

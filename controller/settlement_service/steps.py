@@ -19,7 +19,7 @@ Kind = Literal["asked", "outcome", "correction", "reset", "struck"]
 taken back because bets had closed before the table heard of them."""
 
 
-class Heard(NamedTuple):
+class HeardAt(NamedTuple):
     """When a table heard of a request: its session, the round of bets, microseconds of its clock."""
 
     session: str
@@ -46,7 +46,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     result: bool = False
     refund: str = ""
     point_after: int | Literal["off"] | None = None
-    heard: Heard | None = None
+    heard: HeardAt | None = None
     strikes: tuple[int, ...] = ()
 
 
@@ -61,7 +61,7 @@ class Anchor(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     carry: tuple[int, int] = (0, 1)
 
 
-class Told(msgspec.Struct, frozen=True):
+class StepAnswer(msgspec.Struct, frozen=True):
     """A line that a step was answered with; `of_n` is the step it belongs to."""
 
     of_n: int

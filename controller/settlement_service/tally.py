@@ -19,7 +19,7 @@ from controller.settlement.book import (
     PotShared,
     Reduced,
     Refusal,
-    Refused,
+    RefusedLine,
     Status,
 )
 from controller.settlement.wire import Increase, Request
@@ -57,7 +57,7 @@ class Applied:
     def refused(self) -> bool:
         """Whether the game did not grant it, which changes nothing."""
         return any(
-            isinstance(line, Refused) or (isinstance(line, Decided) and line.status == "rejected")
+            isinstance(line, RefusedLine) or (isinstance(line, Decided) and line.status == "rejected")
             for line in self.lines
         )
 

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 from controller.publish.betting import OpenWord
 from controller.publish.embedded import Blocked, Consumer, EngineFor
-from controller.publish.events import Answer, AskLate
-from controller.settlement_service.deliveries import NotTaken, on_the_wire
+from controller.publish.events import Answer, LateWagersQuery
+from controller.settlement_service.deliveries import RejectedDelivery, on_the_wire
 from controller.settlement_service.engine import Clock, Engine
 from controller.settlement_service.faults import SettlementFault
 from controller.settlement_service.front import Front
@@ -20,7 +20,7 @@ NAME = "embedded"
 class RefusedOutcome(Blocked):
     """Settlement will not take an outcome; a person must look into it."""
 
-    def __init__(self, refused: NotTaken) -> None:
+    def __init__(self, refused: RejectedDelivery) -> None:
         super().__init__("settlement_refused", f"{refused.says} [{refused.code}]")
 
 
@@ -42,7 +42,7 @@ class Embedded(Consumer):
         for _, told in on_the_wire(answers, self._by):
             answer(told)
         for refused in answers:
-            if isinstance(refused, NotTaken):
+            if isinstance(refused, RejectedDelivery):
                 raise RefusedOutcome(refused)
 
 
@@ -93,7 +93,7 @@ class EngineWithin(Consumer):
         return None if table == self._asked.table and self._asked.ask(nonce) else _STARTING
 
     def _ask_late(self, table: str, nonce: str, wager: LateWager) -> NoWord | None:
-        asked = AskLate(
+        asked = LateWagersQuery(
             table=table,
             round=wager.round,
             nonce=nonce,

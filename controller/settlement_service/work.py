@@ -14,7 +14,7 @@ from controller.settlement_service import schema
 from controller.settlement_service.book import Booked
 from controller.settlement_service.deliveries import Delivery
 from controller.settlement_service.ledger import Movement
-from controller.settlement_service.steps import RESULTS, Heard, Step, Told
+from controller.settlement_service.steps import RESULTS, HeardAt, Step, StepAnswer
 
 _ADD_TO_BALANCE = text(
     "INSERT INTO balances (account, cents) VALUES (:account, :cents)"
@@ -207,7 +207,7 @@ class Work:
         columns = ("bet_session", "last_bet_t", "session", "closed_t", "moved_t", "result_t")
         self._rounds.append({"t": table, "round": round_, **dict.fromkeys(columns), **told})
 
-    def bets_struck(self, table: str, closed: Heard, last_t: int | None) -> None:
+    def bets_struck(self, table: str, closed: HeardAt, last_t: int | None) -> None:
         """Keep when the table heard of the last request of a round that stands, now that some do not."""
         self._struck.append({"t": table, "session": closed.session, "round": closed.round, "last_t": last_t})
 
@@ -275,7 +275,7 @@ def _after(connection: Connection, table: Table) -> int:
     return last + 1
 
 
-def _of_wagers(lines: Iterable[Told]) -> list[Told]:
+def _of_wagers(lines: Iterable[StepAnswer]) -> list[StepAnswer]:
     return [told for told in lines if isinstance(_id_of(told.line), str)]
 
 

@@ -42,7 +42,7 @@ MOVED_MM = 50.0
 
 
 @dataclass(frozen=True, slots=True)
-class Laid:
+class DiePlacement:
     """A die laid at a named place: where it is on the table (mm), and where in the image it was seen."""
 
     name: str
@@ -59,7 +59,7 @@ def named_places(table: DiceTable) -> Mapping[str, Point]:
 
 
 def calibrate_camera(
-    laid: Sequence[Laid], table: DiceTable, device: str, before: Homography | None
+    laid: Sequence[DiePlacement], table: DiceTable, device: str, before: Homography | None
 ) -> Calibrated:
     """Fit the plane by least squares.
 
@@ -95,7 +95,7 @@ def calibrate_camera(
     )
 
 
-def _fitted(laid: Sequence[Laid]) -> tuple[Homography, list[float]]:
+def _fitted(laid: Sequence[DiePlacement]) -> tuple[Homography, list[float]]:
     pairs = [_pair(point) for point in laid]
     try:
         plane = fit(pairs)
@@ -104,11 +104,11 @@ def _fitted(laid: Sequence[Laid]) -> tuple[Homography, list[float]]:
     return plane, plane.misses(pairs)
 
 
-def _pair(point: Laid) -> Pair:
+def _pair(point: DiePlacement) -> Pair:
     return point.seen, point.place
 
 
-def _why_off(laid: Sequence[Laid], misses: Sequence[float], rms: float) -> str:
+def _why_off(laid: Sequence[DiePlacement], misses: Sequence[float], rms: float) -> str:
     """Return a hint at the one point without which the others agree, if there is one."""
     said = f"found an rms of {rms:.1f} mm, expected at most {RMS_LIMIT_MM:g}"
     for number, point in enumerate(laid) if len(laid) >= NAMES_OUTLIER_FROM else ():
@@ -127,7 +127,7 @@ def _why_off(laid: Sequence[Laid], misses: Sequence[float], rms: float) -> str:
     )
 
 
-def _check_spread(laid: Sequence[Laid], table: DiceTable) -> None:
+def _check_spread(laid: Sequence[DiePlacement], table: DiceTable) -> None:
     least = MIN_SHARE * table.length_mm * table.width_mm
     widest = max(
         min(_area(*corners) for corners in combinations([point.place for point in four], 3))

@@ -47,7 +47,7 @@ class Disc:
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class TextMark:
     """Words that begin, end or are centred at a spot on their base line; a white edge keeps them readable."""
 
     at: Spot
@@ -68,7 +68,7 @@ class Words:
         return self.at[0] - {"start": 0.0, "middle": 0.5, "end": 1.0}[self.anchor] * self.width
 
 
-Mark = Line | Disc | Words
+Mark = Line | Disc | TextMark
 
 
 @dataclass(slots=True)
@@ -110,7 +110,7 @@ class Drawing:
         bold: bool = False,
     ) -> None:
         """Write words."""
-        self.marks.append(Words(at, text, size, anchor, colour, bold))
+        self.marks.append(TextMark(at, text, size, anchor, colour, bold))
 
 
 def width_of(text: str, size: float) -> float:
@@ -184,10 +184,10 @@ class Labels:
 
     def put(self, at: Spot, text: str, size: float = 12.0, *, colour: str = INK, must: bool = True) -> None:
         """Write a label near a spot; one that must be there takes the least crowded place."""
-        tried: list[tuple[int, Words]] = []
+        tried: list[tuple[int, TextMark]] = []
         for away in _AWAY:
             for angle in _ANGLES:
-                words = _placed(at, Words(at, text, size, "start", colour), angle, away)
+                words = _placed(at, TextMark(at, text, size, "start", colour), angle, away)
                 box = _box_of(words)
                 if not self._area.holds(box):
                     continue
@@ -200,7 +200,7 @@ class Labels:
             _, words = min(tried, key=lambda entry: entry[0])
             self._write(words, _box_of(words), at, _AWAY[-1])
 
-    def _write(self, words: Words, box: _Box, at: Spot, away: float) -> None:
+    def _write(self, words: TextMark, box: _Box, at: Spot, away: float) -> None:
         self._taken.append(box)
         if away > _AWAY[1]:
             x = min(max(at[0], box.left), box.right)
@@ -209,13 +209,13 @@ class Labels:
         self._drawing.marks.append(words)
 
 
-def _placed(at: Spot, words: Words, angle: int, away: float) -> Words:
+def _placed(at: Spot, words: TextMark, angle: int, away: float) -> TextMark:
     across, up = cos(radians(angle)), sin(radians(angle))
     anchor = "start" if across > 0.3 else "end" if across < -0.3 else "middle"
     x, y = at[0] + away * across, at[1] - away * up
     return replace(words, at=(x, y + 0.35 * words.size), anchor=anchor)
 
 
-def _box_of(words: Words) -> _Box:
+def _box_of(words: TextMark) -> _Box:
     y = words.at[1]
     return _Box(words.left - 2, y - 0.9 * words.size, words.left + words.width + 2, y + 0.3 * words.size)

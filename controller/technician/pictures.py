@@ -3,11 +3,11 @@
 from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
 
-from controller.app.drawn import Drawn, Named
+from controller.app.drawn import Drawn, PictureFile
 from controller.model.effects import Judged
 from controller.model.readings import DieLost, DieRest
 from controller.model.verdicts import DealVerdict, SpinVerdict, ThrowVerdict
-from controller.technician.drawing import PAPER, Disc, Drawing, Line, Mark, Stroke, Words
+from controller.technician.drawing import PAPER, Disc, Drawing, Line, Mark, Stroke, TextMark
 from controller.technician.sheet import Exhibit, draw_words, hand_lines
 from controller.technician.spin_picture import SpinSeen, draw_spin, see_spin
 from controller.technician.throw_picture import ThrowSeen, draw_throw, see_throw
@@ -64,7 +64,7 @@ def picture_of(journal: Path, number: int) -> Drawn:
     judged = judged_of(proved[-1][0], unpack(proved[-1][1]))
     exhibit = Exhibit(identity.setup, found.number, told, closed, judged)
     pictures = tuple(
-        Named(reading.die, reading.pictures)
+        PictureFile(reading.die, reading.pictures)
         for reading in judged.readings
         if isinstance(reading, DieRest | DieLost) and reading.pictures is not None
     )
@@ -98,11 +98,11 @@ def _mark(mark: Mark) -> str:
         case Disc(at=(x, y), radius=radius, stroke=stroke, fill=fill):
             place = f'cx="{_n(x)}" cy="{_n(y)}" r="{_n(radius)}"'
             return f'<circle {place} fill="{fill or "none"}"{_stroke(stroke)}/>'
-        case Words():
+        case TextMark():
             return _words(mark)
 
 
-def _words(words: Words) -> str:
+def _words(words: TextMark) -> str:
     """Write words over a copy of themselves with a broad edge: few viewers know `paint-order`."""
     weight = ' font-weight="bold"' if words.bold else ""
     text = (

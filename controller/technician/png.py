@@ -7,7 +7,7 @@ from math import dist
 
 from PIL import Image, ImageDraw, ImageFont
 
-from controller.technician.drawing import PAPER, Disc, Drawing, Line, Spot, Stroke, Words
+from controller.technician.drawing import PAPER, Disc, Drawing, Line, Spot, Stroke, TextMark
 
 _FINE = 2
 """It is drawn so many times as large and then made smaller, which smooths all edges."""
@@ -25,7 +25,7 @@ def as_png(drawing: Drawing) -> bytes:
                 _line(brush, mark)
             case Disc():
                 _disc(brush, mark)
-            case Words():
+            case TextMark():
                 _words(brush, mark)
     painted = BytesIO()
     image.resize((drawing.width, drawing.height), Image.Resampling.LANCZOS).save(painted, "PNG")
@@ -48,7 +48,7 @@ def _disc(brush: ImageDraw.ImageDraw, disc: Disc) -> None:
     brush.ellipse(box, fill=disc.fill, outline=disc.stroke.colour if width else None, width=width)
 
 
-def _words(brush: ImageDraw.ImageDraw, words: Words) -> None:
+def _words(brush: ImageDraw.ImageDraw, words: TextMark) -> None:
     size = words.size * _FINE
     x, y = words.at
     brush.text(

@@ -55,7 +55,7 @@ class DieShown:
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class DrawnImpact:
     """An impact, its letter, and the dice whose own turn it is the sound of."""
 
     key: str
@@ -72,7 +72,7 @@ class ThrowSeen:
 
     table: DiceTable
     dice: tuple[DieShown, DieShown]
-    heard: tuple[Heard, ...]
+    heard: tuple[DrawnImpact, ...]
     far: str | None
     stories: tuple[Told, ...] = ()
     """What can have happened at the walls, the best first; nothing where the judge says nothing of them."""
@@ -95,18 +95,20 @@ def _unmet(scene: Scene) -> Met:
     return Met((path_of(scene, one), path_of(scene, two)), ([], []), None, (), None)
 
 
-def _heard(scene: Scene, met: Met) -> tuple[Heard, ...]:
+def _heard(scene: Scene, met: Met) -> tuple[DrawnImpact, ...]:
     owners: dict[int, list[int]] = {}
     for label, encounters in enumerate(met.encounters):
         for encounter in encounters:
             if encounter.hit is Hit.YES and encounter.impact is not None:
                 owners.setdefault(encounter.impact, []).append(label + 1)
-    heard: list[Heard] = []
+    heard: list[DrawnImpact] = []
     for i, impact in enumerate(scene.impacts):
         first = next((hit for hit in owners if i not in owners and rings(scene, hit, i)), None)
         seconds = scene.ms(impact.t) / 1000.0
         heard.append(
-            Heard(_key(i), impact, seconds, tuple(owners.get(i, ())), "" if first is None else _key(first))
+            DrawnImpact(
+                _key(i), impact, seconds, tuple(owners.get(i, ())), "" if first is None else _key(first)
+            )
         )
     return tuple(heard)
 
@@ -330,7 +332,7 @@ def mark(drawing: Drawing, number: int, at: Spot, size: float) -> None:
         drawing.box((at[0] - size, at[1] - size), (2 * size, 2 * size), Stroke(colour, 1), "#ffffff")
 
 
-def _impact(drawing: Drawing, heard: Heard, scale: _Scale, seen: ThrowSeen, labels: Labels) -> None:
+def _impact(drawing: Drawing, heard: DrawnImpact, scale: _Scale, seen: ThrowSeen, labels: Labels) -> None:
     impact, table = heard.impact, seen.table
     place, (dx, dy) = {
         "left": ((0.0, impact.pos_mm), (-1, 0)),

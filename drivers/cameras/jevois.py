@@ -50,7 +50,7 @@ class Detection:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class FrameMark:
     """The start or the end of what the camera has to say of one frame."""
 
     which: Literal["start", "stop"]
@@ -58,13 +58,13 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Discarded:
+class DiscardedLine:
     """A line that is none of these, as a technician can read it."""
 
     text: str
 
 
-Message = Detection | Mark | Discarded
+Message = Detection | FrameMark | DiscardedLine
 
 _LINE_END = re.compile(rb"[\r\n\0]")
 _STAMP = re.compile(r"\d+(?:/\d{4}-\d{2}-\d{2})?(?:/\d{2}:\d{2}:\d{2})?|\d{2}:\d{2}:\d{2}")
@@ -120,7 +120,7 @@ class Decoder:
         message = _parsed(text.split()) if readable and not self._joining else None
         if message is None:
             self.discarded += 1
-            return Discarded(text[:_SHOWN])
+            return DiscardedLine(text[:_SHOWN])
         return message
 
 
@@ -128,9 +128,9 @@ def _parsed(words: Sequence[str]) -> Message | None:
     stamp = words[0] if words and _STAMP.fullmatch(words[0]) else None
     match words[1:] if stamp else words:
         case ["MARK", "START"]:
-            return Mark("start", stamp)
+            return FrameMark("start", stamp)
         case ["MARK", "STOP"]:
-            return Mark("stop", stamp)
+            return FrameMark("stop", stamp)
         case ["N2", name, *fields]:
             return _normal(name, fields, stamp)
         case ["D2", name, *fields]:
@@ -342,15 +342,15 @@ class JevoisCamera:
 
     def _hear(self, now_us: int, message: Message) -> None:
         match message:
-            case Mark(which="start"):
+            case FrameMark(which="start"):
                 self._begin(now_us)
-            case Mark(which="stop"):
+            case FrameMark(which="stop"):
                 self._end(now_us)
             case Detection():
                 self._spoilt = self._spoilt or self._frame is None
                 if self._frame is not None and len(self._frame) < MAX_IN_A_FRAME:
                     self._frame.append(message)
-            case Discarded():
+            case DiscardedLine():
                 self._spoilt = True
 
     def _begin(self, now_us: int) -> None:

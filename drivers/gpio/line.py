@@ -28,7 +28,7 @@ class LevelChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
+class EdgesLost:
     """Edges are missing, some time after `since_us`."""
 
     edges: int
@@ -36,7 +36,7 @@ class Lost:
 
 
 @dataclass(frozen=True, slots=True)
-class Missed:
+class EdgeMissed:
     """The line's level contradicts its edges: an edge never came."""
 
     active: bool
@@ -65,7 +65,7 @@ class Calm:
     t_us: int
 
 
-LineChange = LevelChange | Lost | Missed | Hidden | Babbling | Calm
+LineChange = LevelChange | EdgesLost | EdgeMissed | Hidden | Babbling | Calm
 
 
 class Line:
@@ -103,14 +103,14 @@ class Line:
         """Handle that an unknown number of edges was thrown away."""
         self._forget()
         self._seq = None
-        return [Lost(0, since_us)]
+        return [EdgesLost(0, since_us)]
 
     def edge(self, t_us: int, active: bool, seq: int) -> list[LineChange]:
         """Handle an edge to this level."""
         happened: list[LineChange] = []
         expected = seq if self._seq is None else (self._seq + 1) % _SEQ
         if seq != expected:
-            happened.append(Lost((seq - expected) % _SEQ, self._heard_us))
+            happened.append(EdgesLost((seq - expected) % _SEQ, self._heard_us))
             self._forget()
         self._seq = seq
         t_us = max(t_us, self._heard_us)
@@ -143,7 +143,7 @@ class Line:
             self._doubt_us = t_us
             return []
         elif t_us - self._doubt_us >= LOOK_AGAIN_US:
-            happened.append(Missed(active, t_us))
+            happened.append(EdgeMissed(active, t_us))
             self._raw, self._raw_us, self._raw_sure = active, t_us, False
             self._seen_us = t_us
             self._doubt_us = None
@@ -195,7 +195,7 @@ class Line:
             return []
         hidden_us = t_us - self._seen_us
         if hidden_us >= HIDDEN_US:
-            return [Missed(active, t_us)]
+            return [EdgeMissed(active, t_us)]
         return [Hidden(t_us)] if hidden_us >= self._debounce_us else []
 
     def _forget(self) -> None:

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from controller.model.readings import AnyReading
-from drivers.gpio.line import Babbling, Calm, Hidden, LevelChange, Line, LineChange, Lost, Missed
+from drivers.gpio.line import Babbling, Calm, EdgeMissed, EdgesLost, Hidden, LevelChange, Line, LineChange
 from drivers.health import AGAIN_US, LINK, Cause, Change, Health, readings_of
-from drivers.wiring import Edge, LineEvents, LineOrders, Look, Rest, Set
+from drivers.wiring import Edge, LineEvents, LineOrders, ReadLevel, Rest, Set
 
 _OPEN = "when the lines open"
 _LATER = "a second after the last one"
@@ -136,7 +136,7 @@ class GpioDevice(ABC):
         self._round_us = 0
         self._heard_us = 0
         self._rested_us = dict.fromkeys(inputs, 0)
-        self._output: list[Look | Set | Rest] = []
+        self._output: list[ReadLevel | Set | Rest] = []
         self._reopen = False
 
     @abstractmethod
@@ -210,7 +210,7 @@ class GpioDevice(ABC):
             look_us = _look_at(line)
             if all_round or (look_us is not None and look_us <= now_us):
                 line.asked(now_us)
-                self._output.append(Look(self._inputs[name].line))
+                self._output.append(ReadLevel(self._inputs[name].line))
         if self.lines and now_us - self._heard_us >= SILENT_US:
             self._heard_us = now_us
             self._reopen = True
@@ -226,7 +226,7 @@ class GpioDevice(ABC):
                 due += [_look_at(line), line.calm_us, self._stuck_at(name)]
         return min((at for at in due if at is not None), default=None)
 
-    def order(self, order: Look | Set | Rest) -> None:
+    def order(self, order: ReadLevel | Set | Rest) -> None:
         """Hand an order to the port, where it is open."""
         if self._is_open:
             self._output.append(order)
@@ -322,13 +322,13 @@ class GpioDevice(ABC):
                 case LevelChange():
                     told += self.over(now_us, name, "stuck")
                     told += self.became(now_us, name, event)
-                case Lost():
+                case EdgesLost():
                     self.broken(name)
                     seen = f"lost {how_much or f'{event.edges} edges'}"
                     told += self.fault(
                         now_us, name, "lost_edges", seen, since_us=event.since_us + 1, passes=True
                     )
-                case Missed():
+                case EdgeMissed():
                     self.broken(name)
                     is_now = "active" if event.active else "inactive"
                     seen = f"is {is_now}, and no edge told how it came to be"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeVar
 
 from drivers.link.link import PortError
-from drivers.wiring import Edge, InputSetup, Level, LineEvents, LineOrders, Look, Rest
+from drivers.wiring import Edge, InputSetup, Level, LineEvents, LineOrders, ReadLevel, Rest
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +163,7 @@ class EdgePort:
 
     def write(self, orders: LineOrders) -> None:
         """Follow orders: look at lines, leave lines alone. Raises PortError."""
-        looked_at = [o.line for o in orders if isinstance(o, Look) and o.line not in self._resting_ns]
+        looked_at = [o.line for o in orders if isinstance(o, ReadLevel) and o.line not in self._resting_ns]
         if looked_at:
             # The edges first: a level must never overtake the edge that led to it.
             ready = [self._by_fd[fd] for fd, _ in self._poll.poll(0) if fd in self._by_fd]

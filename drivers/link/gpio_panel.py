@@ -21,7 +21,7 @@ import gpiozero
 
 from drivers.link.gpio_edges import Chip, Chips, Holder, TableTime, busy, find_chip
 from drivers.link.link import PortError
-from drivers.wiring import Edge, InputSetup, Level, LineEvents, LineOrders, LineSetup, Look, Rest, Set
+from drivers.wiring import Edge, InputSetup, Level, LineEvents, LineOrders, LineSetup, ReadLevel, Rest, Set
 
 T = TypeVar("T")
 MAX_WAITING = 2048
@@ -173,7 +173,7 @@ class PanelPort:
                 case Set():
                     lamp = self._lamps[order.line]
                     self._safely(lamp.on if order.active else lamp.off)
-                case Look() if order.line not in self._resting_ns:
+                case ReadLevel() if order.line not in self._resting_ns:
                     self._drain()
                     active = self._safely(self._contacts[order.line].is_active)
                     self._answers.append(Level(order.line, active, self._table_us(self._clock_ns())))

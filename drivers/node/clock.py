@@ -30,7 +30,7 @@ SURE = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ClockAnswer:
     """One question and its answer: `sent` and `back` on the table's clock, `got` and `said` on the node's."""
 
     sent_us: int
@@ -75,7 +75,7 @@ class NodeClock:
         """Return how far off the mapping may be: half the quickest round trip, and the line's own error."""
         return self.best_us / 2 + sqrt(1 / self._weight) if self._weight else float("inf")
 
-    def learn(self, answer: Answer) -> None:
+    def learn(self, answer: ClockAnswer) -> None:
         """Handle an answer.
 
         Raises ClockStepError where answers keep contradicting what was learnt.

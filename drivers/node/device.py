@@ -9,7 +9,7 @@ from controller.model.readings import AnyReading, WallImpact
 from controller.model.tables import Claim, Speaks
 from drivers.device import Chance, DeviceType, Neighbours, wall_in
 from drivers.health import Recovered, Trouble, readings_of
-from drivers.node.sentences import NO_SESSION, NODE_NAME, CommandResult, Hello, Message, Seen
+from drivers.node.sentences import NO_SESSION, NODE_NAME, CommandResult, Hello, Message, NodeReading
 from drivers.node.table_end import TableEnd
 from drivers.readings import ReadingError, reading_of
 from drivers.wiring import StreamAddress
@@ -152,7 +152,7 @@ class NodeDevice:
         readings: list[AnyReading] = []
         for message in messages:
             match message:
-                case Seen():
+                case NodeReading():
                     readings += self._seen(message, now_us)
                 case Trouble():
                     readings += readings_of([message], self._devices, now_us)
@@ -165,7 +165,7 @@ class NodeDevice:
                     self.answers.append(message)
         return readings
 
-    def _seen(self, seen: Seen, now_us: int) -> list[AnyReading]:
+    def _seen(self, seen: NodeReading, now_us: int) -> list[AnyReading]:
         channel = self._settings.channels.get(seen.channel)
         if channel is None and (self._settings.channels or seen.channel) and seen.kind not in _HEALTH:
             return self._refused(

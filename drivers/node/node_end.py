@@ -8,7 +8,16 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from drivers.node.sentences import NO_SESSION, NONCE, VERSION, Heard, Hello, Sentence, Speaker, hello_fields
+from drivers.node.sentences import (
+    NO_SESSION,
+    NONCE,
+    VERSION,
+    Hello,
+    ReceivedSentence,
+    Sentence,
+    Speaker,
+    hello_fields,
+)
 from drivers.node.times import ANNOUNCE_US, BEAT_US, TRAIL_US
 from drivers.node.wire import ReorderBuffer, Wire
 
@@ -105,7 +114,7 @@ class NodeEnd:
         self._said.append((self._seq, self._wire.say(clock_us, verb, fields)))
         self._seq += 1
 
-    def _hear(self, heard: Heard, now_us: int) -> list[Command]:
+    def _hear(self, heard: ReceivedSentence, now_us: int) -> list[Command]:
         sentence, counters = heard.sentence, self._wire.counters
         if sentence.verb == "hello":
             self._greeted(heard, now_us)
@@ -129,7 +138,7 @@ class NodeEnd:
                 return self._command(sentence, now_us)
         return []
 
-    def _greeted(self, heard: Heard, now_us: int) -> None:
+    def _greeted(self, heard: ReceivedSentence, now_us: int) -> None:
         sentence = heard.sentence
         nonce = sentence.fields.get("nonce", "")
         known = NONCE.fullmatch(nonce) and nonce.startswith(sentence.session)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from drivers.node.clock import Answer
+from drivers.node.clock import ClockAnswer
 from drivers.node.sentences import CLOCK_US, CommandResult, Sentence
 from drivers.node.times import PING_AGAIN_US
 from drivers.node.wire import Wire
@@ -119,7 +119,7 @@ class ClockQueries:
         if self._answer_bytes is not None:
             self._padding = min(MAX_PADDING, max(0, self._padding + self._answer_bytes - len(line)))
 
-    def answer(self, sentence: Sentence, line_bytes: int, now_us: int) -> Answer | None:
+    def answer(self, sentence: Sentence, line_bytes: int, now_us: int) -> ClockAnswer | None:
         """Handle an answer of this length in bytes; None where it answers nothing or makes no sense."""
         number, got = number_in(sentence.fields, "id"), number_in(sentence.fields, "got")
         if number is None or got is None or got >= CLOCK_US:
@@ -129,7 +129,7 @@ class ClockQueries:
             return None
         self.unanswered_us = None
         self._answer_bytes = line_bytes
-        return Answer(sent_us, got, sentence.clock_us, now_us)
+        return ClockAnswer(sent_us, got, sentence.clock_us, now_us)
 
 
 def number_in(fields: Mapping[str, str], name: str, missing: str = "") -> int | None:

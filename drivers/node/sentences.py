@@ -58,7 +58,7 @@ class Sentence(NamedTuple):
     fields: Mapping[str, str] = {}
 
 
-class Heard(NamedTuple):
+class ReceivedSentence(NamedTuple):
     """A sentence as it came: with the bytes its seal covers and the seal, empty where there is none."""
 
     sentence: Sentence
@@ -121,7 +121,7 @@ def finish(body: bytes, seal: bytes = b"") -> bytes:
     return line
 
 
-def decode(line: bytes) -> Heard:
+def decode(line: bytes) -> ReceivedSentence:
     """Read one line, without its line end and with nothing before its first character.
 
     Raises FlawError for whatever is not exactly a sentence.
@@ -146,7 +146,7 @@ def decode(line: bytes) -> Heard:
     )
     if sentence.seq > MAX_SEQ or sentence.clock_us >= CLOCK_US:
         raise FlawError(Flaw.BAD_FORM)
-    return Heard(sentence, body[: match.end(7)], seal)
+    return ReceivedSentence(sentence, body[: match.end(7)], seal)
 
 
 def _fields(text: bytes) -> dict[str, str]:
@@ -193,7 +193,7 @@ class Hello:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class NodeReading:
     """A reading: its kind and fields as text, and when it was seen on the table's clock."""
 
     t_us: int
@@ -211,7 +211,7 @@ class CommandResult:
     says: str
 
 
-Message = Hello | Seen | CommandResult | Change
+Message = Hello | NodeReading | CommandResult | Change
 """What the table's end reports: who the node is, its readings, its answers, and the link's health."""
 
 

@@ -15,11 +15,11 @@ from drivers.node.sentences import (
     NO_SESSION,
     NONCE,
     VERSION,
-    Heard,
     Hello,
     HelloError,
     Message,
-    Seen,
+    NodeReading,
+    ReceivedSentence,
     Sentence,
     Speaker,
     read_hello,
@@ -254,7 +254,7 @@ class TableEnd:
         self._greet(now_us)
         return told
 
-    def _hear(self, heard: Heard, now_us: int) -> Sequence[Message]:
+    def _hear(self, heard: ReceivedSentence, now_us: int) -> Sequence[Message]:
         sentence = heard.sentence
         if sentence.verb == "hello":
             return self._hear_hello(heard, now_us)
@@ -275,7 +275,7 @@ class TableEnd:
         handle = self._verbs.get(sentence.verb, self._reading)
         return [*self._chase(now_us), *handle(sentence, now_us)]
 
-    def _hear_hello(self, heard: Heard, now_us: int) -> Sequence[Message]:
+    def _hear_hello(self, heard: ReceivedSentence, now_us: int) -> Sequence[Message]:
         sentence = heard.sentence
         nonce = sentence.fields.get("nonce", "")
         if sentence.node != self.node:
@@ -388,7 +388,7 @@ class TableEnd:
                 now_us, now_us, "bad_clock", f"{sentence.verb} at {off:+.3f} s from its arrival"
             )
         fields = {name: value for name, value in sentence.fields.items() if name != "ch"}
-        return [Seen(min(t_us, now_us), sentence.verb, fields, channel)]
+        return [NodeReading(min(t_us, now_us), sentence.verb, fields, channel)]
 
     def refuse(self, now_us: int, seen: str) -> Sequence[Message]:
         """Report that a reading made no sense, so that one is missing."""

@@ -17,7 +17,7 @@ from drivers.node.sentences import (
     NO_SESSION,
     Flaw,
     FlawError,
-    Heard,
+    ReceivedSentence,
     Sentence,
     Speaker,
     decode,
@@ -255,7 +255,7 @@ class Wire:
             lines.append(line)
         return lines
 
-    def read(self, line: bytes) -> Heard | None:
+    def read(self, line: bytes) -> ReceivedSentence | None:
         """Read the sentence at a line's end; None, counted, where there is none of the other end."""
         counters = self.counters
         self.recent.append(line)
@@ -277,7 +277,7 @@ class Wire:
         counters.sentences += 1
         return heard
 
-    def genuine(self, heard: Heard, nonces: bytes | None = None) -> bool:
+    def genuine(self, heard: ReceivedSentence, nonces: bytes | None = None) -> bool:
         """Return whether the seal is right under these nonces (the session's where not given)."""
         if self._key is None or hmac.compare_digest(self._seal(heard.body, nonces), heard.seal):
             return True

@@ -163,7 +163,7 @@ RECOVERY_US = 8_000_000
 Dropped = Callable[[AnyReading], bool]
 
 
-class Standing:
+class ActiveFault:
     """A fault that stands, or stood until `ended_us`."""
 
     def __init__(self, began: Began, undo: Callable[[int], None], also: tuple[str, ...]) -> None:
@@ -223,7 +223,7 @@ class VirtualTable:
         self._now_us = 0
         self._timers: list[tuple[int, int, Callable[[int], None]]] = []
         self._timers_set = 0
-        self._faults: deque[Standing] = deque()
+        self._faults: deque[ActiveFault] = deque()
 
     def start(self, now_us: int) -> None:
         """Switch everything on; the evening begins `LEAD_US` later."""
@@ -280,7 +280,7 @@ class VirtualTable:
         self, began: Began, undo: Callable[[int], None], ends_us: int, *, also: tuple[str, ...] = ()
     ) -> None:
         """Take note of a fault that was done, and take it back at its end."""
-        standing = Standing(began, undo, also)
+        standing = ActiveFault(began, undo, also)
         self._faults.append(standing)
         self._tell(began)
         self.at(ends_us, lambda now_us: self._end(standing, now_us))
@@ -296,7 +296,7 @@ class VirtualTable:
         """Return whether no fault stands."""
         return all(fault.ended_us is not None for fault in self._faults)
 
-    def _end(self, standing: Standing, now_us: int) -> None:
+    def _end(self, standing: ActiveFault, now_us: int) -> None:
         standing.undo(now_us)
         standing.ended_us = now_us
         self._trouble_us = now_us + RECOVERY_US

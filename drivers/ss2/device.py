@@ -18,7 +18,7 @@ from drivers.ss2.protocol import (
     BareNumber,
     Bonus,
     Decoder,
-    Discarded,
+    DiscardedLine,
     Flag,
     Message,
     Reply,
@@ -28,7 +28,7 @@ from drivers.ss2.protocol import (
     games_between,
     read_parameter,
 )
-from drivers.ss2.questions import Answer, ApprovedSettings, Question, Requests
+from drivers.ss2.questions import ApprovedSettings, Question, Requests, StatusAnswer
 from drivers.wiring import StreamAddress
 
 POWER_CYCLE = "power_cycle"
@@ -255,7 +255,7 @@ class Ss2Wheel:
                 self._status(now_us, message)
             case BareNumber():
                 self._announced = message.number
-            case Discarded():
+            case DiscardedLine():
                 self._last_line = message.text
             case Reply():
                 answer = self._requests.hear(now_us, message)
@@ -299,7 +299,7 @@ class Ss2Wheel:
             elif fault.code == ROTOR_SPEED and "m" in self._settings.approved:
                 self._ask(now_us, Question("m", read_parameter("m"), "T"))
 
-    def _answered(self, now_us: int, answer: Answer) -> None:
+    def _answered(self, now_us: int, answer: StatusAnswer) -> None:
         if answer.name == "void":
             if answer.outcome != "ok":
                 says = f"the void game was not acknowledged ({answer.outcome}); the wheel may play on"

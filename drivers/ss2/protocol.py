@@ -147,13 +147,13 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True)
-class Discarded:
+class DiscardedLine:
     """What was left out, as a technician can read it: the start of a bad line."""
 
     text: str
 
 
-Message = Status | BareNumber | Bonus | SelfTestCode | SensorEvent | LogPage | Reply | Discarded
+Message = Status | BareNumber | Bonus | SelfTestCode | SensorEvent | LogPage | Reply | DiscardedLine
 
 _STATUS = re.compile(rb"\*X;([1-7]);([ 0-9]{3});([ 0-9]{2});([0-9A-F]);([ 0-9]{3});([01])")
 _BARE = re.compile(rb" [0-9]|[0-3][0-9]")
@@ -237,14 +237,14 @@ class Decoder:
         self.lines += 1
         if joining:
             self.discarded += 1
-            yield Discarded(_shown(line))
+            yield DiscardedLine(_shown(line))
             return
         message = None if overlong else _parsed(line)
         if message is not None:
             yield message
             return
         self.discarded += 1
-        yield Discarded(_shown(line))
+        yield DiscardedLine(_shown(line))
         again = _parsed(line[line.rfind(b"*") :]) if b"*" in line[1:] or overlong else None
         if again is not None:
             yield again

@@ -18,7 +18,7 @@ Outcome = Literal["ok", "busy", "refused", "value", "no_answer"]
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class StatusAnswer:
     """What came of a request: its name, how it ended, and what the wheel said after the letter."""
 
     name: str
@@ -72,7 +72,7 @@ class Requests:
         self._output.clear()
         return output
 
-    def hear(self, now_us: int, reply: Reply) -> Answer | None:
+    def hear(self, now_us: int, reply: Reply) -> StatusAnswer | None:
         """Handle a reply; None where nothing was asked that it answers."""
         asked = self._asked
         if asked is None or reply.letter not in asked.letters:
@@ -83,17 +83,17 @@ class Requests:
         """Return when the request under way is given up."""
         return None if self._asked is None else self._due_us
 
-    def tick(self, now_us: int) -> Answer | None:
+    def tick(self, now_us: int) -> StatusAnswer | None:
         """Abandon a request whose answer is overdue."""
         asked = self._asked
         if asked is None or now_us < self._due_us:
             return None
         return self._end(now_us, asked, "no_answer", "")
 
-    def _end(self, now_us: int, asked: _Request, outcome: Outcome, text: str) -> Answer:
+    def _end(self, now_us: int, asked: _Request, outcome: Outcome, text: str) -> StatusAnswer:
         self._asked = None
         self._send_next(now_us)
-        return Answer(asked.name, outcome, text)
+        return StatusAnswer(asked.name, outcome, text)
 
     def _send_next(self, now_us: int) -> None:
         if self._asked is None and self._waiting:
@@ -148,7 +148,7 @@ class ApprovedSettings:
         for name in sorted(self._unread):
             yield Question(name, self._commands[name], "O" if name == _MODE else "T")
 
-    def hear(self, answer: Answer) -> None:
+    def hear(self, answer: StatusAnswer) -> None:
         """Handle an answer to one of the questions; one without a value leaves it unread."""
         wanted = self._wanted.get(answer.name)
         values = _values(answer)
@@ -165,7 +165,7 @@ class ApprovedSettings:
             self._wrong[answer.name] = f"{what} is {_words(values)}, approved is {_words(wanted)}"
 
 
-def _values(answer: Answer) -> tuple[float, ...]:
+def _values(answer: StatusAnswer) -> tuple[float, ...]:
     if answer.outcome != "value":
         return ()
     words = answer.text.split()

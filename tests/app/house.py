@@ -11,7 +11,7 @@ from controller.app.daemon import Daemon
 from controller.app.options import Options
 from controller.app.publishing import EngineMaker
 from controller.app.running import RunningTable
-from controller.journal.chain import Row, Wall
+from controller.journal.chain import Row, WallTime
 from controller.journal.contents import outcome_of
 from controller.journal.reading import Reader
 from controller.model.outcomes import Outcome
@@ -46,8 +46,8 @@ class WallInHand:
     us: int = NIGHT_US
     synced: bool = True
 
-    def __call__(self) -> Wall:
-        return Wall(self.us, self.synced)
+    def __call__(self) -> WallTime:
+        return WallTime(self.us, self.synced)
 
 
 @dataclass

@@ -15,11 +15,11 @@ from controller.journal.contents import (
     ATTEMPT_BEGUN,
     SESSION_STARTED,
     After,
-    Begun,
     Identity,
+    SessionStart,
     outcome_of,
 )
-from controller.journal.head import Place
+from controller.journal.head import JournalLocation
 from controller.journal.keys import load_key
 from controller.journal.reading import Reader
 from controller.journal.recovery import recover
@@ -188,7 +188,7 @@ class Lives:
         setup = _setup_before(rows[start:unlocked])
         told = [outcome_of(row.body) for row in rows[unlocked:] if row.seq is not None and row.body]
         stands = _Model(setup, self._fed).up_to(told)
-        place = Place(self.table.journal / "journal.db", self.table.journal / "journal.head")
+        place = JournalLocation(self.table.journal / "journal.db", self.table.journal / "journal.head")
         recovered = recover(place, load_key(self.table.journal / "table.key").public, self.name)
         assert (recovered.state, recovered.first) in stands
 
@@ -297,7 +297,7 @@ def _in_flight(rows: list[Row]) -> list[tuple[str, int]]:
     open_now: dict[tuple[str, int], None] = {}
     for row in rows:
         if row.name == ATTEMPT_BEGUN and row.body:
-            begun = msgspec.json.decode(row.body, type=Begun)
+            begun = msgspec.json.decode(row.body, type=SessionStart)
             open_now[begun.attempt, begun.number] = None
         elif row.seq is not None and row.body:
             data = outcome_of(row.body).data

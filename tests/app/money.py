@@ -11,7 +11,7 @@ import msgspec
 from controller.engine.resume import OpenAttempts
 from controller.engine.session import Session
 from controller.journal.keys import load_key, new_key
-from controller.machines.desk import NEVER_US
+from controller.machines.agenda import NEVER_US
 from controller.machines.setup import First, Setup, State
 from controller.model.outcomes import Outcome
 from controller.model.readings import AnyReading, Switch

@@ -4,7 +4,7 @@ import msgspec
 
 from controller.app.inlet import Answers, Inlet
 from controller.journal.writer import Ticket
-from controller.machines.flat import Refused
+from controller.machines.flat import InputRefused
 from controller.model.effects import Late
 from controller.model.readings import Input
 from tests.app.house import HandClock, HouseMaker, drain, live_of, unlocked
@@ -27,7 +27,7 @@ class TestAnswers:
         assert first is not None
         assert second is not None
         answers.heard(taken(inlet), None)
-        answers.heard(taken(inlet), Refused("already_locked"), ("unlock",))
+        answers.heard(taken(inlet), InputRefused("already_locked"), ("unlock",))
         answers.tell(None)
         assert (first.wait(0), first.refused) == (True, None)
         assert second.wait(0)

@@ -6,7 +6,7 @@ import pytest
 from controller.app.core import IDLE_TICK_S
 from controller.app.daemon import Daemon
 from controller.app.faults import Fault
-from controller.app.inlet import Taken
+from controller.app.inlet import NextReading
 from controller.app.recording import Rotation
 from controller.journal.contents import After
 from controller.model.outcomes import Happening, RollCalled, RollNoRoll, RollReview
@@ -53,9 +53,9 @@ def test_a_table_whose_own_time_stands_still_in_mid_throw_rests(
     assert core.view.attempt_open
     waited: list[float] = []
 
-    def nothing_comes(timeout_s: float) -> Taken:
+    def nothing_comes(timeout_s: float) -> NextReading:
         waited.append(timeout_s)
-        return Taken(None, core.view.now_us)
+        return NextReading(None, core.view.now_us)
 
     monkeypatch.setattr(daemon.inlet, "take", nothing_comes)
     for _ in range(5):

@@ -2,7 +2,7 @@
 
 import threading
 
-from controller.app.inlet import Inlet, Taken
+from controller.app.inlet import Inlet, NextReading
 from controller.model.readings import AnyReading, BallBeam, DeviceDown, DeviceUp
 from tests.app.house import HandClock
 from tests.app.rig import PATIENCE_S
@@ -32,7 +32,7 @@ def test_the_time_is_given_only_when_nothing_waits_and_never_goes_back() -> None
     clock = HandClock()
     inlet = Inlet(clock)
     clock.us = 900
-    assert inlet.take(0) == Taken(None, 900)
+    assert inlet.take(0) == NextReading(None, 900)
     clock.us = 800
     inlet.post(beam(0), stamped=False)
     assert inlet.take(0).now_us == 900

@@ -18,7 +18,7 @@ from controller.console.seen import Floor
 from controller.model.readings import AnyReading
 from controller.model.tables import EmbeddedSettings, PublishSettings
 from controller.publish.embedded import EngineFor
-from controller.settlement_service.desk import Asking, Caller, Desk
+from controller.settlement_service.desk import Asking, Caller, RequestDesk
 from controller.settlement_service.engine import Engine
 from controller.settlement_service.faults import RequestRefused
 from controller.settlement_service.within import EngineWithin
@@ -53,7 +53,7 @@ class Table:
         unlocked(self.daemon)
         live_of(self.daemon).publish(Watchdog(self.daemon.faults))
         until(lambda: self.within[-1]._taker is not None, "the engine")
-        self.desk = Desk(self.engine)
+        self.desk = RequestDesk(self.engine)
         self.desk.open_account(Asking(STAFF, "k1"), "ann")
         self.desk.pay(Asking(STAFF, "k2"), "ann", 1_000)
         self.answers: SimpleQueue[str] = SimpleQueue()

@@ -11,7 +11,7 @@ import pytest
 
 from controller.app import recording as module
 from controller.app.faults import ActiveFaults
-from controller.app.recording import Begin, Closed, End, Recorder
+from controller.app.recording import Closed, Recorder, RecordingEnd, RecordingStart
 from controller.model.readings import BallBeam
 from controller.replay.log import Header, open_log
 from controller.replay.source import LogError
@@ -32,10 +32,10 @@ class Desk:
 
     def piece(self, name: str, readings: int, *, whole: bool = True) -> None:
         """Record one piece."""
-        self.recorder.put(Begin(name, HEADER))
+        self.recorder.put(RecordingStart(name, HEADER))
         for t in range(readings):
             self.recorder.put(BallBeam(t=t, dev="wheel", beam=t % 3, arrived=t))
-        self.recorder.put(End(whole=whole))
+        self.recorder.put(RecordingEnd(whole=whole))
 
     def has_closed(self, name: str) -> bool:
         """Tell whether this piece has ended."""
@@ -60,7 +60,7 @@ def test_a_piece_holds_every_reading_and_tells_whether_it_was_cut_off(tmp_path: 
 
 def test_what_was_recorded_is_in_the_file_before_the_piece_ends(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
-    desk.recorder.put(Begin("one", HEADER))
+    desk.recorder.put(RecordingStart("one", HEADER))
     desk.recorder.put(BallBeam(t=5, dev="wheel", beam=0))
 
     def there() -> bool:
@@ -91,13 +91,13 @@ def test_a_disk_that_refuses_is_a_fault_and_nothing_is_lost_when_it_heals(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "write", refuse)
-    desk.recorder.put(Begin("one", HEADER))
+    desk.recorder.put(RecordingStart("one", HEADER))
     desk.recorder.put(BallBeam(t=1, dev="wheel", beam=0))
     until(lambda: [fault.code for fault in desk.faults.locking] == ["recording_failed"], "the fault")
     monkeypatch.setattr(os, "write", real)
     until(lambda: not desk.faults.present, "the disk to heal")
     desk.recorder.put(BallBeam(t=2, dev="wheel", beam=0))
-    desk.recorder.put(End(whole=True))
+    desk.recorder.put(RecordingEnd(whole=True))
     assert desk.recorder.stop(PATIENCE_S)
     with open_log(str(desk.path("one"))) as log:
         assert [reading.t for reading in log] == [1, 2]
@@ -114,7 +114,7 @@ def test_a_disk_that_refuses_for_too_long_costs_the_rest_of_the_piece_and_says_s
         raise OSError(errno.EIO, "Input/output error")
 
     monkeypatch.setattr(os, "write", refuse)
-    desk.recorder.put(Begin("one", HEADER))
+    desk.recorder.put(RecordingStart("one", HEADER))
     for t in range(1000):
         desk.recorder.put(BallBeam(t=t * 7919, dev="wheel", beam=t % 3))
     until(lambda: "recording_lost" in [fault.code for fault in desk.faults.present], "the loss to be told")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from controller.app.retention import DAY_US, LOOK_EVERY_US, PRUNED_BY, Retention
-from controller.journal.chain import Wall
+from controller.journal.chain import WallTime
 from controller.journal.contents import PRUNED
 from controller.journal.journal import Journal
 from controller.journal.reading import Reader
@@ -46,8 +46,8 @@ def kept(rig: Rig) -> tuple[int, int, int]:
     )
 
 
-def wall(days: float, *, synced: bool = True) -> Wall:
-    return Wall(NIGHT_US + round(days * DAY_US), synced)
+def wall(days: float, *, synced: bool = True) -> WallTime:
+    return WallTime(NIGHT_US + round(days * DAY_US), synced)
 
 
 def test_evidence_goes_after_its_days_and_the_journal_is_sound(rig: Rig) -> None:
@@ -79,7 +79,7 @@ def test_outcomes_go_after_theirs(rig: Rig) -> None:
     ],
     ids=["too young", "clock not synchronized", "kept for ever"],
 )
-def test_nothing_goes(rig: Rig, settings: RetentionSettings, now: Wall) -> None:
+def test_nothing_goes(rig: Rig, settings: RetentionSettings, now: WallTime) -> None:
     with played(rig) as journal:
         before = kept(rig)
         Retention(journal, settings, lambda: now).look(0)

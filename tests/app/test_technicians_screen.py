@@ -7,7 +7,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from controller.app.daemon import Daemon
-from controller.app.messages import AskLog, AskRecordings, AskRows, BeginTest, Watch
+from controller.app.messages import BeginTest, LogRequest, RecordingsRequest, RowsRequest, Watch
 from controller.app.peers import Peer
 from controller.app.requests import Requests, past
 from controller.app.service import NOTICE, log
@@ -17,7 +17,7 @@ from tests.app.house import HouseMaker, unlocked
 KEY = Ed25519PrivateKey.generate()
 SCREEN = Peer(1, 1001, "table-screen", frozenset({"screen"}))
 OTHER = Peer(2, 1002, "eve", frozenset())
-ASKED = (AskLog, AskRecordings, AskRows, BeginTest, Watch)
+ASKED = (LogRequest, RecordingsRequest, RowsRequest, BeginTest, Watch)
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def token(monkeypatch: pytest.MonkeyPatch, role: str) -> str:
 
 @pytest.mark.parametrize("asked", ASKED)
 def test_a_technicians_token_opens_to_the_screen_what_technicians_may(
-    daemon: Daemon, monkeypatch: pytest.MonkeyPatch, asked: type[AskLog]
+    daemon: Daemon, monkeypatch: pytest.MonkeyPatch, asked: type[LogRequest]
 ) -> None:
     request = asked(token=token(monkeypatch, "technician"))
     found = Requests(daemon).at_screen(request, SCREEN)
@@ -50,7 +50,7 @@ def test_a_technicians_token_opens_to_the_screen_what_technicians_may(
 
 @pytest.mark.parametrize("asked", ASKED)
 def test_a_staff_members_token_opens_neither_timing_nor_past_nor_test(
-    daemon: Daemon, monkeypatch: pytest.MonkeyPatch, asked: type[AskLog]
+    daemon: Daemon, monkeypatch: pytest.MonkeyPatch, asked: type[LogRequest]
 ) -> None:
     request = asked(token=token(monkeypatch, "boxperson"))
     found = Requests(daemon).at_screen(request, SCREEN)
@@ -59,13 +59,13 @@ def test_a_staff_members_token_opens_neither_timing_nor_past_nor_test(
 
 
 @pytest.mark.parametrize("asked", ASKED)
-def test_without_a_token_a_screen_stays_a_screen(daemon: Daemon, asked: type[AskLog]) -> None:
+def test_without_a_token_a_screen_stays_a_screen(daemon: Daemon, asked: type[LogRequest]) -> None:
     assert Requests(daemon).at_screen(asked(), SCREEN) == (SCREEN, None)
 
 
 @pytest.mark.parametrize("asked", ASKED)
 def test_a_forged_token_and_one_in_other_hands_open_nothing(
-    daemon: Daemon, monkeypatch: pytest.MonkeyPatch, asked: type[AskLog]
+    daemon: Daemon, monkeypatch: pytest.MonkeyPatch, asked: type[LogRequest]
 ) -> None:
     good = token(monkeypatch, "technician")
     requests = Requests(daemon)
@@ -83,7 +83,7 @@ def test_the_recordings_are_listed_and_the_one_at_work_without_its_size(daemon: 
     (folder / "craps-000000-001.jsonl.gz").write_bytes(b"1234")
     working = daemon.live.core.view.recording
     (folder / f"{working}.jsonl.gz").write_bytes(b"12345")
-    (line,) = past(AskRecordings(), daemon.live, daemon.options.journal)
+    (line,) = past(RecordingsRequest(), daemon.live, daemon.options.journal)
     told = {one["name"]: one for one in msgspec.json.decode(line)["recordings"]}
     assert told["craps-000000-001"]["bytes"] == 4
     assert told[working] == {"name": working, "bytes": None, "ended": None}
@@ -92,5 +92,5 @@ def test_the_recordings_are_listed_and_the_one_at_work_without_its_size(daemon: 
 def test_the_last_lines_of_the_log_are_told(daemon: Daemon) -> None:
     assert daemon.live is not None
     log(NOTICE, "the lamp was changed")
-    (line,) = past(AskLog(), daemon.live, daemon.options.journal)
+    (line,) = past(LogRequest(), daemon.live, daemon.options.journal)
     assert msgspec.json.decode(line)["log"][-1]["says"] == "the lamp was changed"

@@ -31,7 +31,7 @@ from controller.publish.events import TableStatus, message_of
 from controller.publish.mqtt import MqttSink
 from controller.publish.pump import Pump
 from controller.settlement_service import schema
-from controller.settlement_service.deliveries import Acked
+from controller.settlement_service.deliveries import AcknowledgedDelivery
 from tests.journal.rig import PATIENCE_S, append, begin, durable, evening, rig_in
 from tests.publish.broker import MOSQUITTO, Mosquitto
 from tests.publish.house import Alarms, half
@@ -216,7 +216,9 @@ def _done(tables: Sequence[Table], throws: int) -> float:
 def _faults(folder: Path, url: str, tables: Sequence[Table]) -> list[str]:
     with settled_by(f"sqlite:///{folder}/undisturbed.db", tables) as house:
         for table in tables:
-            assert all(isinstance(answer, Acked) for answer in house.engine.deliver(table.events))
+            assert all(
+                isinstance(answer, AcknowledgedDelivery) for answer in house.engine.deliver(table.events)
+            )
         expected = books_of(house, tables)
     house = House(url)
     found, faults = books_of(house, tables), list(house.proof().faults)

@@ -15,9 +15,9 @@ from pathlib import Path
 
 from controller.app.running import setup_of
 from controller.engine.resume import Resumed
-from controller.journal.chain import Wall
+from controller.journal.chain import WallTime
 from controller.journal.contents import Identity
-from controller.journal.head import Place
+from controller.journal.head import JournalLocation
 from controller.journal.journal import Journal
 from controller.journal.keys import load_key, new_key
 from controller.machines.setup import First, State
@@ -37,12 +37,12 @@ def a_years_journal(folder: Path, outcomes: int) -> None:
     """Write a journal of so many outcomes."""
     folder.mkdir()
     new_key(folder / "table.key")
-    place = Place(folder / "journal.db", folder / "journal.head")
+    place = JournalLocation(folder / "journal.db", folder / "journal.head")
     journal = Journal.open(
         place,
         load_key(folder / "table.key"),
         table="craps",
-        wall=lambda: Wall(1_700_000_000_000_000, True),
+        wall=lambda: WallTime(1_700_000_000_000_000, True),
         told=lambda _: None,
         alarm=lambda _: None,
     )

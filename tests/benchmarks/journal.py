@@ -25,11 +25,11 @@ import apsw
 import msgspec
 
 from controller.engine.session import Session
-from controller.journal.chain import Draft, Wall, seal
+from controller.journal.chain import Draft, WallTime, seal
 from controller.journal.contents import CHECKPOINT, SESSION_STARTED, After, Identity, canonical, outcome_of
 from controller.journal.drafting import Drafter, event_draft
 from controller.journal.faults import JournalFault
-from controller.journal.head import Place
+from controller.journal.head import JournalLocation
 from controller.journal.journal import Journal
 from controller.journal.keys import Key, load_key, new_key
 from controller.journal.memory import checkpoint_body
@@ -154,7 +154,7 @@ def a_year(folder: Path, outcomes: int) -> None:
 def write_year(folder: Path, outcomes: int) -> None:
     """Write an evening over and over, many rows in one commit; the last ones follow no checkpoint."""
     setup, hands = play(30)
-    place, key = Place(folder / "journal.db", folder / "head"), load_key(folder / "key")
+    place, key = JournalLocation(folder / "journal.db", folder / "head"), load_key(folder / "key")
     opened = open_journal(place, key, TABLE, now=wall(), vfs=None, accept=None)
     memory, last_n, last_link = opened.memory, opened.last_n, opened.last_link
     drafts = chain([event_draft(SESSION_STARTED, identity(setup), wall())], year_of(hands, outcomes))
@@ -197,13 +197,13 @@ def year_of(hands: Sequence[Hand], outcomes: int) -> Iterator[Draft]:
             return
 
 
-def new_table(folder: Path) -> tuple[Place, Key]:
+def new_table(folder: Path) -> tuple[JournalLocation, Key]:
     """Make a table's key and places."""
     new_key(folder / "key")
-    return Place(folder / "journal.db", folder / "head"), load_key(folder / "key")
+    return JournalLocation(folder / "journal.db", folder / "head"), load_key(folder / "key")
 
 
-def open_table(place: Place, key: Key) -> Journal:
+def open_table(place: JournalLocation, key: Key) -> Journal:
     """Open its journal, with nobody listening."""
     return Journal.open(place, key, table=TABLE, wall=wall, told=lambda _: None, alarm=fail)
 
@@ -219,9 +219,9 @@ def identity(setup: Setup) -> Identity:
     return Identity(session=1, software="bench", config="", boot="", setup=setup)
 
 
-def wall() -> Wall:
+def wall() -> WallTime:
     """Give a wall time."""
-    return Wall(0, synced=False)
+    return WallTime(0, synced=False)
 
 
 def seconds(work: Callable[[], None]) -> float:

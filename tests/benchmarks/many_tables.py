@@ -21,7 +21,7 @@ from sqlalchemy import insert
 from controller.journal.keys import Key
 from controller.settlement_service import schema
 from controller.settlement_service.consuming import BATCH
-from controller.settlement_service.deliveries import Acked, opened, read
+from controller.settlement_service.deliveries import AcknowledgedDelivery, opened, read
 from controller.settlement_service.store import Store
 from tests.settlement_service.evenings import Told, rounds
 from tests.settlement_service.listener import listened
@@ -111,7 +111,7 @@ class Bench:
                 between = time.perf_counter()
                 for batch in payloads(self._evening[number : number + 1]):
                     answers = house.engine.deliver(batch)
-                    assert all(isinstance(answer, Acked) for answer in answers)
+                    assert all(isinstance(answer, AcknowledgedDelivery) for answer in answers)
                     events += len(batch)
                 settling_s += time.perf_counter() - between
                 betting_s += between - start

@@ -11,6 +11,7 @@ from controller.console.feed import Now
 from controller.console.pages import PANELS, Pages
 from controller.console.seen import (
     Attempt,
+    AttemptOutcome,
     Awaited,
     Bets,
     Board,
@@ -24,7 +25,6 @@ from controller.console.seen import (
     Result,
     State,
     ThreeCard,
-    Word,
 )
 from controller.console.sessions import Session
 from controller.console.words import CAUSES, causes
@@ -106,9 +106,9 @@ ENDINGS = {
     "deal": ("called", "void", "review", "corrected"),
 }
 NAMES = st.sampled_from([f"{word}.{ending}" for word, endings in ENDINGS.items() for ending in endings])
-TOLD = st.lists(st.builds(Word, type=NAMES, sequence=st.just(1), data=DATA), min_size=1, max_size=3).map(
-    tuple
-)
+TOLD = st.lists(
+    st.builds(AttemptOutcome, type=NAMES, sequence=st.just(1), data=DATA), min_size=1, max_size=3
+).map(tuple)
 AWAITED = st.builds(
     Awaited,
     attempt=st.sampled_from(("roll", "spin", "deal")),
@@ -268,7 +268,9 @@ def test_a_cause_of_both_dice_is_said_once(code: str) -> None:
 
 def test_a_throw_under_review_is_not_shown_as_a_result() -> None:
     told = (
-        Word(type="roll.review", sequence=1, data=Data(dice=(3, 4), reasons=(Reason(code="wall_unclear"),))),
+        AttemptOutcome(
+            type="roll.review", sequence=1, data=Data(dice=(3, 4), reasons=(Reason(code="wall_unclear"),))
+        ),
     )
     floor = Floor(
         table="t", ruleset="r", title="t", game="craps", up=True,

@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 from controller.console.app import Console
 from controller.console.link import Json, Link
 from controller.console.sessions import COOKIE
-from controller.console.workbench import Answer, Checked, Does, Line
+from controller.console.workbench import Answer, CheckResult, Does, Line
 from tests.console.test_requests import BODIES, ORIGIN, OURS, FakeDesk, FakeTable
 
 PAGES = ("", "/sensors", "/work", "/recordings", "/checks")
@@ -98,8 +98,8 @@ class FakeBench:
         self.work = FakeWork(device)
         return self.work
 
-    def doctor(self) -> Sequence[Checked]:
-        return (Checked("fault", "disk", "it is full", "make room"),)
+    def doctor(self) -> Sequence[CheckResult]:
+        return (CheckResult("fault", "disk", "it is full", "make room"),)
 
 
 class Shop:

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from controller.engine.session import Session
-from controller.machines.flat import Refused
+from controller.machines.flat import InputRefused
 from controller.machines.setup import Setup, State
 from controller.model.effects import Effect
 from controller.model.outcomes import Outcome, RollReview
@@ -30,7 +30,7 @@ class Told:
         )
         self.session = Session(setup, self.heard)
 
-    def heard(self, entered: Input, refused: Refused | None, _answer: str) -> None:
+    def heard(self, entered: Input, refused: InputRefused | None, _answer: str) -> None:
         self.answers.append((entered.name, None if refused is None else refused.code))
 
     def arrives(self, reading: AnyReading, arrived: int | None = None) -> Sequence[Effect]:

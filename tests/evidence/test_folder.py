@@ -11,7 +11,7 @@ import pytest
 
 from controller.evidence.container import About, Closed, Writer
 from controller.evidence.folder import DAY_S, MB, Folder, Limits, MissingError
-from controller.evidence.keeper import Keeper, Wall
+from controller.evidence.keeper import Keeper, WallTime
 from tests.app.rig import until
 
 ROOMY = Limits(days=3650, max_mb=1000)
@@ -99,11 +99,11 @@ def test_what_is_too_old_leaves_but_not_by_a_clock_that_may_be_wrong(folder: Fol
 
 def test_files_kept_by_a_clock_that_is_behind_are_not_the_oldest(tmp_path: Path) -> None:
     folder = Folder(tmp_path)
-    walls = [Wall(NOW_S, synced=True)]
+    walls = [WallTime(NOW_S, synced=True)]
     keeper = Keeper(folder, ROOMY, lambda: walls[-1], print)
     keeper.keep(taken(1))
     until(lambda: len(folder.kept()) == 1, "the first file")
-    walls.append(Wall(0.0, synced=False))
+    walls.append(WallTime(0.0, synced=False))
     keeper.keep(taken(2))
     keeper.close()
     assert [one.wall_s for one in folder.kept()] == [NOW_S, NOW_S]
@@ -112,7 +112,7 @@ def test_files_kept_by_a_clock_that_is_behind_are_not_the_oldest(tmp_path: Path)
 def test_a_disk_that_takes_nothing_is_said_and_stops_nobody(tmp_path: Path) -> None:
     said: list[str] = []
     folder = Folder(tmp_path / "kept")
-    keeper = Keeper(folder, ROOMY, lambda: Wall(NOW_S, synced=True), said.append)
+    keeper = Keeper(folder, ROOMY, lambda: WallTime(NOW_S, synced=True), said.append)
     folder.path.rename(tmp_path / "gone")
     for number in range(100):
         keeper.keep(taken(number))

@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Literal
 
 from controller.games.game import Game
-from controller.machines.desk import Desk
+from controller.machines.agenda import Agenda
 from controller.machines.flat import Arrow, FlatMachine, MachineTable
 from controller.machines.health import Health
 from controller.machines.lifecycle import THROW
@@ -54,13 +54,13 @@ class OverUnder(PlaysThrows):
 
     warnings = 0
 
-    def __init__(self, setup: Setup, desk: Desk, health: Health) -> None:
+    def __init__(self, setup: Setup, agenda: Agenda, health: Health) -> None:
         rules, table, state = setup.ruleset.throw, setup.dice_table, setup.state
         if rules is None or table is None:
             raise SetupError("over_under: give the dice_table's measures in the header")
         calls, last = state.calls or setup.calls, setup.first.roll - 1
-        self._desk, self._round, self._machine = desk, setup.first.round, FlatMachine(TABLE)
-        self.throws = Throws(self, rules, table, desk, health, calls=calls, last=last)
+        self._agenda, self._round, self._machine = agenda, setup.first.round, FlatMachine(TABLE)
+        self.throws = Throws(self, rules, table, agenda, health, calls=calls, last=last)
         if state.call is not None:
             self.throws.resume(state.call, None)
 
@@ -88,7 +88,7 @@ class OverUnder(PlaysThrows):
 
     def began(self, t: int) -> None:
         self._machine.fire("thrown")
-        self._desk.publish("bets.closed", t, Bets(round=self._round, cause="dice_released"))
+        self._agenda.publish("bets.closed", t, Bets(round=self._round, cause="dice_released"))
 
     def call(self, result: Result[Dice]) -> Data:
         assert result.value is not None
@@ -135,7 +135,7 @@ class OverUnder(PlaysThrows):
         if self._machine.state == "rolling":
             self._machine.fire("over")
             self._round += 1
-            self._desk.publish("bets.opened", t, Bets(round=self._round, cause="result"))
+            self._agenda.publish("bets.opened", t, Bets(round=self._round, cause="result"))
 
 
 class Bet(Request, frozen=True, kw_only=True, tag="bet"):

@@ -9,10 +9,10 @@ from typing import NamedTuple
 import msgspec
 
 from controller.engine.session import Session
-from controller.journal.chain import Row, Wall
+from controller.journal.chain import Row, WallTime
 from controller.journal.contents import Identity
 from controller.journal.faults import JournalFault
-from controller.journal.head import Place
+from controller.journal.head import JournalLocation
 from controller.journal.journal import Journal
 from controller.journal.keys import Key, load_key, new_key
 from controller.journal.opening import Acceptance
@@ -108,9 +108,9 @@ class Rig:
     seconds: int = 0
 
     @property
-    def place(self) -> Place:
+    def place(self) -> JournalLocation:
         """Where the journal is; its head lies in a folder of its own."""
-        return Place(self.folder / "journal.db", self.folder / "elsewhere" / "head")
+        return JournalLocation(self.folder / "journal.db", self.folder / "elsewhere" / "head")
 
     def open(
         self, limits: Limits = LIMITS, vfs: str | None = None, accept: Acceptance | None = None
@@ -128,10 +128,10 @@ class Rig:
             accept=accept,
         )
 
-    def wall(self) -> Wall:
+    def wall(self) -> WallTime:
         """Give the time, a second later each time."""
         self.seconds += 1
-        return Wall(NIGHT_US + self.seconds * 1_000_000, self.seconds % 2 == 0)
+        return WallTime(NIGHT_US + self.seconds * 1_000_000, self.seconds % 2 == 0)
 
     def played(self, count: int, *, rules: str = "craps-12-034", limits: Limits = LIMITS) -> list[Hand]:
         """Journal an evening of so many throws from open to close."""

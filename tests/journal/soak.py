@@ -24,7 +24,7 @@ import msgspec
 from controller.engine.resume import opening_words, resume
 from controller.engine.session import Session
 from controller.games.craps.game import CRAPS
-from controller.journal.chain import Wall
+from controller.journal.chain import WallTime
 from controller.journal.contents import canonical
 from controller.journal.faults import JournalFault
 from controller.journal.journal import Journal
@@ -90,7 +90,7 @@ def play(folder: Path, pipe: int, seed: int, operations: int) -> None:
             Rig(folder, key).place,
             key,
             table=NAME,
-            wall=lambda: Wall(NIGHT_US, synced=False),
+            wall=lambda: WallTime(NIGHT_US, synced=False),
             told=lambda ticket: _report_told(pipe, ticket),
             alarm=_no_alarm,
             limits=LIMITS,

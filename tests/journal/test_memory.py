@@ -2,8 +2,8 @@
 
 import pytest
 
-from controller.journal.chain import Row, Wall
-from controller.journal.contents import Standing
+from controller.journal.chain import Row, WallTime
+from controller.journal.contents import AttemptProgress
 from controller.journal.memory import Memory
 
 
@@ -13,7 +13,7 @@ def told(name: str) -> Row:
         n=7,
         name=name,
         seq=3,
-        wall=Wall(us=0, synced=True),
+        wall=WallTime(us=0, synced=True),
         body=None,
         after=None,
         digest=b"",
@@ -26,13 +26,13 @@ def told(name: str) -> Row:
 @pytest.mark.parametrize(
     ("name", "left"),
     [
-        ("roll.called", Standing(number=4, t=9, ended=True)),
-        ("roll.review", Standing(number=4, t=9, review=True)),
-        ("roll.declined", Standing(number=4, t=9)),
-        ("spin.called", Standing(number=4, t=9)),
+        ("roll.called", AttemptProgress(number=4, t=9, ended=True)),
+        ("roll.review", AttemptProgress(number=4, t=9, review=True)),
+        ("roll.declined", AttemptProgress(number=4, t=9)),
+        ("spin.called", AttemptProgress(number=4, t=9)),
     ],
 )
-def test_only_a_rolls_own_end_ends_it(name: str, left: Standing) -> None:
-    memory = Memory(attempts={"roll": Standing(number=4, t=9)})
+def test_only_a_rolls_own_end_ends_it(name: str, left: AttemptProgress) -> None:
+    memory = Memory(attempts={"roll": AttemptProgress(number=4, t=9)})
     memory.take(told(name))
     assert memory.attempts["roll"] == left

@@ -12,9 +12,9 @@ import msgspec
 import pytest
 
 from controller.journal import store
-from controller.journal.contents import Accepted
+from controller.journal.contents import AcceptedJournal
 from controller.journal.faults import CROWDED, FAULTS, JournalFault
-from controller.journal.head import SECTOR, Head, HeadFile, Place, read_head
+from controller.journal.head import SECTOR, Head, HeadFile, JournalLocation, read_head
 from controller.journal.keys import load_key, new_key
 from controller.journal.opening import Acceptance
 from controller.journal.reading import Reader
@@ -250,7 +250,7 @@ def test_one_of_two_head_records_is_enough(rig: Rig) -> None:
         data[SECTOR * slot : SECTOR * slot + 512] = bytes(512)
         spoiled = rig.folder / f"head-{slot}"
         spoiled.write_bytes(data)
-        assert recover(Place(rig.place.journal, spoiled), rig.key.public, NAME).session == 2
+        assert recover(JournalLocation(rig.place.journal, spoiled), rig.key.public, NAME).session == 2
 
 
 def test_an_orderly_close_leaves_no_older_head_to_go_back_to(rig: Rig) -> None:
@@ -334,7 +334,7 @@ def test_a_named_person_may_go_on_and_it_is_journaled(rig: Rig, loss: str) -> No
     with Reader(rig.place.journal) as reader:
         (row,) = reader.rows(types={"journal.accepted"})
         assert row.body is not None
-        accepted = msgspec.json.decode(row.body, type=Accepted)
+        accepted = msgspec.json.decode(row.body, type=AcceptedJournal)
         assert (accepted.code, accepted.who, accepted.reason) == (loss, "ann", "the card was replaced")
         reader.verify_all()
 

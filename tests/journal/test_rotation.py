@@ -11,14 +11,14 @@ from controller.journal.contents import KEY_REPLACED, KeyReplaced
 from controller.journal.drafting import event_draft
 from controller.journal.faults import JournalFault
 from controller.journal.keys import Key, load_key, new_key
-from controller.journal.opening import Word, replace_key
+from controller.journal.opening import Authorization, replace_key
 from controller.journal.reading import Reader
 from controller.journal.recall import recall
 from controller.journal.store import insert, open_writer, rows_where
 from tests.journal.rig import NAME, Rig, append, begin, durable, evening, renumbered
 from tests.journal.tamper import sql, tamper
 
-ANN = Word(by="root", who="ann", reason="yearly")
+ANN = Authorization(by="root", who="ann", reason="yearly")
 
 
 def another(rig: Rig, name: str = "another") -> Key:

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from controller.journal.contents import ATTEMPT_BEGUN, SESSION_STARTED, Begun
+from controller.journal.contents import ATTEMPT_BEGUN, SESSION_STARTED, SessionStart
 from controller.journal.faults import JournalFault
 from controller.journal.reading import Reader
 
@@ -56,7 +56,7 @@ class Kept:
         begun: set[tuple[str, int]] = set()
         for row in self.rows[starts[-1] :] if starts else []:
             if row.name == ATTEMPT_BEGUN and row.body:
-                one = msgspec.json.decode(row.body, type=Begun)
+                one = msgspec.json.decode(row.body, type=SessionStart)
                 begun.add((one.attempt, one.number))
             elif row.outcome and (number := _number(row.outcome)) is not None:
                 begun.discard((_word(row.outcome), number))

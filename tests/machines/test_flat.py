@@ -3,7 +3,7 @@
 import pytest
 
 from controller.games.diagrams import TABLES
-from controller.machines.flat import Arrow, FlatMachine, MachineTable, Refused
+from controller.machines.flat import Arrow, FlatMachine, InputRefused, MachineTable
 from controller.machines.refusals import REFUSALS
 
 LIGHT = MachineTable(
@@ -34,7 +34,7 @@ def test_every_cell_is_an_arrow_that_moves_or_a_refusal_that_changes_nothing(
         assert machine.state == to
     else:
         assert not machine.allows(trigger)
-        with pytest.raises(Refused) as refused:
+        with pytest.raises(InputRefused) as refused:
             machine.fire(trigger)
         assert refused.value.code in REFUSALS
         assert machine.state == state
@@ -56,7 +56,7 @@ def test_who_listens_hears_each_move_once_and_in_the_state_that_it_led_to() -> N
     heard: list[tuple[object, ...]] = []
     machine = FlatMachine(LIGHT, moved=lambda *told: heard.append((*told, machine.state)))
     machine.fire("press", "ann")
-    with pytest.raises(Refused):
+    with pytest.raises(InputRefused):
         machine.fire("break", "bob")
     machine.fire("press", "eve")
     assert heard == [("press", "ann", "on"), ("press", "eve", "off")]

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from controller.people.desk import IDLE_US, Refused, SignInDesk
+from controller.people.desk import IDLE_US, SignInDesk, SignInRefused
 from controller.people.register import (
     Register,
     RegisterError,
@@ -54,8 +54,8 @@ class Door:
         )
         return self.desk
 
-    def refused(self, person: str | None, typed: str) -> Refused:
-        with pytest.raises(Refused) as refused:
+    def refused(self, person: str | None, typed: str) -> SignInRefused:
+        with pytest.raises(SignInRefused) as refused:
             self.desk.sign_in("pit 1", person, typed)
         return refused.value
 
@@ -175,14 +175,14 @@ def test_who_enters_nothing_is_signed_out(door: Door) -> None:
     door.clock.us += IDLE_US - 1
     assert door.desk.standing(secret)[1] == 1
     door.clock.us += 1
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(SignInRefused) as refused:
         door.desk.token(secret, "boxperson")
     assert refused.value.code == "signed_out"
 
 
 def test_a_role_that_is_not_the_person_s_gets_no_token(door: Door) -> None:
     secret, _, _ = door.desk.sign_in("pit 1", "ann", "1234")
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(SignInRefused) as refused:
         door.desk.token(secret, "manager")
     assert refused.value.code == "not_your_role"
 
@@ -190,7 +190,7 @@ def test_a_role_that_is_not_the_person_s_gets_no_token(door: Door) -> None:
 def test_who_is_taken_off_the_register_is_signed_out_at_once(door: Door) -> None:
     secret, _, _ = door.desk.sign_in("pit 1", "ann", "1234")
     door.register = door.register.without("ann")
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(SignInRefused) as refused:
         door.desk.token(secret, "boxperson")
     assert refused.value.code == "signed_out"
 

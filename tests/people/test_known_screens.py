@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from controller.people.desk import Refused, SignInDesk
+from controller.people.desk import SignInDesk, SignInRefused
 from controller.people.register import Register, new_register
 from controller.people.tries import ALONE, SCREENS, TRIES, Screens, ScreensFile, Tries
 
@@ -27,7 +27,7 @@ def tried(desk: SignInDesk, person: str | None, typed: str, screen: str | None =
     """Try to sign in; return the refusal's code, or nothing."""
     try:
         desk.sign_in("pit 1", person, typed, screen)
-    except Refused as refused:
+    except SignInRefused as refused:
         return refused.code
     return ""
 

@@ -15,9 +15,9 @@ from controller.machines.setup import First, State
 from controller.model.tables import MqttSettings, PublishSettings
 from controller.publish.events import (
     Acknowledgement,
-    Again,
     Answer,
     Event,
+    ResendRequest,
     TableStatus,
     answer_bytes,
     read_event,
@@ -118,9 +118,9 @@ class Books:
             self.applied.append(event)
         return [Acknowledgement(id=event.id, chain=event.chain, by=ENGINE)]
 
-    def wish(self, told: int = 0) -> Again:
+    def wish(self, told: int = 0) -> ResendRequest:
         """Ask for what comes next, having heard of this outcome."""
-        return Again(from_seq=len(self.applied) + 1, told=told, by=ENGINE)
+        return ResendRequest(from_seq=len(self.applied) + 1, told=told, by=ENGINE)
 
     @property
     def seqs(self) -> list[int]:

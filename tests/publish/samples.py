@@ -2,7 +2,7 @@
 
 import msgspec
 
-from controller.journal.chain import Row, Wall, seal
+from controller.journal.chain import Row, WallTime, seal
 from controller.journal.drafting import outcome_draft
 from controller.journal.keys import Key
 from controller.model.outcomes import (
@@ -158,7 +158,7 @@ SAMPLES: dict[str, Data] = {
 def row_of(type_: str, key: Key, *, synced: bool = True) -> Row:
     """Journal this sample as the fifth outcome of a table."""
     outcome = Outcome(type=type_, t=1_234_567, id="table-7/1/5", seq=5, data=SAMPLES[type_])
-    draft = outcome_draft(outcome, Wall(1_800_000_000_000_001, synced))
+    draft = outcome_draft(outcome, WallTime(1_800_000_000_000_001, synced))
     (row,) = seal([draft], 11, b"\0" * 32, key)
     return row
 

@@ -10,7 +10,7 @@ from controller.cli.main import main
 from controller.journal.contents import CLOSED, AckProof
 from controller.journal.reading import Reader
 from controller.publish.events import Acknowledgement, answer_bytes
-from controller.publish.identity import Checked, check_acknowledgements
+from controller.publish.identity import AcknowledgementCheck, check_acknowledgements
 from tests.journal.rig import NAME, Rig, append, begin, durable, evening, rig_in
 from tests.publish.house import ENGINE, ENGINE_KEY
 
@@ -28,7 +28,7 @@ def words(seq: int, chain: str) -> str:
     return answer_bytes(ack, ENGINE_KEY).decode()
 
 
-def closes_first(rig: Rig, proof: Callable[[str], AckProof | None]) -> Checked:
+def closes_first(rig: Rig, proof: Callable[[str], AckProof | None]) -> AcknowledgementCheck:
     """Close the first outcome with this proof (of its chain hash), and check what the journal then holds."""
     with rig.open() as journal:
         begin(journal)

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from jsonschema import Draft202012Validator
 
-from controller.journal.chain import Row, Wall, genesis, seal
+from controller.journal.chain import Row, WallTime, genesis, seal
 from controller.journal.drafting import outcome_draft
 from controller.journal.keys import Key, load_key, new_key
 from controller.machines.setup import First, State
@@ -29,7 +29,7 @@ from controller.publish.schemas import FOLDER
 from tests.publish.broker import needs_mosquitto, running
 from tests.publish.house import House, Settlement, pinned, until
 
-WALL = Wall(0, synced=True)
+WALL = WallTime(0, synced=True)
 
 
 @pytest.fixture(scope="module")

@@ -12,13 +12,13 @@ from controller.journal.keys import Key, load_key, new_key
 from controller.model.outcomes import OUTCOME_TYPES
 from controller.publish.events import (
     Acknowledgement,
-    Again,
     Answer,
-    Ask,
     LineBet,
     Meeting,
+    OpenQuery,
     PairPlus,
     PlayerEvent,
+    ResendRequest,
     TableStatus,
     answer_bytes,
     answer_signed_by,
@@ -170,8 +170,8 @@ def test_devices_and_refusals_are_the_staff_s_alone(type_: str, key: Key) -> Non
     ("answer", "name"),
     [
         (Acknowledgement(id="table-7/1/5", chain="0f" * 32, by="engine"), "acknowledged"),
-        (Again(from_seq=5, by="engine"), "again"),
-        (Ask(nonce="0f" * 16, by="engine"), "ask"),
+        (ResendRequest(from_seq=5, by="engine"), "again"),
+        (OpenQuery(nonce="0f" * 16, by="engine"), "ask"),
         (Meeting(table="table-7", sequence=5, chain="0f" * 32, key="0e" * 32, by="engine"), "meeting"),
         (
             LineBet(table="table-7", session=1, sequence=4, step=9, seat="3", has=False, by="engine"),

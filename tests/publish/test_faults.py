@@ -10,7 +10,7 @@ from controller.model.tables import MqttSettings
 from controller.publish.embedded import TROUBLES
 from controller.publish.faults import FAULTS, PublishFault
 from controller.publish.mqtt import MqttSink
-from controller.publish.mqtt_link import SESSION_TAKEN_OVER, Lost
+from controller.publish.mqtt_link import SESSION_TAKEN_OVER, ConnectionLost
 from controller.publish.pump import MEETING_FAULTS
 from controller.publish.sink import Report
 from tests.publish.broker import free_port, needs_mosquitto, running
@@ -78,7 +78,7 @@ def test_a_broker_that_says_who_took_the_connection_is_believed() -> None:
     sink = MqttSink(
         "table-7", MqttSettings(host="localhost"), alarms, now_us=Clock(), chance=half, pin=pinned()
     )
-    sink._mourn(Lost(SESSION_TAKEN_OVER, "Session taken over"))
+    sink._mourn(ConnectionLost(SESSION_TAKEN_OVER, "Session taken over"))
     assert set(alarms.holding) == {"identity_taken", "broker_unreachable"}
     sink.leave()
 

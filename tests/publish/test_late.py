@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from controller.model.outcomes import DiceOut
 from controller.publish.betting import Betting, OpenWord
-from controller.publish.events import AskLate
+from controller.publish.events import LateWagersQuery
 from controller.publish.late import MAX_LODGED, LateDesk
 from tests.publish.house import Clock
 
@@ -42,7 +42,7 @@ class Throw:
         return self.words[before:]
 
     def lodges(self, wager: str = "b1", round_: int = ROUND) -> bool:
-        ask = AskLate(
+        ask = LateWagersQuery(
             table="craps-1",
             round=round_,
             nonce=f"{len(self.rows):032x}",

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.journal.chain import Row, Wall, seal
+from controller.journal.chain import Row, WallTime, seal
 from controller.journal.contents import AckProof
 from controller.journal.drafting import event_draft, outcome_draft
 from controller.journal.keys import Key, load_key, new_key
@@ -40,8 +40,8 @@ class Shelf:
         drafts = []
         for seq, data in zip(range(1, COUNT + 1), SAMPLES.values(), strict=False):
             outcome = Outcome(type=list(SAMPLES)[seq - 1], t=seq, id=f"t/1/{seq}", seq=seq, data=data)
-            drafts += [event_draft("control.used", seq, Wall(seq, False))] * (seq % 3)
-            drafts.append(outcome_draft(outcome, Wall(seq, True)))
+            drafts += [event_draft("control.used", seq, WallTime(seq, False))] * (seq % 3)
+            drafts.append(outcome_draft(outcome, WallTime(seq, True)))
         self._rows = seal(drafts, 0, b"\0" * 32, key)
         self.open = {row.n for row in self._rows if row.seq is not None}
         self.chains = {f"t/1/{row.seq}": row for row in self._rows if row.seq is not None}

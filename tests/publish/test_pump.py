@@ -14,11 +14,11 @@ from controller.model.tables import PublishSettings
 from controller.publish.betting import OpenWord
 from controller.publish.events import (
     Acknowledgement,
-    Again,
     LineBet,
     Meeting,
     Message,
     PairPlus,
+    ResendRequest,
     TableStatus,
     read_event,
 )
@@ -157,7 +157,7 @@ def test_a_wish_to_hear_again_what_is_under_way_repeats_it_once(house: House, sl
     house.turn()
     assert slate.seqs == [1, 2, 3, 4]
     for _ in range(20):
-        house.pump.post(Again(from_seq=2, by=ENGINE))
+        house.pump.post(ResendRequest(from_seq=2, by=ENGINE))
     house.turn()
     assert slate.seqs == [1, 2, 3, 4]
 
@@ -177,7 +177,7 @@ def test_settlement_hears_again_what_it_had_closed_and_then_what_is_new(house: H
     assert books.seqs == list(range(1, count + 1))
     del books.applied[2:]
     house.clock.forward(10)
-    house.pump.post(Again(from_seq=3, told=count, by=ENGINE))
+    house.pump.post(ResendRequest(from_seq=3, told=count, by=ENGINE))
     settle()
     assert books.seqs == list(range(1, count + 1))
     total = house.play_on()
@@ -192,7 +192,7 @@ def test_what_comes_again_comes_in_order_with_what_was_under_way(house: House, s
     house.turn()
     acknowledge(house, *slate.offered)
     assert slate.seqs == [1, 2, 3, 4, 5, 6, 7, 8]
-    house.pump.post(Again(from_seq=3, told=8, by=ENGINE))
+    house.pump.post(ResendRequest(from_seq=3, told=8, by=ENGINE))
     house.turn()
     house.clock.forward(60)
     house.turn()
@@ -204,7 +204,7 @@ def test_a_wish_for_what_was_never_told_changes_nothing(house: House, slate: Sla
     house.play(5)
     house.turn()
     slate.offered.clear()
-    house.pump.post(Again(from_seq=from_seq, by=ENGINE))
+    house.pump.post(ResendRequest(from_seq=from_seq, by=ENGINE))
     house.turn()
     assert slate.seqs in ([], [1, 2, 3, 4])
 
@@ -220,7 +220,7 @@ def test_a_replay_of_what_was_pruned_says_what_is_gone(house: House, slate: Slat
     house.pump._journal = house.journal
     latest = 2**62
     durable(house.journal.prune(evidence_before_us=latest, bodies_before_us=latest, by="technician"))
-    house.pump.post(Again(from_seq=1, told=house.pump._last_seq, by=ENGINE))
+    house.pump.post(ResendRequest(from_seq=1, told=house.pump._last_seq, by=ENGINE))
     house.turn()
     assert slate.seqs == []
     assert "outcomes 1 to 4 were pruned" in house.alarms.holding["replay_impossible"].found
@@ -389,7 +389,7 @@ def test_whoever_repeats_a_wish_for_the_past_holds_no_new_outcome_up(house: Hous
             house.turn()
 
     settle()
-    wish = Again(table=NAME, from_seq=1, told=count, by=ENGINE)
+    wish = ResendRequest(table=NAME, from_seq=1, told=count, by=ENGINE)
     house.clock.forward(60)
     house.pump.post(wish)
     house.turn()

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from controller.journal.keys import Key
 from controller.publish.betting import Announcer, Betting, OpenWord, Takes, word_bytes
-from controller.settlement_service.desk import Desk
+from controller.settlement_service.desk import RequestDesk
 from controller.settlement_service.engine import Engine
 from controller.settlement_service.faults import RequestRefused
 from controller.settlement_service.gate import Admitted, Gate, NoWord
@@ -235,7 +235,7 @@ class World(Happenings):
         self.shim = _Shim(self.gate)
         self.engine = Engine(self.house.store, lambda: self.now_us, games=GAMES, gate=self.shim)
         self.gate.pin(self.table.name, self.table.key.public)
-        self.desk = Desk(self.engine)
+        self.desk = RequestDesk(self.engine)
         self.refused += len(self._waiting)
         self._waiting.clear()
 

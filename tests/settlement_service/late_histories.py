@@ -18,10 +18,10 @@ from controller.model.effects import Effect
 from controller.model.outcomes import Bets, Outcome
 from controller.model.readings import AnyReading, DieRest, Face, Input
 from controller.publish.betting import Betting, OpenWord, word_bytes
-from controller.publish.events import AskLate
+from controller.publish.events import LateWagersQuery
 from controller.publish.late import LateDesk
 from controller.settings.rulesets import load_ruleset
-from controller.settlement_service.desk import Desk
+from controller.settlement_service.desk import RequestDesk
 from controller.settlement_service.engine import Engine
 from controller.settlement_service.faults import RequestRefused
 from controller.settlement_service.gate import Admitted, Gate, LateWager, NoWord
@@ -211,7 +211,7 @@ class DiceWorld(Happenings):
         payload = word_bytes(word, self.key)
         self.send("open", 20_000, lambda: self._hear(payload))
 
-    def _ask_late(self, asked: AskLate) -> None:
+    def _ask_late(self, asked: LateWagersQuery) -> None:
         if self.desk_of_table.lodge(asked, self._kept):
             entered = Input(t=self._clock(), dev="settlement", name="late_wager", by="settlement")
             self._feed(_named(entered, asked.wager))
@@ -224,7 +224,7 @@ class DiceWorld(Happenings):
         self.shim = _Shim(self, self.gate)
         self.engine = Engine(self.house.store, lambda: self.now_us, games=GAMES, gate=self.shim)
         self.gate.pin(self.table.name, self.table.key.public)
-        self.desk = Desk(self.engine)
+        self.desk = RequestDesk(self.engine)
         self._waiting.clear()
 
     def give_up(self) -> None:
@@ -263,7 +263,7 @@ class DiceWorld(Happenings):
         waiting = _Waiting(lodging, self.now_us, nonce, lambda: self.desk.bet(key, self.table.name, bet))
         self.gate.expect(self.table.name, nonce, lodging.digest)
         self._waiting[nonce] = waiting
-        asked = AskLate(
+        asked = LateWagersQuery(
             table=self.table.name,
             round=lodging.round,
             nonce=nonce,

@@ -11,8 +11,8 @@ import tempfile
 import time
 from collections.abc import Sequence
 
-from controller.settlement_service.deliveries import Acked
-from controller.settlement_service.desk import Asking, Caller, Desk
+from controller.settlement_service.deliveries import AcknowledgedDelivery
+from controller.settlement_service.desk import Asking, Caller, RequestDesk
 from controller.settlement_service.engine import Engine
 from controller.settlement_service.faults import OutOfReach, RequestRefused
 from controller.settlement_service.store import Store
@@ -49,7 +49,7 @@ def main(url: str) -> None:
             break
     engine = Engine(store, lambda: time.time_ns() // 1000, gate=gate())
     oblige(engine)
-    desk = Desk(engine)
+    desk = RequestDesk(engine)
     events: list[bytes] = []
     for line in sys.stdin:
         word, _, rest = line.strip().partition(" ")
@@ -74,11 +74,11 @@ def _settle(engine: Engine, events: list[bytes]) -> None:
     except OutOfReach:
         return
     for answer in answers:
-        if isinstance(answer, Acked):
+        if isinstance(answer, AcknowledgedDelivery):
             _tell(answer.id)
 
 
-def _bet(desk: Desk, table: str, bet: dict[str, object]) -> None:
+def _bet(desk: RequestDesk, table: str, bet: dict[str, object]) -> None:
     key = str(bet["id"])
     try:
         desk.bet(Asking(Caller(name="till", role="staff"), key), table, bet)

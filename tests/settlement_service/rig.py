@@ -5,7 +5,7 @@ from pathlib import Path
 
 from msgspec import UNSET, UnsetType
 
-from controller.journal.chain import Wall, genesis, seal
+from controller.journal.chain import WallTime, genesis, seal
 from controller.journal.drafting import outcome_draft
 from controller.journal.keys import Key, load_key, new_key
 from controller.model.outcomes import (
@@ -24,10 +24,10 @@ from controller.model.outcomes import (
 )
 from controller.model.verdicts import Reason
 from controller.publish.events import message_of
-from controller.settlement_service.channel import Ask, Told
+from controller.settlement_service.channel import CounterAnswer, CounterRequest
 from controller.settlement_service.counter import Counter
-from controller.settlement_service.deliveries import Acked, Answer
-from controller.settlement_service.desk import Asking, Caller, Desk
+from controller.settlement_service.deliveries import AcknowledgedDelivery, Answer
+from controller.settlement_service.desk import Asking, Caller, RequestDesk
 from controller.settlement_service.engine import Engine
 from controller.settlement_service.intake import Policies
 from controller.settlement_service.prove import Proof, prove
@@ -59,7 +59,7 @@ class SealedTable:
         self._before: tuple[int | None, str | None] = (None, None)
         self._last = ""
         self._n = 0
-        self._link = genesis(name, key.public.raw, Wall(NIGHT_US, synced=True))
+        self._link = genesis(name, key.public.raw, WallTime(NIGHT_US, synced=True))
 
     def tell(self, type_: str, data: Data) -> bytes:
         """Publish an outcome."""
@@ -75,7 +75,7 @@ class SealedTable:
 
     def sealed(self, outcome: Outcome) -> bytes:
         """Seal an outcome that a session published; give its event."""
-        wall = Wall(NIGHT_US + outcome.t, synced=True)
+        wall = WallTime(NIGHT_US + outcome.t, synced=True)
         row = seal([outcome_draft(outcome, wall)], self._n, self._link, self.key)[0]
         self._n, self._link = row.n, row.link
         return message_of(row, self.name, self.key).event
@@ -261,7 +261,7 @@ class House:
         self.store.open()
         self.engine = Engine(self.store, self._clock, self._policies, GAMES, gate())
         oblige(self.engine)
-        self.desk = Desk(self.engine)
+        self.desk = RequestDesk(self.engine)
 
     def reopen(self) -> None:
         """Forget all that is in memory, as a restart does."""
@@ -280,7 +280,7 @@ class House:
     def takes(self, *deliveries: bytes | Iterable[bytes]) -> None:
         """Deliver outcomes that must all be acknowledged."""
         answers = self.hears(*deliveries)
-        assert all(isinstance(answer, Acked) for answer in answers), answers
+        assert all(isinstance(answer, AcknowledgedDelivery) for answer in answers), answers
 
     def player(self, name: str, cents: int) -> None:
         """Open an account and put chips into it."""
@@ -323,7 +323,7 @@ class Inside:
     def __init__(self, counter: Counter) -> None:
         self._counter = counter
 
-    async def ask(self, ask: Ask) -> Told:
+    async def ask(self, ask: CounterRequest) -> CounterAnswer:
         return self._counter.answer(ask)
 
 

@@ -8,7 +8,7 @@ from typing import TypeVar
 from starlette.types import Message, Receive, Scope, Send
 
 from controller.settlement_service.bounds import MAX_ADDRESSES, MOST_AT_ONCE, STRANGERS_PER_S, Bounds
-from controller.settlement_service.channel import Ask, Told, told_of
+from controller.settlement_service.channel import CounterAnswer, CounterRequest, told_of
 
 T = TypeVar("T")
 
@@ -23,9 +23,9 @@ class Office:
     """Knows two tokens, and counts who asks."""
 
     def __init__(self) -> None:
-        self.asked: list[Ask] = []
+        self.asked: list[CounterRequest] = []
 
-    async def ask(self, ask: Ask) -> Told:
+    async def ask(self, ask: CounterRequest) -> CounterAnswer:
         self.asked.append(ask)
         role = ROLES.get(ask.digest)
         return told_of(b"{}", 401) if role is None else told_of(f'{{"name":"x","role":"{role}"}}'.encode())

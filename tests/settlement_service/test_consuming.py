@@ -14,11 +14,11 @@ from controller.model.tables import EmbeddedSettings, MqttSettings
 from controller.publish.embedded import Blocked, EngineFor, Enrolment
 from controller.publish.events import (
     Acknowledgement,
-    Again,
     Answer,
     LineBet,
     Meeting,
     Message,
+    ResendRequest,
     TableStatus,
     read_event,
 )
@@ -168,8 +168,8 @@ def test_no_message_of_anybody_costs_the_engine_its_connection(
 def test_what_is_missing_is_asked_for(roulette: SealedTable, line: Line) -> None:
     closed, *rest = roulette.spins("1")
     line.sink.offer([message(event) for event in rest])
-    line.until(lambda: any(isinstance(report, Again) for report in line.reports))
-    asked = [report for report in line.reports if isinstance(report, Again)]
+    line.until(lambda: any(isinstance(report, ResendRequest) for report in line.reports))
+    asked = [report for report in line.reports if isinstance(report, ResendRequest)]
     assert [report.from_seq for report in asked] == [1]
     line.sends(closed, *rest)
 

@@ -1,6 +1,6 @@
 """A person's ruling after the call: what was booked is taken back, and what holds now is booked."""
 
-from controller.settlement_service.deliveries import NotTaken
+from controller.settlement_service.deliveries import RejectedDelivery
 from tests.settlement_service.rig import House, SealedTable
 
 
@@ -84,5 +84,5 @@ def test_an_attempt_before_the_last_cannot_be_corrected(house: House, roulette: 
     house.takes(roulette.spins("18"))
     roulette._last = first
     (answer,) = house.hears(roulette.spin_corrected("20"))
-    assert isinstance(answer, NotTaken)
+    assert isinstance(answer, RejectedDelivery)
     assert answer.code == "state_differs"

@@ -10,7 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controller.settlement_service import front as front_module
-from controller.settlement_service.channel import MAX_ASK, Ask, Broken, Frames, Told, frame
+from controller.settlement_service.channel import (
+    MAX_ASK,
+    Broken,
+    CounterAnswer,
+    CounterRequest,
+    Frames,
+    frame,
+)
 from controller.settlement_service.front import Front
 from tests.app.rig import until
 from tests.publish.broker import free_port
@@ -87,7 +94,7 @@ def test_a_request_without_a_valid_token_is_nothing_whoever_sends_it(
     house: House, said: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     house.player("ann", 100)
-    ask = Ask(do="deposit", digest="0" * 64, key="k", player="ann", cents=5)
+    ask = CounterRequest(do="deposit", digest="0" * 64, key="k", player="ann", cents=5)
     liar = Liar(monkeypatch, frame(7, msgspec.json.encode(ask)))
     front = served(house, said)
     until(lambda: liar.there is not None, "a connection")
@@ -95,7 +102,7 @@ def test_a_request_without_a_valid_token_is_nothing_whoever_sends_it(
     ((number, payload),) = heard(liar.there)
     front.stop()
     liar.close()
-    assert (number, msgspec.json.decode(payload, type=Told).status) == (7, 401)
+    assert (number, msgspec.json.decode(payload, type=CounterAnswer).status) == (7, 401)
     assert house.balance("player:ann") == 100
 
 

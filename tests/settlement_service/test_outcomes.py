@@ -10,7 +10,7 @@ from controller.journal.keys import Key
 from controller.model.outcomes import Happening
 from controller.publish.events import read_event
 from controller.settlement_service import schema
-from controller.settlement_service.deliveries import Acked, Held, NotTaken
+from controller.settlement_service.deliveries import AcknowledgedDelivery, HeldDelivery, RejectedDelivery
 from controller.settlement_service.faults import RequestRefused
 from controller.settlement_service.intake import Policies
 from tests.settlement_service.rig import House, SealedTable, key_in
@@ -19,7 +19,7 @@ from tests.settlement_service.rig import House, SealedTable, key_in
 def test_an_acknowledgement_names_id_and_chain_hash(house: House, roulette: SealedTable) -> None:
     closed = roulette.spins("17")[0]
     chain = read_event(closed).chain
-    assert house.hears(closed) == [Acked("wheel-1", "wheel-1/1/1", chain)]
+    assert house.hears(closed) == [AcknowledgedDelivery("wheel-1", "wheel-1/1/1", chain)]
 
 
 def test_an_outcome_that_comes_again_has_no_second_effect(house: House, roulette: SealedTable) -> None:
@@ -38,11 +38,11 @@ def test_what_comes_ahead_waits_for_what_is_missing(house: House, roulette: Seal
     house.player("ann", 1_000)
     house.bets(roulette, "ann", "b1", "red", 100)
     closed, called, opened = roulette.spins("1")
-    assert house.hears(called) == [Held("wheel-1", 2, asks_from=1)]
-    assert house.hears(opened) == [Held("wheel-1", 3, asks_from=1)]
+    assert house.hears(called) == [HeldDelivery("wheel-1", 2, asks_from=1)]
+    assert house.hears(opened) == [HeldDelivery("wheel-1", 3, asks_from=1)]
     assert house.balance("at_risk:wheel-1") == 100
     answers = house.hears(closed)
-    assert [answer.id for answer in answers if isinstance(answer, Acked)] == [
+    assert [answer.id for answer in answers if isinstance(answer, AcknowledgedDelivery)] == [
         "wheel-1/1/1",
         "wheel-1/1/2",
         "wheel-1/1/3",
@@ -56,7 +56,13 @@ def test_what_waits_is_bounded(tmp_path: Path, key: Key) -> None:
     house.enrol(table, "roulette")
     first, *rest = [*table.spins("1"), *table.spins("2")]
     answers = house.hears(rest)
-    assert [type(answer) for answer in answers] == [Held, Held, NotTaken, NotTaken, NotTaken]
+    assert [type(answer) for answer in answers] == [
+        HeldDelivery,
+        HeldDelivery,
+        RejectedDelivery,
+        RejectedDelivery,
+        RejectedDelivery,
+    ]
     # Those that were turned away come again, as everything does that is not acknowledged.
     house.takes(first)
     house.takes(rest)
@@ -65,7 +71,7 @@ def test_what_waits_is_bounded(tmp_path: Path, key: Key) -> None:
 
 def test_a_table_that_is_not_enrolled_is_refused(house: House, key: Key) -> None:
     (answer,) = house.hears(SealedTable("stranger", key).opens())
-    assert isinstance(answer, NotTaken)
+    assert isinstance(answer, RejectedDelivery)
     assert answer.code == "table_unknown"
 
 
@@ -74,7 +80,7 @@ def test_a_table_with_another_key_is_refused_and_told(
 ) -> None:
     clone = SealedTable(roulette.name, key_in(tmp_path))
     (answer,) = house.hears(clone.opens())
-    assert isinstance(answer, NotTaken)
+    assert isinstance(answer, RejectedDelivery)
     assert answer.code == "seal_wrong"
     assert alarms(house) == [("wheel-1", "seal_wrong")]
     house.takes(roulette.opens())
@@ -86,7 +92,7 @@ def test_a_true_signature_beside_another_body_is_refused(house: House, roulette:
     assert forged != called
     house.takes(told[0])
     (answer,) = house.hears(forged)
-    assert isinstance(answer, NotTaken)
+    assert isinstance(answer, RejectedDelivery)
     assert answer.code == "seal_wrong"
     house.takes(called)
 
@@ -97,14 +103,14 @@ def test_a_second_table_with_the_same_key_stops_the_table(house: House, key: Key
     house.enrol(one, "roulette")
     house.takes(one.spins("17"))
     answers = house.hears(other.opens())
-    assert isinstance(answers[0], NotTaken)
+    assert isinstance(answers[0], RejectedDelivery)
     assert answers[0].code == "outcome_conflict"
     (answer,) = house.hears(one.opens())
-    assert isinstance(answer, NotTaken)
+    assert isinstance(answer, RejectedDelivery)
     assert answer.code == "table_halted"
     house.reopen()
     (answer,) = house.hears(one.tell("table.opened", _opened()))
-    assert isinstance(answer, NotTaken)
+    assert isinstance(answer, RejectedDelivery)
     house.engine.release("wheel-1", "ann", refund=False)
     assert alarms(house) == []
 
@@ -124,8 +130,8 @@ def test_an_outcome_that_does_not_fit_the_book_stops_the_table(house: House, cra
     craps.point = 6
     told = craps.rolls(2, 4)
     answers = house.hears(told)
-    assert [type(answer) for answer in answers] == [Acked, NotTaken, NotTaken]
-    assert isinstance(answers[1], NotTaken)
+    assert [type(answer) for answer in answers] == [AcknowledgedDelivery, RejectedDelivery, RejectedDelivery]
+    assert isinstance(answers[1], RejectedDelivery)
     assert answers[1].code == "state_differs"
     assert house.balance("at_risk:craps-1") == 500
 
@@ -148,7 +154,7 @@ def _opened() -> Happening:
 
 def test_what_is_no_event_is_refused(house: House) -> None:
     (answer,) = house.hears(b"{}")
-    assert isinstance(answer, NotTaken)
+    assert isinstance(answer, RejectedDelivery)
     assert answer.code == "unreadable"
 
 
@@ -161,7 +167,7 @@ def test_lost_outcomes_are_left_out_on_a_persons_word_alone(house: House, roulet
     roulette.seq = 37
     house.bets(roulette, "ann", "b2", "red", 100)
     told = roulette.spins("3")
-    assert house.hears(told[0]) == [Held("wheel-1", 37, asks_from=settled + 1)]
+    assert house.hears(told[0]) == [HeldDelivery("wheel-1", 37, asks_from=settled + 1)]
     pinned = roulette.key.public.raw
     with pytest.raises(RequestRefused, match=f"its next is {settled + 1}"):
         house.engine.enrol("wheel-1", "roulette", pinned, first_seq=settled, anew=True)
@@ -225,4 +231,4 @@ def test_a_roll_without_a_point_that_says_nothing_of_a_run_out_stops_the_table(
     """Why no point was set is no guess."""
     craps.run_out = UNSET
     answers = house.hears(craps.takes_dice("1"), craps.rolls(3, 3))
-    assert next(answer.code for answer in answers if isinstance(answer, NotTaken)) == "state_differs"
+    assert next(answer.code for answer in answers if isinstance(answer, RejectedDelivery)) == "state_differs"

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from controller.journal.keys import Key
 from controller.publish.events import read_event
-from controller.settlement_service.deliveries import Acked
+from controller.settlement_service.deliveries import AcknowledgedDelivery
 from controller.settlement_service.faults import RequestRefused
 from controller.settlement_service.intake import Policies
 from tests.settlement_service.rig import House, SealedTable
@@ -76,7 +76,7 @@ class Play:
         self.chance.shuffle(mixed)
         cut = self.chance.randrange(len(mixed) + 1)
         answers = [*self.house.hears(mixed[:cut]), *self.house.hears(mixed[cut:])]
-        acked = {answer.id for answer in answers if isinstance(answer, Acked)}
+        acked = {answer.id for answer in answers if isinstance(answer, AcknowledgedDelivery)}
         assert acked >= {read_event(event).id for event in events}, answers
         self.told += events
 

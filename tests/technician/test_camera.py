@@ -11,7 +11,7 @@ from controller.model.geometry import DiceTable
 from controller.model.readings import DieAt, DieRest
 from controller.technician.calibration import (
     RMS_LIMIT_MM,
-    Laid,
+    DiePlacement,
     LayAt,
     UnfitError,
     calibrate_camera,
@@ -34,12 +34,14 @@ def camera(turned: float, scale: float, tilt: float) -> Homography:
 
 def laid(
     lens: Homography, rng: Random, noise_px: float, names: tuple[str, ...] = tuple(PLACES)
-) -> list[Laid]:
+) -> list[DiePlacement]:
     found = []
     for name in names:
         seen = lens.to_table(*PLACES[name])
         assert seen is not None
-        found.append(Laid(name, PLACES[name], (rng.gauss(seen[0], noise_px), rng.gauss(seen[1], noise_px))))
+        found.append(
+            DiePlacement(name, PLACES[name], (rng.gauss(seen[0], noise_px), rng.gauss(seen[1], noise_px)))
+        )
     return found
 
 
@@ -84,13 +86,13 @@ ROUGH = ((640, 240, 0, 0), (1720, 240, 3600, 0), (1720, 570, 3600, 1100), (640, 
 def test_a_die_that_lay_elsewhere_is_named(wrong: str) -> None:
     points = laid(camera(0.2, 0.3, 1.0), Random(5), 0.05)
     points = [one if one.name != wrong else moved(one, 60.0) for one in points]
-    points.append(Laid("spot", (900.0, 300.0), seen_at(camera(0.2, 0.3, 1.0), (900.0, 300.0))))
+    points.append(DiePlacement("spot", (900.0, 300.0), seen_at(camera(0.2, 0.3, 1.0), (900.0, 300.0))))
     with pytest.raises(UnfitError, match=rf"{wrong} is off by \d+ mm .*lay it again"):
         calibrate_camera(points, TABLE, "cam", None)
 
 
-def moved(one: Laid, by_mm: float) -> Laid:
-    return Laid(one.name, (one.place[0] + by_mm, one.place[1] - by_mm), one.seen)
+def moved(one: DiePlacement, by_mm: float) -> DiePlacement:
+    return DiePlacement(one.name, (one.place[0] + by_mm, one.place[1] - by_mm), one.seen)
 
 
 def seen_at(lens: Homography, place: Point) -> Point:

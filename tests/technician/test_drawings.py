@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import pytest
 from PIL import Image
 
-from controller.technician.drawing import PAPER, Drawing, Labels, Line, Stroke, Words
+from controller.technician.drawing import PAPER, Drawing, Labels, Line, Stroke, TextMark
 from controller.technician.pictures import as_svg, draw, see
 from controller.technician.png import as_png
 from tests.technician.recorded import attempt
@@ -40,7 +40,7 @@ def test_every_kind_of_attempt_is_drawn_inside_its_sheet(log: str, number: int) 
     for mark in sheet.marks:
         spots = mark.spots if isinstance(mark, Line) else (mark.at,)
         assert all(0 <= x <= sheet.width and 0 <= y <= sheet.height for x, y in spots), mark
-    texts = [mark.text for mark in sheet.marks if isinstance(mark, Words)]
+    texts = [mark.text for mark in sheet.marks if isinstance(mark, TextMark)]
     assert "Said in a sentence" in texts
 
 
@@ -102,7 +102,7 @@ def test_labels_around_one_spot_do_not_lie_on_each_other() -> None:
     labels.keep_free((200, 150), 6)
     for number in range(8):
         labels.put((200, 150), f"label {number}")
-    written = [mark for mark in sheet.marks if isinstance(mark, Words)]
+    written = [mark for mark in sheet.marks if isinstance(mark, TextMark)]
     assert len(written) == 8
     for one, two in combinations(written, 2):
         apart_x = one.left + one.width <= two.left or two.left + two.width <= one.left
@@ -116,4 +116,4 @@ def test_a_label_without_room_is_left_out_unless_it_must_be_there() -> None:
     labels.put((20, 12), "aside", must=False)
     assert not sheet.marks
     labels.put((20, 12), "here")
-    assert [mark.text for mark in sheet.marks if isinstance(mark, Words)] == ["here"]
+    assert [mark.text for mark in sheet.marks if isinstance(mark, TextMark)] == ["here"]

@@ -9,21 +9,21 @@ import pytest
 
 from controller.cli.main import main
 from controller.engine.resume import InFlight
-from controller.journal.chain import Wall
-from controller.journal.contents import Accepted
+from controller.journal.chain import WallTime
+from controller.journal.contents import AcceptedJournal
 from controller.journal.faults import JournalFault
-from controller.journal.head import Place, read_head
+from controller.journal.head import JournalLocation, read_head
 from controller.journal.journal import Journal
 from controller.journal.keys import load_key
 from controller.journal.opening import Acceptance
 from controller.journal.reading import Reader
 
 ANN = Acceptance(by="manager", who="ann", reason="upgraded from 0.1.0")
-NOW = Wall(1_800_000_000_000_000, synced=True)
+NOW = WallTime(1_800_000_000_000_000, synced=True)
 
 
-def place_of(folder: Path) -> Place:
-    return Place(folder / "journal.db", folder / "journal.head")
+def place_of(folder: Path) -> JournalLocation:
+    return JournalLocation(folder / "journal.db", folder / "journal.head")
 
 
 def opened(folder: Path, accept: Acceptance | None = None) -> Journal:
@@ -77,7 +77,7 @@ def test_a_named_person_vouches_once_and_all_that_stood_stands(old_table: Path) 
         (row,) = reader.rows(types={"journal.accepted"})
         found = reader.verify_all(head=old_table / "journal.head")
     assert row.body is not None
-    accepted = msgspec.json.decode(row.body, type=Accepted)
+    accepted = msgspec.json.decode(row.body, type=AcceptedJournal)
     assert (accepted.code, accepted.who, accepted.reason) == ("journal_old_layout", "ann", ANN.reason)
     assert found.unvouched == ()
     opened(old_table).close()

@@ -2,14 +2,14 @@
 
 from controller.games.craps.machine import CRAPS_TABLE, Craps, CrapsState
 from controller.games.game import Game
-from controller.machines.desk import Desk
+from controller.machines.agenda import Agenda
 from controller.machines.health import Health
 from controller.machines.lifecycle import THROW
 from controller.machines.setup import Setup, SetupError
 from controller.settlement.wagers import Wagers
 
 
-def _machine(setup: Setup, desk: Desk, health: Health) -> Craps:
+def _machine(setup: Setup, agenda: Agenda, health: Health) -> Craps:
     rules, state = setup.ruleset, setup.state
     if setup.dice_table is None or rules.throw is None or rules.craps is None:
         raise SetupError(f"rule set {rules.name} plays craps: give the dice_table's measures in the header")
@@ -18,7 +18,7 @@ def _machine(setup: Setup, desk: Desk, health: Health) -> Craps:
         rules.throw,
         rules.craps,
         setup.dice_table,
-        desk,
+        agenda,
         health,
         calls=state.calls or setup.calls,
         state=CrapsState(

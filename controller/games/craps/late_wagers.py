@@ -3,7 +3,7 @@
 Nothing here changes a throw: whether a wager stands is the settlement engine's, on the table's word.
 """
 
-from controller.machines.flat import Refused
+from controller.machines.flat import InputRefused
 from controller.machines.roles import CONFIRM_BY
 from controller.model.readings import Input
 
@@ -25,18 +25,18 @@ class LateWagers:
             self._confirmed.setdefault(entered.what, {})
 
     def confirm(self, entered: Input, *, in_motion: bool) -> str:
-        """Record that a person confirms a wager; return the answer to tell. Raises Refused."""
+        """Record that a person confirms a wager; return the answer to tell. Raises InputRefused."""
         confirmed = None if entered.what is None else self._confirmed.get(entered.what)
         if confirmed is None:
             waiting = ", ".join(self._confirmed) or "none"
-            raise Refused("no_late_wager", f"no such wager waits in this throw (waiting: {waiting})")
+            raise InputRefused("no_late_wager", f"no such wager waits in this throw (waiting: {waiting})")
         if not in_motion:
-            raise Refused("dice_at_rest")
+            raise InputRefused("dice_at_rest")
         person = entered.who or entered.dev
         if entered.by in confirmed:
-            raise Refused("confirmed_already")
+            raise InputRefused("confirmed_already")
         if person in confirmed.values():
-            raise Refused("same_person")
+            raise InputRefused("same_person")
         confirmed[entered.by] = person
         missing = [role for role in CONFIRM_BY if role not in confirmed]
         return f"Wager {entered.what}: confirmed" + (f"; the {missing[0]} has yet to" if missing else "")

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from controller.games.craps.late_wagers import LateWagers
-from controller.machines.desk import Desk
-from controller.machines.flat import Arrow, FlatMachine, MachineTable, Refused
+from controller.machines.agenda import Agenda
+from controller.machines.flat import Arrow, FlatMachine, InputRefused, MachineTable
 from controller.machines.health import Health
 from controller.machines.results import Result, StandingCall
 from controller.machines.setup import read_memory, written
@@ -107,7 +107,7 @@ class Craps(PlaysThrows):
         throw_rules: ThrowRules,
         rules: CrapsRules,
         table: DiceTable,
-        desk: Desk,
+        agenda: Agenda,
         health: Health,
         *,
         calls: Calls,
@@ -126,7 +126,7 @@ class Craps(PlaysThrows):
         self._late = LateWagers()
         self._rules = rules
         self._causes: Mapping[str, str] = throw_rules.causes
-        self._desk = desk
+        self._agenda = agenda
         self._state = state or CrapsState()
         self._told_shooter = self._state.shooter
         self._shooter_cause: str | None = None
@@ -134,7 +134,7 @@ class Craps(PlaysThrows):
         self._line_bet_shown = "missing" if self._lacks_line_bet else "off"
         self._bets_open = True
         self._round = betting_round
-        self.throws = Throws(self, throw_rules, table, desk, health, calls=calls, last=last_roll)
+        self.throws = Throws(self, throw_rules, table, agenda, health, calls=calls, last=last_roll)
         if standing_call is not None:
             before = read_memory(standing_call.craps, as_craps_state)
             if before is not None:
@@ -171,7 +171,7 @@ class Craps(PlaysThrows):
         return {"roll": self.attempts.number + 1, "round": self._round}
 
     def enter(self, entered: Input) -> bool:
-        """Handle a person's input; False when this game has no such input. Raises Refused."""
+        """Handle a person's input; False when this game has no such input. Raises InputRefused."""
         if entered.name == "line_bet":
             self._line_bet = None if entered.seat is None else (str(entered.seat), entered.on is True)
             self._show_line_bet(entered.t)
@@ -183,12 +183,12 @@ class Craps(PlaysThrows):
         if entered.name == "confirm_late":
             under_way = self.attempts.under_way
             in_motion = under_way and not self.throws.motion.over
-            self._desk.answer = self._late.confirm(entered, in_motion=in_motion)
+            self._agenda.answer = self._late.confirm(entered, in_motion=in_motion)
             return True
         if entered.name not in _BETWEEN_THROWS:
             return self.attempts.enter(entered)
         if self.open_attempt:
-            raise Refused("under_way")
+            raise InputRefused("under_way")
         self._may_go_on(entered)
         self._go_on(entered)
         self.attempts.keep(entered)
@@ -196,7 +196,7 @@ class Craps(PlaysThrows):
         self._show_puck(entered.t)
         shooter = self._state.shooter
         named = "nobody is named" if shooter is None else f"seat {shooter}"
-        self._desk.answer = f"Shooter: {named}; {self._state.phase.replace('_', ' ')}"
+        self._agenda.answer = f"Shooter: {named}; {self._state.phase.replace('_', ' ')}"
         return True
 
     def allowed(self, t: int) -> Iterator[str]:
@@ -241,13 +241,13 @@ class Craps(PlaysThrows):
         self._late.clear()
         if self._bets_open:
             self._bets_open = False
-            notices = self._desk.inspections.notices()
+            notices = self._agenda.inspections.notices()
             if self._lacks_line_bet:
                 missing = self._no_line_bet()
                 notices = (*notices, Notice(code=missing.code, seen=missing.seen, rule=missing.rule))
                 if self._rules.line_bet == "refuse":
                     self.attempts.object_to(missing)
-            self._desk.publish(
+            self._agenda.publish(
                 "bets.closed", t, Bets(round=self._round, cause="dice_released", notices=notices)
             )
 
@@ -270,7 +270,7 @@ class Craps(PlaysThrows):
         shows = "missing" if self._lacks_line_bet else "off"
         if shows != self._line_bet_shown:
             self._line_bet_shown = shows
-            self._desk.light(t, "line_bet", shows)
+            self._agenda.light(t, "line_bet", shows)
 
     def call(self, result: Result[Dice]) -> Data:
         """Apply a roll that counts."""
@@ -294,7 +294,7 @@ class Craps(PlaysThrows):
 
     def no_result(self, result: Result[Dice]) -> Data:
         """Count a No Roll; the same shooter throws again."""
-        self._desk.inspections.ask_after(result.reasons)
+        self._agenda.inspections.ask_after(result.reasons)
         count = self._state.invalid_rolls + 1
         self._state = replace(self._state, invalid_rolls=count)
         notices = result.notices
@@ -359,7 +359,7 @@ class Craps(PlaysThrows):
         if not self._bets_open:
             self._bets_open = True
             self._round += 1
-            self._desk.publish("bets.opened", t, Bets(round=self._round, cause="result"))
+            self._agenda.publish("bets.opened", t, Bets(round=self._round, cause="result"))
 
     # --- the game itself ---
 
@@ -388,16 +388,16 @@ class Craps(PlaysThrows):
         self._told_shooter = _ANOTHER
 
     def _may_go_on(self, entered: Input) -> None:
-        """Do nothing where people may name a shooter, pass the dice or run out now. Raises Refused."""
+        """Raise InputRefused unless people may name a shooter, pass the dice or run out now."""
         if entered.name == "new_shooter" and entered.seat is None:
-            raise Refused("bad_argument", "new_shooter needs the shooter's seat; enter it again")
+            raise InputRefused("bad_argument", "new_shooter needs the shooter's seat; enter it again")
         if entered.name == "run_out" and not self._rules.run_out:
-            raise Refused("not_offered")
+            raise InputRefused("not_offered")
         if entered.name == "new_shooter" and entered.seat == self._state.shooter:
-            raise Refused("no_change")
+            raise InputRefused("no_change")
 
     def _go_on(self, entered: Input) -> None:
-        """Do what people enter between two throws. Raises Refused where the phase does not allow it."""
+        """Do what people enter between two throws. Raises InputRefused where the phase does not allow it."""
         match entered.name:
             case "pass_dice":
                 self._pass_dice("pass_dice")
@@ -414,7 +414,7 @@ class Craps(PlaysThrows):
 
     def _enter_again(self, entered: Input) -> None:
         """Keep what people entered since a roll that is corrected; who has the dice is told again."""
-        with suppress(Refused):  # a run-out lapses where the corrected roll leaves a point on
+        with suppress(InputRefused):  # a run-out lapses where the corrected roll leaves a point on
             self._may_go_on(entered)
             self._go_on(entered)
         if entered.name != "run_out":
@@ -431,11 +431,11 @@ class Craps(PlaysThrows):
             by=entered.by if entered else None,
             who=entered.who if entered else None,
         )
-        self._desk.publish("shooter.changed", t, data)
+        self._agenda.publish("shooter.changed", t, data)
 
     def _show_puck(self, t: int) -> None:
         shows = {"come_out": "off", "run_out": "off_dont_pass"}.get(self._state.phase)
-        self._desk.light(t, "puck", shows or f"on_{self._state.point}")
+        self._agenda.light(t, "puck", shows or f"on_{self._state.point}")
         self._show_line_bet(t)
 
 

@@ -1,10 +1,10 @@
 """The button and the cards: who draws, who buys and when, and whose each pitched card is. All of it pure.
 
-Each function gives the state as it is afterwards, or raises Refused and changes nothing.
+Each function gives the state as it is afterwards, or raises InputRefused and changes nothing.
 """
 
 from controller.games.high_roller.table import BUYING, ROLLING, HighRollerState
-from controller.machines.flat import Refused
+from controller.machines.flat import InputRefused
 from controller.model.outcomes import CardPitched, CardsBought, Seat
 from controller.model.readings import Card, Input
 from controller.model.rulesets import HighRollerRules
@@ -12,18 +12,18 @@ from controller.rules.high_roller.rolls import CARDS_A_DECK, OF_A_RANK, BonusPot
 
 
 def rank_entered(card: str | int | None, what: str) -> int:
-    """Return the total that a card matches, however it is written (`Qh`, `Q`, `12`). Raises Refused."""
+    """Return the total that a card matches, however it is written (`Qh`, `Q`, `12`). Raises InputRefused."""
     text = "" if card is None else str(card).strip().upper()
     rank = rank_of(text) or (rank_of(text[:-1]) if text[-1:] in ("C", "D", "H", "S") else None)
     if rank is None:
-        raise Refused("bad_argument", f"{what} needs a card from 2 to Queen, or 2 to 12; enter it again")
+        raise InputRefused("bad_argument", f"{what} needs a card from 2 to Queen, or 2 to 12; enter it again")
     return rank
 
 
 def seated(state: HighRollerState, seat: Seat | None, what: str) -> tuple[HighRollerState, str]:
-    """Return the table with this seat at it, and its name. Raises Refused where none is named."""
+    """Return the table with this seat at it, and its name. Raises InputRefused where none is named."""
     if seat is None or not str(seat):
-        raise Refused("bad_argument", f"{what} needs a seat; enter it again")
+        raise InputRefused("bad_argument", f"{what} needs a seat; enter it again")
     name = str(seat)
     if name in state.names:
         return state, name
@@ -36,27 +36,27 @@ def draw(state: HighRollerState, seat: Seat | None, rank: int, rules: HighRoller
     state, name = seated(state, seat, "draw_button")
     if state.redraw:
         if name not in state.redraw:
-            raise Refused("has_drawn", f"only {', '.join(state.redraw)} draw again for the button")
+            raise InputRefused("has_drawn", f"only {', '.join(state.redraw)} draw again for the button")
         if name not in state.draws:
             return state.having(draws={**state.draws, name: rank})
     elif name not in state.draws:
         return state.having(draws={**state.draws, name: rank})
     tied = _best(state, rules)
     if name not in tied or len(tied) < 2 or _still_to_draw(state):
-        raise Refused("has_drawn")
+        raise InputRefused("has_drawn")
     return state.having(redraw=tied, draws={name: rank})
 
 
 def place_button(state: HighRollerState, rules: HighRollerRules) -> HighRollerState:
     """Place the button at the highest card, or by setting the lowest (H-BTN-1, !H-9).
 
-    Raises Refused while there is no single one.
+    Raises InputRefused while there is no single one.
     """
     if not state.draws:
-        raise Refused("no_button")
+        raise InputRefused("no_button")
     tied = _still_to_draw(state) or _best(state, rules)
     if len(tied) > 1 or _still_to_draw(state):
-        raise Refused("button_tied", f"{' and '.join(tied)} drew equal cards; draw again for the button")
+        raise InputRefused("button_tied", f"{' and '.join(tied)} drew equal cards; draw again for the button")
     return state.having(stage="buy_in", button=tied[0], draws={}, redraw=())
 
 
@@ -83,9 +83,9 @@ def buy(state: HighRollerState, seat: Seat | None, count: int, rules: HighRoller
     state, name = seated(state, seat, "buy")
     order = state.clockwise
     if state.asked is None and name != state.button:
-        raise Refused("button_first", f"the button, seat {state.button}, buys or passes first (H-BTN-2)")
+        raise InputRefused("button_first", f"the button, seat {state.button}, buys or passes first (H-BTN-2)")
     if state.asked is not None and state.asked in order and order.index(name) <= order.index(state.asked):
-        raise Refused("turn_passed")
+        raise InputRefused("turn_passed")
     return _sold(state, name, count, rules).having(asked=name)
 
 
@@ -95,24 +95,24 @@ def buy_again(
     """Sell a player one more card in the re-buy (H-REBUY-1); the button buys or passes first (H-BTN-2)."""
     state, name = seated(state, seat, "buy")
     if state.stage != "re_buy" and name != state.button and state.button not in state.gone:
-        raise Refused("button_first", f"the button, seat {state.button}, buys or passes first (H-BTN-2)")
+        raise InputRefused("button_first", f"the button, seat {state.button}, buys or passes first (H-BTN-2)")
     if count > 1:
-        raise Refused("one_at_a_time")
+        raise InputRefused("one_at_a_time")
     if state.owed:
-        raise Refused("cards_owed", _owed_to(state))
+        raise InputRefused("cards_owed", _owed_to(state))
     return _sold(state, name, count, rules).having(stage="re_buy")
 
 
 def _sold(state: HighRollerState, name: str, count: int, rules: HighRollerRules) -> HighRollerState:
     if count < 0:
-        raise Refused("bad_argument", f"buy needs a number of cards, 0 to pass; found {count}")
+        raise InputRefused("bad_argument", f"buy needs a number of cards, 0 to pass; found {count}")
     held = len(state.cards.get(name, ())) + state.owed.get(name, 0)
     if held + count > rules.cards_per_player:
         left = rules.cards_per_player - held
-        raise Refused("over_limit", f"seat {name} may buy {left} more cards this game (H-CAP-1)")
+        raise InputRefused("over_limit", f"seat {name} may buy {left} more cards this game (H-CAP-1)")
     if state.sold + count > rules.decks * CARDS_A_DECK:
         left = rules.decks * CARDS_A_DECK - state.sold
-        raise Refused("sold_out", f"{left} cards are left in {rules.decks} decks (!H-8)")
+        raise InputRefused("sold_out", f"{left} cards are left in {rules.decks} decks (!H-8)")
     if not count:
         return state
     final = state.final if state.sold else state.closing
@@ -131,7 +131,7 @@ def pitch(
     first = next((name for name in state.clockwise if state.owed.get(name)), None)
     name = first if seat is None else str(seat)
     if name is None or not state.owed.get(name) or state.stage not in BUYING:
-        raise Refused("card_not_bought")
+        raise InputRefused("card_not_bought")
     _must_exist(state, rank, rules)
     less = {each: count - (each == name) for each, count in state.owed.items()}
     owed = {each: count for each, count in less.items() if count}
@@ -140,9 +140,11 @@ def pitch(
 
 
 def in_order(state: HighRollerState, card: Card) -> None:
-    """Do nothing where none was missed, or one player alone waits for his. Raises Refused."""
+    """Raise InputRefused unless none was missed, or one player alone waits for his."""
     if card.to is None and state.missed and len(state.owed) > 1:
-        raise Refused("order_broken", "a card before it was missed: enter both with set_card and their seats")
+        raise InputRefused(
+            "order_broken", "a card before it was missed: enter both with set_card and their seats"
+        )
 
 
 def missed(state: HighRollerState, cards: int = 1) -> HighRollerState:
@@ -176,7 +178,7 @@ def _must_exist(state: HighRollerState, rank: int, rules: HighRollerRules) -> No
     most = rules.decks * OF_A_RANK
     if sum(held.count(rank) for held in state.cards.values()) >= most:
         says = f"all {most} cards that match {rank} in {rules.decks} decks are dealt (H-EQ-1); look at it"
-        raise Refused("sold_out", says)
+        raise InputRefused("sold_out", says)
 
 
 def replace_card(
@@ -186,7 +188,7 @@ def replace_card(
     name = str(seat)
     held = list(state.cards.get(name, ()))
     if seat is None or replaced not in held or state.stage not in BUYING:
-        raise Refused("bad_argument", "set_card: that seat has no such card to replace; enter it again")
+        raise InputRefused("bad_argument", "set_card: that seat has no such card to replace; enter it again")
     if rank != replaced:
         _must_exist(state, rank, rules)
     held[held.index(replaced)] = rank
@@ -198,29 +200,29 @@ def bonus_take(entered: int | None, rules: HighRollerRules) -> int:
     take = rules.bonus_take_cents if entered is None else entered
     if not 0 <= take <= rules.bonus_most_cents:
         most = rules.bonus_most_cents
-        raise Refused("bad_argument", f"a game gives 0 to {most} cents to the Bonus Pot; found {take}")
+        raise InputRefused("bad_argument", f"a game gives 0 to {most} cents to the Bonus Pot; found {take}")
     return take
 
 
 def ready(state: HighRollerState) -> None:
-    """Do nothing where the dice may be thrown: two or more have their cards (H-START-1). Raises Refused."""
+    """Raise InputRefused unless the dice may be thrown: two or more have their cards (H-START-1)."""
     if state.stage not in BUYING:
         return
     if state.owed:
-        raise Refused("cards_owed", _owed_to(state))
+        raise InputRefused("cards_owed", _owed_to(state))
     if len(state.holders) < 2:
-        raise Refused("too_few_players")
+        raise InputRefused("too_few_players")
 
 
-def no_roll_due(state: HighRollerState) -> Refused | None:
+def no_roll_due(state: HighRollerState) -> InputRefused | None:
     """Return why dice that are thrown now do not count; None where a roll is due."""
     if state.stage in ROLLING:
         return None
     if state.stage not in BUYING:
-        return Refused("no_button" if state.stage == "button_draw" else "no_game")
+        return InputRefused("no_button" if state.stage == "button_draw" else "no_game")
     try:
         ready(state)
-    except Refused as refused:
+    except InputRefused as refused:
         return refused
     return None
 
@@ -228,7 +230,7 @@ def no_roll_due(state: HighRollerState) -> Refused | None:
 def leave(state: HighRollerState, name: str) -> HighRollerState:
     """Remove a player who leaves: his cards stay in (!H-19), seat and button go on without him."""
     if name not in state.names or name in state.gone:
-        raise Refused("bad_argument", f"leave needs a seat of a player who is here; found {name}")
+        raise InputRefused("bad_argument", f"leave needs a seat of a player who is here; found {name}")
     if state.cards.get(name) or state.owed.get(name) or state.stage not in (*BUYING, "button_draw"):
         return state.having(gone=(*state.gone, name))
     return unseated(state, (name,))
@@ -282,15 +284,15 @@ def close_hours(state: HighRollerState, count: int | None) -> HighRollerState:
     """Note that 15 minutes are left (H-CLOSE-1), or (said again, or with `count`) that the hours are over.
 
     `count` are the players who are left then; without it, those at the table. With fewer than two nobody
-    plays for the Bonus Pot any more (H-CLOSE-2). Raises Refused.
+    plays for the Bonus Pot any more (H-CLOSE-2). Raises InputRefused.
     """
     if state.over:
-        raise Refused("final_game_over")
+        raise InputRefused("final_game_over")
     if count is None and not state.closing:
         return state.having(closing=True)
     if state.sold and state.stage != "won":
-        raise Refused("game_running")
+        raise InputRefused("game_running")
     left = len(state.seats) - len(state.gone) if count is None else count
     if left >= 2:
-        raise Refused("final_game_due")
+        raise InputRefused("final_game_due")
     return state.having(closing=True, over=True, pot=BonusPot())

@@ -10,14 +10,14 @@ from controller.games.high_roller.table import (
     ROLLING,
     as_high_roller_state,
 )
-from controller.machines.desk import Desk
+from controller.machines.agenda import Agenda
 from controller.machines.health import Health
 from controller.machines.lifecycle import THROW
 from controller.machines.setup import Setup, SetupError, State, read_memory, written
 from controller.settlement.wagers import Wagers
 
 
-def _machine(setup: Setup, desk: Desk, health: Health) -> HighRoller:
+def _machine(setup: Setup, agenda: Agenda, health: Health) -> HighRoller:
     rules, state = setup.ruleset, setup.state
     if setup.dice_table is None or rules.throw is None or rules.high_roller is None:
         raise SetupError(
@@ -27,7 +27,7 @@ def _machine(setup: Setup, desk: Desk, health: Health) -> HighRoller:
         rules.throw,
         rules.high_roller,
         setup.dice_table,
-        desk,
+        agenda,
         health,
         calls=state.calls or setup.calls,
         state=read_memory(state.high_roller, as_high_roller_state),

@@ -8,7 +8,7 @@ import msgspec
 
 from controller.games.high_roller import buying
 from controller.games.high_roller.rolls import (
-    Taken,
+    RollEffect,
     Told,
     called,
     corrected,
@@ -28,8 +28,8 @@ from controller.games.high_roller.table import (
     HighRollerState,
     as_high_roller_state,
 )
-from controller.machines.desk import Desk
-from controller.machines.flat import FlatMachine, Refused, would
+from controller.machines.agenda import Agenda
+from controller.machines.flat import FlatMachine, InputRefused, would
 from controller.machines.health import Health
 from controller.machines.results import Result, StandingCall
 from controller.machines.setup import read_memory, written
@@ -58,7 +58,7 @@ class HighRoller(PlaysThrows):
         throw_rules: ThrowRules,
         rules: HighRollerRules,
         table: DiceTable,
-        desk: Desk,
+        agenda: Agenda,
         health: Health,
         *,
         calls: Calls,
@@ -72,14 +72,14 @@ class HighRoller(PlaysThrows):
         `standing_call` is the last roll where it can still be corrected.
         """
         self._rules = rules
-        self._desk = desk
+        self._agenda = agenda
         self._health = health
         self._state = state or HighRollerState()
         self._machine = FlatMachine(HIGH_ROLLER_TABLE, self._state.stage)
         self._round = betting_round
         self._following: tuple[Told, ...] = ()
         self._turned_away_until = 0
-        self.throws = Throws(self, throw_rules, table, desk, health, calls=calls, last=last_roll)
+        self.throws = Throws(self, throw_rules, table, agenda, health, calls=calls, last=last_roll)
         if standing_call is not None:
             before = read_memory(standing_call.high_roller, as_high_roller_state)
             if before is not None:
@@ -119,7 +119,7 @@ class HighRoller(PlaysThrows):
     def late(self, reading: AnyReading) -> None:
         """Handle a reading that came too late to count."""
         if isinstance(reading, Card):
-            self._miss(reading, Refused("card_late"))
+            self._miss(reading, InputRefused("card_late"))
         elif self.open_attempt or buying.no_roll_due(self._state) is None:
             self.throws.late(reading)
 
@@ -137,7 +137,7 @@ class HighRoller(PlaysThrows):
             self._state = buying.missed(self._state)
 
     def enter(self, entered: Input) -> bool:
-        """Handle a person's input; False when this game has no such input. Raises Refused."""
+        """Handle a person's input; False when this game has no such input. Raises InputRefused."""
         match entered.name:
             case "draw_button":
                 self._draw_button(entered)
@@ -226,7 +226,7 @@ class HighRoller(PlaysThrows):
 
     def no_result(self, result: Result[Dice]) -> Data:
         """Rule a roll illegal: the same player rolls again (H-LEGAL-4)."""
-        self._desk.inspections.ask_after(result.reasons)
+        self._agenda.inspections.ask_after(result.reasons)
         return illegal(result)
 
     def review(self, result: Result[Dice]) -> Data:
@@ -238,7 +238,9 @@ class HighRoller(PlaysThrows):
         before = self._state
         call = None if result.value is None else self._take(sum(result.value)).call
         for entered in since:
-            with suppress(Refused):  # a roll is left out no more where the corrected one gives it to another
+            with suppress(
+                InputRefused
+            ):  # a roll is left out no more where the corrected one gives it to another
                 self._enter_again(entered)
         return corrected(result, before, self._state, call, corrects=corrects, ruling=ruling)
 
@@ -246,18 +248,18 @@ class HighRoller(PlaysThrows):
         """Publish who is out and who has won."""
         following, self._following = self._following, ()
         for kind, data in following:
-            self._desk.publish(kind, t, data)
+            self._agenda.publish(kind, t, data)
         if self._state.stage in BUYING:
             self._open_bets(t, "result")
 
     # --- rolling ---
 
-    def _take(self, total: int) -> Taken:
+    def _take(self, total: int) -> RollEffect:
         taken = take_total(self._state, total, self._rules)
         self._follow(taken)
         return taken
 
-    def _follow(self, taken: Taken) -> None:
+    def _follow(self, taken: RollEffect) -> None:
         self._machine.fire(taken.trigger)
         self._state = taken.state.having(stage=self._machine.state)
         self._following = (*self._following, *taken.told)
@@ -275,28 +277,28 @@ class HighRoller(PlaysThrows):
     def _start(self, t: int, cause: str, bonus_take: int) -> None:
         self._machine.fire("start_roll")
         self._state = started(self._state, bonus_take, self._rules)
-        notices = self._desk.inspections.notices()
-        self._desk.publish("bets.closed", t, Bets(round=self._round, cause=cause, notices=notices))
-        self._desk.publish("game.started", t, start_of(self._state, self._rules))
+        notices = self._agenda.inspections.notices()
+        self._agenda.publish("bets.closed", t, Bets(round=self._round, cause=cause, notices=notices))
+        self._agenda.publish("game.started", t, start_of(self._state, self._rules))
 
     def _decline(self, entered: Input) -> None:
         if not self._machine.allows("decline"):
             self._machine.fire("decline")
         if self.open_attempt:
-            raise Refused("under_way")
+            raise InputRefused("under_way")
         player = roller(self._state)
         if entered.seat is not None and str(entered.seat) != player:
-            raise Refused("not_your_turn", f"the next roll is seat {player}'s (H-ORDER-1)")
+            raise InputRefused("not_your_turn", f"the next roll is seat {player}'s (H-ORDER-1)")
         state = self._state
         self._follow(decline(state, self._rules))
         self.attempts.keep(msgspec.structs.replace(entered, seat=player))
         self.attempts.ruled(entered)
         data = RollDeclined(game=state.game, player=state.seat(player), by=entered.by, who=entered.who)
-        self._desk.publish("roll.declined", entered.t, data)
+        self._agenda.publish("roll.declined", entered.t, data)
         self.follow_up(entered.t)
 
     def _enter_again(self, entered: Input) -> None:
-        """Keep what people entered since a roll that is corrected. Raises Refused where it lapses."""
+        """Keep what people entered since a roll that is corrected. Raises InputRefused where it lapses."""
         match entered.name:
             case "decline" if roller(self._state) == str(entered.seat):
                 self._follow(decline(self._state, self._rules))
@@ -309,12 +311,12 @@ class HighRoller(PlaysThrows):
         attempts = self.attempts
         return attempts.machine.allows("no_roll") and self._state.stage not in BUYING
 
-    def _turn_away(self, reading: Reading, refused: Refused) -> None:
+    def _turn_away(self, reading: Reading, refused: InputRefused) -> None:
         self.throws.turned_away(reading)
         if reading.t < self._turned_away_until:
             return
         self._turned_away_until = reading.t + TURNED_AWAY_US
-        self._desk.refuse_reading(reading, refused.code, refused.says)
+        self._agenda.refuse_reading(reading, refused.code, refused.says)
 
     # --- the button and the cards ---
 
@@ -338,32 +340,32 @@ class HighRoller(PlaysThrows):
         self._machine.fire("re_buy" if again else "buy")
         self._state = state
         if count:
-            self._desk.publish("cards.bought", entered.t, buying.bought(state, entered, count))
+            self._agenda.publish("cards.bought", entered.t, buying.bought(state, entered, count))
 
     def _ready_to_sell(self) -> HighRollerState:
         """Return the state in which a card is sold: the button placed, the game before done with."""
         state = self._state
         if state.over:
-            raise Refused("final_game_over")
+            raise InputRefused("final_game_over")
         if state.stage in ROLLING:
-            raise Refused("buying_over")
+            raise InputRefused("buying_over")
         if state.stage == "won":
             state = buying.next_game(state, button_moves=True)
         return buying.place_button(state, self._rules) if state.stage == "button_draw" else state
 
     def _see_card(self, card: Card) -> None:
         if card.rank is None:
-            self._miss(card, Refused("card_unread"))
+            self._miss(card, InputRefused("card_unread"))
             return
         try:
             rank = buying.rank_entered(card.rank, "a shoe for this game")
             buying.in_order(self._state, card)
             self._lay(card, card.to, rank)
-        except Refused as refused:
+        except InputRefused as refused:
             self._miss(card, refused)
 
-    def _miss(self, card: Card, refused: Refused) -> None:
-        self._desk.refuse_reading(card, refused.code, refused.says)
+    def _miss(self, card: Card, refused: InputRefused) -> None:
+        self._agenda.refuse_reading(card, refused.code, refused.says)
         if card.to is None:
             self._state = buying.missed(self._state)
 
@@ -386,7 +388,7 @@ class HighRoller(PlaysThrows):
 
     def _pitched(self, seen: Card | Input, name: str, rank: int, replaced: int | None = None) -> None:
         pitched = buying.pitched(self._state, seen, name, rank, replaced)
-        self._desk.publish("card.pitched", seen.t, pitched)
+        self._agenda.publish("card.pitched", seen.t, pitched)
 
     def _leave(self, entered: Input) -> None:
         name = str(entered.seat)
@@ -414,23 +416,23 @@ class HighRoller(PlaysThrows):
 
     def _open_bets(self, t: int, cause: str) -> None:
         self._round += 1
-        self._desk.publish("bets.opened", t, Bets(round=self._round, cause=cause))
+        self._agenda.publish("bets.opened", t, Bets(round=self._round, cause=cause))
 
     def _abandon(self, entered: Input, code: str) -> None:
         if self.open_attempt:
-            raise Refused("under_way")
+            raise InputRefused("under_way")
         if not self._machine.allows("abandon"):
             self._machine.fire("abandon")
         state = self._state
         if not state.sold:
-            raise Refused("no_game")
+            raise InputRefused("no_game")
         said = f": {entered.reason}" if entered.reason else ""
         reason = Reason(code=code, rule="!H-19", seen=f"by the {entered.by}{said}")
         self._machine.fire("abandon")
         self._settle_last()
         self._become(buying.next_game(state, button_moves=False))
         kind, data = game_void(state, reason, by=entered.by, who=entered.who)
-        self._desk.publish(kind, entered.t, data)
+        self._agenda.publish(kind, entered.t, data)
         if state.stage in ROLLING:
             self._open_bets(entered.t, "game_void")
 
@@ -442,4 +444,4 @@ class HighRoller(PlaysThrows):
         self.attempts.keep(entered)
         if self._state.over and pot:
             data = BonusPaid(player=None, amount=pot, cause="recorded_as_rake")
-            self._desk.publish("bonus.paid", entered.t, data)
+            self._agenda.publish("bonus.paid", entered.t, data)

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from controller.games.high_roller.buying import next_game
 from controller.games.high_roller.table import ROLLING, HighRollerState
-from controller.machines.flat import Refused
+from controller.machines.flat import InputRefused
 from controller.machines.results import Result
 from controller.machines.throws import Dice
 from controller.model.outcomes import (
@@ -30,7 +30,7 @@ Told = tuple[str, Data]
 """An outcome to be: its type and what it tells."""
 
 
-class Taken(NamedTuple):
+class RollEffect(NamedTuple):
     """What a roll, or one left out, makes of the game: the trigger, the state, and what is to be told."""
 
     call: HighRollerCall
@@ -81,7 +81,7 @@ def remaining(state: HighRollerState) -> tuple[str, ...]:
     return tuple(state.holders)
 
 
-def take_total(state: HighRollerState, total: int, rules: HighRollerRules) -> Taken:
+def take_total(state: HighRollerState, total: int, rules: HighRollerRules) -> RollEffect:
     """Handle a legal roll's total."""
     if state.roll_off is not None:
         return _went_on(state, state.roll_off.roll(total), rules)
@@ -90,27 +90,27 @@ def take_total(state: HighRollerState, total: int, rules: HighRollerRules) -> Ta
         case None if rules.no_match == "void_game":
             seen = f"nobody has a card of {total}"
             void = game_void(state, Reason(code="no_match", rule="!H-1", seen=seen), by="sensors", who=None)
-            return Taken("no_match", "abandon", next_game(state, button_moves=False), (void,))
+            return RollEffect("no_match", "abandon", next_game(state, button_moves=False), (void,))
         case None:
-            return Taken("no_match", "no_match", state)
+            return RollEffect("no_match", "no_match", state)
         case RollOff():
             after = state.having(roll_off=found)
-            return Taken("elimination", "survivors", after, _out(state, found.players))
+            return RollEffect("elimination", "survivors", after, _out(state, found.players))
         case BoughtCard():
             out = _out(state, (found.player,))
             won = _won(state, found.player, total, rules)
-            return Taken("elimination", "win", won.state, (*out, *won.told))
+            return RollEffect("elimination", "win", won.state, (*out, *won.told))
 
 
-def decline(state: HighRollerState, rules: HighRollerRules) -> Taken:
-    """Leave out the roll that is next (!H-17). Raises Refused where it must be rolled."""
+def decline(state: HighRollerState, rules: HighRollerRules) -> RollEffect:
+    """Leave out the roll that is next (!H-17). Raises InputRefused where it must be rolled."""
     roll_off = state.roll_off
     if roll_off is None:
-        raise Refused("no_roll_off")
+        raise InputRefused("no_roll_off")
     if not rules.rolls_may_be_left_out:
-        raise Refused("not_offered")
+        raise InputRefused("not_offered")
     if not roll_off.may_decline():
-        raise Refused("must_roll")
+        raise InputRefused("must_roll")
     taken = _went_on(state, roll_off.decline(), rules)
     return taken._replace(trigger="decline") if taken.trigger == "roll" else taken
 
@@ -120,14 +120,14 @@ def game_void(state: HighRollerState, reason: Reason, *, by: str, who: str | Non
     return "game.void", GameVoid(game=state.game, reasons=(reason,), by=by, who=who)
 
 
-def _went_on(state: HighRollerState, found: RollOff | Rolled, rules: HighRollerRules) -> Taken:
+def _went_on(state: HighRollerState, found: RollOff | Rolled, rules: HighRollerRules) -> RollEffect:
     if isinstance(found, Rolled):
         won = _won(state, found.card.player, found.total, rules)
-        return Taken("roll_off", "win", won.state, won.told)
+        return RollEffect("roll_off", "win", won.state, won.told)
     after = state.having(roll_off=found)
     if found.done or not found.tied or not _round_over(state):
-        return Taken("roll_off", "roll", after)
-    return Taken("tie", "tie", after, _out(state, found.players))
+        return RollEffect("roll_off", "roll", after)
+    return RollEffect("tie", "tie", after, _out(state, found.players))
 
 
 def _round_over(state: HighRollerState) -> bool:

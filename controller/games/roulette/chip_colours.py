@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from controller.machines.flat import Refused
+from controller.machines.flat import InputRefused
 from controller.model.readings import Input
 
 
@@ -15,22 +15,24 @@ class ChipColours:
         self.by_seat: dict[str, str] = dict(sold)
 
     def enter(self, entered: Input) -> None:
-        """Sell a seat a colour (`what`), or take its chips back without one. Raises Refused."""
+        """Sell a seat a colour (`what`), or take its chips back without one. Raises InputRefused."""
         seat = "" if entered.seat is None else str(entered.seat)
         if not seat:
-            raise Refused("bad_argument", "chips needs the seat that the stack is for; enter it again")
+            raise InputRefused("bad_argument", "chips needs the seat that the stack is for; enter it again")
         colour = (entered.what or "").strip().casefold()
         if not colour:
             if self.by_seat.pop(seat, None) is None:
-                raise Refused("bad_argument", f"seat {seat} has no chips; name the colour that it gets")
+                raise InputRefused("bad_argument", f"seat {seat} has no chips; name the colour that it gets")
             return
         if colour in self._value_colours:
-            raise Refused("colour_taken", f"{colour} is the colour of value chips (R-PLACE-2); take another")
+            raise InputRefused(
+                "colour_taken", f"{colour} is the colour of value chips (R-PLACE-2); take another"
+            )
         holder = next(
             (other for other, sold in self.by_seat.items() if sold == colour and other != seat), None
         )
         if holder is not None:
-            raise Refused(
+            raise InputRefused(
                 "colour_taken", f"seat {holder} plays {colour} (R-PLACE-2); take another, or its chips back"
             )
         self.by_seat[seat] = colour

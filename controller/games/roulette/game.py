@@ -2,7 +2,7 @@
 
 from controller.games.game import Game
 from controller.games.roulette.machine import ROULETTE_TABLE, Roulette
-from controller.machines.desk import Desk
+from controller.machines.agenda import Agenda
 from controller.machines.health import Health
 from controller.machines.lifecycle import SPIN
 from controller.machines.setup import Setup, SetupError
@@ -10,14 +10,14 @@ from controller.rules.wheel import Learned
 from controller.settlement.wagers import Wagers
 
 
-def _machine(setup: Setup, desk: Desk, health: Health) -> Roulette:
+def _machine(setup: Setup, agenda: Agenda, health: Health) -> Roulette:
     rules, state = setup.ruleset, setup.state
     if setup.wheel is None or rules.spin is None:
         raise SetupError(f"rule set {rules.name} plays roulette: give the wheel's geometry in the header")
     return Roulette(
         rules.spin,
         setup.wheel,
-        desk,
+        agenda,
         health,
         calls=state.calls or setup.calls,
         learned=Learned.from_figures(state.learned),

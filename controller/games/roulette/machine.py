@@ -8,9 +8,9 @@ from controller.games.roulette.chip_colours import ChipColours
 from controller.games.roulette.smart_wheel import SmartSpins
 from controller.games.roulette.spins import Spins, late_close_notice
 from controller.games.roulette.wheel_spins import WheelSpins
+from controller.machines.agenda import Agenda
 from controller.machines.attempts import Attempts
-from controller.machines.desk import Desk
-from controller.machines.flat import Arrow, FlatMachine, MachineTable, Refused
+from controller.machines.flat import Arrow, FlatMachine, InputRefused, MachineTable
 from controller.machines.game import PlaysAttempts
 from controller.machines.health import Health
 from controller.machines.results import Result, StandingCall
@@ -101,7 +101,7 @@ class Roulette(PlaysAttempts):
         self,
         rules: SpinRules,
         wheel: Wheel,
-        desk: Desk,
+        agenda: Agenda,
         health: Health,
         *,
         calls: Calls,
@@ -116,7 +116,7 @@ class Roulette(PlaysAttempts):
 
         `standing_call` is the last spin where it can still be corrected, `chips` the colours sold, by seat.
         """
-        self._desk = desk
+        self._agenda = agenda
         self._machine = FlatMachine(ROULETTE_TABLE)
         self._chips = ChipColours(rules.value_chip_colours, chips or {})
         self._bets_open = True
@@ -126,7 +126,7 @@ class Roulette(PlaysAttempts):
         self._stay_closed = False
         spins: type[WheelSpins] = SmartSpins if rules.revolutions == "trusted_wheel" else Spins
         self.spins = spins(
-            self, rules, wheel, desk, health, calls=calls, learned=learned, heard=heard, last=last_spin
+            self, rules, wheel, agenda, health, calls=calls, learned=learned, heard=heard, last=last_spin
         )
         self.see: Callable[[Reading], None] = self.spins.see
         """Handles a reading, in time order."""
@@ -179,7 +179,7 @@ class Roulette(PlaysAttempts):
         self.spins.timer(name, t)
 
     def enter(self, entered: Input) -> bool:
-        """Handle a person's input; False when this game has no such input. Raises Refused."""
+        """Handle a person's input; False when this game has no such input. Raises InputRefused."""
         match entered.name:
             case "no_more_bets":
                 self._dealer_closes(entered)
@@ -218,7 +218,7 @@ class Roulette(PlaysAttempts):
         yield "chips"
 
     def rule(self, entered: Input) -> None:
-        """Handle a person's ruling on the present or the last spin; raises Refused where there is none."""
+        """Handle a ruling on the present or the last spin; raises InputRefused where there is none."""
         self.spins.ruling_is_for_last(entered, new_round=self._bets_by_hand)
         self.attempts.enter(entered)
 
@@ -287,7 +287,7 @@ class Roulette(PlaysAttempts):
 
     def no_result(self, result: Result[str]) -> Data:
         """Call No Spin (R-IRR-1..3)."""
-        self._desk.inspections.ask_after(result.reasons)
+        self._agenda.inspections.ask_after(result.reasons)
         self._machine.fire("no_spin")
         return SpinNoSpin(
             spin=result.number,
@@ -335,31 +335,31 @@ class Roulette(PlaysAttempts):
 
     def _close_bets(self, t: int, cause: str, notices: tuple[Notice, ...] = ()) -> None:
         self._bets_open = False
-        self._desk.stop_timer("no_more_bets")
-        self._desk.light(t, "no_more_bets", "on")
-        notices = (*notices, *self._desk.inspections.notices())
-        self._desk.publish("bets.closed", t, Bets(round=self._round, cause=cause, notices=notices))
+        self._agenda.stop_timer("no_more_bets")
+        self._agenda.light(t, "no_more_bets", "on")
+        notices = (*notices, *self._agenda.inspections.notices())
+        self._agenda.publish("bets.closed", t, Bets(round=self._round, cause=cause, notices=notices))
         if self._machine.allows("no_more_bets"):
             self._machine.fire("no_more_bets")
 
     def _open_bets(self, t: int, cause: str) -> None:
         self._bets_open = True
         self._round += 1
-        self._desk.light(t, "no_more_bets", "off")
-        self._desk.publish("bets.opened", t, Bets(round=self._round, cause=cause))
+        self._agenda.light(t, "no_more_bets", "off")
+        self._agenda.publish("bets.opened", t, Bets(round=self._round, cause=cause))
 
     def _dealer_closes(self, entered: Input) -> None:
         if not self._bets_open:
-            raise Refused("bets_closed")
+            raise InputRefused("bets_closed")
         self.spins.launch_seen(entered.t)
         self._bets_by_hand = not self.open_attempt
         self._close_bets(entered.t, "dealer")
 
     def _dealer_opens(self, entered: Input) -> None:
         if self._bets_open:
-            raise Refused("bets_open")
+            raise InputRefused("bets_open")
         if self.open_attempt:
-            raise Refused("under_way")
+            raise InputRefused("under_way")
         self._open_bets(entered.t, "dealer")
 
 

@@ -77,7 +77,7 @@ class SmartSpins(WheelSpins):
         elif word.decided_by is not None:
             self._decide(word.decided_by.t)
         else:
-            self._desk.set_timer("give_up", word.give_up_at_us())
+            self._agenda.set_timer("give_up", word.give_up_at_us())
 
     def _decide(self, t: int) -> None:
         self._stop_timers()

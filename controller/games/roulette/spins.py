@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from controller.games.roulette.launches import Launches
 from controller.games.roulette.wheel_spins import WheelGame, WheelSpins
-from controller.machines.desk import Desk
-from controller.machines.flat import Refused
+from controller.machines.agenda import Agenda
+from controller.machines.flat import InputRefused
 from controller.machines.health import Health
 from controller.machines.lifecycle import SPIN
 from controller.machines.results import Decided
@@ -64,7 +64,7 @@ class Spins(WheelSpins):
         game: WheelGame,
         rules: SpinRules,
         wheel: Wheel,
-        desk: Desk,
+        agenda: Agenda,
         health: Health,
         *,
         calls: Calls,
@@ -74,7 +74,7 @@ class Spins(WheelSpins):
     ) -> None:
         """Begin after spin number `last`, knowing what was learned of the wheel."""
         super().__init__(
-            game, rules, wheel, desk, health, calls=calls, learned=learned, heard=heard, last=last
+            game, rules, wheel, agenda, health, calls=calls, learned=learned, heard=heard, last=last
         )
         self._index_passes: deque[Reading] = deque(maxlen=2 * INDEX_PASSES_KEPT)
         self._objects: deque[Reading] = deque(maxlen=OBJECTS_KEPT)
@@ -174,7 +174,7 @@ class Spins(WheelSpins):
         if named or self._spoken is not None or not self._game.bets_open or self.attempts.open:
             return False
         self._spoken = entered
-        self._desk.set_timer(SPOKEN, entered.t + round(self._rules.object_before_launch_s * SECOND_US) + 1)
+        self._agenda.set_timer(SPOKEN, entered.t + round(self._rules.object_before_launch_s * SECOND_US) + 1)
         return True
 
     def _is_of_launch(self, spoken_us: int) -> bool:
@@ -186,13 +186,13 @@ class Spins(WheelSpins):
         spoken = self._spoken
         assert spoken is not None
         if self._launches.pending_at(t) and self._is_of_launch(spoken.t):
-            self._desk.set_timer(SPOKEN, t + SECOND_US)
+            self._agenda.set_timer(SPOKEN, t + SECOND_US)
             return
         self._spoken = None
         try:
             self._game.rule(spoken)
-        except Refused as refused:
-            self._desk.refuse(spoken, refused.code, refused.says)
+        except InputRefused as refused:
+            self._agenda.refuse(spoken, refused.code, refused.says)
 
     @property
     def revolutions(self) -> float | None:
@@ -230,7 +230,7 @@ class Spins(WheelSpins):
         self._set_give_up(latest.t)
         spoken, self._spoken = self._spoken, None
         if spoken is not None and self._is_of_launch(spoken.t):
-            self._desk.stop_timer(SPOKEN)
+            self._agenda.stop_timer(SPOKEN)
             self.attempts.enter(spoken)
             return
         self._after(watch, latest)
@@ -277,7 +277,7 @@ class Spins(WheelSpins):
         due_us = self._no_more_bets_at_us()
         if due_us is None:
             return
-        self._desk.set_timer("no_more_bets", max(due_us, t))
+        self._agenda.set_timer("no_more_bets", max(due_us, t))
         self._ask_for_drop_us = t + (due_us - t) // 4
 
     def _set_give_up(self, t: int) -> None:
@@ -286,7 +286,7 @@ class Spins(WheelSpins):
         give_up_us = watch.give_up_at_us()
         if give_up_us is not None:
             self._give_up_turn_us = watch.turn_us
-            self._desk.set_timer("give_up", max(give_up_us, t))
+            self._agenda.set_timer("give_up", max(give_up_us, t))
 
     def _no_more_bets_at_us(self) -> int | None:
         return self._watch.no_more_bets_at_us() if self._watch is not None else None
@@ -298,7 +298,7 @@ class Spins(WheelSpins):
         """Set the timer again where what was seen since it was set puts it off."""
         if due_us is None or due_us <= t:
             return False
-        self._desk.set_timer(name, due_us)
+        self._agenda.set_timer(name, due_us)
         return True
 
     def _follow_held(self, reading: Reading) -> None:
@@ -313,7 +313,7 @@ class Spins(WheelSpins):
         if self._dropped_us is None:
             self._dropped_us = t
             self._late_close = self._game.bets_open
-            self._desk.stop_timer("no_more_bets")
+            self._agenda.stop_timer("no_more_bets")
             self._game.dropped(t)
 
     def _decide(self, t: int, *, ends: bool = False) -> None:

@@ -4,9 +4,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar, Protocol
 
+from controller.machines.agenda import Agenda
 from controller.machines.attempts import Attempts
-from controller.machines.desk import Desk
-from controller.machines.flat import Refused
+from controller.machines.flat import InputRefused
 from controller.machines.health import Health
 from controller.machines.lifecycle import SPIN
 from controller.machines.results import Decided, Results
@@ -36,7 +36,7 @@ class WheelGame(Results[str], Protocol):
         """The ball left the track."""
 
     def rule(self, entered: Input) -> None:
-        """Handle a person's ruling on the present or the last spin; raises Refused where there is none."""
+        """Handle a ruling on the present or the last spin; raises InputRefused where there is none."""
 
 
 class WheelSpins(ABC):
@@ -53,7 +53,7 @@ class WheelSpins(ABC):
         game: WheelGame,
         rules: SpinRules,
         wheel: Wheel,
-        desk: Desk,
+        agenda: Agenda,
         health: Health,
         *,
         calls: Calls,
@@ -67,13 +67,13 @@ class WheelSpins(ABC):
         self._game = game
         self._rules = rules
         self._wheel = wheel
-        self._desk = desk
+        self._agenda = agenda
         self._health = health
         self._basis = Basis(decided_at_us=0)
         self.late_pulse_us = 0
         """When a track beam was cut that was told too late to count, while no spin was open."""
         self.attempts: Attempts[str, SpinVerdict] = Attempts(
-            SPIN, game, self, desk, rules, calls=calls, last=last
+            SPIN, game, self, agenda, rules, calls=calls, last=last
         )
 
     # --- what the game asks ---
@@ -113,7 +113,7 @@ class WheelSpins(ABC):
         `new_round` tells that the dealer has closed or opened bets since then. `what` names the spin.
 
         Raises:
-            Refused: it may be for a spin that nobody saw, or names another one.
+            InputRefused: it may be for a spin that nobody saw, or names another one.
         """
         attempts, number = self.attempts, self.attempts.number
         if ruling.what is not None:
@@ -128,7 +128,7 @@ class WheelSpins(ABC):
                 f"{seen} since spin {number} was decided, so this may be for a spin that nobody saw: "
                 f"to rule on spin {number} add what={number}; what no sensor saw is spun again"
             )
-            raise Refused("which_spin", says)
+            raise InputRefused("which_spin", says)
 
     def _sign_of_another(self, t: int, *, new_round: bool) -> str | None:
         """Return what tells that another spin may have been launched since the last was decided."""
@@ -147,7 +147,7 @@ class WheelSpins(ABC):
 
     def _stop_timers(self) -> None:
         for name in ("no_more_bets", "give_up"):
-            self._desk.stop_timer(name)
+            self._agenda.stop_timer(name)
 
     # --- what the life-cycle asks ---
 
@@ -169,13 +169,13 @@ class WheelSpins(ABC):
         return verdict.number
 
     def value_entered(self, entered: Input) -> str:
-        """Return the number a person entered; raises Refused while the ball runs or for no pocket."""
+        """Return the number a person entered; raises InputRefused while the ball runs or for no pocket."""
         if not self.result_can_be_entered(entered.t):
-            raise Refused("result_not_in")
+            raise InputRefused("result_not_in")
         number = str(entered.number)
         if number not in self._wheel.pockets_clockwise:
             says = f"set_number: this wheel has no pocket {number!r}; enter one it has"
-            raise Refused("bad_argument", says)
+            raise InputRefused("bad_argument", says)
         return number
 
     def result_can_be_entered(self, t: int) -> bool:

@@ -9,9 +9,9 @@ from typing import Protocol
 
 import msgspec
 
+from controller.machines.agenda import Agenda
 from controller.machines.attempts import Attempts
-from controller.machines.desk import Desk
-from controller.machines.flat import Refused
+from controller.machines.flat import InputRefused
 from controller.machines.health import Health
 from controller.machines.lifecycle import DEAL
 from controller.machines.results import Decided, Results, StandingCall
@@ -53,7 +53,7 @@ class Deals:
         self,
         game: CardGame,
         rules: DealRules,
-        desk: Desk,
+        agenda: Agenda,
         health: Health,
         *,
         calls: Calls,
@@ -62,7 +62,7 @@ class Deals:
         """Begin after deal number `last`."""
         self._game = game
         self._rules = rules
-        self._desk = desk
+        self._agenda = agenda
         self._health = health
         self._readings: list[Reading] = []
         self._basis = Basis(decided_at_us=0)
@@ -70,7 +70,7 @@ class Deals:
         self._runs_on_from_us: int | None = None
         self._late = ""
         self.attempts: Attempts[Dealt, DealVerdict] = Attempts(
-            DEAL, game, self, desk, rules, calls=calls, last=last
+            DEAL, game, self, agenda, rules, calls=calls, last=last
         )
 
     def standing_call(self) -> StandingCall | None:
@@ -140,27 +140,27 @@ class Deals:
             self._decide(t, self._judge(t))
 
     def act(self, entered: Input) -> None:
-        """Handle a position's play or fold. Raises Refused."""
+        """Handle a position's play or fold. Raises InputRefused."""
         attempts = self.attempts
         attempts.require_attempt(entered)
         if attempts.state in ("called", "settled"):
             if entered.by in PLAYER_ROLES:
-                raise Refused("has_acted")
+                raise InputRefused("has_acted")
             attempts.set_result(entered)
             return
         if not attempts.open:
-            raise Refused("no_deal")
+            raise InputRefused("no_deal")
         layout = self._layout()
         position = self._position_in(layout, entered)
         before = layout.acts.get(position)
         if before == _act_of(entered):
-            raise Refused("no_change")
+            raise InputRefused("no_change")
         if before is not None and entered.by in PLAYER_ROLES:
-            raise Refused("has_acted")
+            raise InputRefused("has_acted")
         self._note(entered)
 
     def set_card(self, entered: Input) -> None:
-        """Handle a card that a person enters: unread, never read, or read wrong. Raises Refused."""
+        """Handle a card that a person enters: unread, never read, or read wrong. Raises InputRefused."""
         if not self.attempts.open:
             self.attempts.set_result(entered)
             return
@@ -215,10 +215,10 @@ class Deals:
             self._decide(t, verdict)
         elif new_card or layout.all_out:
             wait_s = self._rules.act_timeout_s if layout.all_out else self._rules.deal_timeout_s
-            self._desk.set_timer("deal", t + round(wait_s * SECOND_US))
+            self._agenda.set_timer("deal", t + round(wait_s * SECOND_US))
 
     def _decide(self, t: int, verdict: DealVerdict) -> None:
-        self._desk.stop_timer("deal")
+        self._agenda.stop_timer("deal")
         self._note_basis(t)
         self.attempts.judged(t, verdict)
 
@@ -250,7 +250,7 @@ class Deals:
         position = position_of(entered.seat)
         if position not in layout.seats:
             seats = ", ".join(layout.seats) or "none yet"
-            raise Refused(
+            raise InputRefused(
                 "bad_argument", f"{entered.name} needs a position of this deal ({seats}); enter it again"
             )
         return position
@@ -263,10 +263,10 @@ class Deals:
         layout = self._layout()
         filled = fill(layout.hands, entered)
         if filled is None:
-            raise Refused("bad_argument", SET_CARD_NEEDS)
+            raise InputRefused("bad_argument", SET_CARD_NEEDS)
         position, hand = filled
         if not layout.directed and len(hand) > len(layout.hands[position]):
-            raise Refused("order_broken")
+            raise InputRefused("order_broken")
 
     # --- what the life-cycle asks ---
 
@@ -292,7 +292,7 @@ class Deals:
         return dict(self._layout().acts) if self.attempts.open or self.attempts.state == "called" else {}
 
     def value_entered(self, entered: Input) -> Dealt:
-        """Return the deal with what a person entered in it; raises Refused where that leaves it unknown."""
+        """Return the deal as a person entered it; raises InputRefused where that leaves it unknown."""
         entered = self._of_this_deal(entered)
         if entered.name == "set_card":
             self._must_fit(entered)
@@ -301,7 +301,9 @@ class Deals:
         readings = [*self._readings, entered]
         dealt = self._judge(entered.t, readings).dealt
         if dealt is None:
-            raise Refused("bad_argument", "the deal would still not be whole: enter what is missing first")
+            raise InputRefused(
+                "bad_argument", "the deal would still not be whole: enter what is missing first"
+            )
         self._readings = readings
         return dealt
 
@@ -327,7 +329,7 @@ class Deals:
 
     def decided(self, decided: Decided) -> None:
         """Wait for no more cards; those that a void deal lacks may still come from the shoe."""
-        self._desk.stop_timer("deal")
+        self._agenda.stop_timer("deal")
         if decided != "review":
             self._late = ""
         if decided in ("void", "lapsed"):

@@ -6,20 +6,20 @@ from controller.games.three_card.machine import (
     ThreeCard,
     as_three_card_state,
 )
-from controller.machines.desk import Desk
+from controller.machines.agenda import Agenda
 from controller.machines.health import Health
 from controller.machines.lifecycle import DEAL
 from controller.machines.setup import Setup, SetupError, read_memory
 from controller.settlement.wagers import Wagers
 
 
-def _machine(setup: Setup, desk: Desk, health: Health) -> ThreeCard:
+def _machine(setup: Setup, agenda: Agenda, health: Health) -> ThreeCard:
     rules, state = setup.ruleset, setup.state
     if rules.deal is None:
         raise SetupError(f"rule set {rules.name} plays Three Card Poker: give it a section `deal`")
     return ThreeCard(
         rules.deal,
-        desk,
+        agenda,
         health,
         calls=state.calls or setup.calls,
         state=read_memory(state.three_card, as_three_card_state),

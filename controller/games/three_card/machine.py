@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from controller.games.three_card.deals import Deals
+from controller.machines.agenda import Agenda
 from controller.machines.attempts import Attempts
-from controller.machines.desk import Desk
-from controller.machines.flat import Arrow, FlatMachine, MachineTable, Refused
+from controller.machines.flat import Arrow, FlatMachine, InputRefused, MachineTable
 from controller.machines.game import PlaysAttempts
 from controller.machines.health import Health
 from controller.machines.results import Result, StandingCall
@@ -119,7 +119,7 @@ class ThreeCard(PlaysAttempts):
     def __init__(
         self,
         rules: DealRules,
-        desk: Desk,
+        agenda: Agenda,
         health: Health,
         *,
         calls: Calls,
@@ -134,7 +134,7 @@ class ThreeCard(PlaysAttempts):
         """
         before = state or ThreeCardState()
         self._rules = rules
-        self._desk = desk
+        self._agenda = agenda
         self._bets_open = True
         self._opened_us = 0
         """When bets opened last; 0 where that was before this recording."""
@@ -146,7 +146,7 @@ class ThreeCard(PlaysAttempts):
         self._players: dict[str, str] = dict(before.players)
         self.seats: tuple[str, ...] = before.seats
         self._without_pair_plus: tuple[str, ...] = before.without_pair_plus
-        self.deals = Deals(self, rules, desk, health, calls=calls, last=last_deal)
+        self.deals = Deals(self, rules, agenda, health, calls=calls, last=last_deal)
         if standing_call is not None:
             self.deals.resume(standing_call, self.snapshot())
             if standing_call.value is not None:
@@ -200,7 +200,7 @@ class ThreeCard(PlaysAttempts):
         self.deals.timer(name, t)
 
     def enter(self, entered: Input) -> bool:
-        """Handle a person's input; False when this game has no such input. Raises Refused."""
+        """Handle a person's input; False when this game has no such input. Raises InputRefused."""
         match entered.name:
             case "seats":
                 self._name_seats(entered)
@@ -308,7 +308,7 @@ class ThreeCard(PlaysAttempts):
 
     def no_result(self, result: Result[Dealt]) -> Data:
         """Void the deal: all hands are void and the cards are reshuffled (T-IRR-1)."""
-        self._desk.inspections.ask_after(result.reasons)
+        self._agenda.inspections.ask_after(result.reasons)
         self._without_pair_plus = ()
         self._machine.restore(THREE_CARD_TABLE.initial)
         return DealVoid(
@@ -382,11 +382,13 @@ class ThreeCard(PlaysAttempts):
     def _name_seats(self, entered: Input) -> None:
         """Note the positions dealt in, or (with `what`) the two that one player plays (T-DEAL-1d)."""
         if self.open_attempt:
-            raise Refused("under_way")
+            raise InputRefused("under_way")
         named = [position_of(seat) for seat in entered.seats or ()]
         positions = left_to_right(seat for seat in named if seat is not None)
         if not positions or DEALER in positions or len(positions) != len(named) or "" in positions:
-            raise Refused("bad_argument", "seats needs the positions dealt in, each once; enter them again")
+            raise InputRefused(
+                "bad_argument", "seats needs the positions dealt in, each once; enter them again"
+            )
         self.deals.between()
         if entered.what is None:
             self.seats = positions
@@ -400,20 +402,20 @@ class ThreeCard(PlaysAttempts):
         others = {seat for seat, who in self._players.items() if who == player}
         together = left_to_right({*positions, *others})
         if len(together) > self._rules.positions_per_player:
-            raise Refused("too_many_positions")
+            raise InputRefused("too_many_positions")
         numbers = [int(seat) for seat in together if seat.isdecimal() and seat.isascii()]
         adjacent = len(numbers) == len(together) and numbers[-1] - numbers[0] == len(numbers) - 1
         if len(together) > 1 and not adjacent:
-            raise Refused("too_many_positions", "a player's two positions must be adjacent (T-DEAL-1d)")
+            raise InputRefused("too_many_positions", "a player's two positions must be adjacent (T-DEAL-1d)")
 
     # --- the bets ---
 
     def _close_bets(self, t: int, cause: str) -> None:
         self._bets_open = False
         self._closed_us = t
-        self._desk.light(t, "no_more_bets", "on")
-        notices = (*self._desk.inspections.notices(), *self._to_be_named())
-        self._desk.publish("bets.closed", t, Bets(round=self._round, cause=cause, notices=notices))
+        self._agenda.light(t, "no_more_bets", "on")
+        notices = (*self._agenda.inspections.notices(), *self._to_be_named())
+        self._agenda.publish("bets.closed", t, Bets(round=self._round, cause=cause, notices=notices))
 
     def _to_be_named(self) -> Iterator[Notice]:
         """Prompt the dealer to name the positions without Pair Plus (T-DEAL-2b).
@@ -428,8 +430,8 @@ class ThreeCard(PlaysAttempts):
         self._bets_open = True
         self._opened_us = t
         self._round += 1
-        self._desk.light(t, "no_more_bets", "off")
-        self._desk.publish("bets.opened", t, Bets(round=self._round, cause=cause))
+        self._agenda.light(t, "no_more_bets", "off")
+        self._agenda.publish("bets.opened", t, Bets(round=self._round, cause=cause))
 
 
 def arranged(dealt: Dealt) -> Dealt:

@@ -21,7 +21,7 @@ Act = Literal["play", "fold"]
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HandCard:
     """One card of a hand: its face, None where it could not be read, and whether a person entered it."""
 
     face: str | None
@@ -34,7 +34,7 @@ class Layout:
 
     seats: tuple[str, ...]
     """The positions from the dealer's left to his right, without his own."""
-    hands: dict[str, list[Held]] = field(default_factory=dict)
+    hands: dict[str, list[HandCard]] = field(default_factory=dict)
     acts: dict[str, Act] = field(default_factory=dict)
     directed: bool = False
     """Whether the shoe says whom each card goes to."""
@@ -128,7 +128,7 @@ def lay_out(readings: Sequence[Reading], seats: Sequence[str], order: Order) -> 
     return layout
 
 
-def fill(hands: Mapping[str, Sequence[Held]], entered: Input) -> tuple[str, list[Held]] | None:
+def fill(hands: Mapping[str, Sequence[HandCard]], entered: Input) -> tuple[str, list[HandCard]] | None:
     """Return the position of a `set_card` and its hand with that card in it; None where it has no place.
 
     `what` names the card that it replaces; else it is the first unread one's, or the next of a short hand.
@@ -145,7 +145,7 @@ def fill(hands: Mapping[str, Sequence[Held]], entered: Input) -> tuple[str, list
     replaced = written(entered.what)
     faces = [held.face for held in hand]
     if entered.what is None and len(hand) < CARDS_EACH and None not in faces:
-        return position, [*hand, Held(face, entered=True)]
+        return position, [*hand, HandCard(face, entered=True)]
     if replaced not in faces or (entered.what is not None and replaced is None):
         return None
     hand[faces.index(replaced)] = replace(hand[faces.index(replaced)], face=face, entered=True)
@@ -169,7 +169,7 @@ def _lay_directed(layout: Layout, cards: Sequence[CardReading]) -> None:
                 f"card {number} of the deal went to position {position}, which is not dealt in"
             )
         else:
-            layout.hands[position].append(Held(face_of(card)))
+            layout.hands[position].append(HandCard(face_of(card)))
 
 
 def _lay_in_order(layout: Layout, cards: Sequence[CardReading], order: Order) -> None:
@@ -179,7 +179,7 @@ def _lay_in_order(layout: Layout, cards: Sequence[CardReading], order: Order) ->
             layout.beyond += 1
             continue
         place = number % len(positions) if order == "rotation" else number // CARDS_EACH
-        layout.hands[positions[place]].append(Held(face_of(card)))
+        layout.hands[positions[place]].append(HandCard(face_of(card)))
     if len({card.t for card in cards}) < len(cards):
         layout.doubts.append("two cards left the shoe at one moment: which came first is not known")
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from drivers.cameras.jevois import MAX_LINE, Decoder, Detection, Discarded, Mark, Message
+from drivers.cameras.jevois import MAX_LINE, Decoder, Detection, DiscardedLine, FrameMark, Message
 
 steady = settings(derandomize=True, max_examples=60, deadline=None)
 FIVE = Detection("die5", 92.0, -120.0, 340.0)
@@ -26,8 +26,8 @@ def only(line: str) -> Message:
         ("N2 a:b:7 0 0 1 1", Detection("a:b", 7.0, 0.0, 0.0)),
         ("D2 die5:92 -130 330 -110 330 -110 350 -130 350", FIVE),
         ("D2 die5:92 -130 330 -110 330 -110 350 -130 350 die6:3 die1:2", FIVE),
-        ("MARK START", Mark("start")),
-        ("MARK STOP", Mark("stop")),
+        ("MARK START", FrameMark("start")),
+        ("MARK STOP", FrameMark("stop")),
     ],
 )
 def test_normal_and_detail_messages_are_read(line: str, meaning: Message) -> None:
@@ -37,7 +37,7 @@ def test_normal_and_detail_messages_are_read(line: str, meaning: Message) -> Non
 @pytest.mark.parametrize("stamp", ["769", "15:52:42", "769/15:52:42", "769/2017-12-24/15:52:42"])
 def test_every_kind_of_stamp_is_read(stamp: str) -> None:
     assert only(f"{stamp} N2 die5:92 -120 340 58 57") == Detection("die5", 92.0, -120.0, 340.0, stamp)
-    assert only(f"{stamp} MARK STOP") == Mark("stop", stamp)
+    assert only(f"{stamp} MARK STOP") == FrameMark("stop", stamp)
 
 
 def test_a_corner_that_the_firmware_sends_twice_does_not_move_the_middle() -> None:
@@ -56,7 +56,7 @@ def test_the_middle_of_a_tilted_quadrangle_is_the_mean_of_its_corners() -> None:
 def test_every_line_end_of_the_camera_is_taken(end: bytes) -> None:
     decoder = Decoder()
     data = b"MARK START" + end + b"N2 die5:92 -120 340 58 57 " + end + b"MARK STOP" + end
-    assert decoder.feed(data) == [Mark("start"), FIVE, Mark("stop")]
+    assert decoder.feed(data) == [FrameMark("start"), FIVE, FrameMark("stop")]
     assert (decoder.lines, decoder.discarded) == (3, 0)
 
 
@@ -86,7 +86,7 @@ def test_every_line_end_of_the_camera_is_taken(end: bytes) -> None:
 )
 def test_anything_else_is_discarded_and_counted(line: str) -> None:
     decoder = Decoder()
-    assert decoder.feed(line.encode() + b"\n") == [Discarded(line)]
+    assert decoder.feed(line.encode() + b"\n") == [DiscardedLine(line)]
     assert decoder.discarded == 1
 
 
@@ -94,15 +94,15 @@ def test_a_line_without_an_end_is_bounded_and_what_follows_it_read() -> None:
     decoder = Decoder()
     decoder.feed(b"N2 " + b"x" * 100_000)
     assert sum(len(v) for v in vars(decoder).values() if isinstance(v, bytes)) <= MAX_LINE
-    assert isinstance(decoder.feed(b" 1 2 3 4\n")[0], Discarded)
-    assert decoder.feed(b"MARK STOP\n") == [Mark("stop")]
+    assert isinstance(decoder.feed(b" 1 2 3 4\n")[0], DiscardedLine)
+    assert decoder.feed(b"MARK STOP\n") == [FrameMark("stop")]
 
 
 def test_a_line_begun_before_the_link_was_lost_is_forgotten() -> None:
     decoder = Decoder()
     decoder.feed(b"N2 die5:92 -120 34")
     decoder.reset()
-    assert decoder.feed(b"0 58 57\n") == [Discarded("0 58 57")]
+    assert decoder.feed(b"0 58 57\n") == [DiscardedLine("0 58 57")]
 
 
 SPOILT = st.lists(

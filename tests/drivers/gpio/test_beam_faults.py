@@ -4,7 +4,7 @@ from controller.model.readings import (
     BallBeam,
     DeviceFault,
 )
-from drivers.wiring import Look
+from drivers.wiring import ReadLevel
 from tests.drivers.gpio.rig import SECOND, BeamsBench, beams, times, wheel_settings
 
 
@@ -77,7 +77,7 @@ def test_a_babbling_line_is_looked_at_on_the_rounds_only(wheel: BeamsBench) -> N
         wheel.time.us += 500
         wheel.told += wheel.device.tick(wheel.time.us)
         orders = wheel.device.take_output()
-        looks += orders.count(Look(5)) if n >= 205 else 0
+        looks += orders.count(ReadLevel(5)) if n >= 205 else 0
         wheel.port.write(orders)
         wheel.port.wake()
         wheel.told += wheel.device.receive(wheel.time.us, wheel.port.read())

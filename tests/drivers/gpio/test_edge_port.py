@@ -10,7 +10,7 @@ import pytest
 
 from drivers.link.gpio_edges import Chip, find_chip
 from drivers.link.link import Backoff, Inlet, Link, LinkDown, LinkUp, PortError
-from drivers.wiring import Edge, Level, Look, Rest
+from drivers.wiring import Edge, Level, ReadLevel, Rest
 from tests.drivers.gpio.rig import CHIP, LABEL, FakeKernel, Time, beams
 
 LONG_S = 20.0
@@ -42,7 +42,7 @@ def test_a_level_never_overtakes_the_edge_that_led_to_it(kernel: FakeKernel) -> 
     port = kernel.port(beams(1), time)
     port.open()
     kernel.drive(5, True, time.us - 50)
-    port.write((Look(5),))
+    port.write((ReadLevel(5),))
     assert port.read() == (
         Edge(5, True, 1, time.us - 50),
         Level(5, True, time.us),
@@ -169,7 +169,7 @@ def test_the_thread_stamps_and_posts_and_ends_while_it_waits_for_edges(
     seen = inlet.take(LONG_S)
     assert seen is not None
     assert (seen.source, seen.t_us, seen.event) == ("wheel", 10_000_000, (Edge(6, True, 1, 7_000_000),))
-    assert link.send((Look(5),))
+    assert link.send((ReadLevel(5),))
     looked = inlet.take(LONG_S)
     assert looked is not None
     assert looked.event == (Level(5, False, 10_000_000),)

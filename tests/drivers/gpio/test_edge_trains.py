@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from controller.model.readings import BallBeam, DeviceFault, Input, RotorIndex
 from drivers.gpio.beams import LONGEST_US, BeamsDevice
 from drivers.gpio.settings import TIMED, PanelSettings
-from drivers.wiring import Edge, Level, LineEvents, Look
+from drivers.wiring import Edge, Level, LineEvents, ReadLevel
 from tests.drivers.gpio.rig import LABEL, BeamsBench, beams, button, timed, wheel_settings
 
 fixed = settings(derandomize=True, deadline=None, max_examples=60, database=None)
@@ -235,7 +235,7 @@ def test_presses_are_those_that_lasted(gaps: list[int]) -> None:
         nonlocal told
         told += device.tick(now_us)
         for order in device.take_output():
-            assert isinstance(order, Look)
+            assert isinstance(order, ReadLevel)
             told += device.receive(now_us, (Level(17, active, now_us),))
 
     def wait(until_us: int) -> None:

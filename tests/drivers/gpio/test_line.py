@@ -1,6 +1,6 @@
 """One line by itself: what may be concluded from which edge and which look."""
 
-from drivers.gpio.line import LevelChange, Line, LineChange, Missed
+from drivers.gpio.line import EdgeMissed, LevelChange, Line, LineChange
 
 
 def known(debounce_us: int = 200) -> Line:
@@ -31,7 +31,7 @@ def test_two_looks_that_contradict_the_edges_must_be_apart() -> None:
     line = known()
     assert line.level(2000, True) == []
     assert line.level(3000, True) == []
-    assert line.level(12_000, True) == [Missed(True, 12_000)]
+    assert line.level(12_000, True) == [EdgeMissed(True, 12_000)]
 
 
 def test_a_look_that_is_older_than_an_edge_says_nothing() -> None:

@@ -15,7 +15,7 @@ from drivers.node.sentences import (
     CommandResult,
     Hello,
     Message,
-    Seen,
+    NodeReading,
     Sentence,
     Speaker,
     encode,
@@ -177,8 +177,8 @@ class World:
         self._tell(self.table.receive(self.now_us, data))
 
     @property
-    def seen(self) -> list[Seen]:
-        return [message for _, message in self.told if isinstance(message, Seen)]
+    def seen(self) -> list[NodeReading]:
+        return [message for _, message in self.told if isinstance(message, NodeReading)]
 
     @property
     def answers(self) -> list[CommandResult]:

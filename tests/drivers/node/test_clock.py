@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from drivers.node.clock import CONTRADICTIONS, Answer, ClockStepError, NodeClock
+from drivers.node.clock import CONTRADICTIONS, ClockAnswer, ClockStepError, NodeClock
 from drivers.node.sentences import CLOCK_US
 from drivers.node.times import FIRST_PING_US, PING_EVERY_US
 
@@ -27,7 +27,7 @@ class Board:
 def ask(clock: NodeClock, board: Board, at_us: float, there_us: float, back_us: float) -> None:
     got = at_us + there_us
     said = got + 150
-    clock.learn(Answer(int(at_us), board.at(got), board.at(said), int(said + back_us)))
+    clock.learn(ClockAnswer(int(at_us), board.at(got), board.at(said), int(said + back_us)))
 
 
 def errors_of(
@@ -130,7 +130,7 @@ def test_a_clock_that_runs_at_no_clocks_speed_is_refused() -> None:
 
 def test_an_answer_from_before_its_question_is_left_out() -> None:
     clock = NodeClock()
-    clock.learn(Answer(sent_us=1000, got_us=0, said_us=5000, back_us=2000))
+    clock.learn(ClockAnswer(sent_us=1000, got_us=0, said_us=5000, back_us=2000))
     assert (clock.answers, clock.outliers) == (0, 1)
 
 

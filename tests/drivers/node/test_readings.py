@@ -3,7 +3,7 @@
 import pytest
 
 from drivers.health import BACKDATE_US, CLEAN_US, Trouble
-from drivers.node.sentences import Hello, Seen, crc_of
+from drivers.node.sentences import Hello, NodeReading, crc_of
 from drivers.node.table_end import Phase
 from drivers.node.times import GIVE_UP_US
 from tests.drivers.node.node_world import (
@@ -60,7 +60,7 @@ class TestReadings:
         for _ in range(200):
             world.knock()
             world.after(20_000)
-        assert all(seen.t_us <= at for at, m in world.told if isinstance(m, Seen) for seen in [m])
+        assert all(seen.t_us <= at for at, m in world.told if isinstance(m, NodeReading) for seen in [m])
 
     @pytest.mark.parametrize("off_us", [-3 * SECOND_US, 500_000])
     def test_a_reading_whose_time_can_not_be_is_missing(self, off_us: int) -> None:

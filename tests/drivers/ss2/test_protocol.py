@@ -11,7 +11,7 @@ from drivers.ss2.protocol import (
     BareNumber,
     Bonus,
     Decoder,
-    Discarded,
+    DiscardedLine,
     LogPage,
     Message,
     Reply,
@@ -96,7 +96,7 @@ def test_self_test_codes_have_their_meaning_and_an_unknown_one_says_so() -> None
 def test_a_line_that_a_full_buffer_cut_is_discarded_and_the_frame_after_it_read() -> None:
     decoder = Decoder()
     messages = decoder.feed(b"*X;4;12*X;*X;4;124; 9;0;158;0\r\n")
-    assert messages == [Discarded("*X;4;12*X;*X;4;124; 9;0;158;0"), status(4, 124, "9", rpm=158)]
+    assert messages == [DiscardedLine("*X;4;12*X;*X;4;124; 9;0;158;0"), status(4, 124, "9", rpm=158)]
     assert decoder.discarded == 1
 
 
@@ -132,7 +132,7 @@ def test_a_line_that_a_full_buffer_cut_is_discarded_and_the_frame_after_it_read(
 )
 def test_anything_else_is_discarded_and_counted(line: str) -> None:
     decoder = Decoder()
-    assert decoder.feed(line.encode() + b"\r\n") == [Discarded(line)]
+    assert decoder.feed(line.encode() + b"\r\n") == [DiscardedLine(line)]
     assert (decoder.lines, decoder.discarded) == (1, 1)
 
 
@@ -155,7 +155,7 @@ def test_a_line_begun_before_the_link_was_lost_is_forgotten() -> None:
     decoder = Decoder()
     decoder.feed(b"*X;3;017; 7;0")
     decoder.reset()
-    assert decoder.feed(b";171;1\r\n") == [Discarded(";171;1")]
+    assert decoder.feed(b";171;1\r\n") == [DiscardedLine(";171;1")]
 
 
 def test_a_page_of_the_wheels_log_is_read_where_its_checksum_is_right() -> None:
@@ -163,8 +163,8 @@ def test_a_page_of_the_wheels_log_is_read_where_its_checksum_is_right() -> None:
     page = only(data.decode() + f"{sum(data) % 256:02X}")
     assert page == LogPage((("win", 0), ("win", 37), ("misfire", 0), ("misfire", 37)))
     assert only("~" * 256 + "00") == LogPage(())
-    assert isinstance(only("~" * 256 + "01"), Discarded)
-    assert isinstance(only("~" * 255 + "}00"), Discarded)
+    assert isinstance(only("~" * 256 + "01"), DiscardedLine)
+    assert isinstance(only("~" * 255 + "}00"), DiscardedLine)
 
 
 def test_numbers_are_told_apart_by_their_pad_alone() -> None:

@@ -17,7 +17,7 @@ from controller.settlement.book import (
     Line,
     Reduced,
     Refusal,
-    Refused,
+    RefusedLine,
     pending,
 )
 from controller.settlement.money import BreakageLedger, Ratio, payout
@@ -169,7 +169,7 @@ class RouletteBook(Book):
             id_, chips.spot.wager, "removed", stake, 0, stake, "R-PLACE-4: taken back before No More Bets"
         )
 
-    def _reduce(self, request: Reduce, chips: _Chips) -> Reduced | Refused:
+    def _reduce(self, request: Reduce, chips: _Chips) -> Reduced | RefusedLine:
         if request.to >= chips.cents:
             return Refusal(BOOK_AMOUNT, f"reduce to less than its {chips.cents} cents").refuse(
                 request.id, "reduce"
@@ -181,7 +181,7 @@ class RouletteBook(Book):
         self._move(chips, -handed_back)
         return Reduced(id=request.id, returned=handed_back)
 
-    def _increase(self, request: Increase, chips: _Chips) -> Refused | None:
+    def _increase(self, request: Increase, chips: _Chips) -> RefusedLine | None:
         more = request.to - chips.cents
         if more <= 0:
             accepted = f"increase to more than the {chips.cents} cents it has"

@@ -1,4 +1,4 @@
-"""The desk where the machines lay down what they want done: effects to hand out and timers to set.
+"""The agenda on which the machines put what they want done: effects to hand out and timers to set.
 
 What must be inspected before play goes on (a ball that flew out, dice that a person doubts) waits there too.
 """
@@ -6,7 +6,7 @@ What must be inspected before play goes on (a ball that flew out, dice that a pe
 from collections.abc import Iterable, Iterator
 from typing import Literal
 
-from controller.machines.flat import Refused
+from controller.machines.flat import InputRefused
 from controller.machines.refusals import REFUSALS
 from controller.model.effects import Effect, Lamp
 from controller.model.outcomes import Data, Happening, Outcome, outcome_id
@@ -54,10 +54,10 @@ class Inspections:
         )
 
     def done(self, entered: Input) -> None:
-        """Handle a person's word that it was inspected. Raises Refused when nothing such waits."""
+        """Handle a person's word that it was inspected. Raises InputRefused when nothing such waits."""
         if entered.what not in self._waiting:
             waits = ", ".join(self._waiting) or "nothing"
-            raise Refused(
+            raise InputRefused(
                 "nothing_to_inspect", f"no inspection of {entered.what!r} is waiting; waiting: {waits}"
             )
         self._waiting.remove(entered.what)
@@ -67,7 +67,7 @@ NEVER_US = 2**63
 """Later than any reading."""
 
 
-class Desk:
+class Agenda:
     """Numbers outcomes, collects effects and keeps the timers' due times (the data's microseconds)."""
 
     def __init__(self, table: str, session: str, next_seq: int = 1) -> None:
