@@ -32,7 +32,6 @@ _READY_S = 60.0
 _STOP_S = 15.0
 _POLL_S = 0.1
 _NO_GAME = "button_draw"
-_NEW_GAME = "The players draw for the button and buy their cards, half a minute; then one rolls."
 _DEFECTS = "practice.log"
 _BY = {
     "dice_collected": "stickperson",
@@ -239,12 +238,12 @@ class Practice:
         self._teller.event(self._begins(), "dim")
 
     def _begins(self) -> str:
-        new_game = self._game == "high_roller" and self._stage in (_NO_GAME, "won")
-        return _NEW_GAME if new_game else self._staff.begins
+        new_game = self._staff.begins_game and self._stage in (_NO_GAME, "won")
+        return self._staff.begins_game if new_game else self._staff.begins
 
     def _a_player_asks(self, status: Json) -> bool:
         """Let a player at High Roller ask for something instead of the roll, not twice in a row."""
-        if self._game != "high_roller" or self._heard_last:
+        if self._heard_last:
             self._heard_last = False
             return False
         asked = asked_by_a_player(_high_roller_in(status), self._players)

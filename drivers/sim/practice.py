@@ -92,6 +92,8 @@ class Staff:
     rulings: str
     begins: str
     """What is told as soon as the person asked for it: some attempts take half a minute."""
+    begins_game: str = ""
+    """What is told instead where a game begins with more than its first attempt."""
     void: str
     """What a person says where an attempt does not count."""
     role: str
@@ -133,6 +135,7 @@ STAFF: Mapping[str, Staff] = {
         does="lets the next player roll",
         rulings="no_roll, set_dice 3 4",
         begins="The player has the dice.",
+        begins_game="The players draw for the button and buy their cards, half a minute; then one rolls.",
         void="no_roll",
         role="dealer",
         dice=True,
