@@ -10,8 +10,9 @@ from itertools import pairwise
 import msgspec
 
 from controller.model.readings import BallBeam, Turning
-from controller.rules.wheel.chain import DOUBLED_US, WAY_CLEAR, Chain, Pass, Story
+from controller.rules.wheel.chain import DOUBLED_US, WAY_CLEAR, Chain
 from controller.rules.wheel.slowing import Slowing
+from controller.rules.wheel.story import Pass, Story
 
 _MIN_PASSES = 3
 """Fewer pulses make no run."""

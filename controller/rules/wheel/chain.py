@@ -8,36 +8,34 @@ they rest on beams that were cut and on nothing else.
 """
 
 from collections.abc import Sequence
-from enum import Enum
-from functools import lru_cache
 from math import inf
 from operator import itemgetter
-from typing import Literal
 
 from controller.model.readings import Turning
+from controller.rules.wheel.clean_start import COMPLETE, KNOWN, CleanStart
+from controller.rules.wheel.ring import SENSES, Beams, Rows, Sense, ring_of
+from controller.rules.wheel.story import (
+    EVEN,
+    FASTEST,
+    JITTER_S,
+    MAX_LOSS,
+    MAX_SLACK,
+    MIN_PULSES,
+    Pass,
+    Story,
+)
 
-Sense = Literal[1, -1]
-SENSES: tuple[Sense, Sense] = (1, -1)
-"""Which way round: 1 is ccw, -1 is cw."""
 DOUBLED_US = 30_000
 """A beam cut again within this time was cut once: contacts chatter for some milliseconds."""
-_FASTEST = 4.5
-"""rev/s: a hand reaches 3.6 for a moment."""
 _SLOWEST = 0.7
 """Of the wheel's drop speed: no step of a ball in the track is slower, tilted as the bowl may be."""
 _SPEED_UP = 1.08
 """A step may be so much faster than the one before: beams stand askew by a degree, and a tilted bowl makes
 the ball faster downhill by a twentieth."""
-_JITTER_S = 0.004
-"""Edges of two beams scatter by a millisecond or two each, which counts most for short steps."""
-_MAX_SLACK = 0.15
-"""Share of its speed that jitter may make of a step, at most: two pulses at once are not one ball's."""
-_MAX_LOSS = 0.5
-"""rev/s lost a second, at most: real balls lose 0.3 at their knee."""
+_TOO_FAST = _SPEED_UP + MAX_SLACK
+"""No step is faster than this share of the speed before it."""
 _SLOW_DOWN = 0.80
 """A step may be so much slower than the one before at once: a scatter over the joint of a worn track."""
-_EVEN = 0.08
-"""Share of its speed by which a step commonly differs from what the two before foretell."""
 _PLAIN = 0.35
 """A step that costs less is taken without a second story beside it."""
 GHOST = 1.0
@@ -72,9 +70,6 @@ those within `WAY_CLEAR`, and the rest leaves room for the price of some steps."
 _CALM, _CALM_CLEAR = 3, 2.0
 """After so many pulses that came where and when they must, a story cheaper than the next by so much is
 alone."""
-_MIN_PULSES, _MIN_TURNS = 4, 0.999
-"""What a run must have to be a launch of its own: a hand's pulses make no such lap. A lap is summed from beam
-to beam, so it may be a rounding short of 1."""
 _DEAF_TURNS = 2.0
 """A beam that was not heard in so many turns is dead: passes at it cost nothing any more."""
 _HEARS, _FEW = 0.3, 4
@@ -82,102 +77,6 @@ _HEARS, _FEW = 0.3, 4
 so few pulses nobody can tell."""
 _WHOLE_TURNS = range(4)
 """Whole turns in which every beam missed the ball, at most, within one step of a chain."""
-
-
-class NotAsked(Enum):
-    """In place of what was not worked out yet."""
-
-    NOT_ASKED = 0
-
-
-NOT_ASKED = NotAsked.NOT_ASKED
-Lap = tuple[float, float]
-"""The middle of a lap in microseconds, and the ball's speed over it in rev/s."""
-
-
-class Pass:
-    """One pass of the ball at a beam: `turns` it had run by then since the first pulse of its run.
-
-    `speed` is that of the step to it in rev/s, `loss` what the ball lost a second over the last steps, both 0
-    at a run's first pass. `number` counts the run's passes.
-    """
-
-    __slots__ = ("beam", "before", "lap", "loss", "number", "speed", "t", "turns")
-
-    def __init__(self, before: "Pass | None", t: int, beam: int, turns: float = 0.0) -> None:
-        """Follow on the pass `before`, None at the start of a run; `t` in microseconds."""
-        self.before = before
-        self.t = t
-        self.beam = beam
-        self.turns = turns
-        self.speed = self.loss = 0.0
-        self.number = 1
-        self.lap: Lap | NotAsked | None = NOT_ASKED
-        """The lap that the pass ends, None where it ends none, once it was asked for."""
-
-    def then(self, t: int, beam: int, turns: float, speed: float) -> "Pass":
-        """Return the next pass, reached with a step of so many turns at this speed."""
-        following = Pass(self, t, beam, self.turns + turns)
-        following.speed = speed
-        following.number = self.number + 1
-        before = self.speed
-        if before:
-            loss, lost = self.loss, (before - speed) / ((t - self.t) / 1e6)
-            lost = 0.0 if lost < 0.0 else min(lost, _MAX_LOSS)
-            following.loss = loss + 0.3 * (lost - loss)
-        return following
-
-
-_NONE: dict[int, int] = {}
-
-
-class Story:
-    """One explanation of the pulses so far."""
-
-    __slots__ = ("before", "cost", "deaf", "fewer", "last", "more", "sense", "stray")
-
-    def __init__(self, sense: Sense, last: Pass, cost: float, before: "Story | None" = None) -> None:
-        """Start with a run that turns ccw (1) or cw (-1), up to its last pass."""
-        self.sense: Sense = sense
-        self.last = last
-        self.cost = cost
-        self.before = before
-        """The run before, where this is another one."""
-        self.stray = 0
-        """Pulses since the run's first that were none of its ball's."""
-        self.deaf = _NONE
-        """Passes at beams that were not heard yet, by beam."""
-        self.fewer = self.more = 0.0
-        """By how much the turns may be fewer or more, by stories that go on alike and are not ruled out."""
-
-    @property
-    def direction(self) -> Turning:
-        """Which way the ball ran."""
-        return "ccw" if self.sense > 0 else "cw"
-
-    @property
-    def is_run(self) -> bool:
-        """Whether the pulses make a run: a lap, and more pulses than a hand's."""
-        last = self.last
-        return last.number >= _MIN_PULSES and last.turns >= _MIN_TURNS
-
-    @property
-    def first(self) -> Pass:
-        """The run's first pass."""
-        at = self.last
-        while at.before is not None:
-            at = at.before
-        return at
-
-    def path(self) -> list[Pass]:
-        """Return the run's passes, first to last."""
-        passes: list[Pass] = []
-        at: Pass | None = self.last
-        while at is not None:
-            passes.append(at)
-            at = at.before
-        passes.reverse()
-        return passes
 
 
 _Option = tuple[float, tuple[int, int, int], Story, float, float, int, float, float]
@@ -214,13 +113,14 @@ class Chain:
         """`beams_deg` are the beams' angles in the bowl, `drop_rev_per_s` the ball's speed at its drop."""
         self._made_of = beams_deg, drop_rev_per_s
         self._slowest = _SLOWEST * drop_rev_per_s
-        count = len(beams_deg)
-        self._ahead, self._between = _round_the_ring(tuple(beams_deg))
-        self.stories: list[Story] = []
-        """The explanations left, the cheapest first."""
-        self.heard = [0] * count
+        ring = ring_of(tuple(beams_deg))
+        self._ahead, self._between = ring.ahead, ring.between
+        self._stories: list[Story] = []
+        self._start = CleanStart(ring, self._slowest) if ring.tells_way else None
+        """The launch while it is clean, in place of the stories."""
+        self.heard = [0] * ring.count
         """Pulses of each beam so far."""
-        self._last_us = [-DOUBLED_US] * count
+        self._last_us = [-DOUBLED_US] * ring.count
         self._interrupted = False
         self._calm = 0
         self._aside: _Aside | None = None
@@ -229,11 +129,11 @@ class Chain:
         """Return a chain of the same wheel that has seen nothing."""
         return Chain(*self._made_of)
 
-    def gaps(self, sense: Sense) -> "_Rows":
+    def gaps(self, sense: Sense) -> Rows:
         """Return the turns from each beam to each for a ball running ccw (1) or cw (-1)."""
         return self._ahead[sense]
 
-    def between(self, sense: Sense) -> "_Beams":
+    def between(self, sense: Sense) -> Beams:
         """Return the beams that stand between each two for a ball running ccw (1) or cw (-1)."""
         return self._between[sense]
 
@@ -249,18 +149,42 @@ class Chain:
             return
         self._last_us[beam] = t
         self.heard[beam] += 1
+        if self._start is None:
+            self._follow(t, beam)
+        elif not self._start.goes_on(t, beam):
+            self._search_start()
+            self._follow(t, beam)
+        elif len(self._start.pulses) == COMPLETE:
+            assert self._start.story is not None
+            self._stories, self._start, self._calm = [self._start.story], None, _CALM
+
+    def _search_start(self) -> None:
+        """Follow every story of the launch so far: it is not clean any more, or more is asked than it
+        tells."""
+        start = self._start
+        if start is None or not start.pulses:
+            return
+        self._start = None
+        now, self.heard = self.heard, [0] * len(self.heard)
+        for t, beam in start.pulses:
+            self.heard[beam] += 1
+            self._follow(t, beam)
+        self.heard = now
+
+    def _follow(self, t: int, beam: int) -> None:
+        """Handle a pulse that is no second one of the same pass."""
         if self._interrupted:
             self._resume(t, beam)
             return
-        stories = self.stories
-        if self._aside is None and len(stories) == 1 and self._plainly_next(stories[0], t, beam):
+        stories = self._stories
+        if len(stories) == 1 and self._aside is None and self._plainly_next(stories[0], t, beam):
             return
         if not stories:
-            self.stories = [Story(sense, Pass(None, t, beam), 0.0) for sense in SENSES]
+            self._stories = [Story(sense, Pass(None, t, beam), 0.0) for sense in SENSES]
             return
         if self.heard[beam] == 1 and max(self.heard) <= _FEW:
             self._take_up()
-            for story in self.stories:
+            for story in self._stories:
                 story.cost += (MISSED - DEAF) * story.deaf.get(beam, 0)
         elif self._can_set_aside(beam):
             if self._follow_cheap(t, beam):
@@ -270,7 +194,7 @@ class Chain:
 
     def _follow_all(self, t: int, beam: int) -> None:
         """Handle a pulse for every story."""
-        stories = self.stories
+        stories = self._stories
         plain = False
         options: list[_Option] = []
         hears = self._hears()
@@ -288,22 +212,22 @@ class Chain:
         self._calm = self._calm + 1 if plain and best.last.t == t else 0
         if self._calm >= _CALM and len(kept) > 1 and kept[1].cost - best.cost >= _CALM_CLEAR:
             kept = [best]
-        self.stories = kept
+        self._stories = kept
 
     def _can_set_aside(self, beam: int) -> bool:
         """Set the dear stories aside before a pulse of this beam; return whether some are."""
         if self._aside is not None:
             return True
-        stories = self.stories
+        stories = self._stories
         best = stories[0]
         dear = best.cost + _DEAR
-        if best.last.number < _MIN_PULSES or stories[-1].cost < dear:
+        if best.last.number < MIN_PULSES or stories[-1].cost < dear:
             return False
         other = min([story.cost for story in stories if story.sense != best.sense], default=inf)
         heard = list(self.heard)
         heard[beam] -= 1
         self._aside = _Aside(stories, dear, other, heard, self._calm)
-        self.stories = [story for story in stories if story.cost < dear]
+        self._stories = [story for story in stories if story.cost < dear]
         return True
 
     def _follow_cheap(self, t: int, beam: int) -> bool:
@@ -317,12 +241,12 @@ class Chain:
         """
         aside = self._aside
         assert aside is not None
-        best = self.stories[0]
+        best = self._stories[0]
         options: list[_Option] = []
         hears = self._hears()
         if not self._go_on(best, t, beam, hears, options):
             return False
-        for story in self.stories[1:]:
+        for story in self._stories[1:]:
             self._go_on(story, t, beam, hears, options)
         dear = aside.dear
         kept = [self._told(option, t, beam) for option in _best_of(options) if option[0] < dear]
@@ -344,7 +268,7 @@ class Chain:
             return False
         aside.pulses.append((t, beam))
         self._calm += 1
-        self.stories = kept
+        self._stories = kept
         return True
 
     def _take_up(self) -> None:
@@ -352,7 +276,7 @@ class Chain:
         aside, self._aside = self._aside, None
         if aside is None:
             return
-        self.stories, self._calm = aside.stories, aside.calm
+        self._stories, self._calm = aside.stories, aside.calm
         now, self.heard = self.heard, aside.heard
         for t, beam in aside.pulses:
             self.heard[beam] += 1
@@ -360,16 +284,36 @@ class Chain:
         self.heard = now
 
     @property
+    def stories(self) -> Sequence[Story]:
+        """The explanations left, the cheapest first."""
+        self._search_start()
+        return self._stories
+
+    @property
     def best(self) -> Story | None:
         """The cheapest story."""
+        start = self._start
+        if start is not None and len(start.pulses) >= KNOWN:
+            return start.story
         return self.stories[0] if self.stories else None
+
+    @property
+    def run(self) -> Story | None:
+        """The cheapest story, where it makes a run: a ball is in the track, whichever way it runs."""
+        best: Story | None = None
+        if self._start is not None:
+            best = self._start.story
+        elif self._stories:
+            best = self._stories[0]
+        return best if best is not None and best.is_run else None
 
     def standing(self) -> list[Story]:
         """Return the stories that are not ruled out, the cheapest first."""
-        if not self.stories:
+        stories = self.stories
+        if not stories:
             return []
-        least = self.stories[0].cost + CLEAR
-        return [story for story in self.stories if story.cost < least]
+        least = stories[0].cost + CLEAR
+        return [story for story in stories if story.cost < least]
 
     @property
     def direction(self) -> Turning | None:
@@ -384,7 +328,7 @@ class Chain:
     @property
     def tells_of_another(self) -> bool:
         """Whether the cheapest story has a run before its last."""
-        return bool(self.stories) and self.stories[0].before is not None
+        return bool(self._stories) and self._stories[0].before is not None
 
     def anew(self) -> Story | None:
         """Return the story of a second run, where every story left tells of it."""
@@ -400,16 +344,11 @@ class Chain:
         known."""
         self._interrupted = bool(self.stories)
 
-    @property
-    def runs(self) -> bool:
-        """Whether a ball is in the track: the pulses make a run, whichever way."""
-        return bool(self.stories) and self.stories[0].is_run
-
     def _resume(self, t: int, beam: int) -> None:
         """Go on after an interruption: with another run, but with no launch."""
-        before = self.stories[0]
+        before = self._stories[0]
         run = before if before.is_run else before.before
-        self.stories = [Story(sense, Pass(None, t, beam), before.cost, run) for sense in SENSES]
+        self._stories = [Story(sense, Pass(None, t, beam), before.cost, run) for sense in SENSES]
         self._interrupted = False
         self._calm = 0
         self._aside = None
@@ -446,8 +385,8 @@ class Chain:
         last, sense, cost = story.last, story.sense, story.cost
         fewer, more, since_us = story.fewer, story.more, last.t
         cheapest, fits = _DROPPED_STORY, False
-        if t > since_us:
-            ahead = self._ahead[sense][last.beam][beam]
+        ahead = self._ahead[sense][last.beam][beam]
+        if t > since_us and ahead * 1e6 <= (_TOO_FAST * last.speed or FASTEST) * 1.0001 * (t - since_us):
             passed = self._between[sense][last.beam][beam]
             deaf = DEAF if last.turns < _DEAF_TURNS else 0.0
             alike = sense, t, since_us
@@ -460,10 +399,10 @@ class Chain:
                 if price < cheapest + CLEAR:
                     options.append((cost + price, alike, story, ahead + whole, speed, whole, fewer, more))
                 cheapest = min(cheapest, price)
-        if cheapest < _PLAIN and last.number >= _MIN_PULSES:
+        if cheapest < _PLAIN and last.number >= MIN_PULSES:
             return True
         price = FITTING if fits else GHOST
-        if last.beam == beam and (t - since_us) / 1e6 * (last.speed or _FASTEST) < _SAME_PASS:
+        if last.beam == beam and (t - since_us) / 1e6 * (last.speed or FASTEST) < _SAME_PASS:
             price = DOUBLE
         alike = sense, since_us, last.before.t if last.before is not None else 0
         options.append((cost + price, alike, story, 0.0, 0.0, _STRAY, fewer, more))
@@ -477,22 +416,22 @@ class Chain:
         if not before:
             for whole in _WHOLE_TURNS:
                 speed = (ahead + whole) / seconds
-                if speed > _FASTEST:
+                if speed > FASTEST:
                     break
                 if speed >= least:
                     steps.append((whole, speed, 0.0))
             return steps
-        slowest = min(before * _SLOW_DOWN, before - _MAX_LOSS * seconds)
-        fastest, jitter, most_slack = before * _SPEED_UP, _JITTER_S / seconds, _MAX_SLACK * before
+        slowest = min(before * _SLOW_DOWN, before - MAX_LOSS * seconds)
+        fastest, jitter, most_slack = before * _SPEED_UP, JITTER_S / seconds, MAX_SLACK * before
         for whole in _WHOLE_TURNS:
             speed = (ahead + whole) / seconds
             slack = jitter * speed
             slack = min(most_slack, slack)
-            if speed > fastest + (_JITTER_S if whole else slack):
+            if speed > fastest + (JITTER_S if whole else slack):
                 break
             if speed >= least and slowest - slack <= speed <= fastest + slack:
                 expected = max(before - last.loss * seconds, 0.5 * before)
-                off = (speed - expected) / (_EVEN * expected + slack)
+                off = (speed - expected) / (EVEN * expected + slack)
                 steps.append((whole, speed, min(0.25 * off * off, 1.5)))
         return steps
 
@@ -516,14 +455,12 @@ class Chain:
         cost, _, story, _, _, whole, fewer, more = option
         if whole == _LAUNCHED:
             child = story
+            child.fewer, child.more = fewer, more
         else:
-            child = Story(story.sense, story.last, cost, story.before)
-            child.stray, child.deaf = story.stray, story.deaf
-            if whole == _STRAY:
-                child.stray += 1
-            else:
+            stray = story.stray + 1 if whole == _STRAY else story.stray
+            child = Story(story.sense, story.last, cost, story.before, stray, story.deaf, fewer, more)
+            if whole != _STRAY:
                 self._step(child, option, t, beam)
-        child.fewer, child.more = fewer, more
         return child
 
     def _step(self, story: Story, option: _Option, t: int, beam: int) -> None:
@@ -548,30 +485,6 @@ class Chain:
 
 
 _cost = itemgetter(0)
-
-
-_Rows = tuple[tuple[float, ...], ...]
-_Beams = tuple[tuple[tuple[int, ...], ...], ...]
-
-
-@lru_cache(maxsize=16)
-def _round_the_ring(beams_deg: tuple[float, ...]) -> tuple[dict[Sense, _Rows], dict[Sense, _Beams]]:
-    """Return the turns from each beam to each, and the beams between them, for a ball running ccw (1) or cw
-    (-1): the same for every spin of a wheel."""
-    beams = range(len(beams_deg))
-    places = [deg / 360.0 for deg in beams_deg]
-    ahead: dict[Sense, _Rows] = {
-        sense: tuple(tuple(_ahead(sense * (places[to] - places[since])) for to in beams) for since in beams)
-        for sense in SENSES
-    }
-    between: dict[Sense, _Beams] = {
-        sense: tuple(
-            tuple(tuple(b for b in beams if b not in (since, to) and row[b] < row[to] - 1e-9) for to in beams)
-            for since, row in enumerate(rows)
-        )
-        for sense, rows in ahead.items()
-    }
-    return ahead, between
 
 
 def _missed(passed: Sequence[int], whole: int, hears: Sequence[int], deaf: float) -> float:
@@ -616,8 +529,3 @@ def _merged(one: _Option, other: _Option) -> _Option:
     apart = (worse[2].last.turns + worse[3]) - (story.last.turns + turns)
     fewer, more = max(fewer, worse[6] - apart), max(more, worse[7] + apart)
     return cost, alike, story, turns, speed, whole, fewer, more
-
-
-def _ahead(turns: float) -> float:
-    """Return the turns from beam to beam, in (0, 1]: to itself it is a whole turn."""
-    return (turns - 1e-9) % 1.0 + 1e-9

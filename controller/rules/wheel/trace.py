@@ -19,12 +19,13 @@ from controller.model.readings import (
 )
 from controller.model.rulesets import SpinRules
 from controller.rules.wheel.ball import BallRun, follow_ball
-from controller.rules.wheel.chain import NOT_ASKED, Chain, Lap, Pass, Story
+from controller.rules.wheel.chain import Chain
 from controller.rules.wheel.devices import LOSSES, Sources, WheelDevices
 from controller.rules.wheel.learned import Learned
 from controller.rules.wheel.pockets import PocketCount, PocketRead, place_read, read_at
 from controller.rules.wheel.rotor import Place, Rotor
 from controller.rules.wheel.slowing import AT_KNEE, HARDEST, KNEE, Slowing
+from controller.rules.wheel.story import NOT_ASKED, Lap, Pass, Story
 
 DROP_SENSOR_DELAY_US = 120_000
 """The drop sensor sits below the track and fires this long after the ball left it (the maker's figure)."""
@@ -115,9 +116,7 @@ class SpinTrace:
     @property
     def is_spin(self) -> bool:
         """Return whether it was a ball, not a hand: it makes a run, drops, or is read in a pocket."""
-        return (
-            bool(self.chain.runs or self.drop or self.pockets.seen) or len(self.pulses) >= _PULSES_OF_A_BALL
-        )
+        return bool(self.chain.run or self.drop or self.pockets.seen) or len(self.pulses) >= _PULSES_OF_A_BALL
 
     @property
     def ball_direction(self) -> Turning | None:
@@ -151,8 +150,8 @@ class SpinTrace:
 
     def predicted_drop_us(self) -> int | None:
         """Return when the ball should leave the track; None before its first lap."""
-        story = self.chain.best
-        if story is None or not story.is_run:
+        story = self.chain.run
+        if story is None:
             return None
         if self._predicted is None or self._predicted[0] is not story.last:
             middle_us, speed = lap = last_lap(story)
@@ -204,8 +203,8 @@ class SpinTrace:
         return known
 
     def _last_lap(self) -> tuple[float, float] | None:
-        story = self.chain.best
-        if story is None or not story.is_run:
+        story = self.chain.run
+        if story is None:
             return None
         return last_lap(story)
 
@@ -242,8 +241,8 @@ class SpinTrace:
 
         Where its drop was not sensed, and a device of the wheel was lost before, nobody can tell.
         """
-        story = self.chain.best
-        if story is not None and story.is_run and at_us <= story.last.t:
+        story = self.chain.run
+        if story is not None and at_us <= story.last.t:
             return True
         if self.drop is None and any(lost.t < at_us for lost in self.devices.down.values()):
             return False

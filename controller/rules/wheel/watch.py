@@ -14,12 +14,12 @@ from controller.model.readings import (
 )
 from controller.model.rulesets import SpinRules
 from controller.model.verdicts import Reason, SpinVerdict
-from controller.rules.wheel.chain import Pass
 from controller.rules.wheel.devices import Sources
 from controller.rules.wheel.judge import is_void, judge_and_learn, judge_trace
 from controller.rules.wheel.learned import Learned
 from controller.rules.wheel.pockets import PocketRead
 from controller.rules.wheel.rotor import SLOWEST_TURN_US
+from controller.rules.wheel.story import Pass
 from controller.rules.wheel.trace import SpinTrace
 
 _TURNS_TO_AGREE = 4
@@ -102,13 +102,13 @@ class SpinWatch:
     @property
     def ball_runs(self) -> bool:
         """Whether a ball is in the track: its pulses make a run, and no drop was sensed."""
-        return self._trace.chain.runs and self._trace.drop is None
+        return self._trace.drop is None and self._trace.chain.run is not None
 
     @property
     def turns(self) -> float:
         """The turns that the ball has run by its pulses; 0 before they make a run."""
-        story = self._trace.chain.best
-        return story.last.turns if story is not None and story.is_run else 0.0
+        story = self._trace.chain.run
+        return 0.0 if story is None else story.last.turns
 
     @property
     def ran_since_us(self) -> int:
@@ -251,11 +251,10 @@ class SpinWatch:
 
     def _same_direction(self) -> bool:
         trace = self._trace
-        story = trace.chain.best
+        story = trace.chain.run if trace.marks >= _SURE_MARKS else None
         return (
             story is not None
             and story.last.turns >= _SURE_TURNS
-            and trace.marks >= _SURE_MARKS
             and story.direction == trace.rotor.direction
             and trace.ball_direction == trace.rotor.direction
         )

@@ -12,13 +12,11 @@ from controller.rules.wheel.chain import (
     GHOST,
     LAUNCH,
     MISSED,
-    SENSES,
     WAY_CLEAR,
     Chain,
-    Pass,
-    Sense,
-    Story,
 )
+from controller.rules.wheel.ring import SENSES, Sense
+from controller.rules.wheel.story import Pass, Story
 
 DROPPED_STORY, STORIES, NEWEST = 6.0, 10, 4
 CALM, CALM_CLEAR = 3, 2.0
@@ -28,7 +26,12 @@ PLAIN, MIN_PULSES, FEW, DEAF_TURNS, SAME_PASS = 0.35, 4, 4, 2.0, 1 / 12
 
 
 class ExhaustiveChain(Chain):
-    """Makes every story that a pulse allows, and only then drops the dear ones."""
+    """Makes every story that a pulse allows, from the first on, and only then drops the dear ones."""
+
+    def __init__(self, beams_deg: Sequence[float], drop_rev_per_s: float) -> None:
+        """As for `Chain`."""
+        super().__init__(beams_deg, drop_rev_per_s)
+        self._start = None
 
     def see(self, t: int, beam: int) -> None:
         """Handle a pulse, later than those before."""
@@ -39,11 +42,11 @@ class ExhaustiveChain(Chain):
         if self._interrupted:
             self._resume(t, beam)
             return
-        stories = self.stories
+        stories = self._stories
         if len(stories) == 1 and self._plainly_next(stories[0], t, beam):
             return
         if not stories:
-            self.stories = [Story(sense, Pass(None, t, beam), 0.0) for sense in SENSES]
+            self._stories = [Story(sense, Pass(None, t, beam), 0.0) for sense in SENSES]
             return
         if self.heard[beam] == 1 and max(self.heard) <= FEW:
             for story in stories:
@@ -65,7 +68,7 @@ class ExhaustiveChain(Chain):
         self._calm = self._calm + 1 if plain and best.last.t == t else 0
         if self._calm >= CALM and len(kept) > 1 and kept[1].cost - best.cost >= CALM_CLEAR:
             kept = [best]
-        self.stories = kept
+        self._stories = kept
 
     def _children_of(self, story: Story, t: int, beam: int, children: list[Story]) -> bool:
         last = story.last
@@ -128,7 +131,7 @@ def told(chain: Chain) -> tuple[object, ...]:
         [_of(story) for story in near],
         standing,
         chain.direction,
-        chain.runs,
+        chain.run is not None,
         chain.tells_of_another,
         None if anew is None else _of(anew),
     )

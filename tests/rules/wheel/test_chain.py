@@ -142,3 +142,44 @@ def test_all_that_is_told_is_what_an_exhaustive_search_tells(
                     chain.interrupt()
                 chain.see(t, beam)
             assert told(quick) == told(whole)
+
+
+@pytest.mark.parametrize("jitter_us", [300, 3_000])
+@settings(max_examples=150, deadline=None)
+@given(
+    beams=RINGS,
+    steps=st.integers(3, 14),
+    since=st.floats(0.5, 4.4),
+    until=st.floats(0.7, 1.0),
+    sense=st.sampled_from([1, -1]),
+    missed=st.none() | st.integers(0, 12),
+    drop=st.floats(0.3, 0.7),
+    jitter=st.randoms(use_true_random=False),
+)
+def test_a_clean_start_is_what_an_exhaustive_search_makes_of_it(
+    jitter_us: int,
+    beams: tuple[float, ...],
+    steps: int,
+    since: float,
+    until: float,
+    sense: int,
+    missed: int | None,
+    drop: float,
+    jitter: random.Random,
+) -> None:
+    run = passes(beams, slowing(steps, since, since * until))
+    pulses = sorted(
+        (t + jitter.randrange(-jitter_us, jitter_us), beam if sense > 0 else -beam % len(beams))
+        for number, (t, beam) in enumerate(run)
+        if number != missed
+    )
+    quick, whole = Chain(beams, drop), ExhaustiveChain(beams, drop)
+    for t, beam in pulses:
+        quick.see(t, beam)
+        whole.see(t, beam)
+        assert _runs(quick) == _runs(whole)
+    assert told(quick) == told(whole)
+
+
+def _runs(chain: Chain) -> tuple[int, float] | None:
+    return None if chain.run is None else (chain.run.sense, chain.run.last.turns)
