@@ -367,9 +367,25 @@ class Chain:
         seconds = (t - last.t) / 1e6
         now = ahead / seconds
         expected = speed - last.loss * seconds
-        if not -0.05 * expected <= now - expected <= 0.03 * expected:
+        if not -0.05 * expected <= now - expected <= 0.03 * expected and not self._fits_alone(
+            story, ahead, seconds
+        ):
             return False
         story.last = last.then(t, beam, ahead, now)
+        return True
+
+    def _fits_alone(self, story: Story, ahead: float, seconds: float) -> bool:
+        """Let the only story pay for a step past no beam that hears; False where another may go on beside
+        it."""
+        last = story.last
+        one_step = (ahead + 1.0) / seconds > _TOO_FAST * last.speed + JITTER_S
+        if last.turns < _DEAF_TURNS or last.number < MIN_PULSES or not one_step:
+            return False
+        steps = self._steps(last, seconds, ahead)
+        if not steps or steps[0][2] >= _PLAIN:
+            return False
+        story.cost += steps[0][2]
+        self._calm += 1
         return True
 
     def _hears(self) -> Sequence[int]:

@@ -80,6 +80,8 @@ class Rotor:
         self.direction: Turning | None = None
         self.run = 0
         """Counts up when a hand has touched the rotor: turns of different runs are different turns."""
+        self.run_before: tuple[int, Turning | None] = 0, None
+        """When the run before this one was last seen to pass, and which way it turned."""
         self._turn_before_us: float | None = None
         self._times: list[int] = []
         self._turns: list[int] = []
@@ -147,13 +149,13 @@ class Rotor:
 
     def see(self, mark: RotorIndex) -> bool:
         """Handle one pass; return whether it came in time with the passes before it, turning the same way."""
-        if not self._times:
-            self._begin(mark.direction, mark.t)
-            return False
         if self._stray is None and self._plainly_next(mark):
             self._crowded = 0
             self._append(mark.t, self._turns[-1] + 1)
             return True
+        if not self._times:
+            self._begin(mark.direction, mark.t)
+            return False
         since = mark.t - self._times[-1]
         if self._stray is not None and mark.t - self._stray.t < FASTEST_TURN_US:
             return False
@@ -220,8 +222,9 @@ class Rotor:
         times, turns = self._times, self._turns
         if len(times) < 3 or turns[-1] - turns[0] >= len(turns) or mark.direction != self.direction:
             return False
-        turn_us = times[-1] - times[-2]
-        due_us = times[-1] + 2 * turn_us - (times[-2] - times[-3])
+        before, last_us = times[-2], times[-1]
+        turn_us = last_us - before
+        due_us = last_us + 2 * turn_us - (before - times[-3])
         return abs(mark.t - due_us) <= _PLAINLY_ON_TIME * turn_us
 
     def _gaps(self) -> int:
@@ -317,17 +320,19 @@ class Rotor:
 
     def _append(self, t_us: int, turn: int) -> None:
         assert self.direction is not None
-        self._times.append(t_us)
-        self._turns.append(turn)
-        self.marks.append(Mark(t_us, turn, self.run, self.direction))
-        if len(self.marks) > _MARKS_KEPT:
-            del self.marks[0]
-        if len(self._times) > _FITTED_PASSES:
-            del self._times[0], self._turns[0]
+        times, turns, marks = self._times, self._turns, self.marks
+        times.append(t_us)
+        turns.append(turn)
+        marks.append(Mark(t_us, turn, self.run, self.direction))
+        if len(marks) > _MARKS_KEPT:
+            del marks[0]
+        if len(times) > _FITTED_PASSES:
+            del times[0], turns[0]
         self._curve = self._is_sure = None
 
     def _begin(self, direction: Turning, *times_us: int) -> None:
         self.run += 1
+        self.run_before = self._times[-1] if self._times else 0, self.direction
         self._turn_before_us = self.period_us() if self._sure() and not self._gaps() else None
         self.direction = direction
         self._times, self._turns, self._stray, self._crowded, self._curve = [], [], None, 0, None

@@ -104,6 +104,8 @@ class SpinTrace:
         self.handled_by: RotorIndex | None = None
         """The index pass that told of a hand on the rotor when the ball lay long since."""
         self._beams = len(wheel.beams_deg)
+        self._reads_wait = False
+        """Whether a pocket read may wait for the index pass that places it."""
         self._followed: tuple[tuple[int, int | None], BallRun | None] | None = None
         self._predicted: tuple[Pass, int] | None = None
         """When the ball should leave the track, by the pass up to which it was followed then."""
@@ -253,7 +255,7 @@ class SpinTrace:
         if isinstance(reading, BallBeam):
             self.see_pulse(reading)
         elif isinstance(reading, RotorIndex):
-            self._see_mark(reading)
+            self.see_mark(reading)
         elif isinstance(reading, PocketBall):
             self._see_read(reading)
         else:
@@ -281,30 +283,38 @@ class SpinTrace:
             after, at = after + 1, at.before
         return after >= passes and story.last.turns - at.turns >= turns
 
-    def _see_mark(self, mark: RotorIndex) -> None:
+    def see_mark(self, mark: RotorIndex) -> None:
+        """Handle the next reading, an index pass."""
         self.index_passes.append(mark)
-        run, direction = self.rotor.run, self.rotor.direction
-        last_us = self.rotor.times_us[-1] if self.rotor.times_us else 0
-        in_time = self.rotor.see(mark)
-        if not self.begun:
+        rotor = self.rotor
+        run = rotor.run
+        in_time = rotor.see(mark)
+        if not self.pulses:
             return
-        if self.rotor.run != run:
-            self.marks = sum(passed >= self.pulses[0].t for passed in self.rotor.times_us)
-            first_us = self.rotor.times_us[0]
-            turned_over = direction is not None and direction != self.rotor.direction
-            if direction is not None and turned_over:
-                self.reversals.append(Reversal(last_us, direction, first_us, mark))
-            if (turned_over or self.rotor.made_faster) and self._lay_before(first_us, mark.t):
-                self.handled_by = self.handled_by or mark
-            self.odd_mark = None
+        if rotor.run != run:
+            self._see_other_run(mark)
         elif in_time:
             self.marks += 1
             self.odd_mark = None
-        elif direction != mark.direction:
+        elif rotor.direction != mark.direction:
             self.odd_mark = mark
-        for count in (self.reads_while_running, self.pockets):
-            if count.waits:
+        if self._reads_wait:
+            for count in (self.reads_while_running, self.pockets):
                 count.place(mark, self._placed)
+            self._reads_wait = self.reads_while_running.waits or self.pockets.waits
+
+    def _see_other_run(self, mark: RotorIndex) -> None:
+        """Note that a hand turned the rotor, by the index pass that told of it."""
+        rotor = self.rotor
+        last_us, direction = rotor.run_before
+        self.marks = sum(passed >= self.pulses[0].t for passed in rotor.times_us)
+        first_us = rotor.times_us[0]
+        turned_over = direction is not None and direction != rotor.direction
+        if direction is not None and turned_over:
+            self.reversals.append(Reversal(last_us, direction, first_us, mark))
+        if (turned_over or rotor.made_faster) and self._lay_before(first_us, mark.t):
+            self.handled_by = self.handled_by or mark
+        self.odd_mark = None
 
     def _placed(self, reading: PocketBall) -> PocketRead | None:
         return place_read(reading, self.rotor, self.wheel)
@@ -315,6 +325,7 @@ class SpinTrace:
     def _see_read(self, reading: PocketBall) -> None:
         if not self.begun:
             return
+        self._reads_wait = True
         if reading.t < self.dropped_us():
             self.reads_while_running.see(reading)
             return

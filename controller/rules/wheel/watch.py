@@ -159,6 +159,10 @@ class SpinWatch:
             if not (self._object_waits and trace.is_spin):
                 return
             self._object_waits = False
+        elif isinstance(reading, RotorIndex):
+            trace.see_mark(reading)
+            if not trace.pulses:
+                return
         elif isinstance(reading, _IN_OR_OUT) and not trace.is_spin:
             trace.see(reading)
             self._object_waits = True
@@ -244,7 +248,7 @@ class SpinWatch:
 
     def _suspicious(self, reading: Reading) -> bool:
         if isinstance(reading, RotorIndex):
-            return self._trace.begun and (self._same_direction() or self._dropped_early(reading.t))
+            return self._same_direction() or self._dropped_early(reading.t)
         if isinstance(reading, PocketBall):
             return self._dropped_early(reading.t)
         return isinstance(reading, _JUDGED_AT_ONCE)
@@ -262,7 +266,8 @@ class SpinWatch:
     def _dropped_early(self, now_us: int) -> bool:
         """Return whether a short run has ended: a ball that ran on would have been heard again by now."""
         trace = self._trace
-        left_us, story = trace.left_track_us, trace.chain.best
+        left_us = trace.left_track_us
+        story = None if left_us is None else trace.chain.best
         if left_us is None or story is None or story.last.turns > self._rules.min_revolutions + 1:
             return False
         return now_us - left_us >= _HEARD_AGAIN_TURNS * 1e6 / max(trace.drop_rev_per_s, 0.25)
