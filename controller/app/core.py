@@ -14,7 +14,7 @@ from controller.app.hardware import Devices
 from controller.app.hub import Discretion, Hub, Lamps
 from controller.app.inlet import HALTED, Answers, Inlet, NextReading, PendingInput
 from controller.app.recording import Pieces, Recorder, Rotation, Segment
-from controller.app.status import View
+from controller.app.view import View
 from controller.engine.resume import CONTROLLER, CutOff, OpenAttempts, Resumed, begun_between, holds
 from controller.journal.faults import CROWDED, JournalFault
 from controller.journal.journal import Journal

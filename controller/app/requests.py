@@ -13,6 +13,7 @@ import msgspec
 from controller.app.clock import iso
 from controller.app.daemon import Daemon
 from controller.app.faults import APPROVES
+from controller.app.history import Until
 from controller.app.limits import RefusalKind, RefusalTally
 from controller.app.messages import (
     AnyRequest,
@@ -44,7 +45,8 @@ from controller.app.recording import ENDING
 from controller.app.running import RunningTable
 from controller.app.screens import board_of, floor_of
 from controller.app.service import last_logged
-from controller.app.status import Until, View, fault_of, status_of
+from controller.app.status import fault_of, status_of
+from controller.app.view import View
 from controller.engine.resume import CONTROLLER
 from controller.games.registry import game_of
 from controller.journal.contents import CONTROL

@@ -12,6 +12,7 @@ from controller.app.clock import iso
 from controller.app.core import Core
 from controller.app.faults import TEST_FAILED, WAITS, ActiveFaults, Fault, duty_of_test, of_journal
 from controller.app.hardware import Devices, Hardware
+from controller.app.history import Showing, Until
 from controller.app.hub import Hub
 from controller.app.identity import Digests
 from controller.app.inlet import Inlet
@@ -19,9 +20,7 @@ from controller.app.options import Options
 from controller.app.publishing import Publishing
 from controller.app.recording import Closed, Recorder
 from controller.app.retention import Retention
-from controller.app.screens import Showing
 from controller.app.service import ERROR, Watchdog, log
-from controller.app.status import Until
 from controller.app.verifier import Verifier
 from controller.engine.resume import CONTROLLER, TELLING, LastWord, Resumed, opening_words, resume
 from controller.engine.session import SETTLEMENT

@@ -1,80 +1,26 @@
-"""What other threads may know of the core: all of it at one moment."""
+"""The status that commands, screens and technicians ask for: table, devices and faults as JSON values."""
 
 import resource
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from controller.app.clock import iso
+from controller.app.daemon import Daemon
 from controller.app.faults import CATALOGUE, WAITS, Fault
 from controller.app.hardware import NEVER, DeviceActivity
-from controller.engine.resume import InFlight
-from controller.games.registry import game_of
-from controller.machines.setup import First, State
-from controller.model.outcomes import Awaited, Happening
+from controller.app.view import View
 from drivers.health import TROUBLES
 from drivers.registry import DEVICE_MODULES, device_type
-
-if TYPE_CHECKING:
-    from controller.app.daemon import Daemon
-
-
-class Until(NamedTuple):
-    """How far the past goes: to this row, and of this session's readings to those that had come by then."""
-
-    n: int
-    arrived_us: int
-
-
-class View(NamedTuple):
-    """How the core stands, for other threads to read."""
-
-    now_us: int
-    state: State
-    first: First
-    attempt_open: bool
-    in_flight: bool
-    """Whether an attempt is neither decided nor under review."""
-    held: bool
-    hold_ends_us: int | None
-    """Until when a call that is held can still be stopped; None where none is held."""
-    bets_closed: bool
-    testing: bool
-    halted: bool
-    pending: tuple[InFlight, ...]
-    allowed: tuple[str, ...]
-    """The inputs that make sense now."""
-    acted: Mapping[str, str]
-    """Which positions of the present deal have played or folded."""
-    awaited: Awaited | None
-    """What a person must rule on or confirm now."""
-    locked_by: Happening | None
-    """What locked the table last, as it was told; None where it is not locked or that is not known."""
-    lock_changes: int
-    recording: str
-    readings: int
-    late: int
-
-    @property
-    def betting(self) -> bool:
-        """Whether bets can be placed: not at a table that is closed, locked or in test mode."""
-        plays = self.state.table == "open" and self.state.lock == "unlocked" and not self.testing
-        return plays and not self.bets_closed
-
-    def hides_seen(self, game: str) -> bool:
-        """Return whether what the sensors see now would tell who bets of the result (R-SPIN-3)."""
-        return self.betting and game_of(game).hides_results
-
 
 _TIMELESS = frozenset({"node", "firmware", "boot", "does", "phase", "troubles", "connected", "open", "clock"})
 """A device's figures that never tell when it saw something."""
 _SECOND_US = 1_000_000
 
 
-def status_of(daemon: "Daemon") -> dict[str, object]:
+def status_of(daemon: Daemon) -> dict[str, object]:
     """Return the whole status as JSON values."""
     now = daemon.wall()
     told: dict[str, object] = {
@@ -164,7 +110,7 @@ _BY_HAND = "when a member of staff unlocks it: tablectl input unlock --by superv
 
 
 def devices_of(
-    daemon: "Daemon", seen: Mapping[str, DeviceActivity], *, hidden: bool = False
+    daemon: Daemon, seen: Mapping[str, DeviceActivity], *, hidden: bool = False
 ) -> dict[str, dict[str, object]]:
     """Return for each device its health, its rate, its last trouble and remedy, and its own figures.
 
@@ -212,6 +158,6 @@ def fault_of(fault: Fault) -> dict[str, object]:
     return {"code": fault.code, "where": fault.where, "found": fault.found, **kind._asdict()}
 
 
-def _first_code(daemon: "Daemon") -> str:
+def _first_code(daemon: Daemon) -> str:
     present = daemon.faults.present
     return present[0].code if present else "none"

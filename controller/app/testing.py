@@ -4,8 +4,8 @@ import select
 import socket
 from collections.abc import Callable
 from threading import Event, Lock
-from typing import TYPE_CHECKING
 
+from controller.app.daemon import Daemon
 from controller.app.faults import TEST_FAILED, Fault, duty_of_test
 from controller.app.messages import (
     MAX_LINE,
@@ -20,14 +20,12 @@ from controller.app.messages import (
 )
 from controller.app.peers import Peer
 from controller.app.running import RunningTable
-from controller.app.status import View, devices_of
+from controller.app.status import devices_of
+from controller.app.view import View
 from controller.engine.resume import CONTROLLER
 from controller.model.readings import Input
 from controller.settings.places import config_file
 from drivers.lines import LineSplitter
-
-if TYPE_CHECKING:
-    from controller.app.daemon import Daemon
 
 TURN_S = 0.05
 """So often the client's own requests are looked for."""
@@ -42,7 +40,7 @@ Note = Callable[[str], None]
 class Tests:
     """Holds the table in test mode for one client at a time."""
 
-    def __init__(self, daemon: "Daemon") -> None:
+    def __init__(self, daemon: Daemon) -> None:
         """Test this table."""
         self._daemon = daemon
         self._one = Lock()
@@ -154,7 +152,7 @@ class Tests:
 class _Requests:
     """What the client asks for while its test runs."""
 
-    def __init__(self, connection: socket.socket, daemon: "Daemon", live: RunningTable, tests: Tests) -> None:
+    def __init__(self, connection: socket.socket, daemon: Daemon, live: RunningTable, tests: Tests) -> None:
         self._connection = connection
         self._tests = tests
         self._daemon = daemon

@@ -16,6 +16,7 @@ from controller.cli.guide import Guide, RefusedError, TestLink, add_guide, refus
 from controller.cli.link import OutOfReachError, add_socket, out_of_reach
 from controller.cli.shell import BAD_INPUT, FAILED, OK, printable, say, whole
 from controller.model.geometry import DiceTable
+from controller.model.homography import CalibratedSettings, Homography, Point, plane_of
 from controller.model.readings import AnyReading, Wall
 from controller.model.rulesets import SensorErrors
 from controller.model.tables import Device, KeyPath, TableSettings
@@ -42,7 +43,6 @@ from controller.technician.calibration import (
 from controller.technician.dice_acts import ThrowAtWall
 from controller.technician.wheel_acts import BallInPocket, SpinBall
 from controller.technician.wheel_calibration import calibrate_wheel
-from drivers.cameras.homography import CalibratedSettings, Homography, Point, plane_of
 from drivers.node.device import NodeSettings
 
 ROUGH_MM = 400.0

@@ -16,11 +16,11 @@ from controller.cli.practice import Practice
 from controller.cli.screen import Screen
 from controller.cli.shell import OK, on_stop, printable, say
 from controller.cli.words import wall_clock
+from controller.model.homography import Pair
 from controller.model.tables import TableSettings
 from controller.settings.places import config_file, is_path
 from controller.settings.tables import load_table
 from controller.settings.yaml_text import Document, Value, parse_document
-from drivers.cameras.homography import Pair
 from drivers.sim.boards import SHOE_SETTINGS as SHOE
 from drivers.sim.boards import Sensor
 from drivers.sim.faults import DeviceKind, Schedule

@@ -10,7 +10,7 @@ from controller.games.registry import game_of
 from controller.machines.agenda import NEVER_US, Agenda
 from controller.machines.flat import InputRefused
 from controller.machines.health import Health
-from controller.machines.roles import RULINGS, require_role
+from controller.machines.roles import RULINGS, SETTLEMENTS_ALONE, require_role
 from controller.machines.setup import CarriedReadings, First, Setup, State
 from controller.machines.table import TableMode
 from controller.model.effects import Effect, Late
@@ -387,7 +387,7 @@ class Session:
         return None
 
     def _obey(self, entered: Input) -> None:
-        if entered.name in ("line_bet", "pair_plus", "late_wager"):
+        if entered.name in SETTLEMENTS_ALONE:
             if entered.by != SETTLEMENT:
                 raise InputRefused("unknown_input", "only the settlement engine says who has which bet")
             self._game.enter(entered)  # It is so whoever plays; other games have no such bets.

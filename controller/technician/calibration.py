@@ -7,11 +7,11 @@ from math import dist, sqrt
 from statistics import median
 
 from controller.model.geometry import DiceTable
+from controller.model.homography import CalibrationError, Homography, Pair, Point, fit
 from controller.model.readings import AnyReading, DieAt, DieLost, DieRest, Wall, WallImpact
 from controller.model.tables import KeyPath, Setting
 from controller.technician.acts import Finding, judged, unseen
 from controller.technician.dice_acts import NEAR_US, REACH_MM, distance_mm
-from drivers.cameras.homography import CalibrationError, Homography, Pair, Point, fit
 
 
 class UnfitError(ValueError):

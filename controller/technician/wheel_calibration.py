@@ -13,12 +13,12 @@ from statistics import median
 from typing import NamedTuple
 
 from controller.model.geometry import Wheel
+from controller.model.homography import least_squares
 from controller.model.readings import AnyReading, BallBeam, BallDrop, PocketBall, RotorIndex, Turning
 from controller.model.tables import KeyPath, Setting
 from controller.rules.wheel.rotor import Rotor
 from controller.technician.calibration import Calibrated, UnfitError
 from controller.technician.wheel_acts import DOUBLED_US
-from drivers.cameras.homography import least_squares
 
 MIN_PASSES = 12
 """Passes of a beam without which its angle is not believed."""

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from controller.model.homography import ERROR_MM, plane_of
 from controller.model.readings import (
     AnyReading,
     DieAt,
@@ -25,7 +26,6 @@ from controller.model.readings import (
 )
 from controller.model.tables import Speaks
 from drivers.cameras.dice_tracker import Body, DiceTracker, Sight, TrackerRules
-from drivers.cameras.homography import ERROR_MM, plane_of
 from drivers.device import Chance, DeviceType
 from drivers.health import REOPEN_US, Change, Health, Trouble, readings_of
 from drivers.wiring import StreamAddress

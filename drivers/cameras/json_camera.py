@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Literal, TypeGuard
 
 from controller.model.conversion import StrictJsonError, strict
+from controller.model.homography import ERROR_MM, plane_of
 from controller.model.readings import AnyReading
 from controller.model.tables import Speaks
-from drivers.cameras.homography import ERROR_MM, plane_of
 from drivers.device import Chance, DeviceType
 from drivers.health import LINK, REOPEN_US, Change, Health, readings_of
 from drivers.lines import LineSplitter, RateLimit

@@ -9,8 +9,8 @@ from typing import Protocol
 
 import msgspec
 
+from controller.model.homography import Homography
 from controller.model.readings import AnyReading, Card, DieAt, DieReleased, DieRest, Switch, kind_of
-from drivers.cameras.homography import Homography
 from drivers.node.node_end import NodeEnd
 from drivers.node.sentences import CLOCK_US, Hello
 from drivers.readings import COMMON, texts_of

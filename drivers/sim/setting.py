@@ -7,9 +7,9 @@ from random import Random
 import msgspec
 
 from controller.model.geometry import DiceTable
+from controller.model.homography import Homography, Pair, Point, fit
 from controller.model.readings import AnyReading, WallImpact, kind_of
 from controller.model.tables import Device, TableSettings
-from drivers.cameras.homography import Homography, Pair, Point, fit
 from drivers.sim import dice, practice, ss2_wheel, three_card, wheel
 from drivers.sim.boards import Board, Cable, Peer, Script, Sensor, VirtualShoe
 from drivers.sim.faults import DeviceKind

@@ -12,8 +12,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from controller.app.history import Until
 from controller.app.requests import past_until
-from controller.app.status import Until, View
+from controller.app.view import View
 from controller.cli.main import main
 from controller.machines.setup import First, State
 from tests.app.rig import PATIENCE_S, Table, lines_of, tick

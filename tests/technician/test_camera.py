@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controller.model.geometry import DiceTable
+from controller.model.homography import Homography, Point, plane_of
 from controller.model.readings import DieAt, DieRest
 from controller.technician.calibration import (
     RMS_LIMIT_MM,
@@ -18,7 +19,6 @@ from controller.technician.calibration import (
     laid_in,
     named_places,
 )
-from drivers.cameras.homography import Homography, Point, plane_of
 
 TABLE = DiceTable(length_mm=3600, width_mm=1100, die_mm=19)
 PLACES = named_places(TABLE)

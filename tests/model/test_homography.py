@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from drivers.cameras.homography import CalibrationError, fit
+from controller.model.homography import CalibrationError, fit
 
 CORNERS = [(-900.0, -600.0), (900.0, -600.0), (900.0, 600.0), (-900.0, 600.0)]
 VIEW = ((1.9, 0.1, 1800.0), (0.05, -0.9, 550.0), (0.0001, 0.0002, 1.0))

@@ -1,0 +1,176 @@
+"""What screens show of the past: the board, the last results as the staff sees them, and plain counts.
+
+Read from the journal when the first screen asks and followed from then on, each time a screen asks again:
+a table without a screen does nothing for it.
+"""
+
+from collections import Counter, deque
+from collections.abc import Callable
+from threading import Lock
+from typing import NamedTuple
+
+import msgspec
+from msgspec import Raw
+
+from controller.journal.chain import Row
+from controller.journal.reading import Reader
+from controller.model.outcomes import (
+    Awaited,
+    DealCalled,
+    DealCorrected,
+    RollCalled,
+    RollCorrected,
+    SpinCalled,
+    SpinCorrected,
+    data_of,
+)
+from controller.publish.players import LOOK_BACK, RESULTS, TableBoard, follow, showing
+
+
+class Until(NamedTuple):
+    """How far the past goes: to this row, and of this session's readings to those that had come by then."""
+
+    n: int
+    arrived_us: int
+
+
+WAITING = 1024
+"""Rows that may wait for a screen to ask; with more of them all is read from the journal again."""
+CORRECTABLE = 64
+"""The newest results whose count may still change; what is older is settled."""
+_ATTEMPTS = ("roll", "spin", "deal")
+
+
+class StaffOutcome(msgspec.Struct, frozen=True, kw_only=True):
+    """One outcome of an attempt, whole: for the staff alone."""
+
+    type: str
+    sequence: int
+    data: Raw
+
+
+class Result(msgspec.Struct, frozen=True, kw_only=True):
+    """An attempt and all that was told of it, the ruling that holds last."""
+
+    attempt: str
+    number: int
+    told: tuple[StaffOutcome, ...]
+
+
+class HistorySnapshot(msgspec.Struct, frozen=True, kw_only=True):
+    """The past at one moment: `counts` is how often each result came since the table opened."""
+
+    board: TableBoard
+    results: tuple[Result, ...]
+    counts: dict[str, int]
+
+
+class _OutcomeMessage(msgspec.Struct, frozen=True, kw_only=True):
+    type: str
+    seq: int
+    data: Raw
+
+
+_decode = msgspec.json.Decoder(_OutcomeMessage).decode
+
+
+class Counts:
+    """How often each result came since the table opened; a correction moves one from here to there."""
+
+    def __init__(self) -> None:
+        self._settled: Counter[str] = Counter()
+        self._newest: dict[int, str | None] = {}
+
+    def follow(self, type_: str, data: Raw) -> None:
+        """Count one more outcome."""
+        if type_ == "table.opened":
+            self._settled.clear()
+            self._newest.clear()
+            return
+        match data_of(type_, data):
+            case RollCalled(roll=number, total=total) | RollCorrected(roll=number, total=total):
+                self._came(number, None if total is None else str(total))
+            case SpinCalled(spin=number, number=pocket) | SpinCorrected(spin=number, number=pocket):
+                self._came(number, pocket)
+            case DealCalled(deal=number, qualifies=plays) | DealCorrected(deal=number, qualifies=plays):
+                self._came(number, None if plays is None else "plays" if plays else "does not play")
+            case _:
+                pass
+
+    def _came(self, number: int, result: str | None) -> None:
+        self._newest[number] = result
+        if len(self._newest) > CORRECTABLE:
+            oldest = self._newest.pop(next(iter(self._newest)))
+            if oldest is not None:
+                self._settled[oldest] += 1
+
+    def now(self) -> dict[str, int]:
+        """Return how often each result came."""
+        return dict(self._settled + Counter(one for one in self._newest.values() if one is not None))
+
+
+class Showing:
+    """Follows what the journal tells. `told` returns at once, in the journal's thread; any thread may ask."""
+
+    def __init__(self, first: Callable[[], TableBoard], open_journal: Callable[[], Reader]) -> None:
+        """Start from this board, before any outcome of the journal."""
+        self._first = first
+        self._open_journal = open_journal
+        self._lock = Lock()
+        self._rows: deque[Row] = deque()
+        self._listens = False
+        self._board: TableBoard | None = None
+        self._results: tuple[Result, ...] = ()
+        self._counts = Counts()
+
+    def told(self, rows: tuple[Row, ...]) -> None:
+        """Note outcomes that have become durable."""
+        if not self._listens:
+            return
+        if len(self._rows) >= WAITING:
+            self._listens = False
+            return
+        self._rows.extend(rows)
+
+    def shown(self, awaited: Awaited | None) -> HistorySnapshot:
+        """Return what screens show now; raises JournalFault where the journal can't be read."""
+        with self._lock:
+            board = self._board
+            if board is None or not self._listens:
+                board = self._read()
+            while self._rows:
+                board = self._follow(board, self._rows.popleft())
+            self._board = board
+            return HistorySnapshot(
+                board=showing(board, awaited), results=self._results, counts=self._counts.now()
+            )
+
+    def _read(self) -> TableBoard:
+        self._rows.clear()
+        self._listens = True  # first: what becomes durable while the journal is read must not be missed
+        self._results, self._counts = (), Counts()
+        board = self._first()
+        with self._open_journal() as reader:
+            for row in reader.rows(max(1, reader.last_n() - LOOK_BACK)):
+                board = self._follow(board, row)
+        return board
+
+    def _follow(self, board: TableBoard, row: Row) -> TableBoard:
+        if row.seq is None or row.body is None or row.seq <= board.sequence:
+            return board
+        told = _decode(row.body)
+        self._counts.follow(told.type, told.data)
+        word = told.type.partition(".")[0]
+        number = getattr(data_of(told.type, told.data), word, None) if word in _ATTEMPTS else None
+        if number is not None:
+            self._note(word, number, StaffOutcome(type=told.type, sequence=told.seq, data=told.data))
+        return follow(board, row)
+
+    def _note(self, attempt: str, number: int, word: StaffOutcome) -> None:
+        known = next((one for one in self._results if one.number == number), None)
+        if known is None:
+            one = Result(attempt=attempt, number=number, told=(word,))
+            self._results = (one, *self._results)[:RESULTS]
+            return
+        grown = msgspec.structs.replace(known, told=(*known.told, word))
+        self._results = tuple(grown if one is known else one for one in self._results)
