@@ -57,7 +57,8 @@ run: .venv/.run
 	@$(BIN)/tablectl demo
 
 tools: .venv/.dev
-	@echo "Ready: the journal, the links, the screens and the tests' tools are in .venv"
+	@echo "Ready: the journal, the links, the screens and the tests' tools are in .venv. So that a shell finds tablectl:"
+	@echo '    export PATH="$(CURDIR)/.venv/bin:$$PATH"'
 
 test: sound
 	@$(BIN)/python -m pytest --quiet -n $(WORKERS) -m "not slow and not live"

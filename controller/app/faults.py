@@ -84,8 +84,8 @@ _OWN: Mapping[str, FaultKind] = {
     ),
     "device_down": FaultKind(
         "a device is disconnected or silent; attempts that need it go to review",
-        "its cable, its power or its program: the fault's text says which",
-        "check its cable and its power, as the text after its name says; then run `tablectl test DEVICE`",
+        "its cable, its power or its program: each kind of trouble has a cause of its own (docs/devices)",
+        "look at its plug and its power; `tablectl devices DEVICE` shows all that is known of it",
         "automatically, once the device is up",
         locks=False,
     ),
@@ -189,16 +189,19 @@ CATALOGUE: Mapping[str, FaultKind] = {
 
 
 class Fault(NamedTuple):
-    """A fault that holds: where, and what was found there."""
+    """A fault that holds: where, what was found there, and its own cause and remedy where these are known."""
 
     code: str
     where: str
     found: str
+    likely: str = ""
+    do: str = ""
 
     @property
     def kind(self) -> FaultKind:
-        """The fault's entry in the catalogue."""
-        return CATALOGUE[self.code]
+        """The fault's entry in the catalogue, with its own cause and remedy where it has them."""
+        kind = CATALOGUE[self.code]
+        return kind._replace(cause=self.likely or kind.cause, next_step=self.do or kind.next_step)
 
     def __str__(self) -> str:
         return f"{self.where}: {self.kind.what}: {self.found}; {self.kind.next_step} [{self.code}]"

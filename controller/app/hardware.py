@@ -22,6 +22,7 @@ from controller.model.readings import (
     WheelStatus,
     kind_of,
 )
+from drivers.health import TROUBLES
 
 BUZZ_MS = 400
 BUZZER = "buzzer"
@@ -416,7 +417,13 @@ def _fault_of(code: str, reading: DeviceDown | DeviceFault) -> Fault | None:
     if code == "configuration":
         return Fault("device_configuration", reading.dev, reading.reason)
     away = isinstance(reading, DeviceDown) and code != STARTING
-    return Fault("device_down", reading.dev, reading.reason) if away else None
+    if not away:
+        return None
+    trouble = TROUBLES.get(code)
+    if trouble is None:
+        return Fault("device_down", reading.dev, reading.reason)
+    found = reading.reason.removesuffix(f"; {trouble.do}")
+    return Fault("device_down", reading.dev, found, trouble.likely, trouble.do)
 
 
 def _counted(seen: DeviceActivity, now_us: int) -> DeviceActivity:

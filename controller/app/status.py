@@ -12,6 +12,8 @@ from controller.app.daemon import Daemon
 from controller.app.faults import CATALOGUE, WAITS, Fault
 from controller.app.hardware import NEVER, DeviceActivity
 from controller.app.view import View
+from controller.settings.mistakes import SettingsError
+from controller.settings.places import config_file
 from drivers.health import TROUBLES
 from drivers.registry import DEVICE_MODULES, device_type
 
@@ -26,6 +28,8 @@ def status_of(daemon: Daemon) -> dict[str, object]:
     told: dict[str, object] = {
         "table": daemon.settings.table,
         "ruleset": daemon.settings.rules.name,
+        "file": _file_of(daemon),
+        "journal_folder": str(daemon.options.journal.absolute()),
         "headline": daemon.headline(),
         "started": iso(daemon.started.us),
         "wall": {"now": iso(now.us), "synchronized": now.synced},
@@ -74,6 +78,13 @@ def status_of(daemon: Daemon) -> dict[str, object]:
         },
         "publish": daemon.publishing.status(),
     }
+
+
+def _file_of(daemon: Daemon) -> str:
+    """Return the table's own file, by which it was started; as it was named where it is gone."""
+    with suppress(SettingsError):
+        return str(config_file("tables", daemon.options.table).resolve())
+    return daemon.options.table
 
 
 def _process() -> dict[str, object]:
@@ -154,8 +165,7 @@ def _remedy(kind: str, trouble: str) -> str:
 
 def fault_of(fault: Fault) -> dict[str, object]:
     """Return a fault with its entry in the catalogue."""
-    kind = CATALOGUE[fault.code]
-    return {"code": fault.code, "where": fault.where, "found": fault.found, **kind._asdict()}
+    return {"code": fault.code, "where": fault.where, "found": fault.found, **fault.kind._asdict()}
 
 
 def _first_code(daemon: Daemon) -> str:

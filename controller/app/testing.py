@@ -195,6 +195,9 @@ class _Requests:
         return refusal("bad_request", "during a test only `ask`, `try` and `tested` are accepted")
 
 
+_LOCK = "lock the table (`tablectl input lock --by supervisor`)"
+
+
 def why_not(view: View) -> str | None:
     """Return why no test may begin now; None if one may."""
     if view.testing:
@@ -202,12 +205,11 @@ def why_not(view: View) -> str | None:
     if view.halted:
         return "the journal accepts no more rows; see `tablectl faults`"
     if view.attempt_open:
-        return "a throw, spin or deal is under way or under review; rule on it first"
+        return f"a throw, spin or deal is under way or under review; {_LOCK}, wait for its call or rule on it"
     if view.pending:
         return "an attempt was cut off by a restart; rule on it first (`tablectl status`)"
     if view.bets_closed:
         return "bets are closed and wait for their result; play the round out first"
     if view.state.lock == "unlocked" and view.state.point is not None:
-        says = "a point is on, and bets with it; play it out, or lock the table (`tablectl input lock`)"
-        return f"{says}: the round then waits"
+        return f"a point is on, and bets with it; play it out, or {_LOCK}: the round then waits"
     return None

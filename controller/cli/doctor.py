@@ -45,14 +45,16 @@ _MARKS: Mapping[State, tuple[str, Style]] = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument(
-        "table", nargs="?", metavar="TABLE", help=f"the table's name or file (default: {TABLE} where it is)"
+        "table",
+        nargs="?",
+        metavar="TABLE",
+        help=f"the table's name or file (default: the running controller's, else {TABLE} where it is)",
     )
     parser.add_argument(
         "--journal",
         type=Path,
-        default=Path(JOURNAL),
         metavar="DIR",
-        help=f"folder of journal and recordings (default: {JOURNAL})",
+        help=f"folder of journal and recordings (default: the running controller's, else {JOURNAL})",
     )
     parser.add_argument("--head", type=Path, metavar="FILE", help="the journal's head file")
     parser.add_argument(
@@ -74,8 +76,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Check everything; return 1 if anything is wrong."""
     machine = Machine(Path("/"), _call)
-    name = arguments.table or (TABLE if Path(TABLE).exists() else None)
     status, why = status_at(arguments.socket)
+    at_work: Json = status or {}
+    installed = TABLE if Path(TABLE).exists() else ""
+    name = str(arguments.table or at_work.get("file", installed)) or None
+    if arguments.journal is None:
+        arguments.journal = Path(str(at_work.get("journal_folder", JOURNAL)))
     findings = list(_findings(arguments, machine, name, status, why))
     if arguments.bundle is not None:
         try:
@@ -115,6 +121,7 @@ def _findings(
     if name is None:
         yield Finding("unchecked", "table file", f"none at {TABLE}, and none named; name it after `doctor`")
     yield from loaded
+    yield from table_checks.same_file(name, status)
     if settings is not None:
         yield from table_checks.ports(settings, machine.root)
         yield from table_checks.broker(settings.publish)

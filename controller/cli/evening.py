@@ -14,7 +14,7 @@ import msgspec
 
 from controller.cli.practice import Practice
 from controller.cli.screen import Screen
-from controller.cli.shell import OK, on_stop, printable, say
+from controller.cli.shell import OK, on_stop, own_name, printable, say
 from controller.cli.words import wall_clock
 from controller.model.homography import Pair
 from controller.model.tables import TableSettings
@@ -126,17 +126,18 @@ class Evening:
     def _introduce(self) -> None:
         folder, name = shlex.quote(str(self._folder)), shlex.quote(str(self._file))
         devices = ", ".join(self._table.cables)
+        tablectl = own_name()
         print(f"Virtual hardware behind {folder}: {devices}.")
         print(f"The table's file with these ports is {name}.")
         if self._calls == "confirm":
             print("It says calls: automatic, since no virtual person confirms what is proposed.")
-        print(f"\n  tablectl run {name} --journal {folder}/journal --socket {folder}/control.sock")
-        print(f"  tablectl watch --socket {folder}/control.sock")
+        print(f"\n  {tablectl} run {name} --journal {folder}/journal --socket {folder}/control.sock")
+        print(f"  {tablectl} watch --socket {folder}/control.sock")
         first = next(iter(self._table.cables))
         order = shlex.quote(f'{{"fault": "unplug", "device": "{first}"}}')
-        print(f"  echo {order} > {folder}/{ORDERS}      (tablectl simulate --list-faults)")
+        print(f"  echo {order} > {folder}/{ORDERS}      ({tablectl} simulate --list-faults)")
         if self._arguments.technician:
-            print(f"  tablectl test {first} --socket {folder}/control.sock")
+            print(f"  {tablectl} test {first} --socket {folder}/control.sock")
             print("Nobody plays: a technician stands at the table and does what test and calibrate ask for.")
         print(f"\nThe truth is written to {folder}/truth.jsonl. Ctrl-C ends.\n")
         if self._arguments.speed != 1:

@@ -9,6 +9,9 @@ import signal
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from pathlib import Path
+from shlex import quote
+from shutil import which
 from types import FrameType
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -49,6 +52,14 @@ def say(text: object) -> None:
 def printable(text: str) -> str:
     """Escape what could move a terminal's cursor: names in a log are its writer's to choose."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def own_name() -> str:
+    """Return what calls this program from the caller's shell: its name where PATH has it, else its path."""
+    called = Path(sys.argv[0])
+    if called.name != "tablectl" or which("tablectl"):
+        return "tablectl"
+    return quote(str(called))
 
 
 class Command(NamedTuple):

@@ -15,7 +15,7 @@ from controller.cli.shell import BAD_INPUT, FAILED, OK, OUT_OF_REACH, Command, s
 from controller.console.link import Link, LinkError
 from controller.people.desk import SignInDesk
 from controller.people.places import FOLDER, PUBLIC_FILE, REGISTER_FILE, SCREENS_FILE, SOCKET, TRIES_FILE
-from controller.people.register import ROLES, RegisterError, read_register, write_register
+from controller.people.register import ROLES, Register, RegisterError, read_register, write_register
 from controller.people.service import Service, load_or_make_key
 from controller.people.tries import Screens, ScreensFile, TriesFile
 
@@ -116,6 +116,11 @@ def add_people_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--card", action="store_true", help="the person also signs in with a card")
     parser.add_argument(
+        "--replace",
+        action="store_true",
+        help="with add: give somebody who is there these roles and a new PIN",
+    )
+    parser.add_argument(
         "--people",
         type=Path,
         default=Path(FOLDER),
@@ -150,10 +155,9 @@ def run_people(arguments: argparse.Namespace) -> int:
                 return OK
             case "remove":
                 write_register(file, register.without(arguments.name))
+                print(f"{arguments.name} may no longer sign in")
             case _:
-                pin = _typed("PIN")
-                card = _typed("card") if arguments.card else None
-                write_register(file, register.having(arguments.name, tuple(arguments.role), pin, card))
+                _add(arguments, register, file)
     except RegisterError as error:
         say(f"people {arguments.do}: {error}")
         return FAILED if arguments.do == "remove" else BAD_INPUT
@@ -161,6 +165,23 @@ def run_people(arguments: argparse.Namespace) -> int:
         say(f"{file}: found it out of reach ({error.strerror}), expected the register; run as root")
         return BAD_INPUT
     return OK
+
+
+def _add(arguments: argparse.Namespace, register: Register, file: Path) -> None:
+    """Add a person; one who is there is replaced only where that was asked for. Raises RegisterError."""
+    name, roles = arguments.name, tuple(dict.fromkeys(arguments.role))
+    there = next((one for one in register.people if one.name == name), None)
+    if there is not None and not arguments.replace:
+        raise RegisterError(
+            f"found {name} there already, as {', '.join(there.roles)}; --replace gives other roles, a new PIN"
+        )
+    if not roles:
+        raise RegisterError(f"role: found none, expected --role with one or more of {', '.join(ROLES)}")
+    pin = _typed("PIN")
+    card = _typed("card") if arguments.card else None
+    write_register(file, register.having(name, roles, pin, card))
+    by = "PIN or card" if card else "PIN"
+    print(f"{name} may sign in by {by} as {', '.join(roles)}{', no longer as before' if there else ''}")
 
 
 def _typed(what: str) -> str:

@@ -168,7 +168,7 @@ def health(device: Mapping[str, object]) -> str:
     seen_s = device.get("last_seen_s")
     if not device.get("up"):
         since = "never heard of" if seen_s is None else f"away for {seen_s:g} s"
-        why = str(says or "it sends nothing")
+        why = str(says or "it sends nothing").removeprefix("device_down: ")
         return f"{since}: {why}{f'; {do}' if do and str(do) not in why else ''}"
     if troubled := troubles_of(device):
         return f"troubled: {', '.join(troubled)}{f'; {do}' if do else ''}"

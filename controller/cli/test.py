@@ -48,14 +48,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help=f"light lamps and sound the buzzer without asking for the word {WORD}",
     )
-    parser.add_argument("--report", type=Path, metavar="FILE", help="keep the report as JSON")
+    parser.add_argument("--report", type=Path, metavar="FILE", help="keep the report as JSON in a new file")
     add_guide(parser)
     add_socket(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Test; 1 where a sensor failed or the table refused, 2 for a device that there is not."""
-    if arguments.report is not None and (wrong := why_not(arguments.report)) is not None:
+    report: Path | None = arguments.report
+    if report is not None and report.is_file():
+        say(f"{report}: found a report there already, expected a new name: a report is kept; name another")
+        return BAD_INPUT
+    if report is not None and (wrong := why_not(report)) is not None:
         say(wrong)
         return BAD_INPUT
     try:
@@ -143,7 +147,8 @@ class GuidedTest:
     def _health(self) -> Finding:
         device = self._device()
         up = bool(device.get("up"))
-        says = str(device.get("says") or "it sends")
+        said = str(device.get("says") or "")
+        says = said.removeprefix("device_up").removeprefix("device_down").removeprefix(": ") or "it answers"
         advice = f"; {device['do']}" if device.get("do") and not up else ""
         return Finding(sensor="device", status="pass" if up else "fail", says=f"{says}{advice}")
 

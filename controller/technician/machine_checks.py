@@ -203,7 +203,9 @@ def controller(status: Told | None, why: str) -> Iterator[Finding]:
     for fault in faults:
         if fault.get("code") not in TOLD_BY_CHECKS or not checks:
             says = f"{fault.get('code')}: {fault.get('found')}"
-            remedy = f"tablectl faults says what to do about {fault.get('code')}"
+            remedy = str(
+                fault.get("next_step") or f"tablectl faults says what to do about {fault.get('code')}"
+            )
             yield Finding("fault", "standing fault", says, remedy)
     for check in checks:
         if not check.get("ok") and (check.get("name") != "faults" or not faults):

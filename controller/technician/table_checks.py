@@ -10,6 +10,7 @@ from pathlib import Path
 from controller.app.options import Options
 from controller.model.tables import PublishSettings, TableSettings
 from controller.settings.mistakes import Mistake, SettingsError
+from controller.settings.places import config_file
 from controller.settings.tables import load_table
 from controller.technician.machine_checks import Finding
 
@@ -31,6 +32,19 @@ def load(name: str) -> tuple[TableSettings | None, list[Finding]]:
         lacks = (wrong for wrong in error.mistakes if not _of_the_chip(wrong))
         told += [Finding("fault", "table file", str(wrong)) for wrong in lacks]
     return settings, told
+
+
+def same_file(name: str | None, status: Mapping[str, object] | None) -> Iterator[Finding]:
+    """Check that the file that was named is the one by which the running controller plays."""
+    played = None if status is None else status.get("file")
+    if name is None or not isinstance(played, str):
+        return
+    with suppress(SettingsError):
+        named = config_file("tables", name).resolve()
+        if named != Path(played):
+            says = f"examined {named}; the controller that answers plays by {played}"
+            remedy = "leave the name out to examine the running table's own file"
+            yield Finding("warning", "table file", says, remedy)
 
 
 def names_in(name: str) -> set[str]:

@@ -201,6 +201,6 @@ def test_devices_are_told_in_words() -> None:
     well: dict[str, object] = {"up": True, "says": "", "readings_per_s": 90.0, "figures": {}, "do": ""}
     assert health(well) == "well, 90 readings/s"
     away = {**well, "up": False, "last_seen_s": 12.0, "says": "device_down: unplugged", "do": "plug it in"}
-    assert health(away) == "away for 12 s: device_down: unplugged; plug it in"
+    assert health(away) == "away for 12 s: unplugged; plug it in"
     troubled = {**well, "figures": {"troubles": ["noise"]}, "do": "look at its cable"}
     assert health(troubled) == "troubled: noise; look at its cable"

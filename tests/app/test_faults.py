@@ -9,10 +9,15 @@ import pytest
 
 import controller.app
 from controller.app.faults import CATALOGUE, ActiveFaults, Change, Fault, manual
+from controller.app.hardware import Devices
 from controller.cli.main import COMMANDS, parser_for
 from controller.journal.faults import FAULTS as JOURNAL_FAULTS
 from controller.journal.faults import WHAT
+from controller.machines.setup import Setup
+from controller.model.readings import DeviceDown
 from controller.publish.faults import FAULTS as PUBLISH_FAULTS
+from controller.settings.rulesets import load_ruleset
+from drivers.health import TROUBLES, reason_for
 
 APP = Path(controller.app.__path__[0])
 DOCS = APP.parents[1] / "docs"
@@ -105,3 +110,15 @@ def test_a_fault_is_told_as_it_is_now_and_journaled_as_it_began() -> None:
     assert heard == [Change(first, began=True)]
     faults.began(Fault("device_down", "elsewhere", "another place"), "wall-left")
     assert faults.present == (newer,)
+
+
+def test_a_device_that_is_away_has_the_cause_and_the_remedy_of_its_own_trouble() -> None:
+    faults = ActiveFaults()
+    devices = Devices(Setup(table="t", ruleset=load_ruleset("craps-12-034")), faults)
+    reason = reason_for("unplugged", "its port went away")
+    devices.saw(DeviceDown(t=1, dev="cam", code="unplugged", reason=reason))
+    (fault,) = faults.present
+    assert fault.found == "its port went away"
+    assert fault.kind.next_step == TROUBLES["unplugged"].do
+    assert fault.kind.cause == TROUBLES["unplugged"].likely
+    assert fault.kind.what == CATALOGUE["device_down"].what

@@ -62,6 +62,49 @@ def test_without_a_name_it_examines_the_table_that_the_service_runs(
     assert "found text that is not YAML" in capsys.readouterr().out
 
 
+def beside_a_table_that_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """Let a controller answer that plays by a file of its own; return that file."""
+    own = (tmp_path / "virtual.yaml").resolve()
+    shipped = Path(__file__).parents[2] / "config/tables/craps.yaml"
+    own.write_text(
+        shipped.read_text(encoding="utf-8").replace("table: craps", "table: own"), encoding="utf-8"
+    )
+    status = {
+        "table": "own",
+        "headline": "open",
+        "lock": "unlocked",
+        "file": str(own),
+        "journal_folder": str(tmp_path / "its-own-journal"),
+        "faults": [],
+        "self_test": [],
+    }
+    monkeypatch.setattr(doctor, "status_at", lambda _: (status, ""))
+    return own
+
+
+def test_without_a_name_it_examines_the_file_and_the_journal_of_the_table_that_answers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = beside_a_table_that_runs(monkeypatch, tmp_path)
+    main(["doctor"])
+    told = capsys.readouterr().out
+    assert f"{own}: own, craps-12-034" in told
+    assert str(tmp_path / "its-own-journal") in told
+
+
+def test_a_named_file_that_is_not_the_running_tables_is_said_to_be_another(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = beside_a_table_that_runs(monkeypatch, tmp_path)
+    main(["doctor", "craps", "--json"])
+    found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    (other,) = (one for one in found if "the controller that answers plays by" in one["says"])
+    assert str(own) in other["says"]
+    assert other["remedy"] == "leave the name out to examine the running table's own file"
+    main(["doctor", str(own)])
+    assert "the controller that answers plays by" not in capsys.readouterr().out
+
+
 def test_each_line_of_json_is_one_finding(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert examine(tmp_path, "--json") == 1
     found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]

@@ -110,6 +110,11 @@ def test_a_technician_tests_devices_and_calibrates_the_camera(craps: Live, tmp_p
     # The camera is not calibrated yet, and so may put the die elsewhere: that is what the test is for.
     assert code == (0 if report["passed"] else 1)
 
+    code, out = craps.does("test", "wall-left", "--report", str(tmp_path / "report.json"))
+    assert code == 2, "a report is kept, and no test begins that could not be reported"
+    assert "throw one die" not in out
+    assert json.loads((tmp_path / "report.json").read_text()) == report
+
     code, out = craps.does(
         "test", "console", "--only", "door", "--only", "outputs", "--yes-i-am-at-the-table"
     )

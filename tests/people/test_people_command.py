@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from controller.cli.main import main
+from controller.people.places import REGISTER_FILE
 
 
 def people(*words: str) -> int:
@@ -20,6 +21,7 @@ def test_who_was_added_is_listed_with_the_roles(
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("4711\n"))
     assert people("add", "ann", "--role", "boxperson", "--people", str(tmp_path)) == 0
+    assert "ann may sign in by PIN as boxperson" in capsys.readouterr().out
     assert people("list", "--people", str(tmp_path)) == 0
     assert capsys.readouterr().out.split() == ["ann", "boxperson"]
 
@@ -32,3 +34,39 @@ def test_an_empty_register_says_how_a_person_is_added(
     assert not told.out
     assert "nobody is in the register" in told.err
     assert "tablectl people add NAME --role ROLE" in told.err
+
+
+def test_somebody_who_is_there_keeps_the_pin_until_a_new_one_is_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def add(pin: str, *words: str) -> int:
+        monkeypatch.setattr("sys.stdin", io.StringIO(f"{pin}\n"))
+        return people("add", "ann", "--people", str(tmp_path), *words)
+
+    add("4711", "--role", "boxperson")
+    before = (tmp_path / REGISTER_FILE).read_bytes()
+    assert add("0815", "--role", "dealer") == 2
+    assert "found ann there already, as boxperson; --replace gives" in capsys.readouterr().err
+    assert (tmp_path / REGISTER_FILE).read_bytes() == before
+    assert add("0815", "--role", "dealer", "--replace") == 0
+    assert "ann may sign in by PIN as dealer, no longer as before" in capsys.readouterr().out
+    assert (tmp_path / REGISTER_FILE).read_bytes() != before
+
+
+def test_no_pin_is_asked_for_where_the_role_is_missing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    typed = io.StringIO("4711\n")
+    monkeypatch.setattr("sys.stdin", typed)
+    assert people("add", "ann", "--people", str(tmp_path)) == 2
+    assert "expected --role with one or more of" in capsys.readouterr().err
+    assert typed.tell() == 0
+
+
+def test_who_was_removed_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("4711\n"))
+    people("add", "ann", "--role", "dealer", "--people", str(tmp_path))
+    assert people("remove", "ann", "--people", str(tmp_path)) == 0
+    assert "ann may no longer sign in" in capsys.readouterr().out
