@@ -326,9 +326,9 @@ def _gone(connection: socket.socket) -> bool:
 
 
 FIRST_S = 60.0
-"""So long a client may say nothing at all: it has one of few places."""
+"""How long a client may stay silent after it connects: it occupies one of few slots."""
 LINE_S = 5.0
-"""So long a line that was begun may take to its end."""
+"""The longest time from a line's first byte to its end."""
 
 
 class Hearing:

@@ -293,7 +293,7 @@ RATE_OVER_US = 5_000_000
 LATE_MANY = 5
 """One late reading may be a busy moment's; so many, none of them a minute from the next, are the device's."""
 LATE_HOLDS_US = 60_000_000
-"""So long after its last late reading a device is taken to be in time again."""
+"""A device with no late reading for this long counts as on time again."""
 
 
 STARTING = "starting"

@@ -74,7 +74,7 @@ class Enter(Request, frozen=True, kw_only=True, omit_defaults=True, tag="input")
     """The ruling is for what waits for a person, and is refused where that was ruled on meanwhile."""
     token: Token | None = None
     wait_s: Annotated[float, Meta(ge=0, le=LONGEST_WAIT_S)] = 0
-    """So long to wait for what comes of it; with 0 the answer only says that it was handed over."""
+    """How long to wait for the result; with 0 the answer only says that the input was handed over."""
 
 
 class Approve(Request, frozen=True, kw_only=True, tag="approve"):

@@ -60,7 +60,7 @@ from controller.replay.source import Source
 R = TypeVar("R", bound=AnyRequest)
 
 DURABLE_S = 2.0
-"""So long an acknowledgement is given to be on the disk."""
+"""How long to wait for an acknowledgement to reach the disk."""
 NO_JOURNAL = "the journal is not open; see `tablectl faults`"
 _input_of = converter_of(Input)
 _SAYS = {

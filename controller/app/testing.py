@@ -28,7 +28,7 @@ from controller.settings.places import config_file
 from drivers.lines import LineSplitter
 
 TURN_S = 0.05
-"""So often the client's own requests are looked for."""
+"""Interval at which the client's own requests are polled."""
 BEGINS_WITHIN_US = 10_000_000
 """Test mode is on once what came before has been judged; later than this it was refused."""
 LONGEST_US = 3_600_000_000

@@ -21,7 +21,7 @@ from drivers.vision.rig import LensFile, Rig, RigFile
 GOOD_MM = 2.0
 """Drawn green: a tenth of a die, and less than the camera's own error in flight."""
 SHOWN_TIMES = 20
-"""So much longer than it is a miss is drawn: one of 1 mm shows."""
+"""Magnification at which residuals are drawn, so that 1 mm can be seen."""
 
 EXAMPLES = (
     "tablectl camera board board.pdf              # print it without scaling, cut it along its line",

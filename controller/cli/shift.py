@@ -24,7 +24,7 @@ EXAMPLES = (
 
 _MAX_SHIFTS = 100_000
 _SHOWN = 10
-"""So many results are listed in text; the page and JSON have all of them."""
+"""The text lists this many results; the page and the JSON have them all."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

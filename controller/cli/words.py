@@ -41,7 +41,7 @@ from controller.model.verdicts import Notice, Reason
 
 _INDENT = " " * 13
 _LISTED = 3
-"""So many readings of one kind are listed one by one; more are given as a span."""
+"""Up to this many readings of one kind are listed one by one; more are shown as a span."""
 
 
 def clock(t_us: int) -> str:

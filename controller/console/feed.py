@@ -16,7 +16,7 @@ from controller.console.seen import Board, Floor, read_board, read_floor
 AGAIN_S = 0.3
 """After a lost connection the controller is looked for so often."""
 MIN_S = 0.04
-"""So long at least between two asks: at a table that plays fast a screen shows every state that lasts."""
+"""Minimum interval between two polls: even at a fast table a screen shows every state that lasts."""
 REFRESH_S = 5.0
 """Asked again without a nudge: what changes without a word, as a fault's age."""
 

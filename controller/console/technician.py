@@ -31,7 +31,7 @@ AGAIN_S = 2.0
 DRAWN_S = 0.4
 """Charts are drawn so often at most."""
 WORK_S = 0.25
-"""So often a test under way is looked at."""
+"""Polling interval of a test under way."""
 LEFT_S = 30.0
 """A test ends where nobody has had its page open for so long."""
 SENSORS_AT_ONCE = 2

@@ -44,10 +44,10 @@ AHEAD_US = 1_000_000
 """A reading that claims to be seen this long after it arrived comes from a clock that is wrong."""
 
 STEP_US = 1_000_000
-"""So far behind what was heard, a reading is a straggler, or its clock was set back: the next one tells."""
+"""A reading this far behind is either a straggler or from a clock set back; the next one decides."""
 
 LEAP_US = 1_000_000
-"""So far ahead of it, a reading's time is stray, or the table stood idle: the next one tells."""
+"""A reading this far ahead is either stray or the first after an idle spell; the next one decides."""
 
 _SAME_TIME: tuple[type[Reading], ...] = (
     DeviceUp,

@@ -40,7 +40,7 @@ AT_REST_WITHIN_MM = 10.0
 OTHER_DIE_US = 1_000_000
 """A release so soon after one that was turned away is of the same throw's other die."""
 THROWN_POINTS = 4
-"""So many points in a row must be that fast before a throw without a release is believed."""
+"""Consecutive points at throwing speed that it takes to believe a throw without a release."""
 
 FLYING_UNTIL_US = 300_000
 """Dice whose tracks gave no point for so long do not fly: a person may say how they lie."""

@@ -203,9 +203,9 @@ class DealRules:
     equal_hands: Literal["push", "dealer_wins"] = "push"
     """What Ante and Play do where a hand equals that of a dealer who plays (!T-3)."""
     deal_timeout_s: Positive = 120.0
-    """So long after its last card a deal that lacks cards is decided."""
+    """Time after the last card at which a deal that lacks cards is decided."""
     act_timeout_s: Positive = 300.0
-    """So long after its last card a deal that lacks somebody's play or fold goes to a person."""
+    """Time after the last card at which a deal that lacks a play or fold goes to review."""
     call_hold_ms: NotNegative = 250.0
     """How long an automatic call is held."""
     causes: Mapping[str, Word] = field(default_factory=dict)

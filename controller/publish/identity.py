@@ -150,10 +150,10 @@ def _fault_of(ack: Ack) -> str | None:
 
 
 EARLIER_US = 150_000_000
-"""So long after the first connection messages of this table's own last run may still come: a broker takes a
-half-dead link for gone after one and a half times its keep-alive."""
+"""For this long after the first connection, messages of this table's own last run may still arrive: a broker
+drops a half-dead link after one and a half times its keep-alive."""
 ALONE_US = 60_000_000
-"""So long must nobody else take the table's identity before that is over."""
+"""The conflict is over when nobody else has used the table's identity for this long."""
 
 
 class Namesake:

@@ -59,7 +59,7 @@ RETRY_S = 1.0
 MAX_RETRY_S = 60.0
 JSON = "application/json"
 CALM_US = 60_000_000
-"""So long after the last forged or unreadable answer that fault is over."""
+"""The fault clears this long after the last forged or unreadable answer."""
 MAX_WORDS = 32
 """Words that may wait for this thread; an older one is worth less than those that follow it."""
 
@@ -69,7 +69,7 @@ _CONNECTION = frozenset({"broker_unreachable", "broker_refused", "broker_files_b
 Phase = Literal["away", "connecting", "subscribing", "ready"]
 _encode = msgspec.json.Encoder().encode
 LEAVE_US = 1_000_000
-"""So long a stopping table waits for the broker to take its last word."""
+"""How long a stopping table waits for the broker to accept its last message."""
 LEAVE_TURN_S = 0.05
 
 

@@ -20,7 +20,7 @@ _LAUNCHES = (DieReleased, DieAt, BallBeam, WheelStatus, Card)
 """What can begin an attempt."""
 _END_US = 2**62
 _MAX_NEIGHBOURS = 3
-"""So many attempts are kept together at most to get one that replays alone."""
+"""The most attempts that are kept together to get a piece that replays alone."""
 
 
 class UncuttableError(LogError):

@@ -28,7 +28,7 @@ BODY_S = 5.0
 """A body that takes longer is none."""
 LINGER_S = 1.0
 MAX_LINGER = 256 * 1024
-"""So long, and so many bytes, a refused body is still taken, so that its sender hears why before the end."""
+"""How long, and up to how many bytes, a refused body is still read so that its sender gets the reason."""
 MAX_TOKEN = 200
 """Characters: a token has 43."""
 STRANGERS_PER_S = 20

@@ -44,7 +44,7 @@ TURN_S = 0.5
 BATCH = 200
 """Outcomes settled in one transaction, at most."""
 PATIENCE_US = 5_000_000
-"""So long one asking for what is missing is given to come before it is asked for again."""
+"""How long to wait for missing outcomes before they are requested again."""
 Clock = Callable[[], int]
 Say = Callable[[str], None]
 Said = OpenQuery | LateWagersQuery | LineBet | PairPlus

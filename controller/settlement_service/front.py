@@ -37,7 +37,7 @@ from controller.settlement_service.pruning import Pruning
 STOP_S = 5.0
 TURN_S = 0.5
 PROBE_S = 0.5
-"""So often the database is asked whether it can be written."""
+"""Interval at which the database is probed for writability."""
 SILENT_TURNS = 40
 """Turns without a beat of the other process (one a second, 20 s), and it is started again."""
 AGAIN_S = 2.0

@@ -13,7 +13,7 @@ from controller.settlement_service.schemas import BrokerWord
 
 TURN_S = 0.5
 START_S = 60
-"""So much longer may a start take that waits for the broker, told again and again."""
+"""Extra start time requested from the service manager, repeatedly, while waiting for the broker."""
 Tell = Callable[..., None]
 """Tells systemd, in the words of sd_notify(3)."""
 

@@ -11,7 +11,7 @@ from controller.settlement_service.engine import Engine
 from controller.settlement_service.faults import RequestRefused
 
 TOKEN_BYTES = 32
-"""So much chance is in a token; a digest of that needs no salt and no slow hash."""
+"""Random bytes in a token; a digest of that many needs no salt and no slow hash."""
 
 
 class Tokens:

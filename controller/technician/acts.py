@@ -61,7 +61,7 @@ def unseen(sensor: str, expected: str) -> Finding:
 
 
 PRESSING_S = 2.5
-"""So long after the last press there are no more buttons."""
+"""No more buttons are expected this long after the last press."""
 HELD: Mapping[str, str] = {
     "foreign_object": "lay a chip where the sensor looks for foreign objects, and take it away",
     "ball_out": "hold the ball where the sensor looks outside the wheel, and take it away",

@@ -216,7 +216,7 @@ MIN_THROWS = 5
 MIN_MARGIN = 2.5
 """The weakest die must be so many times as loud as the loudest noise, or no threshold tells them apart."""
 LISTEN_S = 3.0
-"""So long without a sound, the room is quiet."""
+"""The room counts as quiet after this long without a sound."""
 AWAY_MM = 300.0
 """No die within this of the wall: what was heard was no die."""
 SAFETY = 0.5
@@ -234,7 +234,7 @@ class Listen:
     word: str
     ask: str
     most: int | None = None
-    """So many impacts are enough; None: listen in quiet until the time is over."""
+    """Stop after this many impacts; None: listen in silence until the time is over."""
     sensor: str = "wall_impact"
     peaks: list[float] = field(default_factory=list)
 

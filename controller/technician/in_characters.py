@@ -15,7 +15,7 @@ _BLANK = 0x2800
 
 
 class Grid:
-    """So many columns and rows; spots are given as shares of the whole, from the upper left corner."""
+    """A grid of columns and rows; positions are fractions of the whole, from the upper left corner."""
 
     def __init__(self, columns: int, rows: int, *, braille: bool) -> None:
         """Start empty."""

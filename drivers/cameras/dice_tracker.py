@@ -53,7 +53,7 @@ class TrackerRules:
     still_us: int = 250_000
     lost_us: int = 150_000
     empty_us: int = 2_000_000
-    """So long without any body, and the dice that come next are new ones."""
+    """After this long without any body, the dice that come next are new ones."""
 
 
 @dataclass(slots=True)

@@ -211,7 +211,7 @@ class JevoisSettings:
     """A die that stays within `still_mm` for `still_ms` is at rest."""
     lost_ms: float = 150.0
     silent_s: float = 2.0
-    """So long without a whole frame, and the camera is lost."""
+    """The camera is lost after this long without a whole frame."""
     error_mm: float = ERROR_MM
     """The most by which the calibration may miss one of its own points."""
 

@@ -82,7 +82,7 @@ WINDOW_US = 10_000_000
 SLICE_US = 1_000_000
 MAX_OFF_US = 2_000_000
 ODD_ONES = 3
-"""So many times in a row that can't be right are a clock that was reset."""
+"""This many impossible times in a row mean that the clock was reset."""
 
 
 class BadClockError(ValueError):
@@ -141,7 +141,7 @@ class JsonCameraSettings:
     clock: Literal["arrival", "own"] = "arrival"
     """Readings are stamped on arrival, or carry `t`: microseconds of the script's own steady clock."""
     silent_s: float = 1.5
-    """So long without a line is a fault; the script sends {"kind": "alive"} when it has nothing to say."""
+    """Silence this long is a fault; the script sends {"kind": "alive"} when it has nothing else to say."""
     max_per_s: int = 1000
     """Lines that are read a second; more are a fault."""
     calibration: tuple[tuple[float, ...], ...] = ()

@@ -37,7 +37,7 @@ class LinkDown:
 
 @dataclass(frozen=True, slots=True)
 class Overflow:
-    """So many bytes, or events of GPIO lines, of this source were thrown away here."""
+    """The number of bytes, or GPIO line events, of this source that were discarded here."""
 
     lost: int
 

@@ -23,7 +23,7 @@ BEST_AGES = 20e-6
 PLAY_US = 1000.0
 """How far outside its own round trip an answer may lie before it contradicts the line."""
 CONTRADICTIONS = 3
-"""So many answers in a row that contradict the line mean that the node's clock was reset."""
+"""This many answers in a row off the fitted line mean that the node's clock was reset."""
 ENOUGH = 5
 SURE = 10.0
 """The evidence for a drift must outweigh the usual one this many times before it is an error."""

@@ -49,7 +49,7 @@ class ShoeSettings:
     repeats_ms: int = 150
     """How long after a code the shoe may still repeat it; two cards must be at least twice as far apart."""
     silent_s: float | None = None
-    """So long without any code is a fault; only for a shoe that says `alive` by itself."""
+    """Silence of this length is a fault; only for a shoe that sends `alive` by itself."""
 
     def __post_init__(self) -> None:
         """Refuse what can't work, and say what was expected."""

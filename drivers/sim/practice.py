@@ -161,7 +161,7 @@ DECLINES = 0.35
 LEAVES = 0.08
 """How often a player who may asks for it, where the next roll is due."""
 _STAY = 3
-"""So many at least go on playing."""
+"""The fewest players that stay in the game."""
 
 
 _Card = tuple[str, str, int]
@@ -220,11 +220,11 @@ def second_alone(play: Play) -> Play:
 
 
 LEAD_US = 1_000_000
-"""So long after the person's word the first sensor notices something."""
+"""Time from the person's word to the first sensor reading."""
 AFTER_US = 1_000_000
-"""So long after all is seen the next word is waited for."""
+"""Pause after the last reading before the next word is expected."""
 ROTOR_US = 4_000_000
-"""So long before the ball's launch the rotor is watched: it passes its mark meanwhile."""
+"""Lead before the ball's launch in which the rotor is watched: it passes its mark meanwhile."""
 
 
 def at_once(play: Play, game: str) -> Play:

@@ -76,7 +76,7 @@ def route_by(devices: Mapping[str, Device], own_names: Mapping[str, str]) -> Rou
 _IMAGE: tuple[Point, ...] = ((62.0, 421.0), (1228.0, 437.0), (1171.0, 58.0), (109.0, 66.0))
 """The felt's corners in an image of 1280 x 480, seen from the stickperson's side."""
 _GUESSED: tuple[Point, ...] = ((30.0, -20.0), (-40.0, 15.0), (25.0, 25.0), (-30.0, -25.0))
-"""So many millimetres beside the truth is where somebody believes these corners."""
+"""Where somebody believes these corners are, in millimetres off the truth."""
 
 
 def lens_of(table: DiceTable) -> Homography:

@@ -16,7 +16,7 @@ from drivers.ss2.protocol import LAST_SPIN, SET_LETTERS, Flag, Mode, State
 
 FRAME_US = 500_000
 MUTE_US = 4_000_000
-"""So long after power-on the wheel's controller says nothing."""
+"""The wheel's controller is silent for this long after power-on."""
 MODE = Mode.REVERSE_EACH_GAME | Mode.RANDOM_ROTOR_SPEED | Mode.AUTOMATIC_STATUS
 APPROVED = {"m": (1.5,), "n": (2920.0,)}
 """The parameters that a virtual table's file approves; the wheel begins with them."""

@@ -223,7 +223,7 @@ BEHIND_US = 20_000
 NOBODY_READS_S = 1.0
 """Bytes that nobody has read for so long are thrown away, and nobody waits for their reader any more."""
 SURELY_THERE_S = 0.002
-"""So long bytes may be on their way through the kernel; then none unread means that they were read."""
+"""The longest that bytes take through the kernel; after that none unread means that they were read."""
 _LONGEST_ORDER = 4096
 _POLL_S = 0.001
 

@@ -155,11 +155,11 @@ def _scene_moved(scene: Scene, by_us: int) -> Scene:
 
 
 LEAD_US = 8_000_000
-"""So long after the start the evening begins: a wheel is mute for some seconds after power-on."""
+"""Delay from the start to the first attempt: a wheel is mute for some seconds after power-on."""
 CUE_US = 50_000
 """How often a table that waits for a person's word asks whether it was said."""
 RECOVERY_US = 8_000_000
-"""So long after a fault's end the devices may still be finding each other."""
+"""For this long after a fault ends, devices may still be reconnecting."""
 Dropped = Callable[[AnyReading], bool]
 
 

@@ -37,7 +37,7 @@ IDLE = frozenset({"", "off", "on"})
 REACTION_US = 400_000
 LAYS_NOISE_MM = 0.7
 BETS_PLACED_US = 5_000_000
-"""So long a wheel would wait for bets that nobody places in a test."""
+"""How long a wheel would wait for bets that nobody places in a test."""
 CONSOLE = "console"
 
 

@@ -194,7 +194,7 @@ def ball_gone(hand: Croupier) -> Played:
 
 def rotor_reversed(hand: Croupier) -> Played:
     """The dealer turns the rotor around while the ball runs."""
-    # So late that the slowest rotor has passed the index before, and so early that the ball still runs.
+    # Late enough that the slowest rotor has passed the index, early enough that the ball still runs.
     after_s = hand.rng.uniform(4.5, 6.0)
     spin = hand.spin(
         hand.rng.uniform(10.0, 28.0),

@@ -94,7 +94,7 @@ class GameMonitor:
 STALE_US = 1_500_000
 """Three periods without a status frame: what was said before and after may have more between."""
 SILENT_US = 5_000_000
-"""So long without a status frame, and the wheel is lost."""
+"""The wheel is lost after this long without a status frame."""
 ASK_EVERY_US = 500_000
 """The wheel's own period; it must not be asked more often than every 100 ms."""
 ASK_AGAIN_US = 2_000_000

@@ -33,9 +33,9 @@ from tests.app.rig import Table, lines_of, tick, until
 GAP_US = 30_000_000
 """Between the last reading of one life and the first of the next."""
 STEP = 40
-"""So many readings at once, until an attempt is under way."""
+"""Readings fed at once, until an attempt is under way."""
 LOOKS = 500
-"""So often the file is looked at before the daemon is asked whether there is more to come."""
+"""How often the file is polled before the daemon is asked whether there is more to come."""
 
 
 @dataclass

@@ -34,7 +34,7 @@ Mishap = Callable[["Evening"], None]
 TICKS = "clock"
 """What is fed for the time alone: two ticks, so that the first is done when the second is taken."""
 REST_US = 400_000
-"""So long after the last reading nothing waits in the engine, neither for its order nor for a call."""
+"""After this long without a reading nothing waits in the engine, for its order or for a call."""
 TO_THE_END_US = 20_000_000
 
 

@@ -31,7 +31,7 @@ PLAYED_BY = {
 }
 WHAT_TO_DO = tuple(TROUBLES[code].do for code in ("unplugged", "no_port"))
 LAST_WORD_US = 12_000_000
-"""So long after an attempt's end its call or review is out."""
+"""An attempt's call or review is out this long after its end."""
 OWN = "max_lateness_ms: 150\n"
 """What the table changes of its rule set: a recorded piece must carry it."""
 

@@ -32,7 +32,7 @@ GAP_US = 10 * SECOND_US
 NUMBERS = ("roll", "corrects")
 """What differs in an evening with more attempts: all else must be the same."""
 REST_US = 400_000
-"""So long after a reading, less than until the next step, its order and its call's hold are over."""
+"""This long after a reading, and before the next step, its reordering and its call's hold are over."""
 GAMES = 4
 EVERYTHING = {"elimination", "roll_off", "tie", "in_a_row", "final_game"}
 """How a roll that decides something can be called, and why the Bonus Pot is paid."""

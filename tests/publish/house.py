@@ -144,7 +144,7 @@ class Settlement:
     delivered: int = 0
     held_back: list[Answer] = field(default_factory=list)
     holds_back: int = 0
-    """So many answers are kept and then sent newest first."""
+    """The number of answers that are kept and then sent newest first."""
 
     def come(self) -> None:
         """Connect, with the session that the broker has, and subscribe."""

@@ -36,7 +36,7 @@ from tests.settlement_service.rig import House, SealedTable, key_in
 from tests.settlement_service.words import oblige
 
 TURNS = 10
-"""So often both sides turn before what is not acknowledged is offered again."""
+"""Turns of both sides before what is not acknowledged is offered again."""
 
 
 def now_us() -> int:

@@ -24,7 +24,7 @@ def passed(table: SealedTable) -> bytes:
 
 
 def points(table: SealedTable, count: int) -> list[bytes]:
-    """So many points of 4, made."""
+    """Return the events of this many points of 4, each made."""
     return [event for _ in range(2 * count) for event in table.rolls(2, 2)]
 
 

@@ -7,7 +7,7 @@ from controller.settlement_service.engine import Engine
 from controller.settlement_service.gate import Gate, NoWord
 
 PATIENCE_S = 300.0
-"""So long a test waits for a word that is to come: far longer than any busy machine takes."""
+"""How long a test waits for an expected message: far longer than any busy machine takes."""
 
 
 def gate(wait_s: float = PATIENCE_S) -> Gate:

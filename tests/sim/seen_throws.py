@@ -48,7 +48,7 @@ RIGS = (
 )
 """Casino red on green, ivory on brown through a bent lens, blue on grey with less light."""
 LINGERS_US = 450_000
-"""So long the film goes on once all is still."""
+"""How long the film goes on once everything is still."""
 
 
 class Seen(msgspec.Struct, frozen=True, kw_only=True):

@@ -14,7 +14,7 @@ call of what was none or of another number; nothing told."""
 
 
 LATE_US = 5_000_000
-"""So soon after a scene's begin its launch closes what was left open."""
+"""A launch this soon after a scene begins closes what was left open."""
 NEVER_S = -1000.0
 """The lead of bets that were never closed."""
 

@@ -17,7 +17,7 @@ LEAST_EDGES = 0.5
 MOST_EDGES = sqrt(3.0) / 2.0
 """One that touches with a corner has it up to half a space diagonal away."""
 MEAN_EDGES = 0.75
-"""So far a cube reaches on the mean, however it is turned (three quarters of its edge)."""
+"""Mean reach of a cube over all orientations: three quarters of its edge."""
 MISS_EDGES = 0.6
 """One that did not touch has it as near as this at most: one in twenty reaches no further."""
 FLAT_EDGES = sqrt(2.0) / 2.0
@@ -49,7 +49,7 @@ there, one die in fifty. Further off chips are as likely as the wall, and a knoc
 HARD_ERRORS = 1.0
 """A change of speed counts for so many of its own errors less: by five in six it was no less than that."""
 CAUSELESS_M_PER_S = 0.6
-"""So much speed the felt takes from a tumbling die between two frames at most; less needs no cause."""
+"""The most speed that the felt takes from a tumbling die between two frames; less needs no cause."""
 THUMPS = 1.0
 """A soft impact at a turn may be the die's landing there, whose spin turned it: landings are often heard."""
 SOFT_SHARE_FAR = 0.45

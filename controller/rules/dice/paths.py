@@ -25,7 +25,7 @@ IMPOSSIBLE_M_PER_S = 15.0
 SPEED_POINTS = 3
 """Of a die with fewer points before it was hidden nobody knows how fast it flew."""
 THROWN_M_PER_S = 8.0
-"""So fast it may have flown then: throws are 1.2 to 7.5 m/s (docs/dice-physics.md)."""
+"""The fastest that it may have flown: throws are 1.2 to 7.5 m/s (docs/dice-physics.md)."""
 
 
 class Jump(NamedTuple):

@@ -46,8 +46,8 @@ _STRANGERS_IN_DOUBT = 0.15
 _FASTER_BEFORE = 1.1
 """A ball that ran before its first proven pass was so much faster there than in its first step, about."""
 _MARK_DUE = 1.3
-"""So many turns after the last one the mark is overdue: the board that sees it may have seen no launch
-either."""
+"""The mark is overdue this many turns after its last pass: the board that sees it may have missed the launch
+too."""
 SENSED = frozenset({BallBeam, BallDrop, BallOut, ForeignObject, PocketBall, RotorIndex})
 """What a wheel's own sensors tell."""
 

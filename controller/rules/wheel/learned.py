@@ -13,7 +13,7 @@ NOMINAL_SPREAD = 0.06
 SPIN_SPREAD = 0.03
 """One standard deviation of a spin's drop speed around its wheel's mean, as a share of it."""
 _TRUST_AGAIN_BALLS = 20.0
-"""So many balls read on every turn show that a reader which missed one works again."""
+"""A reader that missed a ball is trusted again after this many balls read on every turn."""
 _NEWEST = 0.15
 """The least weight of a spin in the losses of speed: a track that is wiped or gets damp is known in a few."""
 _MEMORY_SPINS = 40.0

@@ -29,7 +29,7 @@ _PASSES_TO_PLACE = 4
 _WORST_FIT_TURNS = 0.02
 """How far a pass may lie off the curve: three quarters of a pocket, so that no fit hides a neighbour."""
 _GAPS_TO_DOUBT = 3
-"""So many gaps among six passes are no missed passes: the turns are counted at twice their pace."""
+"""This many gaps among six passes are not missed passes: the turns are counted at twice their pace."""
 _OFF_PHASE_TURNS = 0.06
 """How far off a whole turn a pass may come, for each turn since the last: a turn of 2 s lasts up to 2 % more
 than the one before with a worn bearing, and a first curve of two or three passes knows no slowing."""

@@ -30,7 +30,7 @@ from controller.rules.wheel.story import NOT_ASKED, Lap, Pass, Story
 DROP_SENSOR_DELAY_US = 120_000
 """The drop sensor sits below the track and fires this long after the ball left it (the maker's figure)."""
 LIES_AFTER_US = 8_000_000
-"""So long after its drop a ball lies: 0.5 to 2.5 s to settle, and then it may hop for a turn or two."""
+"""A ball is at rest this long after its drop: it settles in 0.5 to 2.5 s, then may hop for a turn or two."""
 _LATE_FOR_A_DROP_US = 500_000
 """How much later than foretold a drop may be before the ball counts as dropped unsensed."""
 _SLOWEST_LAP_US = 3_000_000

@@ -39,7 +39,7 @@ LEAP_S = 0.0012
 """Through the air, where nothing is near."""
 LONGEST_S = 4.0
 STILL_S = 0.08
-"""So long must all be still before a throw is over."""
+"""A throw is over once everything has been still for this long."""
 RAIL_WIDE_M = 0.06
 ENERGY_SLACK = 1.01
 """A die driven so deep into the rubber that both its sides push comes out faster than it went in."""
